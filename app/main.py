@@ -16,12 +16,7 @@ from app import __version__, capabilities, capability, runtime, telemetry
 from app import settings as config
 from app.access import audit
 from app.concurrency.limiter import Limiter
-from app.http.authentication import auth
-from app.http.bodies import bodies
-from app.http.contract import document
-from app.http.limits import admission, origins, rate_limits
-from app.http.monitoring import health, metrics, request_ids, service_metrics
-from app.http.problems import problems
+from app.http import admission, auth, bodies, document, health, metrics, origins, problems, request_log
 from app.jobs import kinds
 from app.services import Services
 from app.settings import Settings
@@ -92,13 +87,11 @@ def create_app(
     for installed in (pages, problems, document):
         installed.install(app)
     metrics.install(app, access=chosen.metrics, totals=totals)
-    for installed in (service_metrics, request_ids):
-        installed.install(app)
-    admission.install(app, _searches(chosen), processes=chosen.workers)
-    rate_limits.install(app, per_user=chosen.rate_limit_user)
+    admission.install(app, _searches(chosen), processes=chosen.workers, rate_limit_user=chosen.rate_limit_user)
     for install in capability.declared("installs"):
         install(app, chosen)
     origins.install(app, hosts=chosen.hosts, allowed=chosen.allowed_origins)
+    request_log.install(app)
     return app
 
 

@@ -19,8 +19,8 @@ from pydantic_settings import NoDecode
 from app import errors
 from app.database.embedded import embedded_files
 from app.fetching.pages import is_pattern
+from app.kinds import COMPAT, OPTIONAL_TOOLS
 from app.models.settings import ProviderSettings
-from app.tools.optional_tools import COMPAT, OPTIONAL_TOOLS
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 MAX_MODEL_THREADS = 4

@@ -25,9 +25,9 @@ from app import capabilities
 from app.database import transactions
 from app.database.embedded import postgres
 from app.database.schema import migration
-from app.documents.storing import batches
+from app.documents.storing import ingest
 from app.documents.types import Upload
-from app.http.monitoring import health
+from app.http import health
 from app.models.base import Embedder
 from app.services import Services
 from app.settings import usable_cores
@@ -200,7 +200,7 @@ async def demo_template(
     opened = transactions.connect(address.service_dsn, pool_size=4, pool_wait_s=30.0)
     uploads = [Upload(one["content"], uri=one["uri"], metadata=one["metadata"]) for one in demo.sample_documents()]
     services = Services(opened, offline_embedder)
-    assert [outcome.error async for outcome in batches.store(uploads, "local", services)] == [None] * len(uploads)
+    assert [outcome.error async for outcome in ingest.store(uploads, "local", services)] == [None] * len(uploads)
     await opened.close()
     return address.name
 

@@ -12,9 +12,7 @@ from pydantic import Field
 from starlette.exceptions import HTTPException
 
 from app import errors
-from app.http.bodies import bodies
-from app.http.monitoring import request_ids
-from app.http.problems import problems
+from app.http import bodies, metrics, problems, request_log
 from app.requests import wire
 from app.web import pages
 
@@ -87,7 +85,8 @@ def make(max_bytes: int = 10_000_000) -> FastAPI:
     app = FastAPI(title="Example", docs_url=None, redoc_url=None)
     bodies.install(app, max_bytes=max_bytes)
     problems.install(app)
-    request_ids.install(app)
+    metrics.install(app, access="off")
+    request_log.install(app)
     pages.install(app)
     app.include_router(router)
     return app

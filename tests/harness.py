@@ -22,17 +22,16 @@ from app.database import transactions
 from app.database.embedded import postgres
 from app.database.transactions import Database, Reading, Writing
 from app.documents import documents
-from app.documents.storing import batches
-from app.documents.storing.batches import IngestOutcome
+from app.documents.storing import ingest
+from app.documents.storing.ingest import IngestOutcome
 from app.documents.types import IngestResult, Upload
-from app.kinds import Vector
+from app.kinds import OPTIONAL_TOOLS, Vector
 from app.main import create_app
 from app.models.base import Embedder, EmbeddingModel
 from app.query.types import Answer
 from app.search import search
 from app.services import ChunkingOptions, Services
 from app.settings import Settings
-from app.tools.optional_tools import OPTIONAL_TOOLS
 from benchmarks import statements
 from benchmarks.fake_embedder import FakeEmbedder
 
@@ -66,7 +65,7 @@ class Tenant:
     async def add(self, content: str, uri: str | None = None, **fields: Any) -> IngestResult:
         """Store one document."""
         upload = Upload(content, uri=uri, **fields)
-        return await batches.store_one(upload, self.user_id, self.services())
+        return await ingest.store_one(upload, self.user_id, self.services())
 
     async def add_all(self, contents: Mapping[str, str] | Iterable[Upload]) -> list[IngestResult]:
         """Store documents, or texts by uri, in batches: one by one takes ten times as long."""
@@ -76,7 +75,7 @@ class Tenant:
 
     async def many(self, uploads: Iterable[Upload]) -> list[IngestOutcome]:
         """Store many documents."""
-        outcomes = batches.store(uploads, self.user_id, self.services())
+        outcomes = ingest.store(uploads, self.user_id, self.services())
         return [outcome async for outcome in outcomes]
 
     async def ask(self, text: str, *, budget: Budget | None = None, **fields: Any) -> Answer:

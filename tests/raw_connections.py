@@ -11,7 +11,7 @@ from typing import Any
 
 import uvicorn
 
-from app.http.limits import connections
+from app.http import connections
 
 PATIENCE_S = 20.0
 

@@ -25,7 +25,6 @@ async def _work(dsn: str) -> None:
 if __name__ == "__main__":
     capabilities.register()
     source_sync.GROUP = int(sys.argv[2])
-    large_documents.CHUNKS = large_documents.EMBEDDED = 20
-    large_documents.INDEXED = large_documents.MOST_INDEXED = 10
+    large_documents.CHUNKS = 10
     workers.IDLE_S = 0.05
     asyncio.run(_work(sys.argv[1]))

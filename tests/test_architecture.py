@@ -150,9 +150,9 @@ def test_private_modules_of_other_packages_are_imported_in_one_module_each() -> 
             if package != "app" and (is_private or name.startswith("uvicorn.protocols.")):
                 importing.setdefault(package, set()).add(relative(path))
     assert importing == {
-        "fastapi": {"app/http/bodies/bodies.py"},
+        "fastapi": {"app/http/bodies.py"},
         "ftfy": {"app/text/words/cleaning.py"},
-        "uvicorn": {"app/http/limits/connections.py"},
+        "uvicorn": {"app/http/connections.py"},
     }
 
 

@@ -24,7 +24,7 @@ from app.database import pools, transactions
 from app.database.embedded import postgres
 from app.database.schema import migration
 from app.database.transactions import Database
-from app.documents.storing import batches
+from app.documents.storing import ingest
 from app.documents.types import Upload
 
 KILLS = int(os.environ.get("STEPWELL_TEST_KILLS", "2"))
@@ -105,7 +105,7 @@ async def test_an_interrupted_ingest_leaves_whole_documents_and_a_repeated_one_c
     acknowledged: dict[str, int] = {}
 
     async def ingesting() -> None:
-        outcomes = batches.store(uploads, tenant.user_id, tenant.services())
+        outcomes = ingest.store(uploads, tenant.user_id, tenant.services())
         async for outcome in outcomes:
             assert outcome.stored is not None
             acknowledged[str(outcome.upload.uri)] = outcome.stored.chunk_count
@@ -139,7 +139,7 @@ async def test_a_search_works_with_the_same_database_object_after_a_kill(
 
 
 async def _stored(tenant: Tenant, upload: Upload) -> Any:
-    return await batches.store_one(upload, tenant.user_id, tenant.services())
+    return await ingest.store_one(upload, tenant.user_id, tenant.services())
 
 
 async def _check(

@@ -122,7 +122,7 @@ async def test_a_new_database_is_upgraded_served_with_keys_and_left_in_order_on_
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     assert {line["logger"] for line in lines} >= {
         "app.serving.listening",
-        "app.http.monitoring.request_ids",
+        "app.http.request_log",
         "uvicorn.error",
     }
 

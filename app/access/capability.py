@@ -7,10 +7,8 @@ from app.capability import Capability, Command
 ACCESS = Capability(
     exports=("keys", "events"),
     commands={
-        "audit": Command(
-            "manage", "access.commands.audit:audit", "Show deletions, key management and the use of keys."
-        ),
-        "keys": Command("manage", "access.commands.keys:app", "Create, list, rotate and revoke API keys."),
-        "users": Command("manage", "access.commands.users:app", "List, export and delete users."),
+        "audit": Command("manage", "access.commands:show_audit", "Show deletions, key management and the use of keys."),
+        "keys": Command("manage", "access.commands:keys_app", "Create, list, rotate and revoke API keys."),
+        "users": Command("manage", "access.commands:users_app", "List, export and delete users."),
     },
 )

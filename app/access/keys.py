@@ -20,8 +20,6 @@ from app.access import tokens
 from app.access.store import audit, keys
 from app.access.store.audit import Event
 from app.access.store.keys import NewKey, Verified
-from app.database.filter_types import Filters, Restriction
-from app.database.filters import filters
 from app.database.transactions import Database, SharedTransaction
 from app.requests import users
 
@@ -115,10 +113,9 @@ async def verify(presented: str, *, db: Database) -> Verified:
 
     Raises Unauthorized, with the same message for every reason, and DatabaseUnavailable after LOOKUP_S.
     """
-    found = None
-    if form := _FORM.fullmatch(presented):
-        found = await keys.verify(db, key_id=form[1], secret_hash=_hash(form[2]), within_s=LOOKUP_S)
-    if found is None:
+    form = _FORM.fullmatch(presented)
+    found = form and await keys.verify(db, key_id=form[1], secret_hash=_hash(form[2]), within_s=LOOKUP_S)
+    if not found:
         raise errors.Unauthorized("This API key is unknown, revoked or expired.")
     return found
 
@@ -144,12 +141,6 @@ async def revoke(key_id: str, *, db: Database, actor: str) -> None:
         if user_id is None:
             raise errors.NotFound(_UNKNOWN)
         await audit.record(writing, Event(user_id, actor, "key.revoked", _id_of(key_id)))
-
-
-def restriction(own: Filters, others: Filters | None, *, shows_entities: bool) -> Restriction:
-    """What the holder of a key or a token sees: the documents that pass these filters, and others if there are any."""
-    both = own if others is None else filters.both(others, own)
-    return filters.restriction(both, shows_entities=shows_entities)
 
 
 def _id_of(key: str) -> str:

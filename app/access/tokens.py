@@ -12,14 +12,13 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
-
-import jwt
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from typing import TYPE_CHECKING, Any
 
 from app import errors
+
+# The libraries are imported by the first token or key: they take 9 MB, and most services read neither.
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 ALGORITHM = "EdDSA"
 MAX_LENGTH = 6_000
@@ -45,6 +44,10 @@ class Claims:
 
 def private_half(secret: str) -> Ed25519PrivateKey:
     """The key that signs the tokens of a key with this secret (HKDF-SHA256, RFC 5869)."""
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
     derive = HKDF(algorithm=hashes.SHA256(), length=32, salt=None, info=_INFO)
     return Ed25519PrivateKey.from_private_bytes(derive.derive(secret.encode()))
 
@@ -61,6 +64,8 @@ def is_token(presented: str) -> bool:
 
 def key_id_of(token: str) -> str:
     """The id of the key that a token says it is signed with. Raises Unauthorized."""
+    import jwt
+
     if len(token) > MAX_LENGTH:
         raise errors.Unauthorized(f"A token has at most {MAX_LENGTH:,} characters.")
     try:
@@ -76,6 +81,9 @@ def key_id_of(token: str) -> str:
 
 def claims_of(token: str, public: bytes, *, now: float | None = None) -> Claims:
     """The claims of a token whose signature the public half verifies. Raises Unauthorized."""
+    import jwt
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
     try:
         options: Any = {"require": ["iat", "exp"], "verify_exp": False, "verify_iat": False, "verify_nbf": False}
         key = Ed25519PublicKey.from_public_bytes(public)

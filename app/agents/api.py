@@ -11,14 +11,10 @@ from pydantic import ValidationError
 
 from app.agents import formats, registry
 from app.concurrency.limiter import Released
-from app.http.authentication import auth, versions
-from app.http.bodies import bodies
-from app.http.limits import admission, disconnects
-from app.http.problems import problems
+from app.http import admission, auth, bodies, problems
 from app.kinds import ToolFormat
 from app.query.types import Answer
-from app.tools.context import ToolContext
-from app.tools.tool import Tool
+from app.tools import Tool, ToolContext
 
 router = APIRouter(prefix="/api/rag", tags=["tools"], route_class=bodies.ListsRoute, responses=problems.AUTHENTICATED)
 
@@ -71,17 +67,17 @@ class RequestAdmission:
     async def upload(self, run: Callable[[], Awaitable[T]]) -> T:
         """The result of `run`, called in a turn of an upload."""
         async with self._request.app.state.uploads.turn(self._user_id):
-            return await disconnects.cancel_on_disconnect(self._request, run)
+            return await admission.cancel_on_disconnect(self._request, run)
 
 
 def context(request: Request, user_id: str) -> ToolContext:
     """What a tool runs with when it is called by a request."""
     return ToolContext(
-        versions.services(request, only_reads=False),
+        auth.services(request, only_reads=False),
         user_id,
         auth.actor(request),
         RequestAdmission(request, user_id),
-        versions.services(request, only_reads=True),
+        auth.services(request, only_reads=True),
         request.state.caller.scopes,
     )
 

@@ -23,7 +23,7 @@ from app.agents.results import (
 )
 from app.database.filter_types import DocumentFilter, Filters
 from app.documents import documents
-from app.documents.storing import batches, ingest
+from app.documents.storing import ingest
 from app.documents.types import Upload
 from app.entities import entities
 from app.entities.types import EntityFilter
@@ -31,9 +31,7 @@ from app.query import hints
 from app.requests import cursors, fields, metadata_filters
 from app.search.steps.guidance import entity_search
 from app.search.steps.guidance.entity_search import EntityQuery
-from app.tools.arguments import ToolArguments, clamped
-from app.tools.context import ToolContext
-from app.tools.tool import Tool
+from app.tools import Tool, ToolArguments, ToolContext, clamped
 
 MAX_CONTENT = 1_000_000
 MAX_CHARACTERS_PER_TOKEN = 8
@@ -148,7 +146,7 @@ async def _document_id(given: str, context: ToolContext) -> UUID:
 async def add_document(given: AddDocumentArguments, context: ToolContext) -> DocumentStored:
     """Store a document; one with the same uri is replaced."""
     upload = Upload(given.content, title=given.title, uri=given.uri, metadata=given.metadata)
-    store = partial(batches.store_one, upload, context.user_id, context.services, ingest.IN_TOOL)
+    store = partial(ingest.store_one, upload, context.user_id, context.services, ingest.IN_TOOL)
     stored = await context.admission.upload(store)
     return DocumentStored(
         document_id=stored.document_id,

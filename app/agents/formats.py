@@ -12,9 +12,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from app import __version__, kinds
-from app.kinds import ToolFormat
-from app.tools.optional_tools import COMPAT_TOOLS
-from app.tools.tool import Tool
+from app.kinds import COMPAT_TOOLS, ToolFormat
+from app.tools import Tool
 
 FORMATS: tuple[ToolFormat, ...] = kinds.values(ToolFormat)
 _DROPPED = frozenset({"title", "format", "$defs"})

@@ -10,12 +10,9 @@ from pydantic import ValidationError
 from rapidfuzz import fuzz, process
 
 from app import capability, errors
+from app.kinds import OPTIONAL_TOOLS
 from app.requests import field_names
-from app.tools.arguments import ToolArguments
-from app.tools.context import ToolContext
-from app.tools.optional_tools import OPTIONAL_TOOLS
-from app.tools.results import ToolResult
-from app.tools.tool import Tool
+from app.tools import Tool, ToolArguments, ToolContext, ToolResult
 
 NEAREST_SCORE = 75
 """Least similarity, of 100, of an unknown name and the tool that is suggested for it."""

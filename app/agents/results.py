@@ -22,7 +22,7 @@ from app.query.types import Answer, Candidate, Hit, Hop
 from app.relevance import answerability
 from app.text import uris
 from app.text.passages import tokens
-from app.tools.results import NOTICE, ToolResult, place, text
+from app.tools import NOTICE, ToolResult, place, text
 
 NO_ANSWER = (
     "Perhaps none of these passages answers the query. Unless one does, search once more in other words; if that finds "

@@ -20,9 +20,7 @@ from app.query.similar_request import SimilarRequest
 from app.query.types import Answer
 from app.requests import fields, metadata_filters
 from app.search import depth, similar
-from app.tools.arguments import ToolArguments, clamped
-from app.tools.context import ToolContext
-from app.tools.tool import Tool
+from app.tools import Tool, ToolArguments, ToolContext, clamped
 
 _DEFAULT_TOKENS = 3_000
 

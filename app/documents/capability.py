@@ -20,6 +20,6 @@ DOCUMENTS = Capability(
     },
     jobs=(
         "documents.storing.large_documents:KIND",
-        "documents.storing.posting_removal:KIND",
+        "documents.storing.large_documents:REMOVAL",
     ),
 )

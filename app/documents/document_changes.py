@@ -46,23 +46,13 @@ async def change(
         return patched
 
     for _attempt in range(ATTEMPTS):
-        source = await _source(document_id, user_id, services)
+        async with services.db.reading(user_id) as reading:
+            source = await documents.source(reading, document_id)
+            await gazetteers.current(reading)
         result = await _store(source, changed(source), user_id, services)
         if result is not None:
             return result
     raise errors.Conflict("The document is being changed by other requests: read it, then send the change again.")
-
-
-async def _source(document_id: UUID, user_id: str, services: Services) -> DocumentSource:
-    """The stored version. Raises NotFound, and Conflict if the first version is still queued."""
-    try:
-        async with services.db.reading(user_id) as reading:
-            source = await documents.source(reading, document_id)
-            await gazetteers.current(reading)
-            return source
-    except errors.NotFound:
-        await large_documents.check_not_queued(document_id, user_id, services)
-        raise
 
 
 def merge(value: Json, patch: Json) -> dict[str, Any]:
@@ -186,7 +176,6 @@ async def _store_text(
     draft = await cancellable.run(len(uncut.content), cut)
     if large_documents.is_large(draft):
         return await large_documents.queue_change(draft, user_id, services, source=source)
-    await services.db.check_writable()
     found = await chunk_vectors.find(chunk_vectors.texts([draft]), user_id, services)
     async with services.db.writing(user_id, checked=True) as writing:
         if not await document_writes.change(writing, source, draft, found, services.chunking_options):

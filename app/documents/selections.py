@@ -16,9 +16,8 @@ from app.concurrency import retries
 from app.database.filter_types import Filters
 from app.database.transactions import Database, Writing
 from app.documents import documents
-from app.documents.store import pending_versions, selections
+from app.documents.store import selections, staging
 from app.documents.store.selections import SelectedDocument
-from app.documents.storing.pace import Pace
 from app.documents.types import RowCounts
 
 PAGE = 200
@@ -30,6 +29,9 @@ FIRST_CHUNKS, FEWEST_CHUNKS, MOST_CHUNKS = 250, 200, 2_000
 Find = Callable[[Writing, SelectedDocument | None, int], Awaitable[list[SelectedDocument]]]
 """Lists so many of the next documents to delete, or more, after the last one that was deleted."""
 
+SHORT_S, LONG_S = 0.2, 0.5
+"""Durations of a transaction below which the next one deletes more, and above which it deletes less."""
+
 
 @dataclass(slots=True)
 class Deletion:
@@ -37,7 +39,14 @@ class Deletion:
 
     rows: RowCounts = field(default_factory=RowCounts)
     last: SelectedDocument | None = None
-    pace: Pace = field(default_factory=lambda: Pace(FIRST_CHUNKS, FEWEST_CHUNKS, MOST_CHUNKS))
+    chunks: int = field(default_factory=lambda: FIRST_CHUNKS)
+
+    def note(self, deleted: int, seconds: float) -> None:
+        """Adapt to the duration of a transaction that has deleted so many chunks: other writes wait for it."""
+        if seconds > LONG_S:
+            self.chunks = max(FEWEST_CHUNKS, min(self.chunks, deleted) // 2)
+        elif seconds < SHORT_S and deleted >= self.chunks:
+            self.chunks = min(MOST_CHUNKS, 2 * self.chunks)
 
 
 async def count(filters: Filters, user_id: str, *, db: Database) -> RowCounts:
@@ -74,7 +83,7 @@ async def delete(filters: Filters, user_id: str, *, db: Database, actor: str) ->
 
     async with db.writing(user_id, checked=True) as writing:
         await writing.lock()
-        await pending_versions.cancel_selected(writing, filters)
+        await staging.cancel_selected(writing, filters)
     return await delete_found(find, user_id, db=db, actor=actor)
 
 
@@ -91,14 +100,13 @@ async def _delete_slice(find: Find, user_id: str, deletion: Deletion, *, db: Dat
     async with db.writing(user_id, checked=True) as writing:
         await writing.lock()
         began = time.monotonic()
-        most = deletion.pace.size
-        some = _slice(await find(writing, deletion.last, most), most)
+        some = _slice(await find(writing, deletion.last, deletion.chunks), deletion.chunks)
         if not some:
             return False
         rows = await documents.delete_within(writing, [one.document_id for one in some], actor=actor)
         seconds = time.monotonic() - began
     deletion.rows, deletion.last = _sum([deletion.rows, *rows.values()]), some[-1]
-    deletion.pace.note(sum(map(_weight, some)), seconds)
+    deletion.note(sum(map(_weight, some)), seconds)
     return True
 
 

@@ -9,7 +9,7 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 
 from app.database.calibrations import StoredCalibration
 from app.kinds import Json, StoreStatus
-from app.text.passages.passage import Passage
+from app.text.passages.tokens import Passage
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,10 @@ from app.capability import Capability, Command
 
 EVALUATION = Capability(
     commands={
-        "eval": Command(
-            "manage", "evaluation.commands.evaluate:evaluate", "Measure retrieval quality on an evaluation set."
-        ),
+        "eval": Command("manage", "evaluation.commands:evaluate", "Measure retrieval quality on an evaluation set."),
         "calibrate": Command(
             "manage",
-            "evaluation.commands.calibrate:calibrate",
+            "evaluation.commands:calibrate",
             "Fit the relevance of hits to judged questions on your own documents.",
         ),
     },

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from app import errors, limits
 from app.database.filter_types import Filters
 from app.documents import documents
-from app.documents.storing import batches
+from app.documents.storing import ingest
 from app.entities import entity_lines
 from app.entities.linking import mention_refresh
 from app.entities.types import EntityDraft
@@ -311,7 +311,7 @@ async def _ingest(
 ) -> tuple[int, int]:
     """Stores the set; returns the numbers of chunks embedded and documents rejected."""
     embedded = refused = done = 0
-    outcomes = batches.store(loaded.documents, user_id, services)
+    outcomes = ingest.store(loaded.documents, user_id, services)
     async for outcome in outcomes:
         embedded += outcome.stored.embedded if outcome.stored else 0
         refused += outcome.stored is None

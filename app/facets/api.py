@@ -9,10 +9,8 @@ from pydantic import Field
 
 from app.facets import facets
 from app.facets.types import MAX_VALUES_OF_KEY, FacetQuery, FacetsOf
-from app.http.authentication import auth
-from app.http.bodies import bodies, filter_parameter
-from app.http.contract.responses import Response
-from app.http.problems import problems
+from app.http import auth, bodies, filter_parameter, problems
+from app.http.responses import Response
 
 
 class MetadataValue(Response):

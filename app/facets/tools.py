@@ -12,10 +12,7 @@ from app.database.filter_types import Filters
 from app.facets import facets
 from app.facets.types import MAX_VALUES_OF_KEY, Facet, FacetQuery
 from app.requests import metadata_filters
-from app.tools.arguments import ToolArguments, clamped
-from app.tools.context import ToolContext
-from app.tools.results import NOTICE, ToolResult
-from app.tools.tool import Tool
+from app.tools import NOTICE, Tool, ToolArguments, ToolContext, ToolResult, clamped
 
 _LITERAL = re.compile(r"true|false|null|-?[0-9].*")
 

@@ -12,9 +12,7 @@ from pydantic_core import PydanticCustomError
 
 from app.feedback import feedback
 from app.feedback.types import Feedback
-from app.http.authentication import auth
-from app.http.bodies import bodies
-from app.http.problems import problems
+from app.http import auth, bodies, problems
 from app.requests import wire
 
 

@@ -9,10 +9,7 @@ from pydantic import Field
 from app.feedback import feedback
 from app.feedback.types import Feedback
 from app.requests import fields
-from app.tools.arguments import ToolArguments
-from app.tools.context import ToolContext
-from app.tools.results import ToolResult
-from app.tools.tool import Tool
+from app.tools import Tool, ToolArguments, ToolContext, ToolResult
 
 
 class RatePassageArguments(ToolArguments):

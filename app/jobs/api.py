@@ -14,10 +14,8 @@ from pydantic import BaseModel, Field, PlainValidator
 from starlette.types import Receive, Scope, Send
 
 from app import errors, limits
-from app.http.authentication import auth
-from app.http.bodies import bodies
-from app.http.contract.responses import Response
-from app.http.problems import problems
+from app.http import auth, bodies, problems
+from app.http.responses import Response
 from app.jobs import followed_jobs
 from app.jobs.types import JobState
 from app.kinds import JobStatus

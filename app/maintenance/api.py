@@ -9,9 +9,7 @@ from fastapi import APIRouter, Body, Response
 from app.documents import selections
 from app.documents.api.selection_models import DocumentSelection, DocumentsReindex
 from app.documents.api.selection_router import COUNTED
-from app.http.authentication import auth
-from app.http.bodies import bodies
-from app.http.problems import problems
+from app.http import auth, bodies, problems
 from app.maintenance import reindex
 
 router = APIRouter(

@@ -175,7 +175,6 @@ async def _cut_again(document_id: UUID, user_id: str, services: Services) -> _Re
 
 async def _store_batch(batch: Sequence[_Recut], user_id: str, services: Services) -> Reindexed:
     changed = [one.draft for one in batch if not one.same and not large_documents.is_large(one.draft)]
-    await services.db.check_writable()
     found = await chunk_vectors.find(chunk_vectors.texts(changed), user_id, services)
     cut = [await _store(one, user_id, services, found) for one in batch]
     return Reindexed(len(batch), sum(cut), len(found.computed))

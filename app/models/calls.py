@@ -1,4 +1,4 @@
-"""Calls remote models: a time limit, retries by stamina, a circuit breaker, and a count of the outcomes.
+"""Calls remote models with a time limit, retries and a circuit breaker, and defines how calls fail.
 
 A call for a query ends at its time limit, its retries included. A call in bulk, for passages of an ingest, may take a
 minute and is retried until its patience is over, also while the breaker is open.
@@ -7,18 +7,20 @@ minute and is retried until its patience is over, also while the breaker is open
 from __future__ import annotations
 
 import asyncio
+import email.utils
+import math
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from time import monotonic
+from time import monotonic, time
 from typing import NamedTuple, TypeVar
 
 import stamina
 
 from app import errors
+from app.errors import ProviderFault
 from app.kinds import BreakerState
-from app.models.failures import NotCalled, ProviderDown, is_of_provider, is_outage
 
 Result = TypeVar("Result")
 Work = Callable[[], Awaitable[Result]]
@@ -31,6 +33,28 @@ BULK_ATTEMPT_S = 60.0
 BULK_PATIENCE_S = 10.0
 """Seconds for which a call in bulk starts new attempts while a client waits for the response."""
 BREAKER_FAILURES, BREAKER_WINDOW, BREAKER_PAUSE_S = 5, 10, 15.0
+LONGEST_PAUSE_S = 60.0
+BUSY = frozenset({429, 503})
+REFUSED = frozenset({401, 403})
+"""Statuses of a missing or exhausted account; other 4xx depend on the request."""
+LASTING = frozenset({"key", "tls"})
+"""Faults that a retry does not correct."""
+
+
+class ProviderDown(errors.ProviderError):
+    """The provider failed whatever the request was; `pause_s` is the pause that it requested, in seconds."""
+
+    def __init__(self, message: str, *, pause_s: float | None = None, fault: ProviderFault | None = None) -> None:
+        super().__init__(message, fault=fault)
+        self.pause_s = pause_s
+
+
+class NotCalled(ProviderDown):
+    """The provider was not called, because it failed before or is busy; it may be called in `pause_s` seconds."""
+
+    def __init__(self, reason: str, *, pause_s: float = 0.0) -> None:
+        super().__init__(f"{reason} It is not called for a while.", pause_s=min(max(0.0, pause_s), LONGEST_PAUSE_S))
+        self.retry_after_s = max(1, math.ceil(self.pause_s or 0.0))
 
 
 class ProviderModel(NamedTuple):
@@ -151,3 +175,37 @@ async def _retry(attempt: Work[Result], *, until: float, attempts: int | None = 
         with one:
             return await attempt()
     raise AssertionError("unreachable")
+
+
+def is_outage(error: BaseException) -> bool:
+    """Whether a call failed because its provider is down or busy, and may succeed later."""
+    return isinstance(error, ProviderDown) and error.fault not in LASTING
+
+
+def is_of_provider(error: BaseException) -> bool:
+    """Whether a call failed because of the provider, not of the request."""
+    return isinstance(error, ProviderDown | errors.BadEmbedding)
+
+
+def of_status(status: int, headers: Mapping[str, str], message: str) -> errors.ProviderError:
+    """The error for an answer with this status: ProviderDown where the provider is to blame."""
+    if status in BUSY:
+        return ProviderDown(message, pause_s=_retry_after(headers), fault="limit" if status == 429 else "server")
+    if status in REFUSED:
+        return ProviderDown(message, fault="key")
+    if status >= 500:
+        return ProviderDown(message, fault="server")
+    return errors.ProviderError(message, fault="model" if status == 404 else "request")
+
+
+def _retry_after(headers: Mapping[str, str]) -> float:
+    """Seconds to wait, from a number or a date, at most LONGEST_PAUSE_S; 1 where there is neither."""
+    given = headers.get("retry-after", "1")
+    try:
+        seconds = float(given)
+    except ValueError:
+        try:
+            seconds = email.utils.parsedate_to_datetime(given).timestamp() - time()
+        except (ValueError, OverflowError):
+            return 1.0
+    return min(max(0.0, seconds), LONGEST_PAUSE_S)

@@ -8,10 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Request, Response
 
 from app.concurrency import offload
-from app.http.authentication import auth
-from app.http.bodies import bodies, replies
-from app.http.limits import admission
-from app.http.problems import problems
+from app.http import admission, auth, bodies, problems, responses
 from app.multihop.rerank_models import RerankAnswer, RerankRequest, merged_response
 from app.query.search_request import SearchRequest
 from app.search import depth, merge_lists
@@ -102,4 +99,4 @@ async def merge(
     size = request.state.body_bytes
     query = await offload.run(size, body.shape, user_id)
     merged = await admission.in_turn(request, user_id, partial(merge_lists.run, query, use))
-    return await replies.json(size, partial(merged_response, merged, body))
+    return await responses.json(size, partial(merged_response, merged, body))

@@ -29,7 +29,7 @@ from app.search.ranking import fusion_plan, merge
 from app.search.ranking.fusion_plan import FusionPlan
 from app.services import Services
 from app.text.names import names
-from app.text.queries.parsed_query import ParsedQuery
+from app.text.queries.conditions import ParsedQuery
 
 log = logging.getLogger(__name__)
 
@@ -88,7 +88,7 @@ async def answer(
     if query.ranking.guidance.mode == "off":
         query = query.guided(boost=False)
     context = SearchContext(services, user_id, turn)
-    wanted = pages.of_query(query, context)
+    wanted = pages.request_of(query, context)
     context.moment = wanted.moment
     strategy = ClassicStrategy(query) if query.hops.merge == "classic" else LinkStrategy(query)
     method = "none" if follow_only and not query.names_extractor else query.hops.extractor

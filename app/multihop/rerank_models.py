@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 from typing_extensions import TypeAliasType
 
 from app import limits
-from app.http.contract.responses import Response, RoundedScore
+from app.http.responses import Response, RoundedScore
 from app.kinds import ListMerge, MergeDetail, Rerank
 from app.query import moved_fields
 from app.query.search_request import MMR_LAMBDA, RERANK_WEIGHT, Ranking, Share

@@ -25,7 +25,7 @@ from app.kinds import (
 from app.query import moved_fields
 from app.requests import wire
 from app.requests.filter_models import FILTERS, RequestFilters
-from app.text.queries import newest
+from app.text.queries import analysis
 
 MAX_CURSOR = 64
 MIN_HALF_LIFE, MAX_HALF_LIFE = 0.01, 36_500
@@ -298,7 +298,7 @@ class SearchRequest(wire.WireModel):
         given = self.ranking.recency
         if given == "auto":
             given = Recency(only_if_asked=True)
-        return None if given is None or (given.only_if_asked and not newest.is_asked(self.text)) else given
+        return None if given is None or (given.only_if_asked and not analysis.asks_for_newest(self.text)) else given
 
     @property
     def is_guided(self) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, get_args
 from pydantic_core import core_schema
 
 from app.requests import field_names
-from app.text import field_paths
+from app.text import json_values
 
 MAX_ERRORS = 20
 _MAX_READ = 200
@@ -129,7 +129,7 @@ def _locate(error: Mapping[str, Any], body: object) -> _LocatedError:
     message = _unknown(path, location[0], context) if code == "extra_forbidden" else _message(code, error, context)
     if code == "literal_error" and (meant := field_names.value_advice(_value(root, path), context["expected"])):
         message = f"{message} Did you mean {meant}?"
-    return _LocatedError(path, branched_at, FieldError(field_paths.path_of(path, otherwise=otherwise), message, code))
+    return _LocatedError(path, branched_at, FieldError(json_values.path_of(path, otherwise=otherwise), message, code))
 
 
 def _value(root: object, path: Sequence[str | int]) -> object:
@@ -180,7 +180,7 @@ def _one_per_field(located: Sequence[_LocatedError]) -> list[FieldError]:
 def _unknown(path: Sequence[str | int], place: object, context: Mapping[str, Any]) -> str:
     kind = "Unknown query parameter" if place == "query" else "Unknown field"
     if nearest := context.get("nearest"):
-        prefix = field_paths.path_of(path[:-1], otherwise="")
+        prefix = json_values.path_of(path[:-1], otherwise="")
         return f"{kind}. Did you mean {prefix + '.' if prefix else ''}{nearest}?"
     return f"{kind}. {context['remark']}" if context.get("remark") else f"{kind}: check its spelling or remove it."
 

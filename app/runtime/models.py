@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from app import errors
 from app.database.schema import reembedding
@@ -29,12 +28,8 @@ from app.models.remote.rerankers import HttpReranker
 from app.query.model_switch import SwitchingEmbedder
 from app.settings import Settings, plain
 
-if TYPE_CHECKING:
-    from app.models.remote.gemini import GeminiEmbedder, GeminiLlm
-
 log = logging.getLogger(__name__)
 
-OLLAMA_MODEL = "llama3.2"
 COMMAND_PATIENCE_S = 900.0
 """Seconds for which a command sends passages again while a remote embedder fails; then it ends and can be repeated."""
 
@@ -54,7 +49,7 @@ def _embedding_model(settings: Settings) -> EmbeddingModel:
         return model_folder.describe(_folder(settings.embedder_model), _overrides(settings))
     if settings.embedder == "hub":
         return _hub_model(settings)
-    name = settings.embedder_model or embedders.DEFAULT_MODELS.get(settings.embedder, "")
+    name = settings.embedder_model or embedders.APIS[settings.embedder].default
     known = _known_model(settings, name)
     if not known.dimension:
         raise errors.ProviderError(
@@ -117,7 +112,7 @@ async def open_embedder(settings: Settings, *, patience_s: float = BULK_PATIENCE
         await model.aclose()
 
 
-async def _embedder(settings: Settings, patience_s: float) -> OnnxEmbedder | HttpEmbedder | GeminiEmbedder:
+async def _embedder(settings: Settings, patience_s: float) -> OnnxEmbedder | HttpEmbedder:
     threads = settings.model_threads
     if settings.embedder == "minilm":
         folder = await asyncio.to_thread(minilm_files.find, _hub(settings))
@@ -130,20 +125,14 @@ async def _embedder(settings: Settings, patience_s: float) -> OnnxEmbedder | Htt
     if settings.embedder == "hub":
         return await asyncio.to_thread(_hub_embedder, settings)
     model = _embedding_model(settings)
-    times = CallTimes(settings.model_timeout_s, patience_s)
-    if settings.embedder == "gemini":
-        from app.models.remote.gemini import GeminiEmbedder  # its package takes a second to import
-
-        api_key = plain(settings.embedder_api_key or settings.gemini_api_key) or ""
-        return GeminiEmbedder(model, api_key=api_key, url=settings.embedder_url, times=times)
-    api = embedders.APIS[settings.embedder]
+    secret = settings.embedder_api_key or (settings.gemini_api_key if settings.embedder == "gemini" else None)
     return HttpEmbedder(
-        api,
+        embedders.APIS[settings.embedder],
         model,
-        url=settings.embedder_url or api.url,
-        api_key=plain(settings.embedder_api_key),
+        url=settings.embedder_url,
+        api_key=plain(secret),
         known=_known_model(settings, model.name),
-        times=times,
+        times=CallTimes(settings.model_timeout_s, patience_s),
     )
 
 
@@ -192,33 +181,18 @@ async def open_llm(settings: Settings) -> AsyncIterator[Llm | None]:
     if settings.llm == "none":
         yield None
         return
-    model = await asyncio.to_thread(_llm, settings)
+    secret = settings.llm_api_key or (settings.gemini_api_key if settings.llm == "gemini" else None)
+    model = ChatLlm(
+        kind=settings.llm,
+        url=settings.llm_url,
+        model=settings.llm_model,
+        api_key=plain(secret),
+        times=CallTimes(settings.model_timeout_s),
+    )
     try:
         yield model
     finally:
         await model.aclose()
-
-
-def _llm(settings: Settings) -> ChatLlm | GeminiLlm:
-    secret = plain(settings.llm_api_key or (settings.gemini_api_key if settings.llm == "gemini" else None))
-    times = CallTimes(settings.model_timeout_s)
-    if settings.llm == "gemini":
-        # Its package takes a second to import.
-        from app.models.remote import gemini
-
-        return gemini.GeminiLlm(
-            api_key=secret or "",
-            model=settings.llm_model or gemini.MODEL,
-            url=settings.llm_url,
-            times=times,
-        )
-    return ChatLlm(
-        kind="ollama" if settings.llm == "ollama" else "openai",
-        url=settings.llm_url or embedders.OLLAMA_URL,
-        model=settings.llm_model or OLLAMA_MODEL,
-        api_key=secret,
-        times=times,
-    )
 
 
 @asynccontextmanager

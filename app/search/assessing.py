@@ -7,7 +7,7 @@ from app.relevance import cosines, relevance, unknown_names
 from app.relevance.cosines import MeasuredModels
 from app.search.state import SearchState
 from app.text.names import names
-from app.text.words import detection
+from app.text.words import languages
 
 LEAST_SHARE = 0.15
 """Share of the weights from which the vector leg says whether a query is answered: it has less with a model that does
@@ -67,7 +67,7 @@ def _is_foreign(search: SearchState) -> bool:
     """Whether the query is in another language than the best hit."""
     if not search.lacks_words:
         return False
-    return not detection.may_be_in(search.parsed.text, search.result.candidates[0].config)
+    return not languages.may_be_in(search.parsed.text, search.result.candidates[0].config)
 
 
 def _unknown_names(search: SearchState) -> list[str]:

@@ -13,7 +13,7 @@ from app.query.types import Answer, Candidate, Hit, HybridResult
 from app.relevance import confidence, relevance
 from app.search import state
 from app.search.state import Page, SearchState
-from app.text.queries import grammar, literal_matches
+from app.text.queries import analysis, conditions
 
 
 def answer_of(search: SearchState, page: Page) -> Answer:
@@ -80,7 +80,7 @@ def hit_of(ranked: Hit, search: SearchState, *, is_linked: bool) -> Hit:
     """
     candidate, parsed = ranked.candidate, search.parsed
     content = "\n".join((*candidate.heading_path, candidate.content))
-    reasons = literal_matches.reasons(parsed, title=candidate.title, content=content)
+    reasons = analysis.find_literal_matches(parsed, title=candidate.title, content=content)
     assessed = search.assessment
     relevant = None if assessed is None else assessed.relevance(ranked.score_before_reranking)
     legs = [name for name, rank in (("vector", candidate.vector_rank), ("text", candidate.text_rank)) if rank]
@@ -159,7 +159,7 @@ def _query_explained(search: SearchState) -> dict[str, Any]:
         "required": list(parsed.required),
         "phrases": list(parsed.phrases),
         "excluded": list(parsed.excluded),
-        "groups": list(map(grammar.write, parsed.groups)),
+        "groups": list(map(conditions.write, parsed.groups)),
         "expression_error": parsed.expression_error,
         "condition_plan": result.condition_plan,
         "vector_plan": result.vector_plan,

@@ -10,19 +10,17 @@ nor omits a result: if any of them differs, the cursor is rejected.
 from __future__ import annotations
 
 import base64
-import dataclasses
 import hashlib
 import itertools
-import json
 import math
 import struct
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from uuid import UUID
 
-from pydantic import BaseModel
+from pydantic_core import to_json
 
 from app import errors, limits
 from app.concurrency import offload
@@ -31,8 +29,7 @@ from app.query.context import SearchContext
 from app.query.search_request import SearchRequest
 from app.query.similar_request import SimilarRequest
 from app.query.types import Hit, HybridRequest, HybridResult
-from app.search import completion, named_sources, stale_chunks
-from app.search.ranking import duplicates, grouping
+from app.search import completion, duplicates, named_sources, stale_chunks
 from app.search.state import Page, SearchState
 from app.search.store import recall
 
@@ -42,6 +39,8 @@ FILTER_COST = 100
 _CURSOR = struct.Struct(">QHI8s8s")
 _DIGEST_BYTES = 8
 _MICROSECONDS_OF_MINUTE = 60_000_000
+_VARYING = {"cursor", "detail", "explain"}
+"""Fields of a request that may differ between its pages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,33 +105,24 @@ class HybridRun:
         return [] if self.is_exhausted else wider if self.is_whole else [base, *wider]
 
 
-def of_query(query: SearchRequest, context: SearchContext) -> PageRequest:
-    """The page that a search asks for. Raises `invalid_cursor`."""
-    return request_of(query, {"explain": False}, context)
-
-
-def request_of(query: SearchRequest | SimilarRequest, same: Mapping[str, Any], context: SearchContext) -> PageRequest:
+def request_of(query: SearchRequest | SimilarRequest, context: SearchContext) -> PageRequest:
     """The page that the cursor of a request refers to, the first one without a cursor.
 
-    `same` are values of fields that may differ between the pages, besides the cursor and the detail. Raises
-    `invalid_cursor` if the cursor is malformed or was made for another request, or for who sees something else.
+    Raises `invalid_cursor` if the cursor is malformed or was made for another request, or for who sees something else.
     """
-    identity = query.model_copy(update={"cursor": None, "detail": "full", **same})
-    identified = (identity, context.user_id, context.services.db.audience)
-    digest = _digest(json.dumps(identified, sort_keys=True, default=_as_json).encode())
+    same = [value for name, value in query if name not in _VARYING]
+    digest = _digest(to_json([same, context.user_id, context.services.db.audience]))
     cursor = query.cursor
     if cursor is None:
         return PageRequest(digest, query.limit, int(time.time() // 60), query.group_size, query.is_collapsed)
     try:
         padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
-        fields = _CURSOR.unpack(base64.b64decode(padded, altchars=b"-_", validate=True))
+        version, offset, minute, made_for, before = _CURSOR.unpack(base64.b64decode(padded, b"-_", validate=True))
     except (ValueError, struct.error) as error:
         raise errors.BadRequest(errors.INVALID_CURSOR, field="cursor", code="invalid_cursor") from error
-    user_version, offset, minute, made_for, before = fields
     if made_for != digest or not 0 < offset < limits.MAX_RESULTS:
         raise errors.BadRequest(errors.INVALID_CURSOR, field="cursor", code="invalid_cursor")
-    wanted = PageRequest(digest, query.limit, minute, query.group_size, query.is_collapsed)
-    return replace(wanted, offset=offset, version=user_version, before=before)
+    return PageRequest(digest, query.limit, minute, query.group_size, query.is_collapsed, offset, version, before)
 
 
 async def of_search(search: SearchState, page: PageRequest) -> Page:
@@ -209,8 +199,18 @@ def _select(found: Sequence[Hit], page: PageRequest, is_wanted: Callable[[Hit], 
     if page.collapse:
         wanted = duplicates.collapse(wanted)
     if page.group_size is not None:
-        return grouping.by_document(wanted, size=page.group_size)
+        return _by_document(wanted, page.group_size)
     return list(itertools.islice(wanted, page.end + 1))
+
+
+def _by_document(hits: Iterable[Hit], size: int) -> list[Hit]:
+    """The first hit of each document, in order; its `more` has up to `size` further hits of the document."""
+    groups: dict[UUID, list[Hit]] = {}
+    for hit in hits:
+        group = groups.setdefault(hit.candidate.document_id, [])
+        if len(group) <= size:
+            group.append(hit)
+    return [replace(best, more=tuple(others)) for best, *others in groups.values()]
 
 
 @retry_read
@@ -259,12 +259,3 @@ def _digest_of(results: Iterable[Hit]) -> bytes:
 
 def _digest(content: bytes) -> bytes:
     return hashlib.blake2b(content, digest_size=_DIGEST_BYTES).digest()
-
-
-def _as_json(value: object) -> object:
-    """A model, dataclass or mapping as a dictionary, other values as text."""
-    if isinstance(value, BaseModel):
-        return dict(value)
-    if dataclasses.is_dataclass(value):
-        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    return dict(value) if isinstance(value, Mapping) else str(value)

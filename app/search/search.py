@@ -32,7 +32,7 @@ async def answer(query: SearchRequest, user_id: str, services: Services, turn: R
     query = query.completed(mode="auto")
     context = SearchContext(services, user_id, turn)
     with context.timed("total"):
-        wanted = pages.of_query(query, context)
+        wanted = pages.request_of(query, context)
         context.moment = wanted.moment
         search = await state.order(await candidates(query, context, ahead=1))
         page = await pages.of_search(search, wanted)

@@ -20,7 +20,7 @@ from app.search.ranking.fusion_plan import BY_VECTOR
 from app.search.state import Page, SearchState
 from app.search.store import recall
 from app.services import Services
-from app.text.queries.parsed_query import ParsedQuery
+from app.text.queries.conditions import ParsedQuery
 
 
 async def run(query: SimilarRequest, user_id: str, services: Services) -> Answer:
@@ -34,7 +34,7 @@ async def run(query: SimilarRequest, user_id: str, services: Services) -> Answer
 
 async def _find(query: SimilarRequest, user_id: str, services: Services) -> Answer:
     context = SearchContext(services, user_id)
-    wanted = pages.request_of(query, {}, context)
+    wanted = pages.request_of(query, context)
     with context.timed("total"):
         run = await _nearest(query, context)
         page = await pages.read(state.unranked(run.result), wanted, context, run=run)
@@ -71,7 +71,7 @@ def _wanted(query: SimilarRequest, candidates: int) -> int:
     """How many candidates are needed to fill the answer."""
     if query.group_size is not None:
         return 2 * candidates
-    return understanding.pool_size(query.limit) if query.is_collapsed else query.limit
+    return understanding.compared_for_duplicates(query.limit) if query.is_collapsed else query.limit
 
 
 def _answer(query: SimilarRequest, result: HybridResult, page: Page, context: SearchContext) -> Answer:

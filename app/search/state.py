@@ -16,7 +16,7 @@ from app.query.search_request import SearchRequest
 from app.query.types import Answer, Hit, HybridRequest, HybridResult, Weights
 from app.relevance import relevance
 from app.search.store import recall
-from app.text.queries.parsed_query import ParsedQuery
+from app.text.queries.conditions import ParsedQuery
 
 T = TypeVar("T")
 Phase = Literal["expand", "recall", "order", "finish", "explain"]

@@ -14,8 +14,7 @@ from app.search.ranking.fusion_plan import FusionPlan
 from app.search.state import SearchState
 from app.search.store import vocabulary
 from app.text.queries import analysis, conditions
-from app.text.queries.conditions import IndexText, TextCondition
-from app.text.queries.parsed_query import ParsedQuery
+from app.text.queries.conditions import IndexText, ParsedQuery, TextCondition
 from app.text.words import lexical
 
 ACCENTS_FOLDED, ACCENTS_KEPT = "english", "german"
@@ -24,7 +23,9 @@ ACCENTS_FOLDED, ACCENTS_KEPT = "english", "german"
 
 POOL_FACTOR = 4
 MIN_POOL, MAX_POOL = 25, 100
-"""Hits that are re-ranked or compared for duplicates: four times the limit, within these bounds."""
+"""Hits that are re-ranked: four times the limit, within these bounds."""
+MIN_COMPARED = 10
+"""Hits that are read where duplicates are left out: twice the limit, and at least these."""
 
 
 async def understand(query: SearchRequest, context: SearchContext, *, ahead: int = 0) -> SearchState:
@@ -105,12 +106,19 @@ def _candidates_wanted(query: SearchRequest) -> int:
         return 2 * query.ranking.candidates
     if query.recency is not None:
         return query.ranking.candidates
-    return pool_size(query.limit) if query.is_reordered or query.is_collapsed else query.limit
+    if query.is_reordered:
+        return pool_size(query.limit)
+    return compared_for_duplicates(query.limit) if query.is_collapsed else query.limit
 
 
 def pool_size(limit: int) -> int:
-    """The number of candidates that are ordered again, or compared with each other, for `limit` hits."""
+    """The number of candidates that are ordered again for `limit` hits."""
     return min(MAX_POOL, max(MIN_POOL, POOL_FACTOR * limit))
+
+
+def compared_for_duplicates(limit: int) -> int:
+    """The number of candidates that are read for `limit` hits; where more are duplicates, a page reads all others."""
+    return max(MIN_COMPARED, 2 * limit)
 
 
 def lexical_query(parsed: ParsedQuery) -> LexicalQuery:

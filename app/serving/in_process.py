@@ -19,11 +19,11 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from starlette.types import Receive, Scope, Send
 
 from app import errors, runtime
+from app.access.callers import Caller
 from app.cli import options, ownership
 from app.cli.client import API, Client
 from app.documents.commands import extraction
 from app.fetching.pages import ANY_HOST
-from app.http.authentication.auth import Caller
 from app.jobs import kinds, workers
 from app.main import create_app
 from app.runtime import models

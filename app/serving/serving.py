@@ -13,7 +13,7 @@ import uvicorn
 
 from app import runtime
 from app.cli import options
-from app.http.limits import connections
+from app.http import connections
 from app.main import create_app
 from app.search import warmup
 from app.services import Services

@@ -14,10 +14,8 @@ from app import limits
 from app.documents.api.document_models import DocumentDeletion
 from app.documents.files import left_out
 from app.documents.types import RowCounts
-from app.http.authentication import auth
-from app.http.bodies import bodies
-from app.http.contract.responses import NoneIfEmpty, Response
-from app.http.problems import problems
+from app.http import auth, bodies, problems
+from app.http.responses import NoneIfEmpty, Response
 from app.kinds import SourceStatus
 from app.requests import cursors, wire
 from app.services import Services

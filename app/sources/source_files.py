@@ -13,8 +13,8 @@ from app import errors
 from app.concurrency import stage_times
 from app.documents.files import file_reading
 from app.documents.files.file_reading import FileReader, NamedFile
-from app.documents.storing import batches, ingest, large_documents
-from app.documents.storing.batches import IngestOutcome
+from app.documents.storing import ingest, large_documents
+from app.documents.storing.ingest import IngestOutcome
 from app.documents.types import IngestResult, SourcePath, Upload
 from app.services import Services
 from app.sources import source_roots, source_scan
@@ -93,14 +93,14 @@ async def store(
 ) -> AsyncGenerator[FileVersion, None]:
     """Store files, and yield each once all of its documents are stored or refused.
 
-    Raises what `batches.store` raises for all documents; what was yielded is stored.
+    Raises what `ingest.store` raises for all documents; what was yielded is stored.
     """
     reading: dict[str, FileVersion] = {}
     recognise = file_reading.recogniser(user_id, services)
     async with (
         file_reading.opened(services.parse_limits, recognise=recognise) as reader,
         aclosing(_uploads(source, files, reader, reading)) as uploads,
-        aclosing(batches.store(uploads, user_id, services, ingest.IN_JOB)) as outcomes,
+        aclosing(ingest.store(uploads, user_id, services, ingest.IN_JOB)) as outcomes,
     ):
         async for outcome in outcomes:
             _take(reading, outcome)

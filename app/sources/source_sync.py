@@ -24,7 +24,7 @@ from app.concurrency import cancellable, retries
 from app.database.transactions import Reading, Writing
 from app.documents import selections
 from app.documents.files import file_reading
-from app.documents.store import documents, pending_versions
+from app.documents.store import documents, staging
 from app.documents.store.selections import SelectedDocument
 from app.jobs.workers import JobKind, Run
 from app.sources import source_files, source_roots, source_scan
@@ -185,7 +185,7 @@ async def _write_move(
             new_uri = new + composed.removeprefix(old)
             new_uris[uris.identity(new_uri)] = document_id, new_uri
     taken = await documents.find_many(writing, identities=list(new_uris))
-    await pending_versions.supersede(writing, document_ids=[document_id for document_id, _path, _uri in found])
+    await staging.supersede(writing, document_ids=[document_id for document_id, _path, _uri in found])
     await sources.link(writing, syncing.source_id, {document_id: new_paths[path] for document_id, path, _uri in found})
     await sources.move(writing, {identity: new_uris[identity] for identity in new_uris.keys() - taken.keys()})
     await recorded_files.forget(writing, syncing.source_id, list(new_paths))

@@ -15,7 +15,7 @@ from app.database.filter_types import Filters
 from app.database.transactions import Database, Writing, retry_read
 from app.documents import selections
 from app.documents.files import folders
-from app.documents.store import pending_versions
+from app.documents.store import staging
 from app.documents.types import RowCounts
 from app.jobs.store import jobs
 from app.kinds import SourceStatus
@@ -152,7 +152,7 @@ async def delete(source_id: UUID, user_id: str, services: Services, *, actor: st
         await sources.get(writing, source_id)
         for job_id in await jobs.open_of_source(writing, source_sync.KIND.name, source_id):
             await jobs.cancel(writing, job_id)
-        await pending_versions.cancel_of_source(writing, source_id)
+        await staging.cancel_of_source(writing, source_id)
     return await _delete_documents(source_id, user_id, services, actor=actor)
 
 

@@ -13,10 +13,7 @@ from app import limits
 from app.jobs import followed_jobs
 from app.sources import sources
 from app.sources.types import EVERYTHING, Source, SourceDraft
-from app.tools.arguments import ToolArguments, clamped
-from app.tools.context import ToolContext
-from app.tools.results import NOTICE, ToolResult
-from app.tools.tool import Tool
+from app.tools import NOTICE, Tool, ToolArguments, ToolContext, ToolResult, clamped
 
 MAX_FAILURES = 20
 _WAIT = "Seconds to wait for the files to be stored; the work goes on if it takes longer."

@@ -1,14 +1,18 @@
-"""Finds what JSON may contain and Postgres cannot store: NUL, lone surrogates, infinite and too large numbers."""
+"""Finds what JSON may contain and Postgres cannot store, and writes the path of a value.
+
+Postgres stores no NUL, lone surrogates, infinite and too large numbers.
+"""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 BAD_TEXT = "Must not contain the NUL character or a lone surrogate."
 BAD_NUMBER = "Must be a finite number; whole numbers must fit into 64 bits."
 INT64 = range(-(2**63), 2**63)
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 _UNUSABLE = re.compile("[\x00\ud800-\udfff]")
 
 UnusableValue = tuple[tuple[str | int, ...], str, str]
@@ -42,3 +46,16 @@ def find_unusable(value: object, path: tuple[str | int, ...] = ()) -> Iterator[U
 
 def _is_number(number: BadNumber | int | float) -> bool:
     return math.isfinite(number) if isinstance(number, float) else isinstance(number, int) and number in INT64
+
+
+def path_of(steps: Sequence[str | int], *, otherwise: str = "body") -> str:
+    """`("filters", "document_ids", 3)` as `filters.document_ids[3]`, at most 160 characters.
+
+    It contains only identifiers: any other key of the request is replaced by `(key)`.
+    """
+    path = "".join(f"[{step}]" if isinstance(step, int) else f".{_safe_name(step)}" for step in steps)
+    return path.lstrip(".")[:160] or otherwise
+
+
+def _safe_name(step: str) -> str:
+    return step if _NAME.fullmatch(step) else "(key)"

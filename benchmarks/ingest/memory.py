@@ -16,7 +16,7 @@ from uuid import uuid4
 
 import psutil
 
-from app.documents.storing import batches, ingest, large_documents
+from app.documents.storing import ingest, large_documents
 from app.documents.types import Upload
 from app.jobs import workers
 from app.kinds import Vector
@@ -114,7 +114,7 @@ async def of_document(megabytes: int, target: MemoryTarget) -> MemoryRun:
     user_id = f"memory-{uuid4()}"
     text = _text(megabytes * 1_000_000, random.Random(1))
     async with _sampled(target) as run:
-        await batches.store_one(Upload(text, uri="large"), user_id, target.services, ingest.IN_JOB)
+        await ingest.store_one(Upload(text, uri="large"), user_id, target.services, ingest.IN_JOB)
         del text
         await _run_jobs(user_id, target.services)
     return run

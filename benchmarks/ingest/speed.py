@@ -15,7 +15,7 @@ from uuid import uuid4
 
 import psutil
 
-from app.documents.storing import batches, chunk_vectors, document_drafts
+from app.documents.storing import chunk_vectors, document_drafts, ingest
 from app.documents.types import Upload
 from app.query import model_switch
 from app.services import Services
@@ -130,7 +130,7 @@ async def _embed(texts: Sequence[str], services: Services) -> None:
 
 
 async def _store(uploads: Sequence[Upload], user_id: str, services: Services) -> None:
-    async for outcome in batches.store(uploads, user_id, services):
+    async for outcome in ingest.store(uploads, user_id, services):
         if outcome.error is not None:
             raise outcome.error
 

@@ -22,7 +22,7 @@ import psutil
 
 from app import capabilities, runtime
 from app import settings as config
-from app.documents.storing import batches
+from app.documents.storing import ingest
 from app.documents.types import Upload
 from app.services import Services
 
@@ -35,7 +35,7 @@ def _uploads(rows: Sequence[dict[str, Any]]) -> list[Upload]:
 
 async def _store(uploads: Sequence[Upload], user_id: str, services: Services) -> int:
     """Stores the uploads of a user; returns the number of their chunks."""
-    return sum([one.result().chunk_count async for one in batches.store(uploads, user_id, services)])
+    return sum([one.result().chunk_count async for one in ingest.store(uploads, user_id, services)])
 
 
 def _postgres_s(data_dir: Path) -> float:

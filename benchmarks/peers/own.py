@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from app import __version__
-from app.documents.storing import batches, document_drafts
+from app.documents.storing import document_drafts, ingest
 from app.evaluation import beir, runner
 from app.evaluation.runner import Strategy
 from app.kinds import Vector
@@ -77,7 +77,7 @@ async def material(loaded: beir.EvaluationSet, embedder: RememberingEmbedder, se
 
 async def store(loaded: beir.EvaluationSet, services: Services) -> None:
     """Stores the documents through the ingest pipeline. Raises what a document is rejected for."""
-    outcomes = batches.store(loaded.documents, USER, services)
+    outcomes = ingest.store(loaded.documents, USER, services)
     async for outcome in outcomes:
         if outcome.error is not None:
             raise outcome.error

@@ -16,7 +16,7 @@ from pathlib import Path
 from app import limits
 from app.documents.files import file_reading
 from app.documents.files.file_reading import NamedFile
-from app.documents.storing import batches
+from app.documents.storing import ingest
 from app.documents.types import Upload
 from app.entities.linking import mention_refresh
 from app.errors import UnreadableFile
@@ -31,7 +31,7 @@ ROOT = HERE.parents[1]
 USER = "repository"
 FOLDERS = (
     *("app/search", "app/query", "app/text", "app/parsing", "app/multihop", "app/relevance", "app/requests"),
-    *("app/documents/storing", "app/documents/store", "app/database/filters", "app/concurrency", "app/http/contract"),
+    *("app/documents/storing", "app/documents/store", "app/database/filters", "app/concurrency", "app/http"),
     *("app/web/playground", "client/src"),
 )
 """Folders whose code is stored; the pages of `docs` are stored too, but for those with results of benchmarks."""
@@ -115,7 +115,7 @@ async def run(corpus: Corpus, services: Services, *, as_prose: bool) -> list[Kin
     `as_prose`: code is cut as plain text is. Raises ValueError for a question whose text its file lacks.
     """
     corpus.check()
-    async for outcome in batches.store(await _uploads(corpus, services, as_prose=as_prose), USER, services):
+    async for outcome in ingest.store(await _uploads(corpus, services, as_prose=as_prose), USER, services):
         if outcome.error is not None:
             raise outcome.error
     await mention_refresh.settle(USER, services)

@@ -147,4 +147,4 @@ def test_a_tool_that_the_key_may_not_call_is_refused_by_name(client: Client) -> 
     langchain = pytest.importorskip("stepwell_client.langchain")
     with pytest.raises(ValueError, match="no_such_tool"):
         langchain.tools(client, names=["no_such_tool"])
-    assert [tool.name for tool in langchain.tools(client, names=["add_document"])] == ["add_document"]
+    assert [tool.name for tool in langchain.tools(client, names=["get_document"])] == ["get_document"]

@@ -15,7 +15,7 @@ from typing import IO, Any
 import pytest
 
 from app.agents.mcp import mcp_bridge
-from app.tools.optional_tools import OPTIONAL_TOOLS
+from app.kinds import OPTIONAL_TOOLS
 
 ROOT = Path(__file__).parents[2]
 CALLS = 1_000 if os.environ.get("STEPWELL_FAULTS") == "full" else 30

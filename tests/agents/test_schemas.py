@@ -14,9 +14,9 @@ import pytest
 
 from app.agents import formats, registry
 from app.agents.results import ToolPassage
+from app.kinds import COMPAT_TOOLS, OPTIONAL_TOOLS
 from app.serving import openapi
-from app.tools.optional_tools import COMPAT_TOOLS, OPTIONAL_TOOLS
-from app.tools.tool import Tool
+from app.tools import Tool
 
 COMMITTED = Path(__file__).parents[2] / "openapi"
 EACH_TOOL = pytest.mark.parametrize("tool", registry.every(), ids=lambda tool: tool.name)

@@ -20,7 +20,7 @@ from app import errors
 from app.database.filter_types import DocumentFilter
 from app.database.transactions import Database
 from app.documents import documents
-from app.documents.storing import batches
+from app.documents.storing import ingest
 from app.documents.types import DuplicateUse, Upload
 from app.entities import entities, entity_lines
 from app.entities.entity_lines import Line
@@ -48,7 +48,7 @@ STEPS = st.lists(st.lists(UPLOADS, min_size=1, max_size=6) | st.sampled_from(["a
 def small_batches() -> Iterator[None]:
     """Three documents are embedded together, so that a list takes several batches."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(batches, "BATCH_CHARACTERS", 3 * batches.MIN_DOCUMENT_CHARACTERS)
+        patch.setattr(ingest, "BATCH_CHARACTERS", 3 * ingest.MIN_DOCUMENT_CHARACTERS)
         yield
 
 
@@ -65,51 +65,37 @@ async def test_a_list_of_documents_equals_its_documents_one_by_one(
             assert await _delete(listed, step) == await _delete(single, step)
             continue
         outcomes = await listed.many(step)
-        one_by_one = [await batches.store_one(upload, single.user_id, single.services()) for upload in step]
+        one_by_one = [await ingest.store_one(upload, single.user_id, single.services()) for upload in step]
         assert [o.stored and (o.stored.status, o.stored.chunk_count) for o in outcomes] == [
             (stored.status, stored.chunk_count) for stored in one_by_one
         ]
     assert await _stored(listed, owner) == await _stored(single, owner)
 
 
-class WaitingFake(FakeEmbedder):
-    """The fake embedder, whose first call returns only after something has happened."""
+class CountingFake(FakeEmbedder):
+    """The fake embedder, which tells when its second call has begun."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.happened = asyncio.Event()
+        self.calls, self.second = 0, asyncio.Event()
 
     async def embed_documents(self, texts: Any) -> list[Vector]:
         """The fake embedder's vectors."""
-        await asyncio.wait_for(self.happened.wait(), 20)
+        self.calls += 1
+        if self.calls == 2:
+            self.second.set()
         return await super().embed_documents(texts)
 
 
-class OverlappingFake(WaitingFake):
-    """The fake embedder, whose first call returns only after a second one has begun; counts those at the same time."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.calls, self.running, self.most = 0, 0, 0
-
-    async def embed_documents(self, texts: Any) -> list[Vector]:
-        """The fake embedder's vectors."""
-        self.calls, self.running = self.calls + 1, self.running + 1
-        self.most = max(self.most, self.running)
-        if self.calls > 1:
-            self.happened.set()
-        found = await super().embed_documents(texts)
-        self.running -= 1
-        return found
-
-
-async def test_two_groups_are_embedded_at_the_same_time_and_stored_in_order(database: Database) -> None:
-    embedder = OverlappingFake()
+async def test_a_group_is_embedded_while_the_one_before_it_is_written(database: Database) -> None:
+    embedder = CountingFake()
+    tenant = Tenant(database, embedder)
     uploads = [Upload(f"Note {number} on ropes.", uri=f"{number}") for number in range(12)]
-    outcomes = await Tenant(database, embedder).many(uploads)
-    assert [outcome.stored and outcome.stored.status for outcome in outcomes] == ["added"] * 12
-    assert [outcome.upload.uri for outcome in outcomes] == [upload.uri for upload in uploads]
-    assert embedder.most == 2
+    outcomes = ingest.store(uploads, tenant.user_id, tenant.services())
+    found = [await anext(outcomes)]
+    await asyncio.wait_for(embedder.second.wait(), 20)
+    found += [outcome async for outcome in outcomes]
+    assert [outcome.upload.uri for outcome in found] == [upload.uri for upload in uploads]
 
 
 async def test_an_embedder_that_fails_on_a_later_group_leaves_the_groups_before_it_stored(database: Database) -> None:
@@ -164,7 +150,7 @@ async def _stored(tenant: Tenant, owner: Any) -> Any:
 async def test_a_document_that_is_deleted_while_a_list_is_stored_is_stored_again(tenant: Tenant) -> None:
     """The list was compared with the stored documents before the deletion."""
     await tenant.add_all({"a": "First.", "b": "Second."})
-    outcomes = batches.store(
+    outcomes = ingest.store(
         [Upload("Changed.", uri="a"), Upload("Second.", uri="b")], tenant.user_id, tenant.services()
     )
     statuses = []
@@ -183,7 +169,7 @@ async def test_each_computed_vector_of_a_list_is_counted_once(tenant: Tenant) ->
 
 async def test_new_documents_of_a_list_are_written_together(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     """The number of statements does not grow with that of the documents; their order is that of the list."""
-    monkeypatch.setattr(batches, "BATCH_CHARACTERS", 8 * batches.MIN_DOCUMENT_CHARACTERS)
+    monkeypatch.setattr(ingest, "BATCH_CHARACTERS", 8 * ingest.MIN_DOCUMENT_CHARACTERS)
     counts = []
     for step, size in enumerate((2, 2, 8)):
         with counted_statements(tenant) as statements:
@@ -195,7 +181,7 @@ async def test_new_documents_of_a_list_are_written_together(tenant: Tenant, monk
 
 async def test_documents_before_one_that_cannot_be_stored_are_stored(tenant: Tenant) -> None:
     refused = Upload("Second.", uri="b", metadata={"kind": "\0"})
-    outcomes = batches.store(
+    outcomes = ingest.store(
         [Upload("First.", uri="a"), refused, Upload("Third.", uri="c")], tenant.user_id, tenant.services()
     )
     assert (await anext(outcomes)).upload.uri == "a"

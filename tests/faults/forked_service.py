@@ -38,7 +38,7 @@ def serve(dsn: str, port: int, roots: tuple[Path, ...]) -> None:
     """Serves a database until the process is killed; jobs have small slices, and store their progress often."""
     capabilities.register()
     large_documents.LARGE = LARGE
-    large_documents.CHUNKS = large_documents.EMBEDDED = large_documents.INDEXED = large_documents.MOST_INDEXED = 3
+    large_documents.CHUNKS = 3
     source_sync.GROUP = 2
     workers.IDLE_S = 0.02
     asyncio.run(_serve(dsn, port, roots))

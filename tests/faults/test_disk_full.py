@@ -20,7 +20,7 @@ from app import errors, runtime
 from app.database import pools, transactions
 from app.database.embedded import postgres
 from app.database.schema import health
-from app.documents.storing import batches
+from app.documents.storing import ingest
 from app.documents.types import Upload
 from app.search import search
 from app.settings import Settings
@@ -103,12 +103,12 @@ async def test_a_search_starts_the_embedded_server_although_the_disk_is_full():
     with small_disk(320_000_000) as disk:
         settings = Settings(auth="none", data_dir=disk / "data")
         async with runtime.open_services(settings) as services:
-            await batches.store_one(Upload("Lime mortar sets slowly."), "local", services)
+            await ingest.store_one(Upload("Lime mortar sets slowly."), "local", services)
         fill(disk / "ballast", leave=0)
         async with runtime.open_services(settings) as services:
             assert (await search.run(search_request("lime mortar"), "local", services)).hits
             with pytest.raises(errors.DiskFull):
-                await batches.store_one(Upload("Cement sets fast."), "local", services)
+                await ingest.store_one(Upload("Cement sets fast."), "local", services)
 
 
 @pytest.mark.skipif(not running_service.FULL, reason="mounts a filesystem and starts a service: part of `make faults`")

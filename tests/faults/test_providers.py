@@ -14,7 +14,7 @@ import pytest
 from fake_provider import FAULTS, FakeProvider
 
 from app import runtime
-from app.models import calls, failures
+from app.models import calls
 from app.models.calls import BULK_PATIENCE_S
 from app.models.local import minilm
 from app.settings import Settings
@@ -94,7 +94,7 @@ async def test_searches_are_answered_from_the_words_while_the_provider_fails_and
         if fault == "tls":
             return
         provider_embeds.misbehave(None)
-        with _later(failures.LONGEST_PAUSE_S):
+        with _later(calls.LONGEST_PAUSE_S):
             assert await _search(client, f"lime mortar after {fault}") == []
             assert await _state(client) == "closed"
 
@@ -162,5 +162,5 @@ async def test_an_upload_during_an_outage_stores_nothing_and_succeeds_afterwards
             assert KEY not in (await client.get(path)).text
         assert KEY not in caplog.text
         provider_embeds.misbehave(None)
-        with _later(failures.LONGEST_PAUSE_S):
+        with _later(calls.LONGEST_PAUSE_S):
             assert (await client.post(DOCUMENTS, json=upload)).status_code == 201

@@ -22,7 +22,7 @@ from running_service import DOCUMENTS, SEARCH, until
 
 from app.database import transactions
 from app.documents import documents
-from app.http.limits import admission
+from app.http import admission
 from app.kinds import Vector
 from app.parsing.process import ParseLimits
 from app.settings import Settings

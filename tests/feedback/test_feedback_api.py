@@ -16,8 +16,8 @@ from fastapi import FastAPI
 from app.database.transactions import Database
 from app.feedback import store as feedback
 from app.feedback.types import FeedbackOptions
+from app.kinds import OPTIONAL_TOOLS
 from app.settings import Settings
-from app.tools.optional_tools import OPTIONAL_TOOLS
 
 QUERY = "copper lantern"
 

@@ -19,7 +19,7 @@ from app.database.schema import migration, reembedding
 from app.database.transactions import Database
 from app.documents import documents
 from app.documents.store import staging
-from app.documents.storing import batches, ingest, large_documents
+from app.documents.storing import ingest, large_documents
 from app.documents.types import Upload
 from app.entities import entities
 from app.entities.types import EntityDraft
@@ -211,7 +211,7 @@ async def test_a_large_document_that_is_stored_while_the_model_is_replaced_gets_
     monkeypatch.setattr(large_documents, "LARGE", 50)
     tenant = await _tenant(database)
     text = "# Lime\n\n" + "\n\n".join(f"## Part {n}\n\n" + f"Stone {n} lies in lime mortar. " * 20 for n in range(9))
-    queued = await batches.store_one(Upload(text, uri="large"), tenant.user_id, tenant.services(), ingest.IN_JOB)
+    queued = await ingest.store_one(Upload(text, uri="large"), tenant.user_id, tenant.services(), ingest.IN_JOB)
     publish = staging.begin
     stopped: list[bool] = []
 

@@ -11,9 +11,8 @@ import pytest
 from fake_provider import FakeProvider
 
 from app.errors import ProviderError
-from app.models import calls, failures
-from app.models.calls import Breaker, CallTimes
-from app.models.failures import NotCalled, ProviderDown
+from app.models import calls
+from app.models.calls import Breaker, CallTimes, NotCalled, ProviderDown
 from app.models.remote.chat import ChatLlm
 from app.models.remote.rerankers import HttpReranker
 
@@ -136,7 +135,7 @@ def test_retry_after_opens_it_at_the_first_failure(guard: Breaker) -> None:
     ("status", "counts"), [(429, True), (503, True), (500, True), (401, True), (403, True), (400, False), (404, False)]
 )
 def test_only_statuses_that_do_not_depend_on_the_request_count(status: int, counts: bool) -> None:
-    assert failures.is_of_provider(failures.of_status(status, {}, "x")) is counts
+    assert calls.is_of_provider(calls.of_status(status, {}, "x")) is counts
 
 
 @pytest.mark.parametrize(
@@ -144,7 +143,7 @@ def test_only_statuses_that_do_not_depend_on_the_request_count(status: int, coun
     [("7", 7, 7), ("0", 0, 0), ("-3", 0, 0), ("1e9", 60, 60), ("nan", 0, 0), ("inf", 60, 60), ("soon", 1, 1)],
 )
 def test_retry_after_is_bounded_whatever_it_holds(given: str, least: float, most: float) -> None:
-    error = failures.of_status(429, {"retry-after": given}, "x")
+    error = calls.of_status(429, {"retry-after": given}, "x")
     assert isinstance(error, ProviderDown)
     assert error.pause_s is not None
     assert least <= error.pause_s <= most
@@ -152,7 +151,7 @@ def test_retry_after_is_bounded_whatever_it_holds(given: str, least: float, most
 
 def test_retry_after_may_be_a_date() -> None:
     later = format_datetime(datetime.now(UTC) + timedelta(seconds=20), usegmt=True)
-    error = failures.of_status(429, {"retry-after": later}, "x")
+    error = calls.of_status(429, {"retry-after": later}, "x")
     assert isinstance(error, ProviderDown)
     assert 15 < (error.pause_s or 0) <= 20
 

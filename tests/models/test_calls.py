@@ -8,8 +8,7 @@ import pytest
 from fake_provider import FakeProvider
 
 from app.errors import BadEmbedding, ProviderError
-from app.models.calls import BREAKER_PAUSE_S, CallTimes, ProviderModel, RemoteCalls
-from app.models.failures import NotCalled, ProviderDown
+from app.models.calls import BREAKER_PAUSE_S, CallTimes, NotCalled, ProviderDown, ProviderModel, RemoteCalls
 from app.models.remote import endpoint
 from app.models.remote.endpoint import Endpoint
 

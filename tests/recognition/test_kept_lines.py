@@ -23,7 +23,7 @@ from app.database.transactions import Database
 from app.documents import documents
 from app.documents.files import file_reading
 from app.documents.files.file_reading import NamedFile, ParseLimits
-from app.documents.storing import batches
+from app.documents.storing import ingest
 from app.documents.types import Upload
 from app.errors import UnreadableFile
 from app.jobs import followed_jobs, workers
@@ -95,7 +95,7 @@ async def test_a_page_is_recognised_once_for_its_user_and_a_hit_names_it(
             (upload,) = await read(_scan(3))
         assert (lines.places, times.pictures, times.page) == ([(1, 3), (2, 3), (3, 3)], 3, (3, 3))
         assert times.seconds.keys() == {"parsing", "recognition"}
-        stored = await batches.store_one(cast("Upload", upload), tenant.user_id, services)
+        stored = await ingest.store_one(cast("Upload", upload), tenant.user_id, services)
         chunks = await documents.chunks(stored.document_id, tenant.user_id, db=tenant.db, limit=10, offset=0)
         assert [chunk.page for chunk in chunks][:1] == [1]
         assert next(one.content for one in await read(_scan(4))).count("buckets") == 4

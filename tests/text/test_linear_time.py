@@ -34,8 +34,8 @@ from app.text.names import headings, name_uses, names, query_words, tags
 from app.text.names.gazetteer import Gazetteer
 from app.text.names.name_use import NameUse
 from app.text.passages import chunking, tokens
-from app.text.queries import analysis, identifiers, literal_matches, spelling
-from app.text.structure import markdown, pages, restructured, sentences, structure
+from app.text.queries import analysis, identifiers, spelling
+from app.text.structure import markdown, sentences, structure, text_formats
 from app.text.words import cleaning, lexical, word_spans
 
 FULL = os.environ.get("STEPWELL_FAULTS") == "full"
@@ -179,8 +179,8 @@ def read_opendocument(text: str) -> object:
 
 WORK: dict[str, Callable[[str], object]] = {
     "cleaning": cleaning.clean,
-    "pages": lambda text: pages.clean(text, range(0, len(text), 300)),
-    "reStructuredText": restructured.to_markdown,
+    "pages": lambda text: cleaning.clean_pages(text, range(0, len(text), 300)),
+    "reStructuredText": text_formats.rst_to_markdown,
     "bytes in another script": lambda text: encodings.decode(text.encode("latin-1", "replace") + b"\xe9" * len(text)),
     "HTML": read_html,
     "CSV": read_csv,
@@ -213,7 +213,9 @@ WORK: dict[str, Callable[[str], object]] = {
         query_words.longest_names(query, {"a"}),
     ),
     "terms": lambda text: terms.statistical([text], "a", chunks={}, total=10),
-    "literal matches": lambda text: literal_matches.reasons(analysis.parse(text[:2_000]), title="a b", content=text),
+    "literal matches": lambda text: analysis.find_literal_matches(
+        analysis.parse(text[:2_000]), title="a b", content=text
+    ),
     "mentions": GAZETTEER.find,
     "names of entities": lambda text: Gazetteer.build(
         [(text[n : n + 200], UUID(int=1)) for n in range(0, len(text), 200)]

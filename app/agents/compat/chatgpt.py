@@ -15,10 +15,7 @@ from app.documents.types import Document
 from app.query.search_request import Group, Ranking, SearchRequest
 from app.requests import fields
 from app.search import depth
-from app.tools.arguments import ToolArguments
-from app.tools.context import ToolContext
-from app.tools.results import NOTICE, ToolResult
-from app.tools.tool import Tool
+from app.tools import NOTICE, Tool, ToolArguments, ToolContext, ToolResult
 
 PART = 100_000
 """Characters of a document that one call returns."""

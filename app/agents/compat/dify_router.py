@@ -19,8 +19,7 @@ from starlette.routing import Route
 from app import errors, limits
 from app.agents import api as router
 from app.database.filter_types import OPERANDS, Filters
-from app.http.authentication import auth, versions
-from app.http.bodies import bodies
+from app.http import auth, bodies
 from app.query import source_ids
 from app.query.search_request import SearchRequest
 from app.query.types import Hit
@@ -28,7 +27,7 @@ from app.requests import fields, strict_json, validation_errors
 from app.search import depth
 from app.settings import Settings
 from app.text import dates
-from app.tools.context import ToolContext
+from app.tools import ToolContext
 
 EVERYTHING = "default"
 """The `knowledge_id` of all documents; others are names or ids of sources."""
@@ -226,7 +225,7 @@ def install(app: FastAPI, settings: Settings) -> None:
 async def _retrieve(request: Request) -> Response:
     try:
         user_id = await _SCOPE.authenticate(request)
-        versions.required(request)
+        auth.required_version(request)
         given = Retrieval.model_validate(strict_json.parse(await _body(request)))
         return JSONResponse(await retrieve(given, router.context(request, user_id)))
     except errors.StepwellError as error:

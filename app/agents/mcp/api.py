@@ -17,9 +17,8 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from app.agents import api as agents_api
-from app.http.authentication import auth, versions
-from app.http.bodies import bodies
-from app.tools.context import ToolContext
+from app.http import auth, bodies
+from app.tools import ToolContext
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -106,7 +105,7 @@ class _Endpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive, send)
         await _ANY_SCOPE.authenticate(request)
-        versions.required(request)
+        auth.required_version(request)
         body = bodies.Body(request, LIMITS, max_bytes=MAX_BYTES)
         body.check_declared_length()
         sessions = await request.app.state.mcp_sessions.manager()

@@ -22,16 +22,14 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
-from app import __version__, errors, runtime
+from app import __version__, errors, runtime, tools
 from app.agents import formats, registry
 from app.documents import documents
 from app.jobs import kinds
 from app.requests import cursors, strict_json, validation_errors
 from app.settings import Settings
 from app.text import uris
-from app.tools import results
-from app.tools.context import ToolContext, Unrestricted
-from app.tools.results import NOTICE
+from app.tools import NOTICE, ToolContext, Unrestricted
 
 MAX_CONCURRENT, POOL_SIZE = 2, 6
 """Calls that run at once, and connections for them and for background jobs; the others wait."""
@@ -116,7 +114,7 @@ class _Handlers:
             return _fail("The call did not finish within its time limit: retry, or request less.")
         except Exception as error:  # the protocol's library would send its text
             return _fail(_unexpected(error))
-        text = results.text(result)
+        text = tools.text(result)
         return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=result)
 
     async def list_resources(

@@ -17,7 +17,7 @@ from app.database import sql
 from app.database.filter_types import Filters
 from app.database.filters import filters
 from app.database.transactions import Reading
-from app.text import field_paths
+from app.text import json_values
 
 MAX_CHECKED = 20
 """Keys of one request that are looked up; the others are taken as they are."""
@@ -99,12 +99,12 @@ async def check(db: Reading, given: Filters) -> None:
     Raises Forbidden if it is in the filters of the caller's key or token. Filters without such keys read nothing.
     """
     if (unknown := await _first_unknown(db, _find(given))) is not None:
-        path = field_paths.path_of(("filters", *unknown.path))
+        path = json_values.path_of(("filters", *unknown.path))
         raise errors.BadRequest(f"This is no operator, and no document has such a key: {unknown.advice}.", field=path)
     if db.restriction is None:
         return
     if (unknown := await _first_unknown(db, _find(db.restriction.filters))) is not None:
-        path = field_paths.path_of(unknown.path)
+        path = json_values.path_of(unknown.path)
         raise errors.Forbidden(f"The filters of this key or token have no such operator ({path}): {unknown.advice}.")
 
 

@@ -6,11 +6,9 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import sqlalchemy as sa
-from alembic import command
-from alembic.config import Config
 from sqlalchemy.engine import Connection
 
 from app import errors
@@ -28,6 +26,9 @@ from app.database.schema import (
     vector_ddl,
 )
 from app.database.schema.upgrade_progress import StatementProgress
+
+if TYPE_CHECKING:  # a service whose schema is current does not load Alembic, which takes 7 MB
+    from alembic.config import Config
 
 log = logging.getLogger(__name__)
 _Returned = TypeVar("_Returned")
@@ -63,11 +64,14 @@ async def upgrade(dsn: str, *, model: str, dimension: int, revision: str = "head
 
     def run(connection: Connection) -> str:
         def migrate(config: Config) -> None:
+            from alembic import command
+
             if report is not None:
                 config.attributes["on_version_apply"] = _time_stage(report)
             command.upgrade(config, revision)
 
-        return upgrade_by(connection, migrate, model=model, dimension=dimension)
+        is_current = revisions.read(connection) == revisions.head()
+        return upgrade_by(connection, None if is_current else migrate, model=model, dimension=dimension)
 
     return await on_connection(dsn, run, report)
 
@@ -77,6 +81,8 @@ async def rehearse(dsn: str, *, model: str, dimension: int, report: Report) -> s
 
     def run(connection: Connection) -> str:
         def migrate(config: Config) -> None:
+            from alembic import command
+
             config.attributes["on_version_apply"] = _time_stage(report)
             command.upgrade(config, "head")
 
@@ -121,10 +127,11 @@ async def on_connection(
         await engine.dispose()
 
 
-def upgrade_by(connection: Connection, migrate: Callable[[Config], None], *, model: str, dimension: int) -> str:
+def upgrade_by(connection: Connection, migrate: Callable[[Config], None] | None, *, model: str, dimension: int) -> str:
     """Let `migrate` run revisions on a connection of the owner, with what comes before and after them; see `upgrade`.
 
-    It is passed Alembic's configuration, whose attributes the revisions read; returns the revision reached.
+    It is passed Alembic's configuration, whose attributes the revisions read; None runs none. Returns the revision
+    reached.
     """
     _check_dimension(dimension)
     connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
@@ -136,7 +143,8 @@ def upgrade_by(connection: Connection, migrate: Callable[[Config], None], *, mod
         # Writes of running processes begin by reading it: those that have begun end first, the others see the new one.
         connection.execute(sa.text(f"SET LOCAL lock_timeout = '{WRITES_END_S}s'"))
         connection.execute(sa.text("LOCK TABLE stepwell.alembic_version IN ACCESS EXCLUSIVE MODE"))
-    migrate(configuration(connection, model=model, dimension=dimension))
+    if migrate is not None:
+        migrate(configuration(connection, model=model, dimension=dimension))
     reached = revisions.read(connection) or ""
     roles.restrict(connection)
     distribution.extend(connection)
@@ -165,6 +173,8 @@ async def distribute(dsn: str, *, shards: int | None = None) -> tuple[distributi
 
 def configuration(connection: Connection, *, model: str, dimension: int) -> Config:
     """Alembic's configuration on an open connection."""
+    from alembic.config import Config
+
     config = Config()
     config.set_main_option("script_location", str(revisions.scripts()))
     config.set_main_option("path_separator", "os")

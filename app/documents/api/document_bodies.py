@@ -19,8 +19,7 @@ from app.documents.api import uploads
 from app.documents.api.document_models import MAX_DOCUMENTS, DocumentInput, PageInput, RefusedItem
 from app.documents.api.uploads import Item
 from app.documents.types import Upload
-from app.http.bodies import bodies
-from app.http.problems import problems
+from app.http import bodies, problems
 from app.requests import strict_json, validation_errors
 from app.services import Services
 from app.text import json_values

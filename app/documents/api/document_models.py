@@ -11,7 +11,7 @@ from pydantic import AliasGenerator, AliasPath, BaseModel, BeforeValidator, Conf
 
 from app import errors, limits
 from app.documents.types import Upload
-from app.http.contract.responses import Response, ShownUri
+from app.http.responses import Response, ShownUri
 from app.kinds import LeftOutReason, StoreStatus
 from app.requests import wire
 from app.text.structure import plain_json

@@ -32,10 +32,7 @@ from app.documents.api.document_models import (
 from app.documents.api.uploads import Item
 from app.documents.storing import ingest
 from app.documents.types import Chunk, Upload
-from app.http.authentication import auth
-from app.http.bodies import bodies, filter_parameter, replies
-from app.http.limits import disconnects
-from app.http.problems import problems
+from app.http import admission, auth, bodies, filter_parameter, problems, responses
 from app.kinds import DocumentOrder
 from app.requests import cursors, wire
 
@@ -77,7 +74,7 @@ async def add(
     async with document_bodies.opened(request, use) as uploaded:
         # Work in a thread is not cancelled at once but ends at its next check; nothing is stored then.
         with stage_times.measuring(times):
-            stored = await disconnects.cancel_on_disconnect(
+            stored = await admission.cancel_on_disconnect(
                 request, partial(_store(uploaded), request, response, user_id, use)
             )
     response.headers["Server-Timing"] = storing.server_timing(times)
@@ -154,7 +151,7 @@ async def page(
 async def get(document_id: Annotated[UUID, examples.PERSON], user_id: auth.Searcher, use: auth.ReadUse) -> Response:
     """A document with its cleaned text."""
     document = await documents.get(document_id, user_id, db=use.db)
-    return await replies.json(len(document.content or ""), lambda: StoredDocument.of(document))
+    return await responses.json(len(document.content or ""), lambda: StoredDocument.of(document))
 
 
 @router.put(
@@ -179,7 +176,7 @@ async def replace(
         user_id,
         use,
     )
-    stored = await disconnects.cancel_on_disconnect(request, replaced)
+    stored = await admission.cancel_on_disconnect(request, replaced)
     return storing.result(stored, request, response)
 
 
@@ -210,7 +207,7 @@ async def change(
         use,
         check_metadata=wire.expect_metadata,
     )
-    stored = await disconnects.cancel_on_disconnect(request, patched)
+    stored = await admission.cancel_on_disconnect(request, patched)
     return storing.result(stored, request, response)
 
 
@@ -278,7 +275,7 @@ async def chunks(
     rows = await documents.chunks(document_id, user_id, db=use.db, limit=limit, offset=offset)
     size = sum(200 + len(chunk.content) for chunk in rows)
     page = partial(_chunk_page, rows, document.chunk_count)
-    return await replies.json(size, page)
+    return await responses.json(size, page)
 
 
 def _chunk_page(rows: Sequence[Chunk], total: int) -> ChunkPage:

@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 from app.database.filter_types import Filters
 from app.documents.api.document_models import DocumentDeletion
 from app.documents.types import RowCounts
-from app.http.contract.responses import Response
+from app.http.responses import Response
 from app.requests import wire
 from app.requests.filter_models import SearchFilters
 

@@ -8,9 +8,7 @@ from fastapi import APIRouter, Body, Request
 
 from app.documents import selections
 from app.documents.api.selection_models import DocumentsDeletion, DocumentSelection
-from app.http.authentication import auth
-from app.http.bodies import bodies
-from app.http.problems import problems
+from app.http import auth, bodies, problems
 
 router = APIRouter(
     prefix="/api/rag", tags=["documents"], route_class=bodies.StrictRoute, responses=problems.AUTHENTICATED

@@ -12,14 +12,14 @@ from app.concurrency.stage_times import StageTimes
 from app.documents.api import uploads
 from app.documents.api.document_models import DocumentFailure, DocumentResult, DocumentResultList, RefusedItem
 from app.documents.api.uploads import Item
-from app.documents.storing import batches, ingest
+from app.documents.storing import ingest
 from app.documents.types import IngestResult, Upload
 from app.services import Services
 
 
 async def add_one(upload: Upload, request: Request, response: Response, user_id: str, use: Services) -> DocumentResult:
     """Store the document of a request."""
-    stored = await batches.store_one(upload, user_id, use, ingest.IN_REQUEST)
+    stored = await ingest.store_one(upload, user_id, use, ingest.IN_REQUEST)
     response.status_code = 200 if stored.status == "unchanged" else 201
     return result(stored, request, response)
 
@@ -57,7 +57,7 @@ async def add_several(
                 indices[id(item)] = index
                 yield item
 
-    async for outcome in batches.store(readable(), user_id, use, ingest.IN_REQUEST):
+    async for outcome in ingest.store(readable(), user_id, use, ingest.IN_REQUEST):
         index = indices.pop(id(outcome.upload))
         if outcome.stored is not None:
             done.append(outcome.stored)

@@ -26,10 +26,10 @@ from app.documents.api.document_models import DocumentForm, FileFields, RefusedI
 from app.documents.files import file_reading
 from app.documents.files.file_reading import FileReader, NamedFile, UnreadMember
 from app.documents.types import Upload
-from app.http.bodies import spooling
+from app.http import spooling
 from app.requests import strict_json
 from app.services import Services
-from app.text import field_paths, uris
+from app.text import json_values, uris
 from app.text.words import cleaning
 
 MAX_FILES = 100
@@ -132,7 +132,7 @@ def _fields(form: FormData, files: int) -> DocumentForm:
     for name, value in form.multi_items():
         if name == "files":
             continue
-        field = field_paths.path_of([name])
+        field = json_values.path_of([name])
         if name not in DocumentForm.model_fields:
             raise errors.BadRequest(f"Unknown form field. {_FIELDS}", field=field)
         if name in values or not isinstance(value, str):

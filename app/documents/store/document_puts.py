@@ -14,7 +14,7 @@ from app.database import sql
 from app.database.schema import tables
 from app.database.transactions import Writing
 from app.database.vectors import VectorValue
-from app.documents.store import document_rows, documents, key_bounds, pending_versions
+from app.documents.store import document_rows, documents, key_bounds, staging
 from app.documents.store.document_rows import DocumentWrite
 from app.documents.store.documents import StoredVersion
 from app.documents.types import DocumentDraft
@@ -65,7 +65,7 @@ async def put(
     found = await targets(db, drafts, document_id=document_id)
     stored = {target.document_id: target.stored for target in found.values() if target.stored}
     if any(target.is_staged for target in found.values()):
-        await pending_versions.supersede(db, identities=list(found), document_ids=list(stored))
+        await staging.supersede(db, identities=list(found), document_ids=list(stored))
     done, writes = list[PutDocument](), list[DocumentWrite]()
     for draft in drafts:
         target = found[draft.identity]

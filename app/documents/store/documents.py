@@ -26,8 +26,8 @@ from app.documents.store import (
     document_rows,
     equal_documents,
     key_bounds,
-    pending_versions,
     selections,
+    staging,
 )
 from app.documents.store.document_rows import DocumentWrite
 from app.documents.types import Chunk, Document, DocumentDraft, RowCounts, Stats
@@ -170,7 +170,7 @@ async def check_change(db: Writing, source: DocumentSource, draft: DocumentDraft
     """
     document_id = source.document.document_id
     await key_bounds.check_seen(db, [document_id])
-    pending_versions.check_none(await pending_versions.of(db, identities=[draft.identity], document_ids=[document_id]))
+    staging.check_none(await staging.pending(db, identities=[draft.identity], document_ids=[document_id]))
     other = await find(db, identity=draft.identity)
     if other and other.document_id != document_id:
         raise errors.Conflict("Another document already has this uri or this content.", field="uri")
@@ -186,7 +186,7 @@ async def delete(db: Writing, document_ids: Sequence[UUID]) -> dict[UUID, RowCou
     await key_bounds.check_seen(db, document_ids)
     found = await selections.count(db, document_ids)
     try:
-        superseded = await pending_versions.supersede(db, document_ids=document_ids)
+        superseded = await staging.supersede(db, document_ids=document_ids)
     except errors.OutsideOfKey:
         raise not_found() from None
     if not superseded and not found:

@@ -49,16 +49,21 @@ async def show(db: Writing, job_id: UUID) -> None:
 
 
 async def take(db: Writing, job_id: UUID) -> int:
-    """Assign the hidden chunks that belong to no open job to a job that removes their postings; returns their number.
+    """Assign the hidden chunks that belong to no open job to a job that removes their postings.
 
-    Under the user's lock.
+    Under the user's lock. Returns how many rows were assigned.
     """
     hiding = sa.select(_h.job_id).where(_h.user_id == db.user_id, _h.job_id.is_not(None)).distinct()
     ended = await jobs.ended_among(db, list(await db.scalars(hiding)))
     change = sa.update(tables.hidden_chunks).where(
         _h.user_id == db.user_id, sa.or_(_h.job_id.is_(None), _h.job_id == sa.any_(ended))
     )
-    await db.execute(change.values(job_id=job_id))
+    assigned = await db.execute(change.values(job_id=job_id).returning(_h.first_no))
+    return len(list(assigned.scalars()))
+
+
+async def count(db: Reading, job_id: UUID) -> int:
+    """Count the hidden chunks of a job."""
     numbers = sa.func.sum(_h.last_no - _h.first_no + 1)
     return int(await db.scalar(sa.select(numbers).where(_h.user_id == db.user_id, _h.job_id == job_id)) or 0)
 

@@ -1,8 +1,8 @@
-"""Stores a large document where readers do not see it, and makes it visible in one transaction.
+"""Stores a large document where readers do not see it, makes it visible in one transaction, and cancels its job.
 
-A job stages the chunks of the document, then their vectors, then adds their postings a slice at a time; no search
-reads those (`hidden_chunks`). The transaction that publishes it copies the chunks and vectors. It takes the user's lock
-only at its end, when it makes them visible and hides the previous version.
+A job stages the chunks of the document with their postings, a slice at a time, and then their vectors; no search
+reads the postings (`hidden_chunks`). The transaction that publishes it copies the chunks and vectors. It takes the
+user's lock only at its end, when it makes them visible and hides the previous version.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ from uuid import UUID, uuid5
 
 import sqlalchemy as sa
 
+from app import errors
 from app.database import sql, vectors
+from app.database.filter_types import Filters
+from app.database.filters import filters as conditions
 from app.database.schema import tables
 from app.database.transactions import Reading, Writing
 from app.database.vectors import VectorValue
@@ -46,14 +49,6 @@ class StagedText:
     content: str
 
 
-@dataclass(frozen=True, slots=True)
-class Slice:
-    """Consecutive chunks of a document, by the first and the last index."""
-
-    first: int
-    last: int
-
-
 async def add(db: Writing, job_id: UUID, document_id: UUID, draft: DocumentDraft) -> None:
     """Store the document that a job is to store, without chunks. Under the user's lock."""
     cut = {name: value for name, value in document_rows.cut(draft).items() if name != "chunk_count"}
@@ -79,8 +74,8 @@ async def get(db: Reading, job_id: UUID) -> StagedDocument | None:
     return StagedDocument(job_id, document_id, DocumentDraft(**fields))
 
 
-async def stage_chunks(db: Writing, staged: StagedDocument, chunks: Sequence[ChunkDraft], *, first_index: int) -> None:
-    """Store some chunks of a document, from this index on."""
+async def stage(db: Writing, staged: StagedDocument, chunks: Sequence[ChunkDraft], *, first_index: int) -> None:
+    """Store some chunks of a document, from this index on, and their postings, hidden. Takes the user's lock."""
     columns = {
         "chunk_ids": [_chunk_id(staged, first_index + place, chunk) for place, chunk in enumerate(chunks)],
         "contents": [chunk.passage.content for chunk in chunks],
@@ -90,15 +85,15 @@ async def stage_chunks(db: Writing, staged: StagedDocument, chunks: Sequence[Chu
         "indexed": [chunk.indexed for chunk in chunks],
         "embedding_keys": [chunk.embedding_key for chunk in chunks],
     }
-    binds = {"user_id": db.user_id, "job_id": staged.job_id, "config": staged.draft.config, "first_index": first_index}
+    first_no = await hidden_chunks.allocate(db, len(chunks))
+    binds = {"user_id": db.user_id, "job_id": staged.job_id, "config": staged.draft.config}
+    binds |= {"first_index": first_index, "first_no": first_no}
     await db.execute(sql.statement("stage_chunks"), {**binds, **columns})
 
 
-async def count(db: Reading, job_id: UUID) -> tuple[int, int]:
-    """How many chunks a job has staged, and how many of them are numbered."""
-    query = sa.select(sa.func.count(), sa.func.count(_k.chunk_no)).where(_k.user_id == db.user_id, _k.job_id == job_id)
-    staged, numbered = (await db.execute(query)).one()
-    return int(staged), int(numbered)
+async def count(db: Reading, job_id: UUID) -> int:
+    """How many chunks a job has staged."""
+    return int(await db.scalar(sa.select(sa.func.count()).where(_k.user_id == db.user_id, _k.job_id == job_id)) or 0)
 
 
 async def texts(db: Reading, job_id: UUID, *, first: int, limit: int) -> list[StagedText]:
@@ -129,22 +124,13 @@ _STAGE_VECTORS = sql.inline(
 )
 
 
-async def stage_vectors(db: Writing, job_id: UUID, some: Slice, *, by_key: Mapping[UUID, VectorValue]) -> None:
-    """Store the vectors of some chunks by embedding key."""
+async def stage_vectors(
+    db: Writing, job_id: UUID, *, first: int, last: int, by_key: Mapping[UUID, VectorValue]
+) -> None:
+    """Store the vectors of some chunks, by their first and last index, by embedding key."""
     texts = vectors.as_texts(by_key.values())
     binds = {"user_id": db.user_id, "job_id": job_id, "embedding_keys": list(by_key), "vectors": texts}
-    await db.execute(_STAGE_VECTORS, {**binds, "first_index": some.first, "last_index": some.last})
-
-
-async def index(db: Writing, staged: StagedDocument, some: Slice) -> None:
-    """Number some chunks and store their postings, hidden. Takes the user's lock."""
-    first_no = await hidden_chunks.allocate(db, some.last - some.first + 1)
-    binds = {"user_id": db.user_id, "job_id": staged.job_id, "first_no": first_no}
-    await db.execute(
-        sql.statement("index_staged_chunks"), {**binds, "first_index": some.first, "last_index": some.last}
-    )
-    hidden = {**binds, "last_no": first_no + some.last - some.first, "config": staged.draft.config}
-    await db.execute(sql.statement("hide_staged_chunks"), hidden)
+    await db.execute(_STAGE_VECTORS, {**binds, "first_index": first, "last_index": last})
 
 
 async def begin(db: Writing, staged: StagedDocument, *, lock_s: int) -> None:
@@ -185,10 +171,10 @@ _PUBLISH_EMBEDDINGS = sql.inline(
 )
 
 
-async def copy(db: Writing, staged: StagedDocument, some: Slice) -> None:
-    """Copy some chunks with their vectors to their document."""
+async def copy(db: Writing, staged: StagedDocument, *, first: int, last: int) -> None:
+    """Copy some chunks with their vectors to their document, by the first and the last index."""
     binds = {"user_id": db.user_id, "job_id": staged.job_id, "document_id": staged.document_id}
-    binds |= {"first_index": some.first, "last_index": some.last}
+    binds |= {"first_index": first, "last_index": last}
     await db.execute(sql.statement("publish_chunks"), {**binds, "config": staged.draft.config})
     await db.execute(_PUBLISH_EMBEDDINGS, binds)
 
@@ -224,3 +210,62 @@ async def delete_ended(db: Writing, *, limit: int) -> int:
 def _chunk_id(staged: StagedDocument, index: int, chunk: ChunkDraft) -> UUID:
     """The id of a chunk, which differs from those of all versions of the document that may be stored beside it."""
     return uuid5(staged.document_id, f"{staged.job_id}:{index}:{chunk.embedding_key}")
+
+
+@dataclass(frozen=True, slots=True)
+class PendingVersion:
+    """The job that is to store a version of a document, the document's id and the hashes of that version."""
+
+    job_id: UUID
+    document_id: UUID
+    content_hash: bytes
+    attributes_hash: bytes
+
+
+async def pending(
+    db: Reading, *, identities: Sequence[bytes] = (), document_ids: Sequence[UUID] = ()
+) -> list[PendingVersion]:
+    """The versions that jobs are to store of the documents with these identities or ids."""
+    if not (identities or document_ids):
+        return []
+    same = (
+        _s.identity == sa.any_(sa.literal(list(identities), sa.ARRAY(sa.LargeBinary))),
+        _s.document_id == sa.any_(sa.literal(list(document_ids), sa.ARRAY(sa.Uuid))),
+    )
+    columns = (_s.job_id, _s.document_id, _s.content_hash, _s.attributes_hash)
+    query = sa.select(*columns).where(_s.user_id == db.user_id, sa.or_(*same))
+    found = [PendingVersion(*row) for row in await db.execute(query)]
+    are_open = await jobs.open_among(db, [version.job_id for version in found])
+    return [version for version in found if version.job_id in are_open]
+
+
+def check_none(versions: Sequence[PendingVersion]) -> None:
+    """Raises Conflict if there is a version that a job is to store."""
+    if versions:
+        raise errors.Conflict("A new version of this document is being stored: wait for its job, or cancel it.")
+
+
+async def supersede(db: Writing, *, identities: Sequence[bytes] = (), document_ids: Sequence[UUID] = ()) -> list[UUID]:
+    """Cancel the jobs that store a version of these documents; returns the ids in them. Under the user's lock."""
+    superseded = await pending(db, identities=identities, document_ids=document_ids)
+    await key_bounds.check_replaced(db, [], [version.job_id for version in superseded])
+    for version in superseded:
+        await jobs.cancel(db, version.job_id)
+    return [version.document_id for version in superseded]
+
+
+async def cancel_of_source(db: Writing, source_id: UUID) -> None:
+    """Cancel the jobs that store documents of a source. Under the user's lock."""
+    query = sa.select(_s.job_id).where(_s.user_id == db.user_id, _s.source_id == source_id)
+    for job_id in await jobs.open_among(db, list(await db.scalars(query))):
+        await jobs.cancel(db, job_id)
+
+
+async def cancel_selected(db: Writing, filters: Filters) -> None:
+    """Cancel the jobs that store documents which will pass the filters. Under the user's lock."""
+    staged = await db.scalars(sa.select(_s.job_id).where(_s.user_id == db.user_id))
+    are_open = await jobs.open_among(db, list(staged))
+    filtering = conditions.binds(conditions.visible(db, filters))
+    binds = {"user_id": db.user_id, "job_ids": list(are_open), "created": list(are_open.values()), **filtering}
+    for job_id in list(await db.scalars(sql.statement("staged_by_filter", *filtering), binds)):
+        await jobs.cancel(db, job_id)

@@ -20,10 +20,10 @@ from app.parsing import formats
 from app.services import ChunkingOptions
 from app.text import uris
 from app.text.passages import chunking, tokens
-from app.text.passages.passage import Passage
-from app.text.structure import markdown, pages, plain_json, structure
-from app.text.structure.pages import CleanedPages
-from app.text.words import cleaning, detection, languages, lexical
+from app.text.passages.tokens import Passage
+from app.text.structure import markdown, plain_json, structure
+from app.text.words import cleaning, languages, lexical
+from app.text.words.cleaning import CleanedPages
 
 DEFAULT_CONFIG = "english"
 """The text-search configuration of a text whose language is not detected."""
@@ -180,7 +180,7 @@ def default_config(text: str, title: str, *, language: str | None) -> str:
     """The text-search configuration of a document that names no language: that of `language`, else the detected one."""
     if language is not None:
         return config_for(language)
-    return detection.config_of(text if text.strip() else title) or DEFAULT_CONFIG
+    return languages.config_of(text if text.strip() else title) or DEFAULT_CONFIG
 
 
 def config_for(language: str) -> str:
@@ -193,7 +193,7 @@ def config_for(language: str) -> str:
 
 def _clean(text: str, page_starts: Sequence[int]) -> CleanedPages:
     if page_starts:
-        return pages.clean(text, page_starts)
+        return cleaning.clean_pages(text, page_starts)
     cleaned = cleaning.clean(text)
     return CleanedPages(cleaned.text, (), cleaned.warnings)
 

@@ -1,28 +1,44 @@
-"""Drafts uploads, looks up what is stored, and stores an upload as the new content of a document.
+"""Stores uploads as documents: drafts, embeds and writes them in batches, each step ahead of the next one.
 
-No transaction is open while the model computes vectors. A cancelled upload stores nothing. `batches` stores documents
-as those with their identities.
+No transaction is open while the model computes vectors. What is cancelled before it is written stores nothing.
 """
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Sequence, Set
+from contextlib import aclosing
+from dataclasses import dataclass, field
 from functools import partial
+from typing import TypeVar
 from uuid import UUID
 
 from app import errors
-from app.concurrency import cancellable
+from app.concurrency import cancellable, retries, stage_times
 from app.documents.store import documents
+from app.documents.store.document_puts import PutDocument
 from app.documents.store.documents import StoredVersion
-from app.documents.storing import document_drafts, document_writes, large_documents
-from app.documents.storing.chunk_vectors import DraftVectors
-from app.documents.types import Document, DocumentDraft, IngestResult, Upload
+from app.documents.storing import chunk_vectors, document_drafts, document_writes, large_documents
+from app.documents.storing.chunk_vectors import ChunkVectors
+from app.documents.types import DocumentDraft, IngestResult, Upload
 from app.entities.linking import gazetteers
 from app.models.base import EmbeddingModel
 from app.query import model_switch
 from app.services import ChunkingOptions, Services
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+BATCH_CHARACTERS = 76_800
+"""Text of the documents that are embedded together: about 128 chunks. The model pads short texts less in larger
+batches, which it sorts by length."""
+FIRST_CHARACTERS = 9_600
+"""Text of the first batch; each following one has up to twice as much, so that the model begins early."""
+MIN_DOCUMENT_CHARACTERS = 400
+"""Length that a shorter document counts as when batches are formed."""
+MOST_WRITTEN, MOST_CHUNKS = 64, 128
+"""Documents that are written by one transaction, and their chunks if they are several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +53,7 @@ class StoringOptions:
 
     retry_s: float = 15.0
     wait: bool = True
-    most_chunks: int | None = None
+    most_chunks: float = math.inf
 
 
 IN_BULK, IN_JOB = StoringOptions(), StoringOptions(wait=False)
@@ -45,59 +61,316 @@ IN_TOOL = StoringOptions(retry_s=1.0)
 IN_REQUEST = StoringOptions(retry_s=1.0, wait=False, most_chunks=large_documents.MANY_CHUNKS)
 
 
+@dataclass(frozen=True, slots=True)
+class IngestOutcome:
+    """The result of one of several uploads: what was stored, or the error by which it was rejected."""
+
+    upload: Upload
+    stored: IngestResult | None = None
+    error: errors.StepwellError | None = None
+
+    def result(self) -> IngestResult:
+        """What was stored. Raises the error by which the upload was rejected."""
+        if self.error is not None:
+            raise self.error
+        assert self.stored is not None
+        return self.stored
+
+
+async def store(
+    uploads: Iterable[Upload] | AsyncIterable[Upload],
+    user_id: str,
+    services: Services,
+    options: StoringOptions = IN_BULK,
+) -> AsyncGenerator[IngestOutcome, None]:
+    """Store several documents in their order, each stored or rejected on its own.
+
+    While a batch is written, the next one is embedded, and the one after that read and drafted.
+
+    The result is the same as that of storing them one by one, also if a document comes several times, once new names in
+    metadata have been matched in the texts before them, which a job does.
+    Large documents are stored by jobs. Raises errors that concern all documents: ProviderError, DatabaseUnavailable.
+    Outcomes that were yielded before stay stored.
+    """
+    steps = _Steps(user_id, services, options)
+    embedded = _work_ahead(_work_ahead(_batches(_each(uploads)), steps.draft), steps.embed)
+    async with aclosing(embedded):
+        async for batch in embedded:
+            place = 0
+            while place < len(batch.uploads):
+                for result in await steps.store(batch, place):
+                    upload, place = batch.uploads[place][0], place + 1
+                    if isinstance(result, IngestResult):
+                        yield IngestOutcome(upload, stored=result)
+                    else:
+                        yield IngestOutcome(upload, error=result)
+
+
+async def store_one(
+    upload: Upload, user_id: str, services: Services, options: StoringOptions = IN_BULK
+) -> IngestResult:
+    """Store one document, unless the same is stored already; a large one by a job.
+
+    Raises BadRequest naming the field, ProviderError, DatabaseUnavailable; then nothing is stored.
+    """
+    async with aclosing(store([upload], user_id, services, options)) as outcomes:
+        return (await anext(outcomes)).result()
+
+
 async def replace(document_id: UUID, upload: Upload, user_id: str, services: Services) -> IngestResult:
     """Store an upload as the new content of a document, a large one by a job that is only queued.
 
     Raises NotFound, Conflict, BadRequest naming the field, ProviderError, DatabaseUnavailable; then nothing is stored.
     """
-    return await model_switch.run(
-        services.embedder, services.db, lambda: _replace(document_id, upload, user_id, services)
-    )
+    work = partial(_replace, document_id, upload, user_id, services)
+    return await model_switch.run(services.embedder, services.db, work)
 
 
 async def _replace(document_id: UUID, upload: Upload, user_id: str, services: Services) -> IngestResult:
-    document = await _stored(document_id, user_id, services)
+    async with services.db.reading(user_id) as reading:
+        document = await documents.get(reading, document_id)
+        await gazetteers.current(reading)
     if upload.uri is None:
         upload = dataclasses.replace(upload, uri=document.uri)
-    draft = await _draft_in_thread(upload, services)
+    cut = partial(_draft, upload, services.embedder.model, services.chunking_options)
+    draft = await cancellable.run(len(upload.content), cut)
     if large_documents.is_large(draft):
         return await large_documents.queue(draft, user_id, services, document_id=document_id)
-    vectors = DraftVectors(user_id, services, IN_REQUEST.retry_s)
-    found = await vectors.find([draft])
+    found = await chunk_vectors.find(chunk_vectors.texts([draft]), user_id, services)
     async with services.db.writing(user_id, checked=True) as writing:
         (put,) = await document_writes.put(writing, [draft], found, services.chunking_options, document_id=document_id)
-    embedded = 0 if put.status == "unchanged" else vectors.count(draft)
+    embedded = 0 if put.status == "unchanged" else len(found.computed)
     return IngestResult.of(draft, document_id, put.status, chunk_count=len(draft.chunks), embedded=embedded)
 
 
-async def _stored(document_id: UUID, user_id: str, services: Services) -> Document:
-    """The document to replace. Raises NotFound, and Conflict if its first version is still queued."""
-    try:
-        async with services.db.reading(user_id) as reading:
-            document = await documents.get(reading, document_id)
-            await gazetteers.current(reading)
-            return document
-    except errors.NotFound:
-        await large_documents.check_not_queued(document_id, user_id, services)
-        raise
-
-
-def make_draft(upload: Upload, model: EmbeddingModel, options: ChunkingOptions) -> DocumentDraft:
+def _draft(upload: Upload, model: EmbeddingModel, options: ChunkingOptions) -> DocumentDraft:
     """The draft of an upload; that of a large one has no chunks. Raises BadRequest."""
     large_documents.check_length(len(upload.content))
     hashed = document_drafts.hashed(document_drafts.clean(upload, language=options.language))
     return large_documents.cut(hashed, model=model, options=options)
 
 
-async def _draft_in_thread(upload: Upload, services: Services) -> DocumentDraft:
-    work = partial(make_draft, upload, services.embedder.model, services.chunking_options)
-    return await cancellable.run(len(upload.content), work)
+_Drafted = tuple[Upload, DocumentDraft | errors.BadRequest]
 
 
-async def stored_versions(
-    drafts: Sequence[DocumentDraft], user_id: str, services: Services
-) -> dict[bytes, StoredVersion]:
-    """The stored versions of documents by identity."""
-    async with services.db.reading(user_id) as reading:
-        await gazetteers.current(reading)
-        return await documents.find_many(reading, identities=[draft.identity for draft in drafts])
+def _draft_each(uploads: Sequence[Upload], model: EmbeddingModel, options: ChunkingOptions) -> list[_Drafted]:
+    drafted: list[_Drafted] = []
+    for upload in uploads:
+        try:
+            drafted.append((upload, _draft(upload, model, options)))
+        except errors.BadRequest as error:
+            drafted.append((upload, error))
+    return drafted
+
+
+@dataclass(slots=True)
+class _Batch:
+    """Uploads that are embedded together, each with its draft or the error by which it was rejected.
+
+    Attributes:
+        stored: The stored version of each draft that has one, by identity.
+        being_stored: The ids of the documents of which jobs are to store another version.
+        writes: How many writes of this call had begun when these were looked up.
+        model: The model that computed the vectors.
+        uncounted: The keys of computed vectors that no document has counted.
+    """
+
+    uploads: list[_Drafted]
+    stored: dict[bytes, StoredVersion] = field(default_factory=dict)
+    being_stored: Set[UUID] = frozenset()
+    writes: int = 0
+    model: EmbeddingModel | None = None
+    vectors: ChunkVectors = chunk_vectors.NONE
+    uncounted: set[UUID] = field(default_factory=set)
+
+    def drafts(self) -> list[DocumentDraft]:
+        """The drafts of the uploads that were not rejected."""
+        return [draft for _upload, draft in self.uploads if isinstance(draft, DocumentDraft)]
+
+    def same(self, draft: DocumentDraft) -> StoredVersion | None:
+        """The stored version of a document if storing the draft would not change it."""
+        known = self.stored.get(draft.identity)
+        return known if known and known.same_as(draft) and known.document_id not in self.being_stored else None
+
+    def together(self, place: int, most: int) -> list[DocumentDraft]:
+        """The drafts from a place on that one transaction writes: consecutive new ones, or one that replaces a version.
+
+        None if the first one is large.
+        """
+        found: dict[bytes, DocumentDraft] = {}
+        chunks = 0
+        for _upload, draft in self.uploads[place : place + most]:
+            if not isinstance(draft, DocumentDraft) or large_documents.is_large(draft):
+                break
+            chunks += len(draft.chunks)
+            if found and (draft.identity in found or draft.identity in self.stored or chunks > MOST_CHUNKS):
+                break
+            found[draft.identity] = draft
+            if draft.identity in self.stored:
+                break
+        return list(found.values())
+
+    def note(self, put: PutDocument) -> IngestResult:
+        """The result of writing a draft, which is the stored version now; each computed vector is counted once."""
+        draft, chunk_count = put.draft, len(put.draft.chunks)
+        self.stored[draft.identity] = StoredVersion(
+            put.document_id, draft.content_hash, draft.attributes_hash, chunk_count
+        )
+        new = {chunk.embedding_key for chunk in draft.chunks} & self.uncounted if put.status != "unchanged" else set()
+        self.uncounted -= new
+        return IngestResult.of(draft, put.document_id, put.status, chunk_count=chunk_count, embedded=len(new))
+
+
+@dataclass(slots=True)
+class _Steps:
+    """The steps of storing batches.
+
+    Attributes:
+        most: Documents that the next transaction writes at most.
+        writes: How many writes have begun.
+        chunks: The number of chunks of the documents so far that differ from the stored ones and are not queued.
+    """
+
+    user_id: str
+    services: Services
+    options: StoringOptions
+    most: int = MOST_WRITTEN
+    writes: int = 0
+    chunks: int = 0
+
+    async def draft(self, uploads: Sequence[Upload]) -> _Batch:
+        """Clean, hash and cut some uploads; one that is rejected keeps its error."""
+        work = partial(_draft_each, uploads, self.services.embedder.model, self.services.chunking_options)
+        with stage_times.stage("cutting"):
+            return _Batch(await cancellable.run(sum(len(upload.content) for upload in uploads), work))
+
+    async def embed(self, batch: _Batch) -> _Batch:
+        """Look up the stored versions, and read or compute the vectors of the documents that differ from them."""
+        await self._look_up(batch)
+        self._leave_to_jobs(batch)
+        await self._run(self._find_vectors, [one for one in batch.drafts() if batch.same(one) is None], batch)
+        return batch
+
+    async def store(self, batch: _Batch, place: int) -> list[IngestResult | errors.StepwellError]:
+        """The results of the uploads from a place on that are stored together; that of a rejected one is its error."""
+        _upload, draft = batch.uploads[place]
+        if isinstance(draft, errors.BadRequest):
+            return [draft]
+        if batch.same(draft) is not None and batch.writes != self.writes:
+            await self._look_up(batch)
+        if (same := batch.same(draft)) is not None:
+            return [IngestResult.of(draft, same.document_id, "unchanged", chunk_count=same.chunk_count)]
+        drafts = batch.together(place, self.most)
+        self.writes += 1
+        try:
+            if not drafts:
+                retry_s, wait = self.options.retry_s, self.options.wait
+                return [await large_documents.store(draft, self.user_id, self.services, retry_s=retry_s, wait=wait)]
+            return [batch.note(put) for put in await self._run(self._put, drafts, batch)]
+        except (errors.DatabaseUnavailable, errors.Busy, errors.ProviderError):
+            raise
+        except Exception as error:
+            if len(drafts) > 1:  # one by one, so that those before the one that fails are stored
+                self.most = 1
+                return await self.store(batch, place)
+            if isinstance(error, errors.OutsideOfKey):
+                return [error]
+            raise
+
+    async def _run(
+        self,
+        step: Callable[[Sequence[DocumentDraft], _Batch], Awaitable[Result]],
+        drafts: Sequence[DocumentDraft],
+        batch: _Batch,
+    ) -> Result:
+        """The result of a step with one model, which is repeated while the database is unavailable."""
+        work = partial(retries.while_unavailable, self.options.retry_s, step, drafts, batch)
+        return await model_switch.run(self.services.embedder, self.services.db, work)
+
+    async def _look_up(self, batch: _Batch) -> None:
+        """Look up the stored versions; unchanged documents are neither embedded nor written."""
+        batch.writes = self.writes
+        if drafts := batch.drafts():
+            with stage_times.stage("database"):
+                await retries.while_unavailable(self.options.retry_s, self._look_up_versions, drafts, batch)
+
+    async def _look_up_versions(self, drafts: Sequence[DocumentDraft], batch: _Batch) -> None:
+        async with self.services.db.reading(self.user_id) as reading:
+            await gazetteers.current(reading)
+            batch.stored = await documents.find_many(reading, identities=[draft.identity for draft in drafts])
+        batch.being_stored = frozenset()
+        same = [known for draft in drafts if (known := batch.same(draft)) is not None]
+        batch.being_stored = await large_documents.being_stored(same, self.user_id, self.services)
+
+    def _leave_to_jobs(self, batch: _Batch) -> None:
+        """Make large documents of the changed ones whose chunks are too many for one call with those before them."""
+        for place, (upload, draft) in enumerate(batch.uploads):
+            if isinstance(draft, DocumentDraft) and batch.same(draft) is None:
+                if self.chunks + len(draft.chunks) > self.options.most_chunks:
+                    batch.uploads[place] = upload, large_documents.uncut(draft)
+                else:
+                    self.chunks += len(draft.chunks)
+
+    async def _find_vectors(self, drafts: Sequence[DocumentDraft], batch: _Batch) -> None:
+        """Read or compute the vectors that a batch does not have, or has of a model that another one has replaced."""
+        model = self.services.embedder.model
+        known = batch.vectors if batch.model == model else chunk_vectors.NONE
+        if missing := chunk_vectors.texts(drafts, besides=known.by_key):
+            found = await chunk_vectors.find(missing, self.user_id, self.services)
+            batch.model, batch.vectors = model, known.joined(found)
+            batch.uncounted |= found.computed
+
+    async def _put(self, drafts: Sequence[DocumentDraft], batch: _Batch) -> list[PutDocument]:
+        """Write documents in one transaction; a repetition after a commit of unknown outcome finds them unchanged."""
+        await self._find_vectors(drafts, batch)
+        with stage_times.stage("database"):
+            async with self.services.db.writing(self.user_id, checked=True) as writing:
+                return await document_writes.put(writing, drafts, batch.vectors, self.services.chunking_options)
+
+
+async def _each(uploads: Iterable[Upload] | AsyncIterable[Upload]) -> AsyncIterator[Upload]:
+    if isinstance(uploads, AsyncIterable):
+        async for upload in uploads:
+            yield upload
+    else:
+        for upload in uploads:
+            yield upload
+
+
+async def _batches(uploads: AsyncIterable[Upload]) -> AsyncGenerator[list[Upload], None]:
+    """The uploads in groups that grow to about BATCH_CHARACTERS."""
+    batch: list[Upload] = []
+    characters, most = 0, min(FIRST_CHARACTERS, BATCH_CHARACTERS)
+    async for upload in uploads:
+        batch.append(upload)
+        characters += max(len(upload.content), MIN_DOCUMENT_CHARACTERS)
+        if characters >= most:
+            yield batch
+            batch, characters, most = [], 0, min(2 * most, BATCH_CHARACTERS)
+    if batch:
+        yield batch
+
+
+async def _work_ahead(
+    items: AsyncGenerator[Item, None], step: Callable[[Item], Awaitable[Result]]
+) -> AsyncGenerator[Result, None]:
+    """The result of a step for each item, of which the next one is made while one is used.
+
+    Closing it cancels the step in progress.
+    """
+
+    async def advance() -> Result:
+        return await step(await anext(items))
+
+    async with aclosing(items):
+        making = asyncio.create_task(advance())
+        try:
+            while True:
+                made = await making
+                making = asyncio.create_task(advance())
+                yield made
+        except StopAsyncIteration:
+            return
+        finally:
+            making.cancel()
+            await asyncio.gather(making, return_exceptions=True)

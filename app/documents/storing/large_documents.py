@@ -1,6 +1,6 @@
 """Stores large documents as background jobs, in slices that readers do not see until the last one.
 
-`queue` records the document and its job in one transaction. The job cuts, embeds and indexes the document, publishes it
+`queue` records the document and its job in one transaction. The job cuts, indexes and embeds the document, publishes it
 at once, and queues a job that links it to entities. A later write of the same document cancels the job.
 """
 
@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import time
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -19,11 +17,10 @@ from uuid import UUID
 from app import errors
 from app.concurrency import cancellable, interruption, retries, stage_times
 from app.database.transactions import Transaction, Writing
-from app.documents.store import document_puts, documents, key_bounds, pending_versions, staging
+from app.documents.store import document_puts, document_rows, documents, hidden_chunks, key_bounds, staging
 from app.documents.store.documents import DocumentSource, StoredVersion
-from app.documents.store.staging import Slice, StagedDocument
-from app.documents.storing import chunk_vectors, document_drafts, posting_removal
-from app.documents.storing.pace import Pace
+from app.documents.store.staging import StagedDocument
+from app.documents.storing import chunk_vectors, document_drafts
 from app.documents.types import ChunkDraft, DocumentDraft, IngestResult
 from app.entities.linking import llm_entities, mention_refresh
 from app.jobs import workers
@@ -33,18 +30,19 @@ from app.models.base import EmbeddingModel
 from app.query import model_switch
 from app.services import ChunkingOptions, Services
 from app.text.names import names
-from app.text.passages.passage import Passage
+from app.text.passages.tokens import Passage
 
 LARGE = 1_000_000
 """Characters of text from which a document is stored by a job."""
 MANY_CHUNKS = 3_000
 """Chunks from which a document, and the documents of a request together, are stored by jobs."""
 MOST_CHARACTERS = 50_000_000
-CHUNKS = 250
-"""Chunks that are staged, or published, by one statement."""
-EMBEDDED = 256
-INDEXED, FEWEST_INDEXED, MOST_INDEXED = 100, 10, 1_000
-"""Chunks that are indexed in the first transaction, and the bounds of their number in later ones."""
+CHUNKS = 128
+"""Chunks that are staged, embedded or published together; the user's lock is held while some are staged."""
+LEXEMES = 2_000
+"""Lexemes whose postings are looked through by one transaction."""
+STAGED_ROWS = 2_000
+"""Staged chunks that are deleted by one transaction."""
 LOCK_S = 30
 """How long publishing waits for the user's lock; what it has prepared is lost otherwise."""
 LOCK_POLL_S = 0.05
@@ -89,11 +87,11 @@ async def queue(
         target = (await document_puts.targets(writing, [draft], document_id=document_id))[draft.identity]
         known = target.stored
         if known and known.same_as(draft):
-            await pending_versions.supersede(writing, document_ids=[known.document_id])
+            await staging.supersede(writing, document_ids=[known.document_id])
             return IngestResult.of(draft, known.document_id, "unchanged", chunk_count=known.chunk_count)
         if pending := await _pending(writing, draft):
             return pending
-        await pending_versions.supersede(writing, identities=[draft.identity], document_ids=[target.document_id])
+        await staging.supersede(writing, identities=[draft.identity], document_ids=[target.document_id])
         return await _add(writing, target.document_id, draft, services.chunking_options)
 
 
@@ -116,7 +114,7 @@ async def queue_change(
 
 async def _pending(writing: Writing, draft: DocumentDraft) -> IngestResult | None:
     """The result of queueing the same draft before, if its job has not ended."""
-    for version in await pending_versions.of(writing, identities=[draft.identity]):
+    for version in await staging.pending(writing, identities=[draft.identity]):
         if (version.content_hash, version.attributes_hash) == (draft.content_hash, draft.attributes_hash):
             await key_bounds.check_replaced(writing, [], [version.job_id])
             return _queue(draft, version.document_id, version.job_id)
@@ -146,20 +144,8 @@ async def being_stored(versions: Sequence[StoredVersion], user_id: str, services
         return frozenset()
     # A restricted caller has no privilege on what jobs are to store, which says only how a document is written.
     async with services.db.whole.reading(user_id) as reading:
-        pending = await pending_versions.of(reading, document_ids=[version.document_id for version in versions])
+        pending = await staging.pending(reading, document_ids=[version.document_id for version in versions])
     return frozenset(version.document_id for version in pending)
-
-
-async def check_not_queued(document_id: UUID, user_id: str, services: Services) -> None:
-    """Raises Conflict if a job is to store the first version of a document, which the caller will see."""
-    async with services.db.whole.reading(user_id) as reading:
-        if not await pending_versions.of(reading, document_ids=[document_id]):
-            return
-    async with services.db.writing(user_id, checked=True) as writing:
-        pending = await pending_versions.of(writing, document_ids=[document_id])
-        with suppress(errors.OutsideOfKey):
-            await key_bounds.check_replaced(writing, [], [version.job_id for version in pending])
-            pending_versions.check_none(pending)
 
 
 async def settle(queued: IngestResult, user_id: str, services: Services) -> IngestResult:
@@ -188,20 +174,105 @@ class _Storing:
 
     run: Run
     staged: StagedDocument
-    progress: dict[str, Any] = field(default_factory=dict)
+    progress: dict[str, Any]
 
-    @property
-    def user_id(self) -> str:
-        return self.run.user_id
-
-    @property
-    def services(self) -> Services:
-        return self.run.services
-
-    async def advance(self, writing: Transaction, **progress: Any) -> None:
+    async def advance(self, db: Transaction, **progress: Any) -> None:
         """Store progress, in the transaction of the work. Raises ClaimLost."""
         self.progress |= progress
-        await self.run.advance(writing, **self.progress)
+        await self.run.advance(db, **self.progress)
+
+    async def stage(self) -> None:
+        """Cut the document, and stage the chunks that an earlier attempt has not staged, with their postings.
+
+        The texts to embed and to index are made a slice at a time, so that they are never in memory all at once.
+        """
+        draft, db, model = self.staged.draft, self.run.db, self.run.services.embedder.model
+        passages = await cancellable.run(len(draft.content), partial(_passages, draft, model))
+        async with db.reading(self.run.user_id) as reading:
+            done = await staging.count(reading, self.staged.job_id)
+        for first in range(done, len(passages), CHUNKS):
+            make = partial(_chunks, passages[first : first + CHUNKS], draft, model)
+            some = await cancellable.run(cancellable.LARGE, make)
+            async with db.writing(self.run.user_id) as writing:
+                await staging.stage(writing, self.staged, some, first_index=first)
+                await self.advance(writing, step="cut", done=first + len(some), total=len(passages))
+        self.progress["total"] = len(passages)
+
+    async def embed(self) -> None:
+        """Read or compute the vectors of the staged chunks that have none."""
+        user_id, services, draft = self.run.user_id, self.run.services, self.staged.draft
+        embedded = partial(document_drafts.embedded_text, draft.title, draft.metadata.get("filename"))
+        first = 0
+        while True:
+            async with services.db.reading(user_id) as reading:
+                texts = await staging.texts(reading, self.staged.job_id, first=first, limit=CHUNKS)
+            if not texts:
+                return
+            last = texts[-1].chunk_index
+            wanted = {text.embedding_key: embedded(text.heading_path, text.content) for text in texts}
+            found = await chunk_vectors.find(wanted, user_id, services)
+            computed = self.progress.get("embedded", 0) + len(found.computed)
+            async with services.db.writing(user_id) as writing:
+                job_id = self.staged.job_id
+                await staging.stage_vectors(writing, job_id, first=texts[0].chunk_index, last=last, by_key=found.by_key)
+                await self.advance(writing, step="embed", done=last + 1, embedded=computed)
+            first = last + 1
+
+    async def publish(self) -> None:
+        """Make the document visible in one transaction, which takes the user's lock after it has copied the chunks."""
+        staged, total = self.staged, int(self.progress["total"])
+        async with self.run.db.preparing(self.run.user_id) as writing:
+            added = not await documents.exists(writing, staged.document_id)
+            await staging.begin(writing, staged, lock_s=LOCK_S)
+            for first in range(0, total, CHUNKS):
+                await staging.copy(writing, staged, first=first, last=first + CHUNKS - 1)
+                await self._check_wanted(done=min(first + CHUNKS, total))
+            await self._take_lock(writing, done=total)
+            await writing.lock()
+            other = await documents.find(writing, identity=staged.draft.identity)
+            if other and other.document_id != staged.document_id:
+                raise errors.Conflict("Another document already has this uri or this content.", field="uri")
+            await staging.finish(writing, staged, names_version=names.VERSION)
+            await mention_refresh.leave(writing, staged.document_id)
+            await llm_entities.enqueue(writing, [staged.document_id], self.run.services.chunking_options)
+            result = {"document_id": str(staged.document_id), "status": "added" if added else "replaced"}
+            counts = {"chunk_count": total, "embedded": self.progress.get("embedded", 0)}
+            await self.run.finish(writing, **result, **counts)
+
+    async def _take_lock(self, writing: Writing, *, done: int) -> None:
+        """Take the user's lock without waiting for it in the database: a deadlock could cancel a later write instead.
+
+        That write may hold the lock and wait for rows of this transaction. Raises ClaimLost, Busy.
+        """
+        for _ in range(int(LOCK_S / LOCK_POLL_S)):
+            if await staging.try_lock(writing):
+                return
+            await self._check_wanted(done=done)
+            await asyncio.sleep(LOCK_POLL_S)
+        raise errors.Busy("Other changes to the same data are running; the job tries again.")
+
+    async def _check_wanted(self, *, done: int) -> None:
+        """Store progress. Raises ClaimLost, also if the transaction of a later write is cancelling the job.
+
+        That transaction waits for rows of this one, and must not have to wait long.
+        """
+        try:
+            async with self.run.db.shared() as shared:
+                await jobs.limit_lock_wait(shared, CANCELLING_MS)
+                await self.advance(shared, step="publish", done=done)
+        except errors.Busy as error:
+            raise ClaimLost from error
+
+
+def _passages(draft: DocumentDraft, model: EmbeddingModel) -> list[Passage]:
+    interruption.point()
+    options = ChunkingOptions(draft.chunk_tokens, draft.chunk_overlap)
+    return document_drafts.passages(draft, model=model, options=options)
+
+
+def _chunks(passages: Sequence[Passage], draft: DocumentDraft, model: EmbeddingModel) -> list[ChunkDraft]:
+    interruption.point()
+    return [document_drafts.chunk(passage, draft, model=model) for passage in passages]
 
 
 async def _store(run: Run) -> int:
@@ -214,134 +285,42 @@ async def _store_with_one_model(run: Run) -> int:
     if staged is None:
         raise errors.NotFound("The document to store is gone.")
     storing = _Storing(run, staged, {"unit": "chunks", **run.job.progress})
-    if not storing.progress.get("staged"):
-        with stage_times.stage("cutting"):
-            await _stage(storing)
-    with stage_times.stage("model"):
-        await _embed(storing)
+    with stage_times.stage("cutting"):
+        await storing.stage()
+    await storing.embed()
     with stage_times.stage("database"):
-        await _index(storing)
-        await _publish(storing)
+        await storing.publish()
     return int(storing.progress["total"])
 
 
-async def _stage(storing: _Storing) -> None:
-    """Cut the document, and stage the chunks that an earlier attempt has not staged.
+async def _remove_postings(run: Run) -> int:
+    """Remove the postings of hidden chunks that no job stores, and the staged rows of ended jobs.
 
-    The texts to embed and to index are made a slice at a time, so that they are never in memory all at once.
+    Returns the number of hidden chunks.
     """
-    draft, user_id, model = storing.staged.draft, storing.user_id, storing.services.embedder.model
-    options = ChunkingOptions(draft.chunk_tokens, draft.chunk_overlap)
-    passages = await cancellable.run(len(draft.content), partial(_passages, draft, model, options))
-    async with storing.services.db.reading(user_id) as reading:
-        done, _numbered = await staging.count(reading, storing.staged.job_id)
-    for start in range(done, len(passages), CHUNKS):
-        make = partial(_chunks, passages[start : start + CHUNKS], draft, model)
-        some = await cancellable.run(cancellable.LARGE, make)
-        async with storing.services.db.writing(user_id) as writing:
-            await staging.stage_chunks(writing, storing.staged, some, first_index=start)
-            await storing.advance(writing, step="cut", done=start + len(some), total=len(passages))
-    async with storing.services.db.writing(user_id) as writing:
-        await storing.advance(writing, step="cut", done=len(passages), total=len(passages), staged=True)
-
-
-def _passages(draft: DocumentDraft, model: EmbeddingModel, options: ChunkingOptions) -> list[Passage]:
-    interruption.point()
-    return document_drafts.passages(draft, model=model, options=options)
-
-
-def _chunks(passages: Sequence[Passage], draft: DocumentDraft, model: EmbeddingModel) -> list[ChunkDraft]:
-    interruption.point()
-    return [document_drafts.chunk(passage, draft, model=model) for passage in passages]
-
-
-async def _embed(storing: _Storing) -> None:
-    """Read or compute the vectors of the staged chunks that have none."""
-    user_id, services, job_id = storing.user_id, storing.services, storing.staged.job_id
-    first = 0
-    while True:
-        async with services.db.reading(user_id) as reading:
-            texts = await staging.texts(reading, job_id, first=first, limit=EMBEDDED)
-        if not texts:
-            return
-        draft = storing.staged.draft
-        embedded = partial(document_drafts.embedded_text, draft.title, draft.metadata.get("filename"))
-        wanted = {text.embedding_key: embedded(text.heading_path, text.content) for text in texts}
-        found = await chunk_vectors.find(wanted, user_id, services)
-        computed = storing.progress.get("embedded", 0) + len(found.computed)
-        some = Slice(texts[0].chunk_index, texts[-1].chunk_index)
-        async with services.db.writing(user_id) as writing:
-            await staging.stage_vectors(writing, job_id, some, by_key=found.by_key)
-            await storing.advance(writing, step="embed", done=some.last + 1, embedded=computed)
-        first = some.last + 1
-
-
-async def _index(storing: _Storing) -> None:
-    """Store the postings of the staged chunks; each transaction is to hold the user's lock for less than a second."""
-    user_id, db, total = storing.user_id, storing.services.db, int(storing.progress["total"])
-    async with db.reading(user_id) as reading:
-        _staged, first = await staging.count(reading, storing.staged.job_id)
-    pace = Pace(INDEXED, FEWEST_INDEXED, MOST_INDEXED)
-    while first < total:
-        some = Slice(first, min(first + pace.size, total) - 1)
-        async with db.writing(user_id) as writing:
-            began = time.monotonic()
-            await staging.index(writing, storing.staged, some)
-            await storing.advance(writing, step="index", done=some.last + 1)
-            pace.note(some.last + 1 - first, time.monotonic() - began)
-        first = some.last + 1
-
-
-async def _publish(storing: _Storing) -> None:
-    """Make the document visible in one transaction, which takes the user's lock after it has copied the chunks."""
-    user_id, staged, services = storing.user_id, storing.staged, storing.services
-    total = int(storing.progress["total"])
-    async with services.db.preparing(user_id) as writing:
-        added = not await documents.exists(writing, staged.document_id)
-        await staging.begin(writing, staged, lock_s=LOCK_S)
-        for first in range(0, total, CHUNKS):
-            some = Slice(first, min(first + CHUNKS, total) - 1)
-            await staging.copy(writing, staged, some)
-            await _still_wanted(storing, done=some.last + 1)
-        await _take_lock(storing, writing, done=total)
+    async with run.db.writing(run.user_id) as writing:
         await writing.lock()
-        other = await documents.find(writing, identity=staged.draft.identity)
-        if other and other.document_id != staged.document_id:
-            raise errors.Conflict("Another document already has this uri or this content.", field="uri")
-        await staging.finish(writing, staged, names_version=names.VERSION)
-        await mention_refresh.leave(writing, staged.document_id)
-        await llm_entities.enqueue(writing, [staged.document_id], services.chunking_options)
-        result = {"document_id": str(staged.document_id), "status": "added" if added else "replaced"}
-        counts = {"chunk_count": total, "embedded": storing.progress.get("embedded", 0)}
-        await storing.run.finish(writing, **result, **counts)
+        after: str | None = run.job.progress.get("after", "")
+        if await hidden_chunks.take(writing, run.job.job_id):
+            after = ""  # an earlier attempt did not look for these in the lexemes that it has passed
+            await run.advance(writing)
+        hidden = await hidden_chunks.count(writing, run.job.job_id)
+    while hidden and after is not None:
+        async with run.db.writing(run.user_id) as writing:
+            after = await hidden_chunks.unindex(writing, run.job.job_id, after=after, limit=LEXEMES)
+            await run.advance(writing, **({"after": after} if after is not None else {}))
+    deleted = STAGED_ROWS
+    while deleted:
+        async with run.db.writing(run.user_id) as writing:
+            deleted = await staging.delete_ended(writing, limit=STAGED_ROWS)
+            await run.advance(writing, **run.job.progress)
+    async with run.db.writing(run.user_id) as writing:
+        await hidden_chunks.forget(writing, run.job.job_id)
+        await run.finish(writing)
+    return hidden
 
 
-async def _take_lock(storing: _Storing, writing: Writing, *, done: int) -> None:
-    """Take the user's lock without waiting for it in the database: a deadlock could cancel a later write instead.
-
-    That write may hold the lock and wait for rows of this transaction. Raises ClaimLost, Busy.
-    """
-    for _ in range(int(LOCK_S / LOCK_POLL_S)):
-        if await staging.try_lock(writing):
-            return
-        await _still_wanted(storing, done=done)
-        await asyncio.sleep(LOCK_POLL_S)
-    raise errors.Busy("Other changes to the same data are running; the job tries again.")
-
-
-async def _still_wanted(storing: _Storing, *, done: int) -> None:
-    """Store progress. Raises ClaimLost, also if the transaction of a later write is cancelling the job.
-
-    That transaction waits for rows of this one, and must not have to wait long.
-    """
-    try:
-        async with storing.services.db.shared() as shared:
-            await jobs.limit_lock_wait(shared, CANCELLING_MS)
-            await storing.advance(shared, step="publish", done=done)
-    except errors.Busy as error:
-        raise ClaimLost from error
-
-
-KIND = JobKind("store_document", _store, queue="documents", on_failure=posting_removal.KIND.name)
-KINDS = (KIND, mention_refresh.KIND, posting_removal.KIND)
+REMOVAL = JobKind(document_rows.POSTING_REMOVAL, _remove_postings, queue="documents", is_cancellable=False, kept=0)
+KIND = JobKind("store_document", _store, queue="documents", on_failure=REMOVAL.name)
+KINDS = (KIND, mention_refresh.KIND, REMOVAL)
 """The kinds of jobs that store a document as a whole."""

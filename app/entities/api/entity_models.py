@@ -16,7 +16,7 @@ from pydantic_core import PydanticCustomError
 from app import errors, limits
 from app.entities.entity_lines import MAX_LINES, Line, LineResult
 from app.entities.types import EntityDraft
-from app.http.contract.responses import Response, ShownUri
+from app.http.responses import Response, ShownUri
 from app.kinds import EntityOrigin, EntityStatus, MentionKind
 from app.requests import strict_json, validation_errors, wire
 from app.text.names import gazetteer, names

@@ -26,9 +26,7 @@ from app.entities.api.entity_models import (
     UpsertResult,
 )
 from app.entities.types import Entity, EntityFilter
-from app.http.authentication import auth
-from app.http.bodies import bodies, replies
-from app.http.problems import problems
+from app.http import auth, bodies, problems, responses
 from app.kinds import EntityOrigin
 from app.requests import cursors, fields, wire
 
@@ -100,7 +98,7 @@ async def add(
     drafts, ids = [entity.shape() for entity in given], [entity.entity_id for entity in given]
     stored = await entities.add(drafts, user_id, db=use.db, embedder=use.embedder, ids=ids)
     if isinstance(body, list):
-        return await replies.json(_size(stored), lambda: _list(stored), status=201)
+        return await responses.json(_size(stored), lambda: _list(stored), status=201)
     return StoredEntity.of(stored[0])
 
 
@@ -121,7 +119,7 @@ async def upsert(request: Request, user_id: auth.Writer, use: auth.Use) -> Respo
     raw = await request.body()
     read = await offload.run(len(raw), entity_models.read_lines, raw)
     outcomes = await entity_lines.run(read.sound, user_id, db=use.db, embedder=use.embedder)
-    return await replies.json(len(raw), lambda: read.answer(outcomes))
+    return await responses.json(len(raw), lambda: read.answer(outcomes))
 
 
 @router.get(
@@ -150,11 +148,11 @@ async def page(
     """
     if q is not None:
         rows = await entities.find(q, user_id, db=use.db, limit=limit, only=EntityFilter(type, origin))
-        return await replies.json(_size(rows), lambda: _page(rows, None))
+        return await responses.json(_size(rows), lambda: _page(rows, None))
     after = cursors.read_name(cursor) if cursor else None
     rows = await entities.page(user_id, db=use.db, limit=limit + 1, after=after, only=EntityFilter(type, origin))
     shown, more = cursors.cut(rows, limit, lambda one: cursors.make(one.name, one.entity_id))
-    return await replies.json(_size(shown), lambda: _page(shown, more))
+    return await responses.json(_size(shown), lambda: _page(shown, more))
 
 
 def _size(shown: Sequence[Entity]) -> int:

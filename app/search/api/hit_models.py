@@ -8,7 +8,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from app.http.contract.responses import Response, RoundedScore, ShownUri, is_none, rounded
+from app.http.responses import Response, RoundedScore, ShownUri, is_none, rounded
 from app.kinds import Confidence
 from app.query.signals import LinkKind
 from app.query.snippets import Snippet

@@ -9,10 +9,7 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Request, Response
 
 from app.concurrency.limiter import Turn
-from app.http.authentication import auth
-from app.http.bodies import bodies, replies
-from app.http.limits import admission
-from app.http.problems import problems
+from app.http import admission, auth, bodies, problems, responses
 from app.query import hints
 from app.query.search_request import SearchRequest
 from app.query.similar_request import SimilarRequest
@@ -139,4 +136,4 @@ async def respond(
     answer = await admission.in_turn(request, user_id, run)
     answer = await hints.complete(answer, body.filters, user_id, db=use.db)
     request.state.answer, request.state.timings = answer, answer.timings
-    return await replies.json(replies.cost_of(answer), partial(response_of, answer))
+    return await responses.json(responses.cost_of(answer), partial(response_of, answer))

@@ -8,7 +8,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 from typing_extensions import TypeAliasType
 
-from app.http.contract.responses import Response, RoundedScore, is_empty, is_none, rounded
+from app.http.responses import Response, RoundedScore, is_empty, is_none, rounded
 from app.kinds import ExtractorUsed, MatchedBy, SearchMode
 from app.query import hints
 from app.query.types import Answer

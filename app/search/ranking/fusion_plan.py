@@ -13,7 +13,7 @@ from types import MappingProxyType
 from app.kinds import Fusion, FusionUsed, Mode, QueryType
 from app.query import fused_scores as rrf
 from app.query.types import LanguageWeights, Weights
-from app.text.words import detection, languages
+from app.text.words import languages
 
 EVEN = Weights(1.0, 1.0)
 ONE_LEG = {"semantic": Weights(1.0, 0.0), "lexical": Weights(0.0, 1.0)}
@@ -75,7 +75,7 @@ def with_languages(plan: FusionPlan, text: str, codes: frozenset[str]) -> Fusion
     if not codes:
         return plan
     read = languages.configs_of(codes)
-    scripts = detection.configs_of_script(text)
+    scripts = languages.configs_of_script(text)
     if scripts and not scripts & read:
         return replace(plan, weights=UNREAD[plan.fusion])
     if text.isascii():  # without a configuration are languages with other letters, and English texts by request

@@ -33,7 +33,8 @@ from app.search.store.conditions import Compiled
 from app.text.queries.conditions import ConditionPlan, IndexText
 
 EXACT_FLOOR = 4_000
-"""Chunks up to which an exact scan costs less than a search of the HNSW graph (docs/benchmarks.md)."""
+"""Chunks that pass a filter up to which an exact scan costs less than a search of the HNSW graph
+(docs/benchmarks.md)."""
 
 EXACT_FACTOR = 25.0
 """The cost of a row visited in the HNSW graph, in rows of an exact scan of all of a user's chunks."""
@@ -232,7 +233,7 @@ def _binds(request: HybridRequest, parts: tuple[str, ...], stored: int) -> dict[
     weights = _weights(request, parts)
     return {
         "user_id": request.user_id,
-        "exact_floor": EXACT_FLOOR,
+        "exact_floor": EXACT_FLOOR if "filtered" in parts else 0,
         "exact_factor": EXACT_FACTOR_FILTERED if "filtered" in parts else EXACT_FACTOR,
         "stored": stored,
         "candidate_postings": CANDIDATE_POSTINGS_OF_HYBRID if "vector" in parts else CANDIDATE_POSTINGS,

@@ -18,7 +18,7 @@ from typing import Literal
 
 from app.concurrency import interruption
 from app.text.passages import tokens
-from app.text.passages.passage import Passage
+from app.text.passages.tokens import Passage
 from app.text.structure import code, sentences, structure
 
 MAX_CHARACTERS = 8_000

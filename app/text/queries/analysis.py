@@ -1,18 +1,17 @@
-"""Parses a query into words, phrases, required and excluded words, and classifies its shape."""
+"""Parses a query into words, phrases and conditions, classifies its shape, and finds what a hit has of it literally."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
 
-from app.kinds import ExpressionError, QueryType
-from app.text.queries import grammar, operators, tokens
-from app.text.queries.conditions import Condition, Negation, TextCondition
-from app.text.queries.grammar import QueryReading, UnreadableError
-from app.text.queries.parsed_query import ParsedQuery
-from app.text.queries.tokens import Token
-from app.text.words import cleaning, stop_words
+from app.kinds import QueryType
+from app.text.queries import language
+from app.text.queries.conditions import Condition, Negation, ParsedQuery, TextCondition, is_simple
+from app.text.queries.language import QueryReading
+from app.text.words import characters, cleaning, stop_words
 
 MIN_SENTENCE_WORDS = 6  # a shorter query with a function word is not a sentence
 MAX_WORDS_OUTSIDE_QUOTES = 3  # a question with more words outside its quotes does not require the quoted phrases
@@ -21,7 +20,6 @@ MAX_IDENTIFIER_LENGTH = 200  # code points; a longer word is data
 _CONTENT = re.compile(r"[^\W_]")
 _TEXTS = ("word", "phrase", "prefix", "mark")
 """The kinds of tokens that have a text."""
-_NOTHING = QueryReading((), frozenset())
 _IDENTIFIER = re.compile(
     r"[^\W_]+(?:_+[^\W_]+)+|_++[^\W_]\w*+"  # snake_case, __init__
     r"|[a-z]{2,}\d*(?:[A-Z][a-z0-9]+)+[A-Z]*|(?:[A-Z][a-z0-9]+){3,}|[A-Z]\w*(?:Error|Exception)"  # camelCase
@@ -31,6 +29,26 @@ _IDENTIFIER = re.compile(
     r"|(?:[A-Za-z]:|~|\.{0,2})?[/\\][\w.-]+(?:[/\\][\w.-]*)*|https?://\S+|\S+@[\w-]+\.[\w.-]+"  # paths, addresses
     r"|[\w-]+(?:/[\w.-]+)*/[\w-]+\.[a-z]{1,5}|[a-z0-9_-]{2,}(?:\.[a-z0-9_]{1,})+|\w+\(\)|\w+::\w+\S*"
 )
+
+
+_LETTER = rf"[^\W{characters.UNSPACED}]"
+_WORDS = re.compile(rf"{_LETTER}+|[{characters.UNSPACED}]")
+MIN_TITLE_LENGTH = 4
+"""Characters of the shortest title that is matched: shorter ones occur in queries by chance."""
+_ASKED = re.compile(
+    r"(?<![\w-])(?:latest|newest|most\s+recent(?:ly)?"
+    r"|(?:aller)?neue?ste[mnrs]?|aktuellste[mnrs]?"
+    r"|nieuwste|meest\s+recente"
+    r"|(?:plus\s+récente?s?|más\s+recientes?|più\s+recent[ei]|mais\s+recentes?)(?!\s+qu))(?![\w-])",
+    re.IGNORECASE,
+)
+"""Superlatives alone: "recent", "current" and "last" mostly restrict a question and do not ask for the newest; "plus
+récent que" compares."""
+_QUOTED = re.compile(r"[\"“”„«][^\"“”„«»]*[\"“”»]|(?<!\w)['‘][^'‘’]*['’](?!\w)")
+_DATED = re.compile(
+    r"(?<![\w.-])(?:(?:1[89]|20)\d\d(?:[-/.]?(?:0?[1-9]|1[0-2])(?:[-/.]?[0-3]?\d)?)?|[0-3]?\d\.\s?[01]?\d\.\d{2,4})(?![\w-])"
+)
+"""A year from 1800 to 2099, alone or with a month and a day."""
 
 
 def length(query: str) -> int:
@@ -54,10 +72,13 @@ def parse(query: str, *, literal: Collection[str] = ()) -> ParsedQuery:
     no required phrase. `literal` are words whose minus sign belongs to them, such as "-rf".
     """
     query = normalise(query)
-    read, reading, error = _read(query, literal)
-    found = [token for place, token in enumerate(read) if place not in reading.excluded and token.kind in _TEXTS]
-    words = " ".join(token.text for token in (read if error else found) if token.text)
-    text = words or " ".join(token.text for token in read if token.kind in _TEXTS) or query
+    reading = language.read(query, literal=literal)
+    texts = [token for token in reading.tokens if token.text]
+    found = [
+        token for place, token in enumerate(reading.tokens) if place not in reading.excluded and token.kind in _TEXTS
+    ]
+    words = " ".join(token.text for token in (texts if reading.error else found))
+    text = words or " ".join(token.text for token in reading.tokens if token.kind in _TEXTS) or query
     conditions = _conditions(reading)
     phrases = conditions["phrase"]
     if _has_incidental_quotes([token.text for token in found if token.kind == "word"], phrases, words):
@@ -70,27 +91,9 @@ def parse(query: str, *, literal: Collection[str] = ()) -> ParsedQuery:
         excluded=conditions["excluded"],
         query_type="phrase" if phrases else query_type(text),
         groups=_groups(reading),
-        expression_error=error,
-        signed=_sign(read, reading),
+        expression_error=reading.error,
+        signed=_sign(reading),
     )
-
-
-def _read(query: str, literal: Collection[str]) -> tuple[Sequence[Token], QueryReading, ExpressionError | None]:
-    """The tokens of a query, their clauses, and why they are words without conditions; None if they are not.
-
-    Parentheses that do not match are characters, unless an operator belongs to them.
-    """
-    read = tokens.read(query, literal=literal)
-    try:
-        return read, grammar.read(read), None
-    except UnreadableError as error:
-        if error.reason not in grammar.GROUP_ERRORS or tokens.has_group_operator(read):
-            return read, _NOTHING, error.reason
-    read = tokens.read_flat(query, literal=literal)
-    try:
-        return read, grammar.read(read), None
-    except UnreadableError as error:
-        return read, _NOTHING, error.reason
 
 
 def _conditions(reading: QueryReading) -> dict[str, tuple[str, ...]]:
@@ -98,7 +101,7 @@ def _conditions(reading: QueryReading) -> dict[str, tuple[str, ...]]:
     found: dict[str, list[str]] = {"required": [], "phrase": [], "excluded": []}
     for clause in reading.clauses:
         one = clause.condition
-        if clause.role == "optional" or not isinstance(one, TextCondition) or not grammar.is_simple(one):
+        if clause.role == "optional" or not isinstance(one, TextCondition) or not is_simple(one):
             continue
         role = "phrase" if clause.role == "required" and one.is_phrase else clause.role
         found[role].append(one.text if role == "phrase" else bare(one.text))
@@ -110,13 +113,14 @@ def _groups(reading: QueryReading) -> tuple[Condition, ...]:
     found = [
         clause.condition if clause.role == "required" else Negation(clause.condition)
         for clause in reading.clauses
-        if clause.role != "optional" and not grammar.is_simple(clause.condition)
+        if clause.role != "optional" and not is_simple(clause.condition)
     ]
     return tuple(dict.fromkeys(found))
 
 
-def _sign(read: Sequence[Token], reading: QueryReading) -> tuple[str, ...]:
+def _sign(reading: QueryReading) -> tuple[str, ...]:
     """The words that a minus sign directly before them excludes, with the sign."""
+    read = reading.tokens
     places = (place for place in sorted(reading.excluded) if read[place].kind == "word" and place > 0)
     return _distinct(f"-{bare(read[place].text)}" for place in places if read[place - 1].kind == "-")
 
@@ -156,7 +160,7 @@ def _has_incidental_quotes(outside: Sequence[str], phrases: Sequence[str], words
 
 def bare(word: str) -> str:
     """Returns a word without the punctuation around it."""
-    return word.strip(tokens.EDGES) if not word.endswith("()") else word.lstrip(tokens.EDGES)
+    return word.strip(language.EDGES) if not word.endswith("()") else word.lstrip(language.EDGES)
 
 
 def _distinct(values: Iterable[str]) -> tuple[str, ...]:
@@ -164,7 +168,7 @@ def _distinct(values: Iterable[str]) -> tuple[str, ...]:
 
 
 def _is_sentence(text: str, words: Sequence[str]) -> bool:
-    if operators.is_question(text, words):
+    if language.is_question(text, words):
         return True
     lowered = [word.lower() for word in words]
     return len(words) >= MIN_SENTENCE_WORDS and any(word in stop_words.SENTENCE_WORDS for word in lowered)
@@ -183,3 +187,61 @@ def _has_name(words: Sequence[str]) -> bool:
         elif word not in stop_words.QUERY_PARTICLES:
             capitalised = 0
     return False
+
+
+def asks_for_newest(query: str) -> bool:
+    """Whether a query asks for the newest: "latest", "newest" or "most recent", also in six other languages.
+
+    What is quoted is a title or a phrase, and does not count. One that names a date asks for the newest of that time.
+    """
+    unquoted = _QUOTED.sub(" ", query)
+    return _ASKED.search(unquoted) is not None and _DATED.search(unquoted) is None
+
+
+def find_literal_matches(parsed: ParsedQuery, *, title: str, content: str) -> tuple[str, ...]:
+    """Returns the literal matches of a hit: any of `phrase`, `identifier`, `title`.
+
+    `content` includes the headings above the text.
+    """
+    found = []
+    if parsed.phrases and _contains_phrases(parsed.phrases, _space(f"{title} {content}")):
+        found.append("phrase")
+    if parsed.query_type == "technical" and _contains_identifier(parsed.words, f"{title} {content}"):
+        found.append("identifier")
+    spaced_title = _space(title)
+    if len(spaced_title.strip()) >= MIN_TITLE_LENGTH and spaced_title in _spaced_query(parsed.words):
+        found.append("title")
+    return tuple(found)
+
+
+def _contains_phrases(phrases: Iterable[str], text: str) -> bool:
+    return all(phrase.strip() and phrase in text for phrase in map(_space, phrases))
+
+
+def _contains_identifier(words: str, text: str) -> bool:
+    folded = text.casefold()
+    return any(_whole(identifier.casefold()).search(folded) for identifier in identifiers(words))
+
+
+def _whole(identifier: str) -> re.Pattern[str]:
+    """Returns a pattern of an identifier that is not part of a longer one ("ERR_40" in "ERR_4012", "1.2" in "1.2.3").
+
+    Letters of a script without spaces may adjoin it.
+    """
+    before = rf"(?<!{_LETTER})(?<!{_LETTER}[-.:])"
+    after = rf"(?!{_LETTER})(?![-.:]{_LETTER})"
+    return re.compile(f"{before}{re.escape(identifier)}{after}")
+
+
+def _space(text: str) -> str:
+    """Returns the words of a text, each between single spaces, so that `in` compares whole words.
+
+    In scripts without spaces each character is a word.
+    """
+    return f" {' '.join(_WORDS.findall(text.casefold()))} "
+
+
+@lru_cache(maxsize=64)
+def _spaced_query(words: str) -> str:
+    """Returns the words of a query like `_spaced`; they are the same for each hit of an answer."""
+    return _space(words)

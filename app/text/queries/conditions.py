@@ -1,4 +1,4 @@
-"""Defines the conditions of expressions: words, phrases, prefixes and fields, combined by Boolean operators."""
+"""Defines parsed queries and their conditions: words, phrases, prefixes and fields, combined by Boolean operators."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from app.kinds import ExpressionError, QueryType
+
+OPERATORS = ("AND", "OR", "NOT")
 Field = Literal["title", "heading"]
 """A part of a document's text that a condition may be restricted to."""
 ConditionPlan = Literal["none", "postings", "text_index", "rows"]
@@ -89,3 +92,45 @@ def every(conditions: list[Condition]) -> Condition:
 def any_of(conditions: list[Condition]) -> Condition:
     """The condition that one of some conditions is met."""
     return conditions[0] if len(conditions) == 1 else Combination("or", tuple(conditions))
+
+
+def write(condition: Condition) -> str:
+    """The condition as it can be written in a query."""
+    match condition:
+        case TextCondition():
+            text = f'"{condition.text}"' if condition.is_phrase else _escape(condition.text)
+            return f"{f'{condition.field}:' if condition.field else ''}{text}{'*' if condition.is_prefix else ''}"
+        case Negation():
+            return f"NOT {write(condition.condition)}"
+        case Combination():
+            return f"({f' {condition.operator.upper()} '.join(map(write, condition.conditions))})"
+
+
+def is_simple(condition: Condition) -> bool:
+    """Whether a condition is a word or phrase of the whole text."""
+    return isinstance(condition, TextCondition) and not condition.is_prefix and condition.field is None
+
+
+def _escape(text: str) -> str:
+    return f"\\{text}" if text in OPERATORS or text[:1] in ("+", "-", "(") else text
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedQuery:
+    """A parsed query.
+
+    `text` is embedded: no operators, no excluded words. `words` are scored by BM25, and any of them may match.
+    `required`, `phrases` and `excluded` are conditions: words or phrases as written, without operators or quotes.
+    `groups` are the conditions of an expression that are not of these forms. `expression_error` says why an expression
+    was read as words. `signed` are the words excluded by a minus sign directly before them, with the sign.
+    """
+
+    text: str
+    words: str
+    required: tuple[str, ...] = ()
+    phrases: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
+    query_type: QueryType = "keyword"
+    groups: tuple[Condition, ...] = ()
+    expression_error: ExpressionError | None = None
+    signed: tuple[str, ...] = ()

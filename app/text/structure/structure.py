@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from app.concurrency import interruption
-from app.text.structure import plain_headings
 
 Kind = Literal["heading", "fence", "table", "list", "paragraph"]
 MAX_HEADING = 300  # code points; a longer "heading" is text
 
-_LINE = re.compile(r"[^\n]+")
+_LINE, _VISIBLE_LINE = re.compile(r"[^\n]+"), re.compile(r"[^\n]*\S[^\n]*")
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?$")
 _SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 _FENCE = re.compile(r" {0,3}(`{3,}+(?!.*`)|~{3,}+)")
@@ -21,6 +21,18 @@ _ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])[ \t]")
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
 _EMPHASIS = re.compile(r"(?<!\w)[*_]{1,3}(?=\S)|(?<=\S)[*_]{1,3}(?!\w)|`")
 _NOT_SETEXT = re.compile(r" {0,3}(?:[-*+>|]|\d{1,9}[.)][ \t])|\s*$| {4}")
+MAX_PLAIN_HEADING = 80
+"""Code points of the longest heading of plain text."""
+MOST_CAPITALS = 0.4
+"""Share of the lines of plain text in capitals from which they are no headings."""
+FIRST_LINES = 6
+"""Visible lines of a text in which its title is searched."""
+MAX_TITLE = 200
+_UNDERLINE = re.compile(r"([=\-~^*#+_])\1{2,}\s*")
+_LEVELS = {"=": 1, "-": 2}
+_CAPITALS = re.compile(r"(?![^\n]*(?:\t| {3}))[^\W_][^\n]*[^\W_)?]\s*")
+_LETTER = re.compile(r"[^\W\d_]")
+_NAME = re.compile(r"NAME|BEZEICHNUNG|NOM|NOMBRE|NOME|NAAM|NAVN|NAMN|NAZWA", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +56,8 @@ def title(text: str) -> str | None:
 def blocks(text: str, *, markdown: bool = True) -> list[Block]:
     """Returns the blocks of a text in order; blank lines between them belong to none.
 
-    Plain text has headings (see `plain_headings`) and paragraphs only. In Markdown, a heading is ATX or one underlined
+    Plain text has paragraphs and headings only: underlined lines, and lines in capitals between blank lines, as in
+    manual pages. In Markdown, a heading is ATX or one underlined
     line; an unclosed fence extends to the end.
     """
     return list(_Scanner(text).run() if markdown else _plain(text))
@@ -53,9 +66,9 @@ def blocks(text: str, *, markdown: bool = True) -> list[Block]:
 def _plain(text: str) -> Iterator[Block]:
     """The headings of a plain text and the paragraphs between them."""
     place = 0
-    for heading in plain_headings.find(text):
+    for heading in find_plain_headings(text):
         yield from _paragraphs(text, place, heading.start)
-        yield Block("heading", heading.start, heading.end, heading.level, heading.title)
+        yield heading
         place = heading.end
     yield from _paragraphs(text, place, len(text))
 
@@ -162,3 +175,49 @@ def _kind(line: str) -> Kind:
 def _words_of(inline: str) -> str:
     """Returns the words of a heading without links, emphasis and code marks."""
     return " ".join(_EMPHASIS.sub("", _LINK.sub(r"\1", inline)).split())
+
+
+def find_plain_headings(text: str) -> list[Block]:
+    """Returns the headings of a plain text in order; one that is underlined ends with the line below it."""
+    lines = list(_VISIBLE_LINE.finditer(text))
+    capitals = [_is_capitals(line[0]) for line in lines]
+    use_capitals = sum(capitals) <= max(1, MOST_CAPITALS * len(lines))
+    return list(_headings(text, lines, capitals if use_capitals else [False] * len(lines)))
+
+
+def _headings(text: str, lines: Sequence[re.Match[str]], capitals: Sequence[bool]) -> Iterator[Block]:
+    for number, (line, below) in enumerate(itertools.pairwise(lines)):
+        if line.start() and text[line.start() - 2 : line.start()] != "\n\n":
+            continue
+        is_touching = below.start() == line.end() + 1
+        if is_touching and (level := _underline(line[0], below[0])):
+            yield Block("heading", line.start(), below.end(), level, line[0].strip())
+        elif capitals[number] and not (is_touching and capitals[number + 1]):
+            yield Block("heading", line.start(), line.end(), 2, line[0].strip())
+
+
+def _underline(line: str, below: str) -> int:
+    """Returns the level of a line with another one below it; 0 if that does not underline it."""
+    match = _UNDERLINE.fullmatch(below)
+    length = len(line.strip())
+    if match is None or length > MAX_PLAIN_HEADING or line[:1].isspace() or not _LETTER.search(line):
+        return 0
+    return _LEVELS.get(match[1], 3) if length / 2 <= len(below.strip()) <= length + 2 else 0
+
+
+def _is_capitals(line: str) -> bool:
+    if len(line) > MAX_PLAIN_HEADING or line != line.upper() or line == line.lower() or not _CAPITALS.fullmatch(line):
+        return False
+    letters = len(_LETTER.findall(line))
+    return letters >= 3 and 10 * letters >= 7 * len("".join(line.split()))
+
+
+def plain_title(text: str) -> str:
+    """Returns the first heading of a plain text if it is near its beginning; of a manual page, its subject."""
+    heading = next(iter(find_plain_headings(text)), None)
+    if heading is None or sum(1 for _ in _VISIBLE_LINE.finditer(text, 0, heading.start)) >= FIRST_LINES:
+        return ""
+    below = _VISIBLE_LINE.search(text, heading.end)
+    if _NAME.fullmatch(heading.title) and below is not None:
+        return " ".join(below[0].split())[:MAX_TITLE]
+    return heading.title

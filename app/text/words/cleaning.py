@@ -1,11 +1,12 @@
-"""Repairs text that was decoded wrongly before, and removes invisible characters and artefacts."""
+"""Repairs text that was decoded wrongly before, removes invisible characters and artefacts, and joins pages."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from app.concurrency import interruption
 from app.text.words import characters, hyphens
@@ -73,6 +74,8 @@ _FENCE = re.compile(r" {0,3}(?:```|~~~)")
 _HYPHENS = ("-", "\u2010")
 _INDENTED_PROSE = re.compile(r"[ \t]+(?:[^\W\d_][^\s=<>{}]*+[ \t]++){4}")
 _NOT_PROSE = re.compile(r"(?: {4}|\t| {0,3}(?:[-*+>|#]|\d{1,9}[.)]\s|```|~~~))")
+_STRUCTURE = re.compile(r"\s*(?:#{1,6}\s|\||```|~~~|[-*+]\s|\d{1,9}[.)]\s)")
+_SENTENCE_END = re.compile(r"[.!?:;。！？…][\"'”’)\]]*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,3 +280,63 @@ def _continuation(above: str, line: str) -> str:
     bare = line.lstrip(" \t")
     is_next = above and bare[:1].islower() and line[: -len(bare)] == above[: -len(above.lstrip(" \t"))]
     return bare if is_next else ""
+
+
+@dataclass(frozen=True, slots=True)
+class CleanedPages:
+    """A cleaned text, the offset of each of its pages, and warnings on what was removed."""
+
+    text: str
+    starts: tuple[int, ...]
+    warnings: tuple[str, ...] = ()
+
+
+def clean_pages(text: str, starts: Sequence[int]) -> CleanedPages:
+    """Cleans a text whose pages begin at the given offsets. Takes linear time."""
+    bounds = [*starts, len(text)]
+    words = Words(text)
+    cleaned = [clean(text[begin:end].strip("\n"), words=words) for begin, end in pairwise(bounds)]
+    warnings = dict.fromkeys(warning for page in cleaned for warning in page.warnings)
+    joined, offsets = _join_pages([page.text for page in cleaned], words)
+    return CleanedPages(joined, tuple(offsets), tuple(warnings))
+
+
+def _join_pages(pages: Sequence[str], words: Words) -> tuple[str, list[int]]:
+    """Returns the pages as one text, and the offset of each."""
+    parts: list[str] = []
+    starts: list[int] = []
+    length = 0
+    previous = ""
+    for page in pages:
+        if previous and page:
+            previous, separator = _separate(previous, page, words)
+            length += len(previous) - len(parts[-1]) + len(separator)
+            parts[-1:] = [previous, separator]
+            _lower(starts, length)
+        starts.append(length)
+        if page:
+            parts.append(page)
+            length += len(page)
+            previous = page
+    return "".join(parts), starts
+
+
+def _lower(starts: list[int], most: int) -> None:
+    """Lower the starts of the blank pages at the end, after a hyphen before them was removed."""
+    place = len(starts)
+    while place and starts[place - 1] > most:
+        place -= 1
+        starts[place] = most
+
+
+def _separate(above: str, below: str, words: Words) -> tuple[str, str]:
+    """Returns the page above, without the hyphen of a word that continues below, and what separates the two."""
+    first, last = below.partition("\n")[0], above.rpartition("\n")[2]
+    prose = not (_STRUCTURE.match(first) or _STRUCTURE.match(last))
+    if prose and first[:1].islower():
+        joined = hyphens.join(last, first, words) if last[-2:-1].islower() else None
+        if joined is not None:
+            return above[: len(above) - len(last)] + joined, ""
+        if not _SENTENCE_END.search(last):
+            return above, "\n"
+    return above, "\n\n"

@@ -27,8 +27,8 @@ from openapi_operations import OPERATIONS
 from app.agents import registry
 from app.database.transactions import Database
 from app.documents.store import visible_documents
+from app.kinds import OPTIONAL_TOOLS
 from app.settings import Settings
-from app.tools.optional_tools import OPTIONAL_TOOLS
 from benchmarks.fake_embedder import FakeEmbedder
 
 NAMES = ("Ilse Brandt", "Tomas Vidal", "Mara Quint", "Oskar Lindqvist")

@@ -22,8 +22,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 from app.agents import registry
-from app.tools.optional_tools import OPTIONAL_TOOLS
-from app.tools.results import NOTICE
+from app.kinds import OPTIONAL_TOOLS
+from app.tools import NOTICE
 
 ROOT = Path(__file__).parents[3]
 LIME = "# Lime mortar\n\nBelow the third landing Ana Silva uses lime mortar, never cement."

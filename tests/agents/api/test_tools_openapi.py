@@ -8,7 +8,7 @@ from api_caller import Caller
 from openapi_spec_validator import validate
 
 from app.agents import formats, registry
-from app.tools.optional_tools import COMPAT_TOOLS, OPTIONAL_TOOLS
+from app.kinds import COMPAT_TOOLS, OPTIONAL_TOOLS
 
 MOST_BYTES = 24 * 1024
 

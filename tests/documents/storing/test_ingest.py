@@ -13,7 +13,7 @@ from harness import Tenant, uris
 
 from app import errors
 from app.documents import documents
-from app.documents.storing import batches
+from app.documents.storing import ingest
 from app.documents.types import Chunk, Document, Upload
 from app.services import ChunkingOptions
 from benchmarks.fake_embedder import FakeEmbedder
@@ -96,7 +96,7 @@ async def test_nothing_is_stored_if_the_provider_returns_invalid_vectors(tenant:
 
 
 async def test_documents_stored_before_the_caller_stops_reading_are_kept(tenant: Tenant) -> None:
-    outcomes = batches.store(
+    outcomes = ingest.store(
         (Upload(f"Note {n}. " + "Stone. " * 6000, uri=str(n)) for n in range(6)),
         tenant.user_id,
         tenant.services(),

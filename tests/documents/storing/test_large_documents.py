@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import itertools
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
@@ -15,19 +14,18 @@ from harness import Tenant
 
 from app import errors
 from app.database.filter_types import Filters
-from app.database.filters import filters
 from app.database.transactions import Database, WriteTurns
 from app.derived_rows import Damage
 from app.documents import document_changes, documents, selections
+from app.documents.store import document_rows, hidden_chunks, staging
 from app.documents.store import documents as store_documents
-from app.documents.store import hidden_chunks, staging
-from app.documents.storing import batches, document_drafts, ingest, large_documents, posting_removal
+from app.documents.storing import document_drafts, ingest, large_documents
 from app.documents.types import IngestResult, RowCounts, Upload
 from app.entities.linking import mention_refresh
 from app.jobs import followed_jobs, workers
 from app.kinds import Vector
 from app.maintenance import repair
-from app.models.failures import NotCalled, ProviderDown
+from app.models.calls import NotCalled, ProviderDown
 from app.requests import wire
 from app.text.names import tags
 
@@ -41,16 +39,14 @@ PATIENCE_S = 20
 @pytest.fixture(autouse=True)
 def _small_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sizes at which the texts above are large and have several slices in each step."""
-    for name, size in {"LARGE": 3_000, "CHUNKS": 7, "EMBEDDED": 9, "INDEXED": 5, "MOST_INDEXED": 5}.items():
+    for name, size in {"LARGE": 3_000, "CHUNKS": 7, "LEXEMES": 50, "STAGED_ROWS": 11}.items():
         monkeypatch.setattr(large_documents, name, size)
     for name, size in {"MOST_CHUNKS": 10, "SLICE": 3, "PAGE": 7, "HEADINGS": 4}.items():
         monkeypatch.setattr(mention_refresh, name, size)
-    monkeypatch.setattr(posting_removal, "LEXEMES", 50)
-    monkeypatch.setattr(posting_removal, "STAGED_ROWS", 11)
 
 
 async def _queue(tenant: Tenant, content: str, uri: str = "stair", **fields: Any) -> IngestResult:
-    return await batches.store_one(Upload(content, uri=uri, **fields), tenant.user_id, tenant.services(), ingest.IN_JOB)
+    return await ingest.store_one(Upload(content, uri=uri, **fields), tenant.user_id, tenant.services(), ingest.IN_JOB)
 
 
 async def _work(tenant: Tenant) -> None:
@@ -164,9 +160,8 @@ async def test_readers_see_the_old_version_or_the_new_one_and_small_writes_succe
 
 
 STEPS = {
-    "stage_chunks": staging,
+    "stage": staging,
     "stage_vectors": staging,
-    "index": staging,
     "copy": staging,
     "finish": staging,
     "unindex": hidden_chunks,
@@ -202,10 +197,38 @@ async def test_a_job_whose_worker_died_in_any_step_is_continued(
     await _assert_sound(tenant)
 
 
+async def test_what_is_deleted_while_a_removal_of_postings_is_interrupted_is_removed_from_all_lexemes(
+    tenant: Tenant, owner: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    monkeypatch.setattr(document_rows, "MOST_UNINDEXED", 5)
+    await tenant.add("A kept stone of another stair.", "kept")
+    first, second = await _queue(tenant, OLD, "first"), await _queue(tenant, OLD + " An abbey, too.", "second")
+    await _work(tenant)
+    await documents.delete(first.document_id, tenant.user_id, db=tenant.db)
+    real, calls = hidden_chunks.unindex, itertools.count(1)
+
+    async def dying(*args: Any, **options: Any) -> Any:
+        if next(calls) == 2:
+            raise Killed
+        return await real(*args, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(hidden_chunks, "unindex", dying)
+        with pytest.raises(Killed):
+            await _work(tenant)
+    await documents.delete(second.document_id, tenant.user_id, db=tenant.db)
+    await owner.execute("UPDATE stepwell.jobs SET leased_until = now() WHERE user_id = $1", tenant.user_id)
+    await _work(tenant)
+    await _assert_sound(tenant)
+
+
 @pytest.mark.parametrize(
     ("step", "by"),
     [
-        *(("stage_vectors", "cancel"), ("stage_vectors", "large"), ("index", "cancel"), ("index", "delete")),
+        *(("stage_vectors", "cancel"), ("stage_vectors", "large"), ("stage", "cancel"), ("stage", "delete")),
         *(("copy", "cancel"), ("copy", "small"), ("copy", "delete")),
     ],
 )
@@ -317,23 +340,6 @@ async def test_a_change_of_a_document_that_is_being_replaced_is_a_conflict(tenan
             await _change(tenant, stored, **patch)
     await _work(tenant)
     await _assert_as_stored_whole(tenant, stored, NEW)
-
-
-async def test_a_change_of_a_new_document_that_is_queued_is_a_conflict_for_those_who_will_see_it(
-    tenant: Tenant,
-) -> None:
-    queued = await _queue(tenant, NEW, metadata={"team": "tide"})
-    unseen = tenant.db.restricted(filters.restriction(Filters(metadata={"team": "reef"})))
-    for db, error in ((tenant.db, errors.Conflict), (unseen, errors.NotFound)):
-        services = dataclasses.replace(tenant.services(), db=db)
-        with pytest.raises(error):
-            await document_changes.change(
-                queued.document_id, {"title": "x"}, tenant.user_id, services, check_metadata=wire.expect_metadata
-            )
-        with pytest.raises(error):
-            await ingest.replace(queued.document_id, Upload("Other."), tenant.user_id, services)
-    await _work(tenant)
-    await _assert_as_stored_whole(tenant, queued, NEW, metadata={"team": "tide"})
 
 
 async def test_a_large_change_of_a_version_that_is_no_longer_stored_is_not_queued(tenant: Tenant) -> None:

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.types import Message
 
-from app.http.bodies.bodies import ModelField, ReceivedRequest
+from app.http.bodies import ModelField, ReceivedRequest
 
 
 class Item(BaseModel):

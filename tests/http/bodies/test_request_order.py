@@ -21,10 +21,9 @@ from openapi_operations import DOCUMENT
 from app.database import transactions
 from app.database.transactions import Database
 from app.errors import DatabaseUnavailable
-from app.http.authentication.auth import MAX_GUESSES
-from app.http.bodies import bodies
-from app.http.limits import rate_limits
-from app.http.monitoring.health import ReadinessCheck
+from app.http import admission, bodies
+from app.http.auth import MAX_GUESSES
+from app.http.health import ReadinessCheck
 from app.settings import Settings
 
 OPEN = {"/healthz", "/readyz"}
@@ -187,7 +186,7 @@ async def test_readiness_is_checked_once_in_two_seconds(database: Database) -> N
 
 def test_a_quota_allows_a_burst_and_refills_evenly() -> None:
     now = 0.0
-    limit = rate_limits.RateLimit(6, clock=lambda: now)
+    limit = admission.RateLimit(6, clock=lambda: now)
     assert [limit.spend("a").remaining for _ in range(6)] == [5, 4, 3, 2, 1, 0]
     refused = limit.spend("a")
     assert (refused.remaining, refused.reset_s, refused.retry_after_s) == (0, 60, 10)
@@ -195,7 +194,7 @@ def test_a_quota_allows_a_burst_and_refills_evenly() -> None:
     now = 9.0
     assert limit.spend("a").retry_after_s == 1
     now = 10.0
-    assert limit.spend("a") == rate_limits.Spent(0, 60)
+    assert limit.spend("a") == admission.Spent(0, 60)
     now = 100.0
     assert limit.spend("a").remaining == 5
 

@@ -15,7 +15,7 @@ from api_caller import Caller
 from example_app import assert_problem
 
 from app.errors import DiskFull
-from app.http.bodies import spooling
+from app.http import spooling
 
 DOCUMENTS = "/api/rag/documents"
 LINES = [f"Stone {n} in lime mortar: é.".encode() for n in range(60_000)]

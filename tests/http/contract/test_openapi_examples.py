@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from jsonschema import Draft202012Validator
 from openapi_operations import DOCUMENT, OPERATIONS, PROBLEM, bodies, filled, sample_service, send, usable
 
-from app.http.contract import document
+from app.http import document
 from app.models.base import Embedder
 
 

@@ -18,7 +18,7 @@ from openapi_operations import DOCUMENT, OPERATIONS, WRITING, bodies, filled, re
 
 from app import samples
 from app.documents.storing import large_documents
-from app.http.contract import document
+from app.http import document
 from app.models.base import Embedder
 
 FILE = Path(document.__file__).with_name("success_examples.json")

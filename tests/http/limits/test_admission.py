@@ -18,7 +18,7 @@ from app import settings as config
 from app.concurrency.budget import Budget
 from app.concurrency.limiter import Limiter
 from app.database.transactions import Database
-from app.http.limits import admission
+from app.http import admission
 from app.main import create_app
 from app.settings import Settings
 

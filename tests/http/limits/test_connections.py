@@ -15,7 +15,7 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from app.http.limits import connections
+from app.http import connections
 
 QUICK = connections.ConnectionLimits(head_s=0.2, idle_s=0.2, stalled_s=0.2, stopping_s=0.1, linger_s=0.2, check_s=0.02)
 PATIENT = connections.ConnectionLimits(check_s=0.02)

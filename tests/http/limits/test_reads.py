@@ -18,7 +18,7 @@ from openapi_operations import OPERATIONS
 from app.agents import registry, search_tools
 from app.concurrency.limiter import Limiter
 from app.database.transactions import Database
-from app.http.limits import admission
+from app.http import admission
 from app.jobs.store import jobs
 
 MCP_HEADERS = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from app.http.monitoring.metrics import Metrics
+from app.http.metrics import Metrics
 from app.serving import shared_metrics
 
 

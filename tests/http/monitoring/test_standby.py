@@ -19,7 +19,7 @@ from app.database import transactions
 from app.database.schema import migration
 from app.database.standby import Standby
 from app.database.transactions import Database
-from app.http.monitoring import health
+from app.http import health
 from app.maintenance import doctor
 from app.services import Services
 from app.settings import Settings

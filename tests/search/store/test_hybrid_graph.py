@@ -71,6 +71,7 @@ async def test_the_graph_finds_what_an_exact_scan_finds(
         wanted = hybrid.request(large, text, query, filters=Filters(metadata=metadata), limit=50, excluded=["violin"])
         with monkeypatch.context() as patch:
             patch.setattr(recall, "EXACT_FLOOR", CORPUS)
+            patch.setattr(recall, "EXACT_FACTOR", float(CORPUS))
             exact = await hybrid.run(database, wanted)
         with monkeypatch.context() as patch:
             patch.setattr(recall, "EXACT_FLOOR", 0)
@@ -93,30 +94,24 @@ async def test_the_graph_finds_what_an_exact_scan_finds(
 
 
 async def test_the_choice_between_graph_and_exact_scan_follows_the_counted_scope(monkeypatch, database, large) -> None:
-    monkeypatch.setattr(recall, "EXACT_FACTOR", 0.0)
     monkeypatch.setattr(recall, "EXACT_FACTOR_FILTERED", 0.0)
-    for floor, metadata, plan in (
-        (CORPUS, None, "exact"),
-        (CORPUS - 1, None, "hnsw"),
-        (30, {"kind": "rare"}, "exact"),
-        (29, {"kind": "rare"}, "hnsw"),
-    ):
+    for floor, plan in ((30, "exact"), (29, "hnsw")):
         monkeypatch.setattr(recall, "EXACT_FLOOR", floor)
-        wanted = hybrid.request(large, None, at(1), filters=Filters(metadata=metadata))
+        wanted = hybrid.request(large, None, at(1), filters=Filters(metadata={"kind": "rare"}))
         assert (await hybrid.run(database, wanted)).vector_plan == plan
 
 
-async def test_the_exact_scan_limit_of_a_filtered_scope_grows_with_the_square_root_of_the_table(
-    monkeypatch, database, large
+@pytest.mark.parametrize(("metadata", "scope"), [(None, CORPUS), ({"kind": "rare"}, 30)], ids=["all", "filtered"])
+async def test_the_largest_scope_that_is_scanned_grows_with_the_square_root_of_the_table(
+    monkeypatch, database, large, metadata, scope
 ) -> None:
     monkeypatch.setattr(recall, "EXACT_FLOOR", 0)
     async with database.reading(large) as reading:
         rows = reading.graph_rows
-    scope = 30
     for above, plan in ((1.0, "exact"), (-1.0, "hnsw")):
         monkeypatch.setattr(recall, "EXACT_FACTOR", (scope + above) ** 2 / (100 * rows))
         monkeypatch.setattr(recall, "EXACT_FACTOR_FILTERED", (scope + above) ** 2 / (100 * rows))
-        wanted = hybrid.request(large, None, at(1), filters=Filters(metadata={"kind": "rare"}))
+        wanted = hybrid.request(large, None, at(1), filters=Filters(metadata=metadata))
         assert (await hybrid.run(database, wanted)).vector_plan == plan
 
 

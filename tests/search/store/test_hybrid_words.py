@@ -54,9 +54,10 @@ async def test_excluded_words_and_phrases_are_removed_from_both_legs_before_the_
     assert [(c.vector_rank, c.text_rank) for c in found.candidates] == [(n, n) for n in range(1, 5)]
 
 
-@pytest.mark.parametrize("few", [True, False], ids=["few", "many"])
 @pytest.mark.parametrize("graph", [False, True], ids=["exact", "graph"])
-@pytest.mark.parametrize("filtered", [False, True], ids=["all", "filtered"])
+@pytest.mark.parametrize(
+    ("filtered", "few"), [(False, False), (True, False), (True, True)], ids=["all", "filtered", "few"]
+)
 async def test_both_legs_hold_only_chunks_with_the_required_words_and_phrases(
     request, put, find, monkeypatch, graph, filtered, few
 ) -> None:

@@ -126,7 +126,7 @@ async def test_the_vector_leg_uses_the_graph_and_no_exact_scan(by_graph, databas
 
 
 async def test_the_exact_scan_does_not_use_the_graph(database, asked, monkeypatch) -> None:
-    monkeypatch.setattr(recall, "EXACT_FLOOR", CHUNKS)
+    monkeypatch.setattr(recall, "EXACT_FACTOR", float(CHUNKS))
     plan = await _explain(database, asked)
     assert GRAPH not in _indexes(plans.ran(plan))
     assert _scanned(plans.ran(plan), "embeddings")

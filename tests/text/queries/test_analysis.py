@@ -173,3 +173,98 @@ def test_the_sign_of_a_word_belongs_to_it_or_excludes_it(query: str, words: str,
 def test_a_word_that_is_known_with_its_sign_only_is_searched_for() -> None:
     parsed = analysis.parse("rm -rf archive -dust", literal={"-rf"})
     assert (parsed.words, parsed.excluded) == ("rm -rf archive", ("dust",))
+
+
+def _reasons(query: str, content: str, title: str = "") -> tuple[str, ...]:
+    return analysis.find_literal_matches(analysis.parse(query), title=title, content=content)
+
+
+@pytest.mark.parametrize(
+    ("identifier", "content"),
+    [
+        ("ERR_40", "raised ERR_40."),
+        ("ERR_40", "(err_40)"),
+        ("ERR_40", "ERR_40: the gauge answered"),
+        ("ERR_40", "エラーERR_40が出た"),
+        ("E-1042", "E-1042, E-1043"),
+        ("v1.2", "since v1.2."),
+        ("getUserName", "calls getUserName() twice"),
+        ("foo()", "then foo() returns"),
+        ("app/text.py", "in app/text.py"),
+        ("--dry-run", "pass --dry-run first"),
+    ],
+)
+def test_an_identifier_matches_where_it_occurs_whole(identifier: str, content: str) -> None:
+    assert _reasons(f"what is {identifier}", content) == ("identifier",)
+
+
+@pytest.mark.parametrize(
+    ("identifier", "content"),
+    [
+        ("ERR_40", "raised ERR_4012"),
+        ("ERR_40", "raised MY_ERR_40"),
+        ("ERR_40", "raised ERR_40-B"),
+        ("ERR_40", "raised X-ERR_40"),
+        ("E-104", "E-1042"),
+        ("v1.2", "since v1.2.3"),
+        ("v1.2", "since v1.21"),
+        ("10.0.1", "10.0.1.7"),
+        ("getUser", "calls getUserName() twice"),
+    ],
+)
+def test_a_part_of_a_longer_identifier_is_no_match(identifier: str, content: str) -> None:
+    assert _reasons(f"what is {identifier}", content) == ()
+
+
+@pytest.mark.parametrize("query", ["Error ERR_99 in 2024", "ERR_99 at 14:30", "ERR_99 1,000 times", "ERR_99 3.5"])
+def test_a_number_beside_an_identifier_is_none(query: str) -> None:
+    assert _reasons(query, "errors in 2024 at 14:30, 1,000 times, 3.5 hours") == ()
+
+
+def test_words_joined_by_punctuation_are_no_identifiers() -> None:
+    assert _reasons("ERR_99 in a well-known and/or case", "a well-known and/or case") == ()
+
+
+def test_a_phrase_in_a_script_without_spaces_matches_inside_a_run() -> None:
+    assert _reasons('"日本語"', "これは日本語です") == ("phrase",)
+    assert _reasons('"日本語"', "日本の言語") == ()
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "What is the latest decision on lime mortar?",
+        "newest firmware",
+        "latest firmware 7.2024.1-rc for board 4711",
+        "Which outage was the most recent?",
+        "Was ist der neueste Stand beim Umzug?",
+        "die aktuellste Fassung",
+        "la version la plus récente",
+        "el informe más reciente",
+        "il verbale più recente",
+        "o relatório mais recente",
+        "de nieuwste versie",
+    ],
+)
+def test_superlatives_of_time_ask_for_the_newest(query: str) -> None:
+    assert analysis.asks_for_newest(query)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "recent changes of the current plan",
+        "the last landing",
+        "Does 'The Latest Stock Market News' mention lime?",
+        'notes on "the newest harbour"',
+        "image-latest",
+        "latestVersion",
+        "un document plus récent que celui-ci",
+        "the latest good news as of 20260908",
+        "newest pumps in 2024",
+        "latest report before 2025-03",
+        "der neueste Stand vom 3.5.2024",
+    ],
+)
+def test_other_words_of_time_titles_and_identifiers_do_not(query: str) -> None:
+    assert not analysis.asks_for_newest(query)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import unicodedata
 
 import pytest
@@ -205,3 +206,38 @@ def test_sequences_of_terminals_and_files_in_links_are_removed(text, kept):
     cleaned = cleaning.clean(text)
     assert cleaned.text == kept
     assert bool(cleaned.warnings) == (text != kept)
+
+
+def of(*texts: str) -> tuple[str, list[str]]:
+    """The cleaned text of pages, and its part on each page."""
+    starts = [sum(len(text) + 2 for text in texts[:number]) for number in range(len(texts))]
+    cleaned = cleaning.clean_pages("\n\n".join(texts), starts)
+    bounds = [*cleaned.starts, len(cleaned.text)]
+    return cleaned.text, [cleaned.text[a:b].strip() for a, b in itertools.pairwise(bounds)]
+
+
+def test_a_word_and_a_sentence_continue_over_the_break() -> None:
+    text, parts = of("It is a har-", "bour of the lake", "where boats lie.", "## Tides", "They come.")
+    assert text == "It is a harbour of the lake\nwhere boats lie.\n\n## Tides\n\nThey come."
+    assert parts == ["It is a har", "bour of the lake", "where boats lie.", "## Tides", "They come."]
+
+
+def test_an_empty_page_counts() -> None:
+    assert of("", "One.", "", "Two.")[1] == ["", "One.", "", "Two."]
+    assert of("har-", "", "bour")[1] == ["har", "", "bour"]
+
+
+LINES = ["Header", "Page 3", "word", "Text.", "", "har-", "# Top", "| a |", "Footer 7"]
+PAGE = st.lists(st.sampled_from(LINES), max_size=6)
+
+
+@given(st.lists(PAGE.map("\n".join), max_size=8))
+def test_no_word_is_lost_and_offsets_ascend_within_the_text(texts: list[str]) -> None:
+    text, _parts = of(*texts)
+    starts = cleaning.clean_pages(
+        "\n\n".join(texts), [sum(len(t) + 2 for t in texts[:n]) for n in range(len(texts))]
+    ).starts
+    assert list(starts) == sorted(starts)
+    assert all(0 <= start <= len(text) for start in starts)
+    for word in ("Header", "word", "Text.", "# Top", "| a |", "Page 3", "Footer 7"):
+        assert (word in text) == any(word in cleaning.clean(page).text for page in texts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from app import samples
 from app.text.words import languages
 
 
@@ -43,3 +44,84 @@ def test_all_configurations_of_postgres_are_reachable_by_their_names():
     assert len(set(languages.CONFIGS.values())) == 30
     assert all(languages.config_for(config) == config for config in languages.CONFIGS.values())
     assert all(config.capitalize() in languages.accepted() for config in set(languages.CONFIGS.values()) - {"simple"})
+
+
+TEXTS = {
+    "german": "Die Kündigungsfrist beträgt drei Monate zum Ende eines Quartals, und der Mieter muss sie einhalten.",
+    "french": "Le délai de préavis est de trois mois avant la fin du trimestre, et il faut une lettre.",
+    "spanish": "El plazo de preaviso es de tres meses antes del final del trimestre y se cuenta desde la carta.",
+    "italian": "Il termine di preavviso è di tre mesi prima della fine del trimestre, e la lettera è firmata.",
+    "portuguese": "O prazo de aviso prévio é de três meses antes do fim do trimestre, e a carta tem de ser assinada.",
+    "dutch": "De opzegtermijn bedraagt drie maanden en gaat in op de eerste dag van de maand.",
+    "swedish": "Uppsägningstiden är tre månader och börjar löpa från den första i månaden efter att den har skickats.",
+    "norwegian": "I går snakket vi med utleieren, og han skal få reparert varmen før vinteren kommer til byen.",
+    "finnish": "Irtisanomisaika on kolme kuukautta, ja se alkaa kuukauden lopusta, mutta siitä ei ole vielä sovittu.",
+    "turkish": "Masrafları paylaşacağız ama bu daha kesin değil; her şey için bir ay sonra yeniden konuşacağız.",
+    "romanian": "Termenul de preaviz este de trei luni înainte de sfârșitul trimestrului și nu poate fi mai scurt.",
+    "russian": "Ледоход на реке начался раньше обычного, и переправа закрыта до конца апреля.",
+    "arabic": "مدة الإشعار ثلاثة أشهر قبل نهاية العقد، ويجب أن يكون الإخطار مكتوبا.",
+    "hindi": "अनुबंध समाप्त करने की सूचना अवधि तीन महीने है और यह लिखित में होनी चाहिए।",
+    "greek": "Η προθεσμία καταγγελίας είναι τρεις μήνες.",
+    "armenian": "Պայմանագրի լուծման ժամկետը երեք ամիս է։",
+    "tamil": "ஒப்பந்தத்தை முடிக்க மூன்று மாத அறிவிப்பு தேவை.",
+}
+UNSTEMMED = {
+    "Japanese": "解約の予告期間は三か月です。書面で通知してください。",
+    "Chinese": "合同解除的通知期限为三个月,必须以书面形式提出。",
+    "Korean": "해지 통보 기간은 석 달이며 서면으로 알려야 합니다.",
+    "Hebrew": "תקופת ההודעה המוקדמת היא שלושה חודשים לפני סוף החוזה.",
+    "Thai": "ระยะเวลาแจ้งล่วงหน้าคือสามเดือน",
+    "Polish": "Okres wypowiedzenia wynosi trzy miesiące i kończy się z końcem kwartału, a pismo musi być podpisane.",
+    "Belarusian": "Рэчка замёрзла, паром не ходзіць.",
+    "Ukrainian": "Строк повідомлення про розірвання договору становить три місяці, і лист має бути підписаний.",
+}
+WITHOUT = {
+    "nothing": "",
+    "a word": "Kündigungsfrist",
+    "English": "The notice period is three months before the end of the quarter, and der Mieter has to keep it.",
+    "code": "def de(la, el):\n    for i in range(10):\n        if la in el or not i:\n            return None\n",
+    "a table": "id,name,de,la\n1,Ana,3,4\n2,Ben,5,6",
+    "numbers": "12 345 2026-11-24 0x1f",
+    "foreign names in English": "Los Angeles, San Diego and El Paso are cities in the south-west of the United States.",
+}
+
+
+@pytest.mark.parametrize("config", TEXTS)
+def test_a_sentence_shows_its_language(config: str) -> None:
+    assert languages.config_of(TEXTS[config]) == config
+    assert config in languages.CONFIGS.values()
+
+
+@pytest.mark.parametrize("language", UNSTEMMED)
+def test_a_language_without_a_stemmer_is_not_taken_for_another(language: str) -> None:
+    assert languages.config_of(UNSTEMMED[language]) == languages.UNSTEMMED == languages.config_for(language)
+
+
+@pytest.mark.parametrize("what", WITHOUT)
+def test_without_enough_evidence_there_is_no_language(what: str) -> None:
+    assert languages.config_of(WITHOUT[what]) is None
+
+
+def test_the_sample_notes_are_not_taken_for_another_language() -> None:
+    found = {path.name: languages.config_of(path.read_text(encoding="utf-8")) for path in samples.NOTES.rglob("*.md")}
+    assert {name: config for name, config in found.items() if config is not None} == {}
+
+
+@pytest.mark.parametrize(
+    ("query", "configs"),
+    [
+        ("Πού είναι ο φάρος;", {"greek"}),
+        ("где маяк NFL", {"russian", "serbian", "simple"}),
+        ("灯台", {"simple"}),
+        ("wieża w Łodzi", set()),
+        ("who is Νίκος?", set()),
+    ],
+)
+def test_a_script_stands_for_the_languages_that_have_it(query: str, configs: set[str]) -> None:
+    assert languages.configs_of_script(query) == configs
+
+
+def test_only_samples_of_a_long_text_are_read() -> None:
+    long = TEXTS["german"] * 10_000
+    assert languages.config_of(long) == "german"
+    assert sum(map(len, languages._samples(long))) == languages.SAMPLES * languages.SAMPLE

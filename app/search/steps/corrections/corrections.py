@@ -18,8 +18,7 @@ from app.search.state import SearchState, Step
 from app.search.steps.corrections import store
 from app.search.steps.corrections.store import EditedWord
 from app.text.queries import spelling
-from app.text.queries.conditions import IndexText
-from app.text.queries.parsed_query import ParsedQuery
+from app.text.queries.conditions import IndexText, ParsedQuery
 
 ORIGIN = "corrections"
 NAME = "similar_words"

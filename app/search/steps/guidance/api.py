@@ -7,10 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Request, Response
 
-from app.http.authentication import auth
-from app.http.bodies import bodies, replies
-from app.http.limits import admission
-from app.http.problems import problems
+from app.http import admission, auth, bodies, problems, responses
 from app.search.api.search_responses import EntitySearchResponse
 from app.search.steps.guidance import entity_search
 from app.search.steps.guidance.models import EntitySearchRequest
@@ -40,5 +37,5 @@ async def find_entities(
     `matched_by` is what matched best. Names weigh most, then meaning, roles and teams, then facts.
     """
     answer = await admission.in_turn(request, user_id, partial(entity_search.run, body.shape(user_id), use))
-    size = replies.HIT_COST * len(answer.entities)
-    return await replies.json(size, partial(EntitySearchResponse.of, answer))
+    size = responses.HIT_COST * len(answer.entities)
+    return await responses.json(size, partial(EntitySearchResponse.of, answer))

@@ -13,7 +13,7 @@ from app.query.matches import EntityMatch
 from app.search.steps.guidance import entity_scores, matching
 from app.services import Services
 from app.text.queries import analysis
-from app.text.queries.parsed_query import ParsedQuery
+from app.text.queries.conditions import ParsedQuery
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,8 @@ from app.search.steps.guidance.blending import Lift
 from app.search.steps.guidance.linked_documents import EntityLinks
 from app.search.steps.guidance.matching import EntityMatches
 from app.search.steps.guidance.store.entity_cache import EntityCache
-from app.text.queries import literal_matches
-from app.text.queries.parsed_query import ParsedQuery
+from app.text.queries import analysis
+from app.text.queries.conditions import ParsedQuery
 
 log = logging.getLogger(__name__)
 
@@ -137,7 +137,7 @@ async def _apply(search: SearchState, db: SearchTransaction) -> AppliedGuidance:
 def _has_literal_match(result: HybridResult, parsed: ParsedQuery) -> bool:
     """Whether one of the best hits contains the phrases or an identifier of the query literally."""
     return bool(parsed.phrases or parsed.query_type == "technical") and any(
-        {"phrase", "identifier"} & set(literal_matches.reasons(parsed, title=one.title, content=one.content))
+        {"phrase", "identifier"} & set(analysis.find_literal_matches(parsed, title=one.title, content=one.content))
         for one in result.candidates[:LITERAL_WITHIN]
     )
 

@@ -20,7 +20,7 @@ from app.text.names import fuzzy_names, name_uses, names, query_words
 from app.text.names.name_use import NameForm, NameUse
 from app.text.names.name_uses import QueryText
 from app.text.names.query_words import QueryWords
-from app.text.queries.parsed_query import ParsedQuery
+from app.text.queries.conditions import ParsedQuery
 from app.text.words import lexical
 
 EXPLICIT = ("name", "fuzzy", "role", "team")
@@ -115,7 +115,13 @@ def _disabled_reason(query: SearchRequest) -> str:
 
 
 async def _best(db: SearchTransaction, parsed: ParsedQuery, vector: Vector | None, *, limit: int) -> list[EntityMatch]:
-    return entity_scores.best(await scored(db, parsed, vector), limit=limit)
+    matches = await scored(db, parsed, vector)
+    return entity_scores.best((match for match in matches if not _is_of_other_name(match)), limit=limit)
+
+
+def _is_of_other_name(match: EntityMatch) -> bool:
+    """Whether a first or last name is an ordinary word of the query, or part of somebody else's name."""
+    return match.use.form == "part" and (match.use.case == "small" or match.use.has_neighbour)
 
 
 async def scored(db: SearchTransaction, parsed: ParsedQuery, vector: Vector | None) -> list[EntityMatch]:

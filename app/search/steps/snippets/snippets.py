@@ -18,7 +18,7 @@ from app.search.state import SearchState, Step
 from app.search.steps.snippets import sentences as snippets
 from app.search.steps.snippets.sentences import Lexemes
 from app.text.queries import conditions
-from app.text.queries.parsed_query import ParsedQuery
+from app.text.queries.conditions import ParsedQuery
 from app.text.words import lexical, word_spans
 
 COST = 40

@@ -6,9 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body
 
-from app.http.authentication import auth
-from app.http.bodies import bodies
-from app.http.problems import problems
+from app.http import auth, bodies, problems
 from app.search.steps.synonyms import synonyms
 from app.search.steps.synonyms.models import StoredGroup, StoredSynonyms, SynonymCounts, Synonyms
 

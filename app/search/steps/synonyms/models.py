@@ -8,7 +8,7 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, BaseModel, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from app.http.contract.responses import Response
+from app.http.responses import Response
 from app.requests import wire
 from app.search.steps.synonyms import types
 from app.search.steps.synonyms.types import SynonymGroup

@@ -7,10 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Request, Response
 
-from app.http.authentication import auth
-from app.http.bodies import bodies, replies
-from app.http.limits import admission
-from app.http.problems import problems
+from app.http import admission, auth, bodies, problems, responses
 from app.search.api.router import check_vector
 from app.search.steps.why import why
 from app.search.steps.why.models import Placement, WhyRequest
@@ -48,4 +45,4 @@ async def explain_placement(
     check_vector(body, use)
     placement, timings = await admission.in_turn(request, user_id, partial(why.run, body, user_id, use))
     request.state.timings = timings
-    return await replies.json(replies.HIT_COST, lambda: placement)
+    return await responses.json(responses.HIT_COST, lambda: placement)

@@ -120,7 +120,7 @@ class PlacedPassage:
 
 async def run(query: SearchRequest, context: SearchContext) -> SearchRun:
     """Run the search. Raises what `search.run` raises."""
-    page = pages.of_query(query, context)
+    page = pages.request_of(query, context)
     context.moment = page.moment
     found = await search.candidates(query, context, ahead=1, keep_all=True)
     ordered = await state.order(found)

@@ -30,7 +30,7 @@ from app.search.steps.why.placed_search import PlacedPassage, SearchRun
 from app.search.store import recall
 from app.services import Services
 from app.text import uris
-from app.text.queries import grammar
+from app.text.queries import conditions
 from app.text.queries.conditions import EMPTY
 
 Change = Mapping[str, Any]
@@ -181,7 +181,7 @@ async def _failing_condition(db: Reading, run: SearchRun, chunk_id: UUID) -> str
     excluded = zip(parsed.excluded, lexical.excluded, strict=False)
     named = [(f'It lacks "{word}".', LexicalQuery(EMPTY, strict=(text,))) for word, text in required]
     named += [(f'It contains "{word}".', LexicalQuery(EMPTY, excluded=(text,))) for word, text in excluded]
-    named += [(f"It fails {grammar.write(one)}.", LexicalQuery(EMPTY, groups=(one,))) for one in lexical.groups]
+    named += [(f"It fails {conditions.write(one)}.", LexicalQuery(EMPTY, groups=(one,))) for one in lexical.groups]
     failing = [reason for reason, condition in named if await recall.failing_conditions(db, [chunk_id], condition)]
     return next(iter(failing), "It does not meet the conditions of the query.")
 

@@ -82,6 +82,17 @@ async def test_lower_case_and_last_names_and_capitals_refer_to_their_person(acci
     assert uris(answer)[0] == "ines"
 
 
+@pytest.mark.parametrize("text", ["What did Tom Price order?", "the price that Jonas Weber paid"])
+async def test_a_last_name_in_another_name_or_beside_names_in_lower_case_is_nobodys(
+    accidents: Tenant, text: str
+) -> None:
+    answer = await asked(accidents, text, mode="force")
+    assert "Ann Price" not in [match.name for match in answer.entities]
+    assert "Ann Price" in [
+        match.name for match in (await asked(accidents, "What did Price order?", mode="force")).entities
+    ]
+
+
 async def test_the_best_unguided_hits_stay_among_the_first_ten_unless_the_name_is_in_full(accidents: Tenant) -> None:
     text = "Jonas and the drift of the gyroscope, the price of a ticket, the works council and a rejected claim"
     flat = await asked(accidents, text, limit=20, mode="off", boost=False)

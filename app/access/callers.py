@@ -1,0 +1,92 @@
+"""Tells who presents a key or a token, and what they may do and see."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+
+from app import errors
+from app.access import keys, tokens
+from app.access.store.keys import Verified
+from app.access.tokens import Claims
+from app.database.filter_types import Filters, Restriction
+from app.database.filters import filters
+from app.database.transactions import Database
+from app.requests.filter_models import SearchFilters
+from app.text import json_values
+
+MAX_REMEMBERED = 1_000
+"""Restrictions that are kept as SQL."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The authenticated sender of a request; `key_id` is None if no key is needed.
+
+    `restriction` is what the sender sees; None if that is everything of the user.
+    """
+
+    user_id: str
+    key_id: str | None
+    scopes: frozenset[str]
+    restriction: Restriction | None = None
+
+    def holds(self, *sufficient: str) -> bool:
+        """Whether the key has one of these scopes; `admin` includes the others."""
+        return not self.scopes.isdisjoint((*sufficient, "admin"))
+
+
+async def identify(presented: str, *, db: Database) -> Caller:
+    """Who presents a key, or a token that is signed with one. Raises Unauthorized, Forbidden, DatabaseUnavailable."""
+    if tokens.is_token(presented):
+        key, claims = await keys.verify_token(presented, db=db)
+        return Caller(key.user_id, key.key_id, _scopes_of_token(key, claims), _restrict(key, claims))
+    key = await keys.verify(presented, db=db)
+    return Caller(key.user_id, key.key_id, frozenset(key.scopes), _restrict(key, Claims()))
+
+
+def _scopes_of_token(key: Verified, claims: Claims) -> frozenset[str]:
+    """The scopes of a token, by default those of its key that a token may have. Raises Unauthorized for others."""
+    granted = set(tokens.SCOPES) if "admin" in key.scopes else set(tokens.SCOPES) & set(key.scopes)
+    if claims.scopes is not None and set(claims.scopes) - granted:
+        raise errors.Unauthorized("The key of this token lacks one of the token's scopes.")
+    return frozenset(granted if claims.scopes is None else claims.scopes)
+
+
+def _restrict(key: Verified, claims: Claims) -> Restriction | None:
+    """What passes the filters of a key and of the token signed with it; None: everything.
+
+    Raises Unauthorized if the token asks for more than the key shows. Filters that cannot be read show nothing.
+    """
+    if claims.entities and key.filters is not None and not key.shows_entities:
+        raise errors.Unauthorized("The key of this token does not show descriptions and facts of entities.")
+    both = [json.dumps(each, sort_keys=True) for each in (key.filters, claims.filters) if each is not None]
+    if not both:
+        if claims.entities is False:
+            raise errors.Unauthorized("Only a token with filters has the claim `entities`.")
+        return None
+    inherits = claims.filters is None and claims.entities is None
+    try:
+        return _restriction(tuple(both), key.shows_entities if inherits else bool(claims.entities))
+    except (ValueError, errors.BadRequest) as error:
+        if claims.filters is None:  # stored by a later version
+            raise errors.Forbidden("This version cannot read the filters of this key.") from error
+        raise errors.Unauthorized("The `filters` of this token are not filters of a search.") from error
+
+
+@lru_cache(MAX_REMEMBERED)
+def _restriction(given: tuple[str, ...], shows_entities: bool) -> Restriction:
+    """The restriction to what passes one or two filters, which are JSON. Raises ValueError, BadRequest."""
+    own, *others = map(_read_filters, given)
+    return filters.restriction(filters.both(own, *others) if others else own, shows_entities=shows_entities)
+
+
+def _read_filters(given: str) -> Filters:
+    """Filters that a token or a stored key has. Raises ValueError for what a request may not contain."""
+    if any(json_values.find_unusable(json.loads(given))):
+        raise ValueError("a value that Postgres cannot store")
+    found = SearchFilters.model_validate_json(given).shape()
+    if not found:
+        raise ValueError("no condition")
+    return found

@@ -1,0 +1,255 @@
+"""Implements `stepwell keys`, `stepwell users` and `stepwell audit`, as the owner of the database."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from app.access import keys, users
+from app.access.store import audit as stored_audit
+from app.access.store import keys as stored_keys
+from app.access.store import users as stored_users
+from app.access.store.audit import KeyUse, Recorded
+from app.cli import json_option, options, ownership, terminal
+from app.database.filters import filters as compiled
+from app.database.transactions import SharedTransaction
+
+keys_app = typer.Typer(help="API keys: create, list, rotate, revoke.", no_args_is_help=True)
+
+
+@keys_app.command()
+def create(
+    user: Annotated[str, typer.Argument(help="The user whose documents the key grants access to.")],
+    scope: Annotated[list[str] | None, typer.Option(help="search, write, metrics or admin; may be repeated.")] = None,
+    name: Annotated[str, typer.Option(help="A note on the purpose of the key.")] = "",
+    days: Annotated[int | None, typer.Option(min=1, help="Days until it expires.", show_default="never")] = None,
+    filters: json_option.FiltersJson = None,
+    entities: Annotated[
+        bool, typer.Option("--entities", help="With --filters: show descriptions and facts of the visible entities.")
+    ] = False,
+    as_json: options.AsJson = False,
+    data_dir: options.DataDir = None,
+) -> None:
+    """Create a key for a user. The key is shown only once.
+
+    With --filters it sees, and may change, only the documents that pass.
+    """
+    expires = datetime.now(UTC) + timedelta(days=days) if days else None
+    scopes = tuple(scope or ("search", "write"))
+    only = None
+    if filters is not None:
+        given = json_option.search_filters(filters)
+        compiled.restriction(given.shape(), shows_entities=entities)
+        only = given.model_dump(mode="json", by_alias=True, exclude_none=True)
+    grant = keys.Grant(scopes, name, expires, only, entities)
+    key = ownership.run(data_dir, lambda db: keys.create(user, grant, db=db, actor=ownership.actor()))
+    if as_json:
+        restricted = {} if grant.filters is None else {"filters": grant.filters, "entities": entities}
+        terminal.write_json({"key": key, "user": user, "scopes": scopes, **restricted})
+        return
+    options.err.print(f"A key for {user} ({', '.join(scopes)}). It is not shown again:")
+    terminal.write(key)
+
+
+@keys_app.command("list")
+def list_keys(
+    user: Annotated[str | None, typer.Option("--user", help="Only this user's keys.")] = None,
+    as_json: options.AsJson = False,
+    data_dir: options.DataDir = None,
+) -> None:
+    """List the keys without their secrets."""
+    found = ownership.run_once(data_dir, lambda owner: stored_keys.list_keys(owner, user_id=user))
+    fields = ("key_id", "user_id", "scopes", "name", "created_at", "expires_at", "revoked_at", "filters")
+    rows: list[dict[str, Any]] = [
+        {
+            **{name: getattr(key, name) for name in fields},
+            "entities": key.filters is None or key.shows_entities,
+            "tokens": key.token_key is not None,
+        }
+        for key in found
+    ]
+    if as_json:
+        terminal.write_json(rows)
+        return
+    table = options.table("key", "user", "scopes", "valid", "sees", ids=("key", "user"))
+    for row in rows:
+        shown = options.cell(row["name"], identity=row["key_id"])
+        table.add_row(shown, row["user_id"], ", ".join(row["scopes"]), _valid(row), _sees(row))
+    options.print_table(table)
+
+
+@keys_app.command()
+def rotate(
+    key_id: Annotated[str, typer.Argument(help="The key's id, or the whole key.")],
+    grace: Annotated[int, typer.Option(min=0, max=365, help="Days for which the old key still works.")] = 1,
+    as_json: options.AsJson = False,
+    data_dir: options.DataDir = None,
+) -> None:
+    """Replace a key by a new one with the same user, scopes and name. The new key is shown only once."""
+    days, actor = timedelta(days=grace), ownership.actor()
+    key = ownership.run(data_dir, lambda db: keys.rotate(key_id, db=db, grace=days, actor=actor))
+    if as_json:
+        terminal.write_json({"key": key, "grace_days": grace})
+        return
+    left = f"works for {grace} more days" if grace else "works no longer"
+    options.err.print(f"The old key {left}. The new one is not shown again:")
+    terminal.write(key)
+
+
+@keys_app.command()
+def revoke(
+    key_id: Annotated[str, typer.Argument(help="The key's id, or the whole key.")],
+    as_json: options.AsJson = False,
+    data_dir: options.DataDir = None,
+) -> None:
+    """Revoke a key at once."""
+    ownership.run(data_dir, lambda db: keys.revoke(key_id, db=db, actor=ownership.actor()))
+    if as_json:
+        terminal.write_json({"revoked": True})
+    else:
+        options.err.print("Revoked.")
+
+
+def _valid(row: Mapping[str, Any]) -> str:
+    """The days on which a key was created, expires and was revoked."""
+    days = {"from": row["created_at"], "until": row["expires_at"], "revoked": row["revoked_at"]}
+    return "\n".join(f"{what} {at:%Y-%m-%d %H:%M}" for what, at in days.items() if at)
+
+
+def _sees(row: Mapping[str, Any]) -> Text:
+    """Whether a key sees everything, and whether it signs tokens."""
+    filters = row["filters"]
+    lines = ["everything"] if filters is None else [json.dumps(filters), *(["entities"] if row["entities"] else [])]
+    return options.cell(*lines, "signs tokens" if row["tokens"] else "signs no tokens")
+
+
+users_app = typer.Typer(help="Users: list, export, delete.", no_args_is_help=True)
+UserName = Annotated[str, typer.Argument(help="The user's name.")]
+
+
+@users_app.command("list")
+def list_users(as_json: options.AsJson = False, data_dir: options.DataDir = None) -> None:
+    """List all users with their numbers of live keys, documents, chunks and entities."""
+    rows = [dataclasses.asdict(user) for user in ownership.run_once(data_dir, stored_users.list_users)]
+    if as_json:
+        terminal.write_json(rows)
+        return
+    table = options.table("user_id", "keys", "documents", "chunks", "entities", ids=("user_id",))
+    for row in rows:
+        table.add_row(*map(str, row.values()))
+    options.print_table(table)
+
+
+@users_app.command()
+def export(
+    user: UserName,
+    file: Annotated[Path, typer.Argument(help="The ZIP file to write; it must not exist.")],
+    as_json: options.AsJson = False,
+    data_dir: options.DataDir = None,
+) -> None:
+    """Write a user's documents, entities, sources, feedback, keys (no secrets) and events to a ZIP of JSON lines."""
+    options.check_user(user)
+    written = ownership.run(data_dir, lambda db: users.export(user, file.absolute(), db=db, actor=ownership.actor()))
+    if as_json:
+        terminal.write_json(written)
+        return
+    options.out.print(f"Wrote {file}: {_format_counts(written)}.", soft_wrap=True, markup=False)
+
+
+@users_app.command()
+def delete(
+    user: UserName,
+    yes: Annotated[bool, typer.Option("--yes", help="Delete without confirmation.")] = False,
+    as_json: options.AsJson = False,
+    data_dir: options.DataDir = None,
+) -> None:
+    """Delete a user's documents, entities and keys; the audit log records the deletion."""
+    options.check_user(user)
+    if not yes:
+        held = ownership.run_once(data_dir, lambda owner: stored_users.count_rows(owner, user))
+        if any(held.values()):
+            terminal.confirm(f"Delete {_format_counts(held)} of {user}?")
+    deleted, left = ownership.run(data_dir, lambda db: users.delete(user, db=db, actor=ownership.actor()))
+    remaining = sum(left.values())
+    if as_json:
+        terminal.write_json({"deleted": deleted, "left": left})
+    else:
+        table = Table("table", "deleted", "left")
+        for name, count in deleted.items():
+            table.add_row(name, str(count), str(left[name]))
+        options.out.print(table)
+    if remaining:
+        options.err.print(f"{remaining} rows were written meanwhile by requests that were running: delete again.")
+        raise typer.Exit(1)
+
+
+def _format_counts(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "nothing"
+
+
+def show_audit(
+    user: Annotated[str | None, typer.Option("--user", help="Only events of this user.")] = None,
+    limit: Annotated[
+        int, typer.Option(min=1, max=100_000, help="Maximum number of events, and of rows about keys.")
+    ] = 100,
+    prune: Annotated[
+        int | None,
+        typer.Option("--prune", metavar="DAYS", min=1, help="Delete entries older than this and show nothing."),
+    ] = None,
+    as_json: options.AsJson = False,
+    data_dir: options.DataDir = None,
+) -> None:
+    """Show deletions, key management and the daily use of each key, newest first."""
+    if prune is not None:
+        gone = ownership.run_once(data_dir, lambda owner: stored_audit.prune(owner, days=prune))
+        if as_json:
+            terminal.write_json(gone)
+        else:
+            deleted = (
+                options.format_count(gone["audit_log"], "event"),
+                options.format_count(gone["key_uses"], "key use"),
+            )
+            terminal.write(f"Deleted {', '.join(deleted)}.")
+        return
+    events, uses = ownership.run_once(data_dir, lambda owner: _read(owner, user, limit))
+    shown = [{"at": found.at, **dataclasses.asdict(found.event)} for found in events]
+    used = [dataclasses.asdict(use) for use in uses]
+    if as_json:
+        terminal.write_json({"events": shown, "key_uses": used})
+        return
+    table = options.table("at", "user", "event", ids=("event",))
+    for row in shown:
+        event = options.cell(row["action"], _format_event(row["counts"]), f"by {row['actor']}", identity=row["target"])
+        table.add_row(_moment(row["at"]), row["user_id"], event)
+    options.print_table(table)
+    table = options.table("day", "user", "key", "scope", "uses", "last used", ids=("key",))
+    for row in used:
+        counts = (row["scope"], str(row["uses"]), _moment(row["last_used_at"]))
+        table.add_row(str(row["day"]), row["user_id"], row["key_id"], *counts)
+    options.print_table(table)
+
+
+async def _read(owner: SharedTransaction, user: str | None, limit: int) -> tuple[list[Recorded], list[KeyUse]]:
+    events = await stored_audit.events(owner, user_id=user, limit=limit)
+    return events, await stored_audit.key_uses(owner, user_id=user, limit=limit)
+
+
+def _moment(at: datetime) -> str:
+    return options.moment(at.isoformat())
+
+
+def _format_event(counts: Mapping[str, object]) -> str:
+    return ", ".join(_format_field(name, count) for name, count in counts.items() if count)
+
+
+def _format_field(name: str, value: object) -> str:
+    """A number of rows, or one of the fields that restrict a key."""
+    return f"{name} {json.dumps(value)}" if isinstance(value, dict | bool) else f"{value} {name}"

@@ -1,0 +1,280 @@
+"""Implements `stepwell eval` and `stepwell calibrate`: measures retrieval on a set, fits relevance to judgements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from rich.markup import escape
+from rich.table import Column, Table
+
+from app import errors, limits, runtime
+from app.cli import options, terminal
+from app.cli.progress import Progress
+from app.evaluation import beir, calibration, metrics, runner
+from app.evaluation.calibration import Effect, Fitted, Judgements
+from app.evaluation.runner import EvaluationReport, Strategy, Tenant
+from app.relevance import calibrations
+from app.settings import Settings
+
+NAMED = 3
+"""Missing documents that are named."""
+Mode = Annotated[
+    Literal["auto", "hybrid", "semantic", "lexical", "flat", "two_pass", "multihop", "vector", "text"],
+    typer.Option(
+        help="A mode of the API; flat: auto without entities; two_pass: auto with hierarchy force; multihop. "
+        "vector and text: aliases of semantic and lexical."
+    ),
+]
+Fusion = Annotated[Literal["auto", "rrf", "convex"], typer.Option(help="As in the API.")]
+Hierarchy = Annotated[
+    Literal["auto", "off", "force"],
+    typer.Option(help="As in the API; not with flat and two_pass; multihop: force or off."),
+]
+Alpha = Annotated[float | None, typer.Option(min=0, max=1, help="As in the API.", show_default="as configured")]
+Calibration = Annotated[
+    bool,
+    typer.Option(
+        "--calibration", help="Print how well the relevance of the first ten hits and `answerable` are calibrated."
+    ),
+]
+Wrong = Annotated[
+    list[Path] | None,
+    typer.Option("--wrong", help="Folder of another set, whose questions this one does not answer; repeatable."),
+]
+User = Annotated[
+    str | None, typer.Option("--user", help="Whose documents the set joins.", show_default="a user of its own")
+]
+SetFolder = Annotated[
+    Path,
+    typer.Argument(
+        help="A folder with corpus.jsonl, queries.jsonl and qrels.tsv or qrels/test.tsv.", show_default=False
+    ),
+]
+
+
+def evaluate(
+    folder: SetFolder,
+    mode: Mode = "auto",
+    fusion: Fusion = "auto",
+    hierarchy: Hierarchy = "auto",
+    boost: Annotated[bool, typer.Option("--boost/--no-boost", help="As in the API; flat: never.")] = True,
+    alpha: Alpha = None,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Count the questions that the mode helps, harms and loses against flat.")
+    ] = False,
+    rerank: options.Rerank = "none",
+    mmr: options.Mmr = False,
+    collapse: options.Collapse = False,
+    extractor: options.Extractor = "auto",
+    merge: options.Merge = "linked",
+    max_hops: Annotated[int, typer.Option(min=limits.MIN_HOPS, max=limits.MAX_HOPS, help="Only with multihop.")] = 2,
+    calibration: Calibration = False,
+    wrong: Wrong = None,
+    user: User = None,
+    as_json: options.AsJson = False,
+    data_dir: options.DataDir = None,
+) -> None:
+    """Ingest a set in BEIR layout, ask its questions and print the averaged metrics."""
+    tenant = Tenant.of(str(folder.resolve())) if user is None else Tenant(options.check_user(user), exclusive=False)
+    strategy = Strategy(
+        "semantic" if mode == "vector" else "lexical" if mode == "text" else mode,
+        fusion,
+        hierarchy=hierarchy,
+        boost=boost,
+        alpha=alpha,
+        compare=compare,
+        rerank=rerank,
+        term_method=extractor,
+        merge=merge,
+        max_hops=max_hops,
+        mmr=mmr,
+        collapse=collapse,
+    )
+    loaded, others = beir.load(folder), [question for other in wrong or () for question in beir.load(other).questions]
+    _warn_of(loaded.missing)
+    report = options.run(_evaluate(loaded, others, strategy, tenant, options.settings(data_dir)))
+    title = f"{folder.name}, {strategy.mode}" + (f", reranked: {rerank}" if strategy.rerank != "none" else "")
+    if as_json:
+        terminal.write_json(report.as_json())
+        return
+    _show_report(report, title)
+    if calibration:
+        _show_calibration_of(report)
+
+
+def _warn_of(missing: Sequence[str]) -> None:
+    if missing:
+        named = ", ".join(missing[:NAMED]) + (", …" if len(missing) > NAMED else "")
+        what = "1 relevant document is" if len(missing) == 1 else f"{len(missing)} relevant documents are"
+        warning = f"{what} not in the corpus, so no search finds them: {escape(named)}"
+        options.err.print(f"[yellow]Warning:[/] {warning}", soft_wrap=True)
+
+
+def _show_calibration_of(report: EvaluationReport) -> None:
+    if report.predictions is None:
+        options.out.print("No hit has a relevance.")
+        return
+    for name, pairs in (("relevance", report.predictions.relevance), ("answerable", report.predictions.answerable)):
+        found = metrics.measure_calibration(pairs)
+        auroc = "–" if found.auroc is None else f"{found.auroc:.3f}"
+        table = Table("predicted", "observed", "number", title=f"{name} of {found.count}")
+        for each in found.bins:
+            table.add_row(f"{each.mean:.3f}", f"{each.observed:.3f}", f"{each.count}")
+        options.out.print(table)
+        brier = f"{found.brier:.4f} (of the base rate: {found.base_brier:.4f})"
+        options.out.print(f"ECE {found.ece:.3f}, AUROC {auroc}, Brier score {brier}")
+
+
+def _show_report(report: EvaluationReport, title: str) -> None:
+    table = Table("metric", "value", title=title)
+    for name, value in report.totals().items():
+        table.add_row(name, f"{value}")
+    if report.comparison:
+        for name in ("helped", "harmed", "lost"):
+            changed = getattr(report.comparison, name)
+            table.add_row(f"{name} against flat", f"{len(changed)}: {' '.join(changed)}" if changed else "0")
+    options.out.print(table)
+    if report.kinds:
+        kinds = Table("type", "queries", "ndcg@10", "recall@5", title="by type of question")
+        for kind, means in report.kinds.items():
+            kinds.add_row(kind, f"{means['queries']}", f"{means['ndcg@10']}", f"{means['recall@5']}")
+        options.out.print(kinds)
+
+
+async def _evaluate(
+    loaded: beir.EvaluationSet,
+    unanswerable: Sequence[beir.JudgedQuestion],
+    strategy: Strategy,
+    tenant: Tenant,
+    settings: Settings,
+) -> EvaluationReport:
+    with Progress(console=options.err, transient=True) as bar:
+        tasks = {stage: bar.add_task(stage, total=None) for stage in ("ingesting", "asking")}
+
+        def show(stage: str, done: int, total: int) -> None:
+            bar.update(tasks[stage], completed=done, total=total)
+
+        async with runtime.open_services(settings) as services:
+            return await runner.run(
+                loaded, strategy, tenant, services=services, unanswerable=unanswerable, progress=show
+            )
+
+
+Folder = Annotated[
+    Path | None,
+    typer.Argument(
+        help="A folder with queries.jsonl and qrels.tsv, whose documents are named by URI or id.", show_default=False
+    ),
+]
+Unanswerable = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--unanswerable",
+        help="A folder whose queries.jsonl has questions that the documents do not answer, for `answerable`; "
+        "repeatable.",
+    ),
+]
+
+
+def calibrate(
+    folder: Folder = None,
+    reset: Annotated[bool, typer.Option("--reset", help="Remove the calibration.")] = False,
+    unanswerable: Unanswerable = None,
+    only_judged: Annotated[
+        bool, typer.Option("--only-judged", help="Leave hits without a judgement out; without it they are irrelevant.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Measure only.")] = False,
+    user: options.User = options.LOCAL,
+    as_json: options.AsJson = False,
+    data_dir: options.DataDir = None,
+) -> None:
+    """Fit the relevance of hits to judged questions on your own documents, and print its error before and after.
+
+    The calibration is stored if it is better on questions that it was not fitted to.
+    """
+    if (folder is None) != reset:
+        raise errors.BadRequest("Give a folder, or --reset.", field="FOLDER")
+    user_id, settings = options.check_user(user), options.settings(data_dir)
+    if folder is None:
+        options.run(_reset(user_id, settings))
+        if as_json:
+            terminal.write_json({"reset": True})
+        else:
+            options.out.print("The defaults are used again.")
+        return
+    foreign = [question for other in unanswerable or () for question in beir.read_questions(other)]
+    given = Judgements(beir.read_judged_questions(folder), foreign, only_judged)
+    fitted = options.run(_fit(given, user_id, settings, store=not dry_run))
+    is_stored = fitted.helps and not dry_run
+    if as_json:
+        terminal.write_json({**_as_json(fitted), "stored": is_stored})
+    else:
+        _show(fitted, is_stored)
+
+
+async def _reset(user_id: str, settings: Settings) -> None:
+    async with runtime.open_services(settings, pool_size=2) as services:
+        await calibrations.put(user_id, None, db=services.db)
+
+
+async def _fit(given: Judgements, user_id: str, settings: Settings, *, store: bool) -> Fitted:
+    with Progress(console=options.err, transient=True) as bar:
+        task = bar.add_task("asking", total=None)
+        async with runtime.open_services(settings) as services:
+            fitted = await calibration.fit_user(
+                given,
+                user_id,
+                services,
+                progress=lambda done, total: bar.update(task, completed=done, total=total),
+            )
+            if store and fitted.helps:
+                await calibrations.put(user_id, fitted.stored, db=services.db)
+            return fitted
+
+
+def _show(fitted: Fitted, is_stored: bool) -> None:
+    table = Table(
+        Column(no_wrap=True), "number", "base rate", "Brier of it", "Brier before", "after", "ECE before", "after"
+    )
+    for name, effect in (("relevance", fitted.relevance), ("answerable", fitted.answerable)):
+        if effect is not None:
+            table.add_row(name, *_figures(effect))
+    options.out.print(table)
+    options.out.print("Measured on questions of other folds than those of the fit.")
+    scales = fitted.stored.calibration
+    named = {"relevance": scales.relevance, "over several hops": scales.hops, "answerable": scales.answerable}
+    for name, scale in named.items():
+        options.out.print(f"{name}: logit = {scale.intercept:.3f} + {scale.slope:.3f} · logit of the default")
+    if fitted.answerable is None:
+        options.out.print("`answerable` stays as it is: no judged question is without an answer; see --unanswerable.")
+    if is_stored:
+        options.out.print("Stored. `stepwell calibrate --reset` removes it.")
+    else:
+        options.out.print("Not stored" + ("." if fitted.helps else ": it is not better than the defaults."))
+
+
+def _figures(effect: Effect) -> list[str]:
+    before, after = effect.before, effect.after
+    return [
+        str(before.count),
+        f"{before.base_rate:.2f}",
+        f"{before.base_brier:.3f}",
+        f"{before.brier:.3f}",
+        f"{after.brier:.3f}",
+        f"{before.ece:.3f}",
+        f"{after.ece:.3f}",
+    ]
+
+
+def _as_json(fitted: Fitted) -> dict[str, Any]:
+    stored, measured = fitted.stored, {"relevance": fitted.relevance, "answerable": fitted.answerable}
+    return {
+        "questions": stored.questions,
+        "hits": stored.hits,
+        "calibration": asdict(stored.calibration),
+        "measured": {name: effect and asdict(effect) for name, effect in measured.items()},
+    }

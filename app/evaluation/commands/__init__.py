@@ -1,1 +1,0 @@
-"""Implements the commands that measure and calibrate a search."""

@@ -1,1 +1,0 @@
-"""Receives request bodies within limits, and writes JSON responses."""

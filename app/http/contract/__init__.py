@@ -1,1 +1,0 @@
-"""Defines what all responses share, and the examples of the OpenAPI document."""

@@ -1,1 +1,0 @@
-"""Limits what clients may use: connections, origins, requests a minute, and concurrent work."""

@@ -1,1 +1,0 @@
-"""Counts, times and logs requests, and answers whether the service is healthy."""

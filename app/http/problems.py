@@ -1,0 +1,271 @@
+"""Renders every error as application/problem+json (RFC 9457) and declares the errors of each operation.
+
+A problem names the field and the fix, never the input, and has less than 4 kB. A blank query is 400 `blank_query` even
+if other fields are wrong too (they are listed with it). Any other bad value is 422; its `code` is that of the field
+errors if they share one of this service's own (`invalid_text`, `too_deep`, …), else `invalid_request`.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app import errors
+from app.requests import validation_errors
+from app.requests.validation_errors import MAX_ERRORS
+
+MEDIA_TYPE = "application/problem+json"
+MAX_BYTES = 3_900
+
+_logger = logging.getLogger(__name__)
+_EXPECTED = {errors.Overloaded.code, errors.ReadOnly.code, "standby_behind"}
+"""Codes of errors with a status of 500 or more that are logged as requests only."""
+_INTERNAL_ERROR = "The service failed. The error is logged under this request_id; a retry may succeed."
+_CODES = {
+    400: "bad_request",
+    401: errors.Unauthorized.code,
+    403: errors.Forbidden.code,
+    404: errors.NotFound.code,
+    405: "method_not_allowed",
+    406: "not_acceptable",
+    408: "request_timeout",
+    409: errors.Conflict.code,
+    413: "too_large",
+    415: "unsupported_media_type",
+    421: "host_not_allowed",
+    422: errors.BadRequest.code,
+    429: "rate_limited",
+    431: "headers_too_large",
+    500: errors.StepwellError.code,
+    502: errors.ProviderError.code,
+    503: errors.Unavailable.code,
+    504: errors.DeadlineExceeded.code,
+    507: errors.DiskFull.code,
+}
+_DETAILS = {
+    404: "This path does not exist: /docs lists every path.",
+    405: "This path does not allow this method: the Allow header lists the allowed ones.",
+}
+DESCRIPTIONS = {
+    400: "The query is blank, the body is not UTF-8, or the request is not valid HTTP.",
+    401: "The request has no valid API key.",
+    403: "The key lacks the required scope, or a web page of another origin sent the request.",
+    404: "This user has no such object.",
+    405: "The path does not allow this method.",
+    408: "The headers or the body did not arrive in time.",
+    409: "The request conflicts with a stored object, or the results before a cursor have changed.",
+    413: "The body is too large.",
+    415: "The path does not accept this content type.",
+    421: "The Host header names no allowed host.",
+    422: "A value in the request is invalid; `errors` lists each field and what to send instead.",
+    429: "The user or key has sent too many requests; retry after the seconds in Retry-After.",
+    431: "The request line and headers are too large.",
+    500: "The service failed; the log contains the error with the `request_id`.",
+    502: "A provider failed.",
+    503: "The service is unavailable or overloaded; retry after the seconds in Retry-After.",
+    504: "The request did not finish within its time limit.",
+    507: "The database's disk is full; searches still work.",
+}
+
+
+class ProblemError(BaseModel):
+    """One wrong field."""
+
+    field: str = Field(description="Path of the field, such as `filters.document_ids[3]`.", examples=["limit"])
+    message: str = Field(description="What to send instead.", examples=["Must be 50 or less."])
+    code: str = Field(description="Stable code of the error.", examples=["less_than_equal"])
+
+
+class Problem(BaseModel):
+    """The response to every failed request (RFC 9457)."""
+
+    type: str = Field(description="Stable URN of the problem.", examples=["urn:stepwell:problem:invalid_request"])
+    title: str = Field(description="The kind of problem in words.", examples=["Invalid request"])
+    status: int = Field(description="HTTP status.", examples=[422])
+    detail: str = Field(description="What is wrong and how to fix it.", examples=["limit: Must be 50 or less."])
+    instance: str = Field(description="Path of the request.", examples=["/api/rag/search"])
+    code: str = Field(description="Last part of `type`.", examples=["invalid_request"])
+    request_id: str | None = Field(description="Also in the X-Request-ID header.", examples=["3f2b8c1de0a94d6f"])
+    errors: list[ProblemError] = Field(description="The wrong fields, at most 20; empty if no field is wrong.")
+
+
+def install(app: FastAPI) -> None:
+    """Respond to every error of `app` with a problem."""
+    app.add_exception_handler(errors.StepwellError, _known)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(TimeoutError, _timed_out)
+    app.add_exception_handler(Exception, _unexpected)
+    app.add_middleware(LastResort)
+
+
+def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The problems with these statuses as FastAPI's `responses=`. Raises KeyError for an unknown status."""
+    return {status: {"model": Problem, "description": DESCRIPTIONS[status]} for status in statuses}
+
+
+EVERY_REQUEST = responses(400, 403, 408, 421, 431, 500, 503)
+"""Malformed or slow requests, other origins and hosts, large headers, internal errors, too many connections."""
+AUTHENTICATED = responses(401, 403, 422, 429, 503)
+"""Operations that need a key: a missing or wrong key or scope, invalid parameters, rate limits, database outages."""
+BODY = responses(400, 408, 413, 415)
+"""Operations that read a body: a wrong encoding, slow, large, or of another media type."""
+SEARCH = {**BODY, **responses(504)}
+"""Searches: a deadline."""
+PAGED_SEARCH = {**SEARCH, **responses(409)}
+"""Searches with pages: a cursor whose results have changed."""
+WRITE = {**BODY, **responses(502, 507)}
+"""Operations that embed and store documents or entities: a failed provider, a full disk."""
+
+
+def respond(
+    scope: Scope,
+    status: int,
+    detail: str,
+    *,
+    code: str | None = None,
+    errors: Sequence[validation_errors.FieldError] = (),
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """A problem as a response. `detail` and `errors` must not contain input; `code` has a default for each status.
+
+    The code is kept in the request's state, for the log and the metrics.
+    """
+    code = code or _CODES.get(status, _CODES[500 if status >= 500 else 400])
+    state = scope.setdefault("state", {})
+    state["problem"] = code
+    request_id = state.get("request_id")
+    envelope = {
+        "type": f"urn:stepwell:problem:{code}",
+        "title": code.replace("_", " ").capitalize(),
+        "status": status,
+        "detail": detail[:600],
+        "instance": quote(scope.get("path", ""), safe="/", errors="replace")[:200],
+        "code": code,
+        "request_id": request_id,
+        "errors": [{"field": e.field, "message": e.message, "code": e.code} for e in errors[:MAX_ERRORS]],
+    }
+    return Response(_encode(envelope), status, _headers(status, request_id, headers), MEDIA_TYPE)
+
+
+def of(error: errors.StepwellError, scope: Scope) -> Response:
+    """The response to `error`."""
+    fields = [validation_errors.FieldError(error.field, error.message, error.code)] if error.field else []
+    headers = {} if error.retry_after_s is None else {"Retry-After": str(error.retry_after_s)}
+    is_shown = getattr(error, "is_shown", error.status != 500)
+    detail = error.message if is_shown else _INTERNAL_ERROR
+    return respond(scope, error.status, detail, code=error.code, errors=fields, headers=headers)
+
+
+def _encode(envelope: dict[str, Any]) -> bytes:
+    """The envelope as ASCII JSON of at most MAX_BYTES; field errors that do not fit are left out."""
+    while len(encoded := json.dumps(envelope).encode()) > MAX_BYTES and envelope["errors"]:
+        envelope["errors"].pop()
+    return encoded
+
+
+def _headers(status: int, request_id: str | None, extra: Mapping[str, str] | None) -> dict[str, str]:
+    headers = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", **(extra or {})}
+    if request_id is not None:
+        headers["X-Request-ID"] = request_id
+    if status == 401:
+        headers.setdefault("WWW-Authenticate", "Bearer")
+    if status == 408:
+        headers.setdefault("Connection", "close")
+    return headers
+
+
+async def _known(request: Request, error: Exception) -> Response:
+    assert isinstance(error, errors.StepwellError)
+    if error.status >= 500 and error.code not in _EXPECTED:
+        _logger.log(_severity(error.status), "request failed", extra={"code": error.code}, exc_info=error)
+    return of(error, request.scope)
+
+
+def _severity(status: int) -> int:
+    return logging.ERROR if status == 500 else logging.WARNING
+
+
+async def _invalid(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    fields = validation_errors.read(error.errors(), error.body)
+    if any(field.code == "blank_query" for field in fields):
+        blank = errors.BadRequest(errors.BLANK_QUERY, field="query", code="blank_query")
+        return respond(request.scope, blank.status, blank.message, code=blank.code, errors=fields)
+    return respond(request.scope, 422, summary(fields), code=code_of(fields), errors=fields)
+
+
+def code_of(fields: Sequence[validation_errors.FieldError]) -> str:
+    """The code of all field errors if they share one and it is not pydantic's, which are too specific."""
+    (only, *others) = {field.code for field in fields} or {errors.BadRequest.code}
+    return only if not others and not validation_errors.is_pydantic_code(only) else errors.BadRequest.code
+
+
+def summary(fields: Sequence[validation_errors.FieldError]) -> str:
+    if not fields:
+        return "The request is invalid: compare it with the schema at /docs."
+    more = "" if len(fields) == 1 else f" ({len(fields)} fields are wrong; errors lists up to {MAX_ERRORS}.)"
+    return f"{fields[0].field}: {fields[0].message}{more}"
+
+
+async def _http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    status = error.status_code
+    if status < 200 or status in {204, 304}:
+        return Response(status_code=status, headers=error.headers)
+    stock = not isinstance(error.detail, str) or error.detail == _phrase(status)
+    detail = _DETAILS.get(status, DESCRIPTIONS.get(status, "The request failed.")) if stock else error.detail
+    return respond(request.scope, status, detail, headers=error.headers)
+
+
+def _phrase(status: int) -> str:
+    return HTTPStatus(status).phrase if status in set(HTTPStatus) else ""
+
+
+async def _timed_out(request: Request, error: Exception) -> Response:
+    _logger.warning("request timed out", exc_info=error)
+    return respond(request.scope, 504, "The request did not finish within its time limit: retry, or request less.")
+
+
+async def _unexpected(request: Request, error: Exception) -> Response:
+    _logger.error("request failed", extra={"code": "internal_error"}, exc_info=error)
+    return respond(request.scope, 500, _INTERNAL_ERROR)
+
+
+class LastResort:
+    """Responds to exceptions that no handler caught, before the server logs a traceback that quotes the input."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        started = False
+
+        async def send_and_record(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            await self.app(scope, receive, send_and_record)
+        except ClientDisconnect:
+            _logger.info("client disconnected")
+        except Exception as error:
+            if started:
+                raise
+            await (await _unexpected(Request(scope), error))(scope, receive, send)

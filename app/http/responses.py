@@ -1,0 +1,86 @@
+"""Builds and serialises JSON answers, and defines the base of their models, which read core types by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, Self, overload
+
+import fastapi
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
+
+from app.concurrency import offload
+from app.query.types import Answer
+from app.text import uris
+
+SCORE_DIGITS = 4
+"""Decimals of a score."""
+
+
+class Response(BaseModel):
+    """A response whose fields are the attributes of a core type, or of another object.
+
+    A field has the attribute's name; one of another name, or inside another attribute, has a `validation_alias`, which
+    is not part of the contract.
+    """
+
+    model_config = ConfigDict(from_attributes=True, validate_by_name=True, validate_by_alias=True)
+
+    @classmethod
+    def of(cls, shape: Any) -> Self:
+        """The response model of a core type."""
+        return cls.model_validate(shape)
+
+
+def is_none(value: object) -> bool:
+    """Whether the value is None; such a field can be left out of every response."""
+    return value is None
+
+
+def is_empty(value: object) -> bool:
+    """Whether a list is empty; such a field can be left out of every response."""
+    return not value
+
+
+@overload
+def rounded(score: float, digits: int = SCORE_DIGITS) -> float: ...
+
+
+@overload
+def rounded(score: float | None, digits: int = SCORE_DIGITS) -> float | None: ...
+
+
+def rounded(score: float | None, digits: int = SCORE_DIGITS) -> float | None:
+    """A score as it is sent."""
+    return None if score is None else round(score, digits)
+
+
+def _none_if_empty(value: Any) -> Any:
+    return value or None
+
+
+RoundedScore = Annotated[float, AfterValidator(rounded)]
+"""A score rounded to `SCORE_DIGITS` decimals."""
+
+ShownUri = Annotated[str, AfterValidator(uris.show)]
+"""A URI of a document as people write it; that of a file is its path. Whatever takes a URI takes it too."""
+
+NoneIfEmpty = BeforeValidator(_none_if_empty)
+"""Reads an empty list or object as null."""
+
+HIT_COST = 400
+"""Cost of building and serialising a hit, in units of `offload.run`."""
+
+
+def cost_of(answer: Answer) -> int:
+    """The cost of building and serialising an answer, in units of `offload.run`."""
+    return HIT_COST * sum(1 + len(hit.more) for hit in answer.hits)
+
+
+async def json(size: int, build: Callable[[], BaseModel], *, status: int = 200) -> fastapi.Response:
+    """The model that `build` returns, as a response; `size` is about the answer's length in characters."""
+    content = await offload.run(size, _write, build)
+    return fastapi.Response(content, status, media_type="application/json")
+
+
+def _write(build: Callable[[], BaseModel]) -> str:
+    return build().model_dump_json(by_alias=True)

@@ -1,1 +1,0 @@
-"""Defines what a tool is and what it returns; each capability declares its own."""

@@ -1,0 +1,130 @@
+"""Hits that repeat another one are collapsed; those that differ in what they say are not."""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import replace
+from uuid import uuid4
+
+import pytest
+
+from app import limits
+from app.query.types import Candidate, Hit
+from app.search import duplicates
+
+DICE = random.Random(4)
+WORDS = [f"word{number}" for number in range(2_000)]
+NOTE = "Below the third landing we use lime mortar and never cement, because the old stones have to breathe."
+
+
+def hit(
+    content: str, title: str = "Mortar", headings: tuple[str, ...] = (), *, document: int = 0, file: str = ""
+) -> Hit:
+    ids = {"chunk_id": uuid4(), "document_id": uuid4(), "source_id": None}
+    place = {"chunk_index": 0, "start_offset": 0, "end_offset": len(content), "heading_path": headings}
+    named = {"title": title, "uri": f"note-{document}", "metadata": {"filename": file} if file else {}}
+    scores = dict.fromkeys(
+        ("rrf_score", "convex_score", "vector_score", "text_score", "vector_rank", "text_rank"), None
+    )
+    return Hit(Candidate(**ids, **place, **named, content=content, score=0.5, **scores), "low", ())
+
+
+def contents(hits: list[Hit]) -> list[str]:
+    return [one.candidate.content for one in duplicates.collapse(hits)]
+
+
+def test_the_best_of_equal_passages_has_the_others_whatever_their_titles() -> None:
+    hits = [
+        hit(NOTE),
+        hit("Something else about the harbour wall and its stones."),
+        hit(NOTE.upper(), "Copy of mortar"),
+    ]
+    best, other = duplicates.collapse(hits)
+    assert (best.candidate, best.duplicates) == (hits[0].candidate, (hits[2].candidate,))
+    assert (other, other.duplicates) == (hits[1], ())
+
+
+def test_versions_that_differ_in_a_few_words_are_duplicates() -> None:
+    words = DICE.choices(WORDS, k=120)
+    edited = [*words[:40], "edited", *words[41:100], "and", "longer", *words[100:]]
+    assert contents([hit(" ".join(words)), hit(" ".join(edited))]) == [" ".join(words)]
+
+
+def test_passages_under_another_title_or_heading_are_no_versions_of_each_other() -> None:
+    village = "{} is part of the name of two villages, both located in Gmina Susz, within Iława County, in Poland."
+    one, other = village.format("Lubnowy"), village.format("Jawty")
+    assert contents([hit(one, "Lubnowy"), hit(other, "Jawty")]) == [one, other]
+    assert contents([hit(one, "Villages", ("Lubnowy",)), hit(other, "Villages", ("Jawty",))]) == [one, other]
+    assert contents([hit(one, "old.txt", file="old.txt"), hit(other, "new.txt", file="new.txt")]) == [one]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (NOTE, NOTE.replace("lime mortar and never cement", "cement mortar and never any lime")),
+        ("Order 17 of customer Ana was shipped on Monday.", "Order 18 of customer Ana was shipped on Monday."),
+        ("interval: 300", "interval: 600"),
+    ],
+)
+def test_passages_that_say_something_else_are_none(one: str, other: str) -> None:
+    assert contents([hit(one), hit(other)]) == [one, other]
+
+
+def test_a_short_passage_needs_the_title_and_headings_of_the_other() -> None:
+    same = [hit("Owner: Mara", "Gannet"), hit("Owner: Mara", "Gannet")]
+    assert len(duplicates.collapse(same)) == 1
+    assert len(duplicates.collapse([*same, hit("Owner: Mara", "Wagtail")])) == 2
+    assert len(duplicates.collapse([*same, hit("Owner: Mara", "Gannet", ("Spare",))])) == 2
+
+
+def test_a_chain_of_small_changes_is_no_set() -> None:
+    words = DICE.choices(WORDS, k=60)
+    chain = [" ".join((*[f"new{place}" for place in range(3 * step)], *words[3 * step :])) for step in range(12)]
+    kept = contents([hit(text) for text in chain])
+    assert kept[0] == chain[0]
+    assert 3 <= len(kept) < len(chain)
+
+
+def test_every_near_duplicate_is_found_by_its_leading_shingles() -> None:
+    """The result is that of a comparison of all pairs."""
+    texts = []
+    for _ in range(40):
+        words = DICE.choices(WORDS, k=DICE.randint(3, 80))
+        for _ in range(3):
+            edited = list(words)
+            for _ in range(DICE.randint(0, 6)):
+                edited[DICE.randrange(len(edited))] = DICE.choice(WORDS)
+            texts.append(" ".join(edited))
+    DICE.shuffle(texts)
+
+    def shingles(text: str) -> frozenset[int]:
+        words = text.split()
+        return frozenset(hash(tuple(words[place : place + 3])) for place in range(len(words) - 2))
+
+    kept: list[str] = []
+    for text in texts:
+        is_long = len(text.split()) >= duplicates.MIN_WORDS
+        near = any(is_long and duplicates.jaccard(shingles(text), shingles(one)) >= duplicates.LEAST for one in kept)
+        kept += [] if near or text in kept else [text]
+    assert contents([hit(text) for text in texts]) == kept
+
+
+def test_documents_with_duplicates_are_named_once_and_a_few_of_them() -> None:
+    first, *others = (hit(NOTE, document=number) for number in range(30))
+    again = hit(NOTE)
+    again = replace(again, candidate=replace(again.candidate, document_id=first.candidate.document_id))
+    (best,) = duplicates.collapse([first, *others, again])
+    assert len(best.duplicates) == 30
+    named = [one.uri for one in best.duplicate_documents]
+    assert named == [f"note-{number}" for number in range(1, limits.MAX_NAMED_DUPLICATES + 1)]
+
+
+def test_collapsing_takes_linear_time() -> None:
+    def cpu_s(hits: list[Hit]) -> float:
+        began = time.process_time()
+        duplicates.collapse(hits)
+        return time.process_time() - began
+
+    hits = [hit(" ".join(DICE.choices(WORDS, k=160))) for _ in range(400)]
+    assert min(cpu_s(hits) for _ in range(3)) < 8 * min(cpu_s(hits[:100]) for _ in range(3))
