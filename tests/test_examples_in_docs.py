@@ -25,7 +25,7 @@ from app.settings import Settings
 ROOT = Path(__file__).parents[1]
 PAGES = (
     *("README.md", "client/README.md", "docs/agents.md", "docs/documents.md", "docs/entities.md"),
-    *("docs/evaluation.md", "docs/filters.md", "docs/multihop.md"),
+    *("docs/evaluation.md", "docs/filters.md", "docs/multihop.md", "docs/search.md"),
 )
 BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 PROGRAMS = re.compile(
