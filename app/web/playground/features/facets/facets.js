@@ -42,7 +42,7 @@ class Facets {
   }
 
   async #load(signal) {
-    const all = (await Promise.all(["files", "metadata"].map((of) => counted(this.form, { of }, { limit: VALUES }, signal)))).flat();
+    const all = await allFacets(this.form, signal);
     // A folder is counted below the chosen one; values of others are chosen beside one another.
     const chosen = chosenFacets(this.form);
     const alone = await Promise.all(chosen.filter(({ control }) => control !== "folder").map((facet) => counted(this.form, facet, { limit: VALUES }, signal)));
@@ -113,6 +113,13 @@ function chooseOf(form, facet, value, isChosen) {
   const control = form.elements[facet.control];
   control.value = [...others, ...(isChosen ? [value] : [])].join(", ");
   control.dispatchEvent(new Event("change", { bubbles: true }));
+}
+
+/** The facets of metadata, and of files unless they are too many to count in time. */
+async function allFacets(form, signal) {
+  const late = (error) => (error.status === 504 ? [] : Promise.reject(error));
+  const found = await Promise.all([counted(form, { of: "files" }, { limit: VALUES }, signal).catch(late), counted(form, { of: "metadata" }, { limit: VALUES }, signal)]);
+  return found.flat();
 }
 
 /** The facets of metadata or files, or one of them; the values that are chosen of that one do not reduce its numbers. */
