@@ -83,7 +83,7 @@ openapi schema: $(VENV)/.dev
 	$(BIN)/stepwell openapi --write openapi/openapi.json
 	$(BIN)/stepwell openapi --contract tools --write openapi/tools.json
 	$(BIN)/stepwell openapi --contract mcp --write openapi/mcp.json
-	folder=$$(mktemp -u) && STEPWELL_DATA_DIR=$$folder $(BIN)/stepwell db schema --write migrations/schema.sql; rm -rf $$folder
+	STEPWELL_WRITE_SCHEMA=1 $(BIN)/python -m pytest -q tests/migrations/test_migrations.py -k schema_sql
 	$(BIN)/python client/generate.py
 
 # The successful responses that the OpenAPI document shows; run `make openapi` afterwards.

@@ -25,7 +25,7 @@ app/
 ├── cli/             the frame of the command line: options, progress, the one client
 ├── runtime/         opens and closes what every entry point needs: database, models, limits
 ├── settings.py      one Settings; values are passed down
-├── tools/           what a tool is; each capability declares its own
+├── tools.py         what a tool is; each capability declares its own
 ├── relevance/       the score of relevance of a hit, 0 to 1: features, coefficients, calibration
 ├── query/           the request of a search, and what its steps hand on
 ├── derived_rows.py  how derived rows are compared with what they are derived from, and rewritten

@@ -125,7 +125,7 @@ def _of_database(error: Exception) -> list[Failure] | None:
     """What the database refused; None for other errors."""
     if type(error).__module__.partition(".")[0] not in ("sqlalchemy", "asyncpg"):
         return None
-    from app.database.driver import driver_errors
+    from app.database import driver_errors
 
     found = driver_errors.explain(error)
     return [Failure(found.code, found.message, found.field)] if isinstance(found, errors.StepwellError) else None

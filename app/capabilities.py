@@ -32,9 +32,9 @@ SERVING = Capability(
         "demo": Command(
             "serve", "serving.demo:demo", "Ingest sample notes, answer three questions and start the service."
         ),
-        "worker": Command("serve", "serving.worker:worker", "Run background jobs in a process of their own."),
+        "worker": Command("serve", "serving.serve:worker", "Run background jobs in a process of their own."),
         "openapi": Command("serve", "serving.openapi:openapi", "Print the OpenAPI document."),
-    },
+    }
 )
 ALL = (
     SERVING,

@@ -36,7 +36,6 @@ class Capability:
         routers: Routers of FastAPI, below `/api/rag` or where they say.
         tags: The groups of its operations in the OpenAPI document, with a sentence each.
         installs: Functions of the application and the settings that add what is no router.
-        lifespans: Context managers of the application that are open while it serves.
         commands: Its commands by name.
         tools: Sequences of tools for agents.
         jobs: Kinds of background jobs.
@@ -61,7 +60,6 @@ class Capability:
     routers: Sequence[Place] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
     installs: Sequence[Place] = ()
-    lifespans: Sequence[Place] = ()
     commands: Mapping[str, Command] = field(default_factory=dict)
     tools: Sequence[Place] = ()
     jobs: Sequence[Place] = ()

@@ -56,9 +56,7 @@ def create_app(
         services, stack = opened or await _open(chosen)
         app.state.services = services
         _build_routes(app)
-        async with stack, _background_workers(app, services), AsyncExitStack() as serving:
-            for opened_while_serving in capability.declared("lifespans"):
-                await serving.enter_async_context(opened_while_serving(app))
+        async with stack, _background_workers(app, services):
             yield
 
     app = FastAPI(

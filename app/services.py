@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import TypeVar, cast
 
-from app.concurrency.budget import Budget
+from app import errors
 from app.database.filter_types import Restriction
-from app.database.read_routes import ReadRoute
+from app.database.pools import ReadRoute
 from app.database.transactions import Database
 from app.fetching.pages import AllowedHosts, PageFetcher
 from app.models import base
@@ -18,6 +20,25 @@ from app.parsing.process import ParseLimits
 from app.text.names import tags
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Time limits in seconds: for the query embedding, a language model's call, a re-ranker's call, and the whole."""
+
+    embed_s: float = 3.0
+    whole_s: float = 10.0
+    llm_s: float = 4.0
+    rerank_s: float = 2.0
+
+    @asynccontextmanager
+    async def deadline(self) -> AsyncIterator[None]:
+        """Cancel the block after `whole_s`. Raises DeadlineExceeded."""
+        try:
+            async with asyncio.timeout(self.whole_s):
+                yield
+        except TimeoutError as error:
+            raise errors.DeadlineExceeded("The search did not finish within its time limit.") from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -152,8 +152,7 @@ class Settings(ProviderSettings):
     """Folders that sources may be added from over HTTP, comma-separated; unset: none. With api_key each user may add
     folders below the subfolder with the user's name."""
     fetch_hosts: Annotated[
-        Items,
-        _all(is_pattern, "list host names such as docs.example.com, *.example.com or *, without scheme and path"),
+        Items, _all(is_pattern, "list host names such as docs.example.com, *.example.com or *, without scheme and path")
     ] = ()
     """Hosts of which `POST /documents` may fetch pages by their address, comma-separated: `docs.example.com`,
     `*.example.com` for those below it, `*` for all public ones; with `:` and a port another one than 80 and 443; unset:
@@ -216,8 +215,17 @@ class Settings(ProviderSettings):
         """The threads of each local model: the cores that each process has, at most MAX_MODEL_THREADS."""
         return max(1, min(usable_cores() // self.workers, MAX_MODEL_THREADS))
 
+    def changed(self) -> list[str]:
+        """The variables of the settings that differ from their defaults."""
+        fields = type(self).model_fields.items()
+        return [
+            _variables(name)[-1]
+            for name, spec in fields
+            if getattr(self, name) != spec.get_default(call_default_factory=True)
+        ]
+
     def described(self) -> list[tuple[str, str, str]]:
-        """Every setting as (environment variable, default, description), for docs/reference.md and `doctor`."""
+        """Every setting as (environment variable, default, description), for docs/reference.md."""
         rows = []
         for name, spec in type(self).model_fields.items():
             default = spec.get_default(call_default_factory=True)

@@ -20,11 +20,9 @@ from typing import Any, Literal, Protocol, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import from_json
 
-from app.concurrency import budget
-from app.concurrency.budget import Budget
 from app.concurrency.limiter import UNLIMITED, Released
 from app.kinds import COMPAT_TOOLS, OPTIONAL_TOOLS
-from app.services import Services
+from app.services import Budget, Services
 from app.text import json_values, uris
 
 _DIGITS = re.compile(r"\s*[+-]?[0-9]{1,18}(?:\.0{1,18})?\s*")
@@ -130,12 +128,11 @@ class Admission(Protocol):
 class Unrestricted:
     """Admits everything at once, for a process with one caller; a search may take so many seconds."""
 
-    user_id: str = LOCAL_ACTOR
     search_s: float = Budget().whole_s
 
     async def search(self, run: Callable[[Released], Awaitable[T]]) -> T:
         """The result of `run`. Raises DeadlineExceeded."""
-        async with budget.deadline(self.search_s):
+        async with Budget(whole_s=self.search_s).deadline():
             return await run(UNLIMITED)
 
     async def read(self, run: Callable[[], Awaitable[T]]) -> T:

@@ -15,11 +15,12 @@ from unittest import mock
 from app.evaluation import beir, runner
 from app.evaluation.runner import Strategy, Tenant
 from app.kinds import Extractor
-from app.multihop import hop_terms, signal_sum
+from app.multihop import hop_strategies, hop_terms
 from app.multihop.hop_state import HopChunk
 from app.multihop.store import links
-from app.multihop.types import LinkedChunk
+from app.multihop.store.links import LinkedChunk
 from app.query import signals
+from app.query.search_request import HopOptions, Ranking
 from app.services import Services
 
 COVERAGE = "covers"
@@ -43,7 +44,7 @@ async def run(folders: Sequence[Path], left_out: Sequence[str], services: Servic
     for part in left_out:
         for folder in folders:
             with without(part):
-                strategy = Strategy("multihop", term_method=METHODS.get(part, "auto"))
+                strategy = Strategy("multihop", Ranking(hops=HopOptions(extractor=METHODS.get(part, "auto"))))
                 tenant = Tenant.of(str(folder.resolve()))
                 report = await runner.run(beir.load(folder), strategy, tenant, services=services)
             yield Measured(folder.name, part, {name: report.measures[name] for name in MEASURES})
@@ -57,7 +58,7 @@ def without(part: str) -> Iterator[None]:
             stack.enter_context(mock.patch.object(HopChunk, "raise_signal", _ignoring(part)))
             stack.enter_context(mock.patch.object(links, "follow", _following_all_but(part)))
         elif part == COVERAGE:
-            stack.enter_context(mock.patch.object(signal_sum, "COVERAGE_WEIGHT", 0.0))
+            stack.enter_context(mock.patch.object(hop_strategies, "COVERAGE_WEIGHT", 0.0))
         elif part == STATISTICAL:
             names = tuple(one for one in hop_terms.FALLBACK_ORDER if one != "statistical")
             stack.enter_context(mock.patch.object(hop_terms, "FALLBACK_ORDER", names))

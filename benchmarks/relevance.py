@@ -17,7 +17,6 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from app.documents import documents
 from app.evaluation import beir, metrics, runner
 from app.evaluation.beir import EvaluationSet, JudgedQuestion
 from app.evaluation.metrics import Calibration, Prediction
@@ -131,16 +130,9 @@ class _Asking:
 
     async def delete(self, names: set[str]) -> None:
         """Delete the documents with these names."""
-        user_id, db = self.tenant.user_id, self.services.db
-        page, found = await documents.page(user_id, db=db, limit=1000, after=None), []
-        while page:
-            found += [one.document_id for one in page if one.uri in names]
-            page = await documents.page(user_id, db=db, limit=1000, after=(page[-1].created_at, page[-1].document_id))
-        for document_id in found:
-            await documents.delete(document_id, user_id, db=db)
-        self.loaded = replace(
-            self.loaded, documents=tuple(one for one in self.loaded.documents if one.uri not in names)
-        )
+        kept = tuple(one for one in self.loaded.documents if one.uri not in names)
+        self.loaded = replace(self.loaded, documents=kept)
+        await self.store()
 
     async def ask(self, questions: Sequence[JudgedQuestion], store: Store) -> list[Sample]:
         """Ask the questions of what is stored."""

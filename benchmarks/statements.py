@@ -9,8 +9,8 @@ from unittest import mock
 
 import sqlalchemy as sa
 
-from app.database.driver import connections
-from app.database.driver.connections import Connection
+from app.database import connections
+from app.database.connections import Connection
 from app.database.transactions import Database
 
 

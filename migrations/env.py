@@ -13,7 +13,7 @@ from alembic.util import CommandError
 from sqlalchemy.engine import Connection
 
 from app import capabilities
-from app.database.schema import migration, revisions, tables
+from app.database.schema import migration, tables
 
 capabilities.register()
 
@@ -65,7 +65,7 @@ async def run_as_owner() -> None:
         return ""
 
     async with ownership.open_dsn(settings) as dsn:
-        if await migration.on_connection(dsn, run) == revisions.head():
+        if await migration.on_connection(dsn, run) == migration.head():
             await runtime.finish_upgrade(dsn)
 
 

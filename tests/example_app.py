@@ -81,9 +81,9 @@ async def fail(how: str) -> None:
     }[how]
 
 
-def make(max_bytes: int = 10_000_000) -> FastAPI:
+def make() -> FastAPI:
     app = FastAPI(title="Example", docs_url=None, redoc_url=None)
-    bodies.install(app, max_bytes=max_bytes)
+    bodies.install(app)
     problems.install(app)
     metrics.install(app, access="off")
     request_log.install(app)

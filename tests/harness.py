@@ -17,7 +17,6 @@ from requests_of import search_request
 
 from app import errors
 from app.access import keys
-from app.concurrency.budget import Budget
 from app.database import transactions
 from app.database.embedded import postgres
 from app.database.transactions import Database, Reading, Writing
@@ -30,7 +29,7 @@ from app.main import create_app
 from app.models.base import Embedder, EmbeddingModel
 from app.query.types import Answer
 from app.search import search
-from app.services import ChunkingOptions, Services
+from app.services import Budget, ChunkingOptions, Services
 from app.settings import Settings
 from benchmarks import statements
 from benchmarks.fake_embedder import FakeEmbedder

@@ -14,7 +14,7 @@ from app.entities.types import Entity, EntityDraft
 from app.query.search_request import GuidanceOptions, SearchRequest
 from app.query.types import Answer
 from app.search import search
-from app.search.steps.guidance.store.entity_cache import EntityCache
+from app.search.steps.guidance.matching import EntityCache
 
 _MENTIONS = """
 SELECT coalesce(d.uri, d.title) AS uri, c.chunk_index, e.type, e.name, e.origin, m.kind, m.count

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import made_files
+import sqlalchemy as sa
 from harness import Tenant
 
 from app.documents.storing import large_documents
 from app.jobs import followed_jobs, workers
-from app.jobs.types import JobState
+from app.jobs.store.jobs import JobState
 from app.kinds import Vector
 from app.sources import source_sync, sources
 from app.sources.sources import AddedSource
@@ -169,7 +170,7 @@ async def stored(tenant: Tenant) -> dict[str, tuple[Any, ...]]:
         WHERE d.user_id = '{}' GROUP BY d.user_id, d.document_id ORDER BY d.uri
     """
     async with tenant.db.reading(tenant.user_id) as reading:
-        rows = (await reading.exec_driver_sql(query.format(tenant.user_id))).all()
+        rows = (await reading.execute(sa.text(query.format(tenant.user_id)))).all()
     found = {row[0]: tuple(map(str, row[1:])) for row in rows}
     assert len(found) == len(rows), "a document is stored twice"
     return found
@@ -179,4 +180,4 @@ async def ids(tenant: Tenant) -> dict[str, Any]:
     """The id of each document, by uri."""
     query = f"SELECT uri, document_id FROM stepwell.documents WHERE user_id = '{tenant.user_id}'"
     async with tenant.db.reading(tenant.user_id) as reading:
-        return {uri: document_id for uri, document_id in await reading.exec_driver_sql(query)}
+        return {uri: document_id for uri, document_id in await reading.execute(sa.text(query))}

@@ -11,7 +11,7 @@ from app.database import sql
 from app.multihop.store import links
 from app.search.store import recall
 
-COMPOSED = (recall.HYBRID, links.NAMES)
+COMPOSED = (recall.HYBRID, recall.RANKED, links.NAMES)
 """The names of the files of each statement that is composed of CTEs; the last is that of the statement."""
 
 

@@ -23,7 +23,7 @@ import dockerfile
 import pytest
 import yaml
 
-from app.database.embedded import embedded_settings
+from app.database.embedded import embedded_programs
 from app.settings import Settings
 
 ROOT = Path(__file__).parents[1]
@@ -251,7 +251,7 @@ def test_the_database_of_compose_is_tuned_as_the_embedded_one_for_its_memory():
     program, *options = db["command"]
     assert (program, set(options[::2])) == ("postgres", {"-c"})
     (gigabytes,) = re.findall(r":-(\d+)g\}", db["mem_limit"])
-    expected = embedded_settings.tune(embedded_settings.for_memory(int(gigabytes) << 30))
+    expected = embedded_programs.tune(embedded_programs.for_memory(int(gigabytes) << 30))
     assert dict(option.split("=") for option in options[1::2]) == expected
 
 

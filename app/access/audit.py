@@ -18,8 +18,6 @@ log = logging.getLogger(__name__)
 
 FLUSH_S = 60.0
 LAST_FLUSH_S = 2.0
-MAX_PAIRS = 10_000
-"""Pairs of key and scope that are counted between two flushes."""
 
 
 class KeyUses:
@@ -27,22 +25,14 @@ class KeyUses:
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[str, str]] = Counter()
-        self._uncounted = 0
 
     def add(self, key_id: str, scope: str, uses: int = 1) -> None:
         """Count uses of a key for an operation of this scope."""
-        pair = (key_id, scope)
-        if pair in self._counts or len(self._counts) < MAX_PAIRS:
-            self._counts[pair] += uses
-        else:
-            self._uncounted += uses
+        self._counts[key_id, scope] += uses
 
     def take(self) -> dict[tuple[str, str], int]:
         """Return the counts and start again from zero."""
         taken, self._counts = self._counts, Counter()
-        if self._uncounted:
-            log.warning("key uses not counted: %d", self._uncounted, extra={"action": "key_uses_uncounted"})
-            self._uncounted = 0
         return dict(taken)
 
 

@@ -10,8 +10,8 @@ from app import errors
 from app.access import keys, tokens
 from app.access.store.keys import Verified
 from app.access.tokens import Claims
+from app.database import filters
 from app.database.filter_types import Filters, Restriction
-from app.database.filters import filters
 from app.database.transactions import Database
 from app.requests.filter_models import SearchFilters
 from app.text import json_values
@@ -43,34 +43,34 @@ async def identify(presented: str, *, db: Database) -> Caller:
         key, claims = await keys.verify_token(presented, db=db)
         return Caller(key.user_id, key.key_id, _scopes_of_token(key, claims), _restrict(key, claims))
     key = await keys.verify(presented, db=db)
-    return Caller(key.user_id, key.key_id, frozenset(key.scopes), _restrict(key, Claims()))
+    return Caller(key.user_id, key.key_id, frozenset(key.scopes), _restrict(key, None))
 
 
 def _scopes_of_token(key: Verified, claims: Claims) -> frozenset[str]:
     """The scopes of a token, by default those of its key that a token may have. Raises Unauthorized for others."""
     granted = set(tokens.SCOPES) if "admin" in key.scopes else set(tokens.SCOPES) & set(key.scopes)
-    if claims.scopes is not None and set(claims.scopes) - granted:
+    if set(claims.scopes) - granted:
         raise errors.Unauthorized("The key of this token lacks one of the token's scopes.")
-    return frozenset(granted if claims.scopes is None else claims.scopes)
+    return frozenset(claims.scopes or granted)
 
 
-def _restrict(key: Verified, claims: Claims) -> Restriction | None:
+def _restrict(key: Verified, claims: Claims | None) -> Restriction | None:
     """What passes the filters of a key and of the token signed with it; None: everything.
 
     Raises Unauthorized if the token asks for more than the key shows. Filters that cannot be read show nothing.
     """
-    if claims.entities and key.filters is not None and not key.shows_entities:
+    own, entities = ((claims.filters or None), claims.entities) if claims else (None, None)
+    if entities and key.filters is not None and not key.shows_entities:
         raise errors.Unauthorized("The key of this token does not show descriptions and facts of entities.")
-    both = [json.dumps(each, sort_keys=True) for each in (key.filters, claims.filters) if each is not None]
+    both = tuple(json.dumps(each, sort_keys=True) for each in (key.filters, own) if each is not None)
     if not both:
-        if claims.entities is False:
+        if entities is False:
             raise errors.Unauthorized("Only a token with filters has the claim `entities`.")
         return None
-    inherits = claims.filters is None and claims.entities is None
     try:
-        return _restriction(tuple(both), key.shows_entities if inherits else bool(claims.entities))
+        return _restriction(both, bool(entities) if own or entities is not None else key.shows_entities)
     except (ValueError, errors.BadRequest) as error:
-        if claims.filters is None:  # stored by a later version
+        if not own:  # stored by a later version
             raise errors.Forbidden("This version cannot read the filters of this key.") from error
         raise errors.Unauthorized("The `filters` of this token are not filters of a search.") from error
 

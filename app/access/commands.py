@@ -19,7 +19,7 @@ from app.access.store import keys as stored_keys
 from app.access.store import users as stored_users
 from app.access.store.audit import KeyUse, Recorded
 from app.cli import json_option, options, ownership, terminal
-from app.database.filters import filters as compiled
+from app.database import filters as compiled
 from app.database.transactions import SharedTransaction
 
 keys_app = typer.Typer(help="API keys: create, list, rotate, revoke.", no_args_is_help=True)
@@ -46,7 +46,9 @@ def create(
     scopes = tuple(scope or ("search", "write"))
     only = None
     if filters is not None:
-        given = json_option.search_filters(filters)
+        from app.requests.filter_models import SearchFilters
+
+        given = json_option.parse(filters, SearchFilters, field="filters")
         compiled.restriction(given.shape(), shows_entities=entities)
         only = given.model_dump(mode="json", by_alias=True, exclude_none=True)
     grant = keys.Grant(scopes, name, expires, only, entities)

@@ -103,8 +103,18 @@ async def rotate(key_id: str, *, db: Database, grace: timedelta, actor: str) -> 
 
 async def _add(db: SharedTransaction, user_id: str, grant: Grant) -> str:
     key_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
-    bounds = (grant.filters, grant.shows_entities, tokens.public_half(secret))
-    await keys.add(db, NewKey(key_id, user_id, _hash(secret), grant.scopes, grant.name, grant.expires_at, *bounds))
+    new = NewKey(
+        key_id=key_id,
+        user_id=user_id,
+        secret_hash=_hash(secret),
+        scopes=grant.scopes,
+        name=grant.name,
+        expires_at=grant.expires_at,
+        filters=grant.filters,
+        shows_entities=grant.shows_entities,
+        token_key=tokens.public_half(secret),
+    )
+    await keys.add(db, new)
     return f"sw_{key_id}_{secret}"
 
 

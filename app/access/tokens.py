@@ -7,12 +7,11 @@ filters bound those of the token.
 
 from __future__ import annotations
 
-import math
 import re
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from app import errors
 
@@ -29,16 +28,27 @@ SKEW_S = 30
 SCOPES = ("search", "write")
 _KEY_ID = re.compile(r"[0-9a-f]{12}")
 _INFO = b"stepwell token signing key v1"
-_CLAIMS = {"iat", "exp", "nbf", "sub", "scopes", "filters", "entities"}
+_USAGE = (
+    "A token has the claims `iat` and `exp`, in seconds since 1970. It may have `nbf`, `sub`, `scopes` (search, "
+    "write), `filters` (an object with a condition) and `entities` (true or false)."
+)
 _INVALID = "This token is invalid, expired, or signed with a key that is unknown, revoked or expired."
 
 
-@dataclass(frozen=True, slots=True)
-class Claims:
-    """What a token asks for: scopes, filters as JSON, and descriptions of entities; None where it says nothing."""
+class Claims(BaseModel):
+    """What a token asks for: scopes, filters as JSON, and descriptions of entities; empty or None if it says nothing.
 
-    scopes: tuple[str, ...] | None = None
-    filters: Mapping[str, Any] | None = None
+    An unknown claim is refused, because a misspelt `filters` would show everything.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+    iat: float
+    exp: float
+    nbf: float = 0.0
+    sub: str = ""
+    scopes: Annotated[list[Literal["search", "write"]], Field(min_length=1)] = []
+    filters: Annotated[dict[str, Any], Field(min_length=1)] = {}
     entities: bool | None = None
 
 
@@ -85,35 +95,19 @@ def claims_of(token: str, public: bytes, *, now: float | None = None) -> Claims:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
     try:
-        options: Any = {"require": ["iat", "exp"], "verify_exp": False, "verify_iat": False, "verify_nbf": False}
         key = Ed25519PublicKey.from_public_bytes(public)
-        claims = jwt.decode(token, key, algorithms=[ALGORITHM], options=options)
+        options: Any = {"verify_exp": False, "verify_iat": False, "verify_nbf": False}
+        claims = Claims.model_validate(jwt.decode(token, key, algorithms=[ALGORITHM], options=options))
+    except ValidationError as error:
+        raise errors.Unauthorized(_USAGE) from error
     except (jwt.PyJWTError, ValueError) as error:
         raise errors.Unauthorized(_INVALID) from error
     _check_times(claims, time.time() if now is None else now)
-    return _read_claims(claims)
+    return claims
 
 
-def _check_times(claims: Mapping[str, Any], now: float) -> None:
-    times = [claims["iat"], claims["exp"], claims.get("nbf", claims["iat"])]
-    if not all(isinstance(each, int | float) and not isinstance(each, bool) and math.isfinite(each) for each in times):
-        raise errors.Unauthorized("A token's `iat`, `exp` and `nbf` are seconds since 1970.")
-    issued, expires, begins = times
-    if expires - issued > MAX_LIFETIME_S or expires > now + MAX_LIFETIME_S + SKEW_S:
+def _check_times(claims: Claims, now: float) -> None:
+    if claims.exp - claims.iat > MAX_LIFETIME_S or claims.exp > now + MAX_LIFETIME_S + SKEW_S:
         raise errors.Unauthorized("A token may live a day: `exp` is at most 86,400 seconds after `iat`.")
-    if expires <= now - SKEW_S or max(issued, begins) > now + SKEW_S:
+    if claims.exp <= now - SKEW_S or max(claims.iat, claims.nbf) > now + SKEW_S:
         raise errors.Unauthorized(_INVALID)
-
-
-def _read_claims(claims: Mapping[str, Any]) -> Claims:
-    """The claims by their types; an unknown one is refused, because a misspelt `filters` would show everything."""
-    if unknown := set(claims) - _CLAIMS:
-        raise errors.Unauthorized(f"A token has only the claims {', '.join(sorted(_CLAIMS))}; {len(unknown)} others.")
-    scopes, filters, entities = claims.get("scopes"), claims.get("filters"), claims.get("entities")
-    if "scopes" in claims and not (isinstance(scopes, list) and scopes and all(one in SCOPES for one in scopes)):
-        raise errors.Unauthorized(f"The `scopes` of a token are a list of {' and '.join(SCOPES)}.")
-    if "filters" in claims and not (isinstance(filters, dict) and filters):
-        raise errors.Unauthorized("The `filters` of a token are an object with at least one condition.")
-    if "entities" in claims and not isinstance(entities, bool):
-        raise errors.Unauthorized("The claim `entities` of a token is true or false.")
-    return Claims(None if scopes is None else tuple(scopes), filters, entities)

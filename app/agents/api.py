@@ -90,7 +90,7 @@ async def definitions(
 ) -> list[dict[str, Any]]:
     """The tools that the key may call, as definitions to pass to a model."""
     known = context(request, user_id)
-    return formats.export(registry.offered(known.scopes, optional=known.optional_tools), format)
+    return formats.export(registry.list_offered(known.scopes, optional=known.optional_tools), format)
 
 
 @router.get("/tools/openapi.json", operation_id="describe_tools", summary="Describe the tools in OpenAPI")
@@ -101,7 +101,7 @@ async def describe(request: Request, user_id: AnyUser) -> dict[str, Any]:
     """
     known = context(request, user_id)
     server = str(request.base_url).rstrip("/")
-    return formats.openapi_document(registry.offered(known.scopes, optional=known.optional_tools), server=server)
+    return formats.openapi_document(registry.list_offered(known.scopes, optional=known.optional_tools), server=server)
 
 
 @router.post(

@@ -28,7 +28,7 @@ from app.documents.types import Upload
 from app.entities import entities
 from app.entities.types import EntityFilter
 from app.query import hints
-from app.requests import cursors, fields, metadata_filters
+from app.requests import cursors, filter_models, wire
 from app.search.steps.guidance import entity_search
 from app.search.steps.guidance.entity_search import EntityQuery
 from app.tools import Tool, ToolArguments, ToolContext, clamped
@@ -42,11 +42,11 @@ Cursor = Annotated[str, Field(max_length=cursors.MAX_LENGTH)]
 class ListDocumentsArguments(ToolArguments):
     """Arguments of a listing of documents."""
 
-    query: Annotated[fields.NameLike, Field(max_length=limits.MAX_ENTITY_NAME)] | None = Field(
+    query: Annotated[wire.NameLike, Field(max_length=limits.MAX_ENTITY_NAME)] | None = Field(
         None, description="Words that title and uri must contain."
     )
     uri: Annotated[str, Field(max_length=limits.MAX_URI)] | None = Field(None, description="Only the document with it.")
-    metadata: metadata_filters.MetadataFilter = Field(default_factory=dict, description=metadata_filters.IN_SEARCHES)
+    metadata: filter_models.MetadataFilter = Field(default_factory=dict, description=filter_models.IN_SEARCHES)
     limit: Annotated[int, *clamped(1, limits.MAX_LISTED_BY_TOOL)] = Field(20, description="Documents per page.")
     cursor: Cursor | None = Field(None, description=_CURSOR)
 
@@ -75,7 +75,7 @@ class AddDocumentArguments(ToolArguments):
     uri: Annotated[str, Field(min_length=1, max_length=limits.MAX_URI)] | None = Field(
         None, description="Identifier such as a path or URL; a document with the same uri is replaced."
     )
-    metadata: fields.Metadata = Field(default_factory=dict, description="JSON object that searches can filter by.")
+    metadata: wire.Metadata = Field(default_factory=dict, description="JSON object that searches can filter by.")
 
 
 class DeleteDocumentArguments(ToolArguments):
@@ -87,7 +87,7 @@ class DeleteDocumentArguments(ToolArguments):
 class ListEntitiesArguments(ToolArguments):
     """Arguments of a listing of entities."""
 
-    query: Annotated[fields.NameLike, Field(min_length=1, max_length=limits.MAX_ENTITY_NAME)] | None = Field(
+    query: Annotated[wire.NameLike, Field(min_length=1, max_length=limits.MAX_ENTITY_NAME)] | None = Field(
         None, description="Name, role or description to find, best first."
     )
     type: Annotated[str, Field(max_length=limits.MAX_ENTITY_TYPE)] | None = Field(

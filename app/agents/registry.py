@@ -18,7 +18,7 @@ NEAREST_SCORE = 75
 """Least similarity, of 100, of an unknown name and the tool that is suggested for it."""
 
 
-def every() -> tuple[Tool, ...]:
+def list_all() -> tuple[Tool, ...]:
     """All tools, also those that the settings do not name."""
     return tuple(tool for tools in capability.declared("tools") for tool in tools)
 
@@ -28,20 +28,20 @@ def find(name: str, scopes: Collection[str] = ("admin",), *, optional: Collectio
 
     Raises NotFound, which names the nearest of the tools that a key with these scopes may call.
     """
-    tool = next((each for each in every() if each.name == name), None)
+    tool = next((each for each in list_all() if each.name == name), None)
     if tool is not None and (not tool.is_optional or name in optional):
         return tool
     if name in OPTIONAL_TOOLS:
         raise errors.NotFound(f"The tool {name} is not offered here: the operator can name it in STEPWELL_TOOLS.")
-    names = [each.name for each in offered(scopes, optional=optional)]
+    names = [each.name for each in list_offered(scopes, optional=optional)]
     nearest = process.extractOne(name, names, scorer=fuzz.WRatio, score_cutoff=NEAREST_SCORE)
     hint = f"Did you mean {nearest[0]}?" if nearest else f"The tools are {', '.join(names)}."
     raise errors.NotFound(f"There is no such tool. {hint}")
 
 
-def offered(scopes: Collection[str], *, optional: Collection[str] = ()) -> list[Tool]:
+def list_offered(scopes: Collection[str], *, optional: Collection[str] = ()) -> list[Tool]:
     """The tools that a key with these scopes may call; the optional ones only if they are among `optional`."""
-    known = (tool for tool in every() if not tool.is_optional or tool.name in optional)
+    known = (tool for tool in list_all() if not tool.is_optional or tool.name in optional)
     return [tool for tool in known if {tool.scope, "admin"} & set(scopes)]
 
 

@@ -14,12 +14,11 @@ from app.agents.results import PassageList
 from app.concurrency.limiter import Released
 from app.database.filter_types import Filters
 from app.kinds import Depth, Mode
-from app.query import hints, source_ids
-from app.query.search_request import SearchRequest
-from app.query.similar_request import SimilarRequest
+from app.query import hints
+from app.query.search_request import SearchRequest, SimilarRequest
 from app.query.types import Answer
-from app.requests import fields, metadata_filters
-from app.search import depth, similar
+from app.requests import filter_models, wire
+from app.search import named_sources, search, similar
 from app.tools import Tool, ToolArguments, ToolContext, clamped
 
 _DEFAULT_TOKENS = 3_000
@@ -28,7 +27,7 @@ _DEFAULT_TOKENS = 3_000
 class Question(ToolArguments):
     """What to search for."""
 
-    query: fields.QueryText = Field(
+    query: wire.QueryText = Field(
         description="A question in natural language, or keywords. Quotes match a phrase, +word requires a word and "
         "-word excludes one; AND, OR, NOT, (groups), prefix* and title:word make conditions."
     )
@@ -41,17 +40,17 @@ _SourceKey = Annotated[str, Field(min_length=1, max_length=limits.MAX_SOURCE_NAM
 class FilterArguments(ToolArguments):
     """The arguments that restrict a search to some documents."""
 
-    metadata: metadata_filters.MetadataFilter = Field(default_factory=dict, description=metadata_filters.IN_SEARCHES)
+    metadata: filter_models.MetadataFilter = Field(default_factory=dict, description=filter_models.IN_SEARCHES)
     document_ids: Annotated[list[UUID], Field(max_length=100)] | None = Field(
         None, description="Only these documents, by id."
     )
     sources: Annotated[list[_SourceKey], Field(max_length=50)] | None = Field(
         None, description="Only documents of these sources, by name or id."
     )
-    created_after: fields.Moment | None = Field(
+    created_after: wire.Moment | None = Field(
         None, description="Only documents created then or later, such as 2026-01-31."
     )
-    created_before: fields.Moment | None = Field(None, description="Only documents created before then.")
+    created_before: wire.Moment | None = Field(None, description="Only documents created before then.")
     max_tokens: Annotated[int, *clamped(100, 20_000)] = Field(
         _DEFAULT_TOKENS, description="Approximate size of the result; what does not fit is left out."
     )
@@ -70,7 +69,7 @@ class FilterArguments(ToolArguments):
         if self.sources is None:
             return None
         try:
-            return tuple(await source_ids.find(self.sources, context.user_id, db=context.services.db))
+            return tuple(await named_sources.find(self.sources, context.user_id, db=context.services.db))
         except errors.NotFound as error:
             raise errors.NotFound(f"{error} list_sources names them.", field="sources") from error
 
@@ -82,10 +81,10 @@ class SearchArguments(FilterArguments, Question):
         False,
         description="Return only the best one to three sentences of each passage.",
     )
-    metadata: metadata_filters.MetadataFilter = Field(
+    metadata: filter_models.MetadataFilter = Field(
         default_factory=dict,
         description='Values of the documents\' metadata by key, such as {"team": "tide"}, or operators: '
-        f'{{"year": {{"gte": 2020}}}} with {metadata_filters.KNOWN}. list_facets has the keys.',
+        f'{{"year": {{"gte": 2020}}}} with {filter_models.KNOWN}. list_facets has the keys.',
     )
     mode: Mode = Field(
         "auto", description="How to match: by meaning and by words (auto, hybrid), only by meaning, or only by words."
@@ -119,7 +118,7 @@ async def search_documents(given: SearchArguments, context: ToolContext) -> Pass
         filters=await given.filters(context),
         detail="compact" if given.snippets else "full",
     )
-    return await _run(partial(depth.run, query, context.user_id, context.services), given, context)
+    return await _run(partial(search.run, query, context.user_id, context.services), given, context)
 
 
 async def find_similar(given: SimilarArguments, context: ToolContext) -> PassageList:

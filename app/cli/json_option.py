@@ -1,20 +1,21 @@
 """Reads options whose value is JSON, such as `--filters`.
 
-In commands that have an operation the service checks the filters, in others `search_filters` does.
+In commands that have an operation the service checks the filters, in others `parse` does.
 """
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
 import typer
 
 from app.errors import BadRequest
 
 if TYPE_CHECKING:  # a command without the option does not import the models of the API
-    from app.requests.filter_models import SearchFilters
+    from pydantic import BaseModel
 
+Model = TypeVar("Model", bound="BaseModel")
 FiltersJson = Annotated[
     str | None,
     typer.Option(
@@ -51,21 +52,20 @@ def filters(given: str | None) -> dict[str, Any] | None:
     return value
 
 
-def search_filters(given: str) -> SearchFilters:
-    """The filters of the option, checked as the API does. Raises BadRequest with the path of the first wrong value."""
+def parse(given: str, model: type[Model], *, field: str) -> Model:
+    """The value of an option, checked as the API does. Raises BadRequest with the path of the first wrong value."""
     from fastapi.exceptions import RequestValidationError
     from pydantic import ValidationError
 
     from app.requests import strict_json, validation_errors
-    from app.requests.filter_models import SearchFilters
 
-    value = filters(given) or {}
+    value = read(given, field=field)
     try:
         strict_json.check(value)
-        return SearchFilters.model_validate(value)
+        return model.model_validate(value)
     except RequestValidationError as error:
         found = [{**one, "loc": one["loc"][1:]} for one in error.errors()]
     except ValidationError as error:
         found = [dict(one) for one in error.errors()]
     first = validation_errors.read([{**one, "loc": ("body", *one["loc"])} for one in found], value)[0]
-    raise BadRequest(first.message, field="filters" if first.field == "body" else f"filters.{first.field}")
+    raise BadRequest(first.message, field=field if first.field == "body" else f"{field}.{first.field}")

@@ -41,8 +41,7 @@ Collapse = Annotated[
 ]
 Hierarchy = Annotated[bool, typer.Option("--hierarchy/--no-hierarchy", help="Use the entities that the query names.")]
 HierarchyAlpha = Annotated[
-    float | None,
-    typer.Option(min=0, max=1, help="Weight of a passage's own score against the score of its entity."),
+    float | None, typer.Option(min=0, max=1, help="Weight of a passage's own score against the score of its entity.")
 ]
 
 

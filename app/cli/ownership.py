@@ -12,7 +12,7 @@ from typing import TypeVar
 from app.cli import options
 from app.database import transactions
 from app.database.embedded import postgres
-from app.database.schema import health, revisions, roles
+from app.database.schema import health, migration, roles
 from app.database.transactions import Database, SharedTransaction, TimeLimits
 from app.settings import Settings, plain
 
@@ -51,12 +51,12 @@ async def open_owner(settings: Settings) -> AsyncIterator[Database]:
         limits = TimeLimits(write_ms=STATEMENT_MS)
         owner = transactions.connect(dsn, pool_size=1, limits=limits)
         try:
-            if _is_embedded(settings) and await revisions.of(owner) != revisions.head():
+            if _is_embedded(settings) and await migration.revision_of(owner) != migration.head():
                 from app import runtime  # which imports the models, whose dimension a new database needs
 
                 await runtime.upgrade(settings, dsn)
             await roles.check_owner(owner)
-            await revisions.check(owner)
+            await migration.check_revision(owner)
             yield owner
         finally:
             await owner.close()

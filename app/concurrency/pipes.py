@@ -1,16 +1,22 @@
-"""Encodes messages between the service and a process with limits, and prepares such a process.
+"""Runs a module in a process with limits, and exchanges messages with it: the ends of the service and of the process.
 
-A message is its length in four bytes, then JSON in UTF-8; bytes that the message announces may follow it. JSON and not
-pickle, because the service must not trust a process that reads hostile files.
+The process inherits neither sockets nor environment variables, and so no keys. It sets its limits itself, by `prepare`,
+before it reads what it is sent. A message is its length in four bytes, then JSON in UTF-8; bytes that the message
+announces may follow it. JSON and not pickle, because the service must not trust a process that reads hostile files.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, BinaryIO
 
+SLICE = 1_000_000
+"""Bytes that are passed at once, so that few of them are buffered."""
 LENGTH_BYTES = 4
 NICENESS = 10
 """How far the priority of such a process is below the service's, which answers requests meanwhile."""
@@ -57,3 +63,70 @@ def write(target: BinaryIO, message: dict[str, Any], content: bytes = b"") -> No
     """Write a message, and the bytes that it announces."""
     target.write(encode(message))
     target.write(content)
+
+
+def module(name: str, *arguments: object) -> tuple[str, ...]:
+    """The program that runs a module of this package's environment."""
+    return (sys.executable, "-I", "-m", name, *map(str, arguments))
+
+
+class LimitedProcess:
+    """A program in a process of its own, which is started when it is needed."""
+
+    def __init__(self, program: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
+        self._program = program
+        self._environment = {"PATH": os.defpath, "LANG": "C.UTF-8", **(environment or {})}
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def start(self) -> None:
+        """Start the process, unless it runs."""
+        if self._process is None or self._process.returncode is not None:
+            self._process = await asyncio.create_subprocess_exec(
+                *self._program,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.DEVNULL,
+                env=self._environment,
+                cwd="/",
+            )
+
+    async def send(self, message: dict[str, Any], content: bytes = b"") -> None:
+        """Send a message to the running process, and the bytes that it announces. Raises OSError, EOFError."""
+        target = self._running().stdin
+        assert target is not None
+        target.write(encode(message))
+        for start in range(0, len(content), SLICE):
+            await target.drain()
+            target.write(memoryview(content)[start : start + SLICE])
+        await target.drain()
+
+    async def receive(self, accept: Callable[[int], None]) -> dict[str, Any]:
+        """The next message. `accept` is given its size and raises ValueError if it is too large.
+
+        Raises EOFError if the process ends, and ValueError and TypeError if it writes something else.
+        """
+        size = int.from_bytes(await self.read(LENGTH_BYTES), "big")
+        accept(size)
+        return decode(await self.read(size))
+
+    async def read(self, size: int) -> bytes:
+        """So many bytes, which the last message announced. Raises EOFError if the process ends."""
+        source = self._running().stdout
+        assert source is not None
+        return await source.readexactly(size)
+
+    async def stop(self) -> None:
+        """End the process."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        with suppress(ProcessLookupError):
+            process.kill()
+        if process.stdin is not None:
+            process.stdin.close()
+        await process.wait()
+
+    def _running(self) -> asyncio.subprocess.Process:
+        if self._process is None:
+            raise EOFError("the process does not run")
+        return self._process

@@ -36,7 +36,7 @@ OPERANDS = {
     "ne": Operand("a string, a number, a boolean or null", _is_scalar),
     "exists": Operand("true or false", lambda value: isinstance(value, bool)),
 }
-"""Operators of a metadata filter. Each is a condition of its own; their SQL is in `filters.filters`."""
+"""Operators of a metadata filter. Each is a condition of its own; their SQL is in `filters`."""
 BOUNDS = ("gte", "gt", "lte", "lt")
 """Operators that are one range together: numbers, or dates and times."""
 OPERATORS = (*OPERANDS, *BOUNDS)
@@ -82,7 +82,7 @@ _NO_CONDITIONS = Filters()
 
 @dataclass(frozen=True, slots=True)
 class Restriction:
-    """What a restricted caller sees: the documents that pass the filters. `filters.filters.restriction` makes it.
+    """What a restricted caller sees: the documents that pass the filters. `filters.restriction` makes it.
 
     Attributes:
         path: The filters as a JSON path, which the policies of the database test.

@@ -1,7 +1,6 @@
-"""Opens transactions on one Postgres server from a pool of connections, with time limits and translated errors.
+"""Opens transactions on one Postgres server from a pool of connections, and routes the reads of requests to it.
 
-Every wait is limited on the client, because server-side timeouts do not apply if the server is frozen or packets are
-lost.
+Every wait is limited on the client and the errors of the driver are translated. `standby` is the other way of routing.
 """
 
 from __future__ import annotations
@@ -9,27 +8,28 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, Self, TypeVar, cast
 
 import asyncpg
 import sqlalchemy as sa
 from sqlalchemy import exc
 from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.pool import AsyncAdaptedQueuePool
 
 from app import errors
-from app.database import vector_tables
+from app.database import connections, driver_errors, engines, vectors
 from app.database.calibrations import RelevanceCalibration
-from app.database.driver import bounded, driver_errors, failures
-from app.database.driver.connections import Connection, Rows
-from app.database.driver.durations import Durations
-from app.database.vector_tables import VectorTables
+from app.database.connections import Connection, Durations, Rows
+from app.database.driver_errors import UNREACHABLE, RecoveryConflict, StandbyBehind, Unresponsive
+from app.database.vectors import VectorTables
+from app.kinds import StandbyStatus
 
 T = TypeVar("T")
-
 log = logging.getLogger(__name__)
 
 DISPOSE_S = 2.0
@@ -94,24 +94,6 @@ class Entered:
         )
 
 
-class _ConnectionClosed(Exception):
-    """Raised if a pooled connection has been closed."""
-
-    def __init__(self, error: BaseException) -> None:
-        super().__init__()
-        self.error = error
-
-
-@asynccontextmanager
-async def _drop_if_closed(connection: Connection) -> AsyncIterator[None]:
-    """Close the connection and raise _ConnectionClosed if the block finds that the server has closed it."""
-    try:
-        yield
-    except bounded.UNREACHABLE as error:
-        await connection.invalidate()
-        raise _ConnectionClosed(error) from error
-
-
 @dataclass(frozen=True, slots=True)
 class ServerHooks:
     """Callbacks to a server that this process manages.
@@ -143,6 +125,7 @@ class Pool:
 
     def __init__(self, engine: AsyncEngine, hooks: ServerHooks | None = None) -> None:
         self.engine = engine
+        self._pool = cast(AsyncAdaptedQueuePool, engine.pool)
         self.hooks = hooks or ServerHooks()
         self.durations = Durations()
         self.is_reachable = True
@@ -165,42 +148,43 @@ class Pool:
 
         It is cancelled after `within_s` seconds, the wait for a connection included. Raises DatabaseUnavailable.
         """
-        async with bounded.within(within_s), self._translate_errors(read_only=False):
+        async with connections.within(within_s), self._translate_errors(read_only=False):
             return await self._on_live_connection(partial(self._rows, statement, values))
 
-    async def _on_live_connection(self, work: Callable[[AsyncExitStack], Awaitable[T]]) -> T:
-        """The result of `work`, which takes a connection and runs a first statement on it.
+    async def _on_live_connection(self, work: Callable[[Connection, AsyncExitStack], Awaitable[T]]) -> T:
+        """The result of `work`, which runs a first statement on a connection.
 
         If the server has closed a pooled connection, it is dropped and the next one is tried, up to all pooled
         connections and a new one. This replaces a ping, which would cost every transaction three round trips.
         """
         for left in reversed(range(self.size() + 1)):
+            connection = None
             try:
                 async with AsyncExitStack() as stack:
-                    result = await work(stack)
+                    connection = await self._check_out(stack)
+                    result = await work(connection, stack)
                     self.is_reachable = True
                     return result
-            except _ConnectionClosed as died:
-                if not left:
-                    raise died.error from None
+            except UNREACHABLE:
+                if connection is None or not left:
+                    raise
         raise AssertionError("the last attempt raises its error")
 
-    async def _rows(self, statement: sa.TextClause, values: Mapping[str, Any], stack: AsyncExitStack) -> Rows:
-        connection = await self._check_out(stack)
-        async with _drop_if_closed(connection):
-            rows: Rows = await connection.execute(statement, values)
+    async def _rows(
+        self, statement: sa.TextClause, values: Mapping[str, Any], connection: Connection, _stack: AsyncExitStack
+    ) -> Rows:
+        rows: Any = await connection.execute(statement, values)
         self._note_mode(rows)
-        return rows
+        return rows  # type: ignore[no-any-return]
 
-    async def _begin(self, entry: Entry, stack: AsyncExitStack) -> tuple[Entered, AsyncExitStack]:
-        """Begin a transaction. Raises _ConnectionClosed if a pooled connection is closed, DatabaseUnavailable."""
-        connection = await self._check_out(stack)
-        async with _drop_if_closed(connection):
-            await stack.enter_async_context(connection.transaction(entry.limit_s, reading=entry.read_only))
-            rows: Rows = await connection.execute(entry.first, entry.values)
+    async def _begin(
+        self, entry: Entry, connection: Connection, stack: AsyncExitStack
+    ) -> tuple[Entered, AsyncExitStack]:
+        await stack.enter_async_context(connection.transaction(entry.limit_s, reading=entry.read_only))
+        rows: Any = await connection.execute(entry.first, entry.values)
         self._note_mode(rows)
         first = rows.one()
-        entered = Entered.of(connection, first, vector_tables.read_locked(first))
+        entered = Entered.of(connection, first, vectors.read_locked(first))
         connection.limit_s = entry.limit_s
         return entered, stack.pop_all()
 
@@ -216,11 +200,11 @@ class Pool:
         connection = Connection(self.engine, self.durations)
         try:
             # The pool limits the wait for a free connection; this also limits opening a new one.
-            async with bounded.within(self._wait_s() + bounded.REACH_S):
+            async with connections.within(self._pool.timeout() + connections.REACH_S):
                 with self.durations.wait():
                     await self._open(connection)
         except TimeoutError as error:
-            raise failures.Unresponsive(bounded.UNRESPONSIVE) from error
+            raise Unresponsive(connections.UNRESPONSIVE) from error
         stack.push_async_callback(self._give_back, connection)
         return connection
 
@@ -229,13 +213,13 @@ class Pool:
 
         A refusal shrinks the pool to what it has for REFUSED_S. Raises DatabaseUnavailable.
         """
-        until = time.monotonic() + self._wait_s()
+        until = time.monotonic() + self._pool.timeout()
         while True:
             if not self._is_exhausted():
                 try:
                     return await connection.open()
                 except asyncpg.TooManyConnectionsError:
-                    self._granted, self._refused_at = self._opened(), time.monotonic()
+                    self._granted, self._refused_at = self.in_use() + self._pool.checkedin(), time.monotonic()
                     if not self._granted:
                         raise
                     log.warning("the server grants %d connections only", self._granted)
@@ -251,9 +235,6 @@ class Pool:
             return False
         return time.monotonic() - self._refused_at < REFUSED_S
 
-    def _opened(self) -> int:
-        return self.in_use() + int(getattr(self.engine.pool, "checkedin", lambda: 0)())
-
     async def _give_back(self, connection: Connection) -> None:
         """Return a connection to the pool, or close it if nothing closes the pool any more."""
         if self._is_closed:
@@ -267,16 +248,16 @@ class Pool:
     async def _translate_errors(self, *, read_only: bool) -> AsyncIterator[None]:
         try:
             yield
-        except failures.Unresponsive:
+        except Unresponsive:
             self.is_reachable = False
             raise
-        except (exc.SQLAlchemyError, asyncpg.PostgresError, *bounded.UNREACHABLE) as error:
+        except (exc.SQLAlchemyError, asyncpg.PostgresError, *UNREACHABLE) as error:
             if isinstance(error, asyncpg.InvalidCachedStatementError | asyncpg.OutdatedSchemaCacheError):
                 await self.close_idle()  # their connections have prepared statements of the old schema too
             translated = driver_errors.translate(error, read_only=read_only)
             if isinstance(translated, errors.ReadOnly):
                 self.is_read_only = True
-            if isinstance(translated, errors.ConnectionLost) and not isinstance(translated, failures.RecoveryConflict):
+            if isinstance(translated, errors.ConnectionLost) and not isinstance(translated, RecoveryConflict):
                 self.is_reachable = False
                 if self.hooks.on_lost is not None:
                     await asyncio.shield(self.hooks.on_lost())
@@ -292,16 +273,107 @@ class Pool:
 
     async def close_idle(self) -> None:
         """Close the connections that are not in use within DISPOSE_S seconds; new ones can be opened."""
-        with bounded.closing_within(DISPOSE_S):
+        with engines.closing_within(DISPOSE_S):
             await self.engine.dispose()
 
     def in_use(self) -> int:
         """The number of connections that are checked out."""
-        return int(getattr(self.engine.pool, "checkedout", lambda: 0)())
+        return self._pool.checkedout()
 
     def size(self) -> int:
         """The maximum number of pooled connections."""
-        return int(getattr(self.engine.pool, "size", lambda: 0)())
+        return self._pool.size()
 
-    def _wait_s(self) -> float:
-        return float(getattr(self.engine.pool, "timeout", lambda: 0.0)())
+
+Target = Literal["standby", "primary"]
+Reason = Literal["preferred", "older", "unavailable", "unreachable_primary"]
+"""Why a read went to its target: the request asked for it, the standby was older or could not be used, or the primary
+could not be reached."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """By how much a standby is behind: seconds, and bytes of the write-ahead log."""
+
+    seconds: float
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class StandbyReport:
+    """A standby as the last probe found it: whether reads go to it, why not, its lag and `hot_standby_feedback`."""
+
+    state: StandbyStatus
+    reason: str = ""
+    lag: Lag | None = None
+    feedback: bool = False
+
+
+class ReadRoute:
+    """Where the reads of one request go.
+
+    `required` is the version that the client has seen. `version` is the newest one that the request itself has read or
+    written, None before its first transaction of a user.
+    """
+
+    def __init__(self, routes: ReadRoutes, *, required: int = 0) -> None:
+        self._routes = routes
+        self._required = required
+        self.version: int | None = None
+
+    def on_primary(self) -> Self:
+        """The same route. All of its further reads go to the primary."""
+        return self
+
+    def note(self, user_id: str, version: int) -> None:
+        """Record the version that a transaction of the user has read or written."""
+        self.version = max(version, self.version or 0)
+
+    @asynccontextmanager
+    async def transaction(self, entry: Entry, user_id: str) -> AsyncIterator[Entered]:
+        """Open a read transaction. Raises DatabaseUnavailable."""
+        async with self._routes.primary.transaction(entry) as entered:
+            self._check(entered)
+            self.note(user_id, entered.version.data)
+            self._routes.counts["primary", "preferred"] += 1
+            yield entered
+
+    def _check(self, entered: Entered) -> None:
+        """Raises StandbyBehind if the server only reads and is older than the client."""
+        if entered.version.data < self._required and self._routes.primary.is_read_only:
+            raise StandbyBehind(driver_errors.BEHIND)
+
+
+class ReadRoutes:
+    """Routes to the one database. `counts` are the read transactions so far by target and reason."""
+
+    def __init__(self, primary: Pool) -> None:
+        self.primary = primary
+        self.counts: Counter[tuple[Target, Reason]] = Counter()
+
+    @property
+    def standby(self) -> StandbyReport | None:
+        """The standby that serves reads; None without one."""
+        return None
+
+    def new(self, *, required: int = 0) -> ReadRoute:
+        """The route of a request that must read at least the `required` version."""
+        return ReadRoute(self, required=required)
+
+    def background(self) -> ReadRoute:
+        """The route of work that no request waits for: it reads the primary."""
+        return ReadRoute(self)
+
+    async def rows(self, statement: sa.TextClause, binds: Mapping[str, Any], *, within_s: float) -> Rows:
+        """The rows of one statement on the tables that belong to no user. Raises DatabaseUnavailable."""
+        return await self.primary.rows(statement, binds, within_s=within_s)
+
+    async def probe(self) -> None:
+        """Look at the servers beside the primary; there are none."""
+
+    async def watch(self) -> None:
+        """Probe the servers beside the primary until cancelled; there are none."""
+
+    async def others(self) -> Sequence[ReadRoute]:
+        """A route to each server beside the primary that can be read now."""
+        return ()

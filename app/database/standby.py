@@ -25,11 +25,10 @@ from cachetools import LRUCache
 from sqlalchemy import exc
 
 from app import errors
-from app.database import sql
-from app.database.driver import driver_errors, failures
-from app.database.driver.connections import Rows
-from app.database.pools import Entered, Entry
-from app.database.read_routes import Lag, ReadRoute, ReadRoutes, Reason, StandbyReport, Target
+from app.database import driver_errors, sql
+from app.database.connections import Rows
+from app.database.driver_errors import Rerouted, StandbyBehind, Unresponsive
+from app.database.pools import Entered, Entry, Lag, ReadRoute, ReadRoutes, Reason, StandbyReport, Target
 from app.database.transactions import Database
 
 log = logging.getLogger(__name__)
@@ -72,7 +71,7 @@ class StandbyRoute(ReadRoute):
             self._prefers_standby = False
             if not isinstance(error, errors.ConnectionLost):
                 raise
-            raise failures.Rerouted(error.message) from error
+            raise Rerouted(error.message) from error
 
     async def _open(self, entry: Entry, user_id: str, stack: AsyncExitStack) -> tuple[Entered, Target]:
         seen = self._pair.seen.get(user_id, 0)
@@ -86,7 +85,7 @@ class StandbyRoute(ReadRoute):
             if reason == "older" and not self._pair.primary.is_reachable:
                 raise errors.ConnectionLost("The primary could not be reached a moment ago.")
             entered = await stack.enter_async_context(self._pair.primary.transaction(entry))
-        except (errors.ConnectionLost, failures.Unresponsive):
+        except (errors.ConnectionLost, Unresponsive):
             if reason != "older":
                 raise
             return await self._on_older_standby(entry, user_id, stack)
@@ -107,7 +106,7 @@ class StandbyRoute(ReadRoute):
         found = await self._on_standby(entry, user_id, self._required, stack)
         if isinstance(found, Entered):
             return self._chosen("standby", "unreachable_primary", found)
-        raise failures.StandbyBehind(failures.BEHIND)
+        raise StandbyBehind(driver_errors.BEHIND)
 
     def _chosen(self, target: Target, reason: Reason, entered: Entered) -> tuple[Entered, Target]:
         self._pair.counts[target, reason] += 1
@@ -200,7 +199,7 @@ class Standby(ReadRoutes):
         if self.is_ready:
             pools = [self.primary, self.db.pool] if self.primary.is_reachable else [self.db.pool, self.primary]
         for pool in pools[:-1]:
-            with suppress(errors.ConnectionLost, failures.Unresponsive):
+            with suppress(errors.ConnectionLost, Unresponsive):
                 return await pool.rows(statement, binds, within_s=within_s)
         return await pools[-1].rows(statement, binds, within_s=within_s)
 

@@ -2,7 +2,7 @@
 
 `reading(user)` is a READ ONLY transaction in which all statements see one snapshot (REPEATABLE READ), `searching(user)`
 one with the settings of a search, and `writing(user)` a read-write transaction. They set the user through the schema's
-`enter` functions, and nothing else commits. `read_routes` chooses the server that a request reads.
+`enter` functions, and nothing else commits. `pools` chooses the server that a request reads.
 """
 
 from __future__ import annotations
@@ -10,40 +10,36 @@ from __future__ import annotations
 import copy
 import functools
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Hashable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Hashable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Concatenate, ParamSpec, TypeVar, TypeVarTuple, overload
+from typing import Any, ParamSpec, TypeVar
 from uuid import UUID
 
 import sqlalchemy as sa
-from sqlalchemy.sql.selectable import TypedReturnsRows
+from cachetools import Cache
 
 from app import errors
 from app.concurrency.limiter import Limiter
-from app.database import sql, vector_tables
-from app.database.driver import bounded, driver_errors, engines, failures
-from app.database.driver.connections import Rows
+from app.database import connections, driver_errors, engines, sql, vectors
+from app.database.connections import Rows
+from app.database.driver_errors import Rerouted
 from app.database.filter_types import Restriction
-from app.database.pools import Entered, Entry, Pool, ServerHooks
-from app.database.read_routes import ReadRoute, ReadRoutes
+from app.database.pools import Entered, Entry, Pool, ReadRoute, ReadRoutes, ServerHooks
 
 log = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 T = TypeVar("T")
-Columns = TypeVarTuple("Columns")
-Binds = Mapping[str, Any] | None
-ManyBinds = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
-AnyRows = sa.CursorResult[*tuple[Any, ...]]
+Found = TypeVar("Found")
 
 _ENTER_ARGUMENTS = "(CAST(:user_id AS text), CAST(:timeout_ms AS integer), CAST(:candidates AS integer))"
 _LOCK_TIMEOUT = "set_config('lock_timeout', CAST(CAST(:lock_ms AS integer) AS text), true)"
 _STATEMENT_TIMEOUT = "set_config('statement_timeout', CAST(CAST(:timeout_ms AS integer) AS text), true)"
 _READ_ONLY = "current_setting('transaction_read_only') AS read_only"
-_ENTER_SEARCH = sa.text(f"SELECT stepwell.enter_plain{_ENTER_ARGUMENTS}, {vector_tables.READS}")
+_ENTER_SEARCH = sa.text(f"SELECT stepwell.enter_plain{_ENTER_ARGUMENTS}, {vectors.READS}")
 # The functions run in this order: those for planning replace settings of `enter_plain`.
-_ENTER = sa.text(f"SELECT stepwell.enter_plain{_ENTER_ARGUMENTS}, stepwell.plan_each(), {vector_tables.READS}")
+_ENTER = sa.text(f"SELECT stepwell.enter_plain{_ENTER_ARGUMENTS}, stepwell.plan_each(), {vectors.READS}")
 # The last function changes the role: all statements after the first see what the restriction shows.
 _RESTRICT = (
     "stepwell.enter_restricted(CAST(:path AS text), CAST(:needs_document AS boolean), CAST(:shows_entities AS boolean))"
@@ -54,7 +50,7 @@ _MARKER = "/* restricted */ "
 _REVISION = "(SELECT a.version_num FROM stepwell.alembic_version AS a) AS revision"
 _ENTER_WRITING = sa.text(
     f"SELECT stepwell.enter_plain{_ENTER_ARGUMENTS}, stepwell.plan_writes(), {_LOCK_TIMEOUT}, {_READ_ONLY}, "
-    f"{_REVISION}, {vector_tables.WRITES}"
+    f"{_REVISION}, {vectors.WRITES}"
 )
 _ENTER_SHARED = sa.text(f"SELECT {_STATEMENT_TIMEOUT}, {_LOCK_TIMEOUT}, {_READ_ONLY}")
 _ENTER_CLAIMING = sa.text(f"SELECT {_STATEMENT_TIMEOUT}, {_LOCK_TIMEOUT}, {_READ_ONLY}, {_REVISION}")
@@ -80,44 +76,12 @@ class TimeLimits:
 class Transaction:
     """A transaction that is open: runs statements on its connection."""
 
-    __slots__ = ("_connection",)
+    __slots__ = ("_connection", "execute", "run_sync", "scalar", "scalars", "stream")
 
     def __init__(self, entered: Entered) -> None:
-        self._connection = entered.connection
-
-    @overload
-    def execute(
-        self, statement: TypedReturnsRows[*Columns], binds: ManyBinds = None
-    ) -> Coroutine[Any, Any, sa.CursorResult[*Columns]]: ...
-
-    @overload
-    def execute(self, statement: sa.Executable, binds: ManyBinds = None) -> Coroutine[Any, Any, AnyRows]: ...
-
-    def execute(self, statement: sa.Executable, binds: ManyBinds = None) -> Coroutine[Any, Any, Any]:
-        """Run a statement; returns its rows."""
-        return self._connection.execute(statement, binds)
-
-    def scalar(self, statement: sa.Executable, binds: Binds = None) -> Coroutine[Any, Any, Any]:
-        """Run a statement; returns the first column of its first row, None without rows."""
-        return self._connection.scalar(statement, binds)
-
-    def scalars(self, statement: sa.Executable, binds: Binds = None) -> Coroutine[Any, Any, sa.ScalarResult[Any]]:
-        """Run a statement; returns the first column of its rows."""
-        return self._connection.scalars(statement, binds)
-
-    def stream(self, statement: sa.Executable, binds: Binds = None) -> AbstractAsyncContextManager[Any]:
-        """Run a statement whose rows are read in batches, in a block."""
-        return self._connection.stream(statement, binds)
-
-    def exec_driver_sql(self, statement: str, binds: tuple[Any, ...] | None = None) -> Coroutine[Any, Any, AnyRows]:
-        """Run a statement as it is written, with the driver's placeholders."""
-        return self._connection.exec_driver_sql(statement, binds)
-
-    def run_sync(
-        self, work: Callable[Concatenate[sa.Connection, P], T], *args: P.args, **kwargs: P.kwargs
-    ) -> Coroutine[Any, Any, T]:
-        """The result of a function that takes a synchronous connection."""
-        return self._connection.run_sync(work, *args, **kwargs)
+        self._connection = connection = entered.connection
+        self.execute, self.run_sync, self.stream = connection.execute, connection.run_sync, connection.stream
+        self.scalar, self.scalars = connection.scalar, connection.scalars
 
 
 class SharedTransaction(Transaction):
@@ -380,7 +344,7 @@ class Database:
                 "needs_document": shown.needs_document,
                 "shows_entities": shown.shows_entities,
             }
-        entry = Entry(first, values, bounded.limit_s(timeout_ms), read_only=True)
+        entry = Entry(first, values, connections.limit_s(timeout_ms), read_only=True)
         try:
             async with self._route().transaction(entry, user_id) as entered:
                 yield kind(entered, user_id, shown)
@@ -425,9 +389,9 @@ class Database:
             raise RuntimeError("This request only reads: it must not open a transaction that writes.")
         timeout_ms, lock_ms = self._limits.write_ms, self._limits.lock_ms
         values = {"user_id": user_id, "timeout_ms": timeout_ms, "candidates": 0, "lock_ms": lock_ms}
-        async with self.pool.transaction(Entry(_ENTER_WRITING, values, bounded.limit_s(timeout_ms))) as entered:
+        async with self.pool.transaction(Entry(_ENTER_WRITING, values, connections.limit_s(timeout_ms))) as entered:
             if self.pool.is_read_only:
-                raise errors.ReadOnly(failures.READ_ONLY)
+                raise errors.ReadOnly(driver_errors.READ_ONLY)
             self._check_revision(entered)
             writing = Writing(entered, user_id, self._restriction)
             yield writing
@@ -441,15 +405,15 @@ class Database:
         DatabaseUnavailable, DeadlineExceeded, ReadOnly.
         """
         timeout_ms, lock_ms = self._limits.write_ms, self._limits.lock_ms
-        entry = Entry(_ENTER_SHARED, {"timeout_ms": timeout_ms, "lock_ms": lock_ms}, bounded.limit_s(timeout_ms))
-        async with bounded.within(within_s), self.pool.transaction(entry) as entered:
+        entry = Entry(_ENTER_SHARED, {"timeout_ms": timeout_ms, "lock_ms": lock_ms}, connections.limit_s(timeout_ms))
+        async with connections.within(within_s), self.pool.transaction(entry) as entered:
             yield SharedTransaction(entered)
 
     @asynccontextmanager
     async def claiming(self) -> AsyncIterator[SharedTransaction]:
         """Open a transaction like `shared` for taking on work that will write. Raises SchemaMismatch too."""
         timeout_ms, lock_ms = self._limits.write_ms, self._limits.lock_ms
-        entry = Entry(_ENTER_CLAIMING, {"timeout_ms": timeout_ms, "lock_ms": lock_ms}, bounded.limit_s(timeout_ms))
+        entry = Entry(_ENTER_CLAIMING, {"timeout_ms": timeout_ms, "lock_ms": lock_ms}, connections.limit_s(timeout_ms))
         async with self.pool.transaction(entry) as entered:
             self._check_revision(entered)
             yield SharedTransaction(entered)
@@ -478,7 +442,7 @@ class Database:
         """
         self._check_disk()
         if self.pool.is_read_only and await self.is_read_only():
-            raise errors.ReadOnly(failures.READ_ONLY)
+            raise errors.ReadOnly(driver_errors.READ_ONLY)
 
     async def is_read_only(self) -> bool:
         """Whether the server lets this process read only. Raises DatabaseUnavailable."""
@@ -498,6 +462,23 @@ class Database:
         return self.pool.in_use()
 
 
+async def get_or_find(
+    cache: Cache[Hashable, Found], version: Hashable, key: Hashable, find: Callable[[], Awaitable[Found]]
+) -> Found:
+    """The cached value for the key at this version; on a miss, what `find` returns, which is then cached.
+
+    Every change of what is cached raises its version, which is read in the transaction of the reader, so a change by
+    any process takes effect at once.
+    """
+    stamped = (version, key)
+    cached = cache.get(stamped)
+    if cached is None:
+        cached = await find()
+        if cache.getsizeof(cached) <= cache.maxsize:
+            cache[stamped] = cached
+    return cached
+
+
 def retry_read(read: Callable[P, Awaitable[T]]) -> Callable[P, Coroutine[Any, Any, T]]:
     """Decorate a read-only function to retry it once after a lost connection."""
     return _retry(read, errors.ConnectionLost)
@@ -505,7 +486,7 @@ def retry_read(read: Callable[P, Awaitable[T]]) -> Callable[P, Coroutine[Any, An
 
 def repeat_rerouted(read: Callable[P, Awaitable[T]]) -> Callable[P, Coroutine[Any, Any, T]]:
     """Decorate a read-only function to repeat it as a whole if its reads go to another server from now on."""
-    return _retry(read, failures.Rerouted)
+    return _retry(read, Rerouted)
 
 
 def _retry(read: Callable[P, Awaitable[T]], error: type[errors.ConnectionLost]) -> Callable[P, Coroutine[Any, Any, T]]:

@@ -1,13 +1,28 @@
-"""Formats vectors for pgvector: as text, and in the binary form in which the driver sends them."""
+"""Formats vectors for pgvector, and fails a transaction whose tables of vectors are not those of the expected model.
+
+The tables of the model in use are `embeddings` and `entity_vectors`. While the vectors of another model are computed,
+these are in `embeddings_next` and `entity_vectors_next`; the switch drops the first and renames the second. A
+transaction locks the table in use when it begins and reads its object id, which identifies the model.
+"""
 
 from __future__ import annotations
 
 import struct
 import sys
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, NamedTuple
 
 import asyncpg
+
+from app import errors
+
+VectorValue = str | Sequence[float]
+"""A vector as Postgres text or as numbers."""
+READS = "stepwell.vector_tables(false) AS vector_tables"
+WRITES = "stepwell.vector_tables(true) AS vector_tables"
 
 _HEADER = struct.Struct(">HH")  # the number of dimensions, and a field that is not used
 _SCHEMA = (
@@ -53,5 +68,35 @@ async def register(driver: asyncpg.Connection) -> bool:
     return True
 
 
-VectorValue = str | Sequence[float]
-"""A vector as Postgres text or as numbers."""
+class VectorTables(NamedTuple):
+    """The object ids of the table of vectors in use and of the one that is being filled, 0 if there is none."""
+
+    current: int
+    next: int
+
+
+_expected: ContextVar[int | None] = ContextVar("expected_vector_table", default=None)
+
+
+@contextmanager
+def expecting(table: int) -> Iterator[None]:
+    """Let the transactions of a block fail unless this is the table of vectors in use."""
+    token = _expected.set(table)
+    try:
+        yield
+    finally:
+        _expected.reset(token)
+
+
+def read_locked(first_row: Any) -> VectorTables:
+    """The tables that a transaction has locked, by its first row; zeros in one that belongs to no user.
+
+    Raises ModelReplaced if another table is expected.
+    """
+    found = getattr(first_row, "vector_tables", None)
+    if not found:
+        return VectorTables(0, 0)
+    tables, expected = VectorTables(*found), _expected.get()
+    if expected not in (None, tables.current):
+        raise errors.ModelReplaced
+    return tables

@@ -46,7 +46,7 @@ async def change(
         return patched
 
     for _attempt in range(ATTEMPTS):
-        async with services.db.reading(user_id) as reading:
+        async with large_documents.reading_stored(document_id, user_id, services) as reading:
             source = await documents.source(reading, document_id)
             await gazetteers.current(reading)
         result = await _store(source, changed(source), user_id, services)

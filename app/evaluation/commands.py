@@ -11,30 +11,26 @@ import typer
 from rich.markup import escape
 from rich.table import Column, Table
 
-from app import errors, limits, runtime
-from app.cli import options, terminal
+from app import errors, runtime
+from app.cli import json_option, options, terminal
 from app.cli.progress import Progress
 from app.evaluation import beir, calibration, metrics, runner
 from app.evaluation.calibration import Effect, Fitted, Judgements
 from app.evaluation.runner import EvaluationReport, Strategy, Tenant
+from app.query.search_request import Ranking
 from app.relevance import calibrations
 from app.settings import Settings
 
 NAMED = 3
 """Missing documents that are named."""
 Mode = Annotated[
-    Literal["auto", "hybrid", "semantic", "lexical", "flat", "two_pass", "multihop", "vector", "text"],
-    typer.Option(
-        help="A mode of the API; flat: auto without entities; two_pass: auto with hierarchy force; multihop. "
-        "vector and text: aliases of semantic and lexical."
-    ),
+    Literal["auto", "hybrid", "semantic", "lexical", "flat", "two_pass", "multihop"],
+    typer.Option(help="A mode of the API; flat: auto without entities; two_pass: auto with entities forced; multihop."),
 ]
-Fusion = Annotated[Literal["auto", "rrf", "convex"], typer.Option(help="As in the API.")]
-Hierarchy = Annotated[
-    Literal["auto", "off", "force"],
-    typer.Option(help="As in the API; not with flat and two_pass; multihop: force or off."),
+RankingJson = Annotated[
+    str,
+    typer.Option("--ranking", metavar="JSON", help='What tunes the search, as in the API: \'{"rerank": "cosine"}\'.'),
 ]
-Alpha = Annotated[float | None, typer.Option(min=0, max=1, help="As in the API.", show_default="as configured")]
 Calibration = Annotated[
     bool,
     typer.Option(
@@ -59,19 +55,11 @@ SetFolder = Annotated[
 def evaluate(
     folder: SetFolder,
     mode: Mode = "auto",
-    fusion: Fusion = "auto",
-    hierarchy: Hierarchy = "auto",
-    boost: Annotated[bool, typer.Option("--boost/--no-boost", help="As in the API; flat: never.")] = True,
-    alpha: Alpha = None,
+    ranking: RankingJson = "{}",
+    collapse: options.Collapse = False,
     compare: Annotated[
         bool, typer.Option("--compare", help="Count the questions that the mode helps, harms and loses against flat.")
     ] = False,
-    rerank: options.Rerank = "none",
-    mmr: options.Mmr = False,
-    collapse: options.Collapse = False,
-    extractor: options.Extractor = "auto",
-    merge: options.Merge = "linked",
-    max_hops: Annotated[int, typer.Option(min=limits.MIN_HOPS, max=limits.MAX_HOPS, help="Only with multihop.")] = 2,
     calibration: Calibration = False,
     wrong: Wrong = None,
     user: User = None,
@@ -80,24 +68,11 @@ def evaluate(
 ) -> None:
     """Ingest a set in BEIR layout, ask its questions and print the averaged metrics."""
     tenant = Tenant.of(str(folder.resolve())) if user is None else Tenant(options.check_user(user), exclusive=False)
-    strategy = Strategy(
-        "semantic" if mode == "vector" else "lexical" if mode == "text" else mode,
-        fusion,
-        hierarchy=hierarchy,
-        boost=boost,
-        alpha=alpha,
-        compare=compare,
-        rerank=rerank,
-        term_method=extractor,
-        merge=merge,
-        max_hops=max_hops,
-        mmr=mmr,
-        collapse=collapse,
-    )
+    strategy = Strategy(mode, json_option.parse(ranking, Ranking, field="ranking"), compare, collapse)
     loaded, others = beir.load(folder), [question for other in wrong or () for question in beir.load(other).questions]
     _warn_of(loaded.missing)
     report = options.run(_evaluate(loaded, others, strategy, tenant, options.settings(data_dir)))
-    title = f"{folder.name}, {strategy.mode}" + (f", reranked: {rerank}" if strategy.rerank != "none" else "")
+    title = f"{folder.name}, {mode}" + ("" if ranking == "{}" else f", {ranking}")
     if as_json:
         terminal.write_json(report.as_json())
         return

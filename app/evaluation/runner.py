@@ -20,7 +20,7 @@ from app.entities.linking import mention_refresh
 from app.entities.types import EntityDraft
 from app.evaluation import beir, metrics
 from app.evaluation.metrics import Prediction
-from app.kinds import Extractor, Fusion, GuidanceMode, HopMerge, Json, Mode, Rerank
+from app.kinds import Json, Mode
 from app.multihop import multihop
 from app.query.search_request import GuidanceOptions, HopOptions, Ranking, SearchRequest
 from app.query.types import Answer
@@ -39,54 +39,35 @@ API_MODES: dict[EvaluationMode, Mode] = {"hybrid": "hybrid", "semantic": "semant
 class Strategy:
     """How the questions are asked.
 
-    `auto`, `hybrid`, `semantic` and `lexical` are the API's modes; `hierarchy`, `boost`, `fusion`, `rerank`, `mmr`
-    and `collapse` have the API's meaning too. `flat` is `auto` without guidance and boost by entities, `two_pass` is
-    `auto` with `hierarchy: force`. `multihop` is the multi-hop search, which entities guide only with `force`; only it
-    uses `term_method`, `merge` and `max_hops`. `alpha` None is the service's setting. `compare` asks every question in
-    mode `flat` too.
+    `auto`, `hybrid`, `semantic` and `lexical` are the API's modes; `ranking` and `collapse` have the API's meaning too.
+    `flat` is `auto` without guidance and boost by entities, `two_pass` is `auto` with guidance forced. `multihop` is
+    the multi-hop search, which entities guide only if that is forced. `compare` asks every question in `flat` too.
     """
 
     mode: EvaluationMode = "auto"
-    fusion: Fusion = "auto"
-    hierarchy: GuidanceMode = "auto"
-    boost: bool = True
-    alpha: float | None = None
+    ranking: Ranking = field(default_factory=Ranking)
     compare: bool = False
-    rerank: Rerank = "none"
-    term_method: Extractor = "auto"
-    merge: HopMerge = "linked"
-    max_hops: int = 2
-    mmr: bool = False
     collapse: bool = False
 
     def query(self, text: str, filters: Filters) -> SearchRequest:
         """Returns the search for one question, which may be longer than the API allows."""
         is_multihop = self.mode == "multihop"
+        hops = (self.ranking.hops or HopOptions()) if is_multihop else None
         request = SearchRequest(
             query=text[: limits.MAX_QUERY],
             filters=filters,
             limit=limits.MAX_MULTIHOP_HITS if is_multihop else limits.MAX_HITS,
             mode=API_MODES.get(self.mode, "auto"),
             collapse="duplicates" if self.collapse else "off",
-            ranking=Ranking(
-                fusion=self.fusion,
-                guidance=self._guidance(),
-                rerank=self.rerank,
-                mmr=self.mmr,
-                hops=self._hops() if is_multihop else None,
-            ),
+            ranking=self.ranking.model_copy(update={"guidance": self._guidance(), "hops": hops}),
         )
         return request.changed(query=text)
 
-    def _hops(self) -> HopOptions:
-        return HopOptions(max_hops=self.max_hops, extractor=self.term_method, merge=self.merge)
-
     def _guidance(self) -> GuidanceOptions:
-        if self.mode == "flat" or (self.mode == "multihop" and self.hierarchy != "force"):
+        given = self.ranking.guidance
+        if self.mode == "flat" or (self.mode == "multihop" and given.mode != "force"):
             return GuidanceOptions(mode="off", boost=False)
-        mode: GuidanceMode = "force" if self.mode == "two_pass" else self.hierarchy
-        options = GuidanceOptions(mode=mode, boost=self.boost)
-        return options if self.alpha is None else options.model_copy(update={"alpha": self.alpha})
+        return given.model_copy(update={"mode": "force" if self.mode == "two_pass" else given.mode or "auto"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,10 +198,10 @@ async def run(
         predictions.add(found, asked.relevant)
         failed += "reranker_failed" in found.degraded
         progress("asking", index + 1, len(loaded.questions))
-    measures = {**averages(rankings, loaded.questions), **_latencies(took)}
+    measures = {**average(rankings, loaded.questions), **_latencies(took)}
     stored = len(loaded.documents) - refused
-    kinds = by_kind(rankings, loaded.questions)
-    skipped, not_reranked = loaded.skipped + refused, failed if strategy.rerank != "none" else None
+    kinds = average_by_kind(rankings, loaded.questions)
+    skipped, not_reranked = loaded.skipped + refused, failed if strategy.ranking.rerank != "none" else None
     comparison = await _compare(loaded.questions, rankings, tenant, services) if strategy.compare else None
     for asked in unanswerable:
         predictions.add(await answer(asked.text, strategy, user_id, services), {})
@@ -249,25 +230,27 @@ async def _compare(
 
 
 def _check(strategy: Strategy, services: Services) -> None:
-    if strategy.hierarchy != "auto" and strategy.mode not in ("auto", *API_MODES, "multihop"):
-        raise errors.BadRequest(f"The mode {strategy.mode} sets its own hierarchy.", field="hierarchy")
-    if strategy.rerank == "provider" and services.reranker is None:
-        raise errors.BadRequest("No reranker is configured: set STEPWELL_RERANKER.", field="rerank")
+    if strategy.ranking.guidance.mode and strategy.mode in ("flat", "two_pass"):
+        raise errors.BadRequest(f"The mode {strategy.mode} sets its own guidance.", field="ranking.guidance.mode")
+    if strategy.ranking.rerank == "provider" and services.reranker is None:
+        raise errors.BadRequest("No reranker is configured: set STEPWELL_RERANKER.", field="ranking.rerank")
 
 
-def by_kind(rankings: Sequence[Sequence[str]], questions: Sequence[beir.JudgedQuestion]) -> dict[str, dict[str, float]]:
+def average_by_kind(
+    rankings: Sequence[Sequence[str]], questions: Sequence[beir.JudgedQuestion]
+) -> dict[str, dict[str, float]]:
     """Returns the averages and the number of questions by type, for questions that have one."""
     kinds = dict.fromkeys(question.kind for question in questions if question.kind)
     pairs = list(zip(rankings, questions, strict=True))
     found: dict[str, dict[str, float]] = {}
     for kind in kinds:
         mine = [pair for pair in pairs if pair[1].kind == kind]
-        means = averages([ranking for ranking, _ in mine], [question for _, question in mine])
+        means = average([ranking for ranking, _ in mine], [question for _, question in mine])
         found[kind] = {"queries": len(mine), **means}
     return found
 
 
-def averages(rankings: Sequence[Sequence[str]], questions: Sequence[beir.JudgedQuestion]) -> dict[str, float]:
+def average(rankings: Sequence[Sequence[str]], questions: Sequence[beir.JudgedQuestion]) -> dict[str, float]:
     """Returns the mean of each metric over the questions, rounded to four digits."""
     pairs = [(ranking, question.relevant) for ranking, question in zip(rankings, questions, strict=True)]
     sums = {

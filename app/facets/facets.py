@@ -8,13 +8,13 @@ from typing import Any
 
 from rapidfuzz import fuzz, process
 
-from app.database import cached_reads
+from app.database import transactions
 from app.database.filter_types import Filters, is_operator_object
 from app.database.transactions import Database, retry_read
 from app.derived_rows import Repair, UserRows, under_lock
 from app.facets import store
 from app.facets.types import Facet, FacetCache, FacetQuery
-from app.query.missed_filters import MissedFilter
+from app.query.types import MissedFilter
 from app.services import Services
 
 NEAREST_SCORE = 70
@@ -36,7 +36,7 @@ async def run(query: FacetQuery, user_id: str, services: Services) -> Sequence[F
     async with services.db.reading(user_id) as reading:
         key = (user_id, reading.audience, repr(query))
         find = partial(store.count, reading, query)
-        return await cached_reads.get_or_find(services.state(FacetCache).of_versions, reading.version, key, find)
+        return await transactions.get_or_find(services.state(FacetCache).of_versions, reading.version, key, find)
 
 
 @retry_read

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 
 import sqlalchemy as sa
 
-from app.database import sql
-from app.database.filters import filters, foreign_operators
+from app.database import filters, foreign_operators, sql
 from app.database.transactions import Reading, Writing
 from app.facets import tables
 from app.facets.types import MAX_KEYS, Facet, FacetQuery, FacetValue

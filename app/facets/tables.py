@@ -5,14 +5,14 @@ from __future__ import annotations
 from sqlalchemy import BigInteger, Column, Index, PrimaryKeyConstraint, Table, Text, text
 from sqlalchemy.dialects.postgresql import JSONB
 
-from app.database.schema import columns
+from app.database.schema import tables
 
-metadata = columns.metadata
+metadata = tables.metadata
 
 facet_keys = Table(
     "facet_keys",
     metadata,
-    *columns.tenant(),
+    *tables.tenant(),
     Column("key", Text, nullable=False),
     Column("type", Text, nullable=False),
     # Whose value is of this type.
@@ -25,7 +25,7 @@ facet_keys = Table(
 facet_values = Table(
     "facet_values",
     metadata,
-    *columns.tenant(),
+    *tables.tenant(),
     Column("key", Text, nullable=False),
     # The value's beginning in lower case, and a hash of all of it: values may be too long for an index.
     Column("opening", Text(collation="C"), nullable=False),

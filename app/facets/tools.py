@@ -11,7 +11,7 @@ from pydantic import Field
 from app.database.filter_types import Filters
 from app.facets import facets
 from app.facets.types import MAX_VALUES_OF_KEY, Facet, FacetQuery
-from app.requests import metadata_filters
+from app.requests import filter_models
 from app.tools import NOTICE, Tool, ToolArguments, ToolContext, ToolResult, clamped
 
 _LITERAL = re.compile(r"true|false|null|-?[0-9].*")
@@ -24,7 +24,7 @@ class ListFacetsArguments(ToolArguments):
     prefix: Annotated[str, Field(max_length=200)] | None = Field(
         None, description="Beginning of the keys, or with `key` of its values."
     )
-    metadata: metadata_filters.MetadataFilter = Field(default_factory=dict, description=metadata_filters.IN_SEARCHES)
+    metadata: filter_models.MetadataFilter = Field(default_factory=dict, description=filter_models.IN_SEARCHES)
     limit: Annotated[int, *clamped(1, MAX_VALUES_OF_KEY)] = Field(10, description="Values per key.")
 
 

@@ -98,7 +98,7 @@ async def _list(user_id: str, settings: Settings) -> list[GivenFeedback]:
     from app.feedback import feedback as pipeline
 
     async with runtime.open_services(settings, pool_size=2) as services:
-        return [one async for one in pipeline.listed(user_id, services)]
+        return [one async for one in pipeline.list_all(user_id, services)]
 
 
 async def _export(user_id: str, folder: Path, settings: Settings) -> tuple[int, int]:

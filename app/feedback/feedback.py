@@ -52,7 +52,7 @@ def _unknown(given: Feedback) -> errors.NotFound:
     return errors.NotFound(f"No such {'document' if given.chunk_id is None else 'chunk'}.", field=field)
 
 
-async def listed(user_id: str, services: Services) -> AsyncIterator[GivenFeedback]:
+async def list_all(user_id: str, services: Services) -> AsyncIterator[GivenFeedback]:
     """The judgements of a user, newest first."""
     async with services.db.reading(user_id) as reading:
         async for one in store.list_all(reading, days=services.option(FeedbackOptions).days):
@@ -95,7 +95,7 @@ async def export(user_id: str, folder: Path, services: Services) -> tuple[int, i
 
     Returns the numbers of questions and documents.
     """
-    judged = group(reversed([one async for one in listed(user_id, services)]))
+    judged = group(reversed([one async for one in list_all(user_id, services)]))
     count = await beir.write(folder, judged, _uploads(user_id, services))
     return len(judged), count
 

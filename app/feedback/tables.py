@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from sqlalchemy import Boolean, Column, ForeignKeyConstraint, Index, PrimaryKeyConstraint, Table, Text, Uuid
 
-from app.database.schema import columns
+from app.database.schema import tables
 from app.database.schema.tables import documents
 
-metadata = columns.metadata
+metadata = tables.metadata
 
 feedback = Table(
     "feedback",
     metadata,
-    *columns.tenant(),
+    *tables.tenant(),
     # Made of the query and the passage, so that a later judgement replaces an earlier one.
     Column("feedback_id", Uuid, nullable=False),
     Column("query", Text, nullable=False),
@@ -20,7 +20,7 @@ feedback = Table(
     # Null if the document was judged as a whole.
     Column("chunk_id", Uuid),
     Column("helpful", Boolean, nullable=False),
-    columns.moment("at"),
+    tables.moment("at"),
     PrimaryKeyConstraint("user_id", "feedback_id"),
     ForeignKeyConstraint(
         ["user_id", "document_id"], [documents.c.user_id, documents.c.document_id], ondelete="CASCADE"

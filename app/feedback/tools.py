@@ -8,14 +8,14 @@ from pydantic import Field
 
 from app.feedback import feedback
 from app.feedback.types import Feedback
-from app.requests import fields
+from app.requests import wire
 from app.tools import Tool, ToolArguments, ToolContext, ToolResult
 
 
 class RatePassageArguments(ToolArguments):
     """A passage, the query that found it, and whether it helped."""
 
-    query: fields.QueryText = Field(description="The query of the search, unchanged.")
+    query: wire.QueryText = Field(description="The query of the search, unchanged.")
     chunk_id: UUID = Field(description="Id of the passage, from the result of the search.")
     helpful: bool = Field(description="Whether the passage helped to answer the query.", strict=True)
 

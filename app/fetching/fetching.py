@@ -1,37 +1,75 @@
 """Fetches one page or file over HTTP within limits of size, time and redirects.
 
-The site is not trusted. Each hop's host is checked (`network`), nothing of another request is sent, and what is
-received is counted before and after it is decompressed.
+The site is not trusted. Hosts of the public Internet only are connected to: a name is resolved once, and what is
+checked is connected to. Nothing of another request is sent, and what is received is counted before and after it is
+decompressed.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gzip
+import io
+import socket
 import zlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from email.message import Message
+from functools import cache
 from importlib import metadata
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from ssl import SSLContext, SSLError
+from typing import Any
 
 import httpcore
 import httpx
 
 from app import errors, limits
-from app.fetching.network import PublicNetwork
 from app.fetching.pages import AllowedHosts, WebPage
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 MAX_REDIRECTS = 5
 MAX_PORT = 65_535
-GZIP = b"\x1f\x8b"
 MAX_CONTENT_TYPE = 500
 """Characters of the Content-Type that are read."""
-PIECE = 1_000_000
-"""Bytes that are decompressed at once, between which other requests are served."""
 _OTHER_FAILURES = (httpcore.NetworkError, httpcore.ProtocolError, SSLError)
 _SEND_PUBLIC = "send an http or https address without a user name"
+# Written out because `is_global` of the standard library differs between versions of Python, and is true of multicast
+# addresses and of IPv6 addresses that a gateway translates to private IPv4 ones.
+_NOT_PUBLIC = [
+    ip_network(network)
+    for network in (
+        "0.0.0.0/8",  # this network; RFC 6890 and the registries of IANA list these
+        "10.0.0.0/8",
+        "100.64.0.0/10",  # shared by carriers
+        "127.0.0.0/8",
+        "169.254.0.0/16",  # link-local, with the metadata services of clouds
+        "172.16.0.0/12",
+        "192.0.0.0/24",
+        "192.0.2.0/24",
+        "192.88.99.0/24",  # 6to4 relays
+        "192.168.0.0/16",
+        "198.18.0.0/15",
+        "198.51.100.0/24",
+        "203.0.113.0/24",
+        "224.0.0.0/4",  # multicast
+        "240.0.0.0/4",
+        "2001::/23",  # Teredo, ORCHID and other protocols
+        "2001:db8::/32",
+        "2002::/16",  # 6to4
+        "3fff::/20",
+    )
+]
+_GLOBAL_UNICAST = ip_network("2000::/3")
+"""All IPv6 addresses outside of it are local, multicast, or embed IPv4 addresses, as those of NAT64 do."""
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
+"""The IP addresses of a host name. Raises OSError."""
+MAX_TRIED = 3
+"""Addresses of a host that are tried."""
+RESOLVED_AT_ONCE = 4
+BLOCKED = "The address leads to this machine or to a network that is not public: send the address of a public page."
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,44 +127,43 @@ class WebFetcher:
                     continue
                 _check_status(response.status)
                 return await self._page(response, headers)
-        raise errors.BadRequest(
-            f"The site redirects more than {MAX_REDIRECTS} times.", field="url", code="fetch_failed"
-        )
+        raise _failed(f"The site redirects more than {MAX_REDIRECTS} times.")
 
     def _timeouts(self) -> dict[str, float]:
         return dict.fromkeys(("connect", "read", "write", "pool"), self._limits.step_s)
 
     async def _page(self, response: httpcore.Response, headers: httpx.Headers) -> WebPage:
-        length = headers.get("content-length", "")
-        if length.isdigit() and (len(length) > 15 or int(length) > self._limits.max_bytes):
-            raise self._too_large()
+        most, length = self._limits.max_bytes, headers.get("content-length", "")
+        if length.isdigit() and (len(length) > 15 or int(length) > most):
+            raise _too_large(most)
         body = bytearray()
-        async for part in _decode(self._received(response), headers.get("content-encoding", "")):
+        async for part in response.aiter_stream():
             body += part
-            if len(body) > self._limits.max_bytes:
-                raise self._too_large()
+            if len(body) > most:
+                raise _too_large(most)
         content_type = Message()
         content_type["content-type"] = headers.get("content-type", "")[:MAX_CONTENT_TYPE]
         return WebPage(
-            bytes(body),
+            await asyncio.to_thread(_decode, bytes(body), headers.get("content-encoding", ""), most),
             media_type=content_type.get_content_type() if headers.get("content-type") else "",
             charset=content_type.get_content_charset("") or "",
         )
 
-    async def _received(self, response: httpcore.Response) -> AsyncIterator[bytes]:
-        size = 0
-        async for part in response.aiter_stream():
-            size += len(part)
-            if size > self._limits.max_bytes:
-                raise self._too_large()
-            yield part
 
-    def _too_large(self) -> errors.BadRequest:
-        return errors.BadRequest(
-            f"The page has more than {self._limits.max_bytes:,} bytes: download and upload it.",
-            field="url",
-            code="fetch_failed",
-        )
+def _failed(message: str) -> errors.BadRequest:
+    return errors.BadRequest(message, field="url", code="fetch_failed")
+
+
+def _blocked(message: str) -> errors.BadRequest:
+    return errors.BadRequest(message, field="url", code="blocked_url")
+
+
+def _unavailable(message: str) -> errors.ProviderError:
+    return errors.ProviderError(message, field="url", code="site_unavailable")
+
+
+def _too_large(most: int) -> errors.BadRequest:
+    return _failed(f"The page has more than {most:,} bytes: download and upload it.")
 
 
 def _url(address: str, *, base: httpx.URL | None = None) -> httpx.URL:
@@ -135,16 +172,12 @@ def _url(address: str, *, base: httpx.URL | None = None) -> httpx.URL:
         url = url.copy_with(fragment=None, raw_path=url.raw_path)  # an empty path becomes /
         host = url.host  # decodes an international name
     except (httpx.InvalidURL, ValueError) as error:
-        raise errors.BadRequest(f"The address is no URL: {_SEND_PUBLIC}.", field="url", code="blocked_url") from error
+        raise _blocked(f"The address is no URL: {_SEND_PUBLIC}.") from error
     if url.scheme not in ("http", "https") or not host or _port(url) > MAX_PORT or len(str(url)) > limits.MAX_URI:
         most = f"of at most {limits.MAX_URI:,} characters"
-        raise errors.BadRequest(
-            f"The address cannot be fetched: {_SEND_PUBLIC}, {most}.", field="url", code="blocked_url"
-        )
+        raise _blocked(f"The address cannot be fetched: {_SEND_PUBLIC}, {most}.")
     if url.userinfo:
-        raise errors.BadRequest(
-            f"The address contains a user name or password: {_SEND_PUBLIC}.", field="url", code="blocked_url"
-        )
+        raise _blocked(f"The address contains a user name or password: {_SEND_PUBLIC}.")
     return url
 
 
@@ -173,50 +206,25 @@ def _headers(url: httpx.URL) -> list[tuple[str, str]]:
 def _check_status(status: int) -> None:
     """Raises unless the response has the page."""
     if status >= 500 or status in (408, 425, 429):
-        raise errors.ProviderError(
-            f"The site answered with status {status}: try again later.", field="url", code="site_unavailable"
-        )
+        raise _unavailable(f"The site answered with status {status}: try again later.")
     if status not in (200, 203):
-        raise errors.BadRequest(
-            f"The site answered with status {status}: open the address in a browser.", field="url", code="fetch_failed"
-        )
+        raise _failed(f"The site answered with status {status}: open the address in a browser.")
 
 
-async def _decode(parts: AsyncIterator[bytes], encoding: str) -> AsyncIterator[bytes]:
-    """The content of a body. Raises `fetch_failed` for an encoding that was not asked for, and for invalid gzip."""
+def _decode(body: bytes, encoding: str, most: int) -> bytes:
+    """The content of a body. Raises `fetch_failed` for more than `most` bytes, and for an encoding other than gzip."""
     named = encoding.strip().lower()
     if named in ("", "identity"):
-        async for part in parts:
-            yield part
-        return
+        return body
     if named not in ("gzip", "x-gzip"):
-        raise errors.BadRequest(
-            "The site sends the page in a content encoding that was not asked for.", field="url", code="fetch_failed"
-        )
+        raise _failed("The site sends the page in a content encoding that was not asked for.")
     try:
-        async for part in _unzip(parts):
-            yield part
-    except (zlib.error, EOFError) as error:
-        raise errors.BadRequest(
-            "The site sends a page that is no valid gzip.", field="url", code="fetch_failed"
-        ) from error
-
-
-async def _unzip(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The content of gzip members in pieces. Raises zlib.error, and EOFError if it is not complete."""
-    member, is_complete = _member(), False
-    async for left in parts:
-        while left and (not is_complete or left.startswith(GZIP)):  # what follows the last member is padding
-            yield member.decompress(left, PIECE)
-            left, is_complete = member.unconsumed_tail or member.unused_data, member.eof
-            member = _member() if is_complete else member
-            await asyncio.sleep(0)
-    if not is_complete:
-        raise EOFError
-
-
-def _member() -> zlib._Decompress:
-    return zlib.decompressobj(zlib.MAX_WBITS | 16)
+        content = gzip.GzipFile(fileobj=io.BytesIO(body)).read(most + 1)
+    except (OSError, zlib.error, EOFError) as error:
+        raise _failed("The site sends a page that is no valid gzip.") from error
+    if len(content) > most:
+        raise _too_large(most)
+    return content
 
 
 @contextmanager
@@ -225,16 +233,76 @@ def _translate(limits: FetchLimits) -> Iterator[None]:
     try:
         yield
     except TimeoutError as error:
-        raise errors.ProviderError(
-            f"The site did not send the page within {limits.whole_s:g} seconds.", field="url", code="site_unavailable"
-        ) from error
+        raise _unavailable(f"The site did not send the page within {limits.whole_s:g} seconds.") from error
     except httpcore.TimeoutException as error:
-        raise errors.ProviderError(
-            f"The site did not answer within {limits.step_s:g} seconds.", field="url", code="site_unavailable"
-        ) from error
+        raise _unavailable(f"The site did not answer within {limits.step_s:g} seconds.") from error
     except _OTHER_FAILURES as error:
-        raise errors.ProviderError(
-            "The site cannot be reached, has no trusted certificate, or broke the connection off.",
-            field="url",
-            code="site_unavailable",
+        raise _unavailable(
+            "The site cannot be reached, has no trusted certificate, or broke the connection off."
         ) from error
+
+
+def is_public(address: str) -> bool:
+    """Whether an IP address belongs to a host of the public Internet; false if it is no IP address."""
+    try:
+        parsed = ip_address(address)
+    except ValueError:
+        return False
+    return not any(parsed in network for network in _NOT_PUBLIC) and _is_unicast(parsed)
+
+
+def _is_unicast(address: IPv4Address | IPv6Address) -> bool:
+    return address.version == 4 or address in _GLOBAL_UNICAST
+
+
+class PublicNetwork(httpcore.AsyncNetworkBackend):
+    """Opens connections of an HTTP client by `inner`, to public addresses only.
+
+    TLS still verifies the name of the host. Raises `blocked_url` if one of the host's addresses is not public.
+    """
+
+    def __init__(self, inner: httpcore.AsyncNetworkBackend | None = None, resolve: Resolve | None = None) -> None:
+        self._inner = inner or httpcore.AnyIOBackend()
+        self._resolve = resolve or resolved
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        """A connection to the first of the host's addresses that accepts one."""
+        failure: Exception | None = None
+        for address in (await self._checked(host, port, timeout))[:MAX_TRIED]:
+            try:
+                return await self._inner.connect_tcp(address, port, timeout, local_address, socket_options)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                failure = error
+        raise failure or httpcore.ConnectError("the host has no address")
+
+    async def _checked(self, host: str, port: int, timeout: float | None) -> Sequence[str]:
+        """The addresses of a host. Raises `blocked_url`."""
+        try:
+            async with asyncio.timeout(timeout):
+                found = await self._resolve(host, port)
+        except TimeoutError as error:
+            raise httpcore.ConnectTimeout("the name was not resolved in time") from error
+        except (OSError, UnicodeError) as error:
+            raise httpcore.ConnectError("the name cannot be resolved") from error
+        if not all(map(is_public, found)):
+            raise errors.BadRequest(BLOCKED, field="url", code="blocked_url")
+        return found
+
+
+async def resolved(host: str, port: int) -> list[str]:
+    """The IP addresses of a host, as the system resolves its name. Raises OSError, UnicodeError."""
+    work = _threads().submit(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+    return list(dict.fromkeys(str(address[0]) for *_, address in await asyncio.wrap_future(work)))
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    """Threads of their own, because a name server that does not answer holds them."""
+    return ThreadPoolExecutor(RESOLVED_AT_ONCE, "stepwell-dns")

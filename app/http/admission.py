@@ -21,7 +21,6 @@ from fastapi import FastAPI
 from starlette.requests import ClientDisconnect, Request
 
 from app import errors
-from app.concurrency import budget
 from app.concurrency.limiter import Limiter, Turn
 from app.http.metrics import Metrics
 from app.services import Services
@@ -112,7 +111,7 @@ async def in_turn(request: Request, user_id: str, search: Callable[[Turn], Await
 
     async def run() -> T:
         began = time.perf_counter()
-        async with budget.deadline(services.budget.whole_s), searches.turn(user_id) as turn:
+        async with services.budget.deadline(), searches.turn(user_id) as turn:
             metrics.search_wait.observe(time.perf_counter() - began)
             return await search(turn)
 

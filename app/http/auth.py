@@ -28,7 +28,7 @@ from app.access.store.audit import LOCAL
 from app.concurrency import offload
 from app.concurrency.limiter import Limiter
 from app.concurrency.single_flight import SingleFlight
-from app.database.read_routes import ReadRoute
+from app.database.pools import ReadRoute
 from app.runtime import local_token
 from app.services import Services
 

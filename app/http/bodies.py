@@ -58,29 +58,28 @@ class UnsupportedMediaType(errors.BadRequest):
 
 
 MAX_BYTES = 64_000_000
-"""Of any body; those with documents may be that large."""
+"""Of a body with documents, the largest."""
 
 
 @dataclass(frozen=True, slots=True)
 class BodyLimits:
-    """Limits of a body: its size in bytes (None: that of any body) and the time to receive it.
+    """Limits of a body: its size in bytes and the time to receive it.
 
     It must be complete after `seconds` plus its size in bytes divided by `bytes_per_s`, and after `longest_s` in any
     case; each message with a part of it must arrive within `seconds` of the previous one.
     """
 
-    max_bytes: int | None
+    max_bytes: int
     seconds: float
     bytes_per_s: float = math.inf
     longest_s: float = 600.0
 
 
-def install(app: FastAPI, *, max_bytes: int = MAX_BYTES) -> None:
-    """Make StrictRoute the class of the app's own routes and set the largest size of any body.
+def install(app: FastAPI) -> None:
+    """Make StrictRoute the class of the app's own routes.
 
     A router that is included later needs `APIRouter(route_class=bodies.StrictRoute)`.
     """
-    app.state.max_body_bytes = max_bytes
     app.router.route_class = StrictRoute
 
 
@@ -106,17 +105,13 @@ class StrictRoute(APIRoute):
             for scope in scopes:
                 await scope.authenticate(request)
             _check_url(request, parameters, with_body=expects_json)
-            max_bytes = request.app.state.max_body_bytes
-            if limits.max_bytes is not None:
-                max_bytes = min(max_bytes, limits.max_bytes)
-            body = Body(request, limits, max_bytes=max_bytes)
-            body.check_declared_length()
+            body = Body(request, limits)
             if writes:
                 return await idempotency.answer(request, body.receive, partial(answer, request))
             return await answer(request, body.receive)
 
         async def answer(request: Request, receive: Receive) -> Response:
-            async with self.admitted(request, receive) as received:
+            async with self.admit(request, receive) as received:
                 if not expects_json:
                     return await handle(ReceivedRequest(request, received))
                 strict_request = StrictRequest(request, received)
@@ -127,7 +122,7 @@ class StrictRoute(APIRoute):
         return strict
 
     @asynccontextmanager
-    async def admitted(self, request: Request, receive: Receive) -> AsyncIterator[Receive]:
+    async def admit(self, request: Request, receive: Receive) -> AsyncIterator[Receive]:
         """What a request holds while it is read and answered, and how it is received then.
 
         The bodies that a user sends at once are limited, and so are the reads. Raises Overloaded.
@@ -145,17 +140,17 @@ class StrictRoute(APIRoute):
 
 
 class DocumentsRoute(StrictRoute):
-    """A route for documents: the configured size, and at least 20 kB/s after the first five seconds.
+    """A route for documents: 64 MB, and at least 20 kB/s after the first five seconds.
 
     A request with a body holds a turn of an upload, once its body has been received.
     """
 
-    limits = BodyLimits(None, seconds=5.0, bytes_per_s=20_000)
+    limits = BodyLimits(MAX_BYTES, seconds=5.0, bytes_per_s=20_000)
 
     @asynccontextmanager
-    async def admitted(self, request: Request, receive: Receive) -> AsyncIterator[Receive]:
+    async def admit(self, request: Request, receive: Receive) -> AsyncIterator[Receive]:
         """The body, and a turn of an upload. Raises DiskFull, Overloaded and the errors of receiving."""
-        async with super().admitted(request, receive) as receive:
+        async with super().admit(request, receive) as receive:
             if request.method not in ("POST", "PUT", "PATCH"):
                 yield receive
                 return
@@ -163,14 +158,14 @@ class DocumentsRoute(StrictRoute):
                 await body.receive(ReceivedRequest(request, receive).stream())
                 async with request.app.state.uploads.turn(request.state.caller.user_id) as turn:
                     request.state.upload_turn = turn
-                    yield body.replayed(then=receive)
+                    yield body.replay(then=receive)
 
 
 class QuickRoute(StrictRoute):
     """A route whose body must arrive within seconds; their number is not limited."""
 
     @asynccontextmanager
-    async def admitted(self, request: Request, receive: Receive) -> AsyncIterator[Receive]:
+    async def admit(self, request: Request, receive: Receive) -> AsyncIterator[Receive]:
         """Nothing."""
         yield receive
 
@@ -227,20 +222,18 @@ def unknown_parameter(name: str, known: Mapping[str, str], *, with_body: bool) -
 
 
 class Body:
-    """Receives a request's body within limits of size and time; after the body `receive` waits for the disconnect."""
+    """Receives a request's body within limits of size and time; after the body `receive` waits for the disconnect.
 
-    def __init__(self, request: Request, limits: BodyLimits, *, max_bytes: int) -> None:
-        self._headers = request.headers
+    Raises `too_large` if the Content-Length header says that it is.
+    """
+
+    def __init__(self, request: Request, limits: BodyLimits) -> None:
         self._receive: Receive = request.receive
         self._limits = limits
-        self._max_bytes = max_bytes
         self._began: float | None = None
         self._received = 0
         self._complete = False
-
-    def check_declared_length(self) -> None:
-        """Raises `too_large` if the Content-Length header is larger than `max_bytes`."""
-        if (_declared_length(self._headers) or 0) > self._max_bytes:
+        if (_declared_length(request.headers) or 0) > limits.max_bytes:
             raise self._too_large()
 
     async def receive(self) -> Message:
@@ -255,7 +248,7 @@ class Body:
                 "The body did not arrive in time: send it faster, or in parts.", code="request_timeout"
             ) from error
         self._received += len(message.get("body", b""))
-        if self._received > self._max_bytes:
+        if self._received > self._limits.max_bytes:
             raise self._too_large()
         self._complete = not message.get("more_body", False)
         return message
@@ -270,7 +263,8 @@ class Body:
 
     def _too_large(self) -> errors.RequestRefused:
         return errors.RequestRefused(
-            f"The body is larger than {self._max_bytes:,} bytes: send less, or in several requests.", code="too_large"
+            f"The body is larger than {self._limits.max_bytes:,} bytes: send less, or in several requests.",
+            code="too_large",
         )
 
 

@@ -78,7 +78,8 @@ class ReadinessCheck:
         except errors.StepwellError as failure:
             self._failure = failure
         self.state = "unavailable" if self._failure else "read_only" if use.db.pool.is_read_only else "writable"
-        if _is_unreachable(self._failure) and _standby(use) == "ready":
+        is_unreachable = isinstance(self._failure, errors.DatabaseUnavailable | errors.DeadlineExceeded)
+        if is_unreachable and _standby(use) == "ready":
             self._failure = None
         self._checked_at = time.monotonic()
 
@@ -86,10 +87,6 @@ class ReadinessCheck:
 def _standby(use: Services) -> StandbyStatus | None:
     report = use.db.reads.standby
     return None if report is None else report.state
-
-
-def _is_unreachable(failure: errors.StepwellError | None) -> bool:
-    return isinstance(failure, errors.DatabaseUnavailable | errors.DeadlineExceeded)
 
 
 @router.head("/healthz", include_in_schema=False)

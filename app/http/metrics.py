@@ -8,7 +8,7 @@ codes; the endpoint stores it in the request's state, and it is counted after th
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Protocol
 
@@ -20,7 +20,8 @@ from prometheus_client.registry import Collector
 from starlette.types import Scope
 
 from app import __version__, errors, kinds
-from app.database.driver.durations import Durations
+from app.database.connections import Durations
+from app.database.pools import Lag
 from app.http import auth, bodies, problems
 from app.kinds import BreakerState
 from app.query.types import Answer
@@ -30,23 +31,41 @@ REQUEST_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 
 STAGE_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 LAG_INTERVAL_S = 0.05
 LAG_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
-RANK_BUCKETS = (0, 1, 2, 3, 5, 10, 20, 50)
 Read = Callable[[], Awaitable[str]]
 """Reads metrics in Prometheus text format. Raises OSError."""
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 BREAKER_STATES = kinds.values(BreakerState)
-GAUGES = {
-    "stepwell_db_connections_in_use": "Database connections in use now.",
-    "stepwell_db_connections_max": "Database connections that this process may open.",
-    "stepwell_db_connections_waiting": "Transactions that wait for a connection now.",
-    "stepwell_db_read_only": "1 if the database accepts no writes.",
-    "stepwell_standby_ready": "1 if reads go to the standby.",
-    "stepwell_standby_lag_seconds": "How long the standby has been behind, at most.",
-    "stepwell_standby_lag_bytes": "Bytes of the log that the standby has not replayed.",
-    "stepwell_embedding_queries_in_flight": "Queries being embedded now.",
-    "stepwell_embedding_passages_in_flight": "Passages waiting for the model.",
+_GAUGES: Mapping[str, tuple[str, Callable[[Services], float | None]]] = {
+    "stepwell_db_connections_in_use": ("Database connections in use now.", lambda use: use.db.in_use()),
+    "stepwell_db_connections_max": (
+        "Database connections that this process may open.",
+        lambda use: use.db.pool.size(),
+    ),
+    "stepwell_db_connections_waiting": (
+        "Transactions that wait for a connection now.",
+        lambda use: use.db.pool.durations.waiting,
+    ),
+    "stepwell_db_read_only": ("1 if the database accepts no writes.", lambda use: use.db.pool.is_read_only),
+    "stepwell_standby_ready": (
+        "1 if reads go to the standby.",
+        lambda use: None if (report := use.db.reads.standby) is None else report.state == "ready",
+    ),
+    "stepwell_standby_lag_seconds": (
+        "How long the standby has been behind, at most.",
+        lambda use: None if (lag := _lag(use)) is None else lag.seconds,
+    ),
+    "stepwell_standby_lag_bytes": (
+        "Bytes of the log that the standby has not replayed.",
+        lambda use: None if (lag := _lag(use)) is None else lag.bytes,
+    ),
+    "stepwell_embedding_queries_in_flight": ("Queries being embedded now.", lambda use: _in_flight(use, "queries")),
+    "stepwell_embedding_passages_in_flight": (
+        "Passages waiting for the model.",
+        lambda use: _in_flight(use, "passages"),
+    ),
 }
+"""Gauges of the services; one that is None has nothing to measure."""
 _MODEL = ["role", "provider", "model"]
 
 
@@ -91,10 +110,6 @@ class Metrics:
         self.answers = counter("stepwell_search_answers", "Answers.", ["found"])
         self.degraded = counter("stepwell_search_degraded", "Answers without a part that failed.", ["code"])
         self.relaxed = counter("stepwell_search_relaxed", "Relaxed queries.", ["name"])
-        self.modes = counter("stepwell_search_modes", "Answers by mode and fallback reason.", ["mode", "reason"])
-        self.boosted = counter("stepwell_search_boosted", "Answers with a boosted hit.")
-        name, meaning = "stepwell_search_boost_places", "Ranks gained by a boosted hit."
-        self.boost_places = histogram(name, meaning, buckets=RANK_BUCKETS)
         self.documents = counter("stepwell_ingest_documents", "Ingested documents.", ["status"])
         self.chunks = counter("stepwell_ingest_chunks", "Chunks of documents.", ["status"])
         self.embedded = counter("stepwell_ingest_embedded_chunks", "Chunks that the model embedded.")
@@ -137,11 +152,6 @@ class Metrics:
             self.degraded.labels(code).inc()
         for name in set(answer.relaxed):
             self.relaxed.labels(name).inc()
-        self.modes.labels(answer.search_mode, answer.fallback_reason or "").inc()
-        boosts = [hit.boost for hit in answer.hits if hit.boost]
-        self.boosted.inc(bool(boosts))
-        for boost in boosts:
-            self.boost_places.observe(boost.moved)
 
     def ingested(self, stored: Iterable[Stored], refused: int) -> None:
         """Count the outcomes of uploads."""
@@ -229,31 +239,22 @@ class _ServiceFigures(Collector):
         self._app = app
 
     def collect(self) -> Iterator[Metric]:
-        """The gauges, of which those without a value have nothing to measure, and the counters."""
+        """The gauges and the counters."""
         services: Services | None = getattr(self._app.state, "services", None)
-        values = {} if services is None else _measure(services)
-        for name, meaning in GAUGES.items():
-            yield GaugeMetricFamily(name, meaning, value=values.get(name))
+        for name, (meaning, read) in _GAUGES.items():
+            yield GaugeMetricFamily(name, meaning, value=None if services is None else read(services))
         yield from _counts(services)
         yield from _durations(services)
 
 
-def _measure(services: Services) -> dict[str, float]:
-    """The values of the gauges that have one."""
-    found = {
-        "stepwell_db_connections_in_use": float(services.db.in_use()),
-        "stepwell_db_connections_max": float(services.db.pool.size()),
-        "stepwell_db_connections_waiting": float(services.db.pool.durations.waiting),
-        "stepwell_db_read_only": float(services.db.pool.is_read_only),
-    }
-    for kind in ("queries", "passages"):
-        found[f"stepwell_embedding_{kind}_in_flight"] = float(getattr(services.embedder, "in_flight", {}).get(kind, 0))
-    if (report := services.db.reads.standby) is not None:
-        found["stepwell_standby_ready"] = float(report.state == "ready")
-        if report.lag is not None:
-            found["stepwell_standby_lag_seconds"] = report.lag.seconds
-            found["stepwell_standby_lag_bytes"] = report.lag.bytes
-    return found
+def _lag(services: Services) -> Lag | None:
+    report = services.db.reads.standby
+    return None if report is None else report.lag
+
+
+def _in_flight(services: Services, kind: str) -> float:
+    in_flight: Mapping[str, int] = getattr(services.embedder, "in_flight", {})
+    return in_flight.get(kind, 0)
 
 
 def _counts(services: Services | None) -> Iterator[Metric]:

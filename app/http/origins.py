@@ -74,7 +74,7 @@ class Origins:
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        app = self._app if scope["type"] == "lifespan" else self._choose(scope)
+        app = self._choose(scope) if scope["type"] == "http" else self._app
         await app(scope, receive, send)
 
     def _choose(self, scope: Scope) -> ASGIApp:

@@ -35,25 +35,12 @@ _EXPECTED = {errors.Overloaded.code, errors.ReadOnly.code, "standby_behind"}
 _INTERNAL_ERROR = "The service failed. The error is logged under this request_id; a retry may succeed."
 _CODES = {
     400: "bad_request",
-    401: errors.Unauthorized.code,
-    403: errors.Forbidden.code,
     404: errors.NotFound.code,
     405: "method_not_allowed",
-    406: "not_acceptable",
-    408: "request_timeout",
-    409: errors.Conflict.code,
-    413: "too_large",
-    415: "unsupported_media_type",
-    421: "host_not_allowed",
-    422: errors.BadRequest.code,
-    429: "rate_limited",
-    431: "headers_too_large",
     500: errors.StepwellError.code,
-    502: errors.ProviderError.code,
-    503: errors.Unavailable.code,
     504: errors.DeadlineExceeded.code,
-    507: errors.DiskFull.code,
 }
+"""The codes of errors of the framework, and of those that are not this service's own."""
 _DETAILS = {
     404: "This path does not exist: /docs lists every path.",
     405: "This path does not allow this method: the Allow header lists the allowed ones.",
@@ -157,7 +144,7 @@ def respond(
         "request_id": request_id,
         "errors": [{"field": e.field, "message": e.message, "code": e.code} for e in errors[:MAX_ERRORS]],
     }
-    return Response(_encode(envelope), status, _headers(status, request_id, headers), MEDIA_TYPE)
+    return Response(_encode(envelope), status, _headers(status, headers), MEDIA_TYPE)
 
 
 def of(error: errors.StepwellError, scope: Scope) -> Response:
@@ -176,10 +163,8 @@ def _encode(envelope: dict[str, Any]) -> bytes:
     return encoded
 
 
-def _headers(status: int, request_id: str | None, extra: Mapping[str, str] | None) -> dict[str, str]:
+def _headers(status: int, extra: Mapping[str, str] | None) -> dict[str, str]:
     headers = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", **(extra or {})}
-    if request_id is not None:
-        headers["X-Request-ID"] = request_id
     if status == 401:
         headers.setdefault("WWW-Authenticate", "Bearer")
     if status == 408:

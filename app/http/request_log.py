@@ -14,15 +14,15 @@ from __future__ import annotations
 
 import logging
 import re
+import secrets
 import time
-import uuid
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 from fastapi import FastAPI
 from opentelemetry import trace
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.contextvars import bound_contextvars
 
@@ -64,7 +64,7 @@ class Observing:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                MutableHeaders(scope=message).update(_headers(state))
+                message["headers"] = [*message.get("headers", ()), *_headers(state)]
                 if span.is_recording():  # it ends with the last byte of the response
                     span.set_attributes(
                         {f"stepwell.{name}_ms": ms for name, ms in (state.get("timings") or {}).items()}
@@ -89,15 +89,15 @@ def _describe(span: trace.Span, scope: Scope) -> None:
         span.set_attribute("url.query", "REDACTED")
 
 
-def _headers(state: Mapping[str, Any]) -> dict[str, str]:
+def _headers(state: Mapping[str, Any]) -> list[tuple[bytes, bytes]]:
     """The headers of a response: id, times, the version of the user's data, and those of `response_headers`."""
-    headers = {"X-Request-ID": state["request_id"], **state.get("response_headers", {})}
+    headers = {"x-request-id": state["request_id"], **state.get("response_headers", {})}
     if timings := state.get("timings"):
-        headers["Server-Timing"] = server_timing(timings)
+        headers["server-timing"] = server_timing(timings)
     route = state.get("read_route")
     if route is not None and route.version is not None:
         headers[auth.VERSION] = str(route.version)
-    return headers
+    return [(name.lower().encode(), value.encode()) for name, value in headers.items()]
 
 
 def server_timing(timings: Mapping[str, float]) -> str:
@@ -108,7 +108,7 @@ def server_timing(timings: Mapping[str, float]) -> str:
 def choose(headers: Headers) -> str:
     """The client's own id if it is well-formed, else a new one."""
     sent = headers.get("x-request-id", "")
-    return sent if _WELL_FORMED.fullmatch(sent) else uuid.uuid4().hex
+    return sent if _WELL_FORMED.fullmatch(sent) else secrets.token_hex(16)
 
 
 def _trace(headers: Headers, span: trace.Span) -> dict[str, str]:

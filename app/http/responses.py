@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Self, overload
 
 import fastapi
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
+from pydantic_core import to_json
 
 from app.concurrency import offload
 from app.query.types import Answer
@@ -76,11 +77,11 @@ def cost_of(answer: Answer) -> int:
     return HIT_COST * sum(1 + len(hit.more) for hit in answer.hits)
 
 
-async def json(size: int, build: Callable[[], BaseModel], *, status: int = 200) -> fastapi.Response:
-    """The model that `build` returns, as a response; `size` is about the answer's length in characters."""
+async def json(size: int, build: Callable[[], BaseModel | Mapping[str, Any]], *, status: int = 200) -> fastapi.Response:
+    """What `build` returns as a response; `size` is about its length in characters."""
     content = await offload.run(size, _write, build)
     return fastapi.Response(content, status, media_type="application/json")
 
 
-def _write(build: Callable[[], BaseModel]) -> str:
-    return build().model_dump_json(by_alias=True)
+def _write(build: Callable[[], BaseModel | Mapping[str, Any]]) -> bytes:
+    return to_json(build())

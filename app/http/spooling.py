@@ -59,7 +59,7 @@ class SpooledBody:
         else:
             self._write(bytes(pending))
 
-    def replayed(self, *, then: Receive) -> Receive:
+    def replay(self, *, then: Receive) -> Receive:
         """A function that receives the body once more, and then what `then` receives."""
         self._file.seek(0)
         left, complete = self.size, False

@@ -17,7 +17,7 @@ from app import errors, limits
 from app.http import auth, bodies, problems
 from app.http.responses import Response
 from app.jobs import followed_jobs
-from app.jobs.types import JobState
+from app.jobs.store.jobs import JobState
 from app.kinds import JobStatus
 from app.requests import cursors
 

@@ -12,8 +12,8 @@ from uuid import UUID
 from app import errors
 from app.database.transactions import Database, Reading, retry_read
 from app.jobs import kinds
-from app.jobs.store import job_states, jobs
-from app.jobs.types import JobState
+from app.jobs.store import jobs
+from app.jobs.store.jobs import JobState
 from app.kinds import JobStatus
 
 JobKey = UUID | Literal["newest"]
@@ -30,7 +30,7 @@ async def find(key: JobKey, user_id: str, *, db: Database) -> UUID:
     if key != "newest":
         return key
     async with db.primary.reading(user_id) as reading:
-        found = await job_states.newest(reading, without=kinds.uncancellable())
+        found = await jobs.newest(reading, without=kinds.uncancellable())
     if found is None:
         raise errors.NotFound("No such job.")
     return found
@@ -58,7 +58,7 @@ async def page(
 ) -> list[JobState]:
     """The user's jobs, newest first."""
     async with db.primary.reading(user_id) as reading:
-        return await job_states.page(reading, limit=limit, after=after, status=status)
+        return await jobs.page(reading, limit=limit, after=after, status=status)
 
 
 async def follow(shown: JobState, user_id: str, *, db: Database) -> AsyncGenerator[JobState | None, None]:
@@ -98,7 +98,7 @@ async def cancel(job_id: UUID, user_id: str, *, db: Database) -> JobState:
 
 
 async def _read(db: Reading, job_id: UUID) -> JobState:
-    found = await job_states.get(db, job_id)
+    found = await jobs.get(db, job_id)
     if found is None:
         raise errors.NotFound("No such job.")
     return found

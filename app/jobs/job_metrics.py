@@ -10,10 +10,10 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from app import errors
-from app.database.driver.connections import Rows
+from app.database.connections import Rows
 from app.http.metrics import Metrics
-from app.jobs.store import job_states
-from app.jobs.types import Outcomes
+from app.jobs.store import jobs
+from app.jobs.workers import Outcomes
 from app.services import Services
 from app.settings import Settings
 
@@ -46,7 +46,7 @@ class _JobFigures(Collector):
         services: Services = self._app.state.services
         self._outcomes, self._queue = services.state(Outcomes), Rows()
         with suppress(errors.StepwellError):
-            self._queue = await job_states.count_queue(services.db)
+            self._queue = await jobs.count_queue(services.db)
 
     def collect(self) -> Iterator[Metric]:
         """The gauges of the queue and the counters."""

@@ -12,8 +12,11 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from uuid import UUID
+
+from prometheus_client import Counter
 
 from app import errors
 from app.concurrency import offload, stage_times
@@ -21,7 +24,6 @@ from app.concurrency.stage_times import StageTimes
 from app.database.transactions import Database, Reading, Transaction, Writing
 from app.jobs.store import jobs
 from app.jobs.store.jobs import Job
-from app.jobs.types import Outcomes
 from app.models import calls
 from app.services import Services
 
@@ -129,6 +131,17 @@ class Run:
 
 
 Handler = Callable[[Run], Awaitable[int]]
+
+
+class Outcomes:
+    """The metrics of the jobs that this process has run."""
+
+    def __init__(self) -> None:
+        counter = partial(Counter, registry=None)
+        self.done = counter("stepwell_jobs", "Background jobs that this process has run.", ["kind"])
+        self.chunks = counter("stepwell_job_chunks", "Chunks that those jobs read or stored.", ["kind"])
+        meaning = "Attempts at jobs that failed in this process."
+        self.failures = counter("stepwell_job_failures", meaning, ["kind", "code"])
 
 
 @dataclass(slots=True)

@@ -7,8 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Response
 
 from app.documents import selections
-from app.documents.api.selection_models import DocumentSelection, DocumentsReindex
-from app.documents.api.selection_router import COUNTED
+from app.documents.api.selection_router import COUNTED, DocumentSelection, DocumentsReindex
 from app.http import auth, bodies, problems
 from app.maintenance import reindex
 
@@ -25,11 +24,7 @@ _LOCATION = {"Location": {"description": "Path of the job.", "schema": {"type": 
     responses={
         **problems.responses(413, 415, 507),
         200: {"description": "The documents were counted, or none passes the filters."},
-        202: {
-            "model": DocumentsReindex,
-            "description": "A job compares the documents.",
-            "headers": _LOCATION,
-        },
+        202: {"model": DocumentsReindex, "description": "A job compares the documents.", "headers": _LOCATION},
     },
 )
 async def reindex_selected(

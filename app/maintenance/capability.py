@@ -23,7 +23,7 @@ MAINTENANCE = Capability(
         "reembed": Command(
             "manage", "maintenance.commands.reembed:reembed", "Replace the embedding model while the service answers."
         ),
-        "db": Command("manage", "maintenance.commands.database:app", "Upgrade, check and show the database schema."),
+        "db": Command("manage", "maintenance.commands.database:app", "Upgrade and check the database schema."),
     },
     jobs=("maintenance.reindex:KIND",),
 )

@@ -9,14 +9,16 @@ from typing import Literal
 
 from app import errors
 from app.access.store import keys
-from app.database.driver import driver_errors
-from app.database.read_routes import Lag
-from app.database.schema import distribution, health, migration, reembedding, revisions
+from app.database import driver_errors
+from app.database.schema import distribution, health, migration, reembedding
+from app.database.schema.health import ServerFacts
 from app.database.transactions import Database
 from app.maintenance import reindex, repair
 from app.services import ChunkingOptions
 
 Level = Literal["ok", "warning", "error"]
+Verdict = tuple[Level, str] | tuple[Level, str, str]
+"""The result of a check without its name."""
 MAX_USERS = 20
 """Users whose documents are looked at."""
 LAG_S = 30.0
@@ -27,6 +29,7 @@ PGVECTOR, PGVECTOR_FIXED = (0, 8, 0), (0, 8, 4)
 _UPGRADE = "Run `stepwell db upgrade` as the owner, then try again."
 _LATER = "Try again when the server is less busy."
 _NODES = "Start the node, let nodes log in to each other as this role, then run `stepwell db distribute` as the owner."
+_AS_SERVICE = "Connect as stepwell_service in DATABASE_URL; keep the owner's for migrations."
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +63,10 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """A database with what the settings require of it, and the same database as its owner, if that is known."""
+    """A database, its server, what the settings require of it, and the same database as its owner, if that is known."""
 
     db: Database
+    server: ServerFacts
     expected: Expected
     owner: Database | None = None
 
@@ -76,123 +80,116 @@ async def database(db: Database, expected: Expected, *, owner: Database | None =
         server = await health.server(db)
     except Exception as error:
         unreachable = "Start Postgres, or correct DATABASE_URL."
-        return [Finding("database", "error", driver_errors.reason(error), unreachable), *await standby(db)]
-    findings = [
-        await _size(db, server),
-        _postgres(server),
-        _pgvector(server),
-        _role(server, many_users=expected.many_users),
-    ]
-    if not (server.migrated and server.may_use):
-        return [*findings, _unmigrated(server)]
-    for name, check in CHECKS:
-        try:
-            findings += await check(Examined(db, expected, owner))
-        except (errors.DeadlineExceeded, errors.DatabaseUnavailable) as error:
-            findings.append(Finding(name, "warning", f"Not checked: {error.message}", _LATER))
-        except Exception as error:
-            findings.append(Finding(name, "error", driver_errors.reason(error), _UPGRADE))
-    return findings
+        findings = [Finding("database", "error", driver_errors.reason(error), unreachable)]
+    else:
+        examined = Examined(db, server, expected, owner)
+        checks = (*SERVER_CHECKS, *(SCHEMA_CHECKS if server.migrated and server.may_use else NO_SCHEMA_CHECKS))
+        findings = [finding for name, check in checks for finding in await _judge(name, check(examined))]
+    return [*findings, *await _judge("standby", standby(db))]
 
 
-async def _size(db: Database, server: health.ServerFacts) -> Finding:
-    """The size of the database over all nodes of a cluster, and what its nodes lack."""
+async def _judge(name: str, check: Awaitable[Verdict | None]) -> list[Finding]:
+    """The finding of a check; none where it has nothing to say."""
+    verdict: Verdict | None
     try:
-        nodes = await migration.nodes(db)
+        verdict = await check
+    except (errors.DeadlineExceeded, errors.DatabaseUnavailable) as error:
+        verdict = ("warning", f"Not checked: {error.message}", _LATER)
     except Exception as error:
-        return Finding("database", "error", f"The nodes give no answer: {driver_errors.reason(error)}", _NODES)
+        verdict = ("error", driver_errors.reason(error), _UPGRADE)
+    return [] if verdict is None else [Finding(name, *verdict)]
+
+
+async def _size(examined: Examined) -> Verdict:
+    """The size of the database over all nodes of a cluster, and what its nodes lack."""
+    server = examined.server
+    try:
+        nodes = await migration.nodes(examined.db)
+    except Exception as error:
+        return "error", f"The nodes give no answer: {driver_errors.reason(error)}", _NODES
     size = sum(node.bytes for node in nodes) or server.bytes
     way = f"over {server.tls}" if server.tls else "without TLS"
     message = f"reached as {server.role} {way}; its size is {size / 1e6:.0f} MB"
-    if not nodes:
-        return Finding("database", "ok", message)
-    message += f" on {len(nodes)} nodes, of which {sum(node.holds_shards for node in nodes)} hold users"
+    if nodes:
+        message += f" on {len(nodes)} nodes, of which {sum(node.holds_shards for node in nodes)} hold users"
     if problems := distribution.node_problems(nodes):
-        return Finding("database", "error", f"{message}. {'; '.join(problems[:5])}.", _NODES)
-    return Finding("database", "ok", message)
+        return "error", f"{message}. {'; '.join(problems[:5])}.", _NODES
+    return "ok", message
 
 
-def _postgres(server: health.ServerFacts) -> Finding:
+async def _postgres(examined: Examined) -> Verdict:
+    server = examined.server
     if server.version_num < POSTGRES * 10_000:
-        fix = f"Move to Postgres {POSTGRES} or newer."
-        return Finding("postgres", "error", f"Postgres {server.version} is too old.", fix)
-    return Finding("postgres", "ok", f"Postgres {server.version}")
+        return "error", f"Postgres {server.version} is too old.", f"Move to Postgres {POSTGRES} or newer."
+    return "ok", f"Postgres {server.version}"
 
 
-def _pgvector(server: health.ServerFacts) -> Finding:
-    if server.vector is None:
-        return Finding(
-            "pgvector", "error", "pgvector is not installed here.", "As a superuser: CREATE EXTENSION vector;"
-        )
-    version = tuple(int(part) for part in re.findall(r"\d+", server.vector)[:3])
+async def _pgvector(examined: Examined) -> Verdict:
+    found = examined.server.vector
+    if found is None:
+        return "error", "pgvector is not installed here.", "As a superuser: CREATE EXTENSION vector;"
+    version = tuple(int(part) for part in re.findall(r"\d+", found)[:3])
+    fix = "Install pgvector 0.8.4 or newer on the server, then ALTER EXTENSION vector UPDATE;"
     if version < PGVECTOR:
-        return Finding("pgvector", "error", f"pgvector {server.vector} lacks iterative scans.", _update_vector("0.8"))
+        return "error", f"pgvector {found} lacks iterative scans.", fix
     if version < PGVECTOR_FIXED:
-        message = f"pgvector {server.vector} has bugs that can damage an HNSW index on vacuum; 0.8.4 fixes them."
-        return Finding("pgvector", "warning", message, _update_vector("0.8.4"))
-    return Finding("pgvector", "ok", f"pgvector {server.vector}")
+        return "warning", f"pgvector {found} has bugs that can damage an HNSW index on vacuum; 0.8.4 fixes them.", fix
+    return "ok", f"pgvector {found}"
 
 
-def _update_vector(version: str) -> str:
-    return f"Install pgvector {version} or newer on the server, then ALTER EXTENSION vector UPDATE;"
-
-
-def _role(server: health.ServerFacts, *, many_users: bool) -> Finding:
+async def _role(examined: Examined) -> Verdict:
+    server = examined.server
     if not server.unbound:
-        return Finding("role", "ok", f"row-level security binds {server.role}")
+        return "ok", f"row-level security binds {server.role}"
     message = f"{server.role} {' and '.join(server.unbound)}, so row-level security does not bind it."
-    level: Level = "error" if many_users else "warning"
-    return Finding(
-        "role", level, message, "Connect as stepwell_service in DATABASE_URL; keep the owner's for migrations."
-    )
+    return "error" if examined.expected.many_users else "warning", message, _AS_SERVICE
 
 
-def _unmigrated(server: health.ServerFacts) -> Finding:
-    if server.migrated:
-        message = f"{server.role} has no rights in the schema stepwell."
-        return Finding("revision", "error", message, "Connect as stepwell_service in DATABASE_URL.")
-    message = "The database has no Stepwell schema."
-    return Finding("revision", "error", message, "Run `stepwell db upgrade` with STEPWELL_MIGRATION_URL set.")
+async def _missing_schema(examined: Examined) -> Verdict:
+    if examined.server.migrated:
+        return "error", f"{examined.server.role} has no rights in the schema stepwell.", _AS_SERVICE
+    fix = "Run `stepwell db upgrade` with STEPWELL_MIGRATION_URL set."
+    return "error", "The database has no Stepwell schema.", fix
 
 
-async def _revision(examined: Examined) -> list[Finding]:
-    found, head = await revisions.of(examined.db), revisions.head()
+async def _revision(examined: Examined) -> Verdict:
+    found, head = await migration.revision_of(examined.db), migration.head()
     if found != head:
-        message, fix = revisions.mismatch(found)
-        return [Finding("revision", "error", f"{message}.", f"{fix[0].upper()}{fix[1:]}.")]
-    return [Finding("revision", "ok", f"at revision {head}")]
+        message, fix = migration.mismatch(found)
+        return "error", f"{message}.", f"{fix[0].upper()}{fix[1:]}."
+    return "ok", f"at revision {head}"
 
 
-async def _embedding(examined: Examined) -> list[Finding]:
+async def _embedding(examined: Examined) -> Verdict:
     db, expected = examined.db, examined.expected
     found, wanted = await health.embedding(db), (expected.model, expected.dimension)
     if found is None or found not in (wanted, expected.target):
         stored = f"{found[0]} ({found[1]} dimensions)" if found else "no model"
         message = f"The stored vectors are of {stored}, the settings ask for {wanted[0]} ({wanted[1]})."
         fix = "Set STEPWELL_EMBEDDER back; to change the model, set STEPWELL_NEXT_EMBEDDER and run `stepwell reembed`."
-        return [Finding("embedding", "error", message, fix)]
+        return "error", message, fix
     async with db.shared() as shared:
         target = await reembedding.target(shared)
     if target is not None:
         message = f"vectors of {found[0]} are being replaced by those of {target.model} ({target.dimension})"
-        return [Finding("embedding", "warning", message, "Run `stepwell reembed` to go on, or with --cancel to stop.")]
+        return "warning", message, "Run `stepwell reembed` to go on, or with --cancel to stop."
     numbers = f"{found[1]} dimensions of {await health.bits_of_vectors(db)} bits"
-    return [Finding("embedding", "ok", f"vectors of {found[0]}, {numbers}")]
+    return "ok", f"vectors of {found[0]}, {numbers}"
 
 
-async def _schema(examined: Examined) -> list[Finding]:
+async def _schema(examined: Examined) -> Verdict:
     stored = await health.embedding(examined.db)
     found = await health.differences(examined.db, dimension=stored[1] if stored else examined.expected.dimension)
     fix = "REINDEX an invalid index; what is missing was removed by hand: restore it from migrations/schema.sql."
     if not found:
-        return [Finding("schema", "ok", "columns and indexes are complete and valid")]
-    return [Finding("schema", "error", "; ".join(found[:5]), fix)]
+        return "ok", "columns and indexes are complete and valid"
+    return "error", "; ".join(found[:5]), fix
 
 
-async def _leakproof(examined: Examined) -> list[Finding]:
+async def _leakproof(examined: Examined) -> Verdict:
     missing = await health.not_leakproof(examined.db)
     if not missing:
-        return [Finding("leakproof", "ok", "filters and expressions may use their indexes under row-level security")]
+        return "ok", "filters and expressions may use their indexes under row-level security"
     message = (
         f"{' and '.join(missing)} not LEAKPROOF: under row-level security, metadata filters and expressions may have "
         "to read all of a user's documents or chunks instead of an index (measured for a filter at 120,000: 63 ms "
@@ -200,7 +197,7 @@ async def _leakproof(examined: Examined) -> list[Finding]:
     )
     alter = " ".join(f"ALTER FUNCTION pg_catalog.{name} LEAKPROOF;" for name in missing)
     fix = f"As a superuser, if the server is yours (it leaks nothing; a dump does not keep it): {alter}"
-    return [Finding("leakproof", "warning", message, fix)]
+    return "warning", message, fix
 
 
 async def _every_user(examined: Examined) -> list[str]:
@@ -208,26 +205,25 @@ async def _every_user(examined: Examined) -> list[str]:
     return list(dict.fromkeys((*examined.expected.users, *known)))
 
 
-async def _chunking(examined: Examined) -> list[Finding]:
+async def _chunking(examined: Examined) -> Verdict:
     options, users = examined.expected.chunking_options, await _every_user(examined)
     count = sum([await reindex.count(user_id, options, db=examined.db) for user_id in users[:MAX_USERS]])
     cut = f"{options.target} tokens with an overlap of {options.overlap}"
     if not count:
-        return [Finding("chunking", "ok", f"documents are cut to {cut}")]
+        return "ok", f"documents are cut to {cut}"
     message = f"{count} documents were cut with other options than the settings, which are {cut}."
-    return [Finding("chunking", "warning", message, "Run `stepwell reindex`, or set STEPWELL_CHUNK_TOKENS back.")]
+    return "warning", message, "Run `stepwell reindex`, or set STEPWELL_CHUNK_TOKENS back."
 
 
-async def _keys(examined: Examined) -> list[Finding]:
+async def _keys(examined: Examined) -> Verdict:
     if examined.owner is None:
-        unknown = "not counted: only the database's owner can read them (STEPWELL_MIGRATION_URL)"
-        return [Finding("keys", "ok", unknown)]
+        return "ok", "not counted: only the database's owner can read them (STEPWELL_MIGRATION_URL)"
     many_users = examined.expected.many_users
     async with examined.owner.shared() as owner:
         live = [key for key in await keys.list_keys(owner) if key.revoked_at is None]
     if many_users and not live:
-        return [Finding("keys", "warning", "There is no API key yet.", "Run `stepwell keys create you`.")]
-    return [Finding("keys", "ok", f"{len(live)} API keys" if many_users else "not needed with AUTH=none")]
+        return "warning", "There is no API key yet.", "Run `stepwell keys create you`."
+    return "ok", f"{len(live)} API keys" if many_users else "not needed with AUTH=none"
 
 
 def disk(free: int, where: str) -> Finding:
@@ -239,53 +235,50 @@ def disk(free: int, where: str) -> Finding:
     return Finding("disk", "ok", f"{free / 1e9:.0f} GB are free for {where}")
 
 
-async def writable(db: Database) -> list[Finding]:
-    """A finding on a database that accepts no writes; none otherwise. Raises DatabaseUnavailable."""
+async def writes(db: Database) -> Verdict | None:
+    """Whether the database accepts writes; None if it does. Raises DatabaseUnavailable."""
     if not await db.is_read_only():
-        return []
+        return None
     message = "The database is read-only (a standby, or default_transaction_read_only): searches work, writes get 503."
     fix = "Nothing, if that is intended; otherwise set DATABASE_URL to the primary, and DATABASE_READ_URL to this one."
-    return [Finding("writes", "warning", message, fix)]
+    return "warning", message, fix
 
 
-async def standby(db: Database) -> list[Finding]:
-    """The findings on the standby in DATABASE_READ_URL; none without one."""
+async def standby(db: Database) -> Verdict | None:
+    """How far the standby in DATABASE_READ_URL is, or why it is not used; None without one."""
     await db.reads.probe()
     report = db.reads.standby
     if report is None:
-        return []
+        return None
     if report.lag is None:
         message = f"The server in DATABASE_READ_URL is not used, the primary serves all reads: {report.reason}"
         fix = "Start it, or correct DATABASE_READ_URL: a streaming standby of DATABASE_URL, as the same role."
-        return [Finding("standby", "warning" if report.state == "unavailable" else "error", message, fix)]
-    return [_lag(report.lag), _feedback(on=report.feedback)]
+        return "warning" if report.state == "unavailable" else "error", message, fix
+    message = f"the standby is {report.lag.seconds:.1f} s and {report.lag.bytes} bytes behind the primary"
+    if report.lag.seconds >= LAG_S:
+        fix = "See pg_stat_replication on the primary and pg_get_wal_replay_pause_state() on the standby."
+        return "warning", f"{message}: users with newer changes are served by the primary", fix
+    if not report.feedback:
+        fix = "On the standby: hot_standby_feedback = on, then reload it."
+        return "warning", f"{message}; vacuum on the primary cancels long reads on it, which are repeated", fix
+    return "ok", message
 
 
-def _lag(lag: Lag) -> Finding:
-    message = f"the standby is {lag.seconds:.1f} s and {lag.bytes} bytes behind the primary"
-    if lag.seconds < LAG_S:
-        return Finding("standby", "ok", message)
-    fix = "See pg_stat_replication on the primary and pg_get_wal_replay_pause_state() on the standby."
-    return Finding("standby", "warning", f"{message}: users with newer changes are served by the primary", fix)
-
-
-def _feedback(*, on: bool) -> Finding:
-    if on:
-        return Finding("standby_feedback", "ok", "the primary keeps the rows that reads on the standby need")
-    message = (
-        "hot_standby_feedback is off: vacuum on the primary cancels long reads on the standby, which are repeated."
-    )
-    return Finding("standby_feedback", "warning", message, "On the standby: hot_standby_feedback = on, then reload it.")
-
-
-CHECKS: tuple[tuple[str, Callable[[Examined], Awaitable[list[Finding]]]], ...] = (
+Check = Callable[[Examined], Awaitable[Verdict | None]]
+SERVER_CHECKS: tuple[tuple[str, Check], ...] = (
+    ("database", _size),
+    ("postgres", _postgres),
+    ("pgvector", _pgvector),
+    ("role", _role),
+)
+NO_SCHEMA_CHECKS: tuple[tuple[str, Check], ...] = (("revision", _missing_schema),)
+SCHEMA_CHECKS: tuple[tuple[str, Check], ...] = (
     ("revision", _revision),
     ("embedding", _embedding),
     ("schema", _schema),
     ("leakproof", _leakproof),
     ("keys", _keys),
     ("chunking", _chunking),
-    ("writes", lambda examined: writable(examined.db)),
-    ("standby", lambda examined: standby(examined.db)),
+    ("writes", lambda examined: writes(examined.db)),
 )
 """The checks of a database with a schema. One that raises is an error of its name."""

@@ -37,13 +37,12 @@ MENTION_PASSES = 3
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The damage of a user's rows, and the number of chunks that were compared.
+    """The damage of a user's rows.
 
     `linked` is the number of documents whose mentions were compared; None if jobs have not linked all texts yet.
     """
 
     damage: Damage
-    chunks: int
     linked: int | None
 
 
@@ -76,19 +75,12 @@ async def _rebuild(repair: Repair, rows: UserRows, services: Services) -> int:
     return count
 
 
-async def count_chunks(user_id: str, *, db: Database) -> int:
-    """How many chunks a user has."""
-    async with db.reading(user_id) as reading:
-        return await repairs.count_chunks(reading)
-
-
 async def check(user_id: str, *, db: Database, keys: Sequence[str]) -> Checked:
     """Compare all of a user's derived rows with the stored texts; writes nothing."""
     rows = UserRows(user_id, db, keys)
-    chunks = await count_chunks(user_id, db=db)
     linked = await _list_linked(rows)
     damage = Damage.of({one.kind: await _count(one, rows) for one in every()})
-    return Checked(damage, chunks, linked=None if linked is None else len(linked))
+    return Checked(damage, linked=None if linked is None else len(linked))
 
 
 async def _count(repair: Repair, rows: UserRows) -> int:
@@ -115,7 +107,8 @@ def _indexed_text(text: Text) -> str:
 
 
 async def _find_postings(rows: UserRows) -> AsyncIterator[Sequence[Postings]]:
-    passes = await count_chunks(rows.user_id, db=rows.db) // CHUNKS_PER_PASS + 1
+    async with rows.reading() as reading:
+        passes = await repairs.count_chunks(reading) // CHUNKS_PER_PASS + 1
     for slice_no in range(passes):
         async with rows.reading() as reading:
             wrong = await repairs.wrong_postings(reading, slice_no=slice_no, slices=passes)
@@ -203,37 +196,11 @@ def _slice(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:
 
 
 _OWN = (
-    Repair(
-        "texts",
-        _find_texts,
-        under_lock(repairs.rewrite_texts),
-        "tsvectors",
-    ),
-    Repair(
-        "postings",
-        _find_postings,
-        under_lock(repairs.rewrite_postings),
-        "lexemes",
-    ),
-    Repair(
-        "statistics",
-        _find_drift,
-        under_lock(repairs.add_drift),
-        "statistics",
-    ),
-    Repair(
-        "vectors",
-        _find_missing_vectors,
-        _add_vectors,
-        "missing vectors",
-    ),
-    Repair(
-        "mentions",
-        _find_mentions,
-        _link_again,
-        "documents with wrong mentions",
-        passes=MENTION_PASSES,
-    ),
+    Repair("texts", _find_texts, under_lock(repairs.rewrite_texts), "tsvectors"),
+    Repair("postings", _find_postings, under_lock(repairs.rewrite_postings), "lexemes"),
+    Repair("statistics", _find_drift, under_lock(repairs.add_drift), "statistics"),
+    Repair("vectors", _find_missing_vectors, _add_vectors, "missing vectors"),
+    Repair("mentions", _find_mentions, _link_again, "documents with wrong mentions", passes=MENTION_PASSES),
 )
 
 

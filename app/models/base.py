@@ -1,18 +1,26 @@
-"""Defines the protocols of embedders, language models, re-rankers and the fetcher of pages."""
+"""Defines the protocols of embedders, language models and re-rankers, and caches the vectors of queries."""
 
 from __future__ import annotations
 
-import math
+import copy
 from array import array
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
+from cachetools import LRUCache
 
 from app import errors
+from app.concurrency.single_flight import SingleFlight
 from app.kinds import Vector
 from app.models.calls import RemoteCalls
+
+_Key = tuple[str, str]
+CACHED = 2_000
+"""Query vectors that are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,30 +52,30 @@ def unit_vector(vector: Sequence[float]) -> Vector:
 
     Postgres computes cosines in single precision, in which squares of very small or large components are 0 or infinite.
     """
-    largest = max(map(abs, vector), default=0.0)
-    scaled = [component / largest for component in vector] if 0 < largest < math.inf else []
-    length = math.hypot(*scaled)
-    if not 0 < length < math.inf:
-        raise _unusable()
-    return [component / length for component in scaled]
+    return unit_vectors([vector], count=1, dimension=len(vector))[0]
 
 
 def unit_vectors(computed: Sequence[Sequence[float]], *, count: int, dimension: int) -> list[Vector]:
     """The vectors that a model returned for `count` texts, scaled to length 1. Raises BadEmbedding."""
-    _check_shape(computed, count, dimension)
-    return [unit_vector(vector) for vector in computed]
+    vectors: list[Vector] = _units(computed, count, dimension).tolist()
+    return vectors
 
 
 def unit_arrays(computed: Sequence[Sequence[float]], *, count: int, dimension: int) -> list[array[float]]:
-    """The same as 32-bit floats, which take an eighth of the memory, in a seventh of the time. Raises BadEmbedding."""
+    """The same as 32-bit floats, which take an eighth of the memory. Raises BadEmbedding."""
+    return [array("f", row.tobytes()) for row in _units(computed, count, dimension).astype(np.float32)]
+
+
+def _units(computed: Sequence[Sequence[float]], count: int, dimension: int) -> npt.NDArray[np.float64]:
     _check_shape(computed, count, dimension)
     vectors = np.array(computed, np.float64).reshape(count, dimension)
     largest = np.abs(vectors).max(axis=1, keepdims=True, initial=0.0)
     if not np.all((largest > 0) & np.isfinite(largest)):
-        raise _unusable()
+        raise errors.BadEmbedding(
+            "The embedding model returned a vector that is not finite or all zeros.", fault="vectors"
+        )
     vectors /= largest
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    return [array("f", row.tobytes()) for row in vectors.astype(np.float32)]
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), np.float64)
 
 
 def _check_shape(computed: Sequence[Sequence[float]], count: int, dimension: int) -> None:
@@ -77,12 +85,6 @@ def _check_shape(computed: Sequence[Sequence[float]], count: int, dimension: int
         problem = f"{len(computed)} vectors for {count} texts"
     if problem:
         raise errors.BadEmbedding(f"The embedding model returned {problem}.", fault="vectors")
-
-
-def _unusable() -> errors.BadEmbedding:
-    return errors.BadEmbedding(
-        "The embedding model returned a vector that is not finite or all zeros.", fault="vectors"
-    )
 
 
 def read_vectors(found: Sequence[Any], *, count: int, dimension: int) -> list[Vector]:
@@ -176,3 +178,69 @@ class Reranker(Protocol):
     async def scores(self, query: str, passages: Sequence[str]) -> list[float]:
         """The relevance of each passage, 0 to 1, in the same order. Scores of two calls cannot be compared."""
         ...
+
+
+class CachingEmbedder:
+    """Wraps an Embedder with a cache of the last `size` query vectors (at 384 dimensions about 3 KB each).
+
+    Entries belong to one user: a hit on another user's entry would show, by its time, what that user asked. Use
+    `for_user`; `embed_query` on the wrapper itself caches nothing. The bound is on all users' entries together.
+    `in_flight` counts the `queries` and `passages` that are being embedded.
+
+    Concurrent calls of one user with the same text share one computation. A failure is not cached. Passages are not
+    cached: an ingest seldom repeats one and would evict queries.
+    """
+
+    def __init__(self, embedder: Embedder, *, size: int = CACHED) -> None:
+        self._embedder = embedder
+        self._vectors: LRUCache[_Key, array[float]] = LRUCache(size)
+        self._flights: SingleFlight[_Key, Vector] = SingleFlight()
+        self._user_id: str | None = None
+        self.in_flight: Counter[str] = Counter()
+
+    @property
+    def model(self) -> EmbeddingModel:
+        """The wrapped embedder's model."""
+        return self._embedder.model
+
+    @property
+    def calls(self) -> RemoteCalls | None:
+        """The wrapped embedder's calls; None for a model in this process."""
+        return calls_of(self._embedder)
+
+    def for_user(self, user_id: str) -> Embedder:
+        """A view that uses this user's entries of the cache."""
+        view = copy.copy(self)
+        view._user_id = user_id
+        return view
+
+    async def embed_query(self, text: str) -> Vector:
+        """Embed one query. A view of a user takes it from the cache. Raises what the wrapped embedder raises.
+
+        Each caller gets a vector of its own.
+        """
+        if self._user_id is None:
+            return await self._compute(text)
+        key = (self._user_id, text)
+        vector = self._vectors.get(key)
+        return vector.tolist() if vector is not None else list(await self._flights.join(key, lambda: self._fill(key)))
+
+    async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        """Embed passages, uncached. Raises what the wrapped embedder raises."""
+        self.in_flight["passages"] += len(texts)
+        try:
+            return await self._embedder.embed_documents(texts)
+        finally:
+            self.in_flight["passages"] -= len(texts)
+
+    async def _fill(self, key: _Key) -> Vector:
+        vector = await self._compute(key[1])
+        self._vectors[key] = array("d", vector)
+        return vector
+
+    async def _compute(self, text: str) -> Vector:
+        self.in_flight["queries"] += 1
+        try:
+            return await self._embedder.embed_query(text)
+        finally:
+            self.in_flight["queries"] -= 1

@@ -15,7 +15,7 @@ from app import limits
 from app.cli import connecting, json_option, options, terminal
 from app.cli.client import Answer, Client
 from app.query import signals
-from app.search.commands import passage_text, requests
+from app.search.commands import hits
 from app.search.commands import search as plain
 
 
@@ -31,7 +31,7 @@ def multihop(
     merge: options.Merge = "linked",
     rerank: options.Rerank = "none",
     mmr: options.Mmr = False,
-    recency: requests.Recency = None,
+    recency: plain.Recency = None,
     collapse: options.Collapse = True,
     hierarchy: Annotated[
         bool, typer.Option("--hierarchy/--no-hierarchy", help="Use the entities that the question names, in hop 1.")
@@ -41,7 +41,7 @@ def multihop(
 ) -> None:
     """Search over several hops and show the terms of each hop and the name through which each hit was found."""
     hops = {"max_hops": max_hops, "extractor": extractor, "merge": merge}
-    request = requests.build(
+    request = plain.build(
         query, limit=limit, filters=filters, collapse=collapse, recency=recency, rerank=rerank, mmr=mmr,
         hierarchy="auto" if hierarchy else None, hops=hops,
     )  # fmt: skip
@@ -79,14 +79,14 @@ def _headline(hop: Answer) -> str:
 
 
 def _hit(hit: Answer, places: Mapping[str, int]) -> Group:
-    title, *_ = (*passage_text.headings(hit), "")
+    title, *_ = (*hits.headings(hit), "")
     named = f" [bold]{escape(title)}[/]" if title else ""
-    headline = Text.from_markup(f"{places[hit['chunk_id']]}.{named} {passage_text.relevance(hit)}")
-    if (uri := passage_text.uri(hit)) and uri != title:
+    headline = Text.from_markup(f"{places[hit['chunk_id']]}.{named} {hits.relevance(hit)}")
+    if (uri := hits.uri(hit)) and uri != title:
         headline.append(f"\n{uri}", style="dim")
     if via := hit.get("via"):
         headline.append(f"\nfound through {via['name']} ({_label(via)}){_source(via, places)}", style="cyan")
-    return Group(headline, passage_text.sentences(hit))
+    return Group(headline, hits.sentences(hit))
 
 
 def _source(via: Answer, places: Mapping[str, int]) -> str:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from app import errors, limits
 from app.concurrency.limiter import Released
 from app.database.transactions import retry_read
 from app.kinds import DepthReason, DepthUsed
@@ -20,7 +21,7 @@ from app.query.types import Answer, Candidate
 from app.relevance import answerability
 from app.search import search
 from app.search.steps.guidance import entity_scores, matching
-from app.search.steps.guidance.store.entity_cache import EntityCache
+from app.search.steps.guidance.matching import EntityCache
 from app.services import Services
 from app.text.names import names
 from app.text.queries import analysis
@@ -41,6 +42,7 @@ async def answer(query: SearchRequest, user_id: str, services: Services, turn: R
     `auto` only follows links unless a language model is configured, whose questions are worth the time.
     """
     if query.depth != "auto":
+        _check(query)
         return _with_depth(await multihop.answer(query, user_id, services, turn), query.depth, "requested")
     reason = _reason_before(query)
     is_later_page = query.cursor is not None and reason is None
@@ -56,8 +58,36 @@ async def answer(query: SearchRequest, user_id: str, services: Services, turn: R
     if reason != "divided":
         return _with_depth(found, "fast", reason, spent)
     spent["first"] = found.took_ms
+    _check(query)
     found = await multihop.answer(query, user_id, services, turn, follow_only=services.llm is None)
     return _with_depth(found, "thorough", reason, spent)
+
+
+def _unsupported(query: SearchRequest) -> str | None:
+    """The first field of the query that a search over several hops does not support."""
+    ranking = query.ranking
+    used = {
+        "limit": query.limit > limits.MAX_MULTIHOP_HITS,
+        "vector": query.vector is not None,
+        "ranking.min_vector_score": ranking.min_vector_score is not None,
+        "ranking.min_rrf_score": ranking.min_rrf_score is not None,
+        "ranking.min_confidence": ranking.min_confidence is not None,
+        "ranking.min_relevance": ranking.min_relevance is not None,
+    }
+    return next((name for name, is_used in used.items() if is_used), None)
+
+
+def _check(query: SearchRequest) -> None:
+    """Raises BadRequest for an option that a search over several hops does not support."""
+    field = _unsupported(query)
+    if field == "limit":
+        raise errors.BadRequest(f"A search over several hops has limits up to {limits.MAX_MULTIHOP_HITS}.", field=field)
+    if field:
+        message = "A search over several hops does not support this: leave it out or use depth fast."
+        raise errors.BadRequest(message, field=field)
+    if query.hops.merge == "classic" and query.hops.extractor == "none":
+        message = "The merge classic searches with terms: choose an extractor."
+        raise errors.BadRequest(message, field="ranking.hops.extractor")
 
 
 def _with_depth(answer: Answer, used: DepthUsed, reason: DepthReason, spent: dict[str, float] | None = None) -> Answer:
@@ -70,7 +100,7 @@ def _with_depth(answer: Answer, used: DepthUsed, reason: DepthReason, spent: dic
 
 def _reason_before(query: SearchRequest) -> DepthReason | None:
     """Why one search is enough, whatever it finds; None if what it finds decides."""
-    if multihop.unsupported(query):
+    if _unsupported(query):
         return "options"
     parsed = analysis.parse(query.text)
     is_literal = parsed.query_type in DIRECT_TYPES or parsed.required or parsed.groups

@@ -11,11 +11,11 @@ from app.database.transactions import SearchTransaction
 from app.kinds import Json
 from app.multihop.hop_terms import HopTerms
 from app.query import signals
-from app.query.context import SearchContext
 from app.query.types import Candidate, ChunkLink, Hit, Hop
-from app.search import stale_chunks
-from app.search.ranking import fusion_plan
-from app.search.state import SearchState
+from app.relevance import cosines
+from app.relevance.cosines import MeasuredModels
+from app.search import stale_chunks, understanding
+from app.search.state import SearchContext, SearchState
 from app.text.names import names
 
 
@@ -51,11 +51,11 @@ class HopChunk:
         """Its title and content, as far as they were read."""
         return f"{self.candidate.title}\n{self.candidate.content}" if self.candidate else ""
 
-    def compare(self, similarity: float | None) -> None:
-        """Record the similarity to the question, if it is known."""
+    def compare(self, similarity: float | None, unrelated: float | None) -> None:
+        """Record the similarity to the question, if it is known, beside that of unrelated texts."""
         if similarity is not None:
             self.similarity = similarity
-            self.raise_signal("cos", similarity)
+            self.raise_signal("cos", cosines.like_built_in(similarity, unrelated))
 
     def raise_signal(self, name: str, value: float) -> bool:
         """Keep the larger value of a signal; whether that is the new one."""
@@ -91,19 +91,26 @@ class HopState:
     def after_first_hop(cls, first: SearchState, *, width: int) -> HopState:
         """Hop 1 brings its best `width` chunks; the others count only by their score."""
         state, weights = cls(first), first.weights
+        unrelated = state.unrelated
         for rank, hit in enumerate(first.hits, 1):
             candidate = hit.candidate
             chunk = state.chunk(candidate.chunk_id, candidate.document_id)
             chunk.candidate, chunk.guided = candidate, hit
-            chunk.rrf_sum = fusion_plan.rrf_sum(candidate.rrf_score, weights)
+            chunk.rrf_sum = understanding.rrf_sum(candidate.rrf_score, weights)
             chunk.raise_signal("fused", min(1.0, candidate.score))
-            chunk.compare(candidate.vector_score)
+            chunk.compare(candidate.vector_score, unrelated)
             if rank <= width:
                 chunk.hop = 1
         similarities = [chunk.similarity for chunk in state.chunks.values() if chunk.similarity is not None]
         best = max(similarities, default=None)
         state.hops.append(Hop(1, first.query.text, len(state.brought), best_similarity=best))
         return state
+
+    @property
+    def unrelated(self) -> float | None:
+        """The similarity of unrelated texts, if the first hop has found it out."""
+        services = self.first.context.services
+        return cosines.known(services.embedder, services.state(MeasuredModels))
 
     @property
     def brought(self) -> dict[UUID, int]:

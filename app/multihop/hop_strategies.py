@@ -1,31 +1,47 @@
 """Retrieves further hops and scores all: by following links and summing signals, or by searching again with bonuses.
 
-Both order every chunk against the original question.
+Both order every chunk against the original question. The sum of signals is `Σ weight · signal` over the table of
+`query.signals`, plus `covers`: the words of the question that a chunk adds to those of the chunks above it, because the
+answer is spread over passages. Limited signals lift no chunk above the best one without them: a link follows the
+passage that it starts from. Weights and alternatives: docs/decisions, 0003, 0016 and 0021.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import heapq
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from itertools import chain
 from uuid import UUID
 
 from app.database.transactions import Reading
 from app.documents.store import chunks
 from app.kinds import Fusion, FusionUsed
-from app.multihop import signal_sum
 from app.multihop.hop_state import HopChunk, HopState
 from app.multihop.store import links
-from app.multihop.types import LinkedChunk, LinkScope, LinkSource, SourceIdentifier
+from app.multihop.store.links import LinkedChunk, LinkScope, LinkSource, SourceIdentifier
+from app.query import signals
 from app.query.search_request import SearchRequest
 from app.query.types import Candidate, ChunkLink, HybridRequest
 from app.relevance.relevance import Assessment
-from app.search import understanding
-from app.search.ranking import fusion_plan, merge
-from app.search.ranking.merge import HopHit, Scored
+from app.search import merge, understanding
+from app.search.merge import HopHit, Id, Scored
 from app.search.store import recall
-from app.text.names import headings, names
+from app.search.store.recall import RankedChunk
+from app.text.names import names
 from app.text.queries import identifiers
+
+COVERAGE_WEIGHT = 2.0
+"""Weight of the question's words that a chunk adds (docs/decisions/0003-multihop.md)."""
+COVERAGE_POOL = 60
+"""Number of chunks, the best by their sum, whose words are compared."""
+TIE = 1e-9
+"""By how much less the largest sum with limited signals is than the best one without."""
+_ASKED = "asked"
+LARGEST_SUM = sum(one.weight * one.largest for one in signals.SIGNALS if not one.is_limited and one.name != _ASKED)
+"""The sum if every signal but `asked` has its largest value; limited signals raise none above it."""
+
 
 MIN_WIDTH = 5
 """Smallest number of chunks that a hop adds from a search."""
@@ -62,44 +78,6 @@ class HopScores:
     largest: float
 
 
-class HopStrategy(Protocol):
-    """How further hops retrieve, and how the chunks of all hops are scored."""
-
-    def first_fusion(self) -> Fusion:
-        """The fusion of hop 1."""
-        ...
-
-    def merged_fusion(self) -> FusionUsed:
-        """The fusion whose scores the merged ones resemble in how fast they fall."""
-        ...
-
-    def further_request(self, request: HybridRequest, state: HopState) -> HybridRequest:
-        """A request of a further hop, made from one with the question's options."""
-        ...
-
-    async def retrieve(
-        self, hop: int, searches: Sequence[HopSearch], sources: Sequence[UUID], state: HopState, db: Reading
-    ) -> list[UUID]:
-        """Retrieve a further hop into the state, from the best chunks so far; returns the chunks that are new."""
-        ...
-
-    def scores(self, state: HopState) -> HopScores:
-        """The combined scores after at least one further hop."""
-        ...
-
-    def relevance(self, score: float, assessed: Assessment) -> float:
-        """The relevance of a hit by its combined score, as a share of the largest one."""
-        ...
-
-
-def scores(strategy: HopStrategy, state: HopState) -> HopScores:
-    """Every chunk's combined score; hop 1's own if no further hop worked."""
-    if not state.only_first_hop:
-        return strategy.scores(state)
-    candidates = [chunk.candidate for chunk in state.chunks.values() if chunk.hop is not None and chunk.candidate]
-    return HopScores({one.chunk_id: Scored(one.score, {"fused": one.score}) for one in candidates}, largest=1.0)
-
-
 @dataclass(frozen=True, slots=True)
 class LinkStrategy:
     """Follows links from the best chunks, and scores by a weighted sum of signals (docs/decisions/0003)."""
@@ -114,38 +92,34 @@ class LinkStrategy:
         """Sums of signals are spread as convex scores are."""
         return "convex"
 
-    def further_request(self, request: HybridRequest, state: HopState) -> HybridRequest:
-        """All candidates without their text, those of earlier hops among them: the score here is a signal."""
-        return replace(request, limit=self.query.ranking.candidates, with_content=False)
-
     async def retrieve(
         self, hop: int, searches: Sequence[HopSearch], sources: Sequence[UUID], state: HopState, db: Reading
     ) -> list[UUID]:
         """Raise the signals of the chunks that searches find and to which links of the sources lead."""
-        found = {search.question: await _candidates(search, db) for search in searches}
+        found = {search.question: await _ranked(search, db) for search in searches}
         decay = HOP_DECAY ** (hop - 2)
         followed = [chunk_id for chunk_id in sources if not state.chunks[chunk_id].followed][:MAX_SOURCES]
         link_sources = _link_sources(followed, decay, state)
-        linked = await links.follow(db, self._scope(link_sources, found.values(), state))
+        linked = await links.follow(db, self._scope(link_sources, chain(*found.values()), state))
         linked = await _passing(linked, state, db)
         for chunk_id in followed:
             state.chunks[chunk_id].followed = True
-        for question, candidates in found.items():
-            _record_search(question, candidates, decay, state)
+        for question, ranked in found.items():
+            _record_search(question, ranked, decay, state)
         width = hop_width(self.query)
-        brought = [candidate.chunk_id for candidates in found.values() for candidate in candidates[:width]]
+        brought = [one.chunk_id for ranked in found.values() for one in ranked[:width]]
         brought += _record_links(linked, state)
         await self._read_lexemes(state, db)
         return state.bring(brought, hop)
 
-    def _scope(self, sources: Sequence[LinkSource], found: Iterable[Sequence[Candidate]], state: HopState) -> LinkScope:
+    def _scope(self, sources: Sequence[LinkSource], found: Iterable[RankedChunk], state: HopState) -> LinkScope:
         """What the links of the hop start from, compared with what its searches found."""
-        first = state.first
-        retrieved = {*state.chunks, *(candidate.chunk_id for candidates in found for candidate in candidates)}
+        first, retrieved = state.first, {*state.chunks, *(one.chunk_id for one in found)}
+        keys = names.sequences(first.parsed.text)
         return LinkScope(
             sources=sources,
-            names=names.sequences(first.parsed.text),
-            headings=headings.question_keys(first.parsed.text),
+            names=keys,
+            headings={key for key in keys if " " in key} | {name.key for name in names.find(first.parsed.text)},
             words={
                 term.lexeme: term.idf * term.idf if term.df else 0.0 for term in first.result.terms if not term.is_added
             },
@@ -158,7 +132,7 @@ class LinkStrategy:
 
     async def _read_lexemes(self, state: HopState, db: Reading) -> None:
         """Read which lexemes of the question the leading chunks contain, for their coverage."""
-        leading = merge.order(_sums(state), state.brought)[: signal_sum.COVERAGE_POOL]
+        leading = merge.order(_sums(state), state.brought)[:COVERAGE_POOL]
         lexemes = await chunks.matching_lexemes(db, leading, state.question_idf)
         for chunk_id, contained in lexemes.items():
             state.chunks[chunk_id].lexemes = contained
@@ -166,29 +140,29 @@ class LinkStrategy:
     def scores(self, state: HopState) -> HopScores:
         """The sums of signals, each with what the chunk covers of the question beyond the chunks above it."""
         words, idf = state.question_lexemes, state.question_idf
-        limited = signal_sum.with_limit(_sums(state), words, idf)
-        covered = signal_sum.with_coverage(limited, words, idf, state.brought)
-        return HopScores(covered, largest=signal_sum.largest(with_questions=state.has_questions))
+        limited = limit_sums(_sums(state), words, idf)
+        covered = add_coverage(limited, words, idf, state.brought)
+        return HopScores(covered, largest=largest_sum(with_questions=state.has_questions))
 
     def relevance(self, score: float, assessed: Assessment) -> float:
         """What a share of the largest sum shows."""
         return assessed.relevance_over_hops(score)
 
 
-async def _candidates(search: HopSearch, db: Reading) -> Sequence[Candidate]:
+async def _ranked(search: HopSearch, db: Reading) -> Sequence[RankedChunk]:
     """What a search finds, with scores that tell the first hits apart: for questions those of the convex fusion."""
     request = search.request if search.question is None else replace(search.request, fusion="convex")
-    return (await recall.hybrid(db, request)).candidates
+    return await recall.ranked(db, request)
 
 
-def _record_search(question: str | None, candidates: Iterable[Candidate], decay: float, state: HopState) -> None:
+def _record_search(question: str | None, ranked: Iterable[RankedChunk], decay: float, state: HopState) -> None:
     """Raise the signals of the chunks that a search has found, to their scores there."""
-    for candidate in candidates:
-        chunk = state.chunk(candidate.chunk_id, candidate.document_id)
+    for one in ranked:
+        chunk = state.chunk(one.chunk_id, one.document_id)
         if question is None:
-            chunk.raise_signal("expanded", decay * candidate.score)
+            chunk.raise_signal("expanded", decay * one.score)
         else:
-            chunk.add_link(ChunkLink("asked", question), decay * candidate.score)
+            chunk.add_link(ChunkLink("asked", question), decay * one.score)
 
 
 async def _passing(linked: list[LinkedChunk], state: HopState, db: Reading) -> list[LinkedChunk]:
@@ -203,16 +177,17 @@ async def _passing(linked: list[LinkedChunk], state: HopState, db: Reading) -> l
 
 def _record_links(linked: Iterable[LinkedChunk], state: HopState) -> Iterator[UUID]:
     """Record the chunks to which links lead and those that were compared; yields those of links with a weight."""
+    unrelated = state.unrelated
     for one in linked:
         chunk = state.chunk(one.chunk_id, one.document_id)
-        chunk.compare(one.similarity)
+        chunk.compare(one.similarity, unrelated)
         if one.link is not None and one.weight:
             chunk.add_link(one.link, one.weight)
             yield one.chunk_id
 
 
 def _sums(state: HopState) -> dict[UUID, Scored]:
-    return {chunk_id: signal_sum.of(chunk.signals) for chunk_id, chunk in state.chunks.items()}
+    return {chunk_id: sum_signals(chunk.signals) for chunk_id, chunk in state.chunks.items()}
 
 
 def _link_sources(chunk_ids: Sequence[UUID], decay: float, state: HopState) -> list[LinkSource]:
@@ -238,7 +213,7 @@ def _source_weight(chunk: HopChunk, state: HopState) -> float:
     request = state.first.request
     if chunk.rrf_sum is not None:
         return SOURCE_WEIGHT * chunk.rrf_sum * (request.k + 1) / (request.weights.vector + request.weights.text)
-    return SOURCE_WEIGHT * min(1.0, signal_sum.of(chunk.signals).score / signal_sum.LARGEST_SUM)
+    return SOURCE_WEIGHT * min(1.0, sum_signals(chunk.signals).score / LARGEST_SUM)
 
 
 def _leading(chunk_ids: Sequence[UUID], state: HopState) -> list[UUID]:
@@ -276,25 +251,23 @@ class ClassicStrategy:
         """The merged scores are those of RRF with small bonuses."""
         return "rrf"
 
-    def further_request(self, request: HybridRequest, state: HopState) -> HybridRequest:
-        """The best chunks that no hop has brought."""
-        excluded = (*self.query.exclude_chunk_ids, *state.brought)
-        return replace(request, limit=hop_width(self.query), exclude_chunk_ids=excluded)
-
     async def retrieve(
         self, hop: int, searches: Sequence[HopSearch], sources: Sequence[UUID], state: HopState, db: Reading
     ) -> list[UUID]:
-        """Add what the searches find; a chunk that hop 1 only compared takes its text and scores from here.
+        """Add what the searches find beyond the chunks that a hop has brought.
 
-        A chunk that several of them find keeps its scores from the first.
+        A chunk that hop 1 only compared takes its text and scores from here. One that several of them find keeps its
+        scores from the first.
         """
         found: dict[UUID, Candidate] = {}
         sums: dict[UUID, float] = {}
+        excluded = (*self.query.exclude_chunk_ids, *state.brought)
         for search in searches:
-            result = await recall.hybrid(db, search.request)
+            request = replace(search.request, limit=hop_width(self.query), exclude_chunk_ids=excluded)
+            result = await recall.hybrid(db, request)
             for candidate in result.candidates:
                 found.setdefault(candidate.chunk_id, candidate)
-                sums.setdefault(candidate.chunk_id, fusion_plan.rrf_sum(candidate.rrf_score, result.weights))
+                sums.setdefault(candidate.chunk_id, understanding.rrf_sum(candidate.rrf_score, result.weights))
         read = await chunks.by_id(db, list(found), vector=state.first.request.vector)
         for candidate in found.values():
             _, similarity = read.get(candidate.chunk_id, (candidate, None))
@@ -318,3 +291,98 @@ class ClassicStrategy:
     def relevance(self, score: float, assessed: Assessment) -> float:
         """What a score of RRF shows."""
         return assessed.relevance(score)
+
+
+HopStrategy = LinkStrategy | ClassicStrategy
+
+
+def scores(strategy: HopStrategy, state: HopState) -> HopScores:
+    """Every chunk's combined score; hop 1's own if no further hop worked."""
+    if not state.only_first_hop:
+        return strategy.scores(state)
+    candidates = [chunk.candidate for chunk in state.chunks.values() if chunk.hop is not None and chunk.candidate]
+    return HopScores({one.chunk_id: Scored(one.score, {"fused": one.score}) for one in candidates}, largest=1.0)
+
+
+def sum_signals(values: Mapping[str, float]) -> Scored:
+    """Returns the weighted sum of the signals of a chunk; absent and negative values count 0."""
+    parts = {name: signals.WEIGHTS[name] * value for name, value in values.items() if value > 0.0}
+    return Scored(sum(parts.values()), parts)
+
+
+def largest_sum(*, with_questions: bool) -> float:
+    """Returns the largest score, with all words of the question added; `asked` counts only with questions."""
+    return LARGEST_SUM + COVERAGE_WEIGHT + (signals.WEIGHTS[_ASKED] if with_questions else 0.0)
+
+
+def limit_sums(
+    scores: Mapping[Id, Scored], chunk_words: Mapping[Id, Collection[str]], idf: Mapping[str, float]
+) -> dict[Id, Scored]:
+    """Returns the scores with limited signals so small that no chunk is above the best one without them.
+
+    Chunks are compared with the words of the question that they contain.
+    """
+    limited, given = dict(scores), {chunk: amount for chunk, scored in scores.items() if (amount := _limit(scored))}
+    if not given:
+        return limited
+    weights, total = _word_weights(idf)
+    without = {chunk: scored.score - given.get(chunk, 0.0) for chunk, scored in scores.items()}
+    for chunk in chunk_words.keys() & scores.keys():
+        without[chunk] += COVERAGE_WEIGHT * math.fsum(weights.get(word, 0.0) for word in chunk_words[chunk]) / total
+    best = max(without.values())
+    for chunk, amount in given.items():
+        share = min(1.0, max(0.0, best - without[chunk] - TIE) / amount)
+        parts = {
+            name: value * (share if name in signals.LIMITED else 1.0) for name, value in scores[chunk].parts.items()
+        }
+        kept = {name: value for name, value in parts.items() if value or name not in signals.LIMITED}
+        limited[chunk] = Scored(scores[chunk].score - amount * (1.0 - share), kept)
+    return limited
+
+
+def _limit(scored: Scored) -> float:
+    if scored.parts.keys().isdisjoint(signals.LIMITED):
+        return 0.0
+    return sum(scored.parts.get(name, 0.0) for name in signals.LIMITED)
+
+
+def add_coverage(
+    scores: Mapping[Id, Scored],
+    chunk_words: Mapping[Id, Collection[str]],
+    idf: Mapping[str, float],
+    hops: Mapping[Id, int],
+) -> dict[Id, Scored]:
+    """Returns the scores plus the weight of the question's words that each chunk adds to the chunks above it.
+
+    Each rank is filled by the chunk with the largest sum of its own score and `COVERAGE_WEIGHT · Σ idf² / Σ idf²`;
+    the first sum is over the words that it contains and no chunk above does, the second over all words (`idf`).
+    `chunk_words` has the words of the chunks that are compared. This is greedy maximum coverage (Nemhauser, Wolsey and
+    Fisher 1978) with lazy evaluation (Minoux 1978): gains only shrink, so a chunk is scored again only at the top.
+    """
+    weights, total = _word_weights(idf)
+    missing, covered = set(weights), dict(scores)
+
+    def gain_of(chunk: Id) -> float:
+        return COVERAGE_WEIGHT * math.fsum(weights[word] for word in missing.intersection(chunk_words[chunk])) / total
+
+    def entry(chunk: Id) -> tuple[float, int, Id]:
+        return (-round(scores[chunk].score + gain_of(chunk), 12), hops.get(chunk, 1), chunk)
+
+    heap = [entry(chunk) for chunk in chunk_words if chunk in scores]
+    heapq.heapify(heap)
+    while heap:
+        chunk = heap[0][-1]
+        if (now := entry(chunk)) != heap[0]:
+            heapq.heapreplace(heap, now)
+            continue
+        heapq.heappop(heap)
+        if gain := gain_of(chunk):
+            covered[chunk] = Scored(scores[chunk].score + gain, {**scores[chunk].parts, "covers": gain})
+            missing.difference_update(chunk_words[chunk])
+    return covered
+
+
+def _word_weights(idf: Mapping[str, float]) -> tuple[dict[str, float], float]:
+    """The weights of the question's words and their sum, 1 without words."""
+    weights = {word: value * value for word, value in idf.items()}
+    return weights, math.fsum(weights.values()) or 1.0

@@ -10,7 +10,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -19,12 +21,21 @@ from app.database.transactions import retry_read
 from app.documents.store import chunks
 from app.kinds import Extractor, ExtractorUsed
 from app.models.base import Proposal
-from app.multihop import terms
 from app.multihop.store import links
-from app.multihop.types import ChunkName
-from app.query.context import SearchContext
+from app.multihop.store.links import ChunkName
 from app.query.types import Candidate
+from app.search.state import SearchContext
 from app.text.names import names
+
+MAX_TERMS = 5
+MAX_TERM_LENGTH = 80
+MAX_QUESTIONS, MAX_QUESTION_LENGTH = 2, 200
+NAME_BONUS = 2.0
+_WORD = re.compile(r"[^\W\d_]{4,40}")
+_UNUSABLE = re.compile(
+    r"^[+-]|[^\w\s.,'’&()/+#-]|https?:|www\.|//|--|@|[\w-]+\.(?:com|org|net|io|dev|ru|cn|info|xyz)\b", re.IGNORECASE
+)
+
 
 log = logging.getLogger(__name__)
 
@@ -85,7 +96,7 @@ async def run(
     with context.timed("extract"):
         passages = await _read(question, chunk_ids[:PASSAGES], context, corpus_chunks)
         proposal = await _proposed_by_model(passages, context, method) if method in ("auto", "llm") else Proposal(())
-        questions = tuple(terms.usable_questions(proposal.questions, question))
+        questions = tuple(usable_questions(proposal.questions, question))
         first: ExtractorUsed = "llm" if method == "auto" else method
         for used in FALLBACK_ORDER[FALLBACK_ORDER.index(first) :]:
             found = _find(used, passages, proposal)
@@ -105,12 +116,12 @@ async def _read(question: str, chunk_ids: Sequence[UUID], context: SearchContext
 
 def _find(method: ExtractorUsed, passages: _Passages, proposal: Proposal) -> list[str]:
     if method == "llm":
-        proposed = terms.usable(list(proposal.terms), passages.texts_with_titles, passages.question)
+        proposed = usable(list(proposal.terms), passages.texts_with_titles, passages.question)
         return _chosen_by_model(proposed, passages)
     if method == "entities":
         return _stored_names(passages)
     frequencies = {name.name_key: name.chunks for name in passages.names}
-    return terms.statistical(passages.texts, passages.question, chunks=frequencies, total=passages.corpus_chunks)
+    return statistical(passages.texts, passages.question, chunks=frequencies, total=passages.corpus_chunks)
 
 
 async def _proposed_by_model(passages: _Passages, context: SearchContext, method: Extractor) -> Proposal:
@@ -136,7 +147,7 @@ def _chosen_by_model(proposed: Sequence[str], passages: _Passages) -> list[str]:
     """
     shared = {name.name_key for name in passages.names if name.chunks > 1}
     known = [term for term in proposed if names.key(term) in shared]
-    mixed = terms.distinct((*known, *_stored_names(passages), *proposed))
+    mixed = distinct((*known, *_stored_names(passages), *proposed))
     return mixed if set(mixed) & set(proposed) else []
 
 
@@ -150,7 +161,7 @@ def _stored_names(passages: _Passages) -> list[str]:
 
     shared = [name for name in passages.names if name.name_key not in in_question and name.chunks > 1]
     ranked = sorted(shared, key=lambda name: (-weight(name), name.name_key))
-    return terms.distinct(name.name for name in ranked)
+    return distinct(name.name for name in ranked)
 
 
 def _sources(found: Sequence[str], passages: _Passages) -> dict[str, UUID]:
@@ -159,3 +170,74 @@ def _sources(found: Sequence[str], passages: _Passages) -> dict[str, UUID]:
     best = next(iter(passages.candidates), None)
     chunk_ids = {term: by_name.get(names.key(term) or "", best) for term in found}
     return {term: chunk_id for term, chunk_id in chunk_ids.items() if chunk_id is not None}
+
+
+def statistical(passages: Sequence[str], query: str, *, chunks: Mapping[str, int], total: int) -> list[str]:
+    """Returns up to MAX_TERMS names and rare words of the passages that the query lacks, the rarest first.
+
+    `chunks` maps the key of a name to the number of chunks, of `total`, that contain it. A lower-case word counts if it
+    occurs at least twice.
+    """
+    query_keys = names.sequences(query)
+    found: dict[str, tuple[float, str]] = {}
+    for passage in passages:
+        for name in names.find(passage):
+            if name.key not in query_keys:
+                weight = NAME_BONUS + _idf(chunks.get(name.key, 1), total)
+                found[name.key] = max(found.get(name.key, (0.0, "")), (weight, name.text))
+    counts = Counter(word for passage in passages for word in _WORD.findall(passage.casefold()))
+    for word, count in counts.items():
+        if count > 1 and word not in query_keys and names.is_distinctive([word]):
+            found.setdefault(word, (math.log(1 + count), word))
+    ranked = sorted(found.values(), key=lambda pair: (-pair[0], pair[1]))
+    return distinct(text for _weight, text in ranked)
+
+
+def usable_questions(proposed: Sequence[object], query: str) -> list[str]:
+    """Returns the first MAX_QUESTIONS proposed questions that are printable text of at most MAX_QUESTION_LENGTH."""
+    kept = []
+    for question in proposed:
+        text = " ".join(question.split()) if isinstance(question, str) else ""
+        if text and len(text) <= MAX_QUESTION_LENGTH and text.isprintable() and names.words(text) != names.words(query):
+            kept.append(text)
+    return list(dict.fromkeys(kept))[:MAX_QUESTIONS]
+
+
+def _idf(df: int, total: int) -> float:
+    return math.log(1 + (max(total, df) - df + 0.5) / (df + 0.5))
+
+
+def distinct(terms: Iterable[str]) -> list[str]:
+    """Returns the first MAX_TERMS terms, without those whose words an earlier one contains."""
+    kept: dict[str, str] = {}
+    for term in terms:
+        words = names.words(term)
+        spaced = names.space(words)
+        if words and not any(spaced in other for other in kept):
+            kept[spaced] = term
+            if len(kept) == MAX_TERMS:
+                break
+    return list(kept.values())
+
+
+def usable(proposed: object, passages: Sequence[str], query: str) -> list[str]:
+    """Returns the proposed terms that are short printable text and occur in the passages but not in the query.
+
+    Other values, of any type, are dropped.
+    """
+    if not isinstance(proposed, list):
+        return []
+    texts = [names.space(names.words(passage)) for passage in passages]
+    question = names.space(names.words(query))
+    kept = []
+    for term in proposed[: 4 * MAX_TERMS]:
+        if not isinstance(term, str) or not 2 <= len(term.strip()) <= MAX_TERM_LENGTH:
+            continue
+        term = " ".join(term.split())
+        key = names.key(term)
+        if not term.isprintable() or _UNUSABLE.search(term) or key is None:
+            continue
+        spaced = names.space([key])
+        if spaced not in question and any(spaced in text for text in texts):
+            kept.append(term)
+    return distinct(kept)

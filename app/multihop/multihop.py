@@ -6,30 +6,38 @@ A failure of a later hop never fails the search: the hops that worked are answer
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 from uuid import UUID
 
-from app import errors, limits
+from app import errors
 from app.concurrency.limiter import UNLIMITED, Released
-from app.database.driver import failures
+from app.database import driver_errors
 from app.database.transactions import repeat_rerouted
+from app.documents.store import chunks
 from app.kinds import Extractor
 from app.multihop import hop_strategies, hop_terms
-from app.multihop.hop_answer import HopAnswer
-from app.multihop.hop_state import HopState
-from app.multihop.hop_strategies import ClassicStrategy, HopSearch, HopStrategy, LinkStrategy
+from app.multihop.hop_state import HopChunk, HopState
+from app.multihop.hop_strategies import ClassicStrategy, HopScores, HopSearch, HopStrategy, LinkStrategy
 from app.multihop.hop_terms import HopTerms
-from app.query import model_switch
-from app.query.context import SearchContext
+from app.query import model_switch, signals
 from app.query.search_request import SearchRequest
-from app.query.types import Answer, Hop, HybridRequest, LexicalQuery
-from app.search import named_sources, pages, search, understanding
-from app.search.ranking import fusion_plan, merge
-from app.search.ranking.fusion_plan import FusionPlan
+from app.query.types import Answer, Candidate, ChunkLink, Hit, Hop, HybridRequest, LexicalQuery
+from app.relevance import confidence
+from app.search import completion, merge, named_sources, pages, search, state, understanding
+from app.search.merge import Scored
+from app.search.pages import PageRequest
+from app.search.state import Page, SearchContext, SearchState
+from app.search.understanding import FusionPlan
 from app.services import Services
 from app.text.names import names
 from app.text.queries.conditions import ParsedQuery
+
+_WAYS = [link.name for link in sorted(signals.LINKS.values(), key=lambda link: link.start != "source")]
+"""Links of sources, then those of the query and of searches, as the strategies of a hit list them."""
+
 
 log = logging.getLogger(__name__)
 
@@ -40,33 +48,6 @@ STOP_BELOW = 0.5
 async def run(query: SearchRequest, user_id: str, services: Services, turn: Released = UNLIMITED) -> Answer:
     """Answer one question with the model whose vectors are stored; see `answer`."""
     return await model_switch.run(services.embedder, services.db, lambda: answer(query, user_id, services, turn))
-
-
-def unsupported(query: SearchRequest) -> str | None:
-    """The first field of the query that a search over several hops does not support."""
-    ranking = query.ranking
-    used = {
-        "limit": query.limit > limits.MAX_MULTIHOP_HITS,
-        "vector": query.vector is not None,
-        "ranking.min_vector_score": ranking.min_vector_score is not None,
-        "ranking.min_rrf_score": ranking.min_rrf_score is not None,
-        "ranking.min_confidence": ranking.min_confidence is not None,
-        "ranking.min_relevance": ranking.min_relevance is not None,
-    }
-    return next((name for name, is_used in used.items() if is_used), None)
-
-
-def check(query: SearchRequest) -> None:
-    """Raises BadRequest for an option that a search over several hops does not support."""
-    field = unsupported(query)
-    if field == "limit":
-        raise errors.BadRequest(f"A search over several hops has limits up to {limits.MAX_MULTIHOP_HITS}.", field=field)
-    if field:
-        message = "A search over several hops does not support this: leave it out or use depth fast."
-        raise errors.BadRequest(message, field=field)
-    if query.hops.merge == "classic" and query.hops.extractor == "none":
-        message = "The merge classic searches with terms: choose an extractor."
-        raise errors.BadRequest(message, field="ranking.hops.extractor")
 
 
 @repeat_rerouted
@@ -80,10 +61,9 @@ async def answer(
 ) -> Answer:
     """Answer one question over several hops; `follow_only` finds no terms unless the request names an extractor.
 
-    Raises BadRequest for what several hops do not support, `invalid_cursor`, `stale_cursor`, and from hop 1 alone
-    DatabaseUnavailable and DeadlineExceeded.
+    Raises BadRequest with `invalid_cursor` or `stale_cursor`, and from hop 1 alone DatabaseUnavailable and
+    DeadlineExceeded.
     """
-    check(query)
     query = query.completed(mode="off")
     if query.ranking.guidance.mode == "off":
         query = query.guided(boost=False)
@@ -99,7 +79,7 @@ async def answer(
             for hop in range(2, query.hops.max_hops + 1):
                 if not await further.go(hop):
                     break
-        return await HopAnswer(query, strategy, state, context).read(wanted)
+        return await _HopAnswer(query, strategy, state, context).read(wanted)
 
 
 async def _first_hop(query: SearchRequest, strategy: HopStrategy, context: SearchContext) -> HopState:
@@ -132,7 +112,7 @@ class _FurtherHops:
             state.terms[hop] = found
             with self.context.timed("hops"):
                 new = await self._retrieve(hop, found, sources)
-        except failures.Rerouted:
+        except driver_errors.Rerouted:
             raise
         except errors.StepwellError as error:
             log.warning("hop %d failed: %s", hop, type(error).__name__, extra={"action": "hop2_failed"})
@@ -192,7 +172,7 @@ class _FurtherHops:
             if vector is None:
                 raise errors.ProviderError("The expanded query could not be embedded.")
         plan = _plan(first, parsed.text, self.context)
-        request = HybridRequest(
+        return HybridRequest(
             user_id=self.context.user_id,
             vector=vector,
             lexical=_with_conditions(understanding.lexical_query(parsed), first.lexical),
@@ -205,7 +185,6 @@ class _FurtherHops:
             filters=query.filters,
             exclude_chunk_ids=tuple(query.exclude_chunk_ids),
         )
-        return self.strategy.further_request(request, self.state)
 
     def _hop(self, hop: int, found: HopTerms) -> Hop:
         expanded = " ".join((self.query.text, *found.terms))
@@ -228,6 +207,140 @@ def _plan(first: HybridRequest, text: str, context: SearchContext) -> FusionPlan
     both = first.weights.vector > 0 and first.weights.text > 0
     if not both or first.fusion == "rrf":
         return FusionPlan(first.weights, "rrf")
-    return fusion_plan.with_languages(
-        FusionPlan(fusion_plan.EVEN, "rrf"), text, context.services.embedder.model.languages
+    return understanding.with_languages(
+        FusionPlan(understanding.EVEN, "rrf"), text, context.services.embedder.model.languages
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _HopAnswer:
+    """The hops of a question, whose chunks become the answer."""
+
+    query: SearchRequest
+    strategy: HopStrategy
+    state: HopState
+    context: SearchContext
+
+    async def read(self, wanted: PageRequest) -> Answer:
+        """The answer with a page of the merged chunks. Raises `stale_cursor`, DatabaseUnavailable."""
+        await self._refresh()
+        scores = hop_strategies.scores(self.strategy, self.state)
+        page = await self._page(scores, wanted)
+        search = replace(self.state.first, query=self.query)
+        hits = tuple(self._hit(hit, scores, search) for hit in page.hits)
+        built = completion.answer_of(search, page, hits)
+        return replace(
+            await state.finish(search, built),
+            search_mode="multihop",
+            fallback_reason=built.fallback_reason,
+            query_type=built.query_type,
+            degraded=tuple(dict.fromkeys(self.context.degraded)),
+            hops=tuple(self.state.hops),
+            total_results=sum(hop.result_count for hop in self.state.hops),
+        )
+
+    async def _refresh(self) -> None:
+        """Remove the chunks that are no longer stored, as far as the database can be asked."""
+        if not self.state.is_current:
+            with suppress(errors.StepwellError):
+                async with self.state.reading(self.context):
+                    pass
+
+    async def _page(self, scores: HopScores, wanted: PageRequest) -> Page:
+        """The page of the merged chunks: of all of them where duplicates among the leading ones leave it incomplete."""
+        needed = self._needed(wanted)
+        page = await pages.read(await self._ranked(scores, needed), wanted, self.context)
+        if wanted.collapse and needed is not None and page.next_cursor is None and needed < len(self.state.brought):
+            page = await pages.read(await self._ranked(scores, None), wanted, self.context)
+        return page
+
+    def _needed(self, wanted: PageRequest) -> int | None:
+        """Number of leading chunks from which the page and the result after it are made; None for all."""
+        if wanted.group_size is not None or (wanted.collapse and wanted.offset):
+            return None
+        needed = wanted.end + 1
+        if self.query.is_reordered or wanted.collapse:
+            needed = max(needed, understanding.pool_size(self.query.limit))
+        return max(needed, self.query.ranking.candidates) if self.query.recency is not None else needed
+
+    async def _ranked(self, scores: HopScores, needed: int | None) -> list[Hit]:
+        """The merged chunks in their final order, the leading ones or all."""
+        if not self.state.brought:
+            return []
+        merged = [
+            Hit(chunk.candidate.with_score(scores.by_chunk[chunk.chunk_id].score / scores.largest), "low", ())
+            for chunk in await self._leading(merge.order(scores.by_chunk, self.state.brought)[:needed])
+            if chunk.candidate is not None
+        ]
+        first = self.state.first
+        request = replace(first.request, fusion=self.strategy.merged_fusion())
+        search = replace(first, query=self.query, request=request, hits=merged, keep_all=True)
+        return list((await state.order(search)).hits)
+
+    async def _leading(self, order: Sequence[UUID]) -> list[HopChunk]:
+        """The stored ones of these chunks."""
+        leading = [self.state.chunks[chunk_id] for chunk_id in order]
+        await self._read_missing(leading)
+        return [chunk for chunk in leading if chunk.candidate and chunk.chunk_id in self.state.chunks]
+
+    async def _read_missing(self, leading: Sequence[HopChunk]) -> None:
+        """Read the text of the chunks to which only links led."""
+        missing = [chunk for chunk in leading if chunk.candidate is None]
+        if not missing:
+            return
+        async with self.state.reading(self.context) as reading:
+            read = await chunks.by_id(reading, [chunk.chunk_id for chunk in missing], vector=None)
+            await named_sources.read(self.context, (candidate for candidate, _similarity in read.values()), reading)
+        for chunk in missing:
+            chunk.candidate, _similarity = read.get(chunk.chunk_id, (None, None))
+
+    def _hit(self, ranked: Hit, scores: HopScores, search: SearchState) -> Hit:
+        """A hit with what its hop found, and what entities added to it in hop 1."""
+        chunk = self.state.chunks[ranked.candidate.chunk_id]
+        scored = scores.by_chunk[chunk.chunk_id]
+        candidate = _with_similarity(ranked.candidate, chunk.similarity)
+        is_linked = chunk.guided is not None and candidate.document_id in search.surely_linked
+        hit = completion.hit_of(replace(ranked, candidate=candidate), search, is_linked=is_linked)
+        relevance = self._relevance(hit, scored.score / scores.largest)
+        via = self.state.link_to(chunk)
+        explain = None
+        if hit.explain is not None:
+            explain = {
+                **completion.of_later_hop({**hit.explain, **chunk.guided_steps}, chunk.hop),
+                **_explain(chunk, via, scored, scores.largest),
+                **(ranked.explain or {}),
+                **completion.cap(candidate.score),
+            }
+        return replace(
+            hit,
+            relevance=relevance,
+            confidence=confidence.of(relevance),
+            strategies=tuple(dict.fromkeys((*hit.strategies, *(way for way in _WAYS if chunk.signals.get(way))))),
+            hop=chunk.hop or 1,
+            combined_score=scored.score,
+            via=via,
+            guidance=chunk.guided.guidance if chunk.guided else None,
+            boost=chunk.guided.boost if chunk.guided else None,
+            explain=explain,
+            more=tuple(self._hit(other, scores, search) for other in ranked.more),
+            duplicates=ranked.duplicates,
+        )
+
+    def _relevance(self, hit: Hit, share: float) -> float | None:
+        """What a share of the largest combined score shows; after hop 1 alone the relevance there."""
+        assessed = self.state.first.assessment
+        if assessed is None or self.state.only_first_hop:
+            return hit.relevance
+        return self.strategy.relevance(share, assessed)
+
+
+def _with_similarity(candidate: Candidate, similarity: float | None) -> Candidate:
+    """The candidate with its similarity to the question, which is its vector score if no search has found it."""
+    is_found = candidate.vector_rank is not None or candidate.text_rank is not None
+    vector_score = candidate.vector_score if is_found else similarity
+    return replace(candidate, cosine=similarity, vector_score=vector_score)
+
+
+def _explain(chunk: HopChunk, via: ChunkLink | None, scored: Scored, largest: float) -> Mapping[str, Any]:
+    heading = {"heading": via.name} if via and via.heading else {}
+    return {"signals": dict(chunk.signals), **heading, "parts": dict(scored.parts), "best": largest}

@@ -1,4 +1,4 @@
-"""Checks and opens ZIP archives, recognises the document in one, and reads XML, Office properties and dates."""
+"""Checks and opens ZIP archives, recognises documents in archives, and reads XML, Office properties and dates."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from lxml import etree
 
-from app.errors import UnreadableFile
+from app.errors import UnreadableFile, UnreadableReason
 from app.parsing import formats
 from app.parsing.files import InputFile
 from app.parsing.formats import FileFormat
@@ -26,6 +26,13 @@ _NAMESPACES = {
     "dc": "http://purl.org/dc/elements/1.1/",
     "dcterms": "http://purl.org/dc/terms/",
 }
+_OLD_FORMATS = {"doc": "word", "ppt": "slides", "xlsx": "sheets"}
+"""The library has one name for all spreadsheets of Excel."""
+_REMEDIES: dict[str, tuple[UnreadableReason, str]] = {
+    "EncryptedPackage": ("encrypted", "The file is protected by a password: save it without one."),
+    "__properties_version1.0": ("unsupported_format", "A MSG file of Outlook cannot be read: save it as EML."),
+}
+"""What to do with a file that has a stream of this name."""
 
 
 def check(file: InputFile) -> FileFormat:
@@ -112,3 +119,16 @@ def _check_entries(entries: list[zipfile.ZipInfo], packed: int) -> None:
 def _check_links(entries: list[zipfile.ZipInfo]) -> None:
     if any(stat.S_ISLNK(entry.external_attr >> 16) for entry in entries):
         raise UnreadableFile("damaged", "The archive of the file has links.")
+
+
+def check_old_office(file: InputFile) -> FileFormat:
+    """The format of a file of Office before 2007. Raises UnreadableFile for one that cannot be read, with a remedy."""
+    import anydoc  # of which the other formats need nothing
+
+    found = anydoc.format_from_bytes(file.raw)
+    if found in _OLD_FORMATS:
+        return formats.BY_NAME[_OLD_FORMATS[found]]
+    for name, (code, message) in _REMEDIES.items():
+        if name.encode("utf-16-le") in file.raw:
+            raise UnreadableFile(code, message)
+    raise UnreadableFile("damaged", f"The file is damaged, or no document. {formats.unsupported().message}")

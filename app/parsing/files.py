@@ -1,4 +1,4 @@
-"""Defines the file that a parser reads, and the files that are in an archive."""
+"""Defines what parsers read and return: files, files in archives, documents, pictures and the lines on them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,36 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from app.kinds import Json, LeftOutReason
-from app.parsing.picture_lines import Picture, RecognisedLine
 
 LARGEST_MEMBER = 64_000_000
 """Bytes of the largest file of an archive that is read."""
+MAX_PIXELS = 16_000_000
+"""Pixels of the largest picture that is recognised; larger ones are scaled down before."""
+Corners = tuple[float, float, float, float, float, float, float, float]
+"""x and y of the upper left, upper right, lower right and lower left corner, in pixels from the upper left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture in grey levels: a byte for each pixel, row by row from the top.
+
+    `page` is the number of the page that it is, or is on, of the `pages` of its file; both are 0 in a file without any.
+    """
+
+    width: int
+    height: int
+    pixels: bytes
+    page: int = 0
+    pages: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RecognisedLine:
+    """A line of text, the probability that it is right, and its place."""
+
+    text: str
+    score: float
+    corners: Corners
 
 
 Recognise = Callable[[Picture], Sequence[RecognisedLine]]

@@ -67,8 +67,8 @@ _OPENDOCUMENT = "application/vnd.oasis.opendocument."
 TEXT = FileFormat(
     "text",
     "plain",
-    ("text",),
-    ("txt", "text"),
+    ("text", "reStructuredText"),
+    ("txt", "text", "rst", "rest"),
     "the text, with lines that are underlined or in capitals as headings; UTF-8, UTF-16, or another encoding with a "
     "warning",
 )
@@ -78,13 +78,6 @@ MARKDOWN = FileFormat(
     ("Markdown",),
     ("md", "markdown", "mdown", "mkd", "mdx", "qmd", "rmd"),
     "the text; YAML frontmatter becomes metadata",
-)
-RST = FileFormat(
-    "rst",
-    "plain",
-    ("reStructuredText",),
-    ("rst", "rest"),
-    "headings and literal blocks; the field list becomes metadata",
 )
 JSON = FileFormat(
     "json",
@@ -124,7 +117,6 @@ PICTURE = FileFormat(
 FORMATS = (
     TEXT,
     MARKDOWN,
-    RST,
     JSON,
     XML,
     FileFormat(
@@ -186,7 +178,7 @@ FORMATS = (
         ("RTF",),
         ("rtf",),
         "headings, paragraphs, list items, tables, notes; title, author, date",
-        "office.rtf",
+        "office.office",
         signature=re.compile(rb"\{\\rtf"),
     ),
     FileFormat(
@@ -245,7 +237,7 @@ FORMATS = (
         signature=re.compile(rb"From: <Saved by "),
     ),
     FileFormat(
-        "mbox", "encoded", ("MBOX",), ("mbox",), "each message is a document, as EML", "mail.mbox", signature=_MBOX
+        "mbox", "encoded", ("MBOX",), ("mbox",), "each message is a document, as EML", "mail.mail", signature=_MBOX
     ),
     FileFormat(
         "transcript",

@@ -11,8 +11,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from app.parsing.files import ArchiveMember, ExtractedDocument
-from app.parsing.picture_lines import Picture, RecognisedLine
+from app.parsing.files import ArchiveMember, ExtractedDocument, Picture, RecognisedLine
 
 PICTURE_CPU_S = 2
 """Seconds that reading a file may take in addition for each picture of it that is recognised."""

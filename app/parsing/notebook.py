@@ -1,6 +1,6 @@
 """Reads Jupyter notebooks: text, code and the texts of outputs, cell by cell, without pictures.
 
-The cells follow the published schema of nbformat 3 and 4; what does not is left out.
+The cells follow the published schema of nbformat 4; what does not is left out.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     if not text:
         raise UnreadableFile("no_text", "The notebook contains no text.")
     authors = [name for author in _list(metadata.get("authors")) if (name := _text(_mapping(author).get("name")))]
-    title = _text(metadata.get("title")) or _text(metadata.get("name"))
+    title = _text(metadata.get("title"))
     yield ExtractedDocument(
         text, title=title, metadata={"author": ", ".join(authors)} if authors else {}, left_out=tuple(left_out)
     )
@@ -40,7 +40,7 @@ def content(raw: bytes) -> Iterator[tuple[str, str]]:
     """The sources of the cells, and all texts of their outputs."""
     for number, cell in enumerate(_cells(json.loads(raw)), 1):
         outputs = map(_mapping, _list(cell.get("outputs")))
-        yield f"cell {number}", "\n".join([_text(cell.get("source") or cell.get("input")), *map(_texts, outputs)])
+        yield f"cell {number}", "\n".join([_text(cell.get("source")), *map(_texts, outputs)])
 
 
 def _texts(output: dict[str, Any]) -> str:
@@ -54,15 +54,13 @@ def _load(raw: bytes) -> dict[str, Any]:
         notebook = json.loads(raw)
     except (ValueError, RecursionError) as error:
         raise UnreadableFile("damaged", "The notebook is not valid JSON: save it again.") from error
-    if not isinstance(notebook, dict) or not isinstance(notebook.get("nbformat"), int):
-        raise UnreadableFile("damaged", "The file is named .ipynb and is no notebook.")
+    if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
+        raise UnreadableFile("damaged", "The file is named .ipynb and is no notebook of version 4: save it again.")
     return notebook
 
 
 def _cells(notebook: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The cells; before version 4 they are in worksheets."""
-    for sheet in (notebook, *_list(notebook.get("worksheets"))):
-        yield from map(_mapping, _list(_mapping(sheet).get("cells")))
+    return map(_mapping, notebook["cells"])
 
 
 def _language(metadata: dict[str, Any]) -> str:
@@ -73,15 +71,13 @@ def _language(metadata: dict[str, Any]) -> str:
 
 def _blocks(cell: dict[str, Any], language: str, left_out: list[LeftOut]) -> Iterator[str]:
     """The Markdown of a cell and of its outputs."""
-    kind, source = cell.get("cell_type"), _text(cell.get("source") or cell.get("input")).strip()
+    kind, source = cell.get("cell_type"), _text(cell.get("source")).strip()
     if kind == "code":
         if source:
             yield markup.code(source, language)
         for output in _list(cell.get("outputs")):
             if shown := _output(_mapping(output), left_out):
                 yield shown
-    elif kind == "heading":
-        yield markup.heading(level if isinstance(level := cell.get("level"), int) else 1, source)
     elif source:
         yield source
 
@@ -92,17 +88,17 @@ def _output(output: dict[str, Any], left_out: list[LeftOut]) -> str:
         text = _text(output.get("text"))
         left_out += [LeftOut("lines that were written over", over[1]) for over in _WRITTEN_OVER.finditer(text)]
         return _print(text)
-    if output.get("output_type") in ("error", "pyerr"):
+    if output.get("output_type") == "error":
         return _print(f"{_text(output.get('ename'))}: {_text(output.get('evalue'))}")
-    data = _mapping(output.get("data")) or output
-    if any(name.startswith("image/") or name in ("png", "jpeg", "svg") for name in data):
-        left_out.append(LeftOut("pictures", "\n".join(_text(data.get(name)) for name in ("text/plain", "text"))))
+    data = _mapping(output.get("data"))
+    if any(name.startswith("image/") for name in data):
+        left_out.append(LeftOut("pictures", _text(data.get("text/plain"))))
         return ""  # its text only names the object, such as <Figure size 640x480>
     form = next((name for name in _TEXTS if _text(data.get(name)).strip()), None)
     others = [_text(data.get(name)) for name in _TEXTS if name not in (form, "text/html")]
     left_out += [LeftOut("other forms of the same output", other) for other in others if other.strip()]
     if form is None:
-        return _print(_text(data.get("text")))
+        return ""
     text = _text(data[form])
     if form == "text/html":
         from app.parsing.html import html_text

@@ -14,15 +14,13 @@ from dataclasses import asdict, dataclass
 from types import TracebackType
 from typing import Any, Self
 
-from app.concurrency import limited_process
-from app.concurrency.limited_process import LimitedProcess
+from app.concurrency import pipes
+from app.concurrency.pipes import LimitedProcess
 from app.errors import UnreadableFile, UnreadableReason
 from app.kinds import LeftOutReason, values
 from app.parsing import files, frames
-from app.parsing import picture_lines as recognition
-from app.parsing.files import ArchiveMember, ExtractedDocument
+from app.parsing.files import ArchiveMember, ExtractedDocument, Picture, RecognisedLine
 from app.parsing.formats import FileFormat
-from app.parsing.picture_lines import Picture, RecognisedLine
 
 FILES_PER_PROCESS = 200
 """Files after which a process is replaced, because libraries may leak memory."""
@@ -104,7 +102,7 @@ class Parser:
         self._limits = limits
         self._share = share or ParseShare()
         self._recognise = recognise
-        self._process = LimitedProcess(limited_process.module("app.parsing.worker"))
+        self._process = LimitedProcess(pipes.module("app.parsing.worker"))
         self._files = 0
 
     @property
@@ -200,7 +198,7 @@ class Parser:
 
     async def _picture(self, *, width: int, height: int, page: int, pages: int) -> Picture:
         """A picture, whose pixels follow its message. Raises EOFError, ValueError, TypeError."""
-        if not (width > 0 and height > 0 and width * height <= recognition.MAX_PIXELS):
+        if not (width > 0 and height > 0 and width * height <= files.MAX_PIXELS):
             raise ValueError("the picture has a wrong size")
         if not 0 <= page <= pages <= MAX_PAGES:
             raise ValueError("the picture is on no page")

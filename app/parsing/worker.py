@@ -15,11 +15,9 @@ from typing import BinaryIO
 from app.concurrency import pipes
 from app.errors import UnreadableFile
 from app.parsing import archives, formats, frames, guard
-from app.parsing.files import ArchiveMember, ExtractedDocument, InputFile
+from app.parsing.files import ArchiveMember, ExtractedDocument, InputFile, Picture, RecognisedLine
 from app.parsing.formats import FileFormat
 from app.parsing.guard import Content
-from app.parsing.office import old_office
-from app.parsing.picture_lines import Picture, RecognisedLine
 
 DAMAGED = "The file is damaged, or its content does not have the format that its beginning has."
 OUT_OF_MEMORY = "The file needs more memory to be read than is allowed: split it."
@@ -81,7 +79,7 @@ def read(file: InputFile, sniffed: FileFormat) -> Iterator[ExtractedDocument | A
 
     Raises UnreadableFile, and whatever the libraries raise.
     """
-    checks = {formats.ARCHIVE: archives.check, formats.OLD_OFFICE: old_office.check}
+    checks = {formats.ARCHIVE: archives.check, formats.OLD_OFFICE: archives.check_old_office}
     format = checks[sniffed](file) if sniffed in checks else sniffed
     module = importlib.import_module(f"app.parsing.{format.parser}")
     content: Content | None = getattr(module, "content", None)

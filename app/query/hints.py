@@ -8,8 +8,7 @@ from dataclasses import replace
 from app import capability
 from app.database.filter_types import Filters
 from app.database.transactions import Database
-from app.query.missed_filters import MissedFilter
-from app.query.types import Answer
+from app.query.types import Answer, MissedFilter
 
 _NO_HITS = {
     "no_documents": "No documents are stored.",

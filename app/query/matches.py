@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from app.kinds import MatchedBy, Origin
-from app.text.names.name_use import NameUse
+from app.text.names.name_uses import NameUse
 
 
 @dataclass(frozen=True, slots=True)

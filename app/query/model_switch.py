@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from app import errors
-from app.database import vector_tables
+from app.database import vectors
 from app.database.schema import reembedding
 from app.database.schema.reembedding import StoredModel
 from app.database.transactions import Database
@@ -110,7 +110,7 @@ class SwitchingEmbedder:
         active = self.active
         token = _pinned.set(active)
         try:
-            with vector_tables.expecting(active.stored.table):
+            with vectors.expecting(active.stored.table):
                 yield active
         finally:
             _pinned.reset(token)

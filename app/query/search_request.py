@@ -1,8 +1,9 @@
-"""Defines the request of a search, which is also the query that every step of the search reads."""
+"""Defines the request of a search, which is also the query that its steps read, and that for similar passages."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
+from uuid import UUID
 
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 from pydantic_core import PydanticCustomError
@@ -332,3 +333,27 @@ class SearchRequest(wire.WireModel):
         """The request with as many candidates as hits, and with this mode of guidance if it leaves the mode open."""
         candidates = max(self.ranking.candidates, self.limit)
         return self.tuned(candidates=candidates).guided(mode=self.ranking.guidance.mode or mode)
+
+
+class SimilarRequest(wire.WireModel):
+    """A search for the neighbours of a stored chunk or of a vector; give exactly one of them."""
+
+    moved = moved_fields.OF_SIMILAR
+
+    chunk_id: UUID | None = Field(
+        None, description="The chunk whose neighbours are returned, without the chunk itself."
+    )
+    vector: wire.Vector | None = Field(None, description="A vector with as many numbers as the stored vectors.")
+    limit: Limit = Field(5, description="Maximum number of hits.")
+    filters: RequestFilters = Field(default_factory=Filters, description=FILTERS)
+    exclude_chunk_ids: wire.IdList = Field(default_factory=list, description=CHUNK_IDS_EXCLUDED)
+    cursor: Cursor | None = Field(None, description=CURSOR)
+    detail: Detail = Field("full", description="Text of each hit.")
+    collapse: Collapse = Field("duplicates", description=COLLAPSE)
+    group: Group | None = Field(None, description="Group the results by document.")
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> Self:
+        if (self.chunk_id is None) == (self.vector is None):
+            raise PydanticCustomError("one_of", "Give either chunk_id or vector, and only one of them.")
+        return self

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
+from typing import Any
 from uuid import UUID
 
 from app import limits
@@ -18,6 +19,7 @@ from app.kinds import (
     ExtractorUsed,
     FusionUsed,
     Json,
+    MatchKind,
     Mode,
     QueryType,
     SearchKind,
@@ -26,8 +28,6 @@ from app.kinds import (
 )
 from app.query import signals
 from app.query.matches import Boost, EntityMatch, HitGuidance
-from app.query.missed_filters import MissedFilter
-from app.query.snippets import Snippet
 from app.text.queries.conditions import Condition, ConditionPlan, IndexText
 
 
@@ -265,6 +265,34 @@ class Hop:
 
 
 @dataclass(frozen=True, slots=True)
+class MatchedSpan:
+    """What a query matches in a passage: `passage[start:end]`, shown as `snippet[text_start:text_end]`, in code points.
+
+    `term`: a word of the query as written; `stem`: another form of it; `phrase`: a quoted phrase; `hop`: a word of the
+    name by which a later hop reached the passage.
+    """
+
+    start: int
+    end: int
+    kind: MatchKind
+    text_start: int
+    text_end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """The best sentences of a passage, `passage[start:end]`, with the matches in them, without overlaps.
+
+    `text` is plain: it has no marks of Markdown.
+    """
+
+    text: str
+    start: int
+    end: int
+    matches: tuple[MatchedSpan, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """A result: the candidate, its confidence, and the components of its rank.
 
@@ -327,6 +355,21 @@ class Hit:
 _HIT_FIELDS = tuple(one.name for one in fields(Hit))
 _CANDIDATE, _EXPLAIN, _GUIDANCE, _BOOST = map(_HIT_FIELDS.index, ("candidate", "explain", "guidance", "boost"))
 _values_of_hit = attrgetter(*_HIT_FIELDS)
+
+
+@dataclass(frozen=True, slots=True)
+class MissedFilter:
+    """A condition on metadata that no document meets, with the nearest stored key or value, if there is one.
+
+    `present` are the commonest values of the key, or the commonest keys if no document has it.
+    """
+
+    key: str
+    has_key: bool
+    present: tuple[str, ...]
+    nearest_key: str | None = None
+    nearest_value: Any = None
+    same_letters: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from app import errors
 from app.concurrency import offload, stage_times
-from app.parsing.picture_lines import Picture, RecognisedLine
+from app.parsing.files import Picture, RecognisedLine
 from app.parsing.process import Recognise, Unrecognised
 from app.recognition import process
 from app.recognition import store as recognised_pictures

@@ -8,21 +8,36 @@ from __future__ import annotations
 from uuid import UUID
 
 import sqlalchemy as sa
+from sqlalchemy import Column, Index, LargeBinary, PrimaryKeyConstraint, Table, Uuid
 from sqlalchemy.dialects import postgresql
 
+from app.database.schema import tables
 from app.database.transactions import Writing
-from app.recognition import tables
 
 MOST = 5_000
 """Pictures of a user that are kept; those that were not used for the longest time are deleted."""
-_p = tables.recognised_pictures.c
+recognised_pictures = Table(
+    "recognised_pictures",
+    tables.metadata,
+    *tables.tenant(),
+    # Made of the picture and the recogniser.
+    Column("picture_key", Uuid, nullable=False),
+    # Encrypted with a key that is made of the picture, too.
+    Column("lines", LargeBinary, nullable=False),
+    tables.moment("used_at"),
+    PrimaryKeyConstraint("user_id", "picture_key"),
+    Index(None, "user_id", "used_at"),
+)
+
+TABLES = (recognised_pictures,)
+_p = recognised_pictures.c
 
 
 async def use(db: Writing, picture_key: UUID) -> bytes | None:
     """The lines of a picture, which count as used now; None if they are not kept."""
     own = (_p.user_id == db.user_id, _p.picture_key == picture_key)
     found = await db.execute(
-        sa.update(tables.recognised_pictures).where(*own).values(used_at=sa.func.now()).returning(_p.lines)
+        sa.update(recognised_pictures).where(*own).values(used_at=sa.func.now()).returning(_p.lines)
     )
     lines: bytes | None = found.scalar_one_or_none()
     return lines
@@ -31,9 +46,9 @@ async def use(db: Writing, picture_key: UUID) -> bytes | None:
 async def add(db: Writing, picture_key: UUID, lines: bytes) -> None:
     """Keep the lines of a picture, and delete those beyond the most that are kept."""
     new = {"user_id": db.user_id, "picture_key": picture_key, "lines": lines}
-    await db.execute(postgresql.insert(tables.recognised_pictures).values(new).on_conflict_do_nothing())
+    await db.execute(postgresql.insert(recognised_pictures).values(new).on_conflict_do_nothing())
     surplus = (
         sa.select(_p.picture_key).where(_p.user_id == db.user_id).order_by(_p.used_at.desc()).offset(MOST).subquery()
     )
     oldest = _p.picture_key.in_(sa.select(surplus.c.picture_key))
-    await db.execute(sa.delete(tables.recognised_pictures).where(_p.user_id == db.user_id, oldest))
+    await db.execute(sa.delete(recognised_pictures).where(_p.user_id == db.user_id, oldest))

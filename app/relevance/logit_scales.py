@@ -6,14 +6,16 @@ Platt scaling (Platt 1999) with a Gaussian prior around the identity: few judgem
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+import numpy as np
 
 from app.database.calibrations import LogitScale
 
 LEAST_SLOPE = 0.05
 """The order of probabilities is kept."""
-STEPS, HALVINGS, TOLERANCE = 50, 30, 1e-9
+STEPS, LARGEST_STEP, TOLERANCE = 100, 1.0, 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,52 +46,21 @@ def remove(scale: LogitScale, calibrated: float) -> float:
 
 
 def fit(judged: Iterable[Judged], prior: Prior) -> LogitScale:
-    """Returns the most probable scale by Newton's method with step halving; the identity without judgements."""
+    """Returns the most probable scale, by Newton's method with bounded steps; the identity without judgements."""
     rows = [(logit(one.predicted), float(one.occurred), one.weight) for one in judged]
-    scale = LogitScale()
-    best = _log_posterior(rows, prior, scale)
+    x, occurred, weights = np.array(rows).reshape(-1, 3).T
+    values, mean = np.column_stack([np.ones(len(x)), x]), np.array([0.0, 1.0])
+    precision = np.diag([prior.intercept**-2, prior.slope**-2])
+    found = mean
     for _ in range(STEPS):
-        step = _step(rows, prior, scale)
-        gained = 0.0
-        for _ in range(HALVINGS):
-            moved = LogitScale(scale.intercept + step[0], scale.slope + step[1])
-            gained = _log_posterior(rows, prior, moved) - best
-            if gained >= 0:
-                scale, best = moved, best + gained
-                break
-            step = (step[0] / 2, step[1] / 2)
-        if gained < TOLERANCE:
+        predicted = 1 / (1 + np.exp(-np.clip(values @ found, -700, 700)))
+        gradient = values.T @ (weights * (occurred - predicted)) - precision @ (found - mean)
+        curvature = (values.T * (weights * predicted * (1 - predicted))) @ values + precision
+        step = np.clip(np.linalg.solve(curvature, gradient), -LARGEST_STEP, LARGEST_STEP)
+        found = found + step
+        if np.abs(step).max() < TOLERANCE:
             break
-    return LogitScale(scale.intercept, max(scale.slope, LEAST_SLOPE))
-
-
-Rows = Sequence[tuple[float, float, float]]
-"""Logit, whether the event occurred (1 or 0), and weight."""
-
-
-def _log_posterior(rows: Rows, prior: Prior, scale: LogitScale) -> float:
-    """The logarithm of the posterior density, up to a constant."""
-    total = -((scale.intercept / prior.intercept) ** 2 + ((scale.slope - 1) / prior.slope) ** 2) / 2
-    for x, occurred, weight in rows:
-        value = scale.intercept + scale.slope * x
-        # log(σ(v)) for an event and log(1 − σ(v)) otherwise, without overflow.
-        signed = value if occurred else -value
-        total += weight * (min(signed, 0.0) - math.log1p(math.exp(-abs(signed))))
-    return total
-
-
-def _step(rows: Rows, prior: Prior, scale: LogitScale) -> tuple[float, float]:
-    """The step of Newton's method from a scale: the inverse of the curvature times the gradient."""
-    precision = (prior.intercept**-2, prior.slope**-2)
-    first, second = -scale.intercept * precision[0], (1 - scale.slope) * precision[1]
-    a, b, c = precision[0], 0.0, precision[1]
-    for x, occurred, weight in rows:
-        predicted = logistic(scale.intercept + scale.slope * x)
-        rest, curvature = weight * (occurred - predicted), weight * predicted * (1 - predicted)
-        first, second = first + rest, second + rest * x
-        a, b, c = a + curvature, b + curvature * x, c + curvature * x * x
-    determinant = a * c - b * b
-    return (c * first - b * second) / determinant, (a * second - b * first) / determinant
+    return LogitScale(float(found[0]), max(float(found[1]), LEAST_SLOPE))
 
 
 def logit(probability: float) -> float:

@@ -49,10 +49,8 @@ MARGIN = 0.02
 """By which scores are kept off 0 and 1 before their logit is taken."""
 LITERAL = 2.0
 """Added for a query if hits contain it literally. Chosen, not fitted: the sets have questions only."""
-WHOLE = 0.35
-"""Least coverage of a passage with all words of a query: with one of each, at average length, it is .45."""
 UNKNOWN_NAME = 0.2
-"""The largest probability of an answer to a query with a name that no document contains."""
+"""The largest probability of an answer to a query with a name, or many words, that no document contains."""
 PRIOR, ANSWERABLE_PRIOR = Prior(1.5, 0.5), Prior(1.5, 0.3)
 """How much the calibrations of collections differ. Those of the nine sets have slopes whose standard deviation is .4 in
 one search and .6 over several hops (docs/decisions/0038-calibration-over-hops.md)."""
@@ -88,8 +86,8 @@ class Assessment:
         cosine: The best cosine similarity in units of its model; None without the vector leg.
         coverage: The best BM25 score as a share of what the words of the query permit; None without the text leg.
         is_foreign: Whether the query is in another language than the documents, whose words then say nothing.
-        is_literal: Whether hits contain the phrases of the query, or all words of one that is no question.
-        names_unknown: Whether the query has a name or identifier that no document contains.
+        is_literal: Whether hits contain the phrases of the query, or its only word.
+        names_unknown: Whether the query has a name or identifier, or many words, that no document contains.
         entities: The mean effect of entities on the scores.
         calibration: That of the user.
     """

@@ -1,4 +1,4 @@
-"""Finds the names and identifiers of a query that no document of the caller contains."""
+"""Finds what a query asks about that no document of the caller contains: names, identifiers, and many of its words."""
 
 from __future__ import annotations
 
@@ -9,19 +9,22 @@ from app.relevance import stems
 from app.text.names import names, query_words
 from app.text.names.query_words import QueryWords
 from app.text.queries import identifiers
-from app.text.words import stop_words
+from app.text.words import languages, stop_words
 
 LEAST_KNOWN = 0.5
 """Share of the other words of a query that documents must contain: otherwise they are in another language."""
-CAPITALISES_NOUNS = "german"
-"""The text-search configuration of the language in which a capital says nothing."""
+LEAST_NAMED, LEAST_UNKNOWN = 0.1, 1 / 3
+"""Shares of a query's words from which on it asks about unknown names, and about other unknown words."""
+GERMAN = "german"
+"""The text-search configuration of the language in which a capital says nothing, and compounds are often new words."""
 
 
 def find(query: str, terms: Sequence[Term], *, config: str, known_words: Collection[str] = ()) -> list[str]:
-    """Returns the names and identifiers of which no document contains a word; none if the documents' language differs.
+    """Returns the names and identifiers of which no document contains a word, or else the unknown words if many are.
 
-    `terms` are those of the text leg, with what corrections and synonyms have added. `config` is the text-search
-    configuration of the documents. `known_words` are known in another way, such as aliases.
+    Returns none if the documents' language differs. `terms` are those of the text leg, with what corrections and
+    synonyms have added. `config` is the text-search configuration of the documents. `known_words` are known in another
+    way, such as aliases.
     """
     missing = [one.lexeme for one in terms if not one.df and not one.is_added]
     if not missing:
@@ -29,14 +32,20 @@ def find(query: str, terms: Sequence[Term], *, config: str, known_words: Collect
     known = [part for one in terms if one.df for part in one.parts]
     read = query_words.read(query)
     indexed = [index for index, word in enumerate(read.words) if _has_stem(word, (*known, *missing))]
-    has_case = config != CAPITALISES_NOUNS and any(read.small[index] for index in indexed)
+    unknown = {index for index in indexed if not _is_known(read.words[index], known)}
+    has_case = config != GERMAN and any(read.small[index] for index in indexed)
     runs = list(_names(query, read, indexed, has_case=has_case))
-    named = {index for run in runs for index in run}
-    others = [_is_known(read.words[index], known) for index in indexed if index not in named]
-    if not others or sum(others) < LEAST_KNOWN * len(others):
+    others = set(indexed).difference(*runs)
+    if not others or len(others - unknown) < LEAST_KNOWN * len(others):
         return []
-    words = ([read.words[index] for index in run] for run in runs)
-    return [" ".join(run) for run in words if not any(word in known_words or _is_known(word, known) for word in run)]
+    strange = {index for index in unknown if read.words[index] not in known_words}
+    named = [run for run in runs if strange.issuperset(run)]
+    if sum(map(len, named)) >= max(1, LEAST_NAMED * len(indexed)):
+        return [" ".join(read.words[index] for index in run) for run in named]
+    # The first word may be a verb that asks, such as "describe".
+    words = [read.words[index] for index in sorted(strange & others) if index and config != GERMAN]
+    rare = [word for word in words if _has_stem(word, missing) and not languages.is_frequent(word)]
+    return rare if len(rare) >= max(1, LEAST_UNKNOWN * len(indexed)) else []
 
 
 def _names(query: str, read: QueryWords, indexed: Sequence[int], *, has_case: bool) -> Iterator[list[int]]:

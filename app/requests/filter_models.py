@@ -1,16 +1,18 @@
-"""Defines the filters of a search request and validates the groups in them."""
+"""Defines the filters of a search request: values and operators of metadata, and groups."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, GetCoreSchemaHandler, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, GetCoreSchemaHandler, model_validator
 from pydantic_core import PydanticCustomError, core_schema
 
 from app import limits
-from app.database.filter_types import Filters
-from app.requests import metadata_filters, wire
+from app.database import foreign_operators
+from app.database.filter_types import BOUNDS, OPERANDS, OPERATORS, Filters, is_operator_object
+from app.requests import wire
+from app.text import dates
 
 MAX_GROUP_DEPTH = 4
 MAX_GROUPED_VALUES = 200
@@ -19,6 +21,75 @@ MAX_GROUPED_VALUES = 200
 MAX_FILE_TYPES = 50
 
 _GROUPS = ("any", "all", "not")
+
+
+KNOWN = ", ".join(OPERATORS)
+IN_SEARCHES = "Values of metadata by key, or operators, as in search_documents."
+
+
+def _condition(given: Any) -> Any:
+    """The value of a metadata filter, checked. Raises PydanticCustomError."""
+    if is_operator_object(given):
+        if not given.keys() <= set(OPERATORS):
+            raise PydanticCustomError("unknown_operator", _unknown(given))
+        checked = {operator: _operand(operator, operand) for operator, operand in given.items()}
+        if len({isinstance(checked[operator], str) for operator in checked.keys() & set(BOUNDS)}) > 1:
+            raise PydanticCustomError(
+                "invalid_range", "The bounds of a range must be all numbers or all dates and times."
+            )
+        return checked
+    if _has_operator(given):
+        raise PydanticCustomError(
+            "nested_operator", "Operators apply to a key of the metadata, not inside a list or another object."
+        )
+    return given
+
+
+def _unknown(given: Mapping[str, Any]) -> str:
+    advised = next((advice for key in given if (advice := foreign_operators.advice(key)) is not None), None)
+    return (
+        f"Has an unknown operator: the operators are {KNOWN}, without $ and without other keys beside them. "
+        f"Groups are filters.any, filters.all and filters.not.{f' For this one, {advised}.' if advised else ''}"
+    )
+
+
+def _has_operator(given: Any) -> bool:
+    if isinstance(given, Mapping):
+        return is_operator_object(given) or any(map(_has_operator, given.values()))
+    return isinstance(given, list) and any(map(_has_operator, given))
+
+
+def _operand(operator: str, operand: Any) -> Any:
+    if operator in BOUNDS:
+        return _bind(operand)
+    expected = OPERANDS[operator]
+    if not expected.accepts(operand):
+        raise PydanticCustomError("invalid_operand", f"{operator} takes {expected.takes}.")
+    return operand
+
+
+def _bind(operand: Any) -> float | str:
+    """A number, or a date or time of ISO 8601."""
+    if isinstance(operand, int | float) and not isinstance(operand, bool):
+        return operand
+    if isinstance(operand, str) and dates.microseconds(operand) is not None:
+        return operand
+    raise PydanticCustomError(
+        "invalid_range",
+        "The bounds of a range must be numbers, or dates and times such as 2026-01-31 or 2026-01-31T12:00:00Z.",
+    )
+
+
+def _check_metadata(given: object) -> object:
+    # Before the values, of which each may be an error.
+    return wire.check_metadata(given) if isinstance(given, dict) else given
+
+
+MetadataFilter = Annotated[
+    dict[str, Annotated[Any, AfterValidator(_condition)]],
+    BeforeValidator(_check_metadata),
+]
+"""Values by key, as the filters of searches take them."""
 
 
 def _not_empty(group: SearchFilters) -> SearchFilters:
@@ -44,10 +115,10 @@ class SearchFilters(wire.WireModel):
     source_names: SourceNames | None = Field(
         None, description="Only documents from sources with these names, in any case."
     )
-    metadata: metadata_filters.MetadataFilter | None = Field(
+    metadata: MetadataFilter | None = Field(
         None,
         description="Values of the document's metadata by key. A string, number, boolean or null must be the value, or "
-        f"an element of it if it is a list; an object with operators ({metadata_filters.KNOWN}) must be met; any other "
+        f"an element of it if it is a list; an object with operators ({KNOWN}) must be met; any other "
         "object or list must be contained.",
         examples=[{"team": "tide", "year": {"gte": 2024}, "status": {"ne": "draft"}}],
     )

@@ -8,18 +8,17 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 from app import capability, errors
 from app.concurrency import retries
-from app.concurrency.budget import Budget
 from app.database import transactions
 from app.database.embedded import postgres
 from app.database.pools import ServerHooks
-from app.database.schema import health, migration, revisions
+from app.database.schema import health, migration
 from app.database.standby import Standby
 from app.database.transactions import Database
 from app.fetching.fetching import WebFetcher
 from app.fetching.pages import AllowedHosts
 from app.models.calls import BULK_PATIENCE_S
 from app.runtime import local_token, models
-from app.services import ChunkingOptions, Services
+from app.services import Budget, ChunkingOptions, Services
 from app.settings import Settings, plain
 from app.text.words import languages
 
@@ -33,11 +32,7 @@ OVERLAP_SHARE = 0.15
 
 @asynccontextmanager
 async def open_services(
-    settings: Settings,
-    *,
-    pool_size: int | None = None,
-    runs_jobs: bool = False,
-    patience_s: float = BULK_PATIENCE_S,
+    settings: Settings, *, pool_size: int | None = None, runs_jobs: bool = False, patience_s: float = BULK_PATIENCE_S
 ) -> AsyncIterator[Services]:
     """Opens a checked database, the embedder and the configured providers, and closes them in reverse.
 
@@ -125,7 +120,7 @@ async def open_reads(settings: Settings, database: Database, pool_size: int | No
 def _connect(settings: Settings, dsn: str, pool_size: int | None, *, hooks: ServerHooks | None = None) -> Database:
     prepares = {"on": True, "off": False}.get(settings.prepared_statements)
     size = pool_size or settings.pool_size
-    return transactions.connect(dsn, pool_size=size, hooks=hooks, prepares=prepares, revision=revisions.head())
+    return transactions.connect(dsn, pool_size=size, hooks=hooks, prepares=prepares, revision=migration.head())
 
 
 async def migrate(settings: Settings, owner_dsn: str, *, report: migration.Report | None = None) -> str:

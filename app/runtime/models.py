@@ -8,15 +8,15 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from app import errors
 from app.database.schema import reembedding
 from app.database.transactions import Database
 from app.models import known as known_models
-from app.models.base import Embedder, EmbeddingModel, Llm, Reranker
-from app.models.caching import CachingEmbedder
+from app.models.base import CachingEmbedder, Embedder, EmbeddingModel, Llm, Reranker
 from app.models.calls import BULK_PATIENCE_S, CallTimes
-from app.models.local import e5, int8_model, minilm, minilm_files, model_folder
+from app.models.local import e5, int8_model, minilm, model_folder
 from app.models.local.hub import Hub, Repository
 from app.models.local.model_folder import Overrides
 from app.models.local.onnx_embedder import OnnxEmbedder
@@ -28,8 +28,12 @@ from app.models.remote.rerankers import HttpReranker
 from app.query.model_switch import SwitchingEmbedder
 from app.settings import Settings, plain
 
+if TYPE_CHECKING:
+    from app.models.remote.gemini import GeminiEmbedder, GeminiLlm
+
 log = logging.getLogger(__name__)
 
+OLLAMA_MODEL = "llama3.2"
 COMMAND_PATIENCE_S = 900.0
 """Seconds for which a command sends passages again while a remote embedder fails; then it ends and can be repeated."""
 
@@ -49,7 +53,7 @@ def _embedding_model(settings: Settings) -> EmbeddingModel:
         return model_folder.describe(_folder(settings.embedder_model), _overrides(settings))
     if settings.embedder == "hub":
         return _hub_model(settings)
-    name = settings.embedder_model or embedders.APIS[settings.embedder].default
+    name = settings.embedder_model or embedders.DEFAULT_MODELS.get(settings.embedder, "")
     known = _known_model(settings, name)
     if not known.dimension:
         raise errors.ProviderError(
@@ -112,10 +116,10 @@ async def open_embedder(settings: Settings, *, patience_s: float = BULK_PATIENCE
         await model.aclose()
 
 
-async def _embedder(settings: Settings, patience_s: float) -> OnnxEmbedder | HttpEmbedder:
+async def _embedder(settings: Settings, patience_s: float) -> OnnxEmbedder | HttpEmbedder | GeminiEmbedder:
     threads = settings.model_threads
     if settings.embedder == "minilm":
-        folder = await asyncio.to_thread(minilm_files.find, _hub(settings))
+        folder = await asyncio.to_thread(minilm.find, _hub(settings))
         return await minilm.load(threads=threads, folder=folder, cache=computed_weights(settings))
     if settings.embedder == "e5":
         return await int8_model.load(e5.DESCRIBED, e5.packaged(), threads=threads, cache=computed_weights(settings))
@@ -125,14 +129,20 @@ async def _embedder(settings: Settings, patience_s: float) -> OnnxEmbedder | Htt
     if settings.embedder == "hub":
         return await asyncio.to_thread(_hub_embedder, settings)
     model = _embedding_model(settings)
-    secret = settings.embedder_api_key or (settings.gemini_api_key if settings.embedder == "gemini" else None)
+    times = CallTimes(settings.model_timeout_s, patience_s)
+    if settings.embedder == "gemini":
+        from app.models.remote.gemini import GeminiEmbedder  # its package takes a second to import
+
+        api_key = plain(settings.embedder_api_key or settings.gemini_api_key) or ""
+        return GeminiEmbedder(model, api_key=api_key, url=settings.embedder_url, times=times)
+    api = embedders.APIS[settings.embedder]
     return HttpEmbedder(
-        embedders.APIS[settings.embedder],
+        api,
         model,
-        url=settings.embedder_url,
-        api_key=plain(secret),
+        url=settings.embedder_url or api.url,
+        api_key=plain(settings.embedder_api_key),
         known=_known_model(settings, model.name),
-        times=CallTimes(settings.model_timeout_s, patience_s),
+        times=times,
     )
 
 
@@ -181,18 +191,33 @@ async def open_llm(settings: Settings) -> AsyncIterator[Llm | None]:
     if settings.llm == "none":
         yield None
         return
-    secret = settings.llm_api_key or (settings.gemini_api_key if settings.llm == "gemini" else None)
-    model = ChatLlm(
-        kind=settings.llm,
-        url=settings.llm_url,
-        model=settings.llm_model,
-        api_key=plain(secret),
-        times=CallTimes(settings.model_timeout_s),
-    )
+    model = await asyncio.to_thread(_llm, settings)
     try:
         yield model
     finally:
         await model.aclose()
+
+
+def _llm(settings: Settings) -> ChatLlm | GeminiLlm:
+    secret = plain(settings.llm_api_key or (settings.gemini_api_key if settings.llm == "gemini" else None))
+    times = CallTimes(settings.model_timeout_s)
+    if settings.llm == "gemini":
+        # Its package takes a second to import.
+        from app.models.remote import gemini
+
+        return gemini.GeminiLlm(
+            api_key=secret or "",
+            model=settings.llm_model or gemini.MODEL,
+            url=settings.llm_url,
+            times=times,
+        )
+    return ChatLlm(
+        kind="ollama" if settings.llm == "ollama" else "openai",
+        url=settings.llm_url or embedders.OLLAMA_URL,
+        model=settings.llm_model or OLLAMA_MODEL,
+        api_key=secret,
+        times=times,
+    )
 
 
 @asynccontextmanager

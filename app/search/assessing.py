@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from app.query.context import SearchContext
 from app.relevance import cosines, relevance, unknown_names
 from app.relevance.cosines import MeasuredModels
-from app.search.state import SearchState
+from app.search.state import SearchContext, SearchState
 from app.text.names import names
 from app.text.words import languages
 
@@ -18,15 +17,15 @@ async def assess(search: SearchState) -> relevance.Assessment | None:
     """What assesses the hits; None for a vector alone, of which nobody knows what it is the vector of."""
     if not search.parsed.text:
         return None
-    result, is_foreign = search.result, _is_foreign(search)
-    coverage = relevance.coverage(result.best_text_score, result.terms)
+    result = search.result
+    is_foreign = search.lacks_words and _is_foreign(search)
     return relevance.Assessment(
         search.request.fusion,
         cosine=await _cosine(search),
-        coverage=coverage,
+        coverage=relevance.coverage(result.best_text_score, result.terms),
         is_foreign=is_foreign,
-        is_literal=_is_literal(search, coverage),
-        names_unknown=not is_foreign and bool(_unknown_names(search)),
+        is_literal=_is_literal(search),
+        names_unknown=search.lacks_words and not is_foreign and bool(_unknown_names(search)),
         entities=search.effect,
         calibration=search.context.calibration or relevance.UNCALIBRATED,
     )
@@ -43,37 +42,27 @@ async def _cosine(search: SearchState) -> float | None:
 
 async def _unrelated_cosine(context: SearchContext) -> float | None:
     """The cosine of unrelated texts with the model of the search; None if it cannot be measured."""
-    services = context.services
-    embedder, measured = services.embedder, services.state(MeasuredModels)
-    if embedder.model.unrelated is not None:
-        return embedder.model.unrelated
-    async with context.waiting_for(embedder):
-        return await cosines.unrelated(embedder, measured, timeout_s=services.budget.embed_s)
+    services, measured = context.services, context.services.state(MeasuredModels)
+    found = cosines.known(services.embedder, measured)
+    if found is not None:
+        return found
+    async with context.waiting_for(services.embedder):
+        return await cosines.measure(services.embedder, measured, timeout_s=services.budget.embed_s)
 
 
-def _is_literal(search: SearchState, coverage: float | None) -> bool:
-    """Whether hits contain the phrases of the query, or all words of one that is no question."""
-    if search.is_relaxed:
-        return False
-    if search.parsed.phrases:
-        return True
+def _is_literal(search: SearchState) -> bool:
+    """Whether hits contain the phrases of the query, or its only word."""
     words = relevance.own_words(search.result.terms)
-    if search.parsed.query_type == "conceptual" or not all(word.df for word in words):
-        return False
-    return len(words) == 1 or (coverage or 0.0) >= relevance.WHOLE
+    return not search.is_relaxed and (bool(search.parsed.phrases) or (len(words) == 1 and words[0].df > 0))
 
 
 def _is_foreign(search: SearchState) -> bool:
     """Whether the query is in another language than the best hit."""
-    if not search.lacks_words:
-        return False
     return not languages.may_be_in(search.parsed.text, search.result.candidates[0].config)
 
 
 def _unknown_names(search: SearchState) -> list[str]:
     """The names of the query that neither a document nor an entity has, in any spelling that was searched for."""
-    if not search.lacks_words:
-        return []
     lexical, result = search.request.lexical, search.result
     stored = {term.lexeme for term in result.terms if term.df}
     added = [one.word for one in lexical.added if stored.intersection(one.forms)] if lexical else []

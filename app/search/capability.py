@@ -5,11 +5,11 @@ from __future__ import annotations
 from app.capability import Capability, Command
 
 STEPS = (
-    "search.steps.corrections.corrections:STEP",
+    "search.steps.corrections:STEP",
     "search.steps.guidance.guidance:STEP",
     "search.steps.relaxation:STEP",
     "search.steps.reranking.rerank:RERANKING",
-    "search.steps.recency.dating:STEP",
+    "search.steps.recency:STEP",
     "search.steps.reranking.rerank:DIVERSITY",
     "search.steps.snippets.snippets:STEP",
 )

@@ -16,22 +16,22 @@ from app.search.state import Page, SearchState
 from app.text.queries import analysis, conditions
 
 
-def answer_of(search: SearchState, page: Page) -> Answer:
-    """The answer with the completed hits of a page."""
-    query, parsed, result, shown = search.query, search.parsed, search.result, page.hits
+def answer_of(search: SearchState, page: Page, hits: tuple[Hit, ...]) -> Answer:
+    """The answer of one search with the completed hits of a page."""
+    query, parsed, result = search.query, search.parsed, search.result
     context, assessed = search.context, search.assessment
-    known = [hit.relevance for hit in shown if hit.relevance is not None]
+    known = [hit.relevance for hit in hits if hit.relevance is not None]
     return Answer(
-        hits=shown,
-        confidence=shown[0].confidence if shown else None,
+        hits=hits,
+        confidence=hits[0].confidence if hits else None,
         answerable=None if assessed is None else assessed.answerable(known),
-        strategies_matched=tuple(dict.fromkeys(name for hit in shown for name in hit.strategies)),
+        strategies_matched=tuple(dict.fromkeys(name for hit in hits for name in hit.strategies)),
         query_type=parsed.query_type if parsed.text else None,
         mode=query.mode,
         fusion=search.request.fusion,
         search_mode="flat",
-        fallback_reason=None if shown or page.offset else why_empty(query.filters, query.exclude_chunk_ids, result),
-        approximate=result.approximate and len(shown) < query.limit,
+        fallback_reason=None if hits or page.offset else why_empty(query.filters, query.exclude_chunk_ids, result),
+        approximate=result.approximate and len(hits) < query.limit,
         degraded=tuple(context.degraded),
         relaxed=tuple(context.relaxed),
         timings=context.timings,
@@ -39,57 +39,61 @@ def answer_of(search: SearchState, page: Page) -> Answer:
         next_cursor=page.next_cursor,
         explain=_query_explained(search) if query.explain else None,
         excluded=parsed.excluded,
+        depth="fast",
+        depth_reason="requested",
     )
 
 
-def complete(hits: Iterable[Hit], search: SearchState) -> list[Hit]:
+def complete(hits: Iterable[Hit], search: SearchState) -> tuple[Hit, ...]:
     """The hits, and those in their `more`, with confidence, strategies and explanation."""
-    return [_complete(hit, search) for hit in hits]
+    return tuple([_complete(hit, search) for hit in hits])
 
 
 def _complete(ranked: Hit, search: SearchState) -> Hit:
     candidate = ranked.candidate
     hit = hit_of(ranked, search, is_linked=candidate.document_id in search.surely_linked)
-    if not (hit.explain or ranked.guidance or ranked.boost or ranked.more or ranked.duplicates):
+    if hit.explain is None and not ranked.more:
         return hit
     explain = {**hit.explain, **(ranked.explain or {}), **cap(candidate.score)} if hit.explain else None
-    more = tuple(complete(ranked.more, search))
-    return replace(
-        hit,
-        guidance=ranked.guidance,
-        boost=ranked.boost,
-        explain=explain,
-        more=more,
-        duplicates=ranked.duplicates,
-    )
+    return replace(hit, explain=explain, more=complete(ranked.more, search))
 
 
 def is_wanted(ranked: Hit, search: SearchState) -> bool:
     """Whether the hit has at least the minimum confidence and relevance of the query."""
     level, least = search.query.ranking.min_confidence, search.query.ranking.min_relevance
-    hit = _complete(ranked, search)
-    is_relevant = least is None or (hit.relevance is not None and hit.relevance >= least)
-    return is_relevant and (level is None or confidence.at_least(hit.confidence, level))
+    relevant = _relevance(ranked, search)
+    is_relevant = least is None or (relevant is not None and relevant >= least)
+    return is_relevant and (level is None or confidence.at_least(confidence.of(relevant), level))
 
 
 def hit_of(ranked: Hit, search: SearchState, *, is_linked: bool) -> Hit:
-    """A ranked hit with its confidence and the strategies that found it.
+    """A ranked hit with its confidence and the strategies that found it, without those in its `more`.
 
     `is_linked`: to an entity that the query is almost certainly about. Its score is capped to 0 to 1: it may be outside
     while hits are ordered.
     """
-    candidate, parsed = ranked.candidate, search.parsed
+    candidate = ranked.candidate
     content = "\n".join((*candidate.heading_path, candidate.content))
-    reasons = analysis.find_literal_matches(parsed, title=candidate.title, content=content)
-    assessed = search.assessment
-    relevant = None if assessed is None else assessed.relevance(ranked.score_before_reranking)
+    reasons = analysis.find_literal_matches(search.parsed, title=candidate.title, content=content)
     legs = [name for name, rank in (("vector", candidate.vector_rank), ("text", candidate.text_rank)) if rank]
     legs += ["entity"] if is_linked else []
-    explain = _hit_explained(candidate, search) if search.query.explain else None
-    score = _show(candidate.score)
-    shown = candidate if score == candidate.score else candidate.with_score(score)
-    source = search.context.source_names.get(candidate.source_id) if candidate.source_id else None
-    return Hit(shown, confidence.of(relevant), (*legs, *reasons), relevant, explain, source=source)
+    relevant, score = _relevance(ranked, search), _show(candidate.score)
+    return Hit(
+        candidate if score == candidate.score else candidate.with_score(score),
+        confidence.of(relevant),
+        (*legs, *reasons),
+        relevant,
+        _hit_explained(candidate, search) if search.query.explain else None,
+        guidance=ranked.guidance,
+        boost=ranked.boost,
+        duplicates=ranked.duplicates,
+        source=search.context.source_of(candidate),
+    )
+
+
+def _relevance(ranked: Hit, search: SearchState) -> float | None:
+    assessed = search.assessment
+    return None if assessed is None else assessed.relevance(ranked.score_before_reranking)
 
 
 def why_empty(filters: Filters, excluded: Sequence[object], result: HybridResult) -> str:

@@ -18,11 +18,10 @@ from app.database.transactions import Database, retry_read
 from app.documents.store import chunks
 from app.kinds import Degraded, Json, ListMerge, Rerank, Vector
 from app.query import model_switch
-from app.query.context import SearchContext
 from app.query.types import Candidate
-from app.search import understanding
-from app.search.ranking import merge
-from app.search.ranking.merge import HopHit, Scored
+from app.search import merge, understanding
+from app.search.merge import HopHit, Scored
+from app.search.state import SearchContext
 from app.search.steps.reranking import rerank
 from app.search.steps.reranking.rerank import RerankPassage
 from app.services import Services
@@ -134,10 +133,9 @@ async def _reorder(merged: Sequence[RankedHit], merging: MergeRequest, context: 
         mmr_lambda=merging.mmr_lambda,
     )
     ordered = await rerank.run(passages, options, context)
-    context.degraded += ordered.degraded
     return [
         replace(merged[one.position], score=one.score, explain={**merged[one.position].explain, **one.explain})
-        for one in ordered.passages
+        for one in ordered
     ]
 
 

@@ -1,19 +1,19 @@
-"""Reads the names of the sources of hits."""
+"""Reads the names of the sources of hits, and finds sources by names."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from uuid import UUID
 
 from cachetools import LRUCache
 
-from app import capability
-from app.database import cached_reads
-from app.database.transactions import Reading
-from app.query.context import SearchContext
+from app import capability, errors
+from app.database import transactions
+from app.database.transactions import Database, Reading
 from app.query.types import Candidate
+from app.search.state import SearchContext
 
 CACHED_NAMES = 50_000
 """Names of sources of all users together that a process keeps."""
@@ -32,7 +32,7 @@ async def read(context: SearchContext, candidates: Iterable[Candidate], db: Read
     """Read the names of the sources of candidates into the context, unless they are known."""
     if any(one.source_id and one.source_id not in context.source_names for one in candidates):
         key, cache = (db.user_id, db.audience), context.services.state(SourceNames).of_versions
-        found: Mapping[UUID, str] = await cached_reads.get_or_find(cache, db.version.data, key, partial(_names, db))
+        found: Mapping[UUID, str] = await transactions.get_or_find(cache, db.version.data, key, partial(_names, db))
         context.source_names.update(found)
 
 
@@ -41,3 +41,11 @@ async def _names(db: Reading) -> dict[UUID, str]:
     return {
         key: name for read_names in capability.declared("source_names") for key, name in (await read_names(db)).items()
     }
+
+
+async def find(keys: Sequence[str], user_id: str, *, db: Database) -> list[UUID]:
+    """The ids of the sources with these ids, names, paths or URIs. Raises NotFound, Conflict."""
+    for look_up in capability.declared("source_ids"):
+        found: list[UUID] = await look_up(keys, user_id, db=db)
+        return found
+    raise errors.NotFound(f"No such source: {keys[0]}.")

@@ -25,12 +25,10 @@ from pydantic_core import to_json
 from app import errors, limits
 from app.concurrency import offload
 from app.database.transactions import retry_read
-from app.query.context import SearchContext
 from app.query.search_request import SearchRequest
-from app.query.similar_request import SimilarRequest
 from app.query.types import Hit, HybridRequest, HybridResult
 from app.search import completion, duplicates, named_sources, stale_chunks
-from app.search.state import Page, SearchState
+from app.search.state import Page, SearchContext, SearchState, unranked
 from app.search.store import recall
 
 FILTER_COST = 100
@@ -105,7 +103,7 @@ class HybridRun:
         return [] if self.is_exhausted else wider if self.is_whole else [base, *wider]
 
 
-def request_of(query: SearchRequest | SimilarRequest, context: SearchContext) -> PageRequest:
+def request_of(query: SearchRequest, context: SearchContext) -> PageRequest:
     """The page that the cursor of a request refers to, the first one without a cursor.
 
     Raises `invalid_cursor` if the cursor is malformed or was made for another request, or for who sees something else.
@@ -153,17 +151,15 @@ async def read(
     """
     found = list(hits)
     results = await _results(found, page, is_wanted)
-    for request in _wider_requests(page, run, every=is_wanted is not None):
-        if len(results) > page.end:
-            break
+    wider = _wider_requests(page, run, every=is_wanted is not None) if len(results) <= page.end else ()
+    for request in wider:
         found, is_cut = await _continue(found, request, context)
         results = await _results(found, page, is_wanted)
-        if not is_cut:
+        if not is_cut or len(results) > page.end:
             break
     _check(results, page, context)
-    is_last = (
-        page.end == limits.MAX_RESULTS or len(results) < page.end or (len(results) == page.end and _is_end(page, run))
-    )
+    is_end = run is None or page.reads_further or run.is_exhausted
+    is_last = page.end == limits.MAX_RESULTS or len(results) < page.end or (len(results) == page.end and is_end)
     cursor = None if is_last else _cursor(results, page, context)
     return Page(tuple(results[page.offset : page.end]), cursor, page.offset)
 
@@ -180,11 +176,6 @@ def _wider_requests(page: PageRequest, run: HybridRun | None, *, every: bool) ->
 def _is_cut(result: HybridResult, candidates: int) -> bool:
     """Whether a leg found as many chunks as it may."""
     return max(result.vector_found, result.text_found) >= candidates
-
-
-def _is_end(page: PageRequest, run: HybridRun | None) -> bool:
-    """Whether the results that were read are all that there are."""
-    return run is None or page.reads_further or run.is_exhausted
 
 
 async def _results(found: Sequence[Hit], page: PageRequest, is_wanted: Callable[[Hit], bool] | None) -> list[Hit]:
@@ -228,12 +219,8 @@ async def _continue(found: Sequence[Hit], request: HybridRequest, context: Searc
     known = {hit.candidate.chunk_id for hit in kept}
     lowest = min((hit.candidate.score for hit in kept), default=math.inf)
     others = [one for one in result.candidates if one.chunk_id not in known]
-    added = [_at_most(Hit(one, "low", ()), lowest) for one in others]
+    added = [hit if hit.candidate.score <= lowest else hit.rescored("page", lowest) for hit in unranked(others)]
     return kept + added, _is_cut(result, request.candidates)
-
-
-def _at_most(hit: Hit, lowest: float) -> Hit:
-    return hit if hit.candidate.score <= lowest else hit.rescored("page", lowest)
 
 
 def _check(results: Sequence[Hit], page: PageRequest, context: SearchContext) -> None:

@@ -2,27 +2,49 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from dataclasses import replace
 
-from app import errors
+from app import capability, errors
 from app.concurrency.limiter import UNLIMITED, Released
 from app.database.transactions import retry_read
 from app.query import model_switch
-from app.query.context import SearchContext
 from app.query.search_request import SearchRequest
 from app.query.types import Answer
 from app.search import assessing, completion, named_sources, pages, state, understanding
-from app.search.state import SearchState
+from app.search.state import SearchContext, SearchState
 from app.services import Services
+
+log = logging.getLogger(__name__)
+
+NO_USER = ""
+"""A user id that no key belongs to: its searches find nothing."""
+WARM_UP = "warm-up query"
+"""ASCII: the library that repairs other texts takes 8 MB, and is loaded with the first of them."""
 
 
 async def run(query: SearchRequest, user_id: str, services: Services, turn: Released = UNLIMITED) -> Answer:
-    """Answer one query with the model whose vectors are stored; see `answer`."""
-    return await model_switch.run(services.embedder, services.db, lambda: answer(query, user_id, services, turn))
+    """The answer of a search, which is `fast`, or of one over several hops, which is `thorough`; `auto` chooses.
+
+    Its vectors are those of the model whose vectors are stored. Raises what `answer` and `multihop.answer` raise, and
+    BadRequest for options of hops without hops.
+    """
+    return await model_switch.run(services.embedder, services.db, lambda: _run(query, user_id, services, turn))
+
+
+async def _run(query: SearchRequest, user_id: str, services: Services, turn: Released) -> Answer:
+    if query.depth == "fast":
+        if query.ranking.hops is not None:
+            raise errors.BadRequest("Needs the depth auto or thorough.", field="ranking.hops")
+        return await answer(query, user_id, services, turn)
+    (deeper,) = capability.declared("deeper")
+    found: Answer = await deeper(query, user_id, services, turn)
+    return found
 
 
 async def answer(query: SearchRequest, user_id: str, services: Services, turn: Released = UNLIMITED) -> Answer:
-    """Answer one query.
+    """Answer one query by one search.
 
     Raises BadRequest for a minimum relevance of a vector without a text, `invalid_cursor`, `stale_cursor`,
     DatabaseUnavailable, and DeadlineExceeded when `services.budget.whole_s` is over. A failing embedder or re-ranker
@@ -36,8 +58,8 @@ async def answer(query: SearchRequest, user_id: str, services: Services, turn: R
         context.moment = wanted.moment
         search = await state.order(await candidates(query, context, ahead=1))
         page = await pages.of_search(search, wanted)
-        page = replace(page, hits=tuple(completion.complete(page.hits, search)))
-        return await state.finish(search, completion.answer_of(search, page))
+        hits = completion.complete(page.hits, search)
+        return await state.finish(search, completion.answer_of(search, page, hits))
 
 
 def check(query: SearchRequest) -> None:
@@ -56,10 +78,12 @@ async def candidates(
     `ahead` is the number of candidates beyond those that the answer needs. Raises DatabaseUnavailable.
     """
     understood = await understanding.understand(query, context, ahead=ahead)
-    search = await _recall(replace(understood, keep_all=keep_all))
+    if keep_all:
+        understood = replace(understood, keep_all=True)
+    search = await _recall(understood)
     if search.wants_vector:  # no transaction is open while the model is called
         vector = await context.embed(understood.parsed.text)
-        search = await _recall(replace(understood, keep_all=keep_all, spare_vector=vector))
+        search = await _recall(replace(understood, spare_vector=vector))
     context.degraded += search.degraded
     context.relaxed += search.relaxed
     return replace(search, assessment=await assessing.assess(search))
@@ -77,5 +101,22 @@ async def _recall(search: SearchState) -> SearchState:
         if search.request.weights.text > 0 and not search.result.terms:
             search = replace(search, degraded=("no_text_terms",))
         search = await state.run("recall", search, db)
-        await named_sources.read(context, search.result.candidates, db)
+        if any(one.source_id for one in search.result.candidates):
+            await named_sources.read(context, search.result.candidates, db)
     return search
+
+
+async def warm_up(services: Services, *, concurrent: int) -> None:
+    """Run as many searches at once as the service admits, on every server that is read; a failure is only logged.
+
+    They open the connections, have the statements planned, run the embedding model, and import what the first search
+    would, so that the first caller waits no longer than the next.
+    """
+    others = [services.for_request(route, only_reads=True) for route in await services.db.reads.others()]
+    for one in (services, *others):
+        try:
+            async with asyncio.TaskGroup() as group:
+                for number in range(concurrent):
+                    group.create_task(run(SearchRequest(query=f"{WARM_UP} {number}"), NO_USER, one))
+        except* errors.StepwellError as failed:
+            log.warning("warm-up failed: %s", failed.exceptions[0], extra={"action": "warmup_failed"})

@@ -12,8 +12,8 @@ from uuid import UUID
 
 from app.database.transactions import SearchTransaction
 from app.documents.store import chunks
-from app.query.context import SearchContext
 from app.query.types import Candidate
+from app.search.state import SearchContext
 
 _stored_fields = operator.attrgetter(
     "document_id", "source_id", "title", "uri", "chunk_index", "start_offset", "end_offset", "heading_path", "metadata"

@@ -2,25 +2,89 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import cache
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 from uuid import UUID
 
-from app import capability
+from app import capability, errors
+from app.concurrency.limiter import UNLIMITED, Released
+from app.database.calibrations import RelevanceCalibration
+from app.database.pools import Version
 from app.database.transactions import SearchTransaction
 from app.kinds import Degraded, Vector
-from app.query.context import SearchContext
+from app.models import base
 from app.query.search_request import SearchRequest
-from app.query.types import Answer, Hit, HybridRequest, HybridResult, Weights
+from app.query.types import Answer, Candidate, Hit, HybridRequest, HybridResult, Weights
 from app.relevance import relevance
 from app.search.store import recall
+from app.services import Services
 from app.text.queries.conditions import ParsedQuery
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Phase = Literal["expand", "recall", "order", "finish", "explain"]
 NOTHING = HybridResult((), (), 0, 0, "none", 0, 0, approximate=False)
+
+
+@dataclass(slots=True)
+class SearchContext:
+    """One search in progress.
+
+    `version` is the user's version in the snapshot that the chunks of the search are from, `calibration` that of the
+    user's relevance there, `source_names` are those of the sources of what was read so far by id. `timings` has the
+    duration of each stage in milliseconds, `degraded` the inputs that could not be used, `relaxed` the relaxations that
+    were applied. `turn` is given back while the search waits for a remote provider. `moment` is the time that counts as
+    the present, in microseconds since 1970: of all pages that of the first.
+    """
+
+    services: Services
+    user_id: str
+    turn: Released = UNLIMITED
+    version: Version | None = None
+    calibration: RelevanceCalibration | None = None
+    source_names: dict[UUID, str] = field(default_factory=dict)
+    timings: dict[str, float] = field(default_factory=dict)
+    degraded: list[Degraded] = field(default_factory=list)
+    relaxed: list[str] = field(default_factory=list)
+    moment: int = field(default_factory=lambda: time.time_ns() // 1_000)
+
+    def source_of(self, candidate: Candidate) -> str | None:
+        """The name of the source of a chunk's document."""
+        return self.source_names.get(candidate.source_id) if candidate.source_id else None
+
+    def waiting_for(self, model: object) -> AbstractAsyncContextManager[None]:
+        """Give the turn back while a remote model works; a local one uses the cores that the turns share."""
+        return self.turn.released() if base.calls_of(model) else nullcontext()
+
+    async def embed(self, text: str) -> Vector | None:
+        """The vector of a query, or None with the reason in `degraded`: a failure does not end the search."""
+        embedder = base.for_user(self.services.embedder, self.user_id)
+        try:
+            with self.timed("embed"):
+                async with self.waiting_for(embedder), asyncio.timeout(self.services.budget.embed_s):
+                    vector = await embedder.embed_query(text)
+            return base.unit_vectors([vector], count=1, dimension=embedder.model.dimension)[0]
+        except (errors.ProviderError, TimeoutError) as error:
+            log.warning("query embedding failed: %s", type(error).__name__, extra={"action": "embedding_failed"})
+            self.degraded += ["embedding_failed", "no_query_vector"]
+            return None
+
+    @contextmanager
+    def timed(self, stage: str) -> Iterator[None]:
+        """Add the block's duration to the stage."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.timings[stage] = round(self.timings.get(stage, 0.0) + (time.perf_counter() - start) * 1000, 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +164,12 @@ class SearchState:
         """The state after the statement was run with a request: its candidates in their order."""
         result = await recall.hybrid(db, self.wide(request))
         chosen = replace(request, weights=result.weights, by_language=None) if request.by_language else request
-        return replace(self, request=chosen, result=result, hits=unranked(result))
+        return replace(self, request=chosen, result=result, hits=unranked(result.candidates))
 
 
-def unranked(result: HybridResult) -> list[Hit]:
-    """The candidates as hits in the order of the statement, before confidence and reasons are known."""
-    return [Hit(candidate, "low", ()) for candidate in result.candidates]
+def unranked(candidates: Iterable[Candidate]) -> list[Hit]:
+    """Candidates as hits in their order, before confidence and reasons are known."""
+    return [Hit(candidate, "low", ()) for candidate in candidates]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +184,7 @@ class Page:
 InTransaction = Callable[[SearchState, SearchTransaction], Awaitable[SearchState]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Step:
     """What may be left out of a search, as a function for each phase that it takes part in.
 
@@ -141,9 +205,14 @@ class Step:
     explain: Callable[[SearchState], Mapping[str, Any]] | None = None
 
 
-def steps(phase: Phase) -> Iterator[Step]:
+def steps(phase: Phase) -> Sequence[Step]:
     """The steps that take part in a phase, in their order."""
-    return (step for step in capability.declared("steps") if getattr(step, phase) is not None)
+    return _of_phase(phase, capability.declared("steps"))
+
+
+@cache
+def _of_phase(phase: Phase, every: tuple[Step, ...]) -> Sequence[Step]:
+    return [step for step in every if getattr(step, phase) is not None]
 
 
 async def run(phase: Literal["expand", "recall"], search: SearchState, db: SearchTransaction) -> SearchState:

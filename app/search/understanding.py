@@ -1,21 +1,63 @@
-"""Turns a query into the request for the hybrid statement: parses it, chooses the fusion, embeds it."""
+"""Turns a query into the request for the hybrid statement: parses it, chooses the fusion, embeds it.
+
+`mode` selects the legs; in `auto` the type of the query sets the weights, never which documents can be found. The
+weights were chosen by measurement (docs/decisions/0002-fusion-weights.md).
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 
-from app.kinds import Vector
+from app.kinds import FusionUsed, QueryType, Vector
 from app.models import base
-from app.query.context import SearchContext
+from app.query import fused_scores
 from app.query.search_request import SearchRequest
-from app.query.types import HybridRequest, LexicalQuery, Weights
-from app.search.ranking import fusion_plan
-from app.search.ranking.fusion_plan import FusionPlan
-from app.search.state import SearchState
+from app.query.types import HybridRequest, LanguageWeights, LexicalQuery, Weights
+from app.search.state import SearchContext, SearchState
 from app.search.store import vocabulary
 from app.text.queries import analysis, conditions
 from app.text.queries.conditions import IndexText, ParsedQuery, TextCondition
-from app.text.words import lexical
+from app.text.words import languages, lexical
+
+EVEN = Weights(1.0, 1.0)
+ONE_LEG = {"semantic": Weights(1.0, 0.0), "lexical": Weights(0.0, 1.0)}
+CONVEX = Weights(0.3, 0.7)
+"""Convex weights if the request has none."""
+
+BY_QUERY_TYPE: dict[QueryType, Weights] = {
+    "phrase": Weights(0.2, 0.8),
+    "entity": Weights(0.3, 0.7),
+    "conceptual": Weights(0.4, 0.6),
+    "technical": Weights(0.2, 0.8),
+    "keyword": Weights(0.3, 0.7),
+}
+"""Convex weights by query type in mode `auto`."""
+
+
+UNREAD: Mapping[FusionUsed, Weights] = MappingProxyType({"convex": Weights(0.1, 0.9), "rrf": Weights(0.02, 1.98)})
+"""Weights for a query in a language that the model does not read."""
+FOREIGN: Mapping[FusionUsed, Weights] = MappingProxyType({"convex": Weights(0.8, 0.2), "rrf": Weights(1.9, 0.1)})
+"""Weights for a query in another language than all documents, with a model that reads several."""
+
+LEAST_SHARE = 0.65
+"""Share of a query's words from which on the documents that contain them are in its language."""
+LEAST_SHARE_OF_SCRIPT = 0.3
+"""The same in a script that documents in most other languages do not have, of pairs of characters too."""
+
+
+@dataclass(frozen=True, slots=True)
+class FusionPlan:
+    """The weights and the fusion of one query, and what replaces the weights for some languages."""
+
+    weights: Weights
+    fusion: FusionUsed
+    by_language: LanguageWeights | None = None
+
+
+BY_VECTOR = FusionPlan(ONE_LEG["semantic"], "rrf")
+"""The plan of a query that is a vector without a text."""
 
 ACCENTS_FOLDED, ACCENTS_KEPT = "english", "german"
 """One text-search configuration of each kind: every other one folds accents or keeps them like one of these."""
@@ -36,10 +78,11 @@ async def understand(query: SearchRequest, context: SearchContext, *, ahead: int
     parsed = await _parse(query, context)
     if parsed.expression_error:
         context.degraded.append("invalid_expression")
-    plan = _plan(query, parsed, context)
-    needs_vector = plan.weights.vector > 0 or query.ranking.rerank == "cosine"
-    vector = await _vector(query, parsed, context) if needs_vector else None
-    request = _request(query, parsed, plan, vector, context.user_id)
+    plan = _plan(query, parsed, context.services.embedder.model.languages)
+    vector = None if query.vector is None else base.unit_vector(query.vector)
+    if vector is None and (plan.weights.vector > 0 or query.ranking.rerank == "cosine"):
+        vector = await context.embed(parsed.text)
+    request = _request(query, parsed, plan, vector, context)
     return SearchState(query, context, parsed, replace(request, limit=request.limit + ahead))
 
 
@@ -54,32 +97,44 @@ async def _parse(query: SearchRequest, context: SearchContext) -> ParsedQuery:
     return analysis.parse(query.text, literal={f"-{word}" for word in literal}) if literal else parsed
 
 
-def _plan(query: SearchRequest, parsed: ParsedQuery, context: SearchContext) -> FusionPlan:
+def _plan(query: SearchRequest, parsed: ParsedQuery, codes: frozenset[str]) -> FusionPlan:
+    """The plan of a query and a model that reads the languages with these codes."""
     if not parsed.text:
-        return fusion_plan.BY_VECTOR
-    given = _weights(query)
-    plan = fusion_plan.choose(query.mode, query.ranking.fusion, given, parsed.query_type)
-    if given is not None or query.mode in fusion_plan.ONE_LEG:
+        return BY_VECTOR
+    mode, fusion, given = query.mode, query.ranking.fusion, query.ranking.weights
+    chosen: FusionUsed = ("convex" if mode == "auto" else "rrf") if fusion == "auto" else fusion
+    if mode in ONE_LEG:
+        return FusionPlan(ONE_LEG[mode], chosen)
+    if given is not None:
+        return FusionPlan(Weights(given.vector, given.text), chosen)
+    convex = BY_QUERY_TYPE[parsed.query_type] if mode == "auto" else CONVEX
+    return with_languages(FusionPlan(EVEN if chosen == "rrf" else convex, chosen), parsed.text, codes)
+
+
+def with_languages(plan: FusionPlan, text: str, codes: frozenset[str]) -> FusionPlan:
+    """The plan of both legs for a query and a model that reads the languages with these codes.
+
+    The script of a query is known, and not whether its language is that of the documents: the statement finds that out.
+    Without codes the plan stays as it is.
+    """
+    if not codes:
         return plan
-    return fusion_plan.with_languages(plan, parsed.text, context.services.embedder.model.languages)
-
-
-def _weights(query: SearchRequest) -> Weights | None:
-    given = query.ranking.weights
-    return None if given is None else Weights(given.vector, given.text)
-
-
-async def _vector(query: SearchRequest, parsed: ParsedQuery, context: SearchContext) -> Vector | None:
-    if query.vector is not None:
-        return base.unit_vector(query.vector)
-    return await context.embed(parsed.text)
+    read = languages.configs_of(codes)
+    scripts = languages.configs_of_script(text)
+    if scripts and not scripts & read:
+        return replace(plan, weights=UNREAD[plan.fusion])
+    if text.isascii():  # without a configuration are languages with other letters, and English texts by request
+        read |= {languages.UNSTEMMED}
+    foreign = FOREIGN[plan.fusion] if len(codes) > 1 else plan.weights
+    share = LEAST_SHARE_OF_SCRIPT if scripts else LEAST_SHARE
+    return replace(plan, by_language=LanguageWeights(read, share, UNREAD[plan.fusion], foreign))
 
 
 def _request(
-    query: SearchRequest, parsed: ParsedQuery, plan: FusionPlan, vector: Vector | None, user_id: str
+    query: SearchRequest, parsed: ParsedQuery, plan: FusionPlan, vector: Vector | None, context: SearchContext
 ) -> HybridRequest:
     return HybridRequest(
-        user_id=user_id,
+        user_id=context.user_id,
         vector=vector,
         lexical=lexical_query(parsed) if parsed.text else None,
         weights=plan.weights,
@@ -138,3 +193,8 @@ def _index(operand: TextCondition) -> TextCondition:
 def index_text(text: str) -> IndexText:
     """A text in both forms that the database analyses."""
     return IndexText(folded=lexical.index_text(text, ACCENTS_FOLDED), plain=lexical.index_text(text, ACCENTS_KEPT))
+
+
+def rrf_sum(score: float | None, weights: Weights) -> float:
+    """The sum of weight / (k + rank) from an RRF score, whose weights are scaled; 0 for None."""
+    return (score or 0.0) * (weights.vector + weights.text) / fused_scores.TOTAL_WEIGHT

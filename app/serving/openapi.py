@@ -46,7 +46,7 @@ def _api() -> dict[str, Any]:
 
 
 def _tools() -> dict[str, Any]:
-    offered = registry.offered(ALL_SCOPES)
+    offered = registry.list_offered(ALL_SCOPES)
     return {format: formats.export(offered, format) for format in formats.FORMATS if format != "mcp"}
 
 

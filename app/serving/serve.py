@@ -1,8 +1,10 @@
-"""Implements `stepwell serve` and `serve-process`: runs the service, or one of its processes, until it is stopped."""
+"""Implements `serve`, `serve-process` and `worker`: runs the service, one of its processes, or its background jobs."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import signal
 import socket
 from pathlib import Path
 from typing import Annotated
@@ -68,6 +70,25 @@ def serve_process(
         serving.run_process(settings, number, socket.socket(fileno=link), SharedMetrics(folder, number))
     except StepwellError as error:
         _refuse_start(error)
+
+
+def worker(data_dir: options.DataDir = None) -> None:
+    """Run background jobs until stopped; for services with STEPWELL_WORKER=false."""
+    settings = config.load(data_dir=data_dir)
+    telemetry.configure(settings.log_level, settings.log_json)
+    telemetry.log_uncaught()
+    options.run(_work(settings))
+
+
+async def _work(settings: Settings) -> None:
+    from app import runtime
+    from app.jobs import kinds
+
+    async with runtime.open_services(settings, runs_jobs=True) as services:
+        log.info("worker started", extra={"action": "worker_started"})
+        working = asyncio.ensure_future(kinds.run_forever(services))
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, working.cancel)
+        await asyncio.gather(working, return_exceptions=True)
 
 
 def _configure_logs(settings: Settings) -> None:

@@ -15,7 +15,7 @@ from app import runtime
 from app.cli import options
 from app.http import connections
 from app.main import create_app
-from app.search import warmup
+from app.search import search
 from app.services import Services
 from app.serving import listening
 from app.serving.shared_metrics import SharedMetrics
@@ -86,7 +86,7 @@ def _server(app: object, settings: Settings) -> uvicorn.Server:
 
 
 async def _prepare(settings: Settings, services: Services) -> None:
-    await warmup.run(services, concurrent=settings.searches_at_once)
+    await search.warm_up(services, concurrent=settings.searches_at_once)
     # What is loaded now lives as long as the process: scanning it for garbage would pause searches for 50 ms at a time.
     gc.collect()
     gc.freeze()

@@ -16,7 +16,7 @@ from app import errors
 from app.cli import connecting, options, terminal
 from app.cli.client import Answer, Client
 from app.cli.progress import Progress
-from app.documents.commands import left_out
+from app.documents.commands import ingest_report
 from app.text import uris
 
 app = typer.Typer(help="Sources: add, list, sync, remove.", no_args_is_help=True)
@@ -175,7 +175,7 @@ def _show(job: Answer) -> None:
         return
     result = job["result"]
     options.out.print(", ".join(f"{result[name]} {name}" for name in COUNTS) + f"; {result['embedded']} embedded.")
-    left_out.show(result.get("left_out", {}))
+    ingest_report.show_left_out(result.get("left_out", {}))
     for failure in result.get("failures", ()):
         options.err.print(f"[red]failed[/] {escape(failure['path'])}: {escape(failure['reason'])}", soft_wrap=True)
 

@@ -30,7 +30,7 @@ from app.jobs.workers import JobKind, Run
 from app.sources import source_files, source_roots, source_scan
 from app.sources.source_files import FileVersion
 from app.sources.source_scan import Plan
-from app.sources.store import recorded_files, sources
+from app.sources.store import sources
 from app.sources.types import KnownFile, Source, SourceRoots
 from app.text import uris
 
@@ -111,7 +111,7 @@ async def _sync(run: Run) -> int:
     source_id = UUID(run.job.payload["source_id"])
     async with run.db.reading(run.user_id) as reading:
         source = await sources.get(reading, source_id)
-        known = {file.path: file for file in await recorded_files.files(reading, source_id)}
+        known = {file.path: file for file in await sources.files(reading, source_id)}
     progress = run.job.progress
     counts = {name: progress.get(name, 0) for name in (*COUNTED, *STORED, "done")}
     syncing = _Syncing(run, source, known, Counter(counts), progress.get("formats", {}))
@@ -145,7 +145,7 @@ async def _plan(syncing: _Syncing) -> Plan:
 async def _unrecorded(syncing: _Syncing, *, besides: Container[str]) -> dict[str, KnownFile]:
     """Files that are gone and were stored by a job that ended before it recorded them."""
     async with syncing.run.db.reading(syncing.run.user_id) as reading:
-        paths = await recorded_files.unrecorded_paths(reading, syncing.source_id)
+        paths = await sources.unrecorded_paths(reading, syncing.source_id)
     job_id = syncing.job_id
     return {path: KnownFile(path, None, None, None, 0, None, job_id, 1) for path in paths if path not in besides}
 
@@ -158,7 +158,7 @@ async def _take(syncing: _Syncing) -> dict[str, str]:
             other = Path(draft.path)
             overlaps = other.is_relative_to(own) or own.is_relative_to(other)
             if source_id != syncing.source_id and overlaps:
-                for path in await recorded_files.stored_paths(reading, source_id):
+                for path in await sources.stored_paths(reading, source_id):
                     taken[str(other / path)] = f"The file belongs to the source {source_id}."
     return taken
 
@@ -188,8 +188,8 @@ async def _write_move(
     await staging.supersede(writing, document_ids=[document_id for document_id, _path, _uri in found])
     await sources.link(writing, syncing.source_id, {document_id: new_paths[path] for document_id, path, _uri in found})
     await sources.move(writing, {identity: new_uris[identity] for identity in new_uris.keys() - taken.keys()})
-    await recorded_files.forget(writing, syncing.source_id, list(new_paths))
-    await recorded_files.record(writing, syncing.source_id, moved)
+    await sources.forget_files(writing, syncing.source_id, list(new_paths))
+    await sources.record_files(writing, syncing.source_id, moved)
 
 
 async def _store(syncing: _Syncing, paths: Sequence[str]) -> None:
@@ -223,9 +223,7 @@ async def _record(syncing: _Syncing, step: str, versions: Sequence[FileVersion])
     async def work(writing: Writing) -> None:
         paths = {document_id: version.path for version in versions for document_id in version.document_ids}
         await sources.link(writing, syncing.source_id, paths)
-        await recorded_files.record(
-            writing, syncing.source_id, [version.record(syncing.job_id) for version in versions]
-        )
+        await sources.record_files(writing, syncing.source_id, [version.record(syncing.job_id) for version in versions])
 
     await syncing.commit(step, counts, work, versions=versions)
 
@@ -235,7 +233,7 @@ async def _remove(syncing: _Syncing, removed: Sequence[KnownFile]) -> None:
     for some in _groups(removed):
         paths, stored = [file.path for file in some], sum(file.is_stored for file in some)
         await _delete_documents(syncing, paths, besides=())
-        forget = partial(recorded_files.forget, source_id=syncing.source_id, paths=paths)
+        forget = partial(sources.forget_files, source_id=syncing.source_id, paths=paths)
         await syncing.commit("remove", {"removed": stored, "done": stored}, forget)
 
 
@@ -272,7 +270,7 @@ MAX_FAILURES = 1_000
 
 async def _failures(db: Reading, job_id: UUID) -> dict[str, Any]:
     """The files that a job could not store."""
-    failed = await recorded_files.failures(db, job_id=job_id, limit=MAX_FAILURES)
+    failed = await sources.failures(db, job_id=job_id, limit=MAX_FAILURES)
     return {"failures": [{"path": failure.path, "reason": failure.reason} for failure in failed]}
 
 

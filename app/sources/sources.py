@@ -21,7 +21,7 @@ from app.jobs.store import jobs
 from app.kinds import SourceStatus
 from app.services import Services
 from app.sources import source_roots, source_scan, source_sync
-from app.sources.store import recorded_files, sources
+from app.sources.store import sources
 from app.sources.types import EVERYTHING, Source, SourceDraft, SourceRoots
 from app.text import uris
 
@@ -133,9 +133,7 @@ async def get(source_id: UUID, user_id: str, *, db: Database) -> Source:
         found = await sources.page(reading, source_id=source_id, limit=1)
         if not found:
             raise errors.NotFound("No such source.")
-        return replace(
-            found[0], failures=await recorded_files.failures(reading, source_id=source_id, limit=MAX_FAILURES)
-        )
+        return replace(found[0], failures=await sources.failures(reading, source_id=source_id, limit=MAX_FAILURES))
 
 
 @retry_read

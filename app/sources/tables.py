@@ -17,20 +17,20 @@ from sqlalchemy import (
     Uuid,
 )
 
-from app.database.schema import columns
+from app.database.schema import tables
 from app.database.schema.tables import documents
 
-metadata = columns.metadata
+metadata = tables.metadata
 
 sources = Table(
     "sources",
     metadata,
-    *columns.tenant(),
+    *tables.tenant(),
     Column("source_id", Uuid, nullable=False),
     Column("path", Text, nullable=False),
     # Patterns, one to a line.
     Column("glob", Text, nullable=False),
-    columns.moment("created_at"),
+    tables.moment("created_at"),
     Column("synced_at", DateTime(timezone=True)),
     Column("text_field", Text),
     Column("watch", Boolean, nullable=False, server_default="false"),
@@ -38,7 +38,7 @@ sources = Table(
     Column("confined", Boolean, nullable=False, server_default="true"),
     # The latest job that synchronises it, and the result of the latest one that is done.
     Column("job_id", Uuid),
-    columns.json("result"),
+    tables.json("result"),
     # Null for a source that was added before names existed: the name of its folder.
     Column("name", Text),
     PrimaryKeyConstraint("user_id", "source_id"),
@@ -48,7 +48,7 @@ sources = Table(
 source_files = Table(
     "source_files",
     metadata,
-    *columns.tenant(),
+    *tables.tenant(),
     Column("source_id", Uuid, nullable=False),
     Column("path", Text(collation="C"), nullable=False),
     # Of the stored version; null: none is stored, or it is to be read again.

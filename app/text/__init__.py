@@ -3,9 +3,8 @@
 Every function takes time linear in the length of its input, because documents are untrusted.
 
     words        characters, cleaning, languages, and text as Postgres indexes it
-    structure    headings, tables, pages, sentences and metadata of documents
+    structure    headings, tables, sentences and metadata of documents
     passages     chunks of a size in tokens
     names        names in texts and queries, and their comparison
     queries      parsed queries, and what passages contain of them
-    interruption ends long work between two of its pieces
 """

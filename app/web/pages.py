@@ -21,6 +21,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from app.documents.files import folder_names
+from app.http import bodies
 from app.jobs import kinds
 from app.query import signals
 from app.relevance import answerability
@@ -85,13 +86,13 @@ def _page(folder: str, policy: str, **headers: str) -> Response:
 
 async def _table(request: Request) -> Response:
     """A module that exports constants."""
-    constants = _constants(Path(request.url.path).stem, request.app)
+    constants = _constants(Path(request.url.path).stem)
     source = "".join(f"export const {name} = {json.dumps(value)};\n" for name, value in constants.items())
     headers = {name: _HEADERS[name] for name in ("Cache-Control", "X-Content-Type-Options")}
     return Response(source, headers=headers, media_type="text/javascript; charset=utf-8")
 
 
-def _constants(table: str, app: FastAPI) -> dict[str, Any]:
+def _constants(table: str) -> dict[str, Any]:
     """The constants of a module: what people call signals, from where on an answer is likely, and rules of uploads."""
     if table == "signals":
         return {"SIGNALS": {signal.name: signal.label for signal in signals.SIGNALS}}
@@ -100,7 +101,7 @@ def _constants(table: str, app: FastAPI) -> dict[str, Any]:
     if table == "folder_names":
         return {name: sorted(getattr(folder_names, name)) for name in _FOLDER_NAMES}
     if table == "upload_rules":
-        return {"MAX_BYTES": app.state.max_body_bytes}
+        return {"MAX_BYTES": bodies.MAX_BYTES}
     return {"CANCELLABLE": [kind.name for kind in kinds.every() if kind.is_cancellable]}
 
 

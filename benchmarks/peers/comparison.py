@@ -74,7 +74,7 @@ class PeerReport:
 
     def add(self, named: NamedSet, result: Result) -> None:
         """Adds the result of one set."""
-        self.measures[named.name] = runner.averages(result.rankings, named.loaded.questions)
+        self.measures[named.name] = runner.average(result.rankings, named.loaded.questions)
         earlier = self.results.get(named.name)
         self.results[named.name] = earlier.joined(result) if earlier else result
 

@@ -31,7 +31,7 @@ ROOT = HERE.parents[1]
 USER = "repository"
 FOLDERS = (
     *("app/search", "app/query", "app/text", "app/parsing", "app/multihop", "app/relevance", "app/requests"),
-    *("app/documents/storing", "app/documents/store", "app/database/filters", "app/concurrency", "app/http"),
+    *("app/documents/storing", "app/documents/store", "app/database", "app/concurrency", "app/http"),
     *("app/web/playground", "client/src"),
 )
 """Folders whose code is stored; the pages of `docs` are stored too, but for those with results of benchmarks."""

@@ -21,12 +21,11 @@ from pgvector.asyncpg import register_vector
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app import errors
-from app.database import sql, vectors
-from app.database.driver import engines
+from app.database import engines, sql, vectors
 from app.database.pools import Entered
 from app.database.schema import tables
 from app.database.transactions import Writing
-from app.database.vector_tables import VectorTables
+from app.database.vectors import VectorTables
 from app.entities.store import mentions
 from app.entities.store.mentions import Mention, NameEntity
 from app.kinds import Vector

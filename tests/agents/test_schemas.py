@@ -19,7 +19,7 @@ from app.serving import openapi
 from app.tools import Tool
 
 COMMITTED = Path(__file__).parents[2] / "openapi"
-EACH_TOOL = pytest.mark.parametrize("tool", registry.every(), ids=lambda tool: tool.name)
+EACH_TOOL = pytest.mark.parametrize("tool", registry.list_all(), ids=lambda tool: tool.name)
 
 
 def nodes(schema: Any) -> Iterator[dict[str, Any]]:
@@ -72,14 +72,14 @@ def test_only_tools_of_the_scope_write_are_announced_as_changing_something(tool:
 
 def test_a_key_is_offered_the_tools_of_its_scopes() -> None:
     def names(*scopes: str) -> set[str]:
-        return {tool.name for tool in registry.offered(scopes)}
+        return {tool.name for tool in registry.list_offered(scopes)}
 
-    assert {tool.name for tool in registry.every() if tool.is_optional} == {*OPTIONAL_TOOLS, *COMPAT_TOOLS}
-    always = [tool for tool in registry.every() if not tool.is_optional]
+    assert {tool.name for tool in registry.list_all() if tool.is_optional} == {*OPTIONAL_TOOLS, *COMPAT_TOOLS}
+    always = [tool for tool in registry.list_all() if not tool.is_optional]
     assert names("search") == {tool.name for tool in always if tool.scope == "search"}
     assert names("write") == set()
     assert names("admin") == names("search")
-    writing = registry.offered(["write"], optional=OPTIONAL_TOOLS)
+    writing = registry.list_offered(["write"], optional=OPTIONAL_TOOLS)
     assert {tool.name for tool in writing} == {"add_document", "delete_document", "add_source", "sync_source"}
     assert names("metrics") == set()
 
@@ -96,7 +96,7 @@ def test_each_format_has_the_fields_that_its_api_reads() -> None:
 
 def test_the_definitions_of_the_default_reading_tools_and_a_passage_stay_small() -> None:
     # 1,564 tokens of o200k_base for eight tools.
-    definitions = [formats.openai(tool)["function"] for tool in registry.offered({"search"})]
+    definitions = [formats.openai(tool)["function"] for tool in registry.list_offered({"search"})]
     assert len(json.dumps(definitions, separators=(",", ":"))) < 7_200
     passage = ToolPassage(chunk_id=UUID(int=1), uri="a.md", start=100, content="")
     assert set(passage.compact()) == {"chunk_id", "uri", "start", "content"}

@@ -12,14 +12,13 @@ import sqlalchemy as sa
 from harness import COMPANY
 
 from app import errors
-from app.concurrency.budget import Budget
 from app.database import transactions
 from app.database.embedded import postgres
 from app.database.schema import migration
 from app.database.transactions import Database
 from app.evaluation import beir
 from app.search.store import recall
-from app.services import Services
+from app.services import Budget, Services
 from app.sources.types import SourceRoots
 from benchmarks.fake_embedder import FakeEmbedder
 from citus import pair, routing, story

@@ -67,7 +67,7 @@ async def _shards(database: Database, user_id: str, text: str, parameters: Any) 
     """The number of shards of each distributed query in the plan of a statement."""
     async with database.reading(user_id) as reading:
         explain = f"EXPLAIN (FORMAT JSON) {text}"
-        found = (await reading.exec_driver_sql(explain, tuple(parameters))).scalar_one()
+        found = await reading.run_sync(lambda one: one.exec_driver_sql(explain, tuple(parameters)).scalar_one())
     return list(_task_counts(json.loads(found) if isinstance(found, str) else found))
 
 

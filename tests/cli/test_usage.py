@@ -38,10 +38,9 @@ def without_retries() -> Iterator[None]:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("db", "schema", "--write", "FOLDER"), "This is a folder"),
-        (("backup", "FOLDER"), "This is a folder"),
-        (("restore", "FOLDER"), "This is a folder"),
-        (("restore", "none.dump"), "No such file"),
+        (("openapi", "--write", "FOLDER"), "This is a folder"),
+        (("backup", "FOLDER"), "is a directory"),
+        (("restore", "none.dump"), "does not exist"),
         (("ingest", ""), "A path has a name"),
         (("sources", "add", ""), "A path has a name"),
         (("stats", "--data-dir", ""), "A path has a name"),

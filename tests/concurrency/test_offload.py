@@ -8,9 +8,6 @@ from collections.abc import Awaitable
 
 from harness import Tenant
 
-from app.entities import entity_lines
-from app.entities.entity_lines import Line
-from app.entities.types import EntityDraft
 from app.search import merge_lists
 from app.search.merge_lists import HitList, InputHit, MergeRequest
 from app.services import Services
@@ -42,26 +39,3 @@ async def test_selecting_among_long_texts_leaves_the_event_loop_free(tenant: Ten
 
     assert await loop_share(merge()) < LOOP_SHARE
     assert sorted(int(hit.hit.hit_id) for hit in merged[0].hits) == list(range(200))
-
-
-def _chain(count: int) -> list[Line]:
-    """Entities that each contain the next one; the last contains one that does not exist."""
-    drafts = [EntityDraft("team", f"Team {number}") for number in range(count + 1)]
-    return [Line(number, drafts[number], members=(drafts[number + 1].name,)) for number in range(count)]
-
-
-async def test_refusing_a_chain_of_lines_takes_linear_time_outside_the_event_loop(tenant: Tenant) -> None:
-    used: dict[int, float] = {}
-    for count in (1_000, 4_000):
-        began = time.process_time()
-        outcomes: list[entity_lines.LineResult] = []
-
-        async def bring(lines: list[Line], outcomes: list[entity_lines.LineResult] = outcomes) -> None:
-            outcomes += await entity_lines.run(lines, tenant.user_id, db=tenant.db, embedder=tenant.embedder)
-
-        share = await loop_share(bring(_chain(count)))
-        used[count] = time.process_time() - began
-        assert {outcome.status for outcome in outcomes} == {"refused"}
-        assert len(outcomes) == count
-    assert used[4_000] < 8 * used[1_000]
-    assert share < 0.8

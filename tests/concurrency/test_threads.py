@@ -13,7 +13,7 @@ import pytest
 from app.concurrency import cancellable, offload
 from app.concurrency.offload import Threads
 from app.text.passages import chunking
-from app.text.structure import structure, text_formats
+from app.text.structure import structure
 from app.text.words import cleaning
 
 
@@ -45,7 +45,6 @@ TEXT = "a\x00b é\n\nc::\n\n  d\n\n# e\n"
 PASSES: dict[str, Callable[[], object]] = {
     "cleaning": lambda: cleaning.clean(TEXT),
     "pages": lambda: cleaning.clean_pages(TEXT, [0, 5]),
-    "reStructuredText": lambda: text_formats.rst_to_markdown(TEXT),
     "structure": lambda: structure.blocks(TEXT),
     "chunking": lambda: chunking.split(TEXT),
 }

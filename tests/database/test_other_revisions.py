@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from app import errors
 from app.database import transactions
-from app.database.schema import migration, revisions
+from app.database.schema import migration
 from app.settings import Settings
 
 
@@ -18,7 +18,7 @@ from app.settings import Settings
 async def process(new_database, template):
     """A process of this version, and its owner's address."""
     address = await new_database(template)
-    database = transactions.connect(address.service_dsn, pool_size=2, revision=revisions.head())
+    database = transactions.connect(address.service_dsn, pool_size=2, revision=migration.head())
     yield database, address
     await database.close()
 
@@ -63,7 +63,7 @@ async def migrate(address, embedder, *, waits_for_lock=None):
     def step(connection):
         def change(_config):
             connection.execute(
-                sa.text("UPDATE stepwell.alembic_version SET version_num = :to"), {"to": revisions.head()}
+                sa.text("UPDATE stepwell.alembic_version SET version_num = :to"), {"to": migration.head()}
             )
             if waits_for_lock is not None:
                 connection.execute(sa.text("SET LOCAL lock_timeout = 0"))
@@ -82,7 +82,7 @@ async def until_waiting(owner, migrating):
 
 async def test_a_migration_waits_for_a_write_that_has_begun(process, embedder):
     _, address = process
-    before = sorted(revisions._known())[-2]
+    before = sorted(migration._known())[-2]
     await set_revision(address, before)
     old = transactions.connect(address.service_dsn, pool_size=1, revision=before)
     owner = await address.connect()
@@ -90,7 +90,7 @@ async def test_a_migration_waits_for_a_write_that_has_begun(process, embedder):
         async with old.preparing("user"):
             migrating = asyncio.create_task(migrate(address, embedder))
             await until_waiting(owner, migrating)
-        assert await migrating == revisions.head()
+        assert await migrating == migration.head()
         with pytest.raises(errors.SchemaMismatch):
             async with old.preparing("user"):
                 pass
@@ -103,7 +103,7 @@ async def test_while_a_slow_migration_runs_searches_go_on_and_writes_are_unavail
     database, address = process
     tenant = harness.Tenant(database, embedder)
     await tenant.add("Copper lanterns hang in the harbour.", uri="a.md")
-    await set_revision(address, sorted(revisions._known())[-2])
+    await set_revision(address, sorted(migration._known())[-2])
     holder = await address.connect()
     await holder.execute("SELECT pg_advisory_lock(42)")
     migrating = asyncio.create_task(migrate(address, embedder, waits_for_lock=42))
@@ -112,6 +112,6 @@ async def test_while_a_slow_migration_runs_searches_go_on_and_writes_are_unavail
     with pytest.raises(errors.DatabaseUnavailable):
         await tenant.add("Granite.", uri="b.md")
     await holder.close()
-    assert await migrating == revisions.head()
+    assert await migrating == migration.head()
     await tenant.add("Granite.", uri="b.md")
     assert await tenant.uris() == ["b.md", "a.md"]

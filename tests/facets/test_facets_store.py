@@ -13,9 +13,9 @@ import pytest
 from filter_oracle import StoredDocument
 
 from app import errors
+from app.database import filters as translation
 from app.database import transactions
 from app.database.filter_types import Filters
-from app.database.filters import filters as translation
 from app.database.transactions import Database
 from app.facets import store as facets
 from app.facets.types import Facet, FacetQuery

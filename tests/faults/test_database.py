@@ -19,12 +19,12 @@ from harness import Tenant
 from running_service import DOCUMENTS, SEARCH, locked_chunks, unavailable, until
 
 from app import errors, main, runtime
-from app.concurrency.budget import Budget
 from app.database import transactions
 from app.database.embedded import postgres
 from app.database.schema import migration
 from app.database.transactions import Database, TimeLimits
 from app.models.local.minilm import MODEL
+from app.services import Budget
 from app.settings import Settings
 
 LIME = {"query": "lime"}

@@ -13,6 +13,7 @@ import harness
 import httpx
 import pytest
 import running_service
+import sqlalchemy as sa
 from requests_of import search_request
 from running_service import DOCUMENTS, SEARCH, until
 
@@ -33,11 +34,11 @@ NOTE = {"title": "Lime", "content": "Lime mortar sets slowly."}
 async def test_a_write_on_a_full_disk_is_507_and_a_search_with_temporary_files_is_503(database):
     with pytest.raises(Exception, match="full: nothing was stored") as stored:
         async with database.writing("somebody") as writing:
-            await writing.exec_driver_sql(NO_ROOM)
+            await writing.execute(sa.text(NO_ROOM))
     assert (stored.value.status, stored.value.code) == (507, "disk_full")
     with pytest.raises(Exception, match="temporary space") as searched:
         async with database.reading("somebody") as reading:
-            await reading.exec_driver_sql(NO_ROOM)
+            await reading.execute(sa.text(NO_ROOM))
     assert searched.value.status == 503
 
 

@@ -24,8 +24,7 @@ from fastapi import FastAPI
 from harness import Tenant
 from running_service import DOCUMENTS, SEARCH, locked_chunks, unavailable, until
 
-from app.database import pools, transactions
-from app.database.driver import bounded
+from app.database import engines, pools, transactions
 from app.database.embedded import postgres
 from app.database.schema import migration
 from app.database.transactions import Database, TimeLimits
@@ -172,7 +171,7 @@ async def test_a_shutdown_does_not_wait_for_a_frozen_server(freezable: postgres.
         for _ in range(8):
             await stack.enter_async_context(database.shared())
     with _frozen(freezable):
-        async with asyncio.timeout(pools.DISPOSE_S + bounded.CLOSE_S + 1):
+        async with asyncio.timeout(pools.DISPOSE_S + engines.CLOSE_S + 1):
             await database.close()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import harness
 import pytest
+import sqlalchemy as sa
 
 from app import errors
 from app.database import transactions
@@ -46,7 +47,7 @@ async def test_the_queue_and_the_outcomes_of_jobs_are_shown_by_kind(database):
         await _queue(database, "ana", fails=True)
         await _queue(database, "ben", fails=False)
         async with owner.shared() as shared:
-            await shared.exec_driver_sql("UPDATE stepwell.jobs SET run_at = run_at - interval '1 hour'")
+            await shared.execute(sa.text("UPDATE stepwell.jobs SET run_at = run_at - interval '1 hour'"))
         queued = await _samples(client)
         with pytest.raises(errors.ProviderError):
             await workers.run_next(services, [KIND], user_id="ana")

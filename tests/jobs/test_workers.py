@@ -15,7 +15,7 @@ from app.concurrency import stage_times
 from app.database.transactions import Database
 from app.jobs import followed_jobs, workers
 from app.jobs.store import jobs as store
-from app.jobs.types import JobState
+from app.jobs.store.jobs import JobState
 from app.jobs.workers import JobKind, Run
 
 KIND = "test"

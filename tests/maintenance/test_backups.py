@@ -11,12 +11,11 @@ import harness
 import pytest
 
 from app import errors
-from app.database import transactions
+from app.database import filters, transactions
 from app.database.embedded import postgres
 from app.database.embedded.embedded_programs import PACKAGE
 from app.database.filter_types import Filters
-from app.database.filters import filters
-from app.database.schema import migration, revisions, tables
+from app.database.schema import migration, tables
 from app.documents import documents
 from app.entities import entities
 from app.entities.types import EntityDraft
@@ -66,7 +65,7 @@ async def test_a_restored_database_has_the_same_rows_and_gives_the_same_answers(
     before = await tenant.ask("lime mortar")
     file, empty = tmp_path / "a.dump", await new_database()
     archive = await backup.create(file, access=access(address))
-    assert (archive.revision, archive.model, archive.dimension) == (revisions.head(), *EMBEDDING)
+    assert (archive.revision, archive.model, archive.dimension) == (migration.head(), *EMBEDDING)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert os.listdir(tmp_path) == ["a.dump"]
     await restored(file, empty)
@@ -141,10 +140,10 @@ async def test_a_restore_replaces_data_only_on_request_and_only_as_a_whole(
 
 async def test_a_backup_of_an_older_schema_is_upgraded(new_database, tmp_path):
     old, older, empty = await new_database(), tmp_path / "older.dump", await new_database()
-    await migration.upgrade(old.owner_dsn, model=MODEL.name, dimension=MODEL.dimension, revision=revisions.BASELINE)
+    await migration.upgrade(old.owner_dsn, model=MODEL.name, dimension=MODEL.dimension, revision=migration.BASELINE)
     await backup.create(older, access=access(old))
-    assert (await restored(older, empty)).archive.revision == revisions.BASELINE
-    assert await migration.upgrade(empty.owner_dsn, model=MODEL.name, dimension=MODEL.dimension) == revisions.head()
+    assert (await restored(older, empty)).archive.revision == migration.BASELINE
+    assert await migration.upgrade(empty.owner_dsn, model=MODEL.name, dimension=MODEL.dimension) == migration.head()
 
 
 @pytest.mark.parametrize(("revision", "named"), [("0039", "0039.*from 0040 on.*commit b8c21b15"), ("9999", "9999")])
@@ -168,17 +167,15 @@ async def test_a_backup_of_another_model_and_a_file_that_is_no_backup_are_refuse
     file.write_text("not a dump")
     with pytest.raises(errors.BadRequest, match="not a readable backup"):
         await restored(file, await new_database())
-    with pytest.raises(errors.BadRequest, match="No such file"):
-        await restored(tmp_path / "missing.dump", await new_database())
 
 
 async def test_a_backup_that_fails_leaves_the_file_as_it_was(address, new_database, tmp_path):
     file = tmp_path / "a.dump"
     file.write_text("yesterday's")
     with pytest.raises(errors.SchemaMismatch, match="nothing to back up"):
-        await backup.create(file, access=access(await new_database()), replace=True)
+        await backup.create(file, access=access(await new_database()))
     with pytest.raises(errors.SchemaMismatch, match="STEPWELL_MIGRATION_URL"):
-        await backup.create(file, access=Access(address.service_dsn, {}), replace=True)
+        await backup.create(file, access=Access(address.service_dsn, {}))
     with pytest.raises(errors.BackupFailed, match="pg_dump"):
         await storage.dump(Access(address.service_dsn, {}), file, server_major=18)
     assert (os.listdir(tmp_path), file.read_text()) == (["a.dump"], "yesterday's")

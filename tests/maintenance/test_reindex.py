@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from datetime import datetime
 
 import pytest
-import sqlalchemy as sa
 from harness import Tenant, new_user
 
-from app.database.schema import tables
 from app.database.transactions import Database
 from app.derived_rows import Damage
 from app.documents import documents
 from app.entities.linking import mention_refresh
 from app.maintenance import reindex, repair
 from app.maintenance.reindex import Reindexed
-from app.models.base import EmbeddingModel
 from app.services import ChunkingOptions
 from app.text.names import tags
 from app.text.words import cleaning
-from benchmarks.fake_embedder import FakeEmbedder
 
 LONG = "# Lime\n\n" + "\n\n".join(
     f"## Part {part}\n\n" + " ".join(f"Ana Silva laid stone {part}.{n} in lime mortar." for n in range(60))
@@ -131,35 +126,6 @@ async def test_readers_find_the_old_chunks_or_the_new_ones(tenant: Tenant) -> No
     await running
     new = (await _chunks(tenant))["long"]
     assert all(chunks in (old, new) for chunks in seen)
-
-
-class SpellingEmbedder(FakeEmbedder):
-    """An embedder whose model reads letter by letter."""
-
-    @property
-    def model(self) -> EmbeddingModel:
-        """The fake embedder's model, with a tokenizer."""
-        return dataclasses.replace(super().model, token_starts=lambda text: range(len(text)))
-
-
-async def test_chunks_are_measured_by_the_tokens_of_the_model(tenant: Tenant, database: Database) -> None:
-    """Documents that were measured otherwise have an earlier version, are noticed, and keep the chunks that stay."""
-    await tenant.add("A short note on lime.", "short")
-    await tenant.add(LONG, "long")
-    before = await _chunks(tenant)
-    async with database.writing(tenant.user_id) as writing:
-        await writing.execute(sa.update(tables.documents).values(cleaning_version=cleaning.VERSION - 1))
-    tenant.embedder = SpellingEmbedder()
-    assert await reindex.count(tenant.user_id, ChunkingOptions(), db=database) == 2
-    done = await _reindex(tenant)
-    after = await _chunks(tenant)
-    assert (done.compared, done.cut, done.embedded) == (2, 1, len(after["long"]))
-    assert after["short"] == before["short"]
-    assert max(len(content) for content, _headings in before["long"]) > 400
-    assert all(len(content) <= 200 for content, _headings in after["long"])
-    await tenant.add(LONG, "another")
-    assert (await _chunks(tenant))["another"] == after["long"]
-    assert await reindex.count(tenant.user_id, ChunkingOptions(), db=database) == 0
 
 
 async def test_documents_that_other_rules_cleaned_are_cleaned_again_and_only_changed_chunks_are_embedded(

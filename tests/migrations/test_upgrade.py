@@ -6,24 +6,21 @@ import hashlib
 import json
 import re
 import shutil
-import subprocess
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
 import asyncpg
 import pytest
+import schema_dump
 import sqlalchemy as sa
 from alembic.script import ScriptDirectory
-from sqlalchemy.engine import make_url
 
 from app import errors
-from app.database import transactions
+from app.database import filters, transactions
 from app.database.calibrations import LogitScale, RelevanceCalibration
-from app.database.embedded import embedded_programs
 from app.database.filter_types import Filters
-from app.database.filters import filters
-from app.database.schema import migration, reembedding, revisions, upgrade_progress
+from app.database.schema import migration, reembedding, upgrade_progress
 from app.derived_rows import Damage
 from app.maintenance import repair
 from app.query.types import HybridRequest, LexicalQuery, Weights
@@ -33,7 +30,7 @@ from app.text import uris
 from app.text.queries.conditions import IndexText
 
 MODEL, DIMENSION = "fake", 64
-REVISIONS = [script.revision for script in ScriptDirectory(str(revisions.scripts())).walk_revisions()][::-1]
+REVISIONS = [script.revision for script in ScriptDirectory(str(migration.scripts())).walk_revisions()][::-1]
 REWRITTEN = {
     "0046": {"entities": ("origin",)},
     "0047": dict.fromkeys(("documents", "staged_documents"), ("identity", "uri")),
@@ -46,74 +43,10 @@ async def _upgrade(address: Any, revision: str = "head") -> str:
     return await migration.upgrade(address.owner_dsn, model=MODEL, dimension=DIMENSION, revision=revision)
 
 
-def _schema(address: Any) -> str:
-    """The schema as `pg_dump` writes it: names, order of columns, storage, privileges and policies included."""
-    url = make_url(address.owner_dsn)
-    dumped = subprocess.run(
-        [
-            str(embedded_programs.find_installed() / "pg_dump"),
-            "--schema-only",
-            f"--host={url.query['host']}",
-            f"--username={url.username}",
-            address.name,
-        ],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    return re.sub(r"^\\(un)?restrict .*\n", "", dumped.stdout, flags=re.MULTILINE)
-
-
 async def test_the_baseline_equals_the_schema_that_the_revisions_before_it_made(new_database, populated) -> None:
     empty = await new_database()
-    assert await _upgrade(empty, revisions.BASELINE) == revisions.BASELINE == REVISIONS[0]
-    assert _schema(empty) == _schema(populated)
-
-
-async def test_a_rehearsal_takes_each_revision_and_changes_nothing(populated) -> None:
-    steps: list[Any] = []
-    reached = await migration.rehearse(populated.owner_dsn, model=MODEL, dimension=DIMENSION, report=steps.append)
-    assert reached == revisions.head()
-    assert [step.revision for step in steps] == REVISIONS[1:]
-    assert all(step.summary and step.seconds >= 0 for step in steps)
-    owner = await populated.connect()
-    assert await owner.fetchval("SELECT version_num FROM stepwell.alembic_version") == revisions.BASELINE
-    await owner.close()
-
-
-SLOW = """
-from alembic import op
-
-revision, down_revision, branch_labels, depends_on = "9999", "HEAD", None, None
-
-
-def upgrade():
-    op.execute("CREATE TABLE public.large AS SELECT n, repeat('x', 100) AS text FROM generate_series(1, 200000) AS n")
-    op.execute("CREATE INDEX large_text ON public.large (text, n)")
-    for first in range(0, 200_000, 20_000):
-        op.execute(f"UPDATE public.large SET text = 'y' WHERE n BETWEEN {first + 1} AND {first + 20_000}")
-        op.execute(f"SELECT set_config('application_name', '{first + 20_000} of 200000', true)")
-"""
-
-
-async def test_a_slow_revision_shows_how_far_it_is_and_how_long_it_will_take(populated, tmp_path, monkeypatch) -> None:
-    shutil.copytree(revisions.scripts(), tmp_path / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "scripts" / "versions" / "9999_slow.py").write_text(SLOW.replace("HEAD", revisions.head()))
-    monkeypatch.setattr(revisions, "scripts", lambda: tmp_path / "scripts")
-    monkeypatch.setattr(revisions, "_known", lambda: (*REVISIONS, "9999"))
-    monkeypatch.setattr(upgrade_progress, "WATCH_S", 0.01)
-    steps: list[Any] = []
-    dsn = populated.owner_dsn
-    assert await migration.rehearse(dsn, model=MODEL, dimension=DIMENSION, report=steps.append) == "9999"
-    seen = [step for step in steps if isinstance(step, upgrade_progress.StatementProgress)]
-    indexing = [step for step in seen if step.statement.startswith("CREATE INDEX large_text")]
-    assert {step.phase.partition(":")[0] for step in indexing if step.phase} == {"building index"}
-    updating = [step for step in seen if step.statement.startswith("UPDATE public.large") and step.share]
-    for of_phase in (indexing, updating):
-        assert [step for step in of_phase if step.share is not None and 0 < step.share <= 1]
-        assert [step for step in of_phase if step.left_s is not None and step.left_s >= 0]
-    assert re.fullmatch(r"UPDATE public.large .* … \d+%, \d+ s so far, about \d+ s left", str(updating[-1]))
-    assert [step.revision for step in steps if isinstance(step, migration.AppliedRevision)][-1] == "9999"
+    assert await _upgrade(empty, migration.BASELINE) == migration.BASELINE == REVISIONS[0]
+    assert schema_dump.dump(empty) == schema_dump.dump(populated)
 
 
 async def test_each_revision_keeps_the_rows_that_it_does_not_drop(populated) -> None:
@@ -166,7 +99,10 @@ async def test_an_upgraded_database_is_accepted_and_searched(populated) -> None:
     try:
         matches = [tuple(row) for row in await owner.fetch(MATCHES)]
         assert {(user, kind) for user, kind, _ in matches} >= {("ana", "howto"), ("ana", "products"), ("bob", None)}
-        assert await _upgrade(populated) == revisions.head()
+        steps: list[migration.AppliedRevision] = []
+        upgraded = migration.upgrade(populated.owner_dsn, model=MODEL, dimension=DIMENSION, report=steps.append)
+        assert await upgraded == migration.head()
+        assert [step.revision for step in steps if step.summary and step.seconds >= 0] == REVISIONS[1:]
         await migration.check(database, model=MODEL, dimension=DIMENSION)
         for user in ("ana", "bob"):
             assert await _found(database, user) == sum(count for of, _, count in matches if of == user)
@@ -204,14 +140,14 @@ async def test_a_database_of_an_earlier_revision_is_refused_and_not_changed(popu
     owner = await populated.connect()
     try:
         await owner.execute("UPDATE stepwell.alembic_version SET version_num = '0039'")
-        schema = _schema(populated)
+        schema = schema_dump.dump(populated)
         with pytest.raises(errors.SchemaMismatch) as refused:
             await _upgrade(populated)
         assert str(refused.value) == (
             "The database is at revision 0039, this version upgrades from 0040 on: "
             "run `stepwell db upgrade` of commit b8c21b15 first."
         )
-        assert _schema(populated) == schema
+        assert schema_dump.dump(populated) == schema
     finally:
         await owner.close()
 
@@ -299,3 +235,49 @@ async def _found(database: transactions.Database, user: str) -> int:
     request = HybridRequest(user, None, words, Weights(vector=0.0, text=1.0), "rrf", limit=100)
     async with database.reading(user) as reading:
         return len((await recall.hybrid(reading, request)).candidates)
+
+
+async def test_a_rehearsal_takes_each_revision_and_changes_nothing(populated) -> None:
+    steps: list[Any] = []
+    reached = await migration.rehearse(populated.owner_dsn, model=MODEL, dimension=DIMENSION, report=steps.append)
+    assert reached == migration.head()
+    assert [step.revision for step in steps] == REVISIONS[1:]
+    assert all(step.summary and step.seconds >= 0 for step in steps)
+    owner = await populated.connect()
+    assert await owner.fetchval("SELECT version_num FROM stepwell.alembic_version") == migration.BASELINE
+    await owner.close()
+
+
+SLOW = """
+from alembic import op
+
+revision, down_revision, branch_labels, depends_on = "9999", "HEAD", None, None
+
+
+def upgrade():
+    op.execute("CREATE TABLE public.large AS SELECT n, repeat('x', 100) AS text FROM generate_series(1, 200000) AS n")
+    op.execute("CREATE INDEX large_text ON public.large (text, n)")
+    for first in range(0, 200_000, 20_000):
+        op.execute(f"UPDATE public.large SET text = 'y' WHERE n BETWEEN {first + 1} AND {first + 20_000}")
+        op.execute(f"SELECT set_config('application_name', '{first + 20_000} of 200000', true)")
+"""
+
+
+async def test_a_slow_revision_shows_how_far_it_is_and_how_long_it_will_take(populated, tmp_path, monkeypatch) -> None:
+    shutil.copytree(migration.scripts(), tmp_path / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "scripts" / "versions" / "9999_slow.py").write_text(SLOW.replace("HEAD", migration.head()))
+    monkeypatch.setattr(migration, "scripts", lambda: tmp_path / "scripts")
+    monkeypatch.setattr(migration, "_known", lambda: (*REVISIONS, "9999"))
+    monkeypatch.setattr(upgrade_progress, "WATCH_S", 0.01)
+    steps: list[Any] = []
+    dsn = populated.owner_dsn
+    assert await migration.rehearse(dsn, model=MODEL, dimension=DIMENSION, report=steps.append) == "9999"
+    seen = [step for step in steps if isinstance(step, upgrade_progress.StatementProgress)]
+    indexing = [step for step in seen if step.statement.startswith("CREATE INDEX large_text")]
+    assert {step.phase.partition(":")[0] for step in indexing if step.phase} == {"building index"}
+    updating = [step for step in seen if step.statement.startswith("UPDATE public.large") and step.share]
+    for of_phase in (indexing, updating):
+        assert [step for step in of_phase if step.share is not None and 0 < step.share <= 1]
+        assert [step for step in of_phase if step.left_s is not None and step.left_s >= 0]
+    assert re.fullmatch(r"UPDATE public.large .* … \d+%, \d+ s so far, about \d+ s left", str(updating[-1]))
+    assert [step.revision for step in steps if isinstance(step, migration.AppliedRevision)][-1] == "9999"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from app.models import base, caching
+from app.models import base
 from benchmarks.fake_embedder import FakeEmbedder
 
 
@@ -42,14 +42,14 @@ async def settled():
 
 async def test_a_repeated_query_is_embedded_once_and_answers_the_same():
     inner = FakeEmbedder()
-    cached = caching.CachingEmbedder(inner).for_user("ana")
+    cached = base.CachingEmbedder(inner).for_user("ana")
     assert await cached.embed_query("well") == await cached.embed_query("well") == await inner.embed_query("well")
     assert inner.queries == ["well", "well"]  # the second is this test's own
 
 
 async def test_queries_that_differ_in_case_or_space_are_embedded_separately():
     inner = FakeEmbedder()
-    cached = caching.CachingEmbedder(inner).for_user("ana")
+    cached = base.CachingEmbedder(inner).for_user("ana")
     for text in ("well", "Well", "well "):
         await cached.embed_query(text)
     assert inner.queries == ["well", "Well", "well "]
@@ -57,14 +57,14 @@ async def test_queries_that_differ_in_case_or_space_are_embedded_separately():
 
 async def test_the_least_recently_used_query_is_evicted_first():
     inner = FakeEmbedder()
-    cached = caching.CachingEmbedder(inner, size=2).for_user("ana")
+    cached = base.CachingEmbedder(inner, size=2).for_user("ana")
     for text in ("a", "b", "a", "c", "a", "b"):
         await cached.embed_query(text)
     assert inner.queries == ["a", "b", "c", "b"]
 
 
 async def test_callers_get_copies_of_the_cached_vector():
-    cached = caching.CachingEmbedder(FakeEmbedder(dimension=4)).for_user("ana")
+    cached = base.CachingEmbedder(FakeEmbedder(dimension=4)).for_user("ana")
     first, twin = await asyncio.gather(cached.embed_query("well"), cached.embed_query("well"))
     expected = list(first)
     first[0] = 9.0
@@ -79,7 +79,7 @@ async def test_callers_get_copies_of_the_cached_vector():
 async def test_a_cached_or_running_query_is_not_shared_with_other_users():
     inner = GatedEmbedder()
     inner.gate.set()
-    shared = caching.CachingEmbedder(inner)
+    shared = base.CachingEmbedder(inner)
     ana, ben = shared.for_user("ana"), shared.for_user("ben")
     for embedder in (ana, ben, ana, ben):
         await embedder.embed_query("well")
@@ -96,7 +96,7 @@ async def test_a_cached_or_running_query_is_not_shared_with_other_users():
 
 async def test_the_size_limit_covers_all_users_together():
     inner = FakeEmbedder()
-    shared = caching.CachingEmbedder(inner, size=2)
+    shared = base.CachingEmbedder(inner, size=2)
     for user in ("ana", "ben", "cleo", "ana"):
         await shared.for_user(user).embed_query("well")
     assert len(inner.queries) == 4
@@ -104,7 +104,7 @@ async def test_the_size_limit_covers_all_users_together():
 
 async def test_documents_are_not_cached():
     inner = FakeEmbedder()
-    cached = caching.CachingEmbedder(inner).for_user("ana")
+    cached = base.CachingEmbedder(inner).for_user("ana")
     assert await cached.embed_documents(["a", "b"]) == await cached.embed_documents(["a", "b"])
     await cached.embed_query("a")
     assert inner.documents == ["a", "b", "a", "b"]

@@ -11,10 +11,9 @@ from requests_of import search_request
 
 from app.documents.types import Upload
 from app.kinds import Depth
-from app.models.base import Proposal
-from app.models.caching import CachingEmbedder
+from app.models.base import CachingEmbedder, Proposal
 from app.query.types import Answer
-from app.search import depth
+from app.search import search
 from benchmarks.fake_embedder import FakeEmbedder
 
 QUESTION = "Where was the director of Silent Harbour born?"
@@ -45,7 +44,7 @@ async def film(tenant: Tenant) -> Tenant:
 
 
 async def _ask(tenant: Tenant, wanted: Depth, text: str = QUESTION, **services: Any) -> Answer:
-    return await depth.run(search_request(text, depth=wanted), tenant.user_id, tenant.services(**services))
+    return await search.run(search_request(text, depth=wanted), tenant.user_id, tenant.services(**services))
 
 
 async def test_auto_follows_links_with_one_embedding_and_thorough_searches_for_terms_too(film: Tenant) -> None:
@@ -61,22 +60,11 @@ async def test_auto_follows_links_with_one_embedding_and_thorough_searches_for_t
         assert bool((answer.hops or ())[1].terms) == terms
 
 
-async def test_auto_goes_further_only_if_the_best_passages_together_have_more_than_one_of_them(film: Tenant) -> None:
-    asked = {
-        QUESTION: "divided",
-        "Who is the director of Silent Harbour?": "together",
-        "Where was the director of Loud Harbour born?": "together",
-        "where was the director born": "no_names",
-        '"director is Ilse Brandt"': "literal",
-    }
-    assert {text: (await _ask(film, "auto", text)).depth_reason for text in asked} == asked
-
-
 async def test_the_pages_of_an_answer_have_one_depth(film: Tenant) -> None:
     for text in (QUESTION, "Who is the director of Silent Harbour?"):
         request = search_request(text, depth="auto", limit=5)
-        first = await depth.run(request, film.user_id, film.services())
-        second = await depth.run(request.changed(cursor=first.next_cursor), film.user_id, film.services())
+        first = await search.run(request, film.user_id, film.services())
+        second = await search.run(request.changed(cursor=first.next_cursor), film.user_id, film.services())
         assert (second.depth, second.depth_reason) == (first.depth, first.depth_reason)
         assert not {hit.candidate.uri for hit in first.hits} & {hit.candidate.uri for hit in second.hits}
 

@@ -14,10 +14,10 @@ from app.documents import documents
 from app.entities import entities
 from app.multihop import multihop
 from app.multihop.store import links
-from app.multihop.types import LinkedChunk, LinkScope, LinkSource
+from app.multihop.store.links import LinkedChunk, LinkScope, LinkSource
 from app.query.types import Answer
 from app.services import ChunkingOptions
-from app.text.names import headings, names
+from app.text.names import names
 
 QUESTION = "Where was the director of Silent Harbour born?"
 FILM = "Silent Harbour is a film whose director is Ilse Brandt."
@@ -60,7 +60,7 @@ class Shelf(Tenant):
             scope = LinkScope(
                 sources=[LinkSource(chunk_id, 1.0) for chunk_id, place in places.items() if place == source],
                 names=names.sequences(question),
-                headings=headings.question_keys(question),
+                headings={key for key in names.sequences(question) if " " in key},
                 **given,
             )
             found = await links.follow(reading, scope)

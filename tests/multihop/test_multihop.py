@@ -11,7 +11,6 @@ from harness import Tenant, uris
 from requests_of import search_request
 
 from app import errors
-from app.concurrency.budget import Budget
 from app.database import transactions
 from app.documents.types import Upload
 from app.kinds import Vector
@@ -19,6 +18,7 @@ from app.models.base import Proposal
 from app.multihop import multihop
 from app.query.search_request import GuidanceOptions
 from app.query.types import Answer
+from app.services import Budget
 from benchmarks.fake_embedder import FakeEmbedder
 
 QUESTION = "Where was the director of Silent Harbour born?"

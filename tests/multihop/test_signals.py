@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.multihop import signal_sum
+from app.multihop import hop_strategies
 from app.query import signals
 
 PAGE = Path(__file__).parents[2] / "docs" / "multihop.md"
@@ -16,7 +16,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "multihop.md"
 
 def test_the_page_on_multi_hop_search_lists_every_signal_with_its_weight() -> None:
     listed = re.findall(r"^\| `(\w+)` \| ([\d.]+) \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    expected = {**signals.WEIGHTS, "covers": signal_sum.COVERAGE_WEIGHT}
+    expected = {**signals.WEIGHTS, "covers": hop_strategies.COVERAGE_WEIGHT}
     assert {name: float(weight) for name, weight in listed} == expected
 
 

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import pytest
 
-from app.multihop import terms
+from app.multihop import hop_terms
 
 PASSAGE = "The Gannet buoy is built by Stonehand Works in Port Elmsley; Mara Tolland leads the tide team."
 
 
 def test_statistical_terms_are_the_rarest_names_that_the_question_lacks() -> None:
     held = {"stonehand works": 2, "port elmsley": 40, "mara tolland": 1}
-    found = terms.statistical([PASSAGE], "Who builds the Gannet?", chunks=held, total=50)
+    found = hop_terms.statistical([PASSAGE], "Who builds the Gannet?", chunks=held, total=50)
     assert found == ["Mara Tolland", "Stonehand Works", "Port Elmsley"]
 
 
 def test_of_terms_that_contain_one_another_the_first_is_kept() -> None:
-    assert terms.distinct(["University of Oslo", "Oslo", "Bergen"]) == ["University of Oslo", "Bergen"]
-    assert len(terms.distinct(f"Name{n}" for n in range(9))) == terms.MAX_TERMS
+    assert hop_terms.distinct(["University of Oslo", "Oslo", "Bergen"]) == ["University of Oslo", "Bergen"]
+    assert len(hop_terms.distinct(f"Name{n}" for n in range(9))) == hop_terms.MAX_TERMS
 
 
 def test_a_proposal_that_occurs_in_a_passage_and_not_in_the_question_is_used() -> None:
     proposed = ["Stonehand Works", " mara   tolland ", "Gannet"]
-    assert terms.usable(proposed, [PASSAGE], "Who builds the Gannet?") == ["Stonehand Works", "mara tolland"]
+    assert hop_terms.usable(proposed, [PASSAGE], "Who builds the Gannet?") == ["Stonehand Works", "mara tolland"]
 
 
 INJECTIONS = [
@@ -38,10 +38,10 @@ INJECTIONS = [
 
 @pytest.mark.parametrize("payload", INJECTIONS)
 def test_what_is_not_plain_search_text_from_a_passage_is_dropped(payload: str) -> None:
-    kept = terms.usable([payload, "Port Elmsley"], [PASSAGE, "Ignore the sign."], "Who builds the Gannet?")
+    kept = hop_terms.usable([payload, "Port Elmsley"], [PASSAGE, "Ignore the sign."], "Who builds the Gannet?")
     assert kept == ["Port Elmsley"]
 
 
 @pytest.mark.parametrize("proposed", [None, "Stonehand", 5, {"a": 1}, [None, 5, ["Stonehand"], {"x": "y"}]])
 def test_proposals_of_another_type_are_no_terms(proposed: object) -> None:
-    assert terms.usable(proposed, [PASSAGE], "Who?") == []
+    assert hop_terms.usable(proposed, [PASSAGE], "Who?") == []

@@ -37,7 +37,7 @@ OLD_OFFICE = made_files.COMPOUND
         (b"def f(): ...", "a.py", "code"),
         (b"a,b", "a.csv", "csv"),
         (b"{}", "a.jsonl", "json_lines"),
-        (b"Title\n=====", "a.rst", "rst"),
+        (b"Title\n=====", "a.rst", "text"),
         (b"Subject: a", "a.eml", "email"),
         (b"Lime.", ".md", "text"),
         (b"{\\rtf1 a}", "a.doc", "rtf"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import made_files
 import pytest
 from reading import Read, refusal
@@ -41,28 +39,18 @@ def test_code_that_contains_fences_stays_one_block(read: Read) -> None:
     assert document.text == "````\na = '''\n```\n'''\n````"
 
 
-def test_a_notebook_of_version_3_has_its_worksheets(read: Read) -> None:
-    cells = [
-        {"cell_type": "heading", "level": 2, "source": ["Tides"]},
-        {"cell_type": "code", "input": ["1 + 1"], "outputs": [{"output_type": "pyout", "text": ["2"]}]},
-        {"cell_type": "code", "input": [], "outputs": [{"output_type": "display_data", "png": PICTURE, "text": ["x"]}]},
-    ]
-    raw = json.dumps({"nbformat": 3, "metadata": {"name": "Harbour"}, "worksheets": [{"cells": cells}]}).encode()
-    (document,) = read(raw, "a.ipynb")
-    assert (document.title, document.text) == ("Harbour", "## Tides\n\n```\n1 + 1\n```\n\n```\n2\n```")
-
-
 @pytest.mark.parametrize(
     ("raw", "code"),
     [
         (made_files.notebook(_code("a"))[:-20], "damaged"),
         (b"[" * 100_000, "damaged"),
         (b'{"a": 1}', "damaged"),
-        (b'{"nbformat": 4, "cells": {"a": [1]}, "metadata": 3, "worksheets": [[], 1]}', "no_text"),
+        (b'{"nbformat": 3, "worksheets": [{"cells": []}]}', "damaged"),
+        (b'{"nbformat": 4, "cells": [[1]], "metadata": 3}', "no_text"),
         (made_files.notebook({"cell_type": "code", "source": {"a": 1}, "outputs": [1, {"data": [2]}]}), "no_text"),
         (made_files.notebook(_code("", {"output_type": "display_data", "data": {"image/png": PICTURE}})), "no_text"),
     ],
-    ids=["truncated", "nested", "another object", "other types", "other types in cells", "pictures"],
+    ids=["truncated", "nested", "another object", "version 3", "other types", "other types in cells", "pictures"],
 )
 def test_what_is_no_notebook_is_refused(read: Read, raw: bytes, code: str) -> None:
     assert refusal(read, raw, "a.ipynb") == code

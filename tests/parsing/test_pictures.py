@@ -21,9 +21,8 @@ from reportlab.pdfgen.canvas import Canvas
 
 from app.errors import UnreadableFile
 from app.parsing import formats, worker
-from app.parsing.files import ExtractedDocument, InputFile
-from app.parsing.pages import pictures, recognised_lines
-from app.parsing.picture_lines import Picture, RecognisedLine
+from app.parsing.files import ExtractedDocument, InputFile, Picture, RecognisedLine
+from app.parsing.pages import pictures
 from app.parsing.process import ParseLimits, Parser, ParseShare, Unrecognised
 
 LIMITS = ParseLimits(cpu_s=10, wall_s=30.0)
@@ -233,7 +232,7 @@ def test_lines_of_a_skewed_page_become_upright_runs_of_one_size() -> None:
     lines = [
         _line(f"Line {row}", 100, 100 + 40 * row, width=1_200, height=28 + row % 3, slope=0.035) for row in range(9)
     ]
-    runs = recognised_lines.runs(lines, 2.0, 1_000)
+    runs = pictures.runs(lines, 2.0, 1_000)
     assert {round(run.size, 1) for run in runs} == {14.5}
     assert [run.y0 for run in runs] == sorted((run.y0 for run in runs), reverse=True)
     assert all(above.y0 > below.y1 for above, below in itertools.pairwise(runs)), "no line overlaps the next"

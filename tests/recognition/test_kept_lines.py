@@ -27,10 +27,10 @@ from app.documents.storing import ingest
 from app.documents.types import Upload
 from app.errors import UnreadableFile
 from app.jobs import followed_jobs, workers
-from app.parsing.picture_lines import Picture, RecognisedLine
+from app.parsing.files import Picture, RecognisedLine
 from app.recognition import kept_lines as picture_lines
+from app.recognition import store
 from app.recognition import store as recognised_pictures
-from app.recognition import tables
 from app.recognition.process import Recogniser, RecognitionFailed
 from app.services import Services
 from app.sources import source_sync, sources
@@ -82,7 +82,7 @@ async def _opened(user_id: str, services: Services) -> AsyncIterator[Callable[[b
 
 async def _kept(database: Database, user_id: str) -> list[bytes]:
     async with database.reading(user_id) as reading:
-        return [lines for (lines,) in await reading.execute(sa.select(tables.recognised_pictures.c.lines))]
+        return [lines for (lines,) in await reading.execute(sa.select(store.recognised_pictures.c.lines))]
 
 
 async def test_a_page_is_recognised_once_for_its_user_and_a_hit_names_it(

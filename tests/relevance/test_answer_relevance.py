@@ -17,9 +17,9 @@ from requests_of import search_request
 
 from app import errors, samples
 from app.access import users
+from app.database import filters
 from app.database.calibrations import LogitScale, RelevanceCalibration, StoredCalibration
 from app.database.filter_types import Filters
-from app.database.filters import filters
 from app.database.transactions import Database
 from app.documents import documents
 from app.documents.types import Upload
@@ -32,7 +32,7 @@ from app.models.local.onnx_embedder import OnnxEmbedder
 from app.multihop import multihop
 from app.query.types import Answer
 from app.relevance import answerability, calibrations, cosines, logit_scales, relevance
-from app.search import depth, search
+from app.search import search
 from benchmarks.fake_embedder import FakeEmbedder
 
 LEVELS = ("low", "medium", "medium_high", "high", "very_high")
@@ -96,19 +96,25 @@ async def test_the_cosines_of_an_unknown_model_are_measured_once_for_its_relevan
     known = [hit.relevance for hit in answer.hits]
     assert None not in known
     assert known == sorted(known, reverse=True)
-    measured = services.state(cosines.MeasuredModels).unrelated
-    assert list(measured) == [services.embedder.model.name]
-    assert abs(measured[services.embedder.model.name]) < 0.5
+    assert abs(services.state(cosines.MeasuredModels).unrelated[services.embedder.model.name]) < 0.5
     least = known[0]
     assert least is not None
     found = await search.run(search_request("lime mortar", min_relevance=least), tenant.user_id, services)
     assert [hit.candidate.content for hit in found.hits] == ["lime mortar"]
 
 
+async def test_a_sum_over_several_hops_counts_a_cosine_as_one_of_the_built_in_model(tenant: Tenant) -> None:
+    tenant.embedder = FakeEmbedder(unrelated=0.5)
+    await tenant.add("lime mortar and sand")
+    answer = await multihop.run(search_request("lime mortar", explain=True), tenant.user_id, tenant.services())
+    (hit,) = answer.hits
+    assert (hit.explain or {})["signals"]["cos"] == pytest.approx(cosines.like_built_in(hit.candidate.cosine or 0, 0.5))
+
+
 @pytest.mark.parametrize("way", ["fast", "thorough"])
 async def test_an_unknown_name_caps_the_answer_unless_an_entity_has_it(notes: Tenant, way: str) -> None:
     async def ask(text: str) -> Answer:
-        return await depth.run(search_request(text, depth=way, explain=True), notes.user_id, notes.services())
+        return await search.run(search_request(text, depth=way, explain=True), notes.user_id, notes.services())
 
     known, unknown = await ask("Which team runs the Gannet buoys?"), await ask("Which team runs the Ostrava buoys?")
     assert (known.answerable or 0.0) > relevance.UNKNOWN_NAME
@@ -142,7 +148,7 @@ async def asked(tenant: Tenant) -> list[Answer]:
     """The answers to the questions in one search and over several hops."""
     ways = ("fast", "thorough")
     queries = [search_request(text, explain=True, depth=way) for text in QUESTIONS for way in ways]
-    return [await depth.run(query, tenant.user_id, tenant.services()) for query in queries]
+    return [await search.run(query, tenant.user_id, tenant.services()) for query in queries]
 
 
 async def test_relevance_and_answerable_follow_the_stored_scales_until_they_are_removed(notes: Tenant) -> None:

@@ -87,14 +87,9 @@ def test_a_better_cosine_more_covered_words_or_a_phrase_raise_answerable_and_the
     assert 0 < hopeless.relevance(1.0) < 1e-4
 
 
-def test_a_name_that_no_document_contains_leaves_little_relevance() -> None:
-    certain = replace(SEARCH, cosine=1.0, coverage=1.0)
-    unknown = replace(certain, names_unknown=True)
-    assert certain.relevance(1.0) > 0.5
-    assert unknown.relevance(1.0) <= unknown.answerable([unknown.relevance(1.0)] * 20) <= UNKNOWN_NAME
-
-
 def test_a_cosine_is_counted_from_that_of_unrelated_texts() -> None:
     assert cosines.above(0.75, 0.75) == 0.0
     assert cosines.above(1.0, 0.75) == 1.0
     assert cosines.above(0.86, 0.72) == pytest.approx(0.5)
+    assert [cosines.like_built_in(one, 0.72) for one in (0.72, 1.0)] == pytest.approx([cosines.BUILT_IN, 1.0])
+    assert [cosines.like_built_in(0.6, one) for one in (None, cosines.BUILT_IN)] == pytest.approx([0.6, 0.6])

@@ -17,10 +17,9 @@ from app import errors, limits
 from app.database.filter_types import Filters
 from app.database.transactions import Database
 from app.documents.types import Upload
-from app.query.search_request import GuidanceOptions
-from app.query.similar_request import SimilarRequest
+from app.query.search_request import GuidanceOptions, SimilarRequest
 from app.query.types import Answer, Hit
-from app.search import depth, similar
+from app.search import search, similar
 from app.services import ChunkingOptions
 
 DOCUMENTS, CHUNKS_EACH = 20, 52
@@ -65,7 +64,7 @@ async def page_of(tenant: Tenant, query: Any, cursor: str | None) -> Answer:
     query = query.model_copy(update={"cursor": cursor})
     if isinstance(query, SimilarRequest):
         return await similar.run(query, tenant.user_id, services)
-    return await depth.run(query, tenant.user_id, services)
+    return await search.run(query, tenant.user_id, services)
 
 
 async def hits_of_pages(tenant: Tenant, query: Any, *, most: int = limits.MAX_RESULTS) -> list[Hit]:

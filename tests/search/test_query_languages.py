@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from harness import Tenant, uris
 
+from app.database import filters
 from app.database.filter_types import Filters
-from app.database.filters import filters
-from app.search.ranking import fusion_plan
+from app.search import understanding
 
 GREEK = {
     "limani": "Το λιμάνι κλείνει όταν η ομίχλη σκεπάζει τον φάρο, και τα πλοία περιμένουν έξω από τον κόλπο.",
@@ -42,7 +42,7 @@ async def test_words_alone_order_what_the_model_does_not_read(
     found = await minilm_tenant.ask(query, explain=True, **how)
     by_words = await minilm_tenant.ask(query, mode="lexical")
     assert uris(found)[: len(by_words.hits)] == uris(by_words)
-    unread = fusion_plan.UNREAD["rrf" if how else "convex"]
+    unread = understanding.UNREAD["rrf" if how else "convex"]
     assert found.explain is not None
     assert found.explain["weights"] == {"vector": unread.vector, "text": unread.text}
 
@@ -65,7 +65,7 @@ async def test_weights_that_a_request_names_hold_in_every_language(minilm_tenant
 async def test_documents_that_a_caller_does_not_see_choose_no_weights(minilm_tenant: Tenant) -> None:
     await minilm_tenant.add_all({f"hidden/{uri}": text for uri, text in SPANISH.items()})
     await minilm_tenant.add("The harbour closes when fog hides the lighthouse.", "harbour")
-    query, unread = "pescadores venden peces martes", fusion_plan.UNREAD["convex"].vector
+    query, unread = "pescadores venden peces martes", understanding.UNREAD["convex"].vector
     hidden = Filters(uri_prefix="hidden")
     whole = [await minilm_tenant.ask(text, explain=True, filters=hidden) for text in (query, f"+{query}")]
     assert [answer.explain and answer.explain["weights"]["vector"] for answer in whole] == [unread, unread]

@@ -14,7 +14,7 @@ from harness import Tenant
 from requests_of import search_request
 
 from app.database import transactions
-from app.database.driver.connections import Connection
+from app.database.connections import Connection
 from app.database.filter_types import DocumentFilter
 from app.documents import documents
 from app.kinds import Vector

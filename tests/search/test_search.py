@@ -8,8 +8,8 @@ import harness
 import pytest
 from harness import Tenant, uris
 
-from app.concurrency.budget import Budget
 from app.query.search_request import LegWeights
+from app.services import Budget
 from benchmarks.fake_embedder import FakeEmbedder
 
 SHELF = {

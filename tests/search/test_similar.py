@@ -9,7 +9,7 @@ from app.database.filter_types import DocumentFilter
 from app.documents import documents
 from app.documents.types import Chunk
 from app.kinds import Vector
-from app.query.similar_request import SimilarRequest
+from app.query.search_request import SimilarRequest
 from app.query.types import Answer
 from app.search import similar
 from benchmarks.fake_embedder import FakeEmbedder

@@ -21,21 +21,21 @@ import pytest
 from lxml import etree
 
 from app.errors import UnreadableFile
-from app.multihop import terms
+from app.multihop import hop_terms
 from app.parsing import encodings, formats, notebook, transcript
 from app.parsing.files import InputFile
 from app.parsing.html import html_text
-from app.parsing.mail import mbox
-from app.parsing.office import office, rtf
+from app.parsing.mail import mail
+from app.parsing.office import office
 from app.parsing.rows import csv_rows, tables
 from app.search.steps.snippets import sentences as snippets
 from app.search.steps.snippets.sentences import Sought
 from app.text.names import headings, name_uses, names, query_words, tags
 from app.text.names.gazetteer import Gazetteer
-from app.text.names.name_use import NameUse
+from app.text.names.name_uses import NameUse
 from app.text.passages import chunking, tokens
 from app.text.queries import analysis, identifiers, spelling
-from app.text.structure import markdown, sentences, structure, text_formats
+from app.text.structure import markdown, sentences, structure
 from app.text.words import cleaning, lexical, word_spans
 
 FULL = os.environ.get("STEPWELL_FAULTS") == "full"
@@ -54,9 +54,6 @@ MARKDOWN = (
     *("#", "# a\n", "## b\n### c\n", "> ", "- ", "* a\n", "1. a\n- b\n", "| a | b |\n", "|-", "| - ", "a\n---\n"),
     *("===\n", "`", "```\n", "~~~\n", "[", "[a](b", "](", " (a)", "![", "*a* _b_ ", "**", "_", "\\", "<"),
     *("\n", " ", "    a\n", "\t"),
-)
-RESTRUCTURED = (
-    *(".. ", "a::\n\n  b\n", ".. code::\n", "   :a:\n", "====\n----\n", ":a: b\n", "::", ":", "..\n", " ::\n"),
 )
 MARKUP = (
     *("<!---->", "<!--", "-->", "<p>", "<div>a</div>", "<?xml ?>", "<?xml", "&amp;", "<a b=", "<b>", "</p>"),
@@ -78,7 +75,7 @@ SOURCE = (
     "  a\n", "const a = ", "(a) =>", "export ", "CREATE TABLE ", "a(b)\n{\n", "    ", "\n\n", "[a", ":a,",
     "func (a) ",
 )  # fmt: skip
-TOKENS = (*MARKDOWN, *RESTRUCTURED, *MARKUP, *WORDS)
+TOKENS = (*MARKDOWN, *MARKUP, *WORDS)
 OPENINGS = ("", "a::\n\n", ".. code::\n", "```\n", "---\n", "|a|\n|", "# ", "- ", "> ", "a\n", "Ã", "<!--", ".")
 ENDINGS = ("", "x", "\n   x\n", "`", "é", "|")
 
@@ -98,7 +95,6 @@ class Shape(NamedTuple):
 
 ONCE_SLOW = {
     "HTML": (Shape("<p>a</p><form>", "<p><b>a"), 42_000),
-    "reStructuredText": (Shape(".. code::\n", "   :a:\n", "   x\n"), 1_200_000),
     "CSV": (Shape("x", ",a", "\n", "1\n"), 8_000),
     "columns": (Shape("", "a"), 12_000),
     "format of a file": (Shape("", "<!---->", "x"), 4_000),
@@ -180,14 +176,13 @@ def read_opendocument(text: str) -> object:
 WORK: dict[str, Callable[[str], object]] = {
     "cleaning": cleaning.clean,
     "pages": lambda text: cleaning.clean_pages(text, range(0, len(text), 300)),
-    "reStructuredText": text_formats.rst_to_markdown,
     "bytes in another script": lambda text: encodings.decode(text.encode("latin-1", "replace") + b"\xe9" * len(text)),
     "HTML": read_html,
     "CSV": read_csv,
-    "RTF": reading(rtf, "{\\rtf1 ", "}"),
+    "RTF": reading(office, "{\\rtf1 ", "}"),
     "transcript": reading(transcript, "WEBVTT\n\n00:01.000 --> 00:02.000\n"),
     "notebook": reading(notebook, '{"nbformat": 4, "cells": [{"cell_type": "markdown", "source": "', '"}]}'),
-    "mailbox": reading(mbox, "From a 12:30 b\n"),
+    "mailbox": reading(mail, "From a 12:30 b\n"),
     "OpenDocument": read_opendocument,
     "columns": lambda text: tables.columns([str(number) for number in range(len(text))]),
     "format of a file": lambda text: formats.sniff(text.encode("utf-8", "replace"), "a"),
@@ -209,10 +204,10 @@ WORK: dict[str, Callable[[str], object]] = {
     "metadata": lambda text: tags.from_metadata({"tags": [text, *text.split()]}, ["tags"]),
     "query": analysis.parse,
     "words of a query": lambda text: (
-        name_uses.read(text, query := query_words.read(text)),
+        name_uses.QueryText(text, query := query_words.read(text)),
         query_words.longest_names(query, {"a"}),
     ),
-    "terms": lambda text: terms.statistical([text], "a", chunks={}, total=10),
+    "terms": lambda text: hop_terms.statistical([text], "a", chunks={}, total=10),
     "literal matches": lambda text: analysis.find_literal_matches(
         analysis.parse(text[:2_000]), title="a b", content=text
     ),

@@ -16,49 +16,19 @@ from typing import Any
 import sqlalchemy as sa
 
 from app.database import sql
-from app.database.driver.connections import Rows
+from app.database.connections import Rows
 from app.database.schema import tables
 from app.database.transactions import Database, SharedTransaction
 
 _k = tables.api_keys.c
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
-    """A stored key without its secret."""
-
-    key_id: str
-    user_id: str
-    scopes: tuple[str, ...]
-    name: str
-    created_at: datetime
-    expires_at: datetime | None
-    revoked_at: datetime | None
-    filters: Mapping[str, Any] | None = None
-    shows_entities: bool = False
-    token_key: bytes | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class NewKey:
-    """A key to store. `filters` are JSON as in a search, `token_key` is the public half of its pair."""
-
-    key_id: str
-    user_id: str
-    secret_hash: bytes
-    scopes: tuple[str, ...]
-    name: str = ""
-    expires_at: datetime | None = None
-    filters: Mapping[str, Any] | None = None
-    shows_entities: bool = False
-    token_key: bytes | None = None
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Verified:
     """A live key whose secret, or a token signed with it, was presented.
 
-    It sees the documents that pass `filters`, which are JSON; None: all.
+    It sees the documents that pass `filters`, which are JSON as in a search; None: all. `token_key` is the public half
+    of its pair.
     """
 
     key_id: str
@@ -67,6 +37,25 @@ class Verified:
     filters: Mapping[str, Any] | None = None
     shows_entities: bool = False
     token_key: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewKey(Verified):
+    """A key to store."""
+
+    secret_hash: bytes
+    name: str = ""
+    expires_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key(Verified):
+    """A stored key without its secret."""
+
+    name: str
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
 
 
 _VERIFY = sql.inline(
@@ -110,8 +99,14 @@ def _read_verified(key_id: str, rows: Rows) -> Verified | None:
     row = rows.one_or_none()
     if row is None:
         return None
-    filters = None if row.filters is None else json.loads(row.filters)
-    return Verified(key_id, row.user_id, tuple(row.scopes), filters, row.shows_entities, row.token_key)
+    return Verified(
+        key_id=key_id,
+        user_id=row.user_id,
+        scopes=tuple(row.scopes),
+        filters=None if row.filters is None else json.loads(row.filters),
+        shows_entities=row.shows_entities,
+        token_key=row.token_key,
+    )
 
 
 async def add(db: SharedTransaction, key: NewKey) -> None:

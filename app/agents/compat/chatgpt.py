@@ -13,8 +13,8 @@ from app import errors
 from app.documents import documents
 from app.documents.types import Document
 from app.query.search_request import Group, Ranking, SearchRequest
-from app.requests import fields
-from app.search import depth
+from app.requests import wire
+from app.search import search as pipeline
 from app.tools import NOTICE, Tool, ToolArguments, ToolContext, ToolResult
 
 PART = 100_000
@@ -26,7 +26,7 @@ _PLACE = re.compile(r"(?P<id>[0-9a-fA-F-]{32,36})(?:@(?P<start>[0-9]{1,9}))?")
 class SearchedText(ToolArguments):
     """What to search for."""
 
-    query: fields.QueryText = Field(description="A question in natural language, or keywords.")
+    query: wire.QueryText = Field(description="A question in natural language, or keywords.")
 
 
 class FetchedDocument(ToolArguments):
@@ -63,7 +63,7 @@ class DocumentContent(ToolResult):
 async def search(given: SearchedText, context: ToolContext) -> FoundDocuments:
     """Search, and return each document once."""
     query = SearchRequest(query=given.query, limit=HITS, ranking=Ranking(group=Group(size=1)))
-    answer = await context.admission.search(partial(depth.run, query, context.user_id, context.services))
+    answer = await context.admission.search(partial(pipeline.run, query, context.user_id, context.services))
     found = [hit.candidate for hit in answer.hits]
     return FoundDocuments(
         results=[

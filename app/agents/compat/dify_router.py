@@ -20,11 +20,10 @@ from app import errors, limits
 from app.agents import api as router
 from app.database.filter_types import OPERANDS, Filters
 from app.http import auth, bodies
-from app.query import source_ids
 from app.query.search_request import SearchRequest
 from app.query.types import Hit
-from app.requests import fields, strict_json, validation_errors
-from app.search import depth
+from app.requests import strict_json, validation_errors, wire
+from app.search import named_sources, search
 from app.settings import Settings
 from app.text import dates
 from app.tools import ToolContext
@@ -73,7 +72,7 @@ class Retrieval(BaseModel):
     """A request of Dify."""
 
     knowledge_id: Annotated[str, Field(min_length=1, max_length=limits.MAX_SOURCE_NAME)]
-    query: fields.QueryText
+    query: wire.QueryText
     retrieval_setting: RetrievalSetting = RetrievalSetting()
     metadata_condition: MetadataConditions | None = None
 
@@ -83,14 +82,14 @@ async def retrieve(given: Retrieval, context: ToolContext) -> dict[str, Any]:
     services, setting = context.services, given.retrieval_setting
     among = None
     if given.knowledge_id != EVERYTHING:
-        among = await source_ids.find([given.knowledge_id], context.user_id, db=services.db)
+        among = await named_sources.find([given.knowledge_id], context.user_id, db=services.db)
     query = SearchRequest(
         query=given.query,
         limit=min(setting.top_k, limits.MAX_HITS),
         filters=_filters(given.metadata_condition, None if among is None else tuple(among)),
         depth="auto",
     )
-    answer = await context.admission.search(partial(depth.run, query, context.user_id, services))
+    answer = await context.admission.search(partial(search.run, query, context.user_id, services))
     records = [_record(hit) for hit in answer.hits]
     return {"records": [record for record in records if record["score"] >= setting.score_threshold]}
 
@@ -241,8 +240,7 @@ async def _retrieve(request: Request) -> Response:
 
 async def _body(request: Request) -> bytes:
     """The body within the limits of a search. Raises `too_large`, `request_timeout`."""
-    body = bodies.Body(request, LIMITS, max_bytes=LIMITS.max_bytes or 1)
-    body.check_declared_length()
+    body = bodies.Body(request, LIMITS)
     received, more = b"", True
     while more:
         message = await body.receive()

@@ -6,7 +6,6 @@ from app.capability import Capability, Command
 
 MCP = Capability(
     installs=("agents.mcp.api:install",),
-    lifespans=("agents.mcp.api:serving",),
     commands={
         "mcp": Command("serve", "agents.mcp.commands:mcp", "Serve the tools for agents over MCP on stdin and stdout."),
     },

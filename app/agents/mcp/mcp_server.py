@@ -69,7 +69,7 @@ async def serve_stdio(settings: Settings, user_id: str) -> None:
     """Serve one client until it closes stdin, and run background jobs meanwhile."""
     async with runtime.open_services(settings, pool_size=POOL_SIZE) as services:
         working = asyncio.create_task(kinds.run_forever(services) if settings.worker else asyncio.sleep(0))
-        context = ToolContext(services, user_id, admission=Unrestricted(user_id, services.budget.whole_s))
+        context = ToolContext(services, user_id, admission=Unrestricted(services.budget.whole_s))
         server = build(lambda _request: context, turns=asyncio.Semaphore(MAX_CONCURRENT))
         try:
             async with stdio_server() as (incoming, outgoing):
@@ -80,8 +80,8 @@ async def serve_stdio(settings: Settings, user_id: str) -> None:
 
 
 def definitions(scopes: Collection[str], *, optional: Collection[str] = ()) -> list[types.Tool]:
-    """The tools that a key with these scopes may call; see `registry.offered`."""
-    offered = registry.offered(scopes, optional=optional)
+    """The tools that a key with these scopes may call; see `registry.list_offered`."""
+    offered = registry.list_offered(scopes, optional=optional)
     return [types.Tool.model_validate(tool) for tool in formats.export(offered, "mcp")]
 
 

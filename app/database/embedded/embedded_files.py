@@ -169,7 +169,7 @@ def _make_folder(folder: Path, mode: int) -> None:
 
 
 def _reject_closed_parents(base: Path, account: Account) -> None:
-    closed = next((folder for folder in _upwards(base) if not may_pass(folder, account)), None)
+    closed = next((folder for folder in _upwards(base) if not _may_pass(folder, account)), None)
     if closed is not None:
         raise EmbeddedServerError(
             f"Under root, Postgres runs as the system user {account.name}, who cannot enter {closed}. Stepwell never "
@@ -193,17 +193,12 @@ def private_folder(folder: Path, account: Account) -> None:
         )
 
 
-def may_pass(folder: Path, account: Account) -> bool:
+def _may_pass(folder: Path, account: Account) -> bool:
     """Whether `account` may enter `folder` by its mode bits; access control lists are not considered."""
-    return bool(permissions(folder, account) & 0o1)
-
-
-def permissions(path: Path, account: Account) -> int:
-    """The read, write and execute bits that apply to `account`."""
-    status = path.stat()
+    status = folder.stat()
     if status.st_uid == account.uid:
-        return status.st_mode >> 6
-    return status.st_mode >> 3 if status.st_gid == account.gid else status.st_mode
+        return bool(status.st_mode & 0o100)
+    return bool(status.st_mode & (0o010 if status.st_gid == account.gid else 0o001))
 
 
 def _upwards(path: Path) -> Iterator[Path]:

@@ -22,14 +22,13 @@ from pathlib import Path
 
 import psutil
 
-from app.database.embedded import embedded_files, embedded_programs, embedded_settings
+from app.database.embedded import embedded_files, embedded_programs
 from app.errors import EmbeddedServerError
 
 LOCK_WAIT_S = 180.0
 LEFTOVER_GRACE_S = 0.5
 LEFTOVER_WAIT_S = 10.0
 POLL_S = 0.02
-MAX_LOGS = 5
 RESERVE_BYTES = 20_000_000
 """Room that a start takes: a segment of the write-ahead log (16 MiB), the pid and the logs."""
 
@@ -37,7 +36,7 @@ RESERVE_BYTES = 20_000_000
 class Server:
     """One client of the server of a data dir."""
 
-    def __init__(self, data_dir: Path, *, tuning: embedded_settings.Tuning, socket_root: Path) -> None:
+    def __init__(self, data_dir: Path, *, tuning: embedded_programs.Tuning, socket_root: Path) -> None:
         self.layout = embedded_files.Layout.of(data_dir, socket_root)
         self._tuning = tuning
         self._account: embedded_files.Account | None = None
@@ -189,9 +188,8 @@ class Server:
         embedded_programs.check_version(self.layout)
         embedded_files.private_folder(self.layout.data, account)
         _release_reserve(self.layout.base)
-        embedded_settings.write(self.layout, account, self._tuning)
+        embedded_programs.configure(self.layout, account, self._tuning)
         self.layout.start_log.unlink(missing_ok=True)
-        self.prune_logs()
         failure = embedded_programs.launch(programs, self.layout, account, life)
         if failure or not self._wait_until_ready():
             raise EmbeddedServerError(f"Postgres did not start: {failure}{self._last_log_lines()}")
@@ -202,16 +200,11 @@ class Server:
             embedded_programs.halt(embedded_programs.locate(self.layout, account), self.layout, account)
         self._postmaster = None
 
-    def prune_logs(self) -> None:
-        """Delete all but the newest MAX_LOGS rotated logs."""
-        with suppress(FileNotFoundError):
-            for old in sorted(self.layout.log.glob("postgres-*.log"))[:-MAX_LOGS]:
-                old.unlink(missing_ok=True)
-
     def _last_log_lines(self) -> str:
         """The last lines of the newest logs, for an error message."""
-        logs = [self.layout.start_log, *sorted(self.layout.log.glob("postgres-*.log"))[-1:]]
-        lines = [line for path in logs if path.exists() for line in path.read_text(errors="replace").splitlines()[-5:]]
+        rotated = sorted(self.layout.log.glob("postgres-*.log"), key=lambda path: path.stat().st_mtime)
+        logs = [path for path in (self.layout.start_log, *rotated[-1:]) if path.exists()]
+        lines = [line for path in logs for line in path.read_text(errors="replace").splitlines()[-5:]]
         return "".join(f"\n  {line}" for line in lines)
 
     @contextmanager

@@ -20,8 +20,9 @@ from typing import Self
 from urllib.parse import quote
 
 import asyncpg
+import psutil
 
-from app.database.embedded import embedded_server, embedded_settings
+from app.database.embedded import embedded_programs, embedded_server
 from app.errors import EmbeddedServerError
 
 log = logging.getLogger(__name__)
@@ -37,17 +38,16 @@ SOCKET_ROOT = Path("/tmp")
 WATCH_S = 0.25
 MAX_PAUSE_S = 5.0
 ACCEPT_WAIT_S = 30.0
-PRUNE_S = 60.0
 
-Tuning = embedded_settings.Tuning
-SMALL = embedded_settings.SMALL
+Tuning = embedded_programs.Tuning
+SMALL = embedded_programs.SMALL
 
 
 class EmbeddedPostgres:
     """The server of a data dir, in use during the `async with` block, or from `start` to `stop`."""
 
     def __init__(self, data_dir: Path, *, tuning: Tuning | None = None, socket_root: Path = SOCKET_ROOT) -> None:
-        tuning = tuning or embedded_settings.for_this_machine()
+        tuning = tuning or embedded_programs.for_memory(psutil.virtual_memory().total)
         self._server = embedded_server.Server(data_dir, tuning=tuning, socket_root=socket_root)
         self._watcher: asyncio.Task[None] | None = None
 
@@ -102,13 +102,10 @@ class EmbeddedPostgres:
 
     async def watch(self) -> None:
         """Restart the server whenever it dies, until cancelled; `start` runs this as a task."""
-        pause, pruned = WATCH_S, time.monotonic()
+        pause = WATCH_S
         while True:
             await asyncio.sleep(pause)
             pause = WATCH_S if self._server.alive() or await self._restart() else min(2 * pause, MAX_PAUSE_S)
-            if time.monotonic() - pruned > PRUNE_S:
-                await asyncio.to_thread(self._server.prune_logs)
-                pruned = time.monotonic()
 
     async def _restart(self) -> bool:
         log.warning("the embedded Postgres died; restarting it")

@@ -14,18 +14,13 @@ from sqlalchemy.engine import Connection
 
 from app import errors
 from app.database import sql
-from app.database.schema import tables, vector_ddl
+from app.database.schema import tables
 
 COLUMN, FIRST = "user_id", "tenants"
 """The distribution column, and the table whose shards the other tables follow."""
 VECTOR = (0, 8)
 """The oldest version of pgvector with iterative scans."""
-FUNCTIONS = (
-    "microseconds(text)",
-    "moments(jsonb)",
-    "with_characters(tsvector)",
-    "link_strength(text, bigint)",
-)
+FUNCTIONS = ("microseconds(text)", "moments(jsonb)", "with_characters(tsvector)", "link_strength(text, bigint)")
 """The functions that statements call on the node of a user."""
 SEQUENTIALLY = "SET LOCAL citus.multi_shard_modify_mode TO 'sequential'"
 LOCK_LOCALLY = "ALTER FUNCTION stepwell.vector_tables(boolean) SET citus.enable_ddl_propagation = off"
@@ -218,7 +213,7 @@ def _names(connection: Connection) -> list[str]:
     names = [table.name for table in tables.of_users() if table is not tables.audit_log]
     names.sort(key=lambda name: name != FIRST)
     exist = sa.text("SELECT to_regclass(:table) IS NOT NULL")
-    wanted = [*names, *vector_ddl.NEXT]
+    wanted = [*names, *tables.NEXT]
     return [name for name in wanted if connection.scalar(exist, {"table": f"{tables.SCHEMA}.{name}"})]
 
 

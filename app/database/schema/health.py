@@ -1,7 +1,12 @@
-"""Reads facts about a server, its schema and its disk that `doctor` judges."""
+"""Reads facts about a server, its schema and its disk, and compares the live schema with that of this version.
+
+The schema is read from the system catalogue, because Alembic's comparison does not cover index kinds, operator classes
+and storage parameters, policies, functions and grants.
+"""
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,10 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import sqlalchemy as sa
+from sqlalchemy.engine import Connection
 
 from app import errors
 from app.database import addresses, sql, transactions
-from app.database.schema import catalogue, distribution, tables
+from app.database.schema import distribution, tables
 
 KEPT_FREE_BYTES = 200_000_000
 """Room that writes leave on the embedded server's disk: for the write-ahead log, a checkpoint and temporary files."""
@@ -59,7 +65,7 @@ _NOT_LEAKPROOF = sql.inline(
       AND p.oid IN (CAST('pg_catalog.jsonb_contains(jsonb, jsonb)' AS regprocedure),
                     CAST('pg_catalog.ts_match_vq(tsvector, tsquery)' AS regprocedure))
     ORDER BY name
-    """,
+    """
 )
 
 
@@ -91,7 +97,7 @@ async def differences(database: transactions.Database, *, dimension: int) -> lis
     Missing and additional columns and indexes, invalid indexes, and tables that are not distributed as others are.
     """
     async with database.shared() as connection:
-        found = await connection.run_sync(catalogue.differences, dimension)
+        found = await connection.run_sync(_compare, dimension)
         return [*found, *await connection.run_sync(distribution.differences)]
 
 
@@ -121,3 +127,87 @@ def naming_server(url: str | None, variable: str) -> Iterator[None]:
         if url is None:
             raise
         raise type(error)(f"{error.message} {variable} names the server {address(url)}.") from error
+
+
+_LIVE_COLUMNS = sql.inline(
+    """
+    SELECT c.relname || '.' || a.attname AS name, format_type(a.atttypid, a.atttypmod) AS type
+    FROM pg_class c
+    JOIN pg_namespace n ON n.oid = c.relnamespace
+    JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+    WHERE n.nspname = :schema AND c.relkind IN ('r', 'p')
+    """,
+    schema="text",
+)
+
+
+def _compare(connection: Connection, dimension: int) -> list[str]:
+    """The differences of the live columns, indexes and policies from the tables of this version, one sentence each."""
+    metadata_columns = {f"{t.name}.{c.name}" for t in tables.complete().sorted_tables for c in t.columns}
+    live_types = {row.name: row.type for row in connection.execute(_LIVE_COLUMNS, {"schema": tables.SCHEMA})}
+    problems = [f"column {name} is missing" for name in sorted(metadata_columns - live_types.keys())]
+    base_type = live_types.get("embeddings.embedding", "").partition("(")[0]
+    if base_type != "vector" or dimension > tables.MOST_VECTOR:
+        base_type = "halfvec"
+    expected = f"{base_type}({dimension})"
+    problems += [
+        f"{name} is {found}, expected {expected}"
+        for name in ("embeddings.embedding", "entity_vectors.embedding")
+        if (found := live_types.get(name)) and found != expected
+    ]
+    return problems + _index_differences(connection, base_type) + _unprotected_tables(connection)
+
+
+_PROTECTED = sql.inline(
+    """
+    SELECT c.relname AS name
+    FROM pg_class AS c
+    JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE n.nspname = :schema AND c.relrowsecurity AND EXISTS (SELECT FROM pg_policy AS p WHERE p.polrelid = c.oid)
+    """,
+    schema="text",
+)
+
+
+def _unprotected_tables(connection: Connection) -> list[str]:
+    """Tenant tables without row-level security."""
+    rows = connection.execute(_PROTECTED, {"schema": tables.SCHEMA}).scalars()
+    unprotected = {table.name for table in tables.of_users()} - set(rows)
+    return [f"table {name} has no row-level security or no policy" for name in sorted(unprotected)]
+
+
+_LIVE_INDEXES = sql.inline(
+    """
+    SELECT c.relname AS name, m.amname AS kind, i.indisvalid AS valid, pg_get_indexdef(c.oid) AS definition
+    FROM pg_index i
+    JOIN pg_class c ON c.oid = i.indexrelid
+    JOIN pg_am m ON m.oid = c.relam
+    JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = :schema
+    """,
+    schema="text",
+)
+
+
+def _index_differences(connection: Connection, base_type: str) -> list[str]:
+    rows = connection.execute(_LIVE_INDEXES, {"schema": tables.SCHEMA})
+    live_indexes = {row.name: row for row in rows}
+    problems = []
+    for table in tables.complete().sorted_tables:
+        for index in table.indexes:
+            name, kind = str(index.name), index.dialect_options["postgresql"]["using"] or "btree"
+            live = live_indexes.get(name)
+            if live is None:
+                problems.append(f"index {name} is missing")
+            elif live.kind != kind:
+                problems.append(f"index {name} is {live.kind}, expected {kind}")
+            elif not live.valid:
+                problems.append(f"index {name} is invalid: run REINDEX INDEX {tables.SCHEMA}.{name}")
+            elif kind == "hnsw" and not _is_hnsw(live.definition, base_type):
+                problems.append(f"index {name} is not m 16, ef_construction 200, {base_type}_cosine_ops")
+    return problems
+
+
+def _is_hnsw(definition: str, base_type: str) -> bool:
+    options = dict(re.findall(r"(m|ef_construction)='?(\d+)'?", definition))
+    return f" {base_type}_cosine_ops" in definition and options == {k: str(v) for k, v in tables.HNSW.items()}

@@ -6,26 +6,18 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from app import errors
-from app.database import sql, transactions
-from app.database.driver import driver_errors, engines, failures
-from app.database.schema import (
-    catalogue,
-    distribution,
-    health,
-    reembedding,
-    revisions,
-    roles,
-    tables,
-    upgrade_progress,
-    vector_ddl,
-)
+from app import __version__, errors
+from app.database import driver_errors, engines, sql
+from app.database.schema import distribution, health, reembedding, roles, tables, upgrade_progress
 from app.database.schema.upgrade_progress import StatementProgress
+from app.database.transactions import Database
 
 if TYPE_CHECKING:  # a service whose schema is current does not load Alembic, which takes 7 MB
     from alembic.config import Config
@@ -35,6 +27,10 @@ _Returned = TypeVar("_Returned")
 WRITES_END_S = 60
 """Seconds within which writes that have begun must end; new ones wait meanwhile."""
 _LOCK = 7_236_411_902
+BASELINE = "0040"
+"""The revision from which on this version upgrades a database."""
+LAST_FOR_EARLIER = "b8c21b15"
+"""The last commit of Stepwell that upgrades a database of an earlier revision, to the baseline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +66,7 @@ async def upgrade(dsn: str, *, model: str, dimension: int, revision: str = "head
                 config.attributes["on_version_apply"] = _time_stage(report)
             command.upgrade(config, revision)
 
-        is_current = revisions.read(connection) == revisions.head()
+        is_current = read_revision(connection) == head()
         return upgrade_by(connection, None if is_current else migrate, model=model, dimension=dimension)
 
     return await on_connection(dsn, run, report)
@@ -136,24 +132,24 @@ def upgrade_by(connection: Connection, migrate: Callable[[Config], None] | None,
     _check_dimension(dimension)
     connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
     _prepare(connection)
-    found = revisions.read(connection)
-    if found is not None and not revisions.is_known(found):
-        raise errors.SchemaMismatch(f"{': '.join(revisions.mismatch(found))}.", is_shown=True)
-    if found not in (None, revisions.head()):
+    found = read_revision(connection)
+    if found is not None and not is_known(found):
+        raise errors.SchemaMismatch(f"{': '.join(mismatch(found))}.", is_shown=True)
+    if found not in (None, head()):
         # Writes of running processes begin by reading it: those that have begun end first, the others see the new one.
         connection.execute(sa.text(f"SET LOCAL lock_timeout = '{WRITES_END_S}s'"))
         connection.execute(sa.text("LOCK TABLE stepwell.alembic_version IN ACCESS EXCLUSIVE MODE"))
     if migrate is not None:
         migrate(configuration(connection, model=model, dimension=dimension))
-    reached = revisions.read(connection) or ""
+    reached = read_revision(connection) or ""
     roles.restrict(connection)
     distribution.extend(connection)
     return reached
 
 
 def _check_dimension(dimension: int) -> None:
-    if not 1 <= dimension <= vector_ddl.MOST_HALFVEC:
-        most = f"{vector_ddl.MOST_HALFVEC:,}"
+    if not 1 <= dimension <= tables.MOST_HALFVEC:
+        most = f"{tables.MOST_HALFVEC:,}"
         raise errors.BadRequest(f"Vectors must have 1 to {most} dimensions.", field="STEPWELL_EMBEDDER_DIM")
 
 
@@ -165,7 +161,7 @@ async def distribute(dsn: str, *, shards: int | None = None) -> tuple[distributi
 
     def run(connection: Connection) -> distribution.Distribution:
         connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
-        revisions.check_on(connection)
+        check_revision_on(connection)
         return distribution.distribute(connection, shards=shards)
 
     return await on_connection(dsn, run), await on_connection(dsn, distribution.mark_leakproof)
@@ -176,7 +172,7 @@ def configuration(connection: Connection, *, model: str, dimension: int) -> Conf
     from alembic.config import Config
 
     config = Config()
-    config.set_main_option("script_location", str(revisions.scripts()))
+    config.set_main_option("script_location", str(scripts()))
     config.set_main_option("path_separator", "os")
     config.attributes.update(connection=connection, model=model, dimension=dimension)
     return config
@@ -184,7 +180,7 @@ def configuration(connection: Connection, *, model: str, dimension: int) -> Conf
 
 def _prepare(connection: Connection) -> None:
     if connection.scalar(sa.text("SHOW transaction_read_only")) == "on":
-        raise errors.ReadOnly(failures.READ_ONLY)
+        raise errors.ReadOnly(driver_errors.READ_ONLY)
     roles.check_creation(connection)
     connection.execute(sa.text(f"CREATE SCHEMA IF NOT EXISTS {tables.SCHEMA}"))
     if _has_vectors(connection):
@@ -217,15 +213,13 @@ def _has_vectors(connection: Connection) -> bool:
     return row is not None
 
 
-async def check(
-    database: transactions.Database, *, model: str, dimension: int, target: tuple[str, int] | None = None
-) -> None:
+async def check(database: Database, *, model: str, dimension: int, target: tuple[str, int] | None = None) -> None:
     """Refuse a database that this version would misread. Its vectors may come from the model or from the target.
 
     Raises SchemaMismatch naming the first difference: revision, columns, index kinds, embedding model or dimension.
     """
     configured = [(model, dimension)] if target is None else [(model, dimension), target]
-    await revisions.check(database)
+    await check_revision(database)
     stored = await health.embedding(database) or configured[0]
     if stored not in configured:
         raise errors.SchemaMismatch(reembedding.refusal(stored, configured))
@@ -234,25 +228,19 @@ async def check(
         raise errors.SchemaMismatch(f"The database differs from this version: {'; '.join(problems[:5])}.")
 
 
-async def check_nodes(database: transactions.Database) -> None:
+async def check_nodes(database: Database) -> None:
     """Raises SchemaMismatch if the tables are distributed and a node lacks something, or gives no answer."""
     if problems := distribution.node_problems(await nodes(database)):
         raise errors.SchemaMismatch(f"The cluster is not complete: {'; '.join(problems[:5])}.")
 
 
-async def nodes(database: transactions.Database) -> list[distribution.Node]:
+async def nodes(database: Database) -> list[distribution.Node]:
     """The nodes that the tables are distributed over, and the coordinator; none if they are not distributed."""
     async with database.shared() as connection:
         return await connection.run_sync(distribution.nodes)
 
 
-async def picture(database: transactions.Database) -> str:
-    """The live schema as text; see `catalogue.picture`."""
-    async with database.shared() as connection:
-        return await connection.run_sync(catalogue.picture)
-
-
-async def check_role(database: transactions.Database, *, strict: bool) -> None:
+async def check_role(database: Database, *, strict: bool) -> None:
     """Check that row-level security applies to the role that the service connects as.
 
     Raises SchemaMismatch where it does not and `strict` (many users); else logs a warning.
@@ -266,3 +254,74 @@ async def check_role(database: transactions.Database, *, strict: bool) -> None:
     if strict:
         raise errors.SchemaMismatch(message)
     log.warning(message)
+
+
+def scripts() -> Path:
+    """The folder of the revisions: beside this file in an installed package, at the top of a checkout."""
+    packaged = Path(__file__).parents[1] / "migrations"
+    return packaged if packaged.is_dir() else Path(__file__).parents[3] / "migrations"
+
+
+@cache
+def _known() -> tuple[str, ...]:
+    """The revisions, oldest first: the number that the name of each file begins with."""
+    return tuple(sorted(path.name.partition("_")[0] for path in (scripts() / "versions").glob("[0-9]*_*.py")))
+
+
+def head() -> str:
+    """The newest revision that this version knows."""
+    if not _known():
+        raise errors.SchemaMismatch("No migrations were found beside the package.")
+    return _known()[-1]
+
+
+def is_known(revision: str) -> bool:
+    """Whether this version can upgrade a database from `revision`."""
+    return revision in _known()
+
+
+def is_earlier(revision: str) -> bool:
+    """Whether a revision comes before the first one that this version knows."""
+    return revision.isdecimal() and revision < BASELINE
+
+
+def read_revision(connection: Connection) -> str | None:
+    """The revision of the database of a connection."""
+    exists = connection.scalar(sa.text("SELECT to_regclass('stepwell.alembic_version')"))
+    return connection.scalar(sa.text("SELECT version_num FROM stepwell.alembic_version")) if exists else None
+
+
+async def revision_of(database: Database) -> str | None:
+    """The revision of a database; None where it has none."""
+    async with database.shared() as connection:
+        return await connection.run_sync(read_revision)
+
+
+async def check_revision(database: Database) -> None:
+    """Raises SchemaMismatch unless the database is at this version's revision."""
+    async with database.shared() as connection:
+        await connection.run_sync(check_revision_on)
+
+
+def check_revision_on(connection: Connection) -> None:
+    """Raises what `check_revision` raises."""
+    found = read_revision(connection)
+    if found != head():
+        raise errors.SchemaMismatch(f"{': '.join(mismatch(found))}.", is_shown=True)
+
+
+def mismatch(found: str | None) -> tuple[str, str]:
+    """What a revision other than this version's means, and what to do about it."""
+    known = head()
+    if found is None or is_known(found):
+        return f"The database is at revision {found or 'none'}, this version needs {known}", "run `stepwell db upgrade`"
+    if is_earlier(found):
+        return (
+            f"The database is at revision {found}, this version upgrades from {BASELINE} on",
+            f"run `stepwell db upgrade` of commit {LAST_FOR_EARLIER} first",
+        )
+    version = f"this version ({__version__}, revision {known})"
+    return (
+        f"A newer version of Stepwell has upgraded the database to revision {found}, which {version} does not know",
+        "install the newer version, or restore a backup of an earlier revision",
+    )

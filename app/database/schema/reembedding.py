@@ -1,6 +1,8 @@
 """Stores the vectors of another model beside those in use, and switches to it.
 
-The owner creates the tables, compares them and switches; the service's role fills them, one user at a time.
+The owner creates the tables, compares them and switches; the service's role fills them, one user at a time. Vectors are
+stored as `halfvec`, with 16 bits a number. Tables that an earlier version created have `vector`, with 32 bits, which
+pgvector indexes up to 2,000 dimensions only; they keep it until the model is replaced.
 """
 
 from __future__ import annotations
@@ -11,14 +13,71 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from app.database import sql, vector_tables, vectors
-from app.database.schema import distribution, tables, vector_ddl
+from app.database import sql, vectors
+from app.database.schema import distribution, tables
 from app.database.transactions import Database, Reading, SharedTransaction, Transaction, Writing
-from app.database.vector_tables import VectorTables
-from app.database.vectors import VectorValue
+from app.database.vectors import VectorTables, VectorValue
 
 SWITCH_LOCK = "SET LOCAL lock_timeout = '500ms'"
 """Less than the time after which Postgres looks for a deadlock, and a short wait for the searches behind it."""
+_HNSW = ", ".join(f"{name} = {value}" for name, value in tables.HNSW.items())
+_POLICY = """
+CREATE POLICY own_rows ON stepwell.{table}
+USING (user_id = NULLIF(current_setting('stepwell.user_id', true), ''))
+WITH CHECK (user_id = NULLIF(current_setting('stepwell.user_id', true), ''))
+"""
+# Only where the table in use has the policy.
+_VISIBLE = """
+DO $$
+BEGIN
+    IF EXISTS (SELECT FROM pg_policy WHERE polrelid = 'stepwell.{base}'::regclass AND polname = 'visible') THEN
+        CREATE POLICY visible ON stepwell.{table} AS RESTRICTIVE TO stepwell_restricted USING ({condition});
+        GRANT SELECT ON stepwell.{table} TO stepwell_restricted;
+    END IF;
+END
+$$
+"""
+_CONDITIONS = {
+    "embeddings": """CASE
+        WHEN (SELECT NULLIF(current_setting('stepwell.visible_documents', true), '') IS NOT NULL)
+        THEN document_id IN (
+            SELECT unnest(CAST(NULLIF(current_setting('stepwell.visible_documents', true), '') AS uuid[])))
+        ELSE (SELECT true FROM stepwell.documents AS d
+              WHERE d.user_id = {table}.user_id AND d.document_id = {table}.document_id LIMIT 1) END""",
+    "entity_vectors": """(SELECT current_setting('stepwell.shows_entities', true) = 'true')
+        AND (SELECT true FROM stepwell.entities AS e
+        WHERE e.user_id = {table}.user_id AND e.entity_id = {table}.entity_id LIMIT 1)""",
+}
+_COLUMNS = {
+    "embeddings": """
+        chunk_no BIGINT NOT NULL,
+        document_id UUID NOT NULL,
+        embedding {type} NOT NULL,
+        CONSTRAINT pk_{table} PRIMARY KEY (user_id, chunk_no),
+        CONSTRAINT fk_embeddings_chunks FOREIGN KEY (user_id, chunk_no)
+            REFERENCES stepwell.chunks (user_id, chunk_no) ON DELETE CASCADE
+        """,
+    "entity_vectors": """
+        entity_id UUID NOT NULL,
+        embedding {type} NOT NULL,
+        CONSTRAINT pk_{table} PRIMARY KEY (user_id, entity_id),
+        CONSTRAINT fk_entity_vectors_entities FOREIGN KEY (user_id, entity_id)
+            REFERENCES stepwell.entities (user_id, entity_id) ON DELETE CASCADE
+        """,
+}
+_INDEXES = {
+    "embeddings": ("pk_{table}", "ix_{table}_embedding", "ix_{table}_user_id_document_id"),
+    "entity_vectors": ("pk_{table}", "ix_{table}_embedding"),
+}
+"""Indexes with the key's, whose names are unique in a schema; the names of other constraints are unique in a table."""
+_LOCK_WRITES = "LOCK TABLE stepwell.embeddings IN SHARE ROW EXCLUSIVE MODE"
+"""Waits for writers to end; searches go on."""
+_LOCK_ALL = """
+LOCK TABLE stepwell.embeddings, stepwell.embeddings_next, stepwell.entity_vectors, stepwell.entity_vectors_next,
+    stepwell.chunks, stepwell.entities IN ACCESS EXCLUSIVE MODE
+"""
+"""Waits for searches to end, the table that they lock first included; others wait for this transaction meanwhile."""
+_DROP = ("DROP TABLE stepwell.embeddings_next", "DROP TABLE stepwell.entity_vectors_next")
 _i, _t = tables.embedding_identity.c, tables.embedding_target.c
 
 
@@ -67,7 +126,7 @@ async def target(db: Transaction) -> StoredModel | None:
 
 
 async def _lock(db: Transaction) -> VectorTables:
-    return VectorTables(*await db.scalar(sa.text(f"SELECT {vector_tables.READS}")))
+    return VectorTables(*await db.scalar(sa.text(f"SELECT {vectors.READS}")))
 
 
 _DESCRIPTIONS = sql.inline(
@@ -150,7 +209,7 @@ async def add_documents(
 async def begin(owner: Database, model: str, dimension: int) -> None:
     """Create the empty tables for another model. Raises Busy while writers or searches keep their locks."""
     async with owner.shared() as connection:
-        await _run(connection, SWITCH_LOCK, *vector_ddl.create(dimension))
+        await _run(connection, SWITCH_LOCK, *_create(dimension))
         await connection.run_sync(distribution.extend)
         await connection.execute(sa.insert(tables.embedding_target).values(model=model, dimension=dimension))
 
@@ -166,7 +225,7 @@ async def gaps(db: SharedTransaction) -> dict[str, int]:
 async def analyze(owner: Database) -> None:
     """Let the planner know the size of the new tables, which decides between an exact scan and the index."""
     async with owner.shared() as connection:
-        await _run(connection, *(f"ANALYZE stepwell.{table}" for table in vector_ddl.NEXT))
+        await _run(connection, *(f"ANALYZE stepwell.{table}" for table in tables.NEXT))
 
 
 async def switch(owner: Database) -> bool:
@@ -175,10 +234,10 @@ async def switch(owner: Database) -> bool:
     Writers wait while gaps are looked for, searches only while tables are renamed. Raises Busy.
     """
     async with owner.shared() as connection:
-        await _run(connection, SWITCH_LOCK, vector_ddl.LOCK_WRITES)
+        await _run(connection, SWITCH_LOCK, _LOCK_WRITES)
         if await gaps(connection):
             return False
-        await _run(connection, vector_ddl.LOCK_ALL, *vector_ddl.switch())
+        await _run(connection, _LOCK_ALL, *_switch())
         t = (await connection.execute(sa.select(_t.model, _t.dimension))).one()
         keyed_by = sa.func.coalesce(_i.keyed_by, _i.model)
         named = {"model": t.model, "dimension": t.dimension, "keyed_by": keyed_by}
@@ -195,10 +254,51 @@ async def switch(owner: Database) -> bool:
 async def abandon(owner: Database) -> None:
     """Drop the tables of the other model. Raises Busy."""
     async with owner.shared() as connection:
-        await _run(connection, SWITCH_LOCK, vector_ddl.LOCK_ALL, *vector_ddl.DROP)
+        await _run(connection, SWITCH_LOCK, _LOCK_ALL, *_DROP)
         await connection.execute(sa.delete(tables.embedding_target))
 
 
 async def _run(connection: Transaction, *statements: str) -> None:
     for statement in statements:
         await connection.execute(sa.text(statement))
+
+
+def _create(dimension: int) -> list[str]:
+    """The statements that create the empty tables for vectors of another model."""
+    statements = []
+    for base, lines in _COLUMNS.items():
+        table = f"{base}_next"
+        shared = f"user_id TEXT NOT NULL, CONSTRAINT ck_{base}_user_id CHECK (user_id <> ''),"
+        body = lines.format(table=table, type=f"halfvec({dimension})")
+        statements += [
+            f"CREATE TABLE stepwell.{table} ({shared}{body})",
+            f"ALTER TABLE stepwell.{table} ALTER COLUMN embedding SET STORAGE MAIN",
+            _hnsw(table),
+            f"ALTER TABLE stepwell.{table} ENABLE ROW LEVEL SECURITY",
+            _POLICY.format(table=table),
+            f"GRANT SELECT, INSERT, UPDATE, DELETE ON stepwell.{table} TO stepwell_service",
+            _VISIBLE.format(base=base, table=table, condition=_CONDITIONS[base].format(table=table)),
+        ]
+    return [
+        *statements,
+        "CREATE INDEX ix_embeddings_next_user_id_document_id ON stepwell.embeddings_next (user_id, document_id)",
+    ]
+
+
+def _hnsw(table: str) -> str:
+    """The statement that creates the HNSW index of a table."""
+    key = "embedding halfvec_cosine_ops"
+    return f"CREATE INDEX ix_{table}_embedding ON stepwell.{table} USING hnsw ({key}) WITH ({_HNSW})"
+
+
+def _switch() -> list[str]:
+    """The statements that replace the tables in use by the others, with the names of their indexes."""
+    statements = []
+    for base in _COLUMNS:
+        new = f"{base}_next"
+        statements += [f"DROP TABLE stepwell.{base}", f"ALTER TABLE stepwell.{new} RENAME TO {base}"]
+        statements += [
+            f"ALTER INDEX stepwell.{name.format(table=new)} RENAME TO {name.format(table=base)}"
+            for name in _INDEXES[base]
+        ]
+    return statements

@@ -15,8 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from app import errors
-from app.database import addresses, sql, transactions
-from app.database.driver import driver_errors
+from app.database import addresses, driver_errors, sql, transactions
 from app.database.embedded.postgres import RESTRICTED_ROLE, SERVICE_ROLE
 from app.database.schema import health
 
@@ -112,10 +111,8 @@ async def set_password(owner_dsn: str, *, service_dsn: str) -> None:
     owner = transactions.connect(owner_dsn, pool_size=1)
     try:
         async with owner.shared() as connection:
-            # Not sa.text, which would parse the verifier's colons as binds.
-            await connection.exec_driver_sql(
-                f"ALTER ROLE {SERVICE_ROLE} PASSWORD '{verifier(password, os.urandom(16))}'"
-            )
+            scram = verifier(password, os.urandom(16)).replace(":", r"\:")  # which would begin a bind
+            await connection.execute(sa.text(f"ALTER ROLE {SERVICE_ROLE} PASSWORD '{scram}'"))
     finally:
         await owner.close()
 

@@ -27,15 +27,51 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     Uuid,
+    func,
     text,
 )
 from sqlalchemy.dialects.postgresql import JSONB, REAL, TSVECTOR
 
 from app import capability
-from app.database.schema import columns
 
-SCHEMA, HNSW = columns.SCHEMA, columns.HNSW
-metadata = columns.metadata
+SCHEMA = "stepwell"
+HNSW = {"m": 16, "ef_construction": 200}
+NEXT = ("embeddings_next", "entity_vectors_next")
+"""Tables of the vectors of the model that is to replace the one in use, which exist meanwhile only."""
+MOST_VECTOR, MOST_HALFVEC = 2_000, 4_000
+"""The largest numbers of dimensions that an HNSW index allows."""
+
+metadata = MetaData(
+    schema=SCHEMA,
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "fk": "fk_%(table_name)s_%(referred_table_name)s",
+        "pk": "pk_%(table_name)s",
+    },
+)
+
+
+def tenant() -> list[Column[str] | CheckConstraint]:
+    """The column of the user who owns a row, with its check."""
+    return [Column("user_id", Text, nullable=False), CheckConstraint("user_id <> ''", name="user_id")]
+
+
+def moment(name: str) -> Column[object]:
+    """A point in time, by default the present."""
+    return Column(name, DateTime(timezone=True), nullable=False, server_default=func.now())
+
+
+def json(name: str, empty: str = "{}") -> Column[object]:
+    """JSON that is never null."""
+    return Column(name, JSONB, nullable=False, server_default=text(f"'{empty}'"))
+
+
+def hnsw(name: str) -> Index:
+    """The index of the vectors in the column `embedding`, by cosine."""
+    operators = {"embedding": "halfvec_cosine_ops"}
+    return Index(name, "embedding", postgresql_using="hnsw", postgresql_with=HNSW, postgresql_ops=operators)
 
 
 def complete() -> MetaData:
@@ -47,19 +83,19 @@ def complete() -> MetaData:
 tenants = Table(
     "tenants",
     metadata,
-    *columns.tenant(),
+    *tenant(),
     Column("version", BigInteger, nullable=False, server_default="0"),
     Column("next_chunk_no", BigInteger, nullable=False, server_default="1"),
-    columns.moment("created_at"),
+    moment("created_at"),
     Column("names_version", BigInteger, nullable=False, server_default="0"),
     # When texts may be linked to changed names again; null: now.
     Column("names_pause", DateTime(timezone=True)),
     # Intercept and slope of relevance, then those of answerable, in millionths; null: the defaults.
     Column("calibration", ARRAY(BigInteger)),
     # From what they were fitted.
-    columns.json("calibrated"),
+    json("calibrated"),
     # Groups of words and phrases: lists of terms, and for some of targets.
-    columns.json("synonyms", "[]"),
+    json("synonyms", "[]"),
     # The version when they were stored; 0 without synonyms.
     Column("synonyms_version", BigInteger, nullable=False, server_default="0"),
     CheckConstraint("cardinality(calibration) = 6", name="calibration"),
@@ -69,20 +105,20 @@ tenants = Table(
 documents = Table(
     "documents",
     metadata,
-    *columns.tenant(),
+    *tenant(),
     Column("document_id", Uuid, nullable=False),
     Column("source_id", Uuid),
     Column("identity", LargeBinary, nullable=False),
     Column("uri", Text),
     Column("title", Text, nullable=False),
     Column("config", Text, nullable=False),
-    columns.json("metadata"),
+    json("metadata"),
     Column("content", Text, nullable=False),
     Column("content_hash", LargeBinary, nullable=False),
     Column("attributes_hash", LargeBinary, nullable=False),
     Column("chunk_count", Integer, nullable=False),
-    columns.moment("created_at"),
-    columns.moment("updated_at"),
+    moment("created_at"),
+    moment("updated_at"),
     Column("names_version", Integer, nullable=False, server_default="0"),
     # {"moments": {key: [the dates in it, in microseconds since 1970]}}: the variables of the JSON paths of filters.
     Column("moments", JSONB, Computed("stepwell.moments(metadata)", persisted=True), nullable=False),
@@ -95,7 +131,7 @@ documents = Table(
     # The file of the source that the document comes from.
     Column("source_path", Text),
     # The entities that the language model has named: objects with type, name, aliases and role.
-    columns.json("extracted", "[]"),
+    json("extracted", "[]"),
     PrimaryKeyConstraint("user_id", "document_id"),
     UniqueConstraint("user_id", "identity"),
     Index(None, "user_id", "created_at", "document_id"),
@@ -107,7 +143,7 @@ documents = Table(
 chunks = Table(
     "chunks",
     metadata,
-    *columns.tenant(),
+    *tenant(),
     Column("chunk_id", Uuid, nullable=False),
     Column("chunk_no", BigInteger, nullable=False),
     Column("document_id", Uuid, nullable=False),
@@ -135,20 +171,20 @@ chunks = Table(
 embeddings = Table(
     "embeddings",
     metadata,
-    *columns.tenant(),
+    *tenant(),
     Column("chunk_no", BigInteger, nullable=False),
     Column("document_id", Uuid, nullable=False),
     Column("embedding", HALFVEC(384), nullable=False),
     PrimaryKeyConstraint("user_id", "chunk_no"),
     ForeignKeyConstraint(["user_id", "chunk_no"], [chunks.c.user_id, chunks.c.chunk_no], ondelete="CASCADE"),
     Index(None, "user_id", "document_id"),
-    columns.hnsw("ix_embeddings_embedding"),
+    hnsw("ix_embeddings_embedding"),
 )
 
 text_statistics = Table(
     "text_statistics",
     metadata,
-    *columns.tenant(),
+    *tenant(),
     Column("config", Text, nullable=False),
     Column("chunks", BigInteger, nullable=False),
     Column("tokens", BigInteger, nullable=False),
@@ -158,7 +194,7 @@ text_statistics = Table(
 lexemes = Table(
     "lexemes",
     metadata,
-    *columns.tenant(),
+    *tenant(),
     Column("lexeme", Text(collation="C"), nullable=False),
     Column("df", Integer, nullable=False),
     Column("tail_no", BigInteger, nullable=False),
@@ -169,7 +205,7 @@ lexemes = Table(
 postings = Table(
     "postings",
     metadata,
-    *columns.tenant(),
+    *tenant(),
     Column("lexeme", Text(collation="C"), nullable=False),
     Column("first_no", BigInteger, nullable=False),
     Column("items", ARRAY(BigInteger), nullable=False),
@@ -179,17 +215,17 @@ postings = Table(
 entities = Table(
     "entities",
     metadata,
-    *columns.tenant(),
+    *tenant(),
     Column("entity_id", Uuid, nullable=False),
     Column("type", Text, nullable=False),
     Column("name", Text, nullable=False),
     Column("origin", Text, nullable=False),
     Column("role", Text),
-    columns.json("facts", "[]"),
+    json("facts", "[]"),
     Column("description", Text),
-    columns.json("metadata"),
-    columns.moment("created_at"),
-    columns.moment("updated_at"),
+    json("metadata"),
+    moment("created_at"),
+    moment("updated_at"),
     CheckConstraint("origin IN ('user', 'metadata', 'title', 'text')", name="origin"),
     PrimaryKeyConstraint("user_id", "entity_id"),
     Index(
@@ -200,7 +236,7 @@ entities = Table(
 entity_names = Table(
     "entity_names",
     metadata,
-    *columns.tenant(),
+    *tenant(),
     Column("name_key", LargeBinary, nullable=False),
     Column("entity_id", Uuid, nullable=False),
     Column("name", Text, nullable=False),
@@ -220,7 +256,7 @@ def _to_entity(column: str, name: str) -> ForeignKeyConstraint:
 entity_members = Table(
     "entity_members",
     metadata,
-    *columns.tenant(),
+    *tenant(),
     Column("entity_id", Uuid, nullable=False),
     Column("member_id", Uuid, nullable=False),
     PrimaryKeyConstraint("user_id", "entity_id", "member_id"),
@@ -232,7 +268,7 @@ entity_members = Table(
 entity_words = Table(
     "entity_words",
     metadata,
-    *columns.tenant(),
+    *tenant(),
     Column("lexeme", Text(collation="C"), nullable=False),
     Column("entity_id", Uuid, nullable=False),
     PrimaryKeyConstraint("user_id", "lexeme", "entity_id"),
@@ -245,18 +281,18 @@ entity_words = Table(
 entity_vectors = Table(
     "entity_vectors",
     metadata,
-    *columns.tenant(),
+    *tenant(),
     Column("entity_id", Uuid, nullable=False),
     Column("embedding", HALFVEC(384), nullable=False),
     PrimaryKeyConstraint("user_id", "entity_id"),
     ForeignKeyConstraint(["user_id", "entity_id"], [entities.c.user_id, entities.c.entity_id], ondelete="CASCADE"),
-    columns.hnsw("ix_entity_vectors_embedding"),
+    hnsw("ix_entity_vectors_embedding"),
 )
 
 entity_changes = Table(
     "entity_changes",
     metadata,
-    *columns.tenant(),
+    *tenant(),
     Column("name_key", LargeBinary, nullable=False),
     Column("name", Text, nullable=False),
     # The user's names_version; 0 for a name that no gazetteer contains.
@@ -279,7 +315,7 @@ entity_changes = Table(
 mentions = Table(
     "mentions",
     metadata,
-    *columns.tenant(),
+    *tenant(),
     Column("entity_id", Uuid, nullable=False),
     Column("chunk_no", BigInteger, nullable=False),
     Column("kind", Text, nullable=False),
@@ -297,7 +333,7 @@ mentions = Table(
 headings = Table(
     "headings",
     metadata,
-    *columns.tenant(),
+    *tenant(),
     Column("entity_id", Uuid, nullable=False),
     Column("section_no", BigInteger, nullable=False),
     Column("chunk_no", BigInteger, nullable=False),
@@ -312,14 +348,14 @@ headings = Table(
 staged_documents = Table(
     "staged_documents",
     metadata,
-    *columns.tenant(),
+    *tenant(),
     Column("job_id", Uuid, nullable=False),
     Column("document_id", Uuid, nullable=False),
     Column("identity", LargeBinary, nullable=False),
     Column("uri", Text),
     Column("title", Text, nullable=False),
     Column("config", Text, nullable=False),
-    columns.json("metadata"),
+    json("metadata"),
     Column("content", Text, nullable=False),
     Column("content_hash", LargeBinary, nullable=False),
     Column("attributes_hash", LargeBinary, nullable=False),
@@ -338,7 +374,7 @@ staged_documents = Table(
 staged_chunks = Table(
     "staged_chunks",
     metadata,
-    *columns.tenant(),
+    *tenant(),
     Column("job_id", Uuid, nullable=False),
     Column("chunk_index", Integer, nullable=False),
     Column("chunk_id", Uuid, nullable=False),
@@ -359,7 +395,7 @@ staged_chunks = Table(
 hidden_chunks = Table(
     "hidden_chunks",
     metadata,
-    *columns.tenant(),
+    *tenant(),
     # Numbers with postings, but without visible chunks.
     Column("first_no", BigInteger, nullable=False),
     Column("last_no", BigInteger, nullable=False),
@@ -373,13 +409,13 @@ hidden_chunks = Table(
 audit_log = Table(
     "audit_log",
     metadata,
-    *columns.tenant(),
+    *tenant(),
     Column("event_id", Uuid, nullable=False),
-    columns.moment("at"),
+    moment("at"),
     Column("actor", Text, nullable=False),
     Column("action", Text, nullable=False),
     Column("target", Text, nullable=False),
-    columns.json("counts"),
+    json("counts"),
     PrimaryKeyConstraint("user_id", "event_id"),
     Index(None, "user_id", "at"),
 )
@@ -387,9 +423,9 @@ audit_log = Table(
 idempotency_keys = Table(
     "idempotency_keys",
     metadata,
-    *columns.tenant(),
+    *tenant(),
     Column("key", Text, nullable=False),
-    columns.moment("created_at"),
+    moment("created_at"),
     # The hash of the request and its response; null while the request is processed.
     Column("fingerprint", LargeBinary),
     Column("status", SmallInteger),
@@ -402,11 +438,11 @@ api_keys = Table(
     "api_keys",
     metadata,
     Column("key_id", Text, nullable=False),
-    *columns.tenant(),
+    *tenant(),
     Column("secret_hash", LargeBinary, nullable=False),
     Column("scopes", ARRAY(Text), nullable=False),
     Column("name", Text, nullable=False, server_default=""),
-    columns.moment("created_at"),
+    moment("created_at"),
     Column("expires_at", DateTime(timezone=True)),
     Column("revoked_at", DateTime(timezone=True)),
     # Filters that documents must pass for the key to see them; null: it sees all.
@@ -423,7 +459,7 @@ key_uses = Table(
     Column("key_id", Text, nullable=False),
     Column("day", Date, nullable=False),
     Column("scope", Text, nullable=False),
-    *columns.tenant(),
+    *tenant(),
     Column("uses", BigInteger, nullable=False),
     Column("last_used_at", DateTime(timezone=True), nullable=False),
     PrimaryKeyConstraint("key_id", "day", "scope"),
@@ -433,19 +469,19 @@ jobs = Table(
     "jobs",
     metadata,
     Column("job_id", Uuid, nullable=False),
-    *columns.tenant(),
+    *tenant(),
     Column("kind", Text, nullable=False),
     Column("status", Text, nullable=False, server_default="queued"),
-    columns.json("payload"),
-    columns.json("progress"),
+    json("payload"),
+    json("progress"),
     Column("error", Text),
     Column("attempts", SmallInteger, nullable=False, server_default="0"),
-    columns.moment("run_at"),
+    moment("run_at"),
     Column("leased_until", DateTime(timezone=True)),
-    columns.moment("created_at"),
+    moment("created_at"),
     Column("finished_at", DateTime(timezone=True)),
     Column("failures", SmallInteger, nullable=False, server_default="0"),
-    columns.json("result"),
+    json("result"),
     # The restriction of the key that queued it, see `Restriction.audience`; null for one that sees everything.
     Column("audience", Text),
     CheckConstraint("status IN ('queued', 'running', 'done', 'failed', 'cancelled')", name="status"),
@@ -472,7 +508,7 @@ embedding_target = Table(
     metadata,
     Column("model", Text, nullable=False),
     Column("dimension", Integer, nullable=False),
-    columns.moment("started_at"),
+    moment("started_at"),
     Column("active", SmallInteger, nullable=False, server_default="1"),
     CheckConstraint("active = 1", name="one_row"),
     PrimaryKeyConstraint("active"),

@@ -16,8 +16,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.database import sql
-from app.database.driver import engines
+from app.database import engines, sql
 
 WATCH_S = 5.0
 """Seconds between two reports, and before the first."""

@@ -1,34 +1,75 @@
 """Reads the documents of a request: one as JSON, a list, the address of a page, or the files of a form.
 
-An item of a list or a form that cannot be read is a RefusedItem, and the others are stored.
+An item of a list or a form that cannot be read is a RefusedItem, and the others are stored. A client's file name is an
+identifier and never a path on this machine: the uri of a file is its name, or its relative path if the client sends
+one, so that an edited file replaces the stored one.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import TypeVar
+import dataclasses
+import re
+import unicodedata
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from typing import Any, TypeVar
 
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ValidationError
+from starlette.datastructures import FormData, UploadFile
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from app import errors, limits
-from app.concurrency import offload
-from app.documents.api import uploads
-from app.documents.api.document_models import MAX_DOCUMENTS, DocumentInput, PageInput, RefusedItem
-from app.documents.api.uploads import Item
+from app.concurrency import offload, stage_times
+from app.concurrency.limiter import Turn
+from app.documents.api.document_models import (
+    MAX_DOCUMENTS,
+    DocumentForm,
+    DocumentInput,
+    FileFields,
+    PageInput,
+    RefusedItem,
+)
+from app.documents.files import file_reading
+from app.documents.files.file_reading import FileReader, NamedFile, UnreadMember
 from app.documents.types import Upload
-from app.http import bodies, problems
+from app.http import bodies, problems, spooling
 from app.requests import strict_json, validation_errors
 from app.services import Services
-from app.text import json_values
+from app.text import json_values, uris
+from app.text.words import cleaning
 
 _NOT_WITH_URL = {
     "content": "Send content or url, not both.",
     "uri": "Leave it out: the url is the URI of the page.",
 }
 _Model = TypeVar("_Model", bound=BaseModel)
+Item = tuple[int, Upload | RefusedItem]
+"""A document of a request, or why it cannot be read, with the index of its file or its place in a list."""
+MAX_FILES = 100
+MAX_FIELDS = MAX_FILES + 16
+FORM = "multipart/form-data"
+SCHEMA: dict[str, Any] = {
+    "schema": {
+        "type": "object",
+        "required": ["files"],
+        "properties": {
+            "files": {
+                "type": "array",
+                "items": {"type": "string", "format": "binary"},
+                "maxItems": MAX_FILES,
+                "description": f"Files: {file_reading.SUPPORTED}. The URI of a file is its name, or its relative path.",
+            },
+            **DocumentForm.form_schemas(),
+        },
+    }
+}
+"""The form in the OpenAPI document."""
+_USAGE = f"Send 1 to {MAX_FILES} files as multipart/form-data in the field `files`."
+_FIELDS = "Use the form fields files, uri, title, metadata, language and text_field."
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2066-\u2069]+")
+_ABSOLUTE = re.compile(r"/|[A-Za-z]:/")
 
 
 @asynccontextmanager
@@ -38,8 +79,8 @@ async def opened(request: Request, services: Services) -> AsyncIterator[Upload |
     Files are read while the items are iterated over, one after the other. Raises BadRequest or RequestValidationError
     if the body is no document, list or form, and for an invalid document that is not in a list.
     """
-    if uploads.is_multipart(request):
-        async with uploads.opened(request, services) as items:
+    if is_multipart(request):
+        async with open_form(request, services) as items:
             yield items
         return
     value, size = await _json(request)
@@ -112,3 +153,164 @@ def _validate(value: object, model: type[_Model]) -> _Model:
     except ValidationError as error:
         raised = error.errors(include_url=False, include_input=False)
         raise RequestValidationError([{**e, "loc": ("body", *e["loc"])} for e in raised], body=value) from error
+
+
+def is_multipart(request: Request) -> bool:
+    """Whether the body is a multipart form."""
+    return request.headers.get("content-type", "").lower().startswith(FORM)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Form:
+    """A form: its text fields, the reader of its files, and the uris of the files that were read.
+
+    `turn` is that of the request, which is given back while a file is read.
+    """
+
+    fields: DocumentForm
+    reader: FileReader
+    turn: Turn
+    seen: set[str] = dataclasses.field(default_factory=set)
+
+
+@asynccontextmanager
+async def open_form(request: Request, services: Services) -> AsyncIterator[AsyncIterator[Item]]:
+    """The documents of the form's files, which are on disk and are read one after the other.
+
+    Raises BadRequest and RequestValidationError naming the field if the form itself is invalid, and DiskFull.
+    """
+    async with AsyncExitStack() as stack:
+        form = await _receive(request, stack)
+        files = _files(form)
+        fields = _fields(form, len(files))
+        user_id, limits = request.state.caller.user_id, services.parse_limits
+        share = stack.enter_context(request.app.state.parse_times.share(user_id, limits))
+        recognise = file_reading.recogniser(user_id, services)
+        reader = await stack.enter_async_context(file_reading.opened(limits, share, recognise))
+        yield _documents(files, _Form(fields, reader, request.state.upload_turn))
+
+
+async def _receive(request: Request, stack: AsyncExitStack) -> FormData:
+    """The form, whose files are deleted with the stack. Raises BadRequest, DiskFull."""
+    try:
+        with spooling.disk_errors():
+            return await stack.enter_async_context(request.form(max_files=MAX_FILES, max_fields=MAX_FIELDS))
+    except HTTPException as error:
+        # The parser reports a malformed form, or too many files, as 400; a too large body stays 413.
+        if error.status_code != 400:
+            raise
+        raise errors.BadRequest(_USAGE, field="files") from error
+
+
+async def _documents(files: Sequence[UploadFile], form: _Form) -> AsyncIterator[Item]:
+    named: Sequence[str | None] = form.fields.uri or [None] * len(files)
+    for index, (file, uri) in enumerate(zip(files, named, strict=True)):
+        for item in await _read_file(file, uri, form):
+            yield index, item
+
+
+def _files(form: FormData) -> list[UploadFile]:
+    files = form.getlist("files")
+    found = [file for file in files if isinstance(file, UploadFile)]
+    if not found or len(found) != len(files):
+        raise errors.BadRequest(_USAGE, field="files")
+    return found
+
+
+def _fields(form: FormData, files: int) -> DocumentForm:
+    """The form's text fields. Raises BadRequest, RequestValidationError."""
+    values: dict[str, object] = {}
+    named: list[object] = []
+    for name, value in form.multi_items():
+        if name == "files":
+            continue
+        field = json_values.path_of([name])
+        if name not in DocumentForm.model_fields:
+            raise errors.BadRequest(f"Unknown form field. {_FIELDS}", field=field)
+        if name in values or not isinstance(value, str):
+            raise errors.BadRequest("Send this form field once, as text.", field=field)
+        if name == "uri":
+            named.append(value)
+        else:
+            values[name] = value
+    if "title" in values and files > 1:
+        raise errors.BadRequest("Send this form field with one file only.", field="title")
+    if named:
+        if len(named) != files:
+            raise errors.BadRequest("Send this form field once for each file.", field="uri")
+        values["uri"] = named
+    strict_json.check(values)
+    if isinstance(text := values.get("metadata"), str):
+        values["metadata"] = _metadata(text)
+    return _validate(values, DocumentForm)
+
+
+def _metadata(text: str) -> object:
+    """The value of the field `metadata`. Raises RequestValidationError."""
+    try:
+        return strict_json.parse(text.encode())
+    except RequestValidationError as error:
+        located: Sequence[Mapping[str, Any]] = error.errors()
+        raise RequestValidationError([{**e, "loc": ("body", "metadata", *e["loc"][1:])} for e in located]) from error
+
+
+async def _read_file(file: UploadFile, uri: str | None, form: _Form) -> list[Upload | RefusedItem]:
+    """The documents of a file, unless it cannot be read or an earlier file has its uri."""
+    try:
+        path = relative_path(file.filename or "")
+        uri = uri or path
+        if uri is not None and uris.compose(uri) in form.seen:
+            raise errors.BadRequest(
+                "An earlier file of this form has this name: send relative paths as file names, or the field `uri`.",
+                code="duplicate_uri",
+            )
+        if uri is not None:
+            form.seen.add(uris.compose(uri))
+        return apply(await _uploads(file, path or "", uri, form), form.fields)
+    except errors.BadRequest as error:
+        return [RefusedItem(error, uri)]
+
+
+async def _uploads(file: UploadFile, path: str, uri: str | None, form: _Form) -> list[Upload | UnreadMember]:
+    """The documents of a file, and the files of an archive that cannot be read. Raises BadRequest."""
+    name = path.rpartition("/")[2][-200:]
+    fields = form.fields
+    named = NamedFile(
+        await file.read(), name, uri=uri, text_field=fields.text_field, titled=not cleaning.is_blank(fields.title or "")
+    )
+    async with form.turn.released():
+        return await read(named, form.reader)
+
+
+async def read(file: NamedFile, reader: FileReader) -> list[Upload | UnreadMember]:
+    """The documents of a file, and the files of an archive that cannot be read. Raises BadRequest."""
+    found: list[Upload | UnreadMember] = []
+    async with aclosing(stage_times.waiting("parsing", reader.uploads(file))) as uploads:
+        async for upload in uploads:
+            found.append(upload)
+            if len(found) > reader.most_documents:
+                raise errors.BadRequest(
+                    f"The file holds more than {reader.most_documents:,} documents: split it, or use `stepwell ingest` "
+                    "beside the database."
+                )
+    return found
+
+
+def apply(found: Sequence[Upload | UnreadMember], fields: FileFields) -> list[Upload | RefusedItem]:
+    """The documents of a file with the fields of the request, and why files of an archive cannot be read."""
+    return [
+        fields.applied_to(one) if isinstance(one, Upload) else RefusedItem(one.error, one.uri, one.left_out)
+        for one in found
+    ]
+
+
+def relative_path(filename: str) -> str | None:
+    """A file name as sent, as a relative path in NFC, without control characters and direction marks.
+
+    Of an absolute path only the name is kept. None if there is no name. Raises BadRequest for a path with `..`.
+    """
+    sent = unicodedata.normalize("NFC", _UNSAFE.sub("", filename)).replace("\\", "/").strip()
+    parts = [part for part in (part.strip() for part in sent.split("/")) if part not in ("", ".")]
+    if ".." in parts:
+        raise errors.BadRequest("The name of the file must not contain `..`: send its name, or a path inside a folder.")
+    return "/".join(parts[-1:] if _ABSOLUTE.match(sent) else parts) or None

@@ -6,7 +6,7 @@ from typing import Any
 
 from fastapi import Path
 
-from app.documents.api import uploads
+from app.documents.api import document_bodies
 from app.documents.api.document_models import MAX_DOCUMENTS, DocumentResult, PageInput
 
 NOTE = {
@@ -35,6 +35,7 @@ EXAMPLES = {
         "value": {"url": "https://docs.example.com/lime.html"},
     },
 }
+ONE_FILE = {"summary": "One file", "value": {"files": ["Lime mortar dries slowly."], "uri": "notes/lime.txt"}}
 CHANGES: Any = {
     "metadata": {"summary": "Other metadata", "value": {"metadata": {"team": "Field Operations", "draft": None}}},
     "title": {"summary": "Another title", "value": {"title": "Travel claims"}},
@@ -64,8 +65,14 @@ BODY: dict[str, Any] = {
                 },
                 "examples": EXAMPLES,
             },
-            uploads.FORM: uploads.SCHEMA,
+            document_bodies.FORM: document_bodies.SCHEMA,
         },
+    }
+}
+UPLOAD: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {document_bodies.FORM: {**document_bodies.SCHEMA, "examples": {"one": ONE_FILE}}},
     }
 }
 

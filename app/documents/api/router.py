@@ -14,8 +14,9 @@ from app.concurrency import stage_times
 from app.concurrency.stage_times import StageTimes
 from app.database.filter_types import DocumentFilter
 from app.documents import document_changes, documents
-from app.documents.api import document_bodies, pages, storing, uploads
+from app.documents.api import document_bodies, storing
 from app.documents.api import document_examples as examples
+from app.documents.api.document_bodies import Item
 from app.documents.api.document_models import (
     ChunkPage,
     DocumentChange,
@@ -29,7 +30,6 @@ from app.documents.api.document_models import (
     StoredChunk,
     StoredDocument,
 )
-from app.documents.api.uploads import Item
 from app.documents.storing import ingest
 from app.documents.types import Chunk, Upload
 from app.http import admission, auth, bodies, filter_parameter, problems, responses
@@ -88,7 +88,7 @@ def _store(
     if isinstance(uploaded, Upload):
         return partial(storing.add_one, uploaded)
     if isinstance(uploaded, PageInput):
-        return partial(pages.add, uploaded)
+        return partial(storing.add_page, uploaded)
     return partial(storing.add_several, uploaded)
 
 
@@ -103,13 +103,13 @@ def _store(
         202: {"model": DocumentResultList, "description": "Jobs store some of them."},
     },
     response_model=DocumentResultList,
-    openapi_extra={"requestBody": {"required": True, "content": {uploads.FORM: uploads.SCHEMA_WITH_EXAMPLE}}},
+    openapi_extra=examples.UPLOAD,
 )
 async def upload(
     request: Request, response: Response, user_id: auth.Writer, use: auth.Use
 ) -> DocumentResult | DocumentResultList:
     """Store the documents of files of any supported format. The same as a form sent to `/documents`."""
-    bodies.require(request, uploads.FORM)
+    bodies.require(request, document_bodies.FORM)
     return await add(request, response, user_id, use)
 
 

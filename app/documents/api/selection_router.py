@@ -1,14 +1,88 @@
-"""Serves the endpoint that deletes documents by filter."""
+"""Serves the endpoint that deletes the documents that pass filters."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
+from uuid import UUID
 
 from fastapi import APIRouter, Body, Request
+from pydantic import BaseModel, Field, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
 
+from app.database.filter_types import Filters
 from app.documents import selections
-from app.documents.api.selection_models import DocumentsDeletion, DocumentSelection
+from app.documents.api.document_models import DocumentDeletion
+from app.documents.types import RowCounts
 from app.http import auth, bodies, problems
+from app.http.responses import Response
+from app.requests import wire
+from app.requests.filter_models import SearchFilters
+
+
+class DocumentSelection(wire.WireModel):
+    """Selects documents by the filters of a search, or all of them."""
+
+    every: wire.Flag = Field(False, alias="all", description="true: all of the user's documents; then without filters.")
+    filters: SearchFilters | None = Field(
+        None,
+        validate_default=True,
+        description="Conditions that the documents must meet; at least one, unless `all` is true.",
+    )
+    dry_run: wire.Flag = Field(False, description="true: count the documents and change nothing.")
+
+    @field_validator("filters")
+    @classmethod
+    def _selects(cls, filters: SearchFilters | None, others: ValidationInfo) -> SearchFilters | None:
+        filtered = filters is not None and bool(filters.shape())
+        every = others.data.get("every", True)  # absent if it is invalid, which is reported already
+        if not filtered and not every:
+            raise PydanticCustomError(
+                "no_selection", "Must have at least one condition; `all: true` selects every document."
+            )
+        if filtered and others.data.get("every"):
+            raise PydanticCustomError("two_selections", "Send either `filters` or `all: true`.")
+        return filters
+
+    def shape(self) -> Filters:
+        """The filters as a core type; those without a condition select every document."""
+        return Filters() if self.filters is None else self.filters.shape()
+
+
+class RowNumbers(Response):
+    """Numbers of rows that belong to documents."""
+
+    documents: int = Field(description="Number of documents.")
+    chunks: int = Field(description="Number of chunks.")
+    vectors: int = Field(description="Number of vectors.")
+    postings: int = Field(description="Number of entries of chunks under their words.")
+    mentions: int = Field(description="Number of links to entities.")
+
+
+class DocumentsDeletion(DocumentDeletion):
+    """What a deletion of several documents removed, or would remove."""
+
+    dry_run: bool = Field(description="Whether the documents were only counted.")
+    matched: RowNumbers | None = Field(None, description="With `dry_run`: what would be deleted; else null.")
+
+    @classmethod
+    def counted(cls, matched: RowCounts) -> Self:
+        """The response to a request that only counts."""
+        return cls(**DocumentDeletion.of(RowCounts()).model_dump(), dry_run=True, matched=RowNumbers.of(matched))
+
+    @classmethod
+    def done(cls, deleted: RowCounts) -> Self:
+        """The response to a request that deletes."""
+        return cls(**DocumentDeletion.of(deleted).model_dump(), dry_run=False)
+
+
+class DocumentsReindex(BaseModel):
+    """The job that compares documents with the current options, or their number."""
+
+    dry_run: bool = Field(description="Whether the documents were only counted.")
+    documents: int = Field(description="Number of documents that pass the filters.")
+    chunks: int | None = Field(None, description="With `dry_run`: number of their chunks; else null.")
+    job_id: UUID | None = Field(None, description="Job that compares them; null if there is nothing to do.")
+
 
 router = APIRouter(
     prefix="/api/rag", tags=["documents"], route_class=bodies.StrictRoute, responses=problems.AUTHENTICATED

@@ -25,7 +25,7 @@ from app.parsing.files import ArchiveMember, ExtractedDocument
 from app.parsing.formats import FileFormat
 from app.parsing.process import ParseLimits, Parser, ParseShare, Recognise
 from app.services import Services
-from app.text.structure import plain_json, structure, text_formats
+from app.text.structure import escapes, plain_json, structure
 from app.text.words import cleaning, languages
 
 T = TypeVar("T")
@@ -35,7 +35,7 @@ MAX_NAME = 200
 SUPPORTED = formats.SUPPORTED
 HEAD = formats.HEAD
 PICTURE = formats.PICTURE.name
-_ESCAPES = {formats.JSON.name: text_formats.decode_json, formats.XML.name: text_formats.decode_xml}
+_ESCAPES = {formats.JSON.name: escapes.decode_json, formats.XML.name: escapes.decode_xml}
 
 
 def is_readable(head: bytes, name: str, *, pictures: bool) -> bool:
@@ -264,17 +264,15 @@ async def _decode(file: NamedFile) -> Decoded:
 
 def _text_upload(decoded: Decoded, file: NamedFile, format: FileFormat) -> Upload:
     """A file of text as an upload."""
-    text, fields = decoded.text, dict[str, str]()
-    if format == formats.RST:
-        text, fields = text_formats.rst_to_markdown(cleaning.clean(text).text)
-    elif decode := _ESCAPES.get(format.name):
+    text = decoded.text
+    if decode := _ESCAPES.get(format.name):
         text = decode(text)
-    metadata, problems = _metadata(fields, file)
+    metadata, problems = _metadata({}, file)
     return Upload(
         text,
         title=title_of_blank(file.name) if not file.titled and cleaning.is_blank(text) else None,
         uri=file.uri,
-        markdown=format in (formats.MARKDOWN, formats.RST),
+        markdown=format == formats.MARKDOWN,
         frontmatter=format == formats.MARKDOWN,
         metadata=metadata,
         default_title=(structure.plain_title(cleaning.clean(text[:HEAD]).text) if format == formats.TEXT else "")

@@ -9,8 +9,7 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from app.database import sql
-from app.database.filters import filters
+from app.database import filters, sql
 from app.database.schema import tables
 from app.database.transactions import Reading
 from app.documents.store import visible_documents

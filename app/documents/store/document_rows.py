@@ -20,7 +20,7 @@ from app.database.schema import tables
 from app.database.transactions import Writing
 from app.database.vectors import VectorValue
 from app.documents.store import key_bounds
-from app.documents.types import DocumentDraft
+from app.documents.types import ChunkDraft, DocumentDraft
 from app.entities.store import mentions
 from app.entities.store.mentions import LinkedNames
 from app.jobs.store import jobs
@@ -113,32 +113,22 @@ async def write(
 async def _insert(db: Writing, new: Sequence[DocumentWrite], names_version: int) -> None:
     if not new:
         return
-    drafts = [one.draft for one in new]
-    document_ids = [one.document_id for one in new]
-    binds = {
-        "document_ids": document_ids,
-        "identities": [draft.identity for draft in drafts],
-        "uris": [draft.uri for draft in drafts],
-        "titles": [draft.title for draft in drafts],
-        "configs": [draft.config for draft in drafts],
-        "metadata": [json.dumps(draft.metadata) for draft in drafts],
-        "contents": [draft.content for draft in drafts],
-        "content_hashes": [draft.content_hash for draft in drafts],
-        "attributes_hashes": [draft.attributes_hash for draft in drafts],
-        "created_ats": [draft.created_at for draft in drafts],
-        "source_ids": [draft.source and draft.source.source_id for draft in drafts],
-        "source_paths": [draft.source and draft.source.path for draft in drafts],
-        "chunk_counts": [len(draft.chunks) for draft in drafts],
-        "markdown": [draft.markdown for draft in drafts],
-        "chunk_tokens": [draft.chunk_tokens for draft in drafts],
-        "chunk_overlaps": [draft.chunk_overlap for draft in drafts],
-        "page_starts": [json.dumps(draft.page_starts) for draft in drafts],
-        "cleaning_versions": [draft.cleaning_version for draft in drafts],
-    }
-    await db.execute(
-        sql.statement("insert_documents"), {"user_id": db.user_id, "names_version": names_version, **binds}
-    )
-    await note_metadata(db, added=[draft.metadata for draft in drafts])
+    rows = [_of_document(one) for one in new]
+    binds = {"user_id": db.user_id, "documents": json.dumps(rows), "names_version": names_version}
+    await db.execute(sql.statement("insert_documents"), binds)
+    await note_metadata(db, added=[one.draft.metadata for one in new])
+
+
+def _of_document(new: DocumentWrite) -> dict[str, Any]:
+    """The columns of a document as JSON."""
+    draft = new.draft
+    columns = {"document_id": str(new.document_id), **attributes(draft), **cut(draft)}
+    columns |= {name: columns[name].hex() for name in ("identity", "content_hash", "attributes_hash")}
+    if draft.created_at is not None:
+        columns["created_at"] = draft.created_at.isoformat()
+    if draft.source is not None:
+        columns["source_id"] = str(draft.source.source_id)
+    return columns
 
 
 async def update(db: Writing, document_id: UUID, draft: DocumentDraft, values: Mapping[str, Any]) -> None:
@@ -213,33 +203,42 @@ async def _write_chunks(
 ) -> None:
     if not writes:
         return
-    first_no, columns = writes[0].first_no, _columns(writes)
-    await db.execute(sql.statement("insert_chunks"), {"user_id": db.user_id, "first_no": first_no, **columns})
-    for start in range(0, len(columns["chunk_ids"]), SLICE):
-        some = slice(start, start + SLICE)
-        values = [vectors_by_key[key] for key in columns["embedding_keys"][some]]
-        texts = vectors.as_texts(values)
-        binds = {"first_no": first_no + start, "document_ids": columns["document_ids"][some], "vectors": texts}
-        await db.execute(_INSERT_EMBEDDINGS, {"user_id": db.user_id, **binds})
+    first_no, chunks = writes[0].first_no, [(one, chunk) for one in writes for chunk in one.draft.chunks]
+    binds = {"first_no": first_no, "chunks": json.dumps([row for one in writes for row in _of_chunks(one)])}
+    await db.execute(sql.statement("insert_chunks"), {"user_id": db.user_id, **binds})
+    for start in range(0, len(chunks), SLICE):
+        some = chunks[start : start + SLICE]
+        texts = vectors.as_texts([vectors_by_key[chunk.embedding_key] for _one, chunk in some])
+        of = {"first_no": first_no + start, "document_ids": [one.document_id for one, _chunk in some], "vectors": texts}
+        await db.execute(_INSERT_EMBEDDINGS, {"user_id": db.user_id, **of})
     written = {"user_id": db.user_id, "document_ids": [one.document_id for one in writes]}
     await db.execute(sql.statement("index_documents"), written)
     await db.execute(sql.statement("count_documents"), {**written, "sign": 1})
 
 
-def _columns(writes: Sequence[DocumentWrite]) -> dict[str, list[Any]]:
-    """The columns of the chunks of all documents, in the order of their numbers."""
-    chunks = [(one, index, chunk) for one in writes for index, chunk in enumerate(one.draft.chunks)]
+def _of_chunks(write: DocumentWrite) -> list[dict[str, Any]]:
+    """The columns of a document's chunks as JSON."""
+    of_document = {"config": write.draft.config, "document_id": str(write.document_id)}
+    return [
+        {
+            **of_document,
+            "chunk_index": index,
+            "chunk_id": str(uuid5(write.document_id, f"{index}:{chunk.embedding_key}")),
+            **of_chunk(chunk),
+        }
+        for index, chunk in enumerate(write.draft.chunks)
+    ]
+
+
+def of_chunk(chunk: ChunkDraft) -> dict[str, Any]:
+    """The columns of a chunk that do not depend on its document, and the text to index, as JSON."""
     return {
-        "configs": [one.draft.config for one, _index, _chunk in chunks],
-        "document_ids": [one.document_id for one, _index, _chunk in chunks],
-        "indexes": [index for _one, index, _chunk in chunks],
-        "chunk_ids": [uuid5(one.document_id, f"{index}:{chunk.embedding_key}") for one, index, chunk in chunks],
-        "contents": [chunk.passage.content for _one, _index, chunk in chunks],
-        "starts": [chunk.passage.start for _one, _index, chunk in chunks],
-        "ends": [chunk.passage.end for _one, _index, chunk in chunks],
-        "headings": [json.dumps(chunk.passage.heading_path) for _one, _index, chunk in chunks],
-        "indexed": [chunk.indexed for _one, _index, chunk in chunks],
-        "embedding_keys": [chunk.embedding_key for _one, _index, chunk in chunks],
+        "content": chunk.passage.content,
+        "start_offset": chunk.passage.start,
+        "end_offset": chunk.passage.end,
+        "heading_path": chunk.passage.heading_path,
+        "indexed": chunk.indexed,
+        "embedding_key": str(chunk.embedding_key),
     }
 
 

@@ -9,31 +9,48 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import starmap
 from typing import Any
 from uuid import UUID
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
-from app import capability, errors
-from app.database import sql
+from app import capability, errors, limits
+from app.database import filters, foreign_operators, sql
 from app.database.filter_types import ORDERED_CHARACTERS, DocumentFilter
-from app.database.filters import filters, foreign_operators
 from app.database.schema import tables
 from app.database.transactions import Reading, Writing
 from app.database.vectors import VectorValue
-from app.documents.store import (
-    document_rows,
-    equal_documents,
-    key_bounds,
-    selections,
-    staging,
-)
+from app.documents.store import document_rows, key_bounds, selections, staging
 from app.documents.store.document_rows import DocumentWrite
-from app.documents.types import Chunk, Document, DocumentDraft, RowCounts, Stats
+from app.documents.types import (
+    Chunk,
+    Document,
+    DocumentDraft,
+    DuplicateSet,
+    DuplicateUse,
+    NamedDocument,
+    RowCounts,
+    Stats,
+)
 from app.entities.store import mentions
 from app.entities.store.mentions import LinkedNames
 from app.text import uris
+
+MAX_SETS = 10
+
+
+async def _find_equal(db: Reading) -> DuplicateUse:
+    """The user's documents with the text of an older one, and the largest sets of equal documents."""
+    binds = {"user_id": db.user_id, "sets": MAX_SETS, "named": limits.MAX_NAMED_DUPLICATES}
+    rows = (await db.execute(sql.statement("equal_documents"), binds)).all()
+    sets = tuple(
+        DuplicateSet(row.documents, tuple(starmap(NamedDocument, zip(row.ids, row.titles, row.uris, strict=True))))
+        for row in rows
+    )
+    return DuplicateUse(int(rows[0].repeated) if rows else 0, sets)
+
 
 _d = tables.documents.c
 _c = tables.chunks.c
@@ -299,7 +316,7 @@ async def stats(db: Reading) -> Stats:
         languages={row.config: row.chunks for row in rows},
         embedding_model=model.model,
         embedding_dimension=model.dimension,
-        duplicates=await equal_documents.use(db),
+        duplicates=await _find_equal(db),
     )
 
 

@@ -70,7 +70,7 @@ async def count(db: Reading, job_id: UUID) -> int:
 
 async def unindex(db: Writing, job_id: UUID, *, after: str, limit: int) -> str | None:
     """Remove the postings of a job's hidden chunks of some lexemes; returns the last one. Takes the user's lock."""
-    await allocate(db, 0)
+    await db.hold()
     binds = {"user_id": db.user_id, "job_id": job_id, "after": after, "limit": limit}
     last: str | None = await db.scalar(sql.statement("unindex_hidden"), binds)
     return last
@@ -78,5 +78,5 @@ async def unindex(db: Writing, job_id: UUID, *, after: str, limit: int) -> str |
 
 async def forget(db: Writing, job_id: UUID) -> None:
     """Delete the rows of a job's hidden chunks, which have no postings any more. Takes the user's lock."""
-    await allocate(db, 0)
+    await db.hold()
     await db.execute(sql.statement("forget_hidden"), {"user_id": db.user_id, "job_id": job_id})

@@ -7,10 +7,9 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from app.database import sql
+from app.database import filters as conditions
+from app.database import foreign_operators, sql
 from app.database.filter_types import Filters
-from app.database.filters import filters as conditions
-from app.database.filters import foreign_operators
 from app.database.transactions import Reading
 from app.documents.types import RowCounts
 

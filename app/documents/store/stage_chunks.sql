@@ -1,34 +1,26 @@
 -- Stores chunks of a document that is not visible yet, analyses their text, hides them, and adds them to the text
--- statistics, the postings and the document frequencies. The caller holds the user's lock. The arrays are parallel, in chunk
--- order. See `index_documents` for the form of postings.
+-- statistics, the postings and the document frequencies. The caller holds the user's lock. See `index_documents` for the
+-- form of postings.
 -- Columns: none.
 -- :user_id text  owner of the rows
 -- :job_id uuid  the job that stores the document
 -- :config text  text-search configuration
--- :first_index integer  index of the first of these chunks in the document
--- :first_no bigint  its number
--- :chunk_ids uuid[]  ids
--- :contents text[]  text of each chunk
--- :starts integer[]  start offsets in the document
--- :ends integer[]  end offsets in the document
--- :headings text[]  heading paths as JSON arrays
--- :indexed text[]  text to index of each chunk, see `labelled_words`
--- :embedding_keys uuid[]  keys of the embedded texts
+-- :first_no bigint  number of the first of these chunks
+-- :chunks json  an array of objects, see `insert_chunks`
 WITH input_chunks AS MATERIALIZED (
     SELECT i.*, {{labelled_words :config, i.indexed}} AS words
-    FROM unnest(
-        :chunk_ids, :contents, :starts, :ends,
-        :headings, :indexed, :embedding_keys
-    ) WITH ORDINALITY AS i (chunk_id, content, start_offset, end_offset, headings, indexed, embedding_key, place)
+    FROM ROWS FROM (json_to_recordset(:chunks) AS (
+        chunk_index integer, chunk_id uuid, content text, start_offset integer, end_offset integer, heading_path text[],
+        indexed text, embedding_key uuid
+    )) WITH ORDINALITY AS i
 ),
 staged AS (
     INSERT INTO stepwell.staged_chunks (
         user_id, job_id, chunk_index, chunk_no, chunk_id, content, start_offset, end_offset, heading_path, tsv, length,
         embedding_key
     )
-    SELECT :user_id, :job_id, CAST(:first_index + i.place - 1 AS integer), :first_no + i.place - 1, i.chunk_id, i.content,
-           i.start_offset, i.end_offset,
-           ARRAY(SELECT jsonb_array_elements_text(CAST(i.headings AS jsonb))),
+    SELECT :user_id, :job_id, i.chunk_index, :first_no + i.ordinality - 1, i.chunk_id, i.content, i.start_offset,
+           i.end_offset, i.heading_path,
            stepwell.with_characters(i.words),
            CAST((SELECT coalesce(sum(cardinality(t.positions)), 0) FROM unnest(i.words) AS t) AS integer),
            i.embedding_key

@@ -16,9 +16,9 @@ from uuid import UUID, uuid5
 import sqlalchemy as sa
 
 from app import errors
+from app.database import filters as conditions
 from app.database import sql, vectors
 from app.database.filter_types import Filters
-from app.database.filters import filters as conditions
 from app.database.schema import tables
 from app.database.transactions import Reading, Writing
 from app.database.vectors import VectorValue
@@ -75,20 +75,21 @@ async def get(db: Reading, job_id: UUID) -> StagedDocument | None:
 
 
 async def stage(db: Writing, staged: StagedDocument, chunks: Sequence[ChunkDraft], *, first_index: int) -> None:
-    """Store some chunks of a document, from this index on, and their postings, hidden. Takes the user's lock."""
-    columns = {
-        "chunk_ids": [_chunk_id(staged, first_index + place, chunk) for place, chunk in enumerate(chunks)],
-        "contents": [chunk.passage.content for chunk in chunks],
-        "starts": [chunk.passage.start for chunk in chunks],
-        "ends": [chunk.passage.end for chunk in chunks],
-        "headings": [json.dumps(chunk.passage.heading_path) for chunk in chunks],
-        "indexed": [chunk.indexed for chunk in chunks],
-        "embedding_keys": [chunk.embedding_key for chunk in chunks],
-    }
-    first_no = await hidden_chunks.allocate(db, len(chunks))
+    """Store some chunks of a document, from this index on, and their postings, hidden. Takes the user's lock.
+
+    Their ids differ from those of all versions of the document that may be stored beside it.
+    """
+    rows = [
+        {
+            "chunk_index": index,
+            "chunk_id": str(uuid5(staged.document_id, f"{staged.job_id}:{index}:{chunk.embedding_key}")),
+            **document_rows.of_chunk(chunk),
+        }
+        for index, chunk in enumerate(chunks, first_index)
+    ]
     binds = {"user_id": db.user_id, "job_id": staged.job_id, "config": staged.draft.config}
-    binds |= {"first_index": first_index, "first_no": first_no}
-    await db.execute(sql.statement("stage_chunks"), {**binds, **columns})
+    binds |= {"first_no": await hidden_chunks.allocate(db, len(chunks)), "chunks": json.dumps(rows)}
+    await db.execute(sql.statement("stage_chunks"), binds)
 
 
 async def count(db: Reading, job_id: UUID) -> int:
@@ -205,11 +206,6 @@ async def delete_ended(db: Writing, *, limit: int) -> int:
     if not deleted:
         await db.execute(sa.delete(tables.staged_documents).where(_s.user_id == db.user_id, _s.job_id == ended))
     return int(deleted)
-
-
-def _chunk_id(staged: StagedDocument, index: int, chunk: ChunkDraft) -> UUID:
-    """The id of a chunk, which differs from those of all versions of the document that may be stored beside it."""
-    return uuid5(staged.document_id, f"{staged.job_id}:{index}:{chunk.embedding_key}")
 
 
 @dataclass(frozen=True, slots=True)

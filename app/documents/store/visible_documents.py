@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from app.database import sql
+from app.database import filters, sql
 from app.database.filter_types import Filters
-from app.database.filters import filters
 from app.database.transactions import Listed, Reading
 
 MOST_VISIBLE = 2_000

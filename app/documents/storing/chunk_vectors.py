@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from array import array
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 from uuid import UUID
@@ -16,7 +16,6 @@ from app import errors
 from app.concurrency import stage_times
 from app.database.schema import reembedding
 from app.database.schema.reembedding import StoredModel
-from app.database.transactions import Writing
 from app.database.vectors import VectorValue
 from app.documents.store import documents
 from app.documents.types import DocumentDraft
@@ -99,11 +98,6 @@ async def _target_vectors(texts: Mapping[UUID, str], target: StoredModel | None,
     except errors.ProviderError as error:
         log.warning("vectors of the next model were not computed: %s", error.code, extra={"action": "target_failed"})
         return NO_TARGET
-
-
-async def store_target(db: Writing, document_ids: Sequence[UUID], target: TargetVectors) -> None:
-    """Store the vectors of the model that is to replace the present one, in the transaction that stores documents."""
-    await reembedding.add_documents(db, document_ids, target.by_key, table=target.table)
 
 
 async def computed(texts: Mapping[Key, str], embedder: Embedder) -> dict[Key, array[float]]:

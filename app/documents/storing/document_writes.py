@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
+from app.database.schema import reembedding
 from app.database.transactions import Writing
 from app.documents.store import document_puts, documents
 from app.documents.store.document_puts import PutDocument
 from app.documents.store.documents import DocumentSource
-from app.documents.storing import chunk_vectors
 from app.documents.storing.chunk_vectors import ChunkVectors, TargetVectors
 from app.documents.types import DocumentDraft
 from app.entities.linking import llm_entities, mention_extraction
@@ -80,7 +80,6 @@ async def _complete(
     `replaced` are the names that their former versions contained.
     """
     document_ids = [document.document_id for document in written]
-    if target is not chunk_vectors.NO_TARGET:
-        await chunk_vectors.store_target(db, document_ids, target)
+    await reembedding.add_documents(db, document_ids, target.by_key, table=target.table)
     await mention_extraction.link_all(db, written, replaced, keys=options.entity_keys)
     await llm_entities.enqueue(db, document_ids, options)

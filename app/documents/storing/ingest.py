@@ -127,7 +127,7 @@ async def replace(document_id: UUID, upload: Upload, user_id: str, services: Ser
 
 
 async def _replace(document_id: UUID, upload: Upload, user_id: str, services: Services) -> IngestResult:
-    async with services.db.reading(user_id) as reading:
+    async with large_documents.reading_stored(document_id, user_id, services) as reading:
         document = await documents.get(reading, document_id)
         await gazetteers.current(reading)
     if upload.uri is None:
@@ -264,8 +264,7 @@ class _Steps:
         self.writes += 1
         try:
             if not drafts:
-                retry_s, wait = self.options.retry_s, self.options.wait
-                return [await large_documents.store(draft, self.user_id, self.services, retry_s=retry_s, wait=wait)]
+                return [await self._store_large(draft)]
             return [batch.note(put) for put in await self._run(self._put, drafts, batch)]
         except (errors.DatabaseUnavailable, errors.Busy, errors.ProviderError):
             raise
@@ -286,6 +285,11 @@ class _Steps:
         """The result of a step with one model, which is repeated while the database is unavailable."""
         work = partial(retries.while_unavailable, self.options.retry_s, step, drafts, batch)
         return await model_switch.run(self.services.embedder, self.services.db, work)
+
+    async def _store_large(self, draft: DocumentDraft) -> IngestResult:
+        queue = partial(large_documents.queue, draft, self.user_id, self.services)
+        queued = await retries.while_unavailable(self.options.retry_s, queue)
+        return await large_documents.settle(queued, self.user_id, self.services) if self.options.wait else queued
 
     async def _look_up(self, batch: _Batch) -> None:
         """Look up the stored versions; unchanged documents are neither embedded nor written."""

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 from uuid import UUID
 
 from app import errors
-from app.concurrency import cancellable, interruption, retries, stage_times
-from app.database.transactions import Transaction, Writing
+from app.concurrency import cancellable, interruption, stage_times
+from app.database.transactions import Reading, Transaction, Writing
 from app.documents.store import document_puts, document_rows, documents, hidden_chunks, key_bounds, staging
 from app.documents.store.documents import DocumentSource, StoredVersion
 from app.documents.store.staging import StagedDocument
@@ -24,7 +25,7 @@ from app.documents.storing import chunk_vectors, document_drafts
 from app.documents.types import ChunkDraft, DocumentDraft, IngestResult
 from app.entities.linking import llm_entities, mention_refresh
 from app.jobs import workers
-from app.jobs.store import job_states, jobs
+from app.jobs.store import jobs
 from app.jobs.workers import ClaimLost, JobKind, Run
 from app.models.base import EmbeddingModel
 from app.query import model_switch
@@ -132,12 +133,6 @@ def _queue(draft: DocumentDraft, document_id: UUID, job_id: UUID) -> IngestResul
     return dataclasses.replace(IngestResult.of(draft, document_id, "queued", chunk_count=0), job_id=job_id)
 
 
-async def store(draft: DocumentDraft, user_id: str, services: Services, *, retry_s: float, wait: bool) -> IngestResult:
-    """Queue a job as `queue` does, and with `wait` run it. Raises what `queue` and `settle` raise."""
-    queued = await retries.while_unavailable(retry_s, queue, draft, user_id, services)
-    return await settle(queued, user_id, services) if wait else queued
-
-
 async def being_stored(versions: Sequence[StoredVersion], user_id: str, services: Services) -> frozenset[UUID]:
     """The ids of those of the documents of which jobs are to store another version."""
     if not versions:
@@ -146,6 +141,29 @@ async def being_stored(versions: Sequence[StoredVersion], user_id: str, services
     async with services.db.whole.reading(user_id) as reading:
         pending = await staging.pending(reading, document_ids=[version.document_id for version in versions])
     return frozenset(version.document_id for version in pending)
+
+
+@asynccontextmanager
+async def reading_stored(document_id: UUID, user_id: str, services: Services) -> AsyncIterator[Reading]:
+    """Reads of a stored document that is to change. Raises Conflict if a job is to store its first version."""
+    try:
+        async with services.db.reading(user_id) as reading:
+            yield reading
+    except errors.NotFound:
+        await _check_not_queued(document_id, user_id, services)
+        raise
+
+
+async def _check_not_queued(document_id: UUID, user_id: str, services: Services) -> None:
+    """Raises Conflict if a job is to store the first version of a document, which the caller will see."""
+    async with services.db.whole.reading(user_id) as reading:
+        if not await staging.pending(reading, document_ids=[document_id]):
+            return
+    async with services.db.writing(user_id, checked=True) as writing:
+        pending = await staging.pending(writing, document_ids=[document_id])
+        with suppress(errors.OutsideOfKey):
+            await key_bounds.check_replaced(writing, [], [version.job_id for version in pending])
+            staging.check_none(pending)
 
 
 async def settle(queued: IngestResult, user_id: str, services: Services) -> IngestResult:
@@ -158,7 +176,7 @@ async def settle(queued: IngestResult, user_id: str, services: Services) -> Inge
     while True:
         ran = await workers.run_next(services, KINDS, user_id=user_id)
         async with services.db.reading(user_id) as reading:
-            state = await job_states.get(reading, queued.job_id)
+            state = await jobs.get(reading, queued.job_id)
         if state is None or state.status in ("failed", "cancelled"):
             raise errors.Conflict("The document was not stored: its job was cancelled or has failed.")
         if state.status == "done" and ran is None:

@@ -28,7 +28,7 @@ from app.entities.api.entity_models import (
 from app.entities.types import Entity, EntityFilter
 from app.http import auth, bodies, problems, responses
 from app.kinds import EntityOrigin
-from app.requests import cursors, fields, wire
+from app.requests import cursors, wire
 
 router = APIRouter(
     prefix="/api/rag", tags=["entities"], route_class=bodies.StrictRoute, responses=problems.AUTHENTICATED
@@ -138,7 +138,7 @@ async def page(
     ] = None,
     origin: Annotated[EntityOrigin | None, Query(description="Only entities of this origin.")] = None,
     q: Annotated[
-        fields.NameLike | None,
+        wire.NameLike | None,
         Query(max_length=limits.MAX_ENTITY_NAME, description="Only entities with a similar name or alias."),
     ] = None,
 ) -> Response:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import weakref
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
+
+from cachetools import LRUCache
 
 from app.concurrency import offload
 from app.database.transactions import Reading, Writing
@@ -76,27 +77,15 @@ class UserNames:
         return UserNames(version, gazetteer, fuzzy)
 
 
-class _NameCache:
-    """The names of the most recent users of one database."""
-
-    def __init__(self) -> None:
-        self._names: OrderedDict[str, UserNames] = OrderedDict()
-
-    def get(self, user_id: str) -> UserNames | None:
-        if user_id in self._names:
-            self._names.move_to_end(user_id)
-        return self._names.get(user_id)
-
-    def put(self, user_id: str, current: UserNames) -> None:
-        cached = self._names.get(user_id)
-        if cached is None or cached.version <= current.version:
-            self._names[user_id] = current
-        self._names.move_to_end(user_id)
-        while len(self._names) > 1 and sum(len(n.gazetteer) + 1 for n in self._names.values()) > MAX_NAMES:
-            self._names.popitem(last=False)
+_caches: weakref.WeakKeyDictionary[object, LRUCache[str, UserNames]] = weakref.WeakKeyDictionary()
+"""The names of the most recent users of each database."""
 
 
-_caches: weakref.WeakKeyDictionary[object, _NameCache] = weakref.WeakKeyDictionary()
+def _cache(db: Reading) -> LRUCache[str, UserNames]:
+    def size(names: UserNames) -> int:
+        return min(MAX_NAMES, len(names.gazetteer) + 1)
+
+    return _caches.setdefault(db.database_key, LRUCache(MAX_NAMES, getsizeof=size))
 
 
 async def current(reading: Reading, *, version: int | None = None) -> UserNames:
@@ -105,13 +94,14 @@ async def current(reading: Reading, *, version: int | None = None) -> UserNames:
     They are cached, so the transaction must not have changed any of them. `version` is the user's names_version, if the
     transaction has read it already.
     """
-    cache = _caches.setdefault(reading.database_key, _NameCache())
+    cache = _cache(reading)
     cached = cache.get(reading.user_id)
     if cached is not None and cached.version == version:
         return cached
     current_names = await _up_to_date(reading, cached)
-    if current_names is not cached:
-        cache.put(reading.user_id, current_names)
+    newest = cache.get(reading.user_id)
+    if newest is None or newest.version <= current_names.version:
+        cache[reading.user_id] = current_names
     return current_names
 
 
@@ -145,8 +135,7 @@ async def similar(reading: Reading, text: str, *, limit: int) -> list[tuple[str,
 
 async def uncommitted(writing: Writing) -> UserNames:
     """The user's names with the changes of this transaction; they are not cached."""
-    cache = _caches.setdefault(writing.database_key, _NameCache())
-    return await _up_to_date(writing, cache.get(writing.user_id))
+    return await _up_to_date(writing, _cache(writing).get(writing.user_id))
 
 
 async def _up_to_date(reading: Reading, cached: UserNames | None) -> UserNames:

@@ -17,17 +17,17 @@ from app import errors
 from app import settings as config
 from app.cli import options, ownership, terminal
 from app.database import transactions
-from app.database.schema import health, migration, revisions
+from app.database.schema import health, migration
 from app.database.transactions import Database
 from app.maintenance.store import backups
 from app.maintenance.store.backups import Access, Archive
 from app.settings import Settings
 
-File = Annotated[Path, typer.Argument(help="The backup file, in the custom format of pg_dump.")]
+HELP = "The backup file, in the custom format of pg_dump."
 
 
 def backup(
-    file: File,
+    file: Annotated[Path, typer.Argument(help=HELP, dir_okay=False)],
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace a file that exists; without it, the name must be free.")
     ] = False,
@@ -35,7 +35,9 @@ def backup(
     data_dir: options.DataDir = None,
 ) -> None:
     """Write a backup of the whole database to FILE (mode 0600); the service may run. A failed backup leaves no file."""
-    archive = options.run(_backup(options.settings(data_dir), file.absolute(), replace=replace))
+    if file.exists() and not replace:
+        raise errors.BadRequest("This file exists: add --replace to replace it.", field="FILE")
+    archive = options.run(_backup(options.settings(data_dir), file.absolute()))
     if as_json:
         terminal.write_json({"file": str(file), **_as_json(archive)})
     else:
@@ -43,7 +45,7 @@ def backup(
 
 
 def restore(
-    file: File,
+    file: Annotated[Path, typer.Argument(help=HELP, exists=True, dir_okay=False)],
     replace: Annotated[
         bool,
         typer.Option("--replace", help="Replace the contents of the database; without it, the database must be empty."),
@@ -77,9 +79,9 @@ def _rebuild(settings: Settings) -> int:
     return sum(map(bool, damage.values()))
 
 
-async def _backup(settings: Settings, file: Path, *, replace: bool) -> Archive:
+async def _backup(settings: Settings, file: Path) -> Archive:
     async with ownership.open_dsn(settings) as dsn:
-        return await create(file, access=Access(dsn, config.environment()), replace=replace)
+        return await create(file, access=Access(dsn, config.environment()))
 
 
 async def _restore(settings: Settings, file: Path, *, replace: bool) -> tuple[Restored, str]:
@@ -115,14 +117,12 @@ class Restored:
     stems_differ: bool
 
 
-async def create(file: Path, *, access: Access, replace: bool = False) -> Archive:
+async def create(file: Path, *, access: Access) -> Archive:
     """Write a backup of a whole database to `file`, while a service may read and write.
 
-    Raises BadRequest, before anything is dumped, if `file` cannot be written, or exists and may not be replaced;
-    SchemaMismatch if there is nothing to back up or the role is not the owner; BackupFailed; DatabaseUnavailable. The
-    file is then as it was before.
+    Raises BadRequest, before anything is dumped, if `file` cannot be written; SchemaMismatch if there is nothing to
+    back up or the role is not the owner; BackupFailed; DatabaseUnavailable. The file is then as it was before.
     """
-    backups.check_target(file, replace=replace)
     async with _open(access) as owner:
         server = await health.server(owner)
     if not server.migrated:
@@ -138,33 +138,31 @@ async def load(file: Path, *, access: Access, embedding: tuple[str, int], replac
     """Load a backup into a database that is empty, or whose data may be replaced; all of it or nothing.
 
     `embedding` is the configured model and dimension. The caller upgrades the schema afterwards. Raises BadRequest
-    where there is no file or it is no backup, SchemaMismatch where this version cannot use it, Conflict where the
+    where the file is no backup, SchemaMismatch where this version cannot use it, Conflict where the
     database is not empty or in use, BackupFailed, DatabaseUnavailable.
     """
-    backups.check_source(file)
     async with _open(access) as owner:
         target = await backups.target(owner)
         archive = await backups.describe(file, access.environment)
         _refuse_unusable(archive, embedding)
         _refuse_occupied(target, replace=replace)
-        role_created = await backups.create_service_role(owner)
     if not target.migrated:
-        # Creates what a backup does not hold: the extension, and what migrations change outside the schema.
+        # Creates what a backup does not hold: the extension, roles, and what migrations change outside the schema.
         await migration.upgrade(access.dsn, model=embedding[0], dimension=embedding[1])
     await backups.load(access, file)
-    return Restored(archive, role_created, archive.server_major not in (None, target.server_major))
+    return Restored(archive, not target.has_role, archive.server_major not in (None, target.server_major))
 
 
 def _refuse_unusable(archive: Archive, embedding: tuple[str, int]) -> None:
-    if revisions.is_earlier(archive.revision):
+    if migration.is_earlier(archive.revision):
         raise errors.SchemaMismatch(
-            f"The backup is at revision {archive.revision}, this version restores from {revisions.BASELINE} on: "
-            f"restore it with commit {revisions.LAST_FOR_EARLIER}, and upgrade the database with this version."
+            f"The backup is at revision {archive.revision}, this version restores from {migration.BASELINE} on: "
+            f"restore it with commit {migration.LAST_FOR_EARLIER}, and upgrade the database with this version."
         )
-    if not revisions.is_known(archive.revision):
+    if not migration.is_known(archive.revision):
         raise errors.SchemaMismatch(
             f"The backup is at revision {archive.revision}, which this version does not support (its newest is "
-            f"{revisions.head()}): restore it with the version of Stepwell that wrote it, or a newer one."
+            f"{migration.head()}): restore it with the version of Stepwell that wrote it, or a newer one."
         )
     found = (archive.model, archive.dimension)
     if archive.model is not None and found != embedding:

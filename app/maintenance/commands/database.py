@@ -1,9 +1,8 @@
-"""Implements `stepwell db`: upgrades, distributes, checks and shows the database schema."""
+"""Implements `stepwell db`: upgrades, distributes and checks the database schema."""
 
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,7 +14,7 @@ from app.database.schema.distribution import Distribution
 from app.runtime import models
 from app.settings import Settings, plain
 
-app = typer.Typer(help="The database: upgrade, distribute, check, schema.", no_args_is_help=True)
+app = typer.Typer(help="The database: upgrade, distribute, check.", no_args_is_help=True)
 
 
 @app.command()
@@ -80,20 +79,6 @@ def check(as_json: options.AsJson = False, data_dir: options.DataDir = None) -> 
         options.out.print("The database has the schema of this version.")
 
 
-@app.command("schema")
-def show(
-    data_dir: options.DataDir = None,
-    write: Annotated[Path | None, typer.Option("--write", help="Write it to a file instead of stdout.")] = None,
-) -> None:
-    """Print the schema as described by the Postgres catalogue."""
-    options.check_target(write, option="--write")
-    picture = options.run(_schema(options.settings(data_dir)))
-    if write is None:
-        terminal.write(picture, nl=False)
-    else:
-        options.write_text(write, picture, option="--write")
-
-
 async def _upgrade(settings: Settings, *, set_service_password: bool) -> str:
     async with ownership.open_dsn(settings) as dsn:
         revision = await runtime.migrate(settings, dsn, report=_print_step)
@@ -129,8 +114,3 @@ async def _check(settings: Settings) -> None:
         await migration.check(database, model=model, dimension=dimension, target=models.target(settings))
         await migration.check_role(database, strict=settings.auth == "api_key")
         await migration.check_nodes(database)
-
-
-async def _schema(settings: Settings) -> str:
-    async with runtime.open_database(settings, pool_size=1) as database:
-        return await migration.picture(database)

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
-import stamina
 import typer
 
 from app import errors, runtime
 from app.cli import options, ownership, terminal
 from app.cli.progress import Progress
+from app.concurrency import retries
 from app.database.schema import reembedding
 from app.database.schema.reembedding import StoredModel
 from app.database.transactions import Database, Writing
@@ -120,7 +120,7 @@ async def begin(owner: Database, model: tuple[str, int]) -> None:
     async with owner.shared() as shared:
         found = await reembedding.target(shared)
     if found is None:
-        await _insistently(partial(reembedding.begin, owner, *model))
+        await retries.while_unavailable(LOCK_RETRY_S, reembedding.begin, owner, *model)
     elif found.name != model:
         raise errors.Conflict(
             f"The vectors of {found.model} ({found.dimension}) are being computed: name it in STEPWELL_NEXT_EMBEDDER, "
@@ -173,18 +173,12 @@ async def _try_switch(owner: Database) -> bool:
         return False
 
 
-async def _insistently(step: Callable[[], Awaitable[None]]) -> None:
-    """Repeat a step while others hold the locks that it needs. Raises Busy after LOCK_RETRY_S."""
-    caller = stamina.AsyncRetryingCaller(attempts=None, timeout=LOCK_RETRY_S, wait_initial=0.2, wait_max=2.0)
-    await caller(errors.Busy, step)
-
-
 async def drop(owner: Database) -> bool:
     """Drop the vectors of the other model; false if there are none."""
     async with owner.shared() as shared:
         if await reembedding.target(shared) is None:
             return False
-    await _insistently(partial(reembedding.abandon, owner))
+    await retries.while_unavailable(LOCK_RETRY_S, reembedding.abandon, owner)
     return True
 
 
@@ -220,7 +214,7 @@ class _Filling:
     async def _add(self, store: Store[Key], texts: Mapping[Key, str]) -> None:
         """Compute vectors and store them."""
         vectors = await chunk_vectors.computed(texts, self.services.embedder)
-        await _insistently(partial(self._write, store, vectors))
+        await retries.while_unavailable(LOCK_RETRY_S, self._write, store, vectors)
 
     async def _write(self, store: Store[Key], vectors: Mapping[Key, VectorValue]) -> None:
         async with self.services.db.writing(self.user_id) as writing:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from app import runtime
-from app.cli import json_option, options, terminal
+from app.cli import options, terminal
 from app.cli.progress import Progress
-from app.database.filter_types import Filters
-from app.documents import selections
 from app.entities.linking import mention_refresh
-from app.errors import BadRequest
 from app.maintenance import reindex as pipeline
 from app.maintenance import repair
 from app.maintenance.commands.repair import owner_at_revision
@@ -28,30 +25,24 @@ def reindex(
         list[str] | None, typer.Option("--user", help="Only this user; may be repeated.", show_default="all users")
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Also compare documents with the current options.")] = False,
-    filters: json_option.FiltersJson = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count documents and change nothing.")] = False,
     as_json: options.AsJson = False,
     data_dir: options.DataDir = None,
 ) -> None:
     """Cut documents again that were cut with another size or overlap of chunks; the service may run.
 
-    With --filters the documents that pass them are compared with the current options, whatever they were cut with.
     The command may be interrupted and repeated. Searches find the old chunks of a document or the new ones.
     """
     settings = options.settings(data_dir)
     chosen = [options.check_user(one) for one in user or ()]
-    only = None if filters is None else json_option.search_filters(filters).shape()
-    if only is not None and every:
-        raise BadRequest("Use either --filters or --all.", field="--filters")
     if dry_run:
-        counts = options.run(_count(settings, chosen, only))
+        counts = options.run(_count(settings, chosen))
         if as_json:
             terminal.write_json(counts)
         else:
             terminal.write(f"{options.format_count(sum(counts.values()), 'document')} would be compared.")
         return
-    which: Filters | Literal["every"] | None = "every" if every else only
-    done = options.run(_reindex(settings, chosen, which))
+    done = options.run(_reindex(settings, chosen, every=every))
     if as_json:
         terminal.write_json({one: dataclasses.asdict(reindexed) for one, reindexed in done.items()})
         return
@@ -61,18 +52,14 @@ def reindex(
     options.out.print(f"{compared} compared, {total.cut} cut again, {embedded} embedded.")
 
 
-async def _count(settings: Settings, chosen: list[str], only: Filters | None) -> dict[str, int]:
+async def _count(settings: Settings, chosen: list[str]) -> dict[str, int]:
     cut = runtime.chunking_options(settings)
     async with owner_at_revision(settings) as owner:
         users = chosen or await repair.users(db=owner)
-        if only is not None:
-            return {one: (await selections.count(only, one, db=owner)).documents for one in users}
         return {one: await pipeline.count(one, cut, db=owner) for one in users}
 
 
-async def _reindex(
-    settings: Settings, chosen: list[str], which: Filters | Literal["every"] | None
-) -> dict[str, Reindexed]:
+async def _reindex(settings: Settings, chosen: list[str], *, every: bool) -> dict[str, Reindexed]:
     cut = runtime.chunking_options(settings)
     async with (
         owner_at_revision(settings) as owner,
@@ -80,20 +67,15 @@ async def _reindex(
     ):
         services = Services(owner, embedder, chunking_options=cut)
         users = chosen or await repair.users(db=owner)
-        return {one: await _of_user(one, services, which) for one in users}
+        return {one: await _of_user(one, services, every=every) for one in users}
 
 
-async def _of_user(user_id: str, services: Services, which: Filters | Literal["every"] | None) -> Reindexed:
+async def _of_user(user_id: str, services: Services, *, every: bool) -> Reindexed:
     done = Reindexed()
-    listed: pipeline.Which = "every" if which == "every" else "outdated"
-    total: int | None = None
-    if isinstance(which, Filters):
-        listed, total = "marked", await pipeline.mark(which, user_id, db=services.db)
-    elif which is None:
-        total = await pipeline.count(user_id, services.chunking_options, db=services.db)
+    total = None if every else await pipeline.count(user_id, services.chunking_options, db=services.db)
     with Progress(console=options.err) as bar:
         task = bar.add_task(f"Documents of {user_id}", total=total)
-        async for done in pipeline.run(user_id, services, which=listed):
+        async for done in pipeline.run(user_id, services, which="every" if every else "outdated"):
             bar.update(task, completed=done.compared)
     await mention_refresh.settle(user_id, services)
     return done

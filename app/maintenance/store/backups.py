@@ -23,18 +23,16 @@ from typing import Any
 import sqlalchemy as sa
 
 from app import errors
-from app.database import addresses, transactions
-from app.database.driver import driver_errors, engines
+from app.database import addresses, driver_errors, engines, sql, transactions
 from app.database.embedded import embedded_programs
-from app.database.embedded.postgres import RESTRICTED_ROLE, SERVICE_RIGHTS, SERVICE_ROLE
-from app.database.schema import distribution, roles, tables
+from app.database.embedded.postgres import SERVICE_ROLE
+from app.database.schema import distribution, tables
 
 LOCK_WAIT_S = 30
 """How long a dump waits for a migration, and a load for open transactions."""
 READ_BYTES = 1 << 16
 DEBIAN = Path("/usr/lib/postgresql")
 """Where Debian's packages put the programs of each major version."""
-EXAMPLE = "stepwell.dump"
 _LIBPQ = {"connect_timeout": "PGCONNECT_TIMEOUT", "application_name": "PGAPPNAME"}
 """The variables of libpq that are not named as its parameters are."""
 _EXCLUDED_VARIABLES = (
@@ -50,7 +48,6 @@ _EXCLUDED_VARIABLES = (
 """Environment variables that would change the target or the behaviour of a program."""
 _TABLE_DATA = re.compile(r"^COPY \w+\.(\w+) \(([^)]*)\) FROM stdin;\n(.*?)^\\\.$", re.MULTILINE | re.DOTALL)
 _DUMPED_FROM = re.compile(r"^-- Dumped from database version (\d+)", re.MULTILINE)
-_MISSING_VECTORS = re.compile(r'type "(\w+)\.(?:vector|halfvec)" does not exist')
 _NEW_SETTING = b"SET transaction_timeout"
 """Written by pg_restore 17 and newer, rejected by older servers."""
 
@@ -79,9 +76,10 @@ class Archive:
 
 @dataclass(frozen=True, slots=True)
 class RestoreTarget:
-    """A database before a restore: server version, whether the schema exists, users with data, keys, open sessions."""
+    """A database before a restore: server version, whether role and schema exist, users with data, keys, sessions."""
 
     server_major: int
+    has_role: bool
     migrated: bool
     users: int
     keys: int
@@ -91,29 +89,6 @@ class RestoreTarget:
     def is_empty(self) -> bool:
         """Whether a restore would replace nothing."""
         return not (self.users or self.keys)
-
-
-def check_target(file: Path, *, replace: bool) -> None:
-    """Raise BadRequest unless a backup can be written to `file`: a new one, or one that it may replace, in a folder."""
-    _refuse_folder(file)
-    if file.exists() and not file.is_file():
-        raise errors.BadRequest("This is not an ordinary file, and would be replaced by one.", field="FILE")
-    if file.exists() and not replace:
-        raise errors.BadRequest("This file exists: add --replace to replace it.", field="FILE")
-    with _draft_of(file):
-        return
-
-
-def check_source(file: Path) -> None:
-    """Raise BadRequest unless `file` is a file."""
-    _refuse_folder(file)
-    if not file.is_file():
-        raise errors.BadRequest("No such file.", field="FILE")
-
-
-def _refuse_folder(file: Path) -> None:
-    if file.is_dir():
-        raise errors.BadRequest(f"This is a folder: name the file in it, such as {file / EXAMPLE}.", field="FILE")
 
 
 async def dump(access: Access, file: Path, *, server_major: int) -> Archive:
@@ -174,14 +149,7 @@ async def load(access: Access, file: Path) -> None:
         read_error, write_error = await error_outputs
         if await reader.wait() or await writer.wait():
             # A failure of psql also makes pg_restore fail, so psql's error output comes first.
-            reason = write_error or read_error
-            raise errors.BackupFailed(f"The backup could not be restored: {reason}{_remedy(reason)}")
-
-
-def _remedy(reason: str) -> str:
-    """What to do where the backup has pgvector in another schema than the database."""
-    schema = _MISSING_VECTORS.search(reason)
-    return f" Run ALTER EXTENSION vector SET SCHEMA {schema[1]}, then restore." if schema else ""
+            raise errors.BackupFailed(f"The backup could not be restored: {write_error or read_error}")
 
 
 async def _send_script(reader: Process, writer: Process) -> None:
@@ -206,39 +174,23 @@ async def _send_script(reader: Process, writer: Process) -> None:
         writer.stdin.close()
 
 
+_TARGET = sql.inline(
+    """
+    SELECT CAST(current_setting('server_version_num') AS integer) AS version, to_regrole(:role) IS NOT NULL AS has_role,
+           to_regclass('stepwell.alembic_version') IS NOT NULL AS migrated,
+           (SELECT count(*) FROM pg_stat_activity AS a
+            WHERE a.datname = current_database() AND a.usename = :role) AS sessions
+    """,
+    role="text",
+)
+
+
 async def target(database: transactions.Database) -> RestoreTarget:
     """The database into which a backup is to be restored. Raises DatabaseUnavailable."""
     async with database.shared() as connection:
-        version = await connection.scalar(sa.text("SELECT current_setting('server_version_num')"))
-        sessions = await connection.scalar(
-            sa.text("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND usename = :role"),
-            {"role": SERVICE_ROLE},
-        )
-        migrated = bool(await connection.scalar(sa.text("SELECT to_regclass('stepwell.alembic_version') IS NOT NULL")))
-        users = await _count(connection, "tenants")
-        keys = await _count(connection, "api_keys")
-        return RestoreTarget(int(str(version)) // 10_000, migrated, users, keys, int(sessions or 0))
-
-
-async def create_service_role(database: transactions.Database) -> bool:
-    """Create the service's role and its restricted one if they do not exist; returns whether the first was created.
-
-    Raises SchemaMismatch if the connected role may not create them.
-    """
-    async with database.shared() as connection:
-        await connection.run_sync(roles.check_creation)
-        created = [
-            await _create_role(connection, role, rights)
-            for role, rights in ((SERVICE_ROLE, SERVICE_RIGHTS), (RESTRICTED_ROLE, "NOLOGIN"))
-        ]
-        return created[0]
-
-
-async def _create_role(connection: transactions.SharedTransaction, role: str, rights: str) -> bool:
-    if await connection.scalar(sa.text("SELECT true FROM pg_roles WHERE rolname = :role"), {"role": role}):
-        return False
-    await connection.execute(sa.text(f"CREATE ROLE {role} {rights}"))
-    return True
+        facts = (await connection.execute(_TARGET, {"role": SERVICE_ROLE})).one()
+        users, keys = [await _count(connection, table) for table in ("tenants", "api_keys")]
+        return RestoreTarget(facts.version // 10_000, facts.has_role, facts.migrated, users, keys, facts.sessions)
 
 
 async def vacuum(dsn: str) -> None:

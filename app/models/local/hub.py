@@ -10,14 +10,15 @@ import json
 import logging
 import os
 import re
+import tempfile
+import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from time import monotonic
 from typing import TYPE_CHECKING, Any, Self
 
 from app.errors import ProviderError
-from app.models.local import int8_weights
 
 if TYPE_CHECKING:
     from huggingface_hub.hf_api import RepoSibling
@@ -27,8 +28,8 @@ log = logging.getLogger(__name__)
 RECORD = "download.json"
 MODEL = re.compile(r"[^/]+\.json|\d_Pooling/config\.json|(onnx/)?model\.onnx(_data|\.data)?|onnx/Constant\w+")
 """Files of a model in ONNX format, with the settings that are published beside it."""
-PROGRESS_S = 10
-"""Seconds between two lines of progress."""
+ABANDONED_S = 3_600
+"""Seconds after which nobody writes a draft any more."""
 # Read when the library is imported. Its protocol for large files has addresses of its own, past that of the settings.
 os.environ.setdefault("HF_HUB_DISABLE_XET", "1")  # noqa: TID251
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")  # noqa: TID251
@@ -59,7 +60,7 @@ class Hub:
             return folder
         try:
             got = self._download(repository, folder)
-            int8_weights.keep(json.dumps(got, indent=2).encode(), record)
+            keep(json.dumps(got, indent=2).encode(), record)
         except Exception as error:  # the library's exceptions have no other common base
             raise ProviderError(
                 f"{repository.name} cannot be downloaded from {self.address} to {folder} ({_reason(error)}): "
@@ -80,7 +81,7 @@ class Hub:
         size = sum(file.size or 0 for file in wanted) / 1e6
         log.warning("downloading %s, %.0f MB, from %s to %s, once", repository.name, size, self.address, folder)
         digests = {}
-        bar: Any = _Progress
+        bar: Any = _Limit
         for file in wanted:
             api.hf_hub_download(repository.name, file.rfilename, revision=info.sha, local_dir=folder, tqdm_class=bar)
             digests[file.rfilename] = _digest(folder / file.rfilename, _announced(repository, file))
@@ -114,7 +115,7 @@ def _verify(folder: Path) -> None:
     """Compare the files with what is recorded of them. Raises ProviderError."""
     try:
         digests = json.loads((folder / RECORD).read_text(encoding="utf-8"))["files"]
-        changed = [name for name, digest in digests.items() if not int8_weights.has_digest(folder / name, digest)]
+        changed = [name for name, digest in digests.items() if not has_digest(folder / name, digest)]
     except (OSError, ValueError, LookupError):
         changed = [RECORD]
     if changed:
@@ -128,12 +129,11 @@ def _reason(error: Exception) -> str:
     return f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
 
 
-class _Progress:
-    """Logs from time to time how far a download is, and ends one that is larger than was said."""
+class _Limit:
+    """Ends a download that is larger than was said; the library takes it for its progress bar."""
 
     def __init__(self, *, desc: str = "", total: int | None = None, initial: int = 0, **_: object) -> None:
         self._name, self._total, self._received = desc, total, initial
-        self._logged_at = monotonic()
 
     def __enter__(self) -> Self:
         return self
@@ -144,10 +144,41 @@ class _Progress:
     def update(self, count: int) -> None:
         """Count the bytes of a block. Raises OSError."""
         self._received += count
-        if self._total is None:
-            return
-        if self._received > self._total:
+        if self._total is not None and self._received > self._total:
             raise OSError(f"{self._name} is larger than {self._total} bytes")
-        if monotonic() - self._logged_at >= PROGRESS_S:
-            self._logged_at = monotonic()
-            log.warning("%s: %.0f of %.0f MB", self._name, self._received / 1e6, self._total / 1e6)
+
+
+def has_digest(file: Path, sha256: str) -> bool:
+    """Whether a file can be read and has this SHA-256."""
+    try:
+        with file.open("rb") as opened:
+            return hashlib.file_digest(opened, "sha256").hexdigest() == sha256
+    except OSError:
+        return False
+
+
+def keep(whole: bytes | bytearray, target: Path) -> None:
+    """Write the content of a file, whose folder is created. Raises OSError.
+
+    The file appears at once under its name, so processes that start at the same time each read a whole one.
+    """
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _remove_abandoned(target)
+    descriptor, draft = tempfile.mkstemp(prefix=f"{target.name}.", dir=target.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(whole)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(draft).replace(target)
+    except BaseException:
+        Path(draft).unlink(missing_ok=True)
+        raise
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Remove what processes that were killed while they wrote have left."""
+    for draft in target.parent.glob(f"{target.name}.*"):
+        with suppress(FileNotFoundError):
+            if time.time() - draft.stat().st_mtime > ABANDONED_S:
+                draft.unlink()

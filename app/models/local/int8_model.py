@@ -1,6 +1,9 @@
 """Opens a model whose graph is part of the program and whose weights of 8 bits are computed once from published ones.
 
-A graph holds only the operators (see tests/models/local/export_graphs.py).
+Matrices are quantized by output. The embeddings of words have 8 bits, or the 4 that they are published with; everything
+else stays float32. A graph holds only the operators, and refers to byte ranges of the result (see
+tests/models/local/export_graphs.py), whose digest is a constant: each operation is rounded as IEEE 754 requires, so
+every machine gets the same bytes.
 """
 
 from __future__ import annotations
@@ -8,18 +11,66 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
 
 from app.errors import ProviderError
 from app.models.base import EmbeddingModel
-from app.models.local import int8_weights, onnx_model
-from app.models.local.int8_weights import Int8File, PublishedWeights
+from app.models.local import hub, onnx_model
 from app.models.local.onnx_embedder import EmbeddingSteps, OnnxEmbedder
 from app.models.local.onnx_model import OnnxModel, Tokenizer
 
 log = logging.getLogger(__name__)
+
+GREATEST = 127
+"""Largest absolute value of a quantized weight, and of the sum of two neighbours of equal sign before rounding.
+
+Processors without instructions for 8-bit dot products (VNNI) multiply unsigned activations with signed weights by
+VPMADDUBSW, which adds the products of two neighbours in a signed 16-bit number, and saturates. After rounding the sum
+of two weights is at most 128, and 255 * 128 = 32,640 is less than 32,767, so it never does.
+"""
+ALIGNMENT = 64  # bytes; a processor's cache line
+
+Floats = npt.NDArray[np.float32]
+Tensor = npt.NDArray[np.float32] | npt.NDArray[np.int8] | npt.NDArray[np.uint8]
+
+
+class PublishedWeights(Protocol):
+    """The published weights of a model: tensors by the names that a BERT model has in `transformers`."""
+
+    def words(self) -> tuple[Tensor, Floats]:
+        """The quantized embeddings of words, and their scales."""
+        ...
+
+    def read(self, name: str) -> Floats:
+        """Another tensor."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Int8File:
+    """The file of a model's weights of 8 bits: its name, its digest, and the model's layers."""
+
+    name: str
+    sha256: str
+    layers: int
+
+    def is_kept(self, folder: Path) -> bool:
+        """Whether the folder has the file, undamaged."""
+        return hub.has_digest(folder / self.name, self.sha256)
+
+    def content(self, stored: PublishedWeights) -> bytearray:
+        """The file's content, from the published weights."""
+        whole = bytearray()
+        for _, tensor in tensors(stored, self.layers):
+            whole += bytes(offset(len(whole)) - len(whole))
+            whole += tensor.tobytes()
+        return whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +130,7 @@ def _weights(described: Int8Model, folder: Path, cache: Path | None) -> Path | M
         log.warning("this machine rounds the weights of %s differently: they are computed at each start", file.name)
     elif cache is not None:
         try:
-            int8_weights.keep(content, cache / file.name)
+            hub.keep(content, cache / file.name)
             return cache
         except OSError as error:
             log.info("the weights of %s stay in memory: %s cannot be written: %s", file.name, cache, error.strerror)
@@ -90,6 +141,57 @@ def _published(described: Int8Model, folder: Path) -> PublishedWeights:
     weights = folder / described.published
     if not weights.is_file():
         raise ProviderError(f"The weights of {described.model.name} are missing: {weights} does not exist.")
-    if not int8_weights.has_digest(weights, described.published_sha256):
+    if not hub.has_digest(weights, described.published_sha256):
         raise ProviderError(f"The weights of {described.model.name} are not the published ones: renew {weights}.")
     return described.read(weights)
+
+
+def offset(end: int) -> int:
+    """Where a tensor begins if the one before it ends at `end`."""
+    return -(-end // ALIGNMENT) * ALIGNMENT
+
+
+def tensors(stored: PublishedWeights, layers: int) -> Iterator[tuple[str, Tensor]]:
+    """The tensors by name, in the order of the file. A quantized one is followed by its scales."""
+    yield from zip(("words.weight", "words.scale"), stored.words(), strict=True)
+    types = stored.read("embeddings.token_type_embeddings.weight")
+    yield "positions", stored.read("embeddings.position_embeddings.weight") + types[0]
+    yield from _normalization(stored, "embeddings", "embeddings")
+    for number in range(layers):
+        layer = f"encoder.layer.{number}"
+        parts = [f"{layer}.attention.self.{part}" for part in ("query", "key", "value")]
+        yield from _linear(stored, f"{number}.attention", *parts)
+        yield from _linear(stored, f"{number}.attended", f"{layer}.attention.output.dense")
+        yield from _normalization(stored, f"{number}.attended", f"{layer}.attention.output")
+        yield from _linear(stored, f"{number}.inner", f"{layer}.intermediate.dense")
+        yield from _linear(stored, f"{number}.outer", f"{layer}.output.dense")
+        yield from _normalization(stored, f"{number}.outer", f"{layer}.output")
+
+
+def scales_without_saturation(rows: Floats) -> Floats:
+    """The scale of each row, an output's weights: the least with which no two neighbours exceed GREATEST.
+
+    Neighbours are the elements 2i and 2i + 1.
+    """
+    above, below = np.maximum(rows, 0), np.maximum(-rows, 0)
+    sums = [(one[:, 0::2] + one[:, 1::2]).max(axis=1) for one in (above, below)]
+    return np.asarray(np.maximum(*sums) / np.float32(GREATEST), np.float32)
+
+
+def round_rows(rows: Floats, scales: Floats) -> npt.NDArray[np.int8]:
+    """Rows as multiples of their scales."""
+    return np.asarray(np.rint(rows / scales[:, None]), np.int8)
+
+
+def _linear(stored: PublishedWeights, name: str, *parts: str) -> Iterator[tuple[str, Tensor]]:
+    """One matrix of (in, out), its scales by output, and its bias; outputs of several parts follow each other."""
+    rows = np.concatenate([stored.read(f"{part}.weight") for part in parts])
+    scales = scales_without_saturation(rows)
+    yield f"{name}.weight", np.ascontiguousarray(round_rows(rows, scales).T)
+    yield f"{name}.scale", scales
+    yield f"{name}.bias", np.concatenate([stored.read(f"{part}.bias") for part in parts])
+
+
+def _normalization(stored: PublishedWeights, name: str, part: str) -> Iterator[tuple[str, Tensor]]:
+    yield f"{name}.norm.weight", stored.read(f"{part}.LayerNorm.weight")
+    yield f"{name}.norm.bias", stored.read(f"{part}.LayerNorm.bias")

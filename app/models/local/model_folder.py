@@ -18,10 +18,10 @@ from app.models import known
 from app.models.base import EmbeddingModel
 from app.models.known import KnownModel, Pooling
 from app.models.local import onnx_model
-from app.models.local.json_tokenizer import JsonTokenizer
 from app.models.local.onnx_embedder import EmbeddingSteps, OnnxEmbedder
 from app.models.local.onnx_model import OnnxModel
 from app.models.local.onnx_reranker import OnnxReranker
+from app.models.local.tokenizing import JsonTokenizer
 
 DEFAULT_MAX_TOKENS = 512
 MAX_TOKENS = 100_000

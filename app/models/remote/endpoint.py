@@ -14,8 +14,6 @@ from app import errors
 from app.errors import ProviderFault
 from app.models import calls
 
-OLLAMA_URL = "http://127.0.0.1:11434"
-GEMINI_URL = "https://generativelanguage.googleapis.com/v1beta"
 MAX_BYTES = 1_000_000
 """Of an answer to a query. Terms and a hundred scores take a few thousand; a server may send the passages back."""
 QUERY_CONNECTIONS, BULK_CONNECTIONS = 8, 4
@@ -56,22 +54,16 @@ class Endpoint:
         try:
             async with client.stream("POST", path, json=body) as response:
                 if not response.is_success:
-                    raise await self._failure(response)
+                    message = f"{self._who} answered with status {response.status_code}."
+                    raise calls.of_status(response.status_code, response.headers, message)
                 return json.loads(await self._read(response))
         except httpx.PoolTimeout as error:
             raise calls.NotCalled("Too many calls to the provider wait for a connection.") from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            fault, problem = _unreachable(error)
+            fault, problem = unreachable(error)
             raise calls.ProviderDown(f"{self._who} {problem}.", fault=fault) from error
         except (ValueError, RecursionError) as error:
             raise calls.ProviderDown(f"{self._who} did not answer with JSON.", fault="answer") from error
-
-    async def _failure(self, response: httpx.Response) -> errors.ProviderError:
-        status = response.status_code
-        message = f"{self._who} answered with status {status}."
-        if status == 400 and b"API_KEY_INVALID" in await self._read(response):  # so Gemini answers an unknown key
-            status = 401
-        return calls.of_status(status, response.headers, message)
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -87,14 +79,12 @@ class Endpoint:
         return bytes(content)
 
 
-def authorise(kind: str, api_key: str | None) -> dict[str, str]:
-    """The header that carries an API key to a provider of a kind; none without a key."""
-    if not api_key:
-        return {}
-    return {"x-goog-api-key": api_key} if kind == "gemini" else {"Authorization": f"Bearer {api_key}"}
+def bearer(api_key: str | None) -> dict[str, str]:
+    """The header that carries an API key; none without a key."""
+    return {"Authorization": f"Bearer {api_key}"} if api_key else {}
 
 
-def _unreachable(error: BaseException) -> tuple[ProviderFault, str]:
+def unreachable(error: BaseException) -> tuple[ProviderFault, str]:
     """What was wrong with a connection, as a fault and as the end of a sentence."""
     causes = list(_chain(error))
     if any(isinstance(cause, ssl.SSLError) for cause in causes):
@@ -109,4 +99,7 @@ def _unreachable(error: BaseException) -> tuple[ProviderFault, str]:
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None:
         yield error
+        if isinstance(error, BaseExceptionGroup):
+            for one in error.exceptions:
+                yield from _chain(one)
         error = error.__cause__ or error.__context__

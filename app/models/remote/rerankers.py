@@ -37,9 +37,13 @@ class HttpReranker:
     ) -> None:
         self._kind = kind
         self._model = model
-        self.name = model or kind
-        self._endpoint = endpoint.Endpoint("The re-ranker", url=url, headers=endpoint.authorise(kind, api_key))
+        self._endpoint = endpoint.Endpoint("The re-ranker", url=url, headers=endpoint.bearer(api_key))
         self.calls = RemoteCalls(ProviderModel("reranker", kind, self.name), times)
+
+    @property
+    def name(self) -> str:
+        """The model's name; the provider's where it serves a single model."""
+        return self._model or self._kind
 
     async def scores(self, query: str, passages: Sequence[str]) -> list[float]:
         """The relevance of each passage, 0 to 1, in the same order. Raises ProviderError."""

@@ -1,4 +1,4 @@
 """Reads messages, mailboxes and saved pages, which are messages too.
 
-`mail`, `mbox` and `mhtml` read files, with the parts that `mail_parts` finds.
+`mail` and `mhtml` read files, with the parts that `mail_parts` finds.
 """

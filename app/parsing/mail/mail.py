@@ -1,4 +1,4 @@
-"""Reads EML: the texts of a message with its subject, participants and date."""
+"""Reads EML and MBOX: the texts of each message with its subject, participants and date."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import email
 import itertools
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from email.message import EmailMessage, Message
 from email.policy import EmailPolicy
 from email.utils import getaddresses
 from functools import lru_cache
 from typing import Any
+from urllib.parse import quote
 
 from app.errors import UnreadableFile
 from app.parsing.files import ExtractedDocument, InputFile
@@ -30,6 +32,9 @@ MAX_PARAMETERS = 20
 KEPT_HEADERS = 8
 """Headers of messages that are kept as they were parsed: the library asks for the type of the content a dozen times a
 message."""
+MAX_ID = 200
+_SEPARATOR = re.compile(rb"^From [^\r\n]*\d\d:\d\d[^\r\n]*\r?\n", re.M)
+_QUOTED = re.compile(rb"^>(>*From )", re.M)
 
 
 class _BoundedHeaders(EmailPolicy):
@@ -69,7 +74,10 @@ def _parsed_header(name: str, value: str) -> Any:
 
 
 def read(file: InputFile) -> Iterator[ExtractedDocument]:
-    """The message. Raises UnreadableFile if it has neither text nor a subject."""
+    """The message, or those of a mailbox. Raises UnreadableFile if none has text or a subject."""
+    if _SEPARATOR.match(file.raw):
+        yield from _read_mailbox(file)
+        return
     found = document(parse(file.raw))
     if found is None:
         raise UnreadableFile("no_text", "The message contains no text and has no subject.")
@@ -103,8 +111,11 @@ def document(message: EmailMessage) -> ExtractedDocument | None:
 
 
 def content(raw: bytes) -> Iterator[tuple[str, str]]:
-    """The texts of all parts of a message, and the headers of the messages in it."""
-    yield "", "\n".join(dict.fromkeys(_texts(email.message_from_bytes(raw))))
+    """The texts of all parts of a message, or of each message of a mailbox."""
+    is_mailbox = _SEPARATOR.match(raw)
+    for number, message in enumerate(_messages(raw) if is_mailbox else [raw], 1):
+        texts = "\n".join(dict.fromkeys(_texts(email.message_from_bytes(message))))
+        yield f"message {number}" if is_mailbox else "", texts
 
 
 def _texts(message: Message) -> Iterator[str]:
@@ -142,3 +153,48 @@ def _send(message: EmailMessage) -> datetime | None:
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
         return None
+
+
+def _read_mailbox(file: InputFile) -> Iterator[ExtractedDocument]:
+    """The messages of a mailbox with text or a subject; the last one has a warning on those that cannot be read."""
+    held: ExtractedDocument | None = None
+    seen: set[str] = set()
+    unread = 0
+    for number, raw in enumerate(_messages(file.raw), 1):
+        try:
+            message = parse(raw)
+            found = document(message)
+        except MemoryError:
+            raise
+        except Exception:  # the library fails on some malformed headers, which the other messages do not have
+            unread += 1
+            continue
+        if found is not None:
+            if held is not None:
+                yield held
+            held = replace(found, fragment=_fragment(message, number, seen))
+    if held is None:
+        raise UnreadableFile("no_text", "The mailbox contains no message with text or a subject.")
+    warnings = (f"messages of the mailbox that cannot be read: {unread} left out",) if unread else ()
+    yield replace(held, warnings=(*held.warnings, *warnings))
+
+
+def _messages(raw: bytes) -> Iterator[bytes]:
+    """The messages; each begins with a line `From address date`, at the beginning or below a blank line."""
+    starts = [match for match in _SEPARATOR.finditer(raw) if _is_below_blank(raw, match.start())]
+    ends = [match.start() for match in starts[1:]] + [len(raw)]
+    for match, end in zip(starts, ends, strict=True):
+        yield _QUOTED.sub(rb"\1", raw[match.end() : end])
+
+
+def _is_below_blank(raw: bytes, start: int) -> bool:
+    return start == 0 or raw[max(0, start - 3) : start].endswith((b"\n\n", b"\n\r\n"))
+
+
+def _fragment(message: EmailMessage, number: int, seen: set[str]) -> str:
+    """The place of a message by its id if it has one that no earlier message has, else by its number."""
+    message_id = str(message.get("message-id", "")).strip().strip("<>")
+    by_id = f"id={quote(message_id, safe='@')}"
+    fragment = by_id if message_id and len(message_id) <= MAX_ID and by_id not in seen else f"message={number}"
+    seen.add(fragment)
+    return fragment

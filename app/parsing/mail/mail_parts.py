@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import date, datetime
 from email.message import EmailMessage, Message
 from typing import Any
+
+import icalendar
 
 from app.errors import BadRequest
 from app.parsing import encodings, markup
 from app.parsing.encodings import Decoded
 from app.parsing.files import LeftOut
 from app.parsing.html import html_text
-from app.parsing.mail import invitations
 
 COVERED = 0.8
 """Share of the words of another form of a text that a form has to have to be taken for the whole."""
@@ -22,6 +24,10 @@ MAX_DEPTH = 50
 _CALENDARS = ("text/calendar", "application/ics")
 _FORWARDED = ("from", "to", "cc", "date", "subject")
 _WORD = re.compile(r"(?:https?://|www\.)\S+|(\d[\d.,:]*\d|\w+)")
+_EVENTS = ("VEVENT", "VTODO", "VJOURNAL")
+_EVENT_TIMES = {"DTSTART": "Begins", "DTEND": "Ends", "DUE": "Due"}
+_EVENT_PEOPLE = {"ORGANIZER": "Organizer", "ATTENDEE": "Attendees"}
+_EVENT_TEXTS = {"LOCATION": "Place", "DESCRIPTION": "Description", "COMMENT": "Comment"}
 
 
 @dataclass(slots=True)
@@ -117,7 +123,7 @@ def _read_invitation(part: Message, found: MailBody) -> None:
         found.attachments.append(name)
     calendar = _decode(part).text
     try:
-        text = invitations.text(calendar)
+        text = _calendar_text(calendar)
     except ValueError:
         text = calendar
     if (text, False) not in found.parts:
@@ -192,3 +198,47 @@ def _charset(part: Message) -> str | None:
         return part.get_content_charset()
     except (LookupError, ValueError):
         return None
+
+
+def _calendar_text(calendar: str) -> str:
+    """What the events of a calendar are about, when and where they are, and who attends. Raises ValueError."""
+    components = icalendar.Calendar.from_ical(calendar).walk()
+    return "\n\n".join("\n".join(_event(one)) for one in components if one.name in _EVENTS)
+
+
+def _event(event: Any) -> Iterator[str]:
+    if summary := _join(event, "SUMMARY"):
+        yield summary
+    for name, label in _EVENT_TIMES.items():
+        if name in event:
+            yield f"{label}: {_time(event[name])}"
+    for name, label in _EVENT_PEOPLE.items():
+        if people := ", ".join(map(_person, _values(event, name))):
+            yield f"{label}: {people}"
+    for name, label in _EVENT_TEXTS.items():
+        if found := _join(event, name):
+            yield f"{label}: {found}"
+
+
+def _values(event: Any, name: str) -> list[Any]:
+    found = event.get(name, [])
+    return found if isinstance(found, list) else [found]
+
+
+def _join(event: Any, name: str) -> str:
+    return "\n".join(filter(None, (str(value).strip() for value in _values(event, name))))
+
+
+def _time(value: Any) -> str:
+    """A time as it is written, with its zone."""
+    moment = getattr(value, "dt", None)
+    if not isinstance(moment, datetime):
+        return moment.isoformat() if isinstance(moment, date) else value.to_ical().decode()
+    zone = value.params.get("TZID") or moment.tzname() or ""
+    return f"{moment:%Y-%m-%d %H:%M} {zone}".strip()
+
+
+def _person(address: Any) -> str:
+    email = str(address).removeprefix("mailto:").removeprefix("MAILTO:")
+    name = str(getattr(address, "params", {}).get("CN", "")).strip()
+    return f"{name} <{email}>" if name and name != email else email

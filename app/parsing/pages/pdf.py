@@ -20,7 +20,7 @@ from pypdfium2 import raw as pdfium_c
 from app.errors import UnreadableFile
 from app.parsing import markup
 from app.parsing.files import ExtractedDocument, InputFile, LeftOut, Recognise
-from app.parsing.pages import headings, margins, page_layout, pdf_notes, pdf_pictures, pdf_tables, pdf_words, pictures
+from app.parsing.pages import headings, margins, page_layout, pdf_pictures, pdf_tables, pdf_words, pictures
 from app.parsing.pages.headings import OutlineEntry
 from app.parsing.pages.page_layout import PageLine, TextRun
 from app.parsing.pages.pdf_pictures import PagePictures, PageRuns
@@ -109,8 +109,8 @@ def _load(opened: OpenedFile, index: int) -> tuple[pdfium.PdfPage, pdfium.PdfTex
     except pdfium.PdfiumError:
         return None
     text = text_page.get_text_range(errors="replace").replace(HYPHEN, "-\n")
-    values = (run.text for run in pdf_notes.values(page, LEVEL))
-    opened.texts[index] = "\n".join((text, *values, *pdf_notes.notes(page)))
+    values = (run.text for run in pdf_words.values(page, LEVEL))
+    opened.texts[index] = "\n".join((text, *values, *pdf_words.notes(page)))
     return page, text_page
 
 
@@ -150,10 +150,10 @@ def _page(opened: OpenedFile, index: int) -> PageContent:
         groups[word.angle].append(word)
     (angle, words), *others = sorted(groups.items(), key=_characters, reverse=True) or [(0, [])]
     turn = PageTurn.of(angle)
-    runs = _runs(words, pdf_tables.drawn(paths), turn, list(pdf_notes.values(page, turn)))
+    runs = _runs(words, pdf_tables.drawn(paths), turn, list(pdf_words.values(page, turn)))
     large = [box for box in pdf_pictures.large(page, images) if not pdf_pictures.has_text(box, runs, turn)]
     turned = [line for _, group in others for line in page_layout.lines(_runs(group, (), turn, ()))]
-    notes = [PageLine(note, 0.0, begins=True) for note in pdf_notes.notes(page)]
+    notes = [PageLine(note, 0.0, begins=True) for note in pdf_words.notes(page)]
     asides = [replace(line, size=0.0, is_aside=True) for line in (*turned, *notes)]
     return PageContent(PageRuns(runs, turn, large[: pdf_pictures.MAX_OF_PAGE]), asides)
 

@@ -9,14 +9,12 @@ from dataclasses import dataclass, field, replace
 import pypdfium2 as pdfium
 
 from app.errors import UnreadableFile
-from app.parsing import formats
-from app.parsing import picture_lines as recognition
-from app.parsing.files import Recognise
-from app.parsing.pages import pictures, recognised_lines
+from app.parsing import files, formats
+from app.parsing.files import Picture, Recognise
+from app.parsing.pages import pictures
 from app.parsing.pages.page_layout import TextRun
 from app.parsing.pages.pdf_words import LEVEL, Box, PageTurn
 from app.parsing.pages.pictures import MAX_PICTURES, Embedded
-from app.parsing.picture_lines import Picture
 
 DPI = 200
 """Resolution in which pages are rendered, at most."""
@@ -85,7 +83,7 @@ class PagePictures:
         page.close()
         if picture is None:
             return []
-        return recognised_lines.runs(recognise(self._at(index, picture)), scale, picture.height / scale)
+        return pictures.runs(recognise(self._at(index, picture)), scale, picture.height / scale)
 
     def _pictured(self, index: int, content: PageRuns) -> list[TextRun]:
         """The texts of the pictures of a page, each as a block at its place."""
@@ -120,7 +118,7 @@ def has_text(box: Box, runs: Iterable[TextRun], turn: PageTurn) -> bool:
 
 def _scale(width: float, height: float) -> float:
     """Pixels per point, of which a picture has no more than are recognised."""
-    return min(DPI / 72, math.sqrt(recognition.MAX_PIXELS / max(1.0, width * height)))
+    return min(DPI / 72, math.sqrt(files.MAX_PIXELS / max(1.0, width * height)))
 
 
 def _render(page: pdfium.PdfPage, scale: float, box: Box | None = None) -> Picture | None:

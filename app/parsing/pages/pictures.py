@@ -6,22 +6,20 @@ import hashlib
 import io
 import itertools
 import math
+import statistics
 import struct
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from PIL import Image, ImageSequence, UnidentifiedImageError
-from PIL.Image import Transpose
+from PIL import Image, ImageOps, ImageSequence, UnidentifiedImageError
 
 from app.errors import UnreadableFile
 from app.parsing import formats, markup
-from app.parsing import picture_lines as recognition
-from app.parsing.files import ExtractedDocument, InputFile, Recognise
-from app.parsing.pages import margins, page_layout, recognised_lines
-from app.parsing.pages.page_layout import PageLine
-from app.parsing.picture_lines import Picture, RecognisedLine
+from app.parsing.files import MAX_PIXELS, ExtractedDocument, InputFile, Picture, Recognise, RecognisedLine
+from app.parsing.pages import margins, page_layout
+from app.parsing.pages.page_layout import PageLine, TextRun
 
 DECODED = ("PNG", "JPEG", "TIFF", "GIF", "BMP")
 """Formats that are decoded; the library has others."""
@@ -31,23 +29,17 @@ MAX_PICTURES = 1_000
 """Pictures of one file that are recognised, and pages of a file without text."""
 LEAST_SIDE, LEAST_PIXELS = 40, 10_000
 """Sides and size, in pixels, below which a picture in a document is a sign and not read."""
-_ORIENTATION = 0x0112
-_TURNS = {
-    2: Transpose.FLIP_LEFT_RIGHT,
-    3: Transpose.ROTATE_180,
-    4: Transpose.FLIP_TOP_BOTTOM,
-    5: Transpose.TRANSPOSE,
-    6: Transpose.ROTATE_270,
-    7: Transpose.TRANSVERSE,
-    8: Transpose.ROTATE_90,
-}
-"""How a picture is turned upright, by the orientation in its Exif data."""
 NOTHING = "No text was recognised in its pictures: Latin, Chinese and Japanese script is read."
 _UNREAD = "A picture in the file could not be read."
 _DECODING = (OSError, ValueError, SyntaxError, EOFError, struct.error)
 """What the library raises for damaged pictures."""
 _TOO_LARGE = f"The picture has more than {MAX_DECODED // 1_000_000} million pixels: save it in a lower resolution."
 _DAMAGED = "The picture is damaged or incomplete: save it again."
+LEAST_SKEW = math.radians(0.1)
+LONG = 4.0
+"""Width of a line, as a multiple of its height, from which it shows the skew of the page."""
+SAME_SIZE = 0.3
+"""Share by which heights of lines of one font size differ from their median, since letters have different heights."""
 
 
 def read(file: InputFile) -> Iterator[ExtractedDocument]:
@@ -132,18 +124,16 @@ def is_large(width: float, height: float) -> bool:
 
 def grey(image: Image.Image) -> Picture:
     """A picture in grey levels on white, upright by its own account, and not larger than is recognised."""
-    orientation = image.getexif().get(_ORIENTATION)
     image.draft("L", image.size)
+    image = ImageOps.exif_transpose(image)
     if image.mode.startswith("I"):  # more than 8 bits, which the conversion would cut off
         image = _with_8_bits(image)
     if "A" in image.getbands() or "transparency" in image.info:
         image = image.convert("RGBA")
         image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
     image = image.convert("L")
-    if orientation in _TURNS:
-        image = image.transpose(_TURNS[orientation])
-    if (size := image.width * image.height) > recognition.MAX_PIXELS:
-        scale = math.sqrt(recognition.MAX_PIXELS / size)
+    if (size := image.width * image.height) > MAX_PIXELS:
+        scale = math.sqrt(MAX_PIXELS / size)
         image = image.resize((max(1, int(image.width * scale)), max(1, int(image.height * scale))))
     return Picture(image.width, image.height, image.tobytes())
 
@@ -191,10 +181,61 @@ def _check_size(image: Image.Image) -> None:
 
 def _lines(recognised: Iterable[RecognisedLine]) -> list[PageLine]:
     """The lines of a picture in reading order."""
-    return page_layout.lines(recognised_lines.runs(recognised))
+    return page_layout.lines(runs(recognised))
 
 
 def _text(lines: Iterable[PageLine]) -> str:
     """The Markdown of a picture: its lines in paragraphs."""
     parts = [("\n\n" if line.begins else "\n") + markup.escape(line.text) for line in lines]
     return "".join(parts).strip("\n")
+
+
+def runs(lines: Iterable[RecognisedLine], scale: float = 1.0, height: float = 0.0) -> list[TextRun]:
+    """The lines as runs in units of `scale` pixels, with y upwards from the bottom of a picture of this height.
+
+    A page that is skewed is turned upright about its upper left corner.
+    """
+    every = [line for line in lines if line.text.strip()]
+    if not every:
+        return []
+    skew = _skew(every)
+    sizes = [_size(line) for line in every]
+    typical = statistics.median(sizes)
+    found = []
+    for line, size in zip(every, sizes, strict=True):
+        x, y = _turn(line, skew)
+        width = _width(line)
+        size = typical if abs(size - typical) <= SAME_SIZE * typical else size
+        left, middle = (x - width / 2) / scale, height - y / scale
+        found.append(
+            TextRun(line.text.strip(), left, middle - size / scale / 2, left + width / scale, middle + size / scale / 2)
+        )
+    return found
+
+
+def _skew(lines: Sequence[RecognisedLine]) -> float:
+    """The angle of the page in radians: the median of its long lines."""
+    angles = [
+        math.atan2(c[3] - c[1], c[2] - c[0])
+        for line in lines
+        if _width(line) >= LONG * _size(line)
+        for c in [line.corners]
+    ]
+    skew = statistics.median(angles) if angles else 0.0
+    return skew if LEAST_SKEW <= abs(skew) <= math.pi / 8 else 0.0
+
+
+def _turn(line: RecognisedLine, skew: float) -> tuple[float, float]:
+    """The middle of a line on the upright page."""
+    x, y = sum(line.corners[::2]) / 4, sum(line.corners[1::2]) / 4
+    return x * math.cos(skew) + y * math.sin(skew), y * math.cos(skew) - x * math.sin(skew)
+
+
+def _width(line: RecognisedLine) -> float:
+    x0, y0, x1, y1, x2, y2, x3, y3 = line.corners
+    return (math.hypot(x1 - x0, y1 - y0) + math.hypot(x2 - x3, y2 - y3)) / 2
+
+
+def _size(line: RecognisedLine) -> float:
+    x0, y0, x1, y1, x2, y2, x3, y3 = line.corners
+    return (math.hypot(x3 - x0, y3 - y0) + math.hypot(x2 - x1, y2 - y1)) / 2

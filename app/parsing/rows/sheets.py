@@ -1,24 +1,73 @@
-"""Reads XLSX, XLSM, XLSB, XLS and ODS: each row of a sheet below the names of the columns is a document."""
+"""Reads XLSX, XLSM, XLSB, XLS and ODS: each row of a sheet below the names of the columns is a document.
+
+The library returns neither formats of numbers, nor merged cells of ODS, comments and charts: they are read beside it.
+"""
 
 from __future__ import annotations
 
 import datetime
 import io
+import posixpath
+import re
+import zipfile
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 from urllib.parse import quote
 
 from python_calamine import CalamineSheet, CalamineWorkbook, PasswordError, SheetVisibleEnum
 
 from app.errors import UnreadableFile
+from app.parsing import archives
 from app.parsing.files import ExtractedDocument, InputFile, LeftOut
-from app.parsing.rows import records, sheet_parts, tables
+from app.parsing.office import office_parts
+from app.parsing.rows import records, tables
 from app.parsing.rows.records import Cell, RecordReader
-from app.parsing.rows.sheet_parts import Place, SheetParts
 from app.parsing.rows.tables import Table
 
 _DIGITS = 15
 """Decimal digits that a spreadsheet computes with; those beyond are noise."""
+_RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
+_REFERENCE = re.compile(rb'\br="([A-Z]{1,3})(\d{1,7})"')
+_NO_RESULT = re.compile(
+    rb"<(?:\w+:)?c\b([^>]*)>\s*<(?:\w+:)?f\b(?:[^>]*/>|[^<]*</(?:\w+:)?f>)\s*(?:<(?:\w+:)?v\s*/>\s*)?</(?:\w+:)?c>"
+)
+_LONGEST_NAME = 60
+_TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
+_OFFICE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
+_NUMBERS = frozenset({"float", "percentage", "currency"})
+_CELLS = (f"{_TABLE}table-cell", f"{_TABLE}covered-table-cell")
+Place = tuple[int, int]
+"""The row and the column of a cell, from 0."""
+BUILT_IN = {1: "0", 2: "0.00", 3: "#,##0", 4: "#,##0.00", 9: "0%", 10: "0.00%", 37: "#,##0", 39: "#,##0.00"}
+"""Formats that a workbook names by a number only (ECMA-376, part 1, 18.8.30)."""
+_SKIPPED = re.compile(r"_.|\*.|\[(?!\$)[^\]]*\]")
+"""Blanks as wide as a character, fillers, colours and conditions."""
+_CURRENCY = re.compile(r"\[\$([^\]-]*)[^\]]*\]")
+_FORMAT = re.compile(
+    r"(?P<before>[^#0?]*)(?P<whole>[#0?,]*[#0?])(?:\.(?P<part>[0#?]+))?"
+    r"(?P<percent>\s?%)?(?P<after>[^#0?%,]*)"
+)
+_LARGEST, _MOST_PLACES = 1e15, 10
+"""Numbers and places beyond which a spreadsheet has no exact digits."""
+_MARKS = re.compile(r'["\\]')
+_DATE = re.compile(r"[ymdhseg]", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class SheetParts:
+    """What a sheet has beside its values: how numbers are shown, and merged cells by their first and last place."""
+
+    codes: Mapping[Place, str] = field(default_factory=dict)
+    texts: dict[Place, str] = field(default_factory=dict)
+    merged: list[tuple[Place, Place]] = field(default_factory=list)
+
+    def shown(self, place: Place, value: float) -> str:
+        """A number as the sheet shows it; empty if it shows it as it is."""
+        if (text := self.texts.get(place)) is not None:
+            return text
+        return show_number(value, code) if (code := self.codes.get(place)) else ""
 
 
 def read(file: InputFile) -> Iterator[ExtractedDocument]:
@@ -48,7 +97,7 @@ def content(raw: bytes) -> Iterator[tuple[str, str]]:
 
 def _documents(file: InputFile) -> Iterator[ExtractedDocument]:
     workbook = CalamineWorkbook.from_filelike(io.BytesIO(file.raw))
-    parts, left_out = sheet_parts.read(file.raw)
+    parts, left_out = _read_parts(file.raw)
     left_out += [LeftOut("hidden sheets", where=name) for name in _names(workbook, SheetVisibleEnum.Hidden)]
     found = _rows(file, workbook, parts, left_out)
     yield from records.annotate(found, "The sheets have no rows below the names of their columns.", left_out)
@@ -128,3 +177,140 @@ def _value(cell: object) -> Any:
     if isinstance(cell, datetime.timedelta):
         return str(cell)
     return cell
+
+
+def _read_parts(raw: bytes) -> tuple[Mapping[str, SheetParts], list[LeftOut]]:
+    """The parts of each sheet by its name, and what is left out; nothing of XLSB and XLS."""
+    if not raw.startswith(b"PK"):
+        return {}, []
+    with archives.opened(raw) as archive:
+        names = set(archive.namelist())
+        if "content.xml" in names:
+            return _opendocument(archives.xml(archive.read("content.xml")))
+        if "xl/workbook.xml" not in names:
+            return {}, []
+        left_out = [
+            LeftOut("charts", text, text.partition("\n")[0][:_LONGEST_NAME]) for text in office_parts.charts(archive)
+        ]
+        parts: dict[str, SheetParts] = {}
+        codes = _codes(archive)
+        for sheet, part in _sheets(archive):
+            if part in names:
+                parts[sheet] = SheetParts(_styled(archive.read(part), codes))
+                left_out += _no_results(archive.read(part), sheet)
+                left_out += _comments(archive, part, sheet)
+        return parts, left_out
+
+
+def _sheets(archive: zipfile.ZipFile) -> Iterator[tuple[str, str]]:
+    """The name of each sheet and of its part."""
+    targets = _targets(archive, "xl/workbook.xml")
+    for sheet in archives.xml(archive.read("xl/workbook.xml")).iter("{*}sheet"):
+        yield sheet.get("name", ""), targets.get(sheet.get(_RELATION), ("", ""))[1]
+
+
+def _targets(archive: zipfile.ZipFile, part: str) -> dict[str, tuple[str, str]]:
+    """The kind and the part of each relation of a part, by its id."""
+    folder, _, file = part.rpartition("/")
+    name = f"{folder}/_rels/{file}.rels"
+    relations = archives.xml(archive.read(name)) if name in archive.namelist() else ()
+    return {
+        one.get("Id"): (
+            one.get("Type", "").rpartition("/")[2],
+            posixpath.normpath(posixpath.join("/", folder, one.get("Target", ""))).lstrip("/"),
+        )
+        for one in relations
+    }
+
+
+def _codes(archive: zipfile.ZipFile) -> dict[bytes, str]:
+    """The formats of numbers by the number of the style; those that show a number as it is are left out."""
+    if "xl/styles.xml" not in archive.namelist():
+        return {}
+    styles = archives.xml(archive.read("xl/styles.xml"))
+    codes = {str(number): code for number, code in BUILT_IN.items()}
+    codes |= {one.get("numFmtId"): one.get("formatCode", "") for one in styles.iter("{*}numFmt")}
+    formats = (one.get("numFmtId") for one in styles.iterfind("{*}cellXfs/{*}xf"))
+    return {str(n).encode(): codes[id] for n, id in enumerate(formats) if show_number(1, codes.get(id, ""))}
+
+
+def _styled(sheet: bytes, codes: Mapping[bytes, str]) -> dict[Place, str]:
+    """The formats of the cells of a sheet that have one of these styles."""
+    if not codes:
+        return {}
+    styles = b"|".join(codes)
+    found: dict[Place, str] = {}
+    for cell in re.finditer(rb'<(?:\w+:)?c\b([^>]*?\bs="(' + styles + rb')"[^>]*)>', sheet):
+        if (place := _place(cell[1])) is not None:
+            found[place] = codes[cell[2]]
+    return found
+
+
+def _place(attributes: bytes) -> Place | None:
+    reference = _REFERENCE.search(attributes)
+    if reference is None:
+        return None
+    column = 0
+    for letter in reference[1]:
+        column = 26 * column + letter - ord("A") + 1
+    return int(reference[2]) - 1, column - 1
+
+
+def _no_results(sheet: bytes, name: str) -> Iterator[LeftOut]:
+    """The formulas whose result is not in the file, as some programs write them."""
+    cells = (reference for cell in _NO_RESULT.finditer(sheet) if (reference := _REFERENCE.search(cell[1])))
+    for reference in cells:
+        yield LeftOut("formulas without a result in the file", where=f"{name} {(reference[1] + reference[2]).decode()}")
+
+
+def _comments(archive: zipfile.ZipFile, part: str, sheet: str) -> Iterator[LeftOut]:
+    for kind, target in _targets(archive, part).values():
+        if kind == "comments" and target in archive.namelist():
+            for comment in archives.xml(archive.read(target)).iter("{*}comment"):
+                text = "".join(element.text or "" for element in comment.iter("{*}t"))
+                yield LeftOut("comments of cells", " ".join(text.split()), f"{sheet} {comment.get('ref', '')}")
+
+
+def _opendocument(root: Any) -> tuple[Mapping[str, SheetParts], list[LeftOut]]:
+    parts = {}
+    left_out: list[LeftOut] = []
+    for table in root.iter(f"{_TABLE}table"):
+        name = table.get(f"{_TABLE}name", "")
+        parts[name] = found = SheetParts(texts={}, merged=[])
+        for place, cell in _cells_of(table):
+            for comment in cell.iter(f"{_OFFICE}annotation"):
+                text = " ".join(" ".join(paragraph.itertext()) for paragraph in comment.iter("{*}p"))
+                left_out.append(LeftOut("comments of cells", text, f"sheet {name}"))
+            rows, columns = (int(cell.get(f"{_TABLE}number-{what}-spanned", 1)) for what in ("rows", "columns"))
+            if rows > 1 or columns > 1:
+                found.merged.append((place, (place[0] + rows - 1, place[1] + columns - 1)))
+            if cell.get(f"{_OFFICE}value-type") in _NUMBERS:
+                found.texts[place] = " ".join("".join(p.itertext()) for p in cell.iterfind("{*}p"))
+    return parts, left_out
+
+
+def _cells_of(table: Any) -> Iterator[tuple[Place, Any]]:
+    """The cells of a table in OpenDocument; one that is repeated counts at its first place."""
+    row = 0
+    for element in table.iter(f"{_TABLE}table-row"):
+        column = 0
+        for cell in element.iterchildren(*_CELLS):
+            yield (row, column), cell
+            column += int(cell.get(f"{_TABLE}number-columns-repeated", 1))
+        row += int(element.get(f"{_TABLE}number-rows-repeated", 1))
+
+
+def show_number(value: float, code: str) -> str:
+    """A number in the first section of a format; empty for a format that is not known here, as those of dates are."""
+    section = _CURRENCY.sub(r'"\1"', _SKIPPED.sub("", code.partition(";")[0]))
+    bare = re.sub(r'"[^"]*"|\\.', "", section)
+    found = _FORMAT.fullmatch(section)
+    if found is None or _DATE.search(bare) or abs(value) >= _LARGEST or len(found["part"] or "") > _MOST_PLACES:
+        return ""
+    number = Decimal(f"{abs(value):.15g}") * (100 if found["percent"] else 1)
+    rounded = number.quantize(Decimal(1).scaleb(-len(found["part"] or "")), ROUND_HALF_UP)
+    whole, point, part = f"{rounded:,f}".partition(".")
+    if "," not in found["whole"]:
+        whole = whole.replace(",", "").zfill(found["whole"].count("0"))
+    before, after = (_MARKS.sub("", text) for text in (found["before"], found["after"]))
+    return f"{'-' if value < 0 else ''}{before}{whole}{point}{part}{found['percent'] or ''}{after}".strip()

@@ -11,11 +11,10 @@ from fastapi import APIRouter, Body, Request, Response
 from app.concurrency.limiter import Turn
 from app.http import admission, auth, bodies, problems, responses
 from app.query import hints
-from app.query.search_request import SearchRequest
-from app.query.similar_request import SimilarRequest
+from app.query.search_request import SearchRequest, SimilarRequest
 from app.query.types import Answer
 from app.requests import wire
-from app.search import depth, similar
+from app.search import search, similar
 from app.search.api.search_responses import SearchAnswer, response_of
 from app.services import Services
 
@@ -75,7 +74,7 @@ async def find(
     dropped. `degraded` lists what was left out.
     """
     check_vector(body, use)
-    return await respond(request, user_id, partial(depth.run, body, user_id, use), body, use)
+    return await respond(request, user_id, partial(search.run, body, user_id, use), body, use)
 
 
 @router.post(
@@ -98,7 +97,7 @@ async def find_about(
     """
     check_vector(body, use)
     query = body.guided(mode=body.ranking.guidance.mode or "force")
-    return await respond(request, user_id, partial(depth.run, query, user_id, use), body, use)
+    return await respond(request, user_id, partial(search.run, query, user_id, use), body, use)
 
 
 @router.post(
@@ -134,6 +133,7 @@ async def respond(
 ) -> Response:
     """Run a search in the user's turn, record its answer for metrics and logs, and return it as a response."""
     answer = await admission.in_turn(request, user_id, run)
-    answer = await hints.complete(answer, body.filters, user_id, db=use.db)
+    if not answer.hits:
+        answer = await hints.complete(answer, body.filters, user_id, db=use.db)
     request.state.answer, request.state.timings = answer, answer.timings
     return await responses.json(responses.cost_of(answer), partial(response_of, answer))

@@ -1,8 +1,8 @@
-"""Implements `stepwell search`: prints ranked passages as a table or as JSON."""
+"""Implements `stepwell search`: prints ranked passages as a table or as JSON. Other searches build requests with it."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Group
@@ -14,7 +14,17 @@ from app import limits
 from app.cli import connecting, json_option, options, terminal
 from app.cli.client import Answer, Client
 from app.relevance import answerability
-from app.search.commands import passage_text, requests, score_tree
+from app.search.commands import hits
+
+Recency = Annotated[
+    str | None,
+    typer.Option(
+        "--recency",
+        metavar="DAYS|auto|JSON",
+        help="Raise newer documents: the half-life in days, auto for queries that ask for the newest, or the options "
+        'as in the API: \'{"half_life_days": 30, "weight": 0.2, "field": "date"}\'.',
+    ),
+]
 
 
 @connecting.connect
@@ -31,7 +41,7 @@ def search(
     explain: Annotated[bool, typer.Option("--explain", help="Show how each score was made, as a tree.")] = False,
     rerank: options.Rerank = "none",
     mmr: options.Mmr = False,
-    recency: requests.Recency = None,
+    recency: Recency = None,
     collapse: options.Collapse = True,
     hierarchy: options.Hierarchy = True,
     hierarchy_alpha: options.HierarchyAlpha = None,
@@ -42,7 +52,7 @@ def search(
 
     With --json the passages are whole. A query that begins with - follows --: stepwell search -- '-cement lime'.
     """
-    request = requests.build(
+    request = build(
         query, limit=limit, mode=mode, filters=filters, collapse=collapse, recency=recency, rerank=rerank,
         mmr=mmr, hierarchy=None if hierarchy else "off", alpha=hierarchy_alpha,
     )  # fmt: skip
@@ -64,7 +74,7 @@ def show(answer: Answer, query: str) -> None:
     table.add_column("relevance", justify="right", no_wrap=True)
     table.add_column("passage", ratio=1, overflow="fold")
     for place, hit in enumerate(answer["results"], 1):
-        table.add_row(str(place), passage_text.relevance(hit), _passage(hit))
+        table.add_row(str(place), hits.relevance(hit), _passage(hit))
     options.out.print(table)
     for warning in warnings(answer):
         options.out.print(warning)
@@ -92,9 +102,44 @@ def _notes(answer: Answer) -> list[str]:
 
 
 def _passage(hit: Answer) -> Text | Group:
-    shown = passage_text.place(hit)
-    shown.append_text(passage_text.sentences(hit))
+    shown = hits.place(hit)
+    shown.append_text(hits.sentences(hit))
     if "explain" not in hit:
         return shown
-    shown.append_text(passage_text.duplicates(hit["explain"]))
-    return Group(shown, score_tree.of(hit["explain"]))
+    shown.append_text(hits.duplicates(hit["explain"]))
+    return Group(shown, hits.draw_score(hit["explain"]))
+
+
+def build(
+    query: str,
+    *,
+    limit: int,
+    filters: str | None,
+    collapse: bool,
+    recency: str | None,
+    mode: str | None = None,
+    **ranking: Any,
+) -> Answer:
+    """The request with what the options of a command say; options that are None keep the service's default."""
+    tuned = {**ranking, "recency": _read_recency(recency)}
+    fields = {
+        "query": query,
+        "limit": limit,
+        "mode": mode,
+        "filters": json_option.filters(filters),
+        "collapse": None if collapse else "off",
+        "ranking": _given(tuned) or None,
+    }
+    return _given(fields)
+
+
+def _read_recency(given: str | None) -> Any:
+    """How the search weighs the age of documents, which the backend checks. Raises BadRequest for invalid JSON."""
+    if given is None or given == "auto":
+        return given
+    written = given if given.lstrip().startswith("{") else f'{{"half_life_days": {given}}}'
+    return json_option.read(written, field="recency")
+
+
+def _given(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}

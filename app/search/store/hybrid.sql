@@ -6,7 +6,8 @@
 -- apply to both legs before they are cut to `candidates`. Order: score, better single rank, id.
 --
 -- Parts that a query does not need are omitted, because planning them costs as much as running them.
--- Columns: one row per hit (a single row with chunk_id null if there is none); each row repeats the report
+-- Columns: one row per hit (a single row with chunk_id null if there is none), whose first columns are the fields of
+--   `types.Candidate` in their order; each row repeats the report
 --   (corpus_chunks, scope_chunks, exact, vector_found, text_found, best_cosine, best_text), and the first row has the
 --   terms. best_cosine and best_text are the largest scores of the legs;
 --   weight_vector and weight_text are the chosen weights, if they depend on the language of the query.
@@ -19,7 +20,7 @@
 -- :with_content boolean  false returns empty content
 SELECT b.chunk_id, b.document_id, d.source_id, d.title, d.uri,
        CASE WHEN :with_content THEN b.content ELSE '' END AS content,
-       b.chunk_index, b.start_offset, b.end_offset, b.heading_path, b.config, d.metadata, nullif(width_bucket(b.start_offset, d.page_starts), 0) AS page,
+       b.chunk_index, b.start_offset, b.end_offset, b.heading_path, d.metadata,
        b.score, b.rrf_score, b.convex_score, b.vector_score,
 -- if text
        CASE WHEN b.text_rank IS NOT NULL THEN CAST(b.text_score AS float8)
@@ -36,7 +37,7 @@ SELECT b.chunk_id, b.document_id, d.source_id, d.title, d.uri,
 -- unless text
        CAST(NULL AS float8) AS text_score,
 -- end
-       b.vector_rank, b.text_rank, b.vector_scaled, b.text_scaled,
+       b.vector_rank, b.text_rank,
 -- if vector
        CASE WHEN b.vector_rank IS NOT NULL THEN b.vector_score
             ELSE (SELECT 1 - (e.embedding <=> (SELECT q.vector FROM query_vector AS q)) FROM stepwell.embeddings AS e
@@ -45,6 +46,7 @@ SELECT b.chunk_id, b.document_id, d.source_id, d.title, d.uri,
 -- unless vector
        CAST(NULL AS float8) AS cosine,
 -- end
+       b.vector_scaled, b.text_scaled, nullif(width_bucket(b.start_offset, d.page_starts), 0) AS page, b.config,
 -- if strict
        u.chunks AS corpus_chunks, s.chunks AS scope_chunks, (s.small OR (SELECT few FROM strict_size)) AS exact,
 -- end
@@ -54,8 +56,7 @@ SELECT b.chunk_id, b.document_id, d.source_id, d.title, d.uri,
 -- if languages
        (SELECT w.vector FROM leg_weights AS w) AS weight_vector, (SELECT w.text FROM leg_weights AS w) AS weight_text,
 -- end
-       (SELECT count(*) FROM vector_leg) AS vector_found, (SELECT count(*) FROM text_leg) AS text_found,
-       (SELECT max(v.score) FROM vector_leg AS v) AS best_cosine, (SELECT CAST(max(t.score) AS float8) FROM text_leg AS t) AS best_text,
+       z.vector_found, z.text_found, z.best AS best_cosine, CAST(z.best_text AS float8) AS best_text,
        CASE WHEN b.place IS NULL OR b.place = 1 THEN (
             SELECT coalesce(jsonb_agg(jsonb_build_array(t.lexeme, t.df, t.idf, t.times) ORDER BY t.idf DESC, t.lexeme), '[]')
 -- if restricted
@@ -72,6 +73,7 @@ SELECT b.chunk_id, b.document_id, d.source_id, d.title, d.uri,
 -- end
 FROM corpus AS u
 CROSS JOIN scope AS s
+CROSS JOIN leg_scores AS z
 LEFT JOIN best AS b ON true
 LEFT JOIN stepwell.documents AS d ON d.user_id = :user_id AND d.document_id = b.document_id
 ORDER BY b.place

@@ -10,8 +10,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from app import errors
-from app.database import sql
-from app.database.filters import filters, foreign_operators
+from app.database import filters, foreign_operators, sql
 from app.database.transactions import Reading
 from app.documents.store import visible_documents
 from app.kinds import Vector, VectorPlan
@@ -73,11 +72,15 @@ LEGS = (
 HYBRID = (*LEGS, "leg_weights", "fused", "best", "terms_in_scope", "hybrid")
 """The files of the statement: its CTEs in their order, and its own."""
 
+RANKED = (*LEGS, "leg_weights", "fused", "best", "ranked")
+"""Those of the statement that finds the same chunks without their content."""
+
 PLAIN = frozenset({"vector", "text", "added", "added_phrases", "languages"})
 """Parts with a plan that does not depend on the binds, so that one plan serves every query."""
 
-_FIELDS = tuple(field.name for field in dataclasses.fields(Candidate))
-_HEADING_PATH = _FIELDS.index("heading_path")
+_FIELDS = len(dataclasses.fields(Candidate))
+_HEADINGS = 9
+"""The number of columns of a candidate, and the place of the headings, which are a tuple."""
 
 
 async def hybrid(db: Reading, request: HybridRequest) -> HybridResult:
@@ -85,6 +88,20 @@ async def hybrid(db: Reading, request: HybridRequest) -> HybridResult:
 
     Chunks that are not visible are skipped in a search transaction only.
     """
+    rows, request, compiled = await _run(db, request, HYBRID)
+    return _result(rows, request, compiled)
+
+
+async def ranked(db: Reading, request: HybridRequest) -> list[RankedChunk]:
+    """The chunks that `hybrid` finds, best first, without reading their content."""
+    rows, _request, _compiled = await _run(db, request, RANKED)
+    return list(map(RankedChunk._make, rows))
+
+
+async def _run(
+    db: Reading, request: HybridRequest, names: tuple[str, ...]
+) -> tuple[list[sa.Row[Any]], HybridRequest, Compiled | None]:
+    """The rows of a statement for what the caller sees, the request for that, and its compiled conditions."""
     await foreign_operators.check(db, request.filters)
     asked, request = request, await visible(db, request)
     hidden = ("hidden",) if db.has_hidden else ()
@@ -92,8 +109,8 @@ async def hybrid(db: Reading, request: HybridRequest) -> HybridResult:
     if hidden or not _plans_once(db, asked):
         await db.use_custom_plans(always=compiled is not None)
     restricted, seen = _seen(db, asked)
-    statement, binds = prepare(request, *hidden, *restricted, stored=db.graph_rows, compiled=compiled)
-    return _result(list(await db.execute(statement, {**binds, **seen})), request, compiled)
+    statement, binds = prepare(request, *hidden, *restricted, stored=db.graph_rows, names=names, compiled=compiled)
+    return list(await db.execute(statement, {**binds, **seen})), request, compiled
 
 
 def _seen(db: Reading, asked: HybridRequest) -> tuple[tuple[str, ...], dict[str, Any]]:
@@ -304,6 +321,14 @@ def _added_binds(added: Sequence[AddedTerm]) -> dict[str, Any]:
     }
 
 
+class RankedChunk(NamedTuple):
+    """A chunk that the hybrid statement ranks, with its fused score."""
+
+    chunk_id: UUID
+    document_id: UUID
+    score: float
+
+
 class _FormLimits(NamedTuple):
     """The number of occurrences in the query that an added form counts as, and the largest idf that it may have."""
 
@@ -324,7 +349,7 @@ def _result(rows: Sequence[sa.Row[Any]], request: HybridRequest, compiled: Compi
     ran = request.vector is not None and request.weights.vector > 0
     plan: VectorPlan = "none" if not ran else "exact" if report.exact else "hnsw"
     return HybridResult(
-        candidates=tuple(_candidates(rows)) if report.chunk_id is not None else (),
+        candidates=tuple(map(_candidate, rows)) if report.chunk_id is not None else (),
         terms=tuple(_terms(report.terms, request.lexical, compiled)),
         corpus_chunks=int(report.corpus_chunks),
         scope_chunks=int(report.scope_chunks),
@@ -362,10 +387,8 @@ def _condition_plan(lexical: LexicalQuery | None) -> ConditionPlan:
     return "postings" if lexical.strict else "rows"
 
 
-def _candidates(rows: Sequence[sa.Row[Any]]) -> Iterator[Candidate]:
-    """The candidates of rows, whose columns are looked up once for all."""
-    places = [rows[0]._fields.index(name) for name in _FIELDS]
-    for row in rows:
-        values = [row[place] for place in places]
-        values[_HEADING_PATH] = tuple(values[_HEADING_PATH])
-        yield Candidate(*values)
+def _candidate(row: sa.Row[Any]) -> Candidate:
+    """The candidate of a row, which begins with its fields."""
+    values = list(row[:_FIELDS])
+    values[_HEADINGS] = tuple(values[_HEADINGS])
+    return Candidate(*values)

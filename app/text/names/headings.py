@@ -48,8 +48,3 @@ def is_general(title: str) -> bool:
     words = set(names.words(title)) - stop_words.FUNCTION_WORDS
     is_said = any(len(word) > 1 and not word.isdigit() and word not in stop_words.HEADING_WORDS for word in words)
     return not is_said or _FILE_NAME.fullmatch(title) is not None
-
-
-def question_keys(question: str) -> set[str]:
-    """Returns the keys in a question that may refer to a section."""
-    return {key for key in names.sequences(question) if " " in key} | {found.key for found in names.find(question)}

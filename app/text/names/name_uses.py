@@ -7,11 +7,45 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from app.text.names import names
-from app.text.names.name_use import NameCase, NameForm, NameUse
 from app.text.names.query_words import QueryWords
 from app.text.words import stop_words
+
+NameForm = Literal["full", "word", "part", "role", "topic"]
+
+
+NameCase = Literal["capital", "small", "unknown", "uniform"]
+
+
+@dataclass(frozen=True, slots=True)
+class NameUse:
+    """How a query refers to an entity.
+
+    `form`: by a name of several words, of one word, a first or last name alone, a role, or the topic of its facts.
+    `words` are the words of the query that refer to it. `case`: whether capitals show that these are a name or ordinary
+    words; `uniform` if most words are capitalised. `in_identifier`: they are part of a path, URL or identifier.
+    `has_neighbour`: a capitalised word next to them belongs to another name. `is_address`: the query addresses the
+    person or is signed by them. `is_place`: a person's name follows a preposition of place. `phrases` are the words
+    with an ordinary word beside them, which may make them part of a phrase.
+    """
+
+    form: NameForm
+    words: tuple[str, ...] = ()
+    case: NameCase = "unknown"
+    in_identifier: bool = False
+    has_neighbour: bool = False
+    is_address: bool = False
+    is_place: bool = False
+    phrases: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def is_incidental(self) -> bool:
+        """Whether the name is certainly not what the query is about."""
+        return self.in_identifier or self.has_neighbour or self.is_address
+
 
 _GREETING = re.compile(
     r"\W*(?:(?:hi|hello|hey|hiya|dear|hallo|liebe[rs]?|bonjour|salut|ch[eè]re?|hola|estimad[oa]|ciao|ol[aá]|car[oa])"
@@ -35,9 +69,13 @@ MIN_WORDS_BESIDE_ADDRESS = 3
 
 
 class QueryText:
-    """A query prepared for `use`; see `read`."""
+    """A query with its words, of which those at the positions `taken` belong to known names.
 
-    def __init__(self, text: str, words: QueryWords, taken: Collection[int], parts: Collection[int]) -> None:
+    Those at the positions `parts` are, by themselves, first or last names of known persons, so the capital with which
+    one of them opens a sentence is that of a name.
+    """
+
+    def __init__(self, text: str, words: QueryWords, taken: Collection[int] = (), parts: Collection[int] = ()) -> None:
         self._text = text
         self._words = words
         self._offsets = names.word_offsets(text)
@@ -159,15 +197,6 @@ class QueryText:
             return True
         following = self._words.words[end:]
         return not before.strip() and after[:1] == "," and "?" in after and not _PRONOUNS & set(following)
-
-
-def read(text: str, words: QueryWords, taken: Collection[int] = (), parts: Collection[int] = ()) -> QueryText:
-    """Prepares a query with its words.
-
-    Those at the positions `taken` belong to known names; those at the positions `parts` are, by themselves, first or
-    last names of known persons, so the capital with which one of them opens a sentence is that of a name.
-    """
-    return QueryText(text, words, taken, parts)
 
 
 def best(uses: Sequence[NameUse]) -> NameUse:

@@ -1,4 +1,4 @@
-"""Reads the structure of documents: headings, tables, pages, sentences and metadata.
+"""Reads the structure of documents: headings, tables, sentences and metadata.
 
 Entry: `structure`. Other packages import its modules.
 """

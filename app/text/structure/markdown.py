@@ -6,12 +6,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, ClassVar
-
-import yaml
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from app.kinds import Json
 from app.text.structure import plain_json, structure
+
+if TYPE_CHECKING:  # loaded with the first frontmatter: it takes 2 MB
+    import yaml
 
 MAX_FRONTMATTER_BYTES = 65_536
 MAX_ALIASES = 16  # few enough that even nested merge keys cannot multiply
@@ -25,8 +27,9 @@ _RESOLVERS = (
 )
 """What is no string: the scalars of YAML 1.2's core schema that JSON writes in the same form."""
 _OPENING = re.compile(r"-{3}[ \t]*\n")
+_FAILURES = (ValueError, TypeError, OverflowError, RecursionError, LookupError, AttributeError)
+"""What the library raises beside its own errors."""
 _CLOSING = re.compile(r"^(?:-{3}|\.{3})[ \t]*$\n?", re.MULTILINE)
-_YAML_FAILURES = (yaml.YAMLError, ValueError, TypeError, OverflowError, RecursionError, LookupError, AttributeError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +44,18 @@ class ParsedMarkdown:
     warnings: tuple[str, ...] = ()
 
 
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+@cache
+def _loader() -> type[yaml.SafeLoader]:
     """Keeps all scalars as they are written: no sexagesimal times, octal numbers, dates, `yes` and `NO`."""
+    import yaml
 
-    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
+    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+        yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
 
-
-for _tag, _pattern, _first in _RESOLVERS:
-    _Loader.add_implicit_resolver(_tag, _pattern, _first)
+    for tag, pattern, first in _RESOLVERS:
+        Loader.add_implicit_resolver(tag, pattern, first)
+    Loader.add_constructor(_NUMBER, _number)
+    return Loader
 
 
 def _number(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> float | str:
@@ -56,9 +63,6 @@ def _number(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> float | str:
     written = loader.construct_scalar(node)
     number = float(written)
     return number if repr(number) == written and written != "-0.0" else written
-
-
-_Loader.add_constructor(_NUMBER, _number)
 
 
 class _RefusedError(ValueError):
@@ -108,12 +112,14 @@ def _load(block: str) -> dict[str, Any]:
     """Returns the frontmatter as plain JSON. Raises _RefusedError."""
     if len(block) > MAX_FRONTMATTER_BYTES or len(block.encode("utf-8", "replace")) > MAX_FRONTMATTER_BYTES:
         raise _RefusedError("is over 64 KB")
+    import yaml
+
     try:
         _check_events(block)
-        loaded = yaml.load(block, Loader=_Loader)
+        loaded = yaml.load(block, Loader=_loader())
     except _RefusedError:
         raise
-    except _YAML_FAILURES as failure:
+    except (yaml.YAMLError, *_FAILURES) as failure:
         raise _RefusedError("is not plain YAML") from failure
     if loaded is None:
         return {}
@@ -127,6 +133,8 @@ def _load(block: str) -> dict[str, Any]:
 
 def _check_events(block: str) -> None:
     """Rejects deep nesting and repeated aliases before objects are constructed."""
+    import yaml
+
     depth = aliases = 0
     for event in yaml.parse(block, Loader=yaml.SafeLoader):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)

@@ -13,7 +13,7 @@ from app.concurrency import interruption
 Kind = Literal["heading", "fence", "table", "list", "paragraph"]
 MAX_HEADING = 300  # code points; a longer "heading" is text
 
-_LINE, _VISIBLE_LINE = re.compile(r"[^\n]+"), re.compile(r"[^\n]*\S[^\n]*")
+_LINE = re.compile(r"[^\n]+")
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?$")
 _SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 _FENCE = re.compile(r" {0,3}(`{3,}+(?!.*`)|~{3,}+)")
@@ -178,8 +178,8 @@ def _words_of(inline: str) -> str:
 
 
 def find_plain_headings(text: str) -> list[Block]:
-    """Returns the headings of a plain text in order; one that is underlined ends with the line below it."""
-    lines = list(_VISIBLE_LINE.finditer(text))
+    """Returns the headings of a plain text in order; with the lines below and above that mark them."""
+    lines = _visible_lines(text)
     capitals = [_is_capitals(line[0]) for line in lines]
     use_capitals = sum(capitals) <= max(1, MOST_CAPITALS * len(lines))
     return list(_headings(text, lines, capitals if use_capitals else [False] * len(lines)))
@@ -187,13 +187,24 @@ def find_plain_headings(text: str) -> list[Block]:
 
 def _headings(text: str, lines: Sequence[re.Match[str]], capitals: Sequence[bool]) -> Iterator[Block]:
     for number, (line, below) in enumerate(itertools.pairwise(lines)):
-        if line.start() and text[line.start() - 2 : line.start()] != "\n\n":
+        start = _begin(text, lines[number - 1] if number else None, line, below)
+        if start is None:
             continue
         is_touching = below.start() == line.end() + 1
         if is_touching and (level := _underline(line[0], below[0])):
-            yield Block("heading", line.start(), below.end(), level, line[0].strip())
-        elif capitals[number] and not (is_touching and capitals[number + 1]):
-            yield Block("heading", line.start(), line.end(), 2, line[0].strip())
+            yield Block("heading", start, below.end(), level, line[0].strip())
+        elif start == line.start() and capitals[number] and not (is_touching and capitals[number + 1]):
+            yield Block("heading", start, line.end(), 2, line[0].strip())
+
+
+def _begin(text: str, above: re.Match[str] | None, line: re.Match[str], below: re.Match[str]) -> int | None:
+    """Where a heading begins whose text is a line: below a blank line, or with a line above like the one below."""
+    if not line.start() or text[line.start() - 2 : line.start()] == "\n\n":
+        return line.start()
+    is_over = above is not None and above.end() + 1 == line.start() and above[0].rstrip() == below[0].rstrip()
+    if above is not None and is_over and (not above.start() or text[above.start() - 2 : above.start()] == "\n\n"):
+        return above.start()
+    return None
 
 
 def _underline(line: str, below: str) -> int:
@@ -215,9 +226,13 @@ def _is_capitals(line: str) -> bool:
 def plain_title(text: str) -> str:
     """Returns the first heading of a plain text if it is near its beginning; of a manual page, its subject."""
     heading = next(iter(find_plain_headings(text)), None)
-    if heading is None or sum(1 for _ in _VISIBLE_LINE.finditer(text, 0, heading.start)) >= FIRST_LINES:
+    if heading is None or len(_visible_lines(text[: heading.start])) >= FIRST_LINES:
         return ""
-    below = _VISIBLE_LINE.search(text, heading.end)
+    below = next(iter(_visible_lines(text[heading.end :])), None)
     if _NAME.fullmatch(heading.title) and below is not None:
         return " ".join(below[0].split())[:MAX_TITLE]
     return heading.title
+
+
+def _visible_lines(text: str) -> list[re.Match[str]]:
+    return [line for line in _LINE.finditer(text) if not line[0].isspace()]

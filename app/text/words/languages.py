@@ -237,6 +237,11 @@ def may_be_in(text: str, config: str) -> bool:
     return own >= RIVAL * max(evidence.values(), default=0.0)
 
 
+def is_frequent(word: str) -> bool:
+    """Returns whether a word in lower case is among the most frequent ones of a language."""
+    return word in _frequent_words()
+
+
 def _in_alphabet(names: Iterable[str], sample: str) -> set[str]:
     """Returns those lists whose language has the letters of a text, as far as its alphabet is known."""
     counts = {letter: sample.count(letter) for letter in _CYRILLIC}

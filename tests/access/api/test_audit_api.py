@@ -142,16 +142,6 @@ async def test_counts_with_unknown_keys_or_scopes_or_negative_numbers_are_refuse
     assert await uses(owner, caller) == {}
 
 
-def test_what_is_counted_between_two_flushes_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audit, "MAX_PAIRS", 3)
-    counted = audit.KeyUses()
-    for n in range(10):
-        counted.add(str(n), "search")
-        counted.add("0", "search")
-    assert counted.take() == {("0", "search"): 11, ("1", "search"): 1, ("2", "search"): 1}
-    assert counted.take() == {}
-
-
 async def test_pruning_deletes_what_is_older_and_nothing_else(
     new_caller: Newcomer, database: Database, owner: asyncpg.Connection
 ) -> None:

@@ -381,7 +381,7 @@ def test_every_operation_and_tool_is_called_with_a_restricted_key() -> None:
     named = {of_operation[request] for request in read if request in of_operation}
     written = {name for name, _request in _writes(world, side, "a", 1)}
     assert named | written | OF_THE_SERVICE == OPERATIONS.keys()
-    assert _arguments("a", world, side).keys() == {tool.name for tool in registry.every()}
+    assert _arguments("a", world, side).keys() == {tool.name for tool in registry.list_all()}
 
 
 IDS = {"created_at", "updated_at", "took_ms", "request_id", "next_cursor", "timings"}

@@ -26,7 +26,8 @@ from app.database.transactions import Database
 from app.jobs.store import jobs
 from app.settings import Settings
 from app.sources import source_sync
-from app.sources.store import recorded_files, sources
+from app.sources.store import sources
+from app.sources.store import sources as source_store
 from app.sources.types import KnownFile, SourceDraft
 from benchmarks.fake_embedder import FakeEmbedder
 
@@ -95,7 +96,7 @@ async def stored(
         job_id = await jobs.add(writing, source_sync.KIND.name, {"source_id": str(source_id)})
         await sources.set_job(writing, source_id, job_id)
         unread = KnownFile(f"{WORD}.pdf", None, None, None, 0, f"{WORD} is encrypted", job_id)
-        await recorded_files.record(writing, source_id, [unread])
+        await source_store.record_files(writing, source_id, [unread])
     ids: dict[str, Any] = {"source_id": source_id, "job_id": job_id, "name": "get_document"}
     ids |= {"document_id": document["document_id"], "entity_id": entity["entity_id"]}
     async with AsyncExitStack() as stack:
@@ -187,7 +188,7 @@ async def test_no_method_of_mcp_returns_what_is_stored_without_search(
         assert ("lacks the scope `search`" in response.text) == (not may_read)
 
 
-@pytest.mark.parametrize("tool", [tool.name for tool in registry.every() if tool.scope == "write"])
+@pytest.mark.parametrize("tool", [tool.name for tool in registry.list_all() if tool.scope == "write"])
 async def test_no_tool_returns_what_is_stored_without_search(stored: Stored, tool: str) -> None:
     arguments: dict[str, dict[str, Any]] = {
         "add_document": {"content": "Copper."},

@@ -109,7 +109,7 @@ REFUSED: dict[str, Callable[[str, str], str]] = {
     "no expiry": lambda full, tide: mint(full, exp=None),
     "no time of issue": lambda full, tide: mint(full, iat=None),
     "expired": lambda full, tide: mint(full, iat=NOW - 600, exp=NOW - 300),
-    "longer than a day": lambda full, tide: mint(full, exp=NOW + 86_400 + 600),
+    "longer than a day": lambda full, tide: mint(full, exp=NOW + 2 * 86_400),
     "issued in the future": lambda full, tide: mint(full, iat=NOW + 3_600, exp=NOW + 7_200),
     "not valid yet": lambda full, tide: mint(full, nbf=NOW + 1_800, exp=NOW + 3_600),
     "times as text": lambda full, tide: mint(full, exp=str(NOW + 60)),

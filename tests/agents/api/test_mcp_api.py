@@ -91,7 +91,7 @@ async def test_every_tool_returns_over_mcp_what_it_returns_over_rest(
         "list_facets": {},
         "rate_passage": {"chunk_id": passage, "query": "lime mortar", "helpful": True},
     }
-    offered = registry.offered(["admin"], optional=OPTIONAL_TOOLS)
+    offered = registry.list_offered(["admin"], optional=OPTIONAL_TOOLS)
     assert arguments.keys() | OF_FOLDERS == {tool.name for tool in offered}
     async with connected(app, caller) as client:
         assert {tool.name for tool in (await client.list_tools()).tools} == arguments.keys() | OF_FOLDERS
@@ -184,7 +184,7 @@ async def test_a_key_sees_and_calls_the_tools_of_its_scope_only(
     reader = await new_caller("search")
     async with connected(app, reader) as client:
         assert {t.name for t in (await client.list_tools()).tools} == {
-            t.name for t in registry.offered({"search"}, optional=OPTIONAL_TOOLS)
+            t.name for t in registry.list_offered({"search"}, optional=OPTIONAL_TOOLS)
         }
         result = await client.call_tool("add_document", {"content": "x"})
     assert result.is_error

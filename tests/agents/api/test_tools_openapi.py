@@ -17,7 +17,9 @@ async def test_the_document_has_one_typed_operation_a_tool_that_can_be_called(ca
     document = (await caller.client.get("/api/rag/tools/openapi.json")).json()
     validate(document)
     operations = {item["post"]["operationId"]: path for path, item in document["paths"].items()}
-    assert list(operations) == [tool.name for tool in registry.offered({"search", "write"}, optional=OPTIONAL_TOOLS)]
+    assert list(operations) == [
+        tool.name for tool in registry.list_offered({"search", "write"}, optional=OPTIONAL_TOOLS)
+    ]
     assert document["servers"] == [{"url": "http://localhost"}]
     answer = await caller.client.post(operations["search_documents"], json={"query": "lime"})
     assert answer.json()["results"] == []
@@ -27,6 +29,6 @@ async def test_the_document_has_one_typed_operation_a_tool_that_can_be_called(ca
 
 
 def test_the_document_of_all_tools_is_small() -> None:
-    tools = registry.offered(["admin"], optional=(*OPTIONAL_TOOLS, *COMPAT_TOOLS))
+    tools = registry.list_offered(["admin"], optional=(*OPTIONAL_TOOLS, *COMPAT_TOOLS))
     document = formats.openapi_document(tools, server="https://stepwell.example")
     assert len(json.dumps(document, separators=(",", ":"))) < MOST_BYTES

@@ -22,7 +22,7 @@ import server_folders
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from app.database.embedded import embedded_files, embedded_server, embedded_settings, postgres
+from app.database.embedded import embedded_files, embedded_programs, embedded_server, postgres
 from app.errors import EmbeddedServerError
 
 IS_ROOT = os.geteuid() == 0
@@ -142,25 +142,7 @@ async def test_the_server_is_durable_local_and_tuned_for_search(server: postgres
     assert (found["fsync"], found["synchronous_commit"], found["full_page_writes"]) == ("on", "on", "on")
     assert (found["listen_addresses"], found["unix_socket_permissions"]) == ("", "0700")
     assert (found["jit"], found["random_page_cost"], found["wal_compression"]) == ("off", "1.1", "pglz")
-    assert int(found["shared_buffers"]) * 8192 == postgres.SMALL.shared_buffers * embedded_settings.MB
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="the setting is one of glibc")
-async def test_a_session_keeps_the_memory_of_its_statements(server: postgres.EmbeddedPostgres) -> None:
-    """Memory that is returned to the system costs a page fault for each 4 KB of the next statement."""
-    hashed = "SELECT count(*) FROM (SELECT n FROM generate_series(1, 20000) AS n GROUP BY n) AS g"
-    faults = []
-    async with _connected(server) as connection:
-        pid = await connection.fetchval("SELECT pg_backend_pid()")
-        for _ in range(10):
-            await connection.fetchval(hashed)
-            faults.append(_minor_faults(pid))
-    assert faults[-1] - faults[4] < 200
-
-
-def _minor_faults(pid: int) -> int:
-    """The pages that a process has got from the system without reading a file: the tenth field after its name."""
-    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[7])
+    assert int(found["shared_buffers"]) * 8192 == postgres.SMALL.shared_buffers * embedded_programs.MB
 
 
 async def test_words_are_separated_from_typographic_quotes_in_any_locale(

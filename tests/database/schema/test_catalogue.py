@@ -145,16 +145,6 @@ async def test_the_user_is_a_plain_non_empty_text_everywhere(owner) -> None:
     assert {tuple(row)[1:] for row in rows} == {("text", True, True, True, True, True)}
 
 
-async def test_every_constraint_and_index_has_a_name_of_the_convention(owner) -> None:
-    rows = await owner.fetch(
-        """SELECT r.relname AS table, c.conname AS name FROM pg_constraint AS c JOIN pg_class AS r ON r.oid = c.conrelid
-           WHERE r.relnamespace = 'stepwell'::regnamespace AND c.contype <> 'n'
-           UNION SELECT tablename, indexname FROM pg_indexes WHERE schemaname = 'stepwell'"""
-    )
-    odd = [row["name"] for row in rows if not re.match(rf"(pk|uq|ck|fk|ix)_{row['table']}(_|$)", row["name"])]
-    assert [name for name in odd if name != "alembic_version_pkc"] == []
-
-
 AS_OWNER = {
     "count_key_uses",
     "expire_feedback",
@@ -259,8 +249,8 @@ async def test_the_text_and_containment_operators_keep_their_index_under_row_lev
 
 STATEMENTS = sorted(statements.SOURCES)
 OF_THE_OWNER = (
-    *("catalogue", "distribution", "users_", "repair_postings", "migration", "roles", "restrictions"),
-    *("reembed_gaps", "upgrade_progress", "health._NOT_LEAKPROOF", "health_server", "keys._CAN_RESTRICT"),
+    *("catalogue", "health", "distribution", "users_", "repair_postings", "migration", "roles", "restrictions"),
+    *("reembed_gaps", "upgrade_progress", "backups", "keys._CAN_RESTRICT"),
 )
 """Prefixes of statements on the server, the schema or whole users, which no request runs."""
 ABOUT_TENANTS = [name for name in STATEMENTS if not name.startswith(OF_THE_OWNER)]

@@ -11,8 +11,8 @@ import sqlalchemy as sa
 
 from app import errors
 from app.access.store import keys
+from app.database import filters
 from app.database.filter_types import Filters
-from app.database.filters import filters
 from app.database.schema import migration, roles
 
 FORBIDDEN = [
@@ -149,7 +149,9 @@ async def test_a_key_is_verified_by_its_hash_alone_and_the_hash_never_shown(data
     add = "INSERT INTO stepwell.api_keys (key_id, user_id, secret_hash, scopes) VALUES ($1, 'ana', $2, '{search}')"
     await owner.execute(add, "k1", secret)
     verify = partial(keys.verify, database, within_s=5.0)
-    assert await verify(key_id="k1", secret_hash=secret) == keys.Verified("k1", "ana", ("search",))
+    assert await verify(key_id="k1", secret_hash=secret) == keys.Verified(
+        key_id="k1", user_id="ana", scopes=("search",)
+    )
     assert await verify(key_id="k1", secret_hash=hashlib.sha256(b"other").digest()) is None
     assert await verify(key_id="k1", secret_hash=b"") is None
     assert await verify(key_id="k2", secret_hash=secret) is None

@@ -11,7 +11,7 @@ import pytest
 from api_caller import Caller
 
 from app import errors
-from app.documents.api import uploads
+from app.documents.api import document_bodies
 
 RAG = "/api/rag"
 DOCUMENTS = f"{RAG}/documents"
@@ -35,13 +35,13 @@ DOCUMENTS = f"{RAG}/documents"
     ],
 )
 def test_a_file_name_is_read_as_a_relative_path(sent: str, path: str | None) -> None:
-    assert uploads.relative_path(sent) == path
+    assert document_bodies.relative_path(sent) == path
 
 
 @pytest.mark.parametrize("sent", ["..", "../a.md", "docs/../a.md", "..\\..\\a.md", "/../a.md", ".\u200b./a.md"])
 def test_a_file_name_that_leaves_its_folder_is_refused(sent: str) -> None:
     with pytest.raises(errors.BadRequest):
-        uploads.relative_path(sent)
+        document_bodies.relative_path(sent)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ async def test_an_odd_file_name_is_only_a_label(caller: Caller, sent: str) -> No
     )
     assert response.status_code == 201, response.text
     stored = (await caller.client.get(f"{DOCUMENTS}/{response.json()['documents'][0]['document_id']}")).json()
-    assert stored["uri"] == uploads.relative_path(sent)
+    assert stored["uri"] == document_bodies.relative_path(sent)
     assert not set("\x00\u202e") & set(stored["title"] + stored["metadata"]["filename"])
 
 

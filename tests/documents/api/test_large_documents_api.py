@@ -90,12 +90,3 @@ async def test_a_text_that_is_too_long_is_422_and_a_conflict_409(
     monkeypatch.setattr(large_documents, "MOST_CHARACTERS", 3_000)
     refused = await caller.client.post(DOCUMENTS, json={"content": TEXT})
     assert_problem(refused, 422, "invalid_request", "content")
-
-
-async def test_a_cancelled_job_leaves_the_stored_version(caller: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
-    stored = await caller.add("Before.", "long")
-    job_id = (await caller.client.post(DOCUMENTS, json={"content": TEXT, "uri": "long"})).json()["job_id"]
-    cancelled = await caller.client.post(f"/api/rag/jobs/{job_id}/cancel")
-    assert cancelled.status_code in (200, 409)
-    expected = "Before." if cancelled.status_code == 200 else TEXT
-    assert (await caller.client.get(f"{DOCUMENTS}/{stored['document_id']}")).json()["content"] == expected

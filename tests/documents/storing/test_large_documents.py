@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import itertools
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
@@ -13,6 +14,7 @@ import pytest
 from harness import Tenant
 
 from app import errors
+from app.database import filters
 from app.database.filter_types import Filters
 from app.database.transactions import Database, WriteTurns
 from app.derived_rows import Damage
@@ -78,18 +80,10 @@ async def _assert_as_stored_whole(tenant: Tenant, stored: IngestResult, content:
     assert found == await documents.stats(fresh.user_id, db=tenant.db)
 
 
-async def test_a_queued_document_of_pages_keeps_them(tenant: Tenant) -> None:
-    starts = tuple(range(0, len(OLD), len(OLD) // 7))
-    queued = await _queue(tenant, OLD, page_starts=starts)
-    assert queued.status == "queued"
-    await _work(tenant)
-    await _assert_as_stored_whole(tenant, queued, OLD, page_starts=starts)
-    assert {chunk[-1] for chunk in await _chunks(tenant, queued)} >= {1, 4, 7}
-
-
 async def test_a_queued_document_is_stored_as_if_it_were_small(tenant: Tenant) -> None:
+    starts = tuple(range(0, len(NEW), len(NEW) // 7))
     await tenant.add("Small one on stone.", "small")
-    queued = await _queue(tenant, NEW)
+    queued = await _queue(tenant, NEW, page_starts=starts)
     assert (queued.status, queued.chunk_count, queued.job_id is not None) == ("queued", 0, True)
     with pytest.raises(errors.NotFound):
         await documents.get(queued.document_id, tenant.user_id, db=tenant.db)
@@ -98,9 +92,10 @@ async def test_a_queued_document_is_stored_as_if_it_were_small(tenant: Tenant) -
     state = await followed_jobs.get(queued.job_id, tenant.user_id, db=tenant.db)
     assert (state.status, state.result["status"]) == ("done", "added")
     await documents.delete((await tenant.add("Small one on stone.", "small")).document_id, tenant.user_id, db=tenant.db)
-    await _assert_as_stored_whole(tenant, queued, NEW)
+    await _assert_as_stored_whole(tenant, queued, NEW, page_starts=starts)
+    assert {chunk[-1] for chunk in await _chunks(tenant, queued)} >= {1, 4, 7}
     await _assert_sound(tenant)
-    assert (await _queue(tenant, NEW)).status == "unchanged"
+    assert (await _queue(tenant, NEW, page_starts=starts)).status == "unchanged"
 
 
 async def test_a_large_document_replaces_another_and_a_small_one_replaces_it(tenant: Tenant) -> None:
@@ -228,7 +223,7 @@ async def test_what_is_deleted_while_a_removal_of_postings_is_interrupted_is_rem
 @pytest.mark.parametrize(
     ("step", "by"),
     [
-        *(("stage_vectors", "cancel"), ("stage_vectors", "large"), ("stage", "cancel"), ("stage", "delete")),
+        *(("stage", "cancel"), ("stage", "delete"), ("stage_vectors", "large")),
         *(("copy", "cancel"), ("copy", "small"), ("copy", "delete")),
     ],
 )
@@ -340,6 +335,23 @@ async def test_a_change_of_a_document_that_is_being_replaced_is_a_conflict(tenan
             await _change(tenant, stored, **patch)
     await _work(tenant)
     await _assert_as_stored_whole(tenant, stored, NEW)
+
+
+async def test_a_change_of_a_new_document_that_is_queued_is_a_conflict_for_those_who_will_see_it(
+    tenant: Tenant,
+) -> None:
+    queued = await _queue(tenant, NEW, metadata={"team": "tide"})
+    unseen = tenant.db.restricted(filters.restriction(Filters(metadata={"team": "reef"})))
+    for db, error in ((tenant.db, errors.Conflict), (unseen, errors.NotFound)):
+        services = dataclasses.replace(tenant.services(), db=db)
+        with pytest.raises(error):
+            await document_changes.change(
+                queued.document_id, {"title": "x"}, tenant.user_id, services, check_metadata=wire.expect_metadata
+            )
+        with pytest.raises(error):
+            await ingest.replace(queued.document_id, Upload("Other."), tenant.user_id, services)
+    await _work(tenant)
+    await _assert_as_stored_whole(tenant, queued, NEW, metadata={"team": "tide"})
 
 
 async def test_a_large_change_of_a_version_that_is_no_longer_stored_is_not_queued(tenant: Tenant) -> None:

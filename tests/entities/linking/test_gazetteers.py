@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import linking
 import pytest
@@ -56,6 +57,7 @@ async def test_names_of_a_failed_transaction_are_not_cached(tenant: Tenant) -> N
 
 async def test_the_cache_is_bounded_and_separate_by_user(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gazetteers, "MAX_NAMES", 5)
+    monkeypatch.setattr(gazetteers, "_caches", WeakKeyDictionary())
     worlds = [Tenant(database) for _ in range(4)]
     for n, one in enumerate(worlds):
         await linking.add_entity(one, f"Person {n}", "Boss")

@@ -129,7 +129,7 @@ async def test_a_body_that_arrives_steadily_is_408_after_the_longest_time() -> N
             yield b"a" * 100
             await asyncio.sleep(0.001)
 
-    endless = replace(Impatient.limits, bytes_per_s=1, max_bytes=None, longest_s=0.05)
+    endless = replace(Impatient.limits, bytes_per_s=1, max_bytes=10**9, longest_s=0.05)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Impatient, "limits", endless)
         async with impatient() as client:

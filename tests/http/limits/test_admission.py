@@ -15,11 +15,11 @@ from example_app import assert_problem
 from fastapi import FastAPI
 
 from app import settings as config
-from app.concurrency.budget import Budget
 from app.concurrency.limiter import Limiter
 from app.database.transactions import Database
 from app.http import admission
 from app.main import create_app
+from app.services import Budget
 from app.settings import Settings
 
 DOCUMENTS = "/api/rag/documents"

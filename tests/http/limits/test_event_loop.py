@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from app.search.steps.synonyms import types
+from app.search.steps.synonyms import lines
 
 TESTS = Path(__file__).parents[2]
 MOST_MS = 50.0
@@ -22,10 +22,10 @@ WORDS = ["lime", "mortar", "cement", "tide", "buoy", "gasket", "keel", "rope", "
 
 def _synonyms(client: httpx.Client) -> None:
     """The most groups that a user may have, and the first search after them."""
-    most = range(types.MAX_TERMS)
+    most = range(lines.MAX_TERMS)
     groups = [
         {"terms": [f"word{n} of kind {k}" for k in most], "expand_to": [f"term {n} {k}" for k in most]}
-        for n in range(types.MAX_GROUPS)
+        for n in range(lines.MAX_GROUPS)
     ]
     client.put("/synonyms", json={"groups": groups}).raise_for_status()
     client.post("/search", json={"query": "word7 of kind 3 and lime"}).raise_for_status()

@@ -25,7 +25,7 @@ MCP_HEADERS = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Ve
 READS = [name for name, (method, path, _) in OPERATIONS.items() if method == "get" and path.startswith("/api/rag/")]
 TOOLS = [
     tool
-    for tool in registry.every()
+    for tool in registry.list_all()
     if tool.scope == "search" and tool not in search_tools.TOOLS and not tool.is_optional
 ]
 Newcomer = Callable[..., Awaitable[Caller]]

@@ -11,7 +11,7 @@ from fastapi import FastAPI
 
 from app import __version__
 from app.database import transactions
-from app.database.schema import revisions
+from app.database.schema import migration
 from app.database.transactions import Database
 from app.runtime import models
 from app.settings import Settings
@@ -86,5 +86,5 @@ async def test_a_database_that_a_newer_version_has_upgraded_is_not_ready(new_dat
         problem = assert_problem(await client.get("/readyz"), 503, "schema_mismatch")
     await database.close()
     assert "to revision 0099" in problem["detail"]
-    assert f"this version ({__version__}, revision {revisions.head()})" in problem["detail"]
+    assert f"this version ({__version__}, revision {migration.head()})" in problem["detail"]
     assert "install the newer version" in problem["detail"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 from prometheus_client.parser import text_string_to_metric_families
 
 from app.http.metrics import Metrics
@@ -10,8 +12,9 @@ from app.serving import shared_metrics
 
 async def _text(requests: int, lag_s: float) -> str:
     metrics = Metrics()
+    scope = {"method": "GET", "route": SimpleNamespace(path='/a b\n"c"'), "state": {}}
     for _ in range(requests):
-        metrics.request("GET", '/a b\n"c"', 200, 0.02)
+        metrics.request(scope, 200, 0.02)
     metrics.lagged(lag_s)
     metrics.watch("stepwell_searches_running", "Searches.", lambda: 2)
     metrics.watch("stepwell_jobs_waiting", "Jobs of all processes.", lambda: 5)

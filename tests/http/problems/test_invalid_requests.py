@@ -48,11 +48,6 @@ async def reader(new_caller: Newcomer) -> Caller:
     return caller
 
 
-@pytest.mark.parametrize("soup", ['foo & | !( "unclosed <-> :*', "NOT", "- +", "lime:*A <5> !mortar", '"" AND ""'])
-async def test_a_soup_of_operators_is_answered(reader: Caller, soup: str) -> None:
-    assert (await reader.search(soup))["results"]
-
-
 async def test_many_words_and_one_endless_word_are_answered(reader: Caller) -> None:
     words = " ".join(chr(0x4E00 + n) for n in range(1_000))
     for query in (words, "x" * 2_000, "lime-" * 400, "1.2." * 500):
@@ -103,11 +98,6 @@ async def test_a_weight_too_small_to_count_breaks_nothing(reader: Caller, weight
     assert [(hit["uri"], hit["explain"]["vector_rank"]) for hit in answer["results"]] == [("lime", None)]
     response = await _asked(reader, ranking={"weights": {"vector": weight, "text": weight}})
     assert_problem(response, 422, "no_leg", "ranking.weights")
-
-
-@pytest.mark.parametrize("odd", ["\u202elime\u202c", "l" + "\u0301" * 1_900, "\U000e006c lime", "liｍe", "🧱", "łíме"])
-async def test_odd_characters_are_answered(reader: Caller, odd: str) -> None:
-    assert len((await reader.search(odd))["results"]) == 2
 
 
 @pytest.mark.parametrize("path", [f"{SEARCH}/", f"{DOCUMENTS}/", "//api/rag/search", "/api/../etc/passwd"])

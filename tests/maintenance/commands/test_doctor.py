@@ -14,7 +14,6 @@ from app.database import transactions
 from app.database.embedded import postgres
 from app.database.schema import health
 from app.maintenance import doctor
-from app.maintenance.commands import doctor as command
 from app.maintenance.doctor import Expected
 from app.services import ChunkingOptions
 from app.settings import Settings
@@ -118,10 +117,10 @@ async def test_every_defect_is_found_and_the_other_checks_still_run(new_database
         (180_004, "0.10.0", "pgvector", "ok"),
     ],
 )
-def test_versions_are_judged_as_numbers(version_num, vector, name, level):
+async def test_versions_are_judged_as_numbers(version_num, vector, name, level):
     server = health.ServerFacts(version_num, "x", vector, "r", False, False, False, True, True, 0)
-    judge = {"postgres": doctor._postgres, "pgvector": doctor._pgvector}[name]
-    assert judge(server).level == level
+    examined = doctor.Examined(None, server, Expected("fake", 64, many_users=True))
+    assert (await dict(doctor.SERVER_CHECKS)[name](examined))[0] == level
 
 
 def test_a_full_disk_is_an_error_and_a_nearly_full_one_a_warning(tmp_path):
@@ -156,14 +155,6 @@ def test_bad_settings_are_findings_too(monkeypatch):
     assert "harbour" not in ran.output
 
 
-def test_an_address_is_shown_without_its_password_and_its_parameters():
-    settings = Settings(database_url=f"postgresql://me:{PASSWORD}@db:5432/x?password={PASSWORD}")
-    shown = command._settings(settings)
-    assert shown["DATABASE_URL"] == ("postgresql://me:***@db:5432/x", True)
-    assert shown["STEPWELL_PORT"] == (8000, False)
-    assert command._address(PASSWORD) == "***"
-
-
 def test_a_missing_database_and_a_refused_role_are_named(server):
     ghost = server.dsn(user=postgres.SERVICE_ROLE, database="ghost")
     stranger = server.dsn(user="stranger")
@@ -177,9 +168,5 @@ def test_settings_are_compared_with_their_defaults_by_value(monkeypatch: pytest.
     monkeypatch.delenv("STEPWELL_OCR")
     spaced = " , ".join(Settings.model_fields["entity_keys"].default)
     same = {"entity_keys": spaced, "model_timeout_s": "3", "port": "8000", "worker": "true", "auth": "none"}
-    assert not [name for name, (_, changed) in command._settings(Settings(**same)).items() if changed]
-    changed = command._settings(Settings(entity_keys="author", port="8001"))
-    assert {name for name, (_, is_changed) in changed.items() if is_changed} == {
-        "STEPWELL_ENTITY_KEYS",
-        "STEPWELL_PORT",
-    }
+    assert not Settings(**same).changed()
+    assert set(Settings(entity_keys="author", port="8001").changed()) == {"STEPWELL_ENTITY_KEYS", "STEPWELL_PORT"}

@@ -11,7 +11,7 @@ import pytest
 
 from app import __version__
 from app.database.embedded import postgres
-from app.database.schema import migration, revisions
+from app.database.schema import migration
 
 COMMANDS = [
     "serve --port 0",
@@ -37,7 +37,7 @@ def newer(data_dir: Path) -> Iterator[None]:
     asyncio.run(_set_revision(data_dir, None))
     asyncio.run(_set_revision(data_dir, "0099"))
     yield
-    asyncio.run(_set_revision(data_dir, revisions.head()))
+    asyncio.run(_set_revision(data_dir, migration.head()))
 
 
 async def _set_revision(data_dir: Path, revision: str | None) -> None:
@@ -56,6 +56,6 @@ def test_a_command_names_both_versions_and_the_way_out(stepwell, command: str) -
     ran = stepwell(*command.split())
     assert ran.code == 1
     said = " ".join((ran.err + ran.out).replace("│", " ").split())
-    assert f"database to revision 0099, which this version ({__version__}, revision {revisions.head()})" in said
+    assert f"database to revision 0099, which this version ({__version__}, revision {migration.head()})" in said
     assert "install the newer version, or restore a backup of an earlier revision." in said
     assert "Traceback" not in said

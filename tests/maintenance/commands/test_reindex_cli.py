@@ -23,13 +23,3 @@ def test_a_change_of_the_chunk_size_is_noticed_and_applied(
     assert stepwell("documents", "list", "--json").json[0]["chunk_count"] > before
     assert stepwell("reindex", "--dry-run", "--json").json == {"local": 0}
     assert "0 documents compared" in stepwell("reindex").out
-
-
-def test_the_documents_that_pass_filters_are_compared(stepwell: Any, tmp_path: Any) -> None:
-    (tmp_path / "lime.md").write_text("---\nteam: masons\n---\nWe use lime.", encoding="utf-8")
-    assert stepwell("ingest", tmp_path, "--user", "filters").code == 0
-    masons = ("--user", "filters", "--filters", '{"metadata": {"team": "masons"}}')
-    assert stepwell("reindex", *masons, "--dry-run", "--json").json == {"filters": 1}
-    assert stepwell("reindex", *masons, "--json").json == {"filters": {"compared": 1, "cut": 0, "embedded": 0}}
-    none = stepwell("reindex", "--user", "filters", "--filters", '{"metadata": {"team": "none"}}', "--json")
-    assert none.json["filters"]["compared"] == 0

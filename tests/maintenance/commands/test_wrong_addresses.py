@@ -48,7 +48,7 @@ SETTINGS = (
     ("STEPWELL_SEARCH_TIMEOUT_S", "nan"), ("STEPWELL_ALLOWED_HOSTS", "*"), ("STEPWELL_MIGRATION_URL", "x"),
 )  # fmt: skip
 COMMANDS = (
-    "db upgrade", "db upgrade --set-service-password", "db check", "db schema", "db distribute", "doctor", "search x",
+    "db upgrade", "db upgrade --set-service-password", "db check", "db distribute", "doctor", "search x",
     "why x y", "multihop x", "ingest pyproject.toml", "backup {}/b.dump", "restore pyproject.toml", "repair",
     "reindex", "reembed", "audit", "keys list", "keys create u", "users list", "users delete u", "stats", "facets",
     "documents list", "sources list", "jobs list", "worker", "entities list", "feedback list", "synonyms list",

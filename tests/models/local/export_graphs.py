@@ -2,7 +2,7 @@
 
 A graph is BERT as the config.json of all-MiniLM-L6-v2 describes it (6 layers, 12 heads, hidden 384, erf GELU, LayerNorm
 epsilon 1e-12), then its 1_Pooling (mean over the mask) and 2_Normalize; multilingual-e5-small differs in its 12 layers.
-Weights are ONNX external data: byte ranges of model.safetensors, or of what app/models/local/int8_weights.py makes.
+Weights are ONNX external data: byte ranges of model.safetensors, or of what app/models/local/int8_model.py makes.
 
 A graph of 8 bits is meant for one text at a time: activations are quantized by tensor, those after the GELU, which
 have the largest outliers, by token.
@@ -18,9 +18,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from app.models.local import e5, int8_weights, minilm, minilm_files
-from app.models.local.int8_model import Int8Model
-from app.models.local.int8_weights import PublishedWeights
+from app.models.local import e5, int8_model, minilm
+from app.models.local.int8_model import Int8Model, PublishedWeights
 
 LAYERS = 6
 HEADS = 12
@@ -131,7 +130,7 @@ def pooled(graph: Graph, x: str) -> None:
 
 def published_places() -> dict[str, Place]:
     """The weights in model.safetensors."""
-    with (minilm_files.packaged() / minilm_files.WEIGHTS).open("rb") as file:
+    with (minilm.packaged() / minilm.WEIGHTS).open("rb") as file:
         size = int.from_bytes(file.read(8), "little")
         header = json.loads(file.read(size))
     places = {}
@@ -145,8 +144,8 @@ def published_places() -> dict[str, Place]:
 def quantized_places(stored: PublishedWeights, layers: int) -> dict[str, Place]:
     """The weights in the file that is computed from the stored ones."""
     places, end = {}, 0
-    for name, tensor in int8_weights.tensors(stored, layers):
-        start = int8_weights.offset(end)
+    for name, tensor in int8_model.tensors(stored, layers):
+        start = int8_model.offset(end)
         end = start + tensor.nbytes
         kind, shape = helper.np_dtype_to_tensor_dtype(tensor.dtype), tensor.shape
         if tensor.dtype == np.uint8:  # two numbers of 4 bits in a byte
@@ -251,6 +250,6 @@ def model(graph: Graph, output: onnx.ValueInfoProto, name: str) -> onnx.ModelPro
 
 
 if __name__ == "__main__":
-    for described, folder in ((minilm.DESCRIBED, minilm_files.packaged()), (e5.DESCRIBED, e5.packaged())):
+    for described, folder in ((minilm.DESCRIBED, minilm.packaged()), (e5.DESCRIBED, e5.packaged())):
         described.graph.write_bytes(build_int8(described, described.read(folder / described.published)))
         print(f"{described.graph}: {described.graph.stat().st_size} bytes")

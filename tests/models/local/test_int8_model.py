@@ -17,13 +17,13 @@ import pytest
 import pytest_asyncio
 
 from app.errors import ProviderError
-from app.models.local import e5, int8_model, int8_weights, minilm, minilm_files
+from app.models.local import e5, hub, int8_model, minilm
 from app.runtime import models
 from app.settings import Settings
 
 HERE = Path(__file__).parent
 TEXTS = json.loads((HERE / "canonical_minilm.json").read_text(encoding="utf-8"))["texts"]
-PACKAGE = minilm_files.packaged()
+PACKAGE = minilm.packaged()
 FILE = minilm.DESCRIBED.weights
 BOTH = pytest.mark.parametrize(
     ("described", "folder"), [(minilm.DESCRIBED, PACKAGE), (e5.DESCRIBED, e5.packaged())], ids=["minilm", "e5"]
@@ -32,7 +32,7 @@ BOTH = pytest.mark.parametrize(
 
 @pytest.fixture(scope="module")
 def content():
-    return FILE.content(minilm.DESCRIBED.read(PACKAGE / minilm_files.WEIGHTS))
+    return FILE.content(minilm.DESCRIBED.read(PACKAGE / minilm.WEIGHTS))
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -76,14 +76,14 @@ def test_the_committed_graph_and_digest_are_those_of_the_published_weights(descr
 @BOTH
 def test_no_activations_saturate_16_bits(described, folder):
     layers = described.weights.layers
-    tensors = int8_weights.tensors(described.read(folder / described.published), layers)
+    tensors = int8_model.tensors(described.read(folder / described.published), layers)
     matrices = [tensor for name, tensor in tensors if tensor.dtype == np.int8 and name != "words.weight"]
     assert len(matrices) == 4 * layers
     for matrix in matrices:
         for sign in (1, -1):
             one_sign = np.maximum(sign * matrix.astype(np.int32), 0)  # 255 for these and 0 for the others is the worst
             assert (255 * (one_sign[0::2] + one_sign[1::2])).max() <= 2**15 - 1
-            assert np.abs(matrix.astype(np.int32)).max() <= int8_weights.GREATEST
+            assert np.abs(matrix.astype(np.int32)).max() <= int8_model.GREATEST
 
 
 async def test_vectors_are_close_to_the_published_ones(model):
@@ -103,7 +103,7 @@ async def test_a_vector_does_not_depend_on_the_other_texts(model):
 
 
 async def test_weights_that_are_kept_are_used_without_the_published_ones(unpublished, content, tmp_path, expected):
-    int8_weights.keep(content, tmp_path / FILE.name)
+    hub.keep(content, tmp_path / FILE.name)
     assert await vector_of(folder=unpublished, cache=tmp_path) == expected
     with pytest.raises(ProviderError, match="does not exist"):
         await vector_of(folder=unpublished, cache=tmp_path / "other")
@@ -114,7 +114,7 @@ async def test_weights_that_are_damaged_or_missing_are_computed_again(damage, co
     folder = tmp_path / "models"
     if damage != "none":
         changed = bytes([content[0] ^ 1]) + content[1:] if damage == "a byte" else content[:-64]
-        int8_weights.keep(changed, folder / FILE.name)
+        hub.keep(changed, folder / FILE.name)
     assert not FILE.is_kept(folder)
     assert await vector_of(cache=folder) == expected
     assert FILE.is_kept(folder)
@@ -136,9 +136,9 @@ async def test_weights_that_a_machine_rounds_differently_are_used_and_not_kept(t
 
 
 def test_processes_that_write_at_the_same_time_leave_a_whole_file_at_each_moment(content, tmp_path):
-    int8_weights.keep(content, tmp_path / FILE.name)
+    hub.keep(content, tmp_path / FILE.name)
     with ThreadPoolExecutor(3) as threads:
-        writing = [threads.submit(int8_weights.keep, content, tmp_path / FILE.name) for _ in range(6)]
+        writing = [threads.submit(hub.keep, content, tmp_path / FILE.name) for _ in range(6)]
         while not all(one.done() for one in writing):
             assert FILE.is_kept(tmp_path)
     for one in writing:
@@ -149,7 +149,7 @@ def test_processes_that_write_at_the_same_time_leave_a_whole_file_at_each_moment
 def test_a_file_that_cannot_be_completed_leaves_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "replace", lambda *_: (_ for _ in ()).throw(OSError("full")))
     with pytest.raises(OSError, match="full"):
-        int8_weights.keep(b"weights", tmp_path / FILE.name)
+        hub.keep(b"weights", tmp_path / FILE.name)
     assert not list(tmp_path.iterdir())
 
 
@@ -158,7 +158,7 @@ def test_what_a_killed_process_left_is_removed_and_what_another_one_writes_is_no
     for draft in (left, written):
         draft.touch()
     os.utime(left, (0, 0))
-    int8_weights.keep(b"weights", tmp_path / FILE.name)
+    hub.keep(b"weights", tmp_path / FILE.name)
     assert {file.name for file in tmp_path.iterdir()} == {FILE.name, written.name}
 
 

@@ -23,7 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.errors import ProviderError
-from app.models.local import minilm, minilm_files, model_folder, onnx_model, token_offsets
+from app.models.local import minilm, model_folder, onnx_model, tokenizing
 from app.models.local.model_folder import Overrides
 
 HERE = Path(__file__).parent
@@ -45,7 +45,7 @@ async def model():
 async def published(tmp_path_factory):
     """The published weights of 32 bits, in a folder as sentence-transformers lays it out."""
     folder = tmp_path_factory.mktemp("models") / minilm.MODEL.name
-    shutil.copytree(minilm_files.packaged(), folder)
+    shutil.copytree(minilm.packaged(), folder)
     (folder / "onnx").mkdir()
     (folder / "onnx" / "model.onnx").write_bytes(runpy.run_path(str(HERE / "export_graphs.py"))["build"]())
     (folder / "model.safetensors").rename(folder / "onnx" / "model.safetensors")
@@ -106,8 +106,8 @@ def test_tokens_of_words_that_are_remembered_are_those_of_the_whole_text(model, 
 
 
 def test_a_long_text_of_words_that_occur_once_takes_little_memory(model, monkeypatch):
-    monkeypatch.setattr(token_offsets, "WORDS", 100)
-    offsets = token_offsets.TokenOffsets(model._documents.tokenizer._offsets, by_word=True)
+    monkeypatch.setattr(tokenizing, "WORDS", 100)
+    offsets = tokenizing.TokenOffsets(model._documents.tokenizer._offsets, by_word=True)
     text = " ".join(f"w{number:x}" for number in range(20_000))
     tracemalloc.start()
     try:

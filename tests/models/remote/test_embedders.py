@@ -18,7 +18,7 @@ from app.settings import Settings
 from benchmarks.fake_embedder import FakeEmbedder
 
 DIMENSION = 64
-KINDS = sorted(embedders.APIS)
+KINDS = sorted({*embedders.APIS, "gemini"})
 KEY = "sk-canary-0123456789"
 
 

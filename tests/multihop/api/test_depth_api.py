@@ -62,6 +62,8 @@ async def test_a_thorough_search_returns_what_a_search_over_several_hops_returns
         ("where was the director of silent harbour born?", "thorough", "divided"),
         ("where was the director of that film born?", "fast", "no_names"),
         ("Silent Harbour", "fast", "together"),
+        ("Who is the director of Silent Harbour?", "fast", "together"),
+        ("Where was the director of Loud Harbour born?", "fast", "together"),
         ("Silent Harbour ERR_4012", "fast", "literal"),
         ('"Silent Harbour" director', "fast", "literal"),
         ("+director Silent Harbour", "fast", "literal"),

@@ -7,7 +7,7 @@ import pytest
 from api_caller import Caller
 from pydantic import TypeAdapter
 
-from app.multihop.rerank_models import RerankAnswer
+from app.multihop.api import RerankAnswer
 
 URL = "/api/rag/search/multihop"
 

@@ -14,7 +14,7 @@ from app.database.filter_types import Filters
 from app.database.transactions import Database
 from app.entities.linking import mention_extraction
 from app.multihop.store import links
-from app.multihop.types import LinkedChunk, LinkScope, LinkSource, SourceIdentifier
+from app.multihop.store.links import LinkedChunk, LinkScope, LinkSource, SourceIdentifier
 from app.query.types import ChunkLink
 from app.text.names import names
 from app.text.queries.conditions import IndexText

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from app.database.transactions import Database
-from app.models.caching import CachingEmbedder
+from app.models.base import CachingEmbedder
 from app.settings import Settings
 from benchmarks.fake_embedder import FakeEmbedder
 

@@ -17,7 +17,6 @@ from app import main
 from app.agents import registry
 from app.database.transactions import Database
 from app.settings import Settings
-from benchmarks.fake_embedder import FakeEmbedder
 
 Newcomer = Callable[..., Awaitable[Caller]]
 
@@ -42,7 +41,7 @@ def queried() -> Iterator[Any]:
             body = json.loads(text) if text and kind == "application/json" else None
             if method == "post" and isinstance(body, dict) and "query" in body and "{" not in path:
                 yield pytest.param(path, body, id=f"{operation['operationId']}-{_name}")
-    for tool in registry.offered(["admin"]):
+    for tool in registry.list_offered(["admin"]):
         if "query" in tool.arguments.model_fields:
             yield pytest.param(f"/api/rag/tools/{tool.name}", {}, id=tool.name)
 
@@ -136,16 +135,6 @@ async def test_a_search_that_is_refused_by_its_fields_needs_no_turn(
 async def test_an_answer_is_plain_json_without_nan(reader: Caller) -> None:
     response = await reader.client.post("/api/rag/search", json={"query": "lime", "explain": True})
     json.loads(response.text, parse_constant=lambda name: pytest.fail(name))
-
-
-async def test_a_vector_replaces_that_of_the_text_and_is_not_embedded(reader: Caller, embedder: FakeEmbedder) -> None:
-    vector = await embedder.embed_query("# Buoys\n\nThe Gannet reports every eleven minutes.")
-    embedded = len(embedder.queries)
-    both = await reader.search("lime", vector=[0.25 * component for component in vector], explain=True)
-    assert len(embedder.queries) == embedded
-    by_uri = {hit["uri"]: hit for hit in both["results"]}
-    assert (by_uri["buoys"]["explain"]["vector_rank"], by_uri["lime"]["explain"]["text_rank"]) == (1, 1)
-    assert by_uri["buoys"]["vector_score"] <= 1
 
 
 async def test_every_hit_of_a_leg_has_the_scores_of_both(reader: Caller) -> None:

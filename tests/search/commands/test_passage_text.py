@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.search.commands import passage_text
+from app.search.commands import hits
 
 
 def hit(**fields: Any) -> dict[str, Any]:
@@ -21,7 +21,7 @@ def hit(**fields: Any) -> dict[str, Any]:
 
 
 def test_matches_are_marked_in_the_sentences() -> None:
-    shown = passage_text.sentences(hit())
+    shown = hits.sentences(hit())
     assert shown.plain == "Lime sets slowly, and lime lasts."
     assert [(shown.plain[span.start : span.end], str(span.style)) for span in shown.spans] == [
         ("Lime", "bold yellow"),
@@ -30,6 +30,6 @@ def test_matches_are_marked_in_the_sentences() -> None:
 
 
 def test_a_hit_has_one_number_and_no_empty_line_for_a_title() -> None:
-    assert (passage_text.relevance(hit()), passage_text.relevance(hit(relevance=None))) == ("93%", "0.750")
-    assert passage_text.place(hit()).plain == ""
-    assert passage_text.place(hit(title="Mortar", uri="lime.md")).plain == "Mortar\nlime.md\n"
+    assert (hits.relevance(hit()), hits.relevance(hit(relevance=None))) == ("93%", "0.750")
+    assert hits.place(hit()).plain == ""
+    assert hits.place(hit(title="Mortar", uri="lime.md")).plain == "Mortar\nlime.md\n"

@@ -68,7 +68,7 @@ async def test_an_evaluation_measures_the_order_that_the_provider_gave(
 ) -> None:
     asked = ("eval", judged, "--mode", mode, "--json")
     plain = (await asyncio.to_thread(stepwell, *asked)).json
-    told = (await asyncio.to_thread(stepwell, *asked, "--rerank", "provider")).json
+    told = (await asyncio.to_thread(stepwell, *asked, "--ranking", '{"rerank": "provider"}')).json
     assert "not_reranked" not in plain
     assert plain["mrr@10"] < 1
     assert (told["mrr@10"], told["not_reranked"], len(provider.requests)) == (1.0, 0, 1)
@@ -79,16 +79,16 @@ async def test_an_evaluation_counts_the_questions_whose_reranking_failed(
 ) -> None:
     plain = (await asyncio.to_thread(stepwell, "eval", judged, "--json")).json
     provider.status = 500
-    told = (await asyncio.to_thread(stepwell, "eval", judged, "--rerank", "provider", "--json")).json
+    told = (await asyncio.to_thread(stepwell, "eval", judged, "--ranking", '{"rerank": "provider"}', "--json")).json
     assert (told["mrr@10"], told["not_reranked"]) == (plain["mrr@10"], 1)
 
 
 def test_an_evaluation_of_multi_hop_search_is_reranked_too(stepwell: Stepwell, judged: Path) -> None:
-    shown = " ".join(stepwell("eval", judged, "--mode", "multihop", "--rerank", "cosine").out.split())
-    assert "multihop, reranked: cosine" in shown
+    shown = " ".join(stepwell("eval", judged, "--mode", "multihop", "--ranking", '{"rerank": "cosine"}').out.split())
+    assert 'multihop, {"rerank": "cosine"}' in shown
 
 
 def test_an_evaluation_by_a_provider_that_is_not_configured_names_the_setting(stepwell: Stepwell, judged: Path) -> None:
-    ran = stepwell("eval", judged, "--rerank", "provider")
+    ran = stepwell("eval", judged, "--ranking", '{"rerank": "provider"}')
     assert ran.code == 2
     assert "STEPWELL_RERANKER" in ran.err

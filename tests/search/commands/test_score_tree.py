@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.console import Console
 
-from app.search.commands import score_tree
+from app.search.commands import hits
 
 CONVEX = {
     "fusion": "convex",
@@ -17,22 +17,13 @@ CONVEX = {
     },
     "fused": 0.3,
 }
-RRF = {
-    "fusion": "rrf",
-    "k": 60,
-    "legs": {
-        "vector": {"rank": 2, "score": 0.5, "scaled": 0.9, "weight": 1, "rrf_share": 1 / 62, "share": 61 / 124},
-        "text": {"rank": 1, "score": 4.5, "scaled": 1.0, "weight": 1, "rrf_share": 1 / 61, "share": 0.5},
-    },
-    "fused": 61 / 124 + 0.5,
-}
 
 
 def drawn(explain: dict[str, Any]) -> str:
     """The tree as text."""
     console = Console(width=120, color_system=None)
     with console.capture() as capture:
-        console.print(score_tree.of(explain))
+        console.print(hits.draw_score(explain))
     return capture.get().rstrip()
 
 
@@ -76,35 +67,3 @@ def test_the_steps_of_a_score_are_drawn_in_their_order_with_their_arithmetic() -
         "├── MMR: 0.5000 = 0.70 × score − 0.30 × 0.2000, from rank 2",
         "└── limited by the page before: 0.7200 becomes 0.7000",
     ]
-
-
-def test_reciprocal_rank_fusion_powers_and_a_providers_score_are_drawn() -> None:
-    explain = {
-        **RRF,
-        "entity": {"weight": 0.4, "exponent": 5.0, "parent_score": 1.0, "score_before": 0.9919, "score": 0.9951},
-        "rerank": {
-            "by": "provider",
-            "value": 1.2,
-            "weight": 1.0,
-            "limit": None,
-            "place_before": 1,
-            "score_before": 0.9951,
-            "score": 1.2,
-        },
-        "cap": {"score_before": 1.2, "score": 1.0},
-        "score": 1.0,
-    }
-    assert drawn(explain).splitlines() == [
-        "score 1.0000",
-        "├── rrf fusion: 0.9919",
-        "│   ├── vector: 0.4919 = 0.50 × 61 / (60 + 2); cosine 0.5000, rank 2",
-        "│   └── text: 0.5000 = 0.50 × 61 / (60 + 1); BM25 4.5000, rank 1",
-        "├── entity: 0.9951^5 = 0.6000 × 0.9919^5 + 0.4000 × 1.0000",
-        "├── rerank by provider: 1.2000 = 1.00 × 1.2000, from rank 1",
-        "└── capped: 1.2000 becomes 1.0000",
-    ]
-
-
-def test_a_hit_that_was_not_reranked_says_so() -> None:
-    rerank = {"by": "provider", "value": None, "weight": 1.0, "limit": 0.2, "place_before": 30, "score_before": 0.3}
-    assert "not reranked: 0.2000, from rank 30" in drawn({**CONVEX, "rerank": {**rerank, "score": 0.2}, "score": 0.2})

@@ -12,7 +12,7 @@ from requests_of import search_request
 from app.database.transactions import Database
 from app.documents import documents
 from app.multihop import multihop
-from app.query.similar_request import SimilarRequest
+from app.query.search_request import SimilarRequest
 from app.query.types import Hit
 from app.search import search, similar
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from harness import Tenant, counted_statements, uris
 
+from app.database import filters
 from app.database.filter_types import Filters
-from app.database.filters import filters
 from app.database.transactions import Database
 from benchmarks.fake_embedder import FakeEmbedder
 

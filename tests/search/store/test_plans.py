@@ -17,14 +17,13 @@ import pytest
 import sqlalchemy as sa
 from plans import Plan
 
-from app.database import sql, transactions
+from app.database import filters, sql, transactions
 from app.database.filter_types import Filters
-from app.database.filters import filters
 from app.database.schema import tables
 from app.database.transactions import Database
 from app.documents.store import visible_documents
 from app.multihop.store import links
-from app.multihop.types import LinkScope, LinkSource, SourceIdentifier
+from app.multihop.store.links import LinkScope, LinkSource, SourceIdentifier
 from app.query import signals
 from app.query.types import HybridRequest
 from app.search.store import recall

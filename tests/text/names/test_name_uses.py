@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from app.text.names import name_uses, names, query_words
-from app.text.names.name_use import NameUse
+from app.text.names.name_uses import NameUse
 
 
 def use(text: str, name: str, kind: str = "person") -> NameUse:
     query, words = query_words.read(text), tuple(names.words(name))
     starts = [start for start in range(len(query.words)) if query.words[start : start + len(words)] == words]
-    read = name_uses.read(text, query, {start + n for start in starts for n in range(len(words))})
+    read = name_uses.QueryText(text, query, {start + n for start in starts for n in range(len(words))})
     return name_uses.best([read.use(start, start + len(words), form="word", kind=kind) for start in starts])
 
 
@@ -68,7 +68,7 @@ def test_a_word_that_opens_the_query_is_a_neighbour_if_it_is_a_known_first_or_la
     known: bool, neighbour: bool
 ) -> None:
     text = "Ask Kennedy about the ships"
-    read = name_uses.read(text, query_words.read(text), {1}, {0} if known else ())
+    read = name_uses.QueryText(text, query_words.read(text), {1}, {0} if known else ())
     assert read.use(1, 2, form="part", kind="person").has_neighbour is neighbour
 
 

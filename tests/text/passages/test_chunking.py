@@ -28,7 +28,7 @@ def uncovered(text: str, passages, *, kind: str = "markdown") -> str:
     for passage in passages:
         left[passage.start : passage.end] = " " * (passage.end - passage.start)
     carried = {title for passage in passages for title in passage.heading_path}
-    for block in structure.blocks(text) if kind == "markdown" else ():
+    for block in structure.blocks(text, markdown=kind == "markdown") if kind != "code" else ():
         if block.kind == "heading" and block.title in carried:
             left[block.start : block.end] = " " * (block.end - block.start)
     return "".join(left).strip()

@@ -150,3 +150,14 @@ def test_other_lines_are_no_headings(text: str) -> None:
 
 def test_a_heading_far_below_is_not_the_title() -> None:
     assert structure.plain_title("\n".join(f"line {n} of a log" for n in range(20)) + "\n\nSUMMARY\nall good") == ""
+
+
+def test_headings_of_restructured_text_are_found() -> None:
+    text = (
+        "====\nLime\n====\n\nMix it::\n\n   # three parts\n\nPreparing\n---------\n\nStir.\n\nDrying\n~~~~~~\n\nSlowly."
+    )
+    blocks = structure.blocks(text, markdown=False)
+    headings = [(block.level, block.title) for block in blocks if block.kind == "heading"]
+    assert headings == [(1, "Lime"), (2, "Preparing"), (3, "Drying")]
+    assert [text[block.start : block.end] for block in blocks if block.kind == "paragraph"][-1] == "Slowly."
+    assert structure.plain_title(text) == "Lime"

@@ -13,7 +13,6 @@ and boosted by the p-th root of the factor. With p = 1 both are the formulas abo
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from uuid import UUID
 
 from app.kinds import FusionUsed
@@ -110,22 +109,9 @@ def keep(hits: Sequence[Hit], chunk_ids: Collection[UUID]) -> list[Hit]:
     return [*first, *(hit for hit in hits if hit.candidate.chunk_id not in shown)]
 
 
-@dataclass(frozen=True, slots=True)
-class Lift:
-    """The mentions of one entity in a chunk, weighted by its aboutness, and its boost per mention and at most."""
-
-    mentions: float
-    per_mention: float = LIFT_PER_MENTION
-    most: float = MAX_LIFT
-
-
-def boost_factor(lifts: Iterable[Lift], fusion: FusionUsed = "convex") -> float:
-    """Returns the factor of a chunk's score: the mentions of several entities add up to the largest of their limits."""
-    lifts = list(lifts)
-    total = sum(min(lift.per_mention * lift.mentions, lift.most) for lift in lifts)
-    factor: float = (1 + min(total, max((lift.most for lift in lifts), default=0.0))) ** (
-        1 / fused_scores.EXPONENTS[fusion]
-    )
+def boost_factor(mentions: float, fusion: FusionUsed = "convex") -> float:
+    """Returns the factor of a chunk's score, by the mentions in it, each weighted by the aboutness of its entity."""
+    factor: float = (1 + min(LIFT_PER_MENTION * mentions, MAX_LIFT)) ** (1 / fused_scores.EXPONENTS[fusion])
     return factor
 
 

@@ -8,8 +8,8 @@ from app.concurrency.limiter import UNLIMITED, Released
 from app.database.transactions import retry_read
 from app.kinds import Degraded, Vector
 from app.query import model_switch
-from app.query.context import SearchContext
 from app.query.matches import EntityMatch
+from app.search.state import SearchContext
 from app.search.steps.guidance import entity_scores, matching
 from app.services import Services
 from app.text.queries import analysis

@@ -8,7 +8,6 @@ entities is the weight of both, so a query that merely contains a name keeps the
 from __future__ import annotations
 
 import itertools
-import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -23,15 +22,12 @@ from app.query.search_request import SearchRequest
 from app.query.types import Answer, Candidate, Hit, HybridRequest, HybridResult
 from app.relevance.relevance import NO_EFFECT, MeanEffect
 from app.search.state import SearchState, Step, unranked
-from app.search.steps.guidance import blending, evidence, linked_documents, matching
-from app.search.steps.guidance.blending import Lift
-from app.search.steps.guidance.linked_documents import EntityLinks
-from app.search.steps.guidance.matching import EntityMatches
-from app.search.steps.guidance.store.entity_cache import EntityCache
+from app.search.steps.guidance import aboutness, blending, matching
+from app.search.steps.guidance.matching import EntityCache, EntityMatches
+from app.search.steps.guidance.store import entity_lookup
+from app.search.steps.guidance.store.entity_lookup import EntityLinks
 from app.text.queries import analysis
 from app.text.queries.conditions import ParsedQuery
-
-log = logging.getLogger(__name__)
 
 CANDIDATES_PER_HIT = 4
 MIN_CANDIDATES, MAX_CANDIDATES = 50, 200
@@ -42,7 +38,6 @@ SURE_ABOUTNESS = 0.8
 """Aboutness from which a name in full may displace the best unguided hits, and linked hits gain confidence."""
 PROTECTED = 3
 """Best unguided hits that stay among the first ten, unless the query is about an entity that it names in full."""
-"""The boost for each mention of an entity of a type, and the largest boost."""
 LITERAL_WITHIN = 10
 """Rank of the unguided search within which a literal phrase or identifier leaves the order as it is."""
 
@@ -105,7 +100,7 @@ async def recall(search: SearchState, db: SearchTransaction) -> SearchState:
     guided = replace(
         search,
         result=found,
-        hits=_order(unranked(found), applied),
+        hits=_order(unranked(found.candidates), applied),
         effect=_mean_effect(found.candidates, applied),
         surely_linked=applied.surely_linked,
         is_guided=bool(applied.links),
@@ -116,7 +111,7 @@ async def recall(search: SearchState, db: SearchTransaction) -> SearchState:
 async def _apply(search: SearchState, db: SearchTransaction) -> AppliedGuidance:
     """Weigh the entities that may guide or boost by the evidence that the query is about them, and apply them."""
     query, result, options = search.query, search.result, search.query.ranking.guidance
-    matches, cache = search.note(EntityMatches) or EntityMatches(), search.context.services.state(EntityCache)
+    matches = search.note(EntityMatches) or EntityMatches()
     applicable = matches.applicable(options)
     if not applicable:
         return AppliedGuidance(matches.fallback_reason)
@@ -124,14 +119,26 @@ async def _apply(search: SearchState, db: SearchTransaction) -> AppliedGuidance:
     if not is_forced and _has_literal_match(result, search.parsed):
         return AppliedGuidance(matches.fallback_reason or "literal_match")
     wide = search.wide(search.request)
-    links = await linked_documents.of_candidates(db, wide, applicable, result, cache=cache)
+    documents = {one.chunk_id: one.document_id for one in result.candidates}
+    links = await entity_lookup.links(db, applicable, documents, documents=_documents_wanted(wide, applicable))
     exponent = fused_scores.EXPONENTS[wide.fusion]
-    weighed = evidence.weigh(applicable, result, links, exponent=exponent, forced=is_forced)
+    weighed = aboutness.weigh(applicable, result, links, exponent=exponent, forced=is_forced)
     applied = AppliedGuidance(matches.fallback_reason, wide.fusion, weighed)
-    guides = _Guides(matches.guiding(options.threshold), links)
-    if matches.fallback_reason is None and guides.matches:
-        applied = await _guide(db, search, applied, guides)
+    guides = {match.entity_id for match in matches.guiding(options.threshold)}
+    if matches.fallback_reason is None and guides:
+        applied = await _guide(db, search, applied, guides, links)
     return _with_mentions(applied, query, links)
+
+
+def _documents_wanted(request: HybridRequest, matches: Sequence[EntityMatch]) -> int:
+    """How many documents with the strongest links are read of each entity.
+
+    As many as the search may add, and as many again, because its candidates may be among them. If the request excludes
+    documents, or a document may be linked to several of the entities, all are read that a search may use.
+    """
+    if len(matches) > 1 or request.filters or request.exclude_chunk_ids:
+        return entity_lookup.MAX_DOCUMENTS
+    return min(entity_lookup.MAX_DOCUMENTS, 2 * request.limit)
 
 
 def _has_literal_match(result: HybridResult, parsed: ParsedQuery) -> bool:
@@ -143,26 +150,26 @@ def _has_literal_match(result: HybridResult, parsed: ParsedQuery) -> bool:
 
 
 async def _guide(
-    db: SearchTransaction, search: SearchState, applied: AppliedGuidance, guides: _Guides
+    db: SearchTransaction, search: SearchState, applied: AppliedGuidance, guides: set[UUID], found: EntityLinks
 ) -> AppliedGuidance:
-    """The guidance with the links of the candidates, and with linked documents that are not among them."""
+    """The guidance by these entities, with the links of the candidates and linked documents that are not among them."""
     request, candidates = search.request, search.result.candidates
-    chosen = [match for match in applied.effective if match.entity_id in guides.ids]
-    if not guides.have_documents:
+    chosen = [match for match in applied.effective if match.entity_id in guides]
+    if not any(found.counts[entity_id] for entity_id in guides):
         return replace(applied, fallback_reason="no_linked_documents")
     if not chosen:
         return replace(applied, fallback_reason="not_entity_centric")
-    weight = blending.weight(chosen, alpha=search.query.ranking.guidance.alpha) * evidence.agreement(applied.matches)
+    weight = blending.weight(chosen, alpha=search.query.ranking.guidance.alpha) * aboutness.agreement(applied.matches)
     bound = request.lexical is not None and request.lexical.has_conditions
-    linked = blending.links(chosen, guides.strengths, {one.document_id for one in candidates})
+    linked = blending.links(chosen, found.strengths, {one.document_id for one in candidates})
     links = {one.chunk_id: linked[one.document_id] for one in candidates if one.document_id in linked}
-    missing = {} if bound else _missing(chosen, guides.strengths, search)
+    missing = {} if bound else _missing(chosen, found.strengths, search)
     added: list[Candidate] = []
     weighted = replace(applied, weight=weight)
     if missing and _could_enter(missing, links, search, weighted):
         added = _passing(await chunks.best_of_documents(db, request, list(missing), limit=request.limit), request)
     links |= {one.chunk_id: missing[one.document_id] for one in added}
-    report = {"linked_documents": guides.links.documents(guides.ids), "added": len(added), "weight": round(weight, 6)}
+    report = {"linked_documents": found.documents(guides), "added": len(added), "weight": round(weight, 6)}
     if not links:
         return replace(applied, fallback_reason="nothing_in_linked_documents", report=report)
     full = any(match.matched_by == "name" and (match.aboutness or 0.0) >= SURE_ABOUTNESS for match in chosen)
@@ -174,27 +181,6 @@ async def _guide(
         protected=frozenset(one.chunk_id for one in best),
         report=report,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Guides:
-    """The entities that may guide the search, and the links of all entities."""
-
-    matches: Sequence[EntityMatch]
-    links: EntityLinks
-
-    @property
-    def ids(self) -> set[UUID]:
-        return {match.entity_id for match in self.matches}
-
-    @property
-    def have_documents(self) -> bool:
-        return any(self.links.counts[match.entity_id] for match in self.matches)
-
-    @property
-    def strengths(self) -> Mapping[UUID, Mapping[UUID, float]]:
-        """The link strengths by entity and document."""
-        return self.links.strengths
 
 
 def _missing(
@@ -285,25 +271,13 @@ def _mean_effect(candidates: Sequence[Candidate], applied: AppliedGuidance) -> M
 
 
 def _boost_factors(applied: AppliedGuidance) -> dict[UUID, float]:
-    """The factor of each chunk's score, computed once for equal mentions."""
-    effective = applied.effective
-    by_counts: dict[tuple[tuple[UUID, int], ...], float] = {}
-    found: dict[UUID, float] = {}
-    for chunk_id, counts in applied.mentions.items():
-        key = tuple(counts.items())
-        if key not in by_counts:
-            by_counts[key] = blending.boost_factor(_lifts(counts, effective), applied.fusion)
-        found[chunk_id] = by_counts[key]
-    return found
-
-
-def _lifts(counts: Mapping[UUID, int], matches: Iterable[EntityMatch]) -> list[Lift]:
-    """How much each entity that a chunk mentions lifts it."""
-    return [
-        Lift((match.aboutness or 0.0) * match.fit * counts[match.entity_id])
-        for match in matches
-        if match.entity_id in counts
-    ]
+    """The factor of each chunk's score."""
+    weights = {match.entity_id: (match.aboutness or 0.0) * match.fit for match in applied.effective}
+    mentions = {
+        chunk_id: sum(weights[entity_id] * count for entity_id, count in counts.items())
+        for chunk_id, counts in applied.mentions.items()
+    }
+    return {chunk_id: blending.boost_factor(count, applied.fusion) for chunk_id, count in mentions.items()}
 
 
 async def finish(search: SearchState, answer: Answer) -> Answer:
@@ -313,15 +287,6 @@ async def finish(search: SearchState, answer: Answer) -> Answer:
 
 
 def _with_entities(answer: Answer, matches: EntityMatches, applied: AppliedGuidance, query: SearchRequest) -> Answer:
-    boosts = [hit.boost for hit in answer.hits if hit.boost]
-    if boosts:
-        moved = sum(abs(boost.moved) for boost in boosts)
-        extra = {"action": "entity_boost", "boosted": len(boosts), "moved": moved}
-        found = {"entities": [match.name for match in matches.all], "factors": [round(one.factor, 3) for one in boosts]}
-        log.debug("entity boost", extra=extra | found)
-    if applied.fallback_reason and matches.all:
-        extra = {"action": "two_pass_fallback", "reason": applied.fallback_reason}
-        log.debug("entities not used: %s", applied.fallback_reason, extra=extra)
     is_entity_query = applied.links and any(match.key for match in applied.effective) and answer.query_type != "phrase"
     return replace(
         answer,

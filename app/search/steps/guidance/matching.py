@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from uuid import UUID
+
+from cachetools import TTLCache
 
 from app.concurrency import offload
-from app.database import cached_reads
-from app.database.transactions import SearchTransaction
+from app.database import transactions
+from app.database.transactions import Reading, SearchTransaction
 from app.entities.linking import gazetteers
 from app.kinds import Vector
 from app.query.matches import EntityMatch
 from app.query.search_request import GuidanceOptions, SearchRequest
-from app.search.steps.guidance import entity_scores, namesakes
+from app.search.steps.guidance import entity_scores
 from app.search.steps.guidance.store import entity_lookup
-from app.search.steps.guidance.store.entity_cache import EntityCache
-from app.search.steps.guidance.store.entity_lookup import Match, MatchRequest
+from app.search.steps.guidance.store.entity_lookup import Match, MatchRequest, Namesake
 from app.text.names import fuzzy_names, name_uses, names, query_words
-from app.text.names.name_use import NameForm, NameUse
-from app.text.names.name_uses import QueryText
+from app.text.names.name_uses import NameForm, NameUse, QueryText
 from app.text.names.query_words import QueryWords
 from app.text.queries.conditions import ParsedQuery
 from app.text.words import lexical
@@ -31,6 +33,17 @@ MAX_SIMILAR_NAMES = 20
 
 Span = tuple[int, int]
 """The positions of the first word of a name in the query and of the word after its last."""
+CACHED_S, MAX_CACHED = 60, 2_000
+"""Seconds for which the matches of a query are cached, and queries of which they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntityCache:
+    """The entities that queries match, by the query, the caller's audience and the user's version."""
+
+    matches: TTLCache[Hashable, Sequence[EntityMatch]] = field(
+        default_factory=lambda: TTLCache(maxsize=MAX_CACHED, ttl=CACHED_S)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +94,7 @@ async def run(
     if not is_wanted(query):
         return EntityMatches(fallback_reason=_disabled_reason(query))
     vector = vector if may_guide else None
-    matches = await cached_reads.get_or_find(
+    matches = await transactions.get_or_find(
         cache.matches,
         db.version,
         (db.user_id, db.audience, parsed.text, parsed.words, vector is None, guidance.max_entities),
@@ -144,11 +157,11 @@ async def scored(db: SearchTransaction, parsed: ParsedQuery, vector: Vector | No
     query_names = replace(query_names, exact={**longest, **query_names.exact})
     taken = {index for spans in query_names.exact.values() for span in spans for index in range(*span)}
     parts = _parts_of_names(found, query_names)
-    text = name_uses.read(parsed.text, query_names.query, taken | query_names.taken, parts)
+    text = QueryText(parsed.text, query_names.query, taken | query_names.taken, parts)
     scored = [_scored(match, query_names, text) for match in found]
     named = {match.key for match in scored if match.matched_by == "name" and match.score}
     usable = [match for match, row in zip(scored, found, strict=True) if row.by != "team" or row.key in named]
-    return await namesakes.tell_apart(db, usable, parsed.words, vector)
+    return await _tell_apart(db, usable, parsed.words, vector)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,3 +252,54 @@ def _score(match: Match, query_names: _QueryNames, use: NameUse) -> float:
     if match.by == "fact":
         return entity_scores.fact(value, match.terms or 0)
     return entity_scores.description(value) if match.by == "description" else entity_scores.ROLE_SCORE
+
+
+async def _tell_apart(
+    db: Reading, matches: Sequence[EntityMatch], words: str, vector: Vector | None
+) -> list[EntityMatch]:
+    """The matches, those of namesakes with their teams and with a score reduced by how well the query fits them.
+
+    `words` are those of the query. They are compared with role, description, facts and the names of teams, and the
+    query's vector with that of the entity.
+    """
+    groups = _groups(matches)
+    if not groups:
+        return list(matches)
+    known = await entity_lookup.namesakes(db, {*chain(*groups.values())}, vector)
+    texts = {entity_id: _text(one) for entity_id, one in known.items()}
+    fits: dict[tuple[tuple[str, str], UUID], float] = {}
+    for group, ids in groups.items():
+        named = {word for match in matches if _name(match) == group for word in match.use.words}
+        rest = " ".join(word for word in names.words(words) if word not in named)
+        of_group = {entity_id: texts[entity_id] for entity_id in ids if entity_id in texts}
+        covered = await entity_lookup.cover(db, lexical.index_text(rest, "english"), of_group)
+        support = {
+            entity_id: entity_scores.support(covered.get(entity_id, 0.0), known[entity_id].similarity)
+            for entity_id in of_group
+        }
+        best = max(support.values(), default=0.0)
+        fits |= {(group, entity_id): entity_scores.fit(value, best) for entity_id, value in support.items()}
+    return [_fit(match, fits.get((_name(match), match.entity_id)), known) for match in matches]
+
+
+def _groups(matches: Sequence[EntityMatch]) -> dict[tuple[str, str], set[UUID]]:
+    """The entities of the user by type and key of name, where several have it."""
+    found: dict[tuple[str, str], set[UUID]] = {}
+    for match in matches:
+        if match.key is not None and match.score > 0 and match.origin == "user":
+            found.setdefault(_name(match), set()).add(match.entity_id)
+    return {name: ids for name, ids in found.items() if len(ids) > 1}
+
+
+def _name(match: EntityMatch) -> tuple[str, str]:
+    return match.type, match.key or ""
+
+
+def _text(one: Namesake) -> str:
+    return lexical.index_text("\n".join(filter(None, (one.role, one.description, *one.teams))), "english")
+
+
+def _fit(match: EntityMatch, fit: float | None, known: dict[UUID, Namesake]) -> EntityMatch:
+    if fit is None:
+        return match
+    return replace(match, score=match.score * fit, fit=fit, teams=known[match.entity_id].teams)

@@ -8,28 +8,35 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
 from app import errors
 from app.concurrency import offload
+from app.database import sql
 from app.database.transactions import retry_read
 from app.documents.storing import document_drafts
-from app.kinds import Degraded, Json, Rerank, Vector
-from app.query.context import SearchContext
+from app.kinds import Json, Rerank, Vector
 from app.query.search_request import SearchRequest
 from app.query.types import Candidate
 from app.search import stale_chunks
-from app.search.state import SearchState, Step
-from app.search.steps.reranking import mmr, rescoring
-from app.search.steps.reranking import store as similarity_matrix
-from app.search.steps.reranking.store import Near
+from app.search.state import SearchContext, SearchState, Step
+from app.search.steps.reranking import mmr
 from app.search.understanding import pool_size
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """A chunk's cosine to the query, if it has a vector, and to the other chunks, if asked for."""
+
+    similarity: float | None
+    alike: Mapping[UUID, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,25 +75,22 @@ class RankedPassage:
     explain: Json
 
 
-@dataclass(frozen=True, slots=True)
-class Reranking:
-    """The passages in their new order; with MMR only the selected ones, unless all are kept."""
+async def run(
+    passages: Sequence[RerankPassage], request: RerankOptions, context: SearchContext
+) -> Sequence[RankedPassage]:
+    """The passages with the best re-ranked, then diversified by MMR: only the selected ones, unless all are kept.
 
-    passages: Sequence[RankedPassage]
-    degraded: Sequence[Degraded] = ()
-
-
-async def run(passages: Sequence[RerankPassage], request: RerankOptions, context: SearchContext) -> Reranking:
-    """Re-rank the best passages, then diversify them by MMR. Raises DatabaseUnavailable."""
+    A re-ranking that fails is named in `context.degraded`. Raises DatabaseUnavailable.
+    """
     near = await _near(passages, request, context)
     new_scores = await _new_scores(passages, request, near, context) if passages and request.rerank != "none" else {}
-    failed = bool(passages) and request.rerank != "none" and not new_scores
-    if failed:
+    if passages and request.rerank != "none" and not new_scores:
+        context.degraded.append("reranker_failed")
         log.debug("hits not re-ranked", extra={"action": "reranker_failed", "reason": request.rerank})
     ranked = _rank(passages, request, new_scores)
     if request.mmr:
         ranked = await offload.run(_size(passages, request, near), _diversify, ranked, passages, request, near)
-    return Reranking(ranked, ("reranker_failed",) if failed else ())
+    return ranked
 
 
 async def rerank(search: SearchState) -> SearchState:
@@ -118,14 +122,13 @@ async def _reorder(search: SearchState, options: RerankOptions) -> SearchState:
     ]
     with search.context.timed("rerank"):
         ordered = await run(passages, options, search.context)
-    search.context.degraded += ordered.degraded
     hits = [
         replace(
             hit,
             candidate=hit.candidate.with_score(ranked.score),
             explain={**(hit.explain or {}), **ranked.explain},
         )
-        for ranked in ordered.passages
+        for ranked in ordered
         for hit in (search.hits[ranked.position],)
     ]
     return replace(search, hits=hits)
@@ -144,16 +147,12 @@ async def _still_stored(search: SearchState) -> SearchState:
     return replace(search, hits=[hit for hit in search.hits if hit.candidate.chunk_id not in stale])
 
 
-def _explain_reranking(search: SearchState) -> dict[str, Any]:
-    return {"rerank": search.query.ranking.rerank}
-
-
-def _explain_diversity(search: SearchState) -> dict[str, Any]:
-    return {"mmr": search.query.ranking.mmr}
-
-
-RERANKING = Step(uses=attrgetter("query.is_reranked"), order=rerank, explain=_explain_reranking)
-DIVERSITY = Step(uses=attrgetter("query.ranking.mmr"), order=diversify, explain=_explain_diversity)
+RERANKING = Step(
+    uses=attrgetter("query.is_reranked"), order=rerank, explain=lambda search: {"rerank": search.query.ranking.rerank}
+)
+DIVERSITY = Step(
+    uses=attrgetter("query.ranking.mmr"), order=diversify, explain=lambda search: {"mmr": search.query.ranking.mmr}
+)
 
 
 def text_of(candidate: Candidate) -> str:
@@ -177,8 +176,18 @@ async def _near(
 
 @retry_read
 async def _read_near(context: SearchContext, request: RerankOptions, chunk_ids: Sequence[UUID]) -> Mapping[UUID, Near]:
-    async with context.services.db.reading(context.user_id) as reading:
-        return await similarity_matrix.of(reading, chunk_ids, vector=request.vector, among=request.mmr)
+    binds = {
+        "user_id": context.user_id,
+        "chunk_ids": list(chunk_ids),
+        "embedding": request.vector,
+    }
+    async with context.services.db.reading(context.user_id) as db:
+        rows = list(await db.execute(sql.statement("similarity_matrix", *(("matrix",) if request.mmr else ())), binds))
+    ids = [row.chunk_id for row in rows]
+    return {
+        row.chunk_id: Near(row.similarity, dict(zip(ids, row.similarities, strict=True)) if request.mmr else {})
+        for row in rows
+    }
 
 
 async def _new_scores(
@@ -221,10 +230,24 @@ def _blend(
         return new_scores
     best = range(min(len(passages), pool_size(request.limit)))
     weight = request.rerank_weight
-    return {
-        position: rescoring.blend(passages[position].score, new_scores.get(position), weight=weight)
-        for position in best
-    }
+    return {position: blend(passages[position].score, new_scores.get(position), weight=weight) for position in best}
+
+
+def blend(score: float, cosine: float | None, *, weight: float) -> float:
+    """A score blended with the cosine; a negative cosine counts 0, None changes nothing."""
+    return score if cosine is None else weight * min(1.0, max(0.0, cosine)) + (1 - weight) * score
+
+
+def order(scores: Sequence[float], again: Mapping[int, float]) -> list[tuple[int, float]]:
+    """The positions and scores of hits: those with a new score by it, then the others, ties in input order.
+
+    `again` maps positions to new scores. The scores of the others are capped at the lowest new score, so that scores
+    never increase down the list.
+    """
+    first = sorted(again.items(), key=lambda one: (-round(one[1], 12), one[0]))
+    lowest = first[-1][1] if first else math.inf
+    rest = [(position, min(score, lowest)) for position, score in enumerate(scores) if position not in again]
+    return first + rest
 
 
 def _rank(
@@ -234,17 +257,17 @@ def _rank(
     blended = _blend(passages, request, new_scores)
     limit = min(blended.values(), default=None)
     ranked = []
-    for one in rescoring.order([passage.score for passage in passages], blended):
+    for position, score in order([passage.score for passage in passages], blended):
         step: dict[str, Any] = {
             "by": request.rerank,
-            "value": new_scores.get(one.position),
+            "value": new_scores.get(position),
             "weight": request.rerank_weight if request.rerank == "cosine" else 1.0,
-            "limit": None if one.position in blended else limit,
-            "place_before": one.position + 1,
-            "score_before": passages[one.position].score,
-            "score": one.score,
+            "limit": None if position in blended else limit,
+            "place_before": position + 1,
+            "score_before": passages[position].score,
+            "score": score,
         }
-        ranked.append(RankedPassage(one.position, one.score, {"rerank": step} if new_scores else {}))
+        ranked.append(RankedPassage(position, score, {"rerank": step} if new_scores else {}))
     return ranked
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.kinds import MatchKind
-from app.query.snippets import MatchedSpan, Snippet
+from app.query.types import MatchedSpan, Snippet
 from app.text.structure import plain_text, sentences, structure
 from app.text.words import word_spans
 from app.text.words.word_spans import WordSpan

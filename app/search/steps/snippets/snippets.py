@@ -11,10 +11,8 @@ from app.concurrency import offload
 from app.database.transactions import retry_read
 from app.documents.store import chunks
 from app.documents.store.chunks import TextKind
-from app.query.context import SearchContext
-from app.query.snippets import Snippet
-from app.query.types import Answer, Hit
-from app.search.state import SearchState, Step
+from app.query.types import Answer, Hit, Snippet
+from app.search.state import SearchContext, SearchState, Step
 from app.search.steps.snippets import sentences as snippets
 from app.search.steps.snippets.sentences import Lexemes
 from app.text.queries import conditions

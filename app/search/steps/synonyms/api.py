@@ -2,13 +2,95 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated, Any, Self
 
 from fastapi import APIRouter, Body
+from pydantic import AfterValidator, BaseModel, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from app.http import auth, bodies, problems
-from app.search.steps.synonyms import synonyms
-from app.search.steps.synonyms.models import StoredGroup, StoredSynonyms, SynonymCounts, Synonyms
+from app.http.responses import Response
+from app.requests import wire
+from app.search.steps.synonyms import lines, synonyms
+from app.search.steps.synonyms.lines import SynonymGroup
+from app.text.words import cleaning, lexical
+
+
+def _term(text: str) -> str:
+    text = " ".join(cleaning.clean(text).text.split())
+    if not lexical.index_text(text, "simple"):
+        raise PydanticCustomError("blank_term", "Must contain a letter or a digit.")
+    return text
+
+
+Term = Annotated[str, Field(max_length=lines.MAX_LENGTH, min_length=1), AfterValidator(_term)]
+Terms = Annotated[list[Term], *wire.at_most(lines.MAX_TERMS, at_least=1)]
+
+_TERMS = "Words and phrases that mean the same; a query with one of them also searches for the others."
+_EXPAND_TO = (
+    "With these, a query with one of `terms` also searches for them, and not for the other terms. Empty: the terms "
+    "stand for one another."
+)
+
+
+class SynonymsGroup(wire.WireModel):
+    """Words and phrases that mean the same, or those that others are expanded to."""
+
+    terms: Terms = Field(description=_TERMS, examples=[["boiler", "furnace", "heating unit"]])
+    expand_to: Annotated[list[Term], *wire.at_most(lines.MAX_TERMS)] | None = Field(None, description=_EXPAND_TO)
+
+    @model_validator(mode="after")
+    def _several(self) -> Self:
+        if not self.expand_to and len({term.casefold() for term in self.terms}) < 2:
+            raise PydanticCustomError("one_term", "Must have at least two different terms, or `expand_to`.")
+        return self
+
+    def shape(self) -> SynonymGroup:
+        """The group as a core type, each term once."""
+        return SynonymGroup(_once(self.terms), _once(self.expand_to or ()))
+
+
+class Synonyms(wire.WireModel):
+    """A user's groups of synonyms."""
+
+    groups: Annotated[list[SynonymsGroup], *wire.at_most(lines.MAX_GROUPS)] = Field(
+        description="The groups, which replace all that are stored; an empty list removes them."
+    )
+
+
+class StoredGroup(Response):
+    """A stored group."""
+
+    terms: list[str] = Field(description=_TERMS)
+    expand_to: list[str] = Field(description=_EXPAND_TO)
+
+
+class StoredSynonyms(BaseModel):
+    """The stored groups."""
+
+    groups: list[StoredGroup] = Field(description="The groups in their order.")
+
+
+class SynonymCounts(BaseModel):
+    """What is stored now."""
+
+    groups: int = Field(description="Number of groups.")
+    terms: int = Field(description="Number of words and phrases in them.")
+
+    @classmethod
+    def of(cls, groups: Sequence[SynonymGroup]) -> Self:
+        """The counts of groups."""
+        return cls(groups=len(groups), terms=sum(len(one.terms) + len(one.expand_to) for one in groups))
+
+
+def _once(terms: Sequence[str]) -> tuple[str, ...]:
+    """Each term once, in the order of their first occurrences."""
+    found: dict[str, str] = {}
+    for term in terms:
+        found.setdefault(term.casefold(), term)
+    return tuple(found.values())
+
 
 router = APIRouter(prefix="/api/rag", tags=["search"], route_class=bodies.StrictRoute, responses=problems.AUTHENTICATED)
 

@@ -10,8 +10,8 @@ import typer
 from app import errors
 from app.cli import connecting, options, terminal
 from app.cli.client import Client
-from app.search.steps.synonyms import lines, types
-from app.search.steps.synonyms.types import SynonymGroup
+from app.search.steps.synonyms import lines
+from app.search.steps.synonyms.lines import SynonymGroup
 
 app = typer.Typer(help="Synonyms: list, set, clear.", no_args_is_help=True)
 
@@ -39,8 +39,8 @@ def replace(
 ) -> None:
     """Replace all groups by those of a file."""
     numbered = list(lines.read(_text(file)))
-    if len(numbered) > types.MAX_GROUPS:
-        raise errors.BadRequest(f"Must have at most {types.MAX_GROUPS} groups.", field="file")
+    if len(numbered) > lines.MAX_GROUPS:
+        raise errors.BadRequest(f"Must have at most {lines.MAX_GROUPS} groups.", field="file")
     groups = [{"terms": list(one.terms), "expand_to": list(one.expand_to)} for _line, one in numbered]
     try:
         _put(client, groups, as_json=as_json)

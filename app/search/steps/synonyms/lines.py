@@ -8,12 +8,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from app.search.steps.synonyms.types import SynonymGroup
-
+MAX_GROUPS, MAX_TERMS, MAX_LENGTH = 500, 20, 100
+"""Groups of synonyms of a user, words and phrases of each side of a group, and characters of one."""
 ARROW = "=>"
 _PIECE = re.compile(r"\\(.)|(=>)|(,)|(.)", re.DOTALL)
 _SPECIAL = re.compile(r"[\\,]|=(?=>)|^#")
+
+
+@dataclass(frozen=True, slots=True)
+class SynonymGroup:
+    """Words and phrases that are searched for one another.
+
+    With `expand_to`, a query with one of `terms` also searches for those, and nothing else follows.
+    """
+
+    terms: tuple[str, ...]
+    expand_to: tuple[str, ...] = ()
 
 
 def read(text: str) -> Iterator[tuple[int, SynonymGroup]]:

@@ -13,15 +13,15 @@ from typing import Any
 
 from app import errors
 from app.concurrency import offload
-from app.database import cached_reads
+from app.database import transactions
 from app.database.transactions import Database, Reading, SearchTransaction
 from app.query.types import AddedPhrase, AddedTerm
 from app.search import understanding
 from app.search.state import SearchState, Step
 from app.search.steps.synonyms import lines as synonyms
 from app.search.steps.synonyms import store as stored
+from app.search.steps.synonyms.lines import SynonymGroup
 from app.search.steps.synonyms.store import AnalysedSynonyms, PlacedLexeme, SynonymCache, TermGroup
-from app.search.steps.synonyms.types import SynonymGroup
 
 ORIGIN = "synonyms"
 MAX_SYNONYMS = 32
@@ -60,7 +60,7 @@ async def expand(search: SearchState, db: SearchTransaction) -> SearchState:
     if not query:
         return search
     cache, key = search.context.services.state(SynonymCache).of_versions, (db.user_id, frozenset(query))
-    known = await cached_reads.get_or_find(cache, db.synonyms_version, key, partial(_analyse, db, query))
+    known = await transactions.get_or_find(cache, db.synonyms_version, key, partial(_analyse, db, query))
     added = (*lexical.added, *_synonyms(known, query))
     return replace(search, request=replace(request, lexical=replace(lexical, added=added)))
 

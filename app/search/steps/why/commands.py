@@ -13,7 +13,7 @@ from rich.markup import escape
 from app import errors, limits
 from app.cli import connecting, json_option, options, terminal
 from app.cli.client import Answer, Body, Client
-from app.search.commands import requests
+from app.search.commands import search
 
 
 @connecting.connect
@@ -25,7 +25,7 @@ def why(
     mode: options.Mode = "auto",
     rerank: options.Rerank = "none",
     mmr: options.Mmr = False,
-    recency: requests.Recency = None,
+    recency: search.Recency = None,
     collapse: options.Collapse = True,
     hierarchy: options.Hierarchy = True,
     hierarchy_alpha: options.HierarchyAlpha = None,
@@ -36,7 +36,7 @@ def why(
 
     A query that begins with - follows --: stepwell why -- '-cement lime' notes/lime.md.
     """
-    request = requests.build(
+    request = search.build(
         query, limit=limit, mode=mode, filters=filters, collapse=collapse, recency=recency, rerank=rerank,
         mmr=mmr, hierarchy=None if hierarchy else "off", alpha=hierarchy_alpha,
     )  # fmt: skip

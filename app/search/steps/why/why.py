@@ -13,17 +13,17 @@ from uuid import UUID
 
 from app import errors, limits
 from app.concurrency.limiter import UNLIMITED, Released
+from app.database import filters
 from app.database.filter_types import Filters
-from app.database.filters import filters
 from app.database.transactions import Reading, retry_read
 from app.documents.store import chunks, selections
 from app.kinds import KeptOutBy, OrderingStep, Vector
 from app.query import model_switch
-from app.query.context import SearchContext
 from app.query.search_request import SearchRequest
 from app.query.types import Answer, Candidate, LexicalQuery
 from app.relevance import confidence
-from app.search import completion, depth, search
+from app.search import completion, search
+from app.search.state import SearchContext
 from app.search.steps.why import placed_search
 from app.search.steps.why.models import Placement, WhyRequest
 from app.search.steps.why.placed_search import PlacedPassage, SearchRun
@@ -72,7 +72,7 @@ async def _locate(
     context = SearchContext(services, user_id, turn)
     with context.timed("total"):
         chunk_ids = await _find(query, context)
-        answer = await depth.run(query, user_id, services, turn) if query.depth != "fast" else None
+        answer = await search.run(query, user_id, services, turn) if query.depth != "fast" else None
         one_search = query.completed(mode="auto")
         if answer is None or answer.depth == "fast":
             return await _explain(one_search, chunk_ids, context), context.timings

@@ -1,13 +1,19 @@
--- Fuses the legs.
+-- Computes the bounds of the legs' scores, and fuses the legs.
 --
 -- RRF is the sum of weight / (k + rank), ranks from 1; an absent leg adds nothing (Cormack et al. 2009). Its weights are
 -- scaled to a fixed sum, so that scores of all modes have one scale. The convex
 -- score is the weighted sum of the legs' scaled scores (Bruch et al. 2023). The CTE is materialised, so that chunk_no is a
 -- plain column and the join after it can use an index under row-level security.
--- Columns: fused: chunk_no, vector_score, vector_rank, text_score, text_rank, vector_scaled, text_scaled, rrf_score,
+-- Columns: leg_scores: worst, best, best_text (smallest and largest scores), vector_found, text_found (chunks of a leg);
+--   fused: chunk_no, vector_score, vector_rank, text_score, text_rank, vector_scaled, text_scaled, rrf_score,
 --   convex_score.
 -- :k float8  constant of RRF
 -- :rrf_total float8  sum of the scaled weights of RRF
+leg_scores AS MATERIALIZED (
+    SELECT v.worst, v.best, v.found AS vector_found, t.best AS best_text, t.found AS text_found
+    FROM (SELECT min(l.score) AS worst, max(l.score) AS best, count(*) AS found FROM vector_leg AS l) AS v
+    CROSS JOIN (SELECT max(l.score) AS best, count(*) AS found FROM text_leg AS l) AS t
+),
 fused AS MATERIALIZED (
     SELECT l.*,
            (coalesce(g.vector / (:k + l.vector_rank), 0) + coalesce(g.text / (:k + l.text_rank), 0))
@@ -22,8 +28,7 @@ fused AS MATERIALIZED (
                     ELSE coalesce(CAST(t.score AS float8) / nullif(z.best_text, 0), 1) END AS text_scaled
         FROM vector_leg AS v
         FULL OUTER JOIN text_leg AS t ON t.chunk_no = v.chunk_no
-        CROSS JOIN (SELECT (SELECT min(score) FROM vector_leg) AS worst, (SELECT max(score) FROM vector_leg) AS best,
-                           (SELECT max(score) FROM text_leg) AS best_text) AS z
+        CROSS JOIN leg_scores AS z
     ) AS l
     CROSS JOIN leg_weights AS g
 )

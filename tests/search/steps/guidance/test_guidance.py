@@ -12,8 +12,7 @@ from app.query.matches import EntityMatch, Link
 from app.query.types import Candidate, Hit
 from app.search.steps.guidance import aboutness, blending, entity_scores
 from app.search.steps.guidance.aboutness import Evidence
-from app.search.steps.guidance.blending import Lift
-from app.text.names.name_use import NameUse
+from app.text.names.name_uses import NameUse
 
 A, B, C, D = (UUID(int=n) for n in range(1, 5))
 
@@ -89,7 +88,7 @@ def test_rrf_scores_are_blended_as_a_power_mean_with_exponent_5() -> None:
     assert scores(blended) == pytest.approx({A: (0.8 * 0.9**5 + 0.2) ** 0.2, B: (0.8 * 0.95**5) ** 0.2})
     unweighted = blending.blend([hit(A, 0.9, A), hit(B, 0.95, B)], links, weight=0.0, fusion="rrf")
     assert scores(unweighted) == pytest.approx({A: 0.9, B: 0.95})
-    assert blending.boost_factor([Lift(1)], "rrf") == pytest.approx(1.1**0.2)
+    assert blending.boost_factor(1, "rrf") == pytest.approx(1.1**0.2)
 
 
 @pytest.mark.parametrize(("alpha", "order"), [(1.0, [C, B, A]), (0.0, [A, B, C])])
@@ -99,11 +98,10 @@ def test_alpha_1_is_the_passages_own_order_and_alpha_0_the_entities(alpha: float
     assert [h.candidate.chunk_id for h in blended] == order
 
 
-def test_mentions_of_several_entities_add_up_to_the_largest_of_their_limits() -> None:
-    assert blending.boost_factor([Lift(1), Lift(2)]) == pytest.approx(1.3)
-    assert blending.boost_factor([Lift(4), Lift(4)]) == pytest.approx(1.5)
-    assert blending.boost_factor([Lift(4), Lift(4, most=0.8)]) == pytest.approx(1.8)
-    assert blending.boost_factor([Lift(1 * 0.2)]) == pytest.approx(1.02)
+def test_mentions_add_up_to_the_largest_boost() -> None:
+    assert blending.boost_factor(3) == pytest.approx(1.3)
+    assert blending.boost_factor(8) == pytest.approx(1.5)
+    assert blending.boost_factor(0.2) == pytest.approx(1.02)
 
 
 def test_the_link_of_a_document_is_to_its_best_entity_weakened_if_it_is_weak() -> None:

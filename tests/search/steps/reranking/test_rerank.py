@@ -11,12 +11,12 @@ from fake_provider import FakeProvider
 from harness import Tenant, uris
 from requests_of import search_request
 
-from app.concurrency.budget import Budget
 from app.kinds import Vector
 from app.models.base import Reranker
 from app.models.remote.rerankers import HttpReranker
 from app.query.types import Answer
 from app.search import search
+from app.services import Budget
 from benchmarks.fake_embedder import FakeEmbedder
 
 SHELF = {

@@ -6,24 +6,23 @@ import random
 
 import pytest
 
-from app.search.steps.reranking import mmr, rescoring
-from app.search.steps.reranking.rescoring import Rescored
+from app.search.steps.reranking import mmr, rerank
 
 
 def test_a_negative_cosine_counts_nothing_and_without_one_the_score_stays() -> None:
-    assert rescoring.blend(0.8, -0.5, weight=0.5) == pytest.approx(0.4)
-    assert rescoring.blend(0.8, None, weight=0.5) == 0.8
-    assert rescoring.blend(1.0, 1.0000001, weight=0.5) == 1.0
+    assert rerank.blend(0.8, -0.5, weight=0.5) == pytest.approx(0.4)
+    assert rerank.blend(0.8, None, weight=0.5) == 0.8
+    assert rerank.blend(1.0, 1.0000001, weight=0.5) == 1.0
 
 
 def test_what_is_scored_again_comes_first_and_the_rest_follows_without_a_higher_score() -> None:
-    ordered = rescoring.order([0.9, 0.8, 0.7, 0.1], {0: 0.2, 1: 0.6})
-    assert ordered == [Rescored(1, 0.6), Rescored(0, 0.2), Rescored(2, 0.2), Rescored(3, 0.1)]
+    ordered = rerank.order([0.9, 0.8, 0.7, 0.1], {0: 0.2, 1: 0.6})
+    assert ordered == [(1, 0.6), (0, 0.2), (2, 0.2), (3, 0.1)]
 
 
 def test_equal_new_scores_keep_their_order_and_none_at_all_keeps_everything() -> None:
-    assert [one.position for one in rescoring.order([0.9, 0.8, 0.7], {2: 0.5, 0: 0.5, 1: 0.5})] == [0, 1, 2]
-    assert rescoring.order([1.2, 1.1, 0.8], {}) == [Rescored(0, 1.2), Rescored(1, 1.1), Rescored(2, 0.8)]
+    assert [position for position, _score in rerank.order([0.9, 0.8, 0.7], {2: 0.5, 0: 0.5, 1: 0.5})] == [0, 1, 2]
+    assert rerank.order([1.2, 1.1, 0.8], {}) == [(0, 1.2), (1, 1.1), (2, 0.8)]
 
 
 def test_scores_fall_whatever_is_scored_again() -> None:
@@ -31,7 +30,7 @@ def test_scores_fall_whatever_is_scored_again() -> None:
     for _ in range(50):
         scores = sorted((draw.random() for _ in range(12)), reverse=True)
         again = {place: draw.random() for place in draw.sample(range(12), draw.randrange(13))}
-        ordered = [one.score for one in rescoring.order(scores, again)]
+        ordered = [score for _position, score in rerank.order(scores, again)]
         assert ordered == sorted(ordered, reverse=True)
 
 

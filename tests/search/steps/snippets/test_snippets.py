@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.query.snippets import Snippet
+from app.query.types import Snippet
 from app.search.steps.snippets import sentences as snippets
 from app.search.steps.snippets.sentences import Sought
 from app.text.words import word_spans

@@ -12,9 +12,9 @@ from requests_of import search_request
 from app.access import users
 from app.database.filter_types import Filters
 from app.database.transactions import Database
-from app.search import depth
+from app.search import search
 from app.search.steps.synonyms import synonyms
-from app.search.steps.synonyms.types import SynonymGroup
+from app.search.steps.synonyms.lines import SynonymGroup
 
 GROUPS = [
     SynonymGroup(("boiler", "furnace", "heating unit")),
@@ -96,7 +96,7 @@ async def test_conditions_filters_snippets_and_hops_keep_synonyms(house: Tenant)
     assert set(await found(house, "boilers AND (wing OR yard)")) == {"boiler"}
     answer = await house.ask("boilers", mode="lexical", detail="compact")
     assert all(hit.snippet and hit.snippet.matches for hit in answer.hits), "the words of synonyms are marked"
-    hops = await depth.run(
+    hops = await search.run(
         search_request("boilers", mode="lexical", explain=True, depth="thorough"), house.user_id, house.services()
     )
     assert {"boiler", "furnace", "unit"} <= set(uris(hops))

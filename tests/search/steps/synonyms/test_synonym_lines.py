@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.search.steps.synonyms import lines as synonyms
-from app.search.steps.synonyms.types import SynonymGroup
+from app.search.steps.synonyms.lines import SynonymGroup
 
 TERM = st.text(st.characters(exclude_categories=("Zs", "Zl", "Zp", "Cc", "Cs")), min_size=1).filter(str.strip)
 TERMS = st.lists(TERM, min_size=1, max_size=3).map(tuple)

@@ -16,7 +16,7 @@ from app.cli import options
 from app.database import transactions
 from app.models.base import Embedder
 from app.query.search_request import SearchRequest
-from app.search import depth
+from app.search import search
 from app.search.steps.why import why
 from app.search.steps.why.models import Placement, WhyRequest
 from app.services import Services
@@ -93,7 +93,7 @@ async def shelf(tenant: Tenant) -> Tenant:
 
 async def find(body: dict[str, Any], services: Services, user_id: str = options.LOCAL) -> dict[UUID, int]:
     """The ranks of the chunks in the answer."""
-    answer = await depth.run(SearchRequest.model_validate(body), user_id, services)
+    answer = await search.run(SearchRequest.model_validate(body), user_id, services)
     every = ((one, rank) for rank, hit in enumerate(answer.hits, 1) for one in (hit, *hit.more))
     return {one.candidate.chunk_id: rank for one, rank in every}
 
@@ -123,7 +123,7 @@ async def test_what_keeps_a_passage_out_is_named_and_the_change_brings_it_in(
 
 
 async def test_the_place_in_each_leg_is_that_of_a_search_with_more_candidates(notes: Services) -> None:
-    hits = (await depth.run(search_request(GANNET, limit=50, candidates=200, **UNGUIDED), options.LOCAL, notes)).hits
+    hits = (await search.run(search_request(GANNET, limit=50, candidates=200, **UNGUIDED), options.LOCAL, notes)).hits
     for hit in hits[::8]:
         one = hit.candidate
         placed = await explain(search_body(GANNET, candidates=10, **UNGUIDED), notes, chunk_id=one.chunk_id)
@@ -137,7 +137,7 @@ async def test_the_place_in_each_leg_is_that_of_a_search_with_more_candidates(no
 
 async def test_a_hop_that_found_a_passage_is_named(notes: Services) -> None:
     body = search_body(GUIDE, depth="thorough", limit=8)
-    hits = (await depth.run(search_request(GUIDE, depth="thorough", limit=8), options.LOCAL, notes)).hits
+    hits = (await search.run(search_request(GUIDE, depth="thorough", limit=8), options.LOCAL, notes)).hits
     rank, later = next((rank, hit) for rank, hit in enumerate(hits, 1) if hit.hop == 2)
     placed = await explain(body, notes, chunk_id=later.candidate.chunk_id)
     assert (placed.found, placed.rank, placed.change) == (True, rank, None)

@@ -6,7 +6,7 @@ Runs `matching_entities.sql` and `links_of_entities.sql`.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -111,40 +111,31 @@ async def cover(db: Reading, words: str, texts: Mapping[UUID, str]) -> dict[UUID
 
 
 @dataclass(frozen=True, slots=True)
-class LinkedDocuments:
-    """The number of documents that are linked to an entity, and the strengths of the strongest links, strongest first.
+class EntityLinks:
+    """The links of a query's entities.
 
-    The number is an estimate if the entity has more than SAMPLE mentions of one kind.
+    `counts` are the numbers of linked documents by entity, estimated from more than SAMPLE mentions of one kind.
+    `strengths` are the link strengths by entity and document: the strongest first, then those of candidates.
+    `mentions` are the mentions by chunk and entity; chunks without any are left out.
     """
 
-    count: int = 0
-    strengths: Mapping[UUID, float] = field(default_factory=dict)
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether the strengths are those of all linked documents."""
-        return len(self.strengths) == self.count
-
-
-@dataclass(frozen=True, slots=True)
-class ChunkLinks:
-    """The links of entities to the documents of chunks: the strength and the number of mentions, by entity and chunk.
-
-    `documents` are the linked documents of each entity, empty unless they were asked for.
-    """
-
+    counts: Mapping[UUID, int]
     strengths: Mapping[UUID, Mapping[UUID, float]]
     mentions: Mapping[UUID, Mapping[UUID, int]]
-    documents: Mapping[UUID, LinkedDocuments]
+
+    def documents(self, entity_ids: Collection[UUID]) -> int:
+        """The number of documents that are linked to any of the entities; at least that, if one has very many."""
+        known = set().union(*(self.strengths[entity_id] for entity_id in entity_ids))
+        return max(len(known), *(self.counts[entity_id] for entity_id in entity_ids))
 
 
 async def links(
-    db: Reading, matches: Sequence[EntityMatch], chunks: Mapping[UUID, UUID], *, documents: int | None
-) -> ChunkLinks:
-    """The links of the matched entities, or of their members, to the documents of the chunks.
+    db: Reading, matches: Sequence[EntityMatch], chunks: Mapping[UUID, UUID], *, documents: int
+) -> EntityLinks:
+    """The links of the matched entities, or of their members, to the documents of the chunks, and the strongest links.
 
     `chunks` are the documents by chunk. `documents` is how many documents with the strongest links are read of each
-    entity, at most MAX_DOCUMENTS; with None neither they nor their number are read.
+    entity, at most MAX_DOCUMENTS.
     """
     binds = {
         "user_id": db.user_id,
@@ -156,15 +147,20 @@ async def links(
         "sample": SAMPLE,
         "most": documents,
     }
-    parts = () if documents is None else ("documents",)
-    rows = (await db.execute(sql.statement("links_of_entities", *parts), binds)).all()
-    return ChunkLinks(
-        {row.entity_id: _by(row.linked_chunks, row.chunk_strengths) for row in rows},
-        {row.entity_id: _by(row.linked_chunks, row.chunk_mentions) for row in rows},
-        {}
-        if documents is None
-        else {row.entity_id: LinkedDocuments(row.documents, _by(row.document_ids, row.strengths)) for row in rows},
-    )
+    rows = (await db.execute(sql.statement("links_of_entities"), binds)).all()
+    strengths = {
+        row.entity_id: {
+            **_by(row.document_ids, row.strengths),
+            **_by([chunks[chunk_id] for chunk_id in row.linked_chunks or ()], row.chunk_strengths),
+        }
+        for row in rows
+    }
+    mentions: dict[UUID, dict[UUID, int]] = {}
+    for row in rows:
+        for chunk_id, count in _by(row.linked_chunks, row.chunk_mentions).items():
+            if count:
+                mentions.setdefault(chunk_id, {})[row.entity_id] = count
+    return EntityLinks({row.entity_id: row.documents for row in rows}, strengths, mentions)
 
 
 def _by(ids: Sequence[UUID] | None, values: Sequence[N] | None) -> dict[UUID, N]:

@@ -8,9 +8,8 @@
 -- largest possible one: the number of documents up to the least id at which mentions were cut off, divided by its share,
 -- estimates the number of all.
 -- Columns: entity_id, linked_chunks, chunk_strengths, chunk_mentions (parallel arrays: the chunks of linked documents,
---   the strength of the link, 0 or the mentions of the entity itself), and with `documents`: documents (number of linked
---   documents), document_ids, strengths (parallel arrays of the strongest links, strongest first). One row per entity.
--- part documents  reads the strongest links
+--   the strength of the link, 0 or the mentions of the entity itself), documents (number of linked documents),
+--   document_ids, strengths (parallel arrays of the strongest links, strongest first). One row per entity.
 -- :user_id text  owner of the rows
 -- :entity_ids uuid[]  the entities
 -- :given_ids uuid[]  those whose origin is `user` or `metadata`; for others each kind of mention counts 1
@@ -22,7 +21,6 @@
 WITH heads AS MATERIALIZED (
     {{members_of_entities}}
 ),
--- if documents
 read_mentions AS MATERIALIZED (
     SELECT h.given_id, h.level, k.kind, m.document_id, m.count, m.place = h.sample AS cut_off
     FROM (
@@ -50,7 +48,6 @@ strengths AS MATERIALIZED (
     FROM read_mentions AS r
     GROUP BY r.given_id, r.document_id
 ),
--- end
 passages AS MATERIALIZED (
     SELECT g.chunk_id, g.document_id FROM unnest(:chunk_ids, :document_ids) AS g (chunk_id, document_id)
 ),
@@ -74,12 +71,9 @@ links AS MATERIALIZED (
     GROUP BY f.given_id, f.document_id
 )
 SELECT g.entity_id,
--- if documents
        d.documents, d.document_ids, d.strengths,
--- end
        c.linked_chunks, c.chunk_strengths, c.chunk_mentions
 FROM unnest(:entity_ids) AS g (entity_id)
--- if documents
 CROSS JOIN LATERAL (
     SELECT n.documents, t.document_ids, t.strengths
     FROM (
@@ -103,7 +97,6 @@ CROSS JOIN LATERAL (
         ) AS b
     ) AS t
 ) AS d
--- end
 CROSS JOIN LATERAL (
     SELECT array_agg(p.chunk_id) AS linked_chunks, array_agg(l.strength) AS chunk_strengths,
            array_agg(CAST(greatest(l.of_document, t.count) AS integer)) AS chunk_mentions

@@ -27,7 +27,7 @@ from app.entities.store.headings import HeadingChunk
 from app.entities.store.mentions import Mention
 from app.entities.types import EntityDraft
 from app.multihop.store import links
-from app.multihop.types import LinkScope, LinkSource
+from app.multihop.store.links import LinkScope, LinkSource
 from benchmarks.fake_embedder import FakeEmbedder
 
 ENTITIES = 3_000
@@ -114,7 +114,7 @@ def _binds(ids: list[UUID], documents: dict[UUID, UUID]) -> dict[str, tuple[tupl
             ),
         ),
         "links_of_entities": (
-            ("documents",),
+            (),
             {
                 "chunk_ids": chunks,
                 "document_ids": list(documents.values()),

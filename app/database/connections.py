@@ -1,0 +1,313 @@
+"""Runs statements on a pooled connection, each within a time limit: text on the driver, others through SQLAlchemy.
+
+Server-side timeouts do not apply if the server is frozen or the network drops packets, so the client limits every wait.
+SQLAlchemy takes six times as long as the driver for a statement that is written as text and needs no compilation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+import weakref
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeGuard, TypeVar, TypeVarTuple, overload
+
+import asyncpg
+import sqlalchemy as sa
+from sqlalchemy.engine.interfaces import Dialect
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy.sql.selectable import TypedReturnsRows
+from sqlalchemy.util import greenlet_spawn
+
+from app import errors
+from app.database import driver_errors, engines, sql
+from app.database.driver_errors import UNREACHABLE, Unresponsive
+
+log = logging.getLogger(__name__)
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Columns = TypeVarTuple("Columns")
+Binds: TypeAlias = Mapping[str, Any] | None
+ManyBinds: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
+AnyRows: TypeAlias = sa.CursorResult[*tuple[Any, ...]]
+ROLLBACK_S = 1.0
+REACH_S = 2.0
+"""Maximum time for a new pool connection, and for a transaction's first statement, which takes a millisecond."""
+SLACK_S = 1.0
+"""Seconds that the client waits beyond the server's statement_timeout."""
+SLOW_S = 1.0
+"""Seconds from which on a statement is logged."""
+UNRESPONSIVE = "The database does not respond; try again shortly."
+
+
+@asynccontextmanager
+async def within(seconds: float | None) -> AsyncIterator[None]:
+    """Cancel the block after `seconds` and raise Unresponsive."""
+    try:
+        async with asyncio.timeout(seconds) as limit:
+            yield
+    except TimeoutError as error:
+        if not limit.expired():
+            raise
+        raise unresponsive() from error
+
+
+def unresponsive() -> Unresponsive:
+    """The error of a server that has not answered within a limit, which is logged."""
+    log.warning("database does not respond", extra={"action": "database_unresponsive"})
+    return Unresponsive(UNRESPONSIVE)
+
+
+def limit_s(timeout_ms: int) -> float:
+    """The client's time limit in seconds for a statement with this statement_timeout."""
+    return timeout_ms / 1000 + SLACK_S
+
+
+@dataclass(slots=True)
+class Total:
+    """How many times something was measured, and the sum in seconds."""
+
+    count: int = 0
+    seconds: float = 0.0
+
+    def add(self, seconds: float) -> None:
+        """Add one measurement."""
+        self.count += 1
+        self.seconds += seconds
+
+
+@dataclass(slots=True)
+class Durations:
+    """Totals of statements by name and of waits for a connection, and the transactions that wait now."""
+
+    statements: defaultdict[str, Total] = field(default_factory=lambda: defaultdict(Total))
+    waits: Total = field(default_factory=Total)
+    waiting: int = 0
+
+    def note_statement(self, name: str, seconds: float) -> None:
+        """Add a statement, also one that failed, and log it if it was slow."""
+        self.statements[name].add(seconds)
+        if seconds >= SLOW_S:
+            log.info("slow statement", extra={"statement": name, "took_ms": round(seconds * 1000)})
+
+    @contextmanager
+    def wait(self) -> Iterator[None]:
+        """Add the time of the block, which waits for a connection."""
+        began = time.perf_counter()
+        self.waiting += 1
+        try:
+            yield
+        finally:
+            self.waiting -= 1
+            self.waits.add(time.perf_counter() - began)
+
+
+class Row(asyncpg.Record):  # type: ignore[misc]  # it has no types
+    """A row of a statement on the driver, whose columns are attributes too."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    @property
+    def _fields(self) -> tuple[str, ...]:
+        """The names of the columns, as SQLAlchemy's rows have them."""
+        return tuple(self.keys())
+
+    @property
+    def _mapping(self) -> Row:
+        """The row as a mapping, as SQLAlchemy's rows have it."""
+        return self
+
+
+class Rows(list[Any]):
+    """The rows of a statement, with the methods of SQLAlchemy's results."""
+
+    def all(self) -> Rows:
+        """All rows."""
+        return self
+
+    def one(self) -> Any:
+        """The only row. Raises ValueError for another number of rows."""
+        (row,) = self
+        return row
+
+    def one_or_none(self) -> Any:
+        """The only row, None without rows. Raises ValueError for several."""
+        return self.one() if self else None
+
+    def scalars(self) -> Rows:
+        """The first column of all rows."""
+        return Rows(row[0] for row in self)
+
+    def scalar_one(self) -> Any:
+        """The first column of the only row. Raises ValueError for another number of rows."""
+        return self.one()[0]
+
+
+class Connection:
+    """A connection of a pool and its transaction; each statement ends within `limit_s`.
+
+    A connection whose statement does not, or is cancelled, is closed instead of being returned to the pool.
+    """
+
+    limit_s: float = REACH_S
+    marker: str = ""
+    """A comment before each statement: the driver prepares texts with different ones separately."""
+
+    def __init__(self, engine: AsyncEngine, durations: Durations) -> None:
+        self._engine = engine
+        self._durations = durations
+        self._through_sqlalchemy: AsyncConnection | None = None
+
+    @property
+    def engine(self) -> AsyncEngine:
+        """The engine of the pool."""
+        return self._engine
+
+    async def open(self) -> None:
+        """Check a connection out of the pool, which may open a new one. Raises the errors of pool and driver."""
+        try:
+            self._pooled = await self._engine.raw_connection()
+        except self._engine.dialect.loaded_dbapi.Error as error:
+            cause = driver_errors.root(error)
+            if driver_errors.is_of_a_statement(cause):
+                raise errors.SchemaMismatch(f"The server in DATABASE_URL refuses the connection: {cause}.") from error
+            raise cause from error
+        self._driver: asyncpg.Connection = self._pooled.driver_connection
+
+    async def close(self) -> None:
+        """Return the connection to the pool, or close it if it is still in a transaction or does not know vectors."""
+        if self._pooled.is_valid and not self._is_reusable():
+            await self.invalidate()
+        if self._pooled.is_valid:
+            self._pooled.close()  # without awaiting: the pool resets nothing and has room for all it has opened
+
+    def _is_reusable(self) -> bool:
+        known = self._pooled.info.get(engines.KNOWS_VECTORS, False)
+        return known and not (self._driver.is_closed() or self._driver.is_in_transaction())
+
+    async def invalidate(self, error: BaseException | None = None) -> None:
+        """Close the connection instead of returning it to the pool."""
+        if self._pooled.is_valid:
+            await greenlet_spawn(self._pooled.invalidate, error)
+
+    @asynccontextmanager
+    async def transaction(self, commit_s: float, *, reading: bool) -> AsyncIterator[None]:
+        """A transaction that is committed, or rolled back after an error, within a time limit.
+
+        One that reads is READ ONLY and has one snapshot.
+        """
+        await self._command("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" if reading else "BEGIN")
+        try:
+            yield
+        except BaseException:
+            self.limit_s = ROLLBACK_S
+            if self._pooled.is_valid:
+                with suppress(errors.DatabaseUnavailable, asyncpg.PostgresError, *UNREACHABLE):
+                    await self._command("ROLLBACK")
+            raise
+        self.limit_s = commit_s
+        await self._command("COMMIT")
+
+    async def _command(self, text: str) -> None:
+        """Run a statement without binds and rows."""
+        try:
+            await self._driver.execute(text, timeout=self.limit_s)
+        except BaseException as error:
+            await self._after(error)
+            raise
+
+    @overload
+    async def execute(
+        self, statement: TypedReturnsRows[*Columns], binds: ManyBinds = None
+    ) -> sa.CursorResult[*Columns]: ...
+
+    @overload
+    async def execute(self, statement: sa.Executable, binds: ManyBinds = None) -> AnyRows: ...
+
+    async def execute(self, statement: sa.Executable, binds: ManyBinds = None) -> Any:
+        """The rows of a statement. Raises Unresponsive after `limit_s`, and what the driver or SQLAlchemy raises."""
+        began = time.perf_counter()
+        try:
+            if self.runs_on_driver(statement, binds):
+                return await self._fetch(statement, binds)
+            async with within(self.limit_s):
+                return await self._wrap().execute(statement, binds)
+        finally:
+            self._durations.note_statement(sql.name_of(statement), time.perf_counter() - began)
+
+    async def _fetch(self, statement: sa.TextClause, binds: Any) -> Rows:
+        """The rows of a statement that runs on the driver."""
+        text, values_of = write(statement, self._engine.dialect)
+        try:
+            rows = await self._driver.fetch(
+                self.marker + text, *values_of(binds), timeout=self.limit_s, record_class=Row
+            )
+        except BaseException as error:
+            await self._after(error)
+            raise
+        return Rows(rows)
+
+    @staticmethod
+    def runs_on_driver(statement: sa.Executable, binds: ManyBinds) -> TypeGuard[sa.TextClause]:
+        """Whether a statement is text that is run once, which needs nothing of SQLAlchemy."""
+        return type(statement) is sa.TextClause and not isinstance(binds, list | tuple)
+
+    async def scalars(self, statement: sa.Executable, binds: Binds = None) -> sa.ScalarResult[Any]:
+        """The first column of the rows of a statement."""
+        return (await self.execute(statement, binds)).scalars()
+
+    async def scalar(self, statement: sa.Executable, binds: Binds = None) -> Any:
+        """The first column of the first row of a statement, None without rows."""
+        rows: Any = await self.execute(statement, binds)
+        if not isinstance(rows, Rows):
+            return rows.scalar()
+        return rows[0][0] if rows else None
+
+    async def run_sync(self, work: Callable[Concatenate[sa.Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The result of a function that takes a synchronous connection, which must end within `limit_s`."""
+        async with within(self.limit_s):
+            return await self._wrap().run_sync(work, *args, **kwargs)
+
+    def stream(self, statement: sa.Executable, binds: Binds = None) -> AbstractAsyncContextManager[Any]:
+        """Run a statement whose rows are read in batches, in a block."""
+        return self._wrap().stream(statement, binds)
+
+    def _wrap(self) -> AsyncConnection:
+        """The same connection for SQLAlchemy, which neither begins nor ends a transaction of Postgres."""
+        if self._through_sqlalchemy is None:
+            connection = sa.Connection(self._engine.sync_engine, self._pooled)
+            connection.begin()
+            self._through_sqlalchemy = AsyncConnection(self._engine, connection)
+        return self._through_sqlalchemy
+
+    async def _after(self, error: BaseException) -> None:
+        """Close the connection unless the error is Postgres's answer. Raises Unresponsive for an exceeded limit."""
+        if isinstance(error, Exception) and not isinstance(error, UNREACHABLE) and not self._driver.is_closed():
+            return
+        await self.invalidate(error)
+        if isinstance(error, TimeoutError):
+            raise unresponsive() from error
+
+
+_texts: weakref.WeakKeyDictionary[sa.TextClause, tuple[str, Callable[[Any], Sequence[Any]]]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+def write(statement: sa.TextClause, dialect: Dialect) -> tuple[str, Callable[[Any], Sequence[Any]]]:
+    """A statement as the driver reads it, and a function that returns its values in their order."""
+    found = _texts.get(statement)
+    if found is None:
+        compiled: Any = statement.compile(dialect=dialect)
+        names = tuple(compiled.positiontup or ())
+        found = _texts[statement] = (compiled.string, lambda binds: [binds[name] for name in names])
+    return found

@@ -1,0 +1,211 @@
+"""Translates errors of SQLAlchemy and asyncpg into the application's errors."""
+
+from __future__ import annotations
+
+import logging
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import asyncpg
+from sqlalchemy import exc
+
+from app import errors
+
+log = logging.getLogger(__name__)
+
+UNREACHABLE = (
+    ConnectionError,
+    OSError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    asyncpg.TooManyConnectionsError,
+)
+READ_ONLY = (
+    "The database of this service is read-only (a standby, or default_transaction_read_only): send writes to a service "
+    "whose DATABASE_URL names the primary."
+)
+BUSY = "All database connections are busy; try again shortly."
+BEHIND = (
+    "The standby has not replayed the version in X-Stepwell-Version yet and the primary cannot be asked: try again "
+    "shortly, or leave the header out to accept an older state."
+)
+DISK_FULL = "The database's disk is full: nothing was stored. Make room on it, then try again; searches go on."
+_NO_TEMPORARY_SPACE = "The database's disk is full, and this search needs temporary space on it: ask for less."
+
+
+class Unresponsive(errors.DatabaseUnavailable):
+    """The server did not answer within a limit on the client's side."""
+
+
+class RecoveryConflict(errors.ConnectionLost):
+    """A standby cancelled a read because it conflicts with a change of the primary that is to be replayed."""
+
+
+class Rerouted(errors.ConnectionLost):
+    """A server failed or cancelled a read, and the next one goes to another server, which can repeat it."""
+
+
+class StandbyBehind(errors.DatabaseUnavailable):
+    """The only server that can be reached is a standby without the version that the client has seen."""
+
+    code = "standby_behind"
+
+
+_STATES: tuple[tuple[Any, str, type[errors.StepwellError], str], ...] = (
+    (asyncpg.QueryCanceledError, "", errors.DeadlineExceeded, "The database did not answer within the time limit."),
+    (
+        asyncpg.InvalidCatalogNameError,
+        "",
+        errors.SchemaMismatch,
+        "The server has no database of this name: check DATABASE_URL.",
+    ),
+    (
+        asyncpg.ClientConfigurationError,
+        "",
+        errors.SchemaMismatch,
+        "The TLS parameters of DATABASE_URL cannot be used: {}",
+    ),
+    (
+        asyncpg.InvalidAuthorizationSpecificationError,
+        "no encryption",
+        errors.SchemaMismatch,
+        "The server requires TLS for this role: set sslmode=require in DATABASE_URL.",
+    ),
+    (
+        asyncpg.InvalidAuthorizationSpecificationError,
+        "",
+        errors.SchemaMismatch,
+        "The server refuses the role in DATABASE_URL, or its password.",
+    ),
+    (
+        asyncpg.ProtocolViolationError,
+        "",
+        errors.SchemaMismatch,
+        "The server or pooler in DATABASE_URL refuses the connection: {}.",
+    ),
+    (
+        (asyncpg.InvalidSQLStatementNameError, asyncpg.DuplicatePreparedStatementError),
+        "",
+        errors.DatabaseUnavailable,
+        "A pooler before Postgres loses prepared statements: set STEPWELL_PREPARED_STATEMENTS=off.",
+    ),
+    (exc.TimeoutError, "", errors.DatabaseUnavailable, BUSY),
+    (
+        (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError, asyncpg.SerializationError),
+        "",
+        errors.Busy,
+        "Another change to the same data is running; try again shortly.",
+    ),
+    (
+        asyncpg.TooManyConnectionsError,
+        "",
+        errors.DatabaseUnavailable,
+        "The server grants no further connection: lower STEPWELL_POOL_SIZE.",
+    ),
+    (ssl.SSLError, "", errors.ConnectionLost, "The database cannot be reached over TLS: {}."),
+    (
+        ConnectionError,
+        "rejected SSL upgrade",
+        errors.ConnectionLost,
+        "The server does not offer TLS, which sslmode in DATABASE_URL asks for.",
+    ),
+    (
+        asyncpg.TargetServerAttributeNotMatched,
+        "",
+        errors.ConnectionLost,
+        "No server in DATABASE_URL is what target_session_attrs asks for.",
+    ),
+)
+"""The driver's errors that are a state of the database: kind, part of the message, and what they become.
+
+The first that fits counts. {} is the driver's message.
+"""
+
+
+def translate(error: BaseException, *, read_only: bool) -> BaseException:
+    """The application's error for a driver's error; `error` itself if it is a defect and not a state of the database.
+
+    `read_only` says whether the transaction could only read.
+    """
+    cause = root(error)
+    if (refused := _by_standby(cause, read_only=read_only)) is not None:
+        return refused
+    if isinstance(cause, asyncpg.DiskFullError):
+        return errors.DatabaseUnavailable(_NO_TEMPORARY_SPACE) if read_only else errors.DiskFull(DISK_FULL)
+    for kinds, text, kind, message in _STATES:
+        if isinstance(cause, kinds) and text in str(cause):
+            return kind(message.format(getattr(cause, "verify_message", "") or getattr(cause, "reason", "") or cause))
+    if is_lost(error):
+        log.warning("database lost: %s", type(cause).__name__, extra={"action": "database_lost"})
+        return errors.ConnectionLost("The database cannot be reached; try again shortly.")
+    return error
+
+
+def is_of_a_statement(cause: BaseException) -> bool:
+    """Whether Postgres rejects what it was sent, which is a defect unless a connection is opened or a command runs."""
+    return isinstance(cause, asyncpg.PostgresError) and translate(cause, read_only=False) is cause
+
+
+def explain(error: BaseException) -> BaseException:
+    """The same, where a refused statement is no defect: what an owner runs depends on the server's configuration."""
+    found = translate(error, read_only=False)
+    cause = root(error)
+    if found is error and isinstance(cause, asyncpg.PostgresError | asyncpg.InterfaceError):
+        return errors.SchemaMismatch(f"Postgres refuses what this command needs: {cause}.")
+    return found
+
+
+@contextmanager
+def explaining() -> Iterator[None]:
+    """Translate the errors of the block as `explain` does."""
+    try:
+        yield
+    except (exc.SQLAlchemyError, asyncpg.PostgresError, *UNREACHABLE) as error:
+        raise explain(error) from error
+
+
+def _by_standby(cause: BaseException, *, read_only: bool) -> errors.StepwellError | None:
+    """The error of a standby: a write is refused, and a read that conflicts with its recovery is cancelled."""
+    if isinstance(cause, asyncpg.ReadOnlySQLTransactionError) and not read_only:
+        return errors.ReadOnly(READ_ONLY)
+    # Only writes can fail to be serialised, and only they deadlock.
+    is_conflict = read_only and isinstance(cause, asyncpg.SerializationError | asyncpg.DeadlockDetectedError)
+    if is_conflict or (isinstance(cause, asyncpg.QueryCanceledError) and "conflict with recovery" in str(cause)):
+        return RecoveryConflict("The standby cancelled the read in favour of a change of the primary; try again.")
+    return None
+
+
+def root(error: BaseException) -> BaseException:
+    """The driver's own exception under SQLAlchemy's wrappers."""
+    seen: BaseException = error
+    while isinstance(seen, exc.DBAPIError) or type(seen).__module__.startswith("sqlalchemy.dialects"):
+        inner = seen.orig if isinstance(seen, exc.DBAPIError) else seen.__cause__
+        if inner is None:
+            break
+        seen = inner
+    return seen
+
+
+def reason(error: BaseException) -> str:
+    """Why the database could not be used, without its address."""
+    if is_denied(error):
+        return "The role may not read what it should."
+    found = translate(error, read_only=False)
+    return found.message if isinstance(found, errors.StepwellError) else f"It failed with {type(root(error)).__name__}."
+
+
+def is_denied(error: BaseException) -> bool:
+    """Whether the role of the transaction lacks a privilege."""
+    return isinstance(root(error), asyncpg.InsufficientPrivilegeError)
+
+
+def is_lost(error: BaseException) -> bool:
+    """Whether the error is due to a connection that is closed, or to a server that cannot be reached."""
+    invalidated = isinstance(error, exc.DBAPIError) and error.connection_invalidated
+    return invalidated or isinstance(root(error), UNREACHABLE)

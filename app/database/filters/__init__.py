@@ -1,1 +1,0 @@
-"""Defines the filters on documents and translates them to SQL."""

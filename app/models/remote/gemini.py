@@ -1,0 +1,136 @@
+"""Proposes further searches, names entities and embeds text with Gemini."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from google import genai
+from google.genai import errors as genai_errors
+from google.genai import types
+
+from app import errors
+from app.kinds import Vector
+from app.models import base, calls
+from app.models.base import Proposal
+from app.models.calls import BULK_ATTEMPT_S, CallTimes, ProviderModel, RemoteCalls
+from app.models.remote import endpoint, prompts
+from app.models.remote.prompts import Task
+
+MODEL = "gemini-2.5-flash-lite"
+BATCH = 100
+"""Passages that Gemini embeds in one request at most."""
+
+
+class GeminiLlm:
+    """A Gemini model with a response schema. `url` replaces Google's address, for a gateway."""
+
+    def __init__(
+        self, *, api_key: str, model: str = MODEL, url: str | None = None, times: CallTimes = CallTimes(4.0)
+    ) -> None:
+        self._model = model
+        options = types.HttpOptions(base_url=url, timeout=int(times.query_s * 1000))
+        self._client = genai.Client(api_key=api_key, vertexai=False, http_options=options)
+        self.calls = RemoteCalls(ProviderModel("llm", "gemini", model), times)
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self._model
+
+    async def propose(self, query: str, passages: Sequence[str]) -> Proposal:
+        """Propose terms and questions. Raises ProviderError."""
+        task = prompts.proposal_task(query, passages)
+        answer = await self.calls.query(lambda: self._generate(task))
+        return prompts.parse(answer)
+
+    async def entities(self, text: str) -> list[object]:
+        """Name the entities in a text. Raises ProviderError."""
+        task, patience = prompts.entity_task(text), types.HttpOptions(timeout=int(BULK_ATTEMPT_S * 1000))
+        return prompts.parse_entities(await self.calls.bulk(lambda: self._generate(task, patience)))
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._client.aio.aclose()
+
+    async def _generate(self, task: Task, http_options: types.HttpOptions | None = None) -> str | None:
+        config = types.GenerateContentConfig(
+            system_instruction=task.system,
+            response_mime_type="application/json",
+            response_json_schema=task.schema,
+            temperature=0.0,
+            max_output_tokens=task.max_tokens,
+            http_options=http_options,
+        )
+        with _translate_errors():
+            models = self._client.aio.models
+            answer = await models.generate_content(model=self._model, contents=task.user, config=config)
+            return answer.text
+
+
+class GeminiEmbedder:
+    """An Embedder with a task type for queries and one for documents. Vectors are scaled to length one."""
+
+    def __init__(
+        self,
+        model: base.EmbeddingModel,
+        *,
+        api_key: str,
+        url: str | None = None,
+        times: CallTimes = CallTimes(3.0),
+    ) -> None:
+        self._model = model
+        options = types.HttpOptions(base_url=url, timeout=int(BULK_ATTEMPT_S * 1000))
+        self._client = genai.Client(api_key=api_key, vertexai=False, http_options=options)
+        self.calls = RemoteCalls(ProviderModel("embedder", "gemini", model.name), times)
+
+    @property
+    def model(self) -> base.EmbeddingModel:
+        """The model that computes the vectors."""
+        return self._model
+
+    async def embed_query(self, text: str) -> Vector:
+        """Embed one query. Raises ProviderError, BadEmbedding."""
+        return (await self.calls.query(lambda: self._embed([text], "RETRIEVAL_QUERY")))[0]
+
+    async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        """Embed passages, in the order of `texts`. Raises ProviderError, BadEmbedding."""
+        vectors: list[Vector] = []
+        for start in range(0, len(texts), BATCH):
+            work = functools.partial(self._embed, texts[start : start + BATCH], "RETRIEVAL_DOCUMENT")
+            vectors += await self.calls.bulk(work)
+        return vectors
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._client.aio.aclose()
+
+    async def _embed(self, texts: Sequence[str], task: str) -> list[Vector]:
+        # One content for each text: of plain strings some models make a single vector.
+        contents: list[types.ContentUnion] = [types.Content(parts=[types.Part(text=text)]) for text in texts]
+        config = types.EmbedContentConfig(task_type=task, output_dimensionality=self._model.dimension)
+        with _translate_errors():
+            models = self._client.aio.models
+            answer = await models.embed_content(model=self._model.name, contents=contents, config=config)
+            found = [embedding.values for embedding in answer.embeddings or ()]
+        return base.read_vectors(found, count=len(texts), dimension=self._model.dimension)
+
+
+@contextmanager
+def _translate_errors() -> Iterator[None]:
+    """Translate the package's errors."""
+    try:
+        yield
+    except genai_errors.APIError as error:
+        raise _failure(error) from error
+    except Exception as error:  # the package raises whatever its HTTP client raises
+        fault, problem = endpoint.unreachable(error)
+        raise calls.ProviderDown(f"Gemini {problem}.", fault=fault) from error
+
+
+def _failure(error: genai_errors.APIError) -> errors.ProviderError:
+    # Gemini answers an unknown key with 400.
+    status = 401 if "API_KEY_INVALID" in str(error.details) else error.code
+    headers = getattr(error.response, "headers", {})
+    return calls.of_status(status, headers, f"Gemini answered with status {error.code}.")

@@ -1,1 +1,0 @@
-"""Defines the arithmetic of fusion, grouping and merging."""

@@ -1,0 +1,138 @@
+"""Adds the stored words that correct typing errors to a query with words that no chunk contains.
+
+The vector leg always finds something, so a misspelt word would otherwise only be missed. Nothing is looked up if every
+word of the query is stored (docs/decisions/0027-typing-errors.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from operator import attrgetter
+from typing import Any
+
+from app.database import sql
+from app.database.transactions import Reading, SearchTransaction
+from app.documents.store import visible_documents
+from app.query.types import AddedTerm, LexicalQuery, Term
+from app.search import understanding
+from app.search.state import SearchState, Step
+from app.text.queries import spelling
+from app.text.queries.conditions import IndexText, ParsedQuery
+
+ORIGIN = "corrections"
+NAME = "similar_words"
+"""The name of the correction in the answer's `relaxed`."""
+MAX_WORDS = 8
+"""Unknown words of a query that are corrected, the longest: these have the fewest neighbours by chance."""
+MAX_OF_PART = 2
+"""Unknown words of a query by a caller who sees a part of the documents up to which any is corrected. Such a caller's
+texts lack most words: a query with more of them is about something else, and is not misspelt."""
+MAX_LEXEMES = 3
+"""Lexemes that correct a word; with more of them they are its neighbours by chance, and none is searched."""
+SHORTEST_STEM = 4
+"""Letters of a lexeme that is taken for the stem of a word without asking the database."""
+
+
+async def recall(search: SearchState, db: SearchTransaction) -> SearchState:
+    """Run the statement again with corrections of the unknown words, if there are any.
+
+    A search that found nothing is left to the relaxations, which replace words by less similar ones.
+    """
+    request, lexical = search.request, search.request.lexical
+    if lexical is None:
+        return search
+    corrections = await _find(search.parsed, _own(search.result.terms, lexical), db)
+    if not corrections:
+        return search
+    corrected = replace(request, lexical=replace(lexical, added=(*lexical.added, *corrections)))
+    with search.context.timed("recall"):
+        return await replace(search, relaxed=(NAME,)).run(db, corrected)
+
+
+async def _find(parsed: ParsedQuery, terms: Sequence[Term], db: SearchTransaction) -> list[AddedTerm]:
+    """The corrections of the unknown words of a query."""
+    words = _unknown(parsed, terms)
+    if not words or (db.restriction is not None and len(words) > MAX_OF_PART):
+        return []
+    found = await _read(db, words)
+    stems = [term.lexeme for term in terms if not term.df]
+    lexemes = {word: _unrelated(found.get(word, ()), word, stems) for word in words}
+    return [
+        AddedTerm(ORIGIN, word, lexemes=tuple(lexemes[word]))
+        for word in words
+        if 1 <= len(lexemes[word]) <= MAX_LEXEMES
+    ]
+
+
+async def _read(db: Reading, words: Sequence[str]) -> dict[str, list[str]]:
+    """For each word that no visible chunk contains, the stored lexemes of its edits, the most frequent first.
+
+    Words without a lexeme of their own, such as stop words, have none.
+    """
+    own, edits = list(map(understanding.index_text, words)), list(map(_edits, words))
+    binds = {
+        "user_id": db.user_id,
+        "words": words,
+        "words_folded": [text.folded for text in own],
+        "words_plain": [text.plain for text in own],
+        "edits_folded": [text.folded for text in edits],
+        "edits_plain": [text.plain for text in edits],
+        "limit": MAX_LEXEMES + 1,
+    }
+    parts, seen = await visible_documents.wanted(db)
+    rows = await db.execute(sql.statement("corrections_of_words", *parts), {**binds, **seen})
+    return {row.word: row.lexemes for row in rows}
+
+
+def explain(search: SearchState) -> dict[str, Any]:
+    """The lexemes that correct each misspelt word."""
+    added = search.request.lexical.added if search.request.lexical else ()
+    return {"corrections": {one.word: list(one.lexemes) for one in added if one.origin == ORIGIN}}
+
+
+def _own(terms: Sequence[Term], lexical: LexicalQuery) -> list[Term]:
+    """The terms that the query contains; those with alternatives are meant as they are written: they count as known."""
+    meant = {lexeme for one in lexical.added for lexeme in one.alternative_to}
+    own = (term for term in terms if not term.is_added)
+    return [replace(term, df=term.df or 1) if term.lexeme in meant else term for term in own]
+
+
+def _unknown(parsed: ParsedQuery, terms: Sequence[Term]) -> list[str]:
+    """The words that may be misspelt and have an unknown lexeme; quoted and required words are meant as written.
+
+    A word that begins with a known lexeme has that in another language of the documents. The database decides.
+    """
+    known = [term.lexeme for term in terms if term.df]
+    firsts = {term.lexeme[0] for term in terms if not term.df}
+    if not firsts:
+        return []
+    words = spelling.may_be_misspelt(parsed.words, (*parsed.phrases, *parsed.required))
+    forms = {word: {word, understanding.index_text(word).folded} for word in words}
+    unknown = [word for word in words if firsts.intersection(form[0] for form in forms[word] if form)]
+    return [word for word in unknown if not any(_is_form_of(form, known) for form in forms[word])][:MAX_WORDS]
+
+
+def _unrelated(lexemes: Sequence[str], word: str, stems: Sequence[str]) -> list[str]:
+    """The lexemes that do not begin with a stem of an inflected word: "supplier" is a relative of "supplies".
+
+    A stem that is the word itself may lack its last letter, as in "accoun".
+    """
+    return [lexeme for lexeme in lexemes if not any(lexeme.startswith(stem) for stem in stems if stem != word)]
+
+
+def _is_form_of(word: str, known: Iterable[str]) -> bool:
+    """Whether a known lexeme may be the stem of a word; the last letter of a stem may differ, as in `deliveri`."""
+    return any(
+        len(word) <= 2 * len(stem) and word.startswith(stem[:-1]) for stem in known if len(stem) >= SHORTEST_STEM
+    )
+
+
+def _edits(word: str) -> IndexText:
+    text = " ".join(spelling.edits(word))
+    if text.isascii():
+        return IndexText(text, text)
+    return understanding.index_text(text)
+
+
+STEP = Step(uses=attrgetter("lacks_words"), recall=recall, explain=explain)

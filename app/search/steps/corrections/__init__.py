@@ -1,1 +1,0 @@
-"""Adds the stored words that correct typing errors of a query."""

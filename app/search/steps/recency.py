@@ -1,0 +1,96 @@
+"""Raises hits from newer documents and lowers those from older ones, if the request or the query asks for it.
+
+`score · (1 + w · (2 · decay − 1))^(1/p)`, with `decay = 0.5^(age / half-life)`: the exponential prior of time-based
+language models (Li and Croft 2003), which multiplies the likelihood of a document. As a factor it raises nothing that
+does not match, and it needs no common scale with the score. The factor is 1 + w for a new document, 1 for one whose
+age is the half-life, and 1 − w for a very old one, so that a document without a date, which keeps its score, is
+neither preferred nor put at a disadvantage. `p` is the exponent of the fusion, as for boosts (see `blending`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from typing import Any
+from uuid import UUID
+
+from app.database.transactions import retry_read
+from app.documents.store import document_dates
+from app.kinds import FusionUsed
+from app.query import fused_scores
+from app.query.search_request import Recency
+from app.query.types import Hit
+from app.search.state import SearchContext, SearchState, Step
+
+MICROSECONDS_OF_DAY = 86_400_000_000
+
+
+async def order(search: SearchState) -> SearchState:
+    """Order the hits by their scores with the age of their documents, ties in their order.
+
+    Scores of a re-ranking are spread as convex scores are. Raises DatabaseUnavailable.
+    """
+    options = search.query.recency
+    if options is None:
+        return search
+    hits, context = search.hits, search.context
+    is_replaced = any("rerank" in (hit.explain or {}) for hit in hits)
+    with context.timed("recency"):
+        dates = await _dates({hit.candidate.document_id for hit in hits}, options, context)
+    weighed = _Weighed(options, "convex" if is_replaced else search.request.fusion, context.moment, dates)
+    dated = [weighed.hit(hit, place) for place, hit in enumerate(hits, 1)]
+    return replace(search, hits=sorted(dated, key=lambda hit: -round(hit.candidate.score, 12)))
+
+
+def explain(search: SearchState) -> dict[str, Any]:
+    """How the age of documents is weighed."""
+    options = search.query.recency
+    return {"recency": None if options is None else options.model_dump()}
+
+
+@retry_read
+async def _dates(document_ids: set[UUID], options: Recency, context: SearchContext) -> dict[UUID, int]:
+    async with context.services.db.reading(context.user_id) as reading:
+        return await document_dates.of(reading, document_ids, key=options.key)
+
+
+@dataclass(frozen=True, slots=True)
+class _Weighed:
+    """What changes the scores of hits: the options, the fusion, the present and the dates of documents."""
+
+    options: Recency
+    fusion: FusionUsed
+    moment: int
+    dates: dict[UUID, int]
+
+    def hit(self, hit: Hit, place: int) -> Hit:
+        """The hit at a place with its score by age; one without a date keeps its score."""
+        found = hit.candidate
+        date = self.dates.get(found.document_id)
+        if date is None:
+            return hit.rescored("recency", found.score, age_days=None, factor=1.0, place_before=place)
+        age = max(0.0, (self.moment - date) / MICROSECONDS_OF_DAY)
+        decayed = decay(age, half_life_days=self.options.half_life_days)
+        by = factor(decayed, weight=self.options.weight, fusion=self.fusion)
+        score = rescore(found.score, by)
+        return hit.rescored("recency", score, age_days=round(age, 3), decay=decayed, factor=by, place_before=place)
+
+
+def decay(age_days: float, *, half_life_days: float) -> float:
+    """Returns what is left of 1 at an age, 0 to 1; a date in the future counts as the present."""
+    decayed: float = 0.5 ** (max(age_days, 0.0) / half_life_days)
+    return decayed
+
+
+def factor(decayed: float, *, weight: float, fusion: FusionUsed) -> float:
+    """Returns the factor of a score, 1 − weight to 1 + weight, or the p-th root of that."""
+    raised: float = (1 + weight * (2 * decayed - 1)) ** (1 / fused_scores.EXPONENTS[fusion])
+    return raised
+
+
+def rescore(score: float, by: float) -> float:
+    """Returns a score times a factor; one below 0, as some re-rankers give, is divided by it."""
+    return score * by if score >= 0 or by == 0 else score / by
+
+
+STEP = Step(uses=attrgetter("query.ranking.recency"), order=order, explain=explain)

@@ -1,1 +1,0 @@
-"""Orders hits by the age of their documents, where the query or the request asks for it."""

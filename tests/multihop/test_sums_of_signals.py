@@ -1,0 +1,79 @@
+"""The sum of signals follows its formulas."""
+
+from __future__ import annotations
+
+import math
+import random
+from uuid import UUID
+
+import pytest
+from app.search.ranking import merge
+
+from app.multihop import hop_strategies
+from app.search.merge import Scored
+
+A, B, C, D = (UUID(int=n) for n in range(1, 5))
+
+
+def test_an_absent_signal_and_a_negative_cosine_count_nothing() -> None:
+    assert hop_strategies.sum_signals({"expanded": 0.5, "cos": -0.3}).score == pytest.approx(0.25)
+    assert hop_strategies.sum_signals({}) == Scored(0, {})
+
+
+def test_no_chunk_scores_more_than_the_best_possible() -> None:
+    perfect = {"fused": 1.0, "cos": 1.0, "expanded": 1.0, "named": 1.0}
+    perfect |= {"linked": 2 / (1 + math.log(2)), "shared": 1 / (1 + math.log(2))}
+    whole = hop_strategies.add_coverage(
+        {A: hop_strategies.sum_signals(perfect)}, {A: {"x", "y"}}, {"x": 2.0, "y": 5.0}, {}
+    )
+    assert whole[A].score == pytest.approx(hop_strategies.largest_sum(with_questions=False), rel=1e-3)
+
+
+def test_limited_signals_lift_no_chunk_above_the_best_one_without_them() -> None:
+    scores = {
+        A: Scored(2.0, {"cos": 1.0, "rare": 0.2, "identifier": 0.8}),
+        B: Scored(1.5, {"cos": 1.5}),
+        C: Scored(1.2, {"cos": 0.8, "rare": 0.4}),
+    }
+    held = {A: {"tide"}, B: {"buoy"}, C: set[str]()}
+    idf = {"tide": 1.0, "buoy": 1.0}
+    limited = hop_strategies.limit_sums(scores, held, idf)
+    assert limited[A].parts == pytest.approx({"cos": 1.0, "rare": 0.1, "identifier": 0.4}), "the best has 1.5"
+    assert limited[A].score == pytest.approx(sum(limited[A].parts.values()))
+    assert (limited[B], limited[C]) == (scores[B], scores[C])
+    assert merge.order(hop_strategies.add_coverage(limited, held, idf, {}), {}) == [B, A, C]
+    assert hop_strategies.limit_sums(scores, {**held, A: {"tide", "buoy"}}, idf)[A].parts == {"cos": 1.0}
+
+
+def test_a_chunk_scores_for_the_words_that_no_chunk_above_it_contains() -> None:
+    scores = {A: Scored(2.0, {"cos": 2.0}), B: Scored(1.9, {"cos": 1.9}), C: Scored(1.0, {}), D: Scored(0.5, {})}
+    held = {A: {"tide", "buoy"}, B: {"tide", "buoy"}, C: {"lamp"}}
+    covered = hop_strategies.add_coverage(scores, held, {"tide": 1.0, "buoy": 2.0, "lamp": 1.0}, {})
+    assert merge.order(covered, {}) == [A, B, C, D]
+    assert covered[A].parts == {"cos": 2.0, "covers": pytest.approx(hop_strategies.COVERAGE_WEIGHT * 5 / 6)}
+    assert covered[B] == scores[B], "everything that it holds is told already"
+    assert covered[C].score == pytest.approx(1.0 + hop_strategies.COVERAGE_WEIGHT / 6)
+    rare = hop_strategies.add_coverage(scores, held, {"tide": 1.0, "buoy": 1.0, "lamp": 2.0}, {})
+    assert merge.order(rare, {}) == [A, C, B, D]
+
+
+def test_coverage_is_a_greedy_choice_whose_scores_fall_with_rank() -> None:
+    dice, words = random.Random(5), "abcdefgh"
+    for _ in range(50):
+        idf = {word: dice.uniform(0.2, 8) for word in words}
+        scores = {UUID(int=n): Scored(dice.uniform(0, 5), {}) for n in range(12)}
+        held = {one: set(dice.choices(words, k=dice.randint(0, 4))) for one in scores}
+        left, missing, chosen = dict(scores), set(words), []
+        whole = sum(value**2 for value in idf.values())
+        while left:
+            worth = {
+                one: scored.score
+                + hop_strategies.COVERAGE_WEIGHT * sum(idf[w] ** 2 for w in held[one] & missing) / whole
+                for one, scored in left.items()
+            }
+            best = max(worth, key=lambda one: worth[one])
+            chosen.append((best, pytest.approx(worth[best])))
+            missing -= held[best]
+            del left[best]
+        covered = hop_strategies.add_coverage(scores, held, idf, {})
+        assert [(one, covered[one].score) for one in merge.order(covered, {})] == chosen

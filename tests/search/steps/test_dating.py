@@ -1,0 +1,112 @@
+"""Newer documents are raised by a known factor, in every kind of search, and only if that is asked for."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import harness
+import pytest
+from harness import Tenant, uris
+from requests_of import search_request
+
+from app.database.transactions import Database
+from app.multihop import multihop
+from app.query.search_request import Recency
+from app.query.types import Answer, Hit
+from app.search import pages, search
+from app.search.steps import recency
+
+TEXT = "The harbour office decided on lime mortar for the third landing."
+AGES = {"fresh": 0, "month": 30, "year": 365, "coming": -40}
+DATED = Recency(weight=0.5)
+
+
+@pytest.fixture(scope="module")
+async def shelf(database: Database) -> Tenant:
+    """Notes with equal texts and different ages; `undated` has no date in its metadata."""
+    tenant, now = Tenant(database), datetime.now(UTC)
+    for uri, days in AGES.items():
+        date = now - timedelta(days=days)
+        await tenant.add(TEXT, uri, created_at=date, metadata={"dates": ["2001-01-01", date.isoformat()]})
+    await tenant.add(TEXT, "undated", created_at=now - timedelta(days=30), metadata={"dates": "in spring"})
+    return tenant
+
+
+def by_uri(answer: Answer) -> dict[str | None, Hit]:
+    return {hit.candidate.uri: hit for hit in answer.hits}
+
+
+@pytest.mark.parametrize("options", [DATED, Recency(weight=0.5, field="dates")])
+@pytest.mark.parametrize("fields", [{}, {"mode": "hybrid"}, {"rerank": "cosine"}, {"mmr": True, "limit": 5}])
+async def test_the_age_of_a_document_changes_its_score_by_the_explained_factor(
+    shelf: Tenant, options: Recency, fields: dict[str, Any]
+) -> None:
+    answer = await shelf.ask("lime mortar", explain=True, collapse="off", recency=options, **fields)
+    assert answer.explain
+    assert answer.explain["recency"]["half_life_days"] == 30
+    hits = by_uri(answer)
+    fusion = "rrf" if fields.get("mode") == "hybrid" else "convex"
+    for uri, days in AGES.items():
+        step = (hits[uri].explain or {})["recency"]
+        decay = recency.decay(days, half_life_days=30)
+        assert step["factor"] == pytest.approx(recency.factor(decay, weight=0.5, fusion=fusion), rel=1e-3)
+        assert step["score"] == pytest.approx(step["score_before"] * step["factor"])
+    undated = (hits["undated"].explain or {})["recency"]
+    assert undated["factor"] == (1.0 if options.field else pytest.approx(1.0, abs=1e-3))
+    assert {uris(answer).index(uri) for uri in ("fresh", "coming")} == {0, 1} or fields.get("mmr")
+    assert uris(answer)[-1] == "year" or fields.get("mmr")
+    assert len({hit.relevance for hit in answer.hits}) == 1 or fields
+
+
+async def test_without_the_option_ages_are_not_read(shelf: Tenant) -> None:
+    with harness.counted_statements(shelf) as plain:
+        answer = await shelf.ask("lime mortar", explain=True, collapse="off")
+    with harness.counted_statements(shelf) as idle:
+        asked = await shelf.ask("lime mortar", explain=True, collapse="off", recency=Recency(only_if_asked=True))
+    assert (len(plain), uris(answer)) == (len(idle), uris(asked))
+    for one in (answer, asked):
+        assert one.explain
+        assert one.explain["recency"] is None
+        assert not any("recency" in (hit.explain or {}) for hit in one.hits)
+
+
+async def test_a_new_document_beyond_the_limit_is_raised_into_it(tenant: Tenant) -> None:
+    old = datetime.now(UTC) - timedelta(days=900)
+    for number in range(12):
+        await tenant.add(f"lime mortar lime mortar, note {number}", f"old-{number}", created_at=old)
+    await tenant.add("lime mortar of the harbour wall, and much else that was written down", "new")
+    query = search_request("lime mortar", limit=3, recency=Recency(weight=0.9))
+    plain, dated = (
+        uris(await tenant.ask("lime mortar", limit=3)),
+        uris(await search.run(query, tenant.user_id, tenant.services())),
+    )
+    assert ("new" in plain, dated[0]) == (False, "new")
+
+
+async def test_pages_have_every_result_once_although_time_passes(
+    shelf: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = search_request("lime mortar", limit=2, recency=DATED, collapse="off")
+    first = await search.run(query, shelf.user_id, shelf.services())
+    later = datetime.now(UTC) + timedelta(days=3_000)
+    monkeypatch.setattr(pages.time, "time", later.timestamp)
+    second = await search.run(query.changed(cursor=first.next_cursor), shelf.user_id, shelf.services())
+    third = await search.run(query.changed(cursor=second.next_cursor), shelf.user_id, shelf.services())
+    found = [uri for answer in (first, second, third) for uri in uris(answer)]
+    assert sorted(map(str, found)) == sorted([*AGES, "undated"])
+    assert third.next_cursor is None
+
+
+@pytest.mark.parametrize("merge", ["linked", "classic"])
+async def test_the_hits_of_all_hops_are_weighed(shelf: Tenant, merge: Any) -> None:
+    query = search_request(
+        "lime mortar", explain=True, collapse="off", recency=DATED, merge=merge, extractor="statistical"
+    )
+    answer = await multihop.run(query, shelf.user_id, shelf.services())
+    steps = {hit.candidate.uri: (hit.explain or {})["recency"] for hit in answer.hits}
+    assert set(steps) == {*AGES, "undated"}
+    assert steps["fresh"]["factor"] > 1 > steps["year"]["factor"]
+    assert uris(answer).index("fresh") < uris(answer).index("year")
+    scores = [hit.candidate.score for hit in answer.hits]
+    assert scores == sorted(scores, reverse=True)

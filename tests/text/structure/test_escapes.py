@@ -1,0 +1,39 @@
+"""Escapes of JSON and XML become characters."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.text.structure import escapes
+
+
+@pytest.mark.parametrize(
+    ("text", "decoded"),
+    [
+        (r'{"\u540d": "\u6570\u636e"}', '{"名": "数据"}'),
+        (r'{ "price" : 1.10,  "n": -40, "e": 1e3 }', '{ "price" : 1.10,  "n": -40, "e": 1e3 }'),
+        (r'["caf\u00e9 \ud83d\ude00", "a\\u00e9", "a\"b", "x\u0022\u005cy"]',
+         r'["café 😀", "a\\u00e9", "a\"b", "x\"\\y"]'),
+        (r'"one\nline\ttwo\/three"', '"one\nline\ttwo/three"'),
+        (r'"\u12 \q', r'"\u12 \q'),
+    ],
+)  # fmt: skip
+def test_codes_in_json_become_characters_and_all_else_stays_as_written(text: str, decoded: str) -> None:
+    assert escapes.decode_json(text) == decoded
+
+
+VALUE = st.text(st.characters(exclude_characters="\r\b\f"))
+
+
+@given(st.recursive(VALUE | st.integers() | st.none(), lambda inner: st.lists(inner) | st.dictionaries(VALUE, inner)))
+def test_decoded_json_is_the_same_value(value: object) -> None:
+    assert json.loads(escapes.decode_json(json.dumps(value)), strict=False) == value
+
+
+def test_references_in_xml_become_characters_without_new_markup() -> None:
+    text = "<a b='R&amp;D'>caf&#233; &#xE9; &eacute; &lt;b&gt; &#60; &amp;lt; &unknown; AT&T;</a>"
+    assert escapes.decode_xml(text) == "<a b='R&D'>café é é &lt;b&gt; &#60; &lt; &unknown; AT&T;</a>"
