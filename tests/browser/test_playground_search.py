@@ -102,7 +102,7 @@ async def test_a_thumb_stores_a_judgement_and_a_second_click_takes_it_back(
         await cards.first.locator(".thumb:not([disabled])").first.wait_for()
         chosen = cards.first.locator(".thumb[aria-pressed=true]")
         pressed = await chosen.evaluate_all("all => all.map(one => one.textContent)")
-        stored = [one async for one in feedback.listed("local", services)]
+        stored = [one async for one in feedback.list_all("local", services)]
         assert all((one.query, str(one.chunk_id)) == (QUESTION, chunk) for one in stored)
         states.append((pressed, [one.helpful for one in stored]))
     assert states == [(["Helpful"], [True]), (["Not helpful"], [False]), ([], [])]
