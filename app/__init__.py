@@ -36,7 +36,7 @@ app/
 ├── database/        pools, transactions that know their user, the SQL loader, filters, schema; embedded/
 ├── fetching/        pages and files over HTTP, of public hosts only
 ├── text/            pure text: words, passages, names, query language
-├── concurrency/     one limiter, one single flight, one runner of processes with limits, deadlines
+├── concurrency/     one limiter, one single flight, one runner of processes with limits
 ├── telemetry.py     logs and request ids
 ├── kinds.py         the enumerations
 ├── limits.py        the limits of requests

@@ -145,7 +145,7 @@ KIND = JobKind(name_changes.JOB, _refresh, queue="mentions", is_cancellable=Fals
 
 
 @dataclass(frozen=True, slots=True)
-class _Batch:
+class _Changes:
     """The oldest names that have changed, and the chunks that may contain one of them.
 
     Those up to the chunk `after` were linked in an earlier attempt.
@@ -163,7 +163,7 @@ class _Batch:
         return {"until": [last.since, last.key], "after": after, "done": done, "total": len(self.candidates)}
 
 
-async def _batch(db: Reading, progress: Mapping[str, Any]) -> _Batch | None:
+async def _batch(db: Reading, progress: Mapping[str, Any]) -> _Changes | None:
     """The next batch of changes, that of an earlier attempt as far as they are still pending; None without changes."""
     until = progress.get("until")
     changes = await name_changes.pending(db, limit=NAMES, until=until)
@@ -177,7 +177,7 @@ async def _batch(db: Reading, progress: Mapping[str, Any]) -> _Batch | None:
     linked = await named_chunks.link(db, await offload.run(size, _entities, probes))
     found = await named_chunks.candidates(db, forms) | linked
     is_resumed = until is not None and changes[-1].position <= (until[0], until[1].encode())
-    return _Batch(changes, finder, sorted(found), frozenset(linked), progress["after"] if is_resumed else 0)
+    return _Changes(changes, finder, sorted(found), frozenset(linked), progress["after"] if is_resumed else 0)
 
 
 def _probes(changes: Sequence[NameChange]) -> _Probes:
@@ -198,7 +198,7 @@ def _entities(probes: _Probes) -> dict[UUID, int]:
     return found
 
 
-async def _follow(run: Run, batch: _Batch) -> int:
+async def _follow(run: Run, batch: _Changes) -> int:
     """Link the chunks that contain one of the names or are linked to it; returns how many there were."""
     chunks = 0
     first = bisect.bisect(batch.candidates, batch.after)
@@ -214,7 +214,7 @@ async def _follow(run: Run, batch: _Batch) -> int:
     return chunks
 
 
-async def _with_names(run: Run, batch: _Batch, chunk_nos: Sequence[int]) -> list[int]:
+async def _with_names(run: Run, batch: _Changes, chunk_nos: Sequence[int]) -> list[int]:
     """The chunks among these that contain one of the names or are linked to it, in order."""
     async with run.db.reading(run.user_id) as reading:
         texts = await named_chunks.texts(reading, [number for number in chunk_nos if number not in batch.linked])
@@ -223,7 +223,7 @@ async def _with_names(run: Run, batch: _Batch, chunk_nos: Sequence[int]) -> list
     return sorted({*found, *batch.linked.intersection(chunk_nos)})
 
 
-async def _link_slice(run: Run, batch: _Batch, chunk_nos: Sequence[int]) -> None:
+async def _link_slice(run: Run, batch: _Changes, chunk_nos: Sequence[int]) -> None:
     async with run.db.writing(run.user_id) as writing:
         await writing.lock()
         await mention_extraction.link_again(writing, chunk_nos, keys=_keys(run))
