@@ -76,6 +76,13 @@ Detail = TypeAliasType(
         Meaning("Text of a hit: the passage (`full`), its best sentences (`compact`), or `ids` alone."),
     ],
 )
+FacetsOf = TypeAliasType(
+    "FacetsOf",
+    Annotated[
+        Literal["metadata", "files"],
+        Meaning("What facets count: keys of metadata, or folders and types of files."),
+    ],
+)
 DocumentOrder = TypeAliasType(
     "DocumentOrder",
     Annotated[

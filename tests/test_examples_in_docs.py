@@ -23,7 +23,10 @@ from app.models.base import Embedder
 from app.settings import Settings
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("README.md", "client/README.md", "docs/agents.md", "docs/documents.md", "docs/entities.md")
+PAGES = (
+    *("README.md", "client/README.md", "docs/agents.md", "docs/documents.md", "docs/entities.md"),
+    *("docs/evaluation.md", "docs/filters.md", "docs/multihop.md", "docs/search.md"),
+)
 BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 PROGRAMS = re.compile(
     r"^(?:curl|\.venv/bin/stepwell|import httpx|from stepwell_client import (?:Async)?Client)\b", re.MULTILINE

@@ -9,15 +9,17 @@
 -- :keys bigint  maximum number of keys
 -- :limit bigint  maximum number of values of a key
 WITH files AS MATERIALIZED (
-    SELECT f.folder, count(*) AS documents,
-           lower(CASE WHEN f.name LIKE '%.%' AND f.folder NOT LIKE '%:/' THEN reverse(split_part(f.reversed, '.', 1))
-                      ELSE substring(f.filename FROM '\.([^.]*)$') END) AS file_type
+    SELECT p.folder, count(*) AS documents,
+           lower(CASE WHEN p.name LIKE '%.%' AND coalesce(p.folder, '') NOT LIKE '%:/' THEN split_part(p.name, '.', -1)
+                      ELSE substring(p.metadata ->> 'filename' FROM '\.([^.]*)$') END) AS file_type
     FROM (
-        SELECT p.reversed, split_part(p.reversed, '/', 1) AS name, d.metadata ->> 'filename' AS filename,
-               left(d.uri, length(p.reversed) - strpos(p.reversed, '/')) AS folder
-        FROM stepwell.documents AS d CROSS JOIN LATERAL (SELECT reverse(split_part(d.uri, '#', 1)) AS reversed) AS p
-        WHERE d.user_id = :user_id AND {{passes_filters d}}) AS f
-    GROUP BY f.folder, file_type
+        SELECT split_part(split_part(d.uri, '#', 1), '/', -1) AS name, d.metadata,
+               nullif(left(d.uri, greatest(strpos(d.uri || '#', '#') - 2 - length(split_part(split_part(d.uri, '#', 1), '/', -1)), 0)), '') AS folder
+        FROM stepwell.documents AS d
+        WHERE d.user_id = :user_id AND {{passes_filters d}}
+        -- Keeps the name from being computed for each use of it.
+        OFFSET 0) AS p
+    GROUP BY p.folder, file_type
 ),
 folders AS (
     SELECT f.folder, f.documents, lead(f.folder) OVER below AS next, lead(f.documents) OVER below AS of_next

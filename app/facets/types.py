@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from cachetools import TTLCache
 
 from app.database.filter_types import Filters
-from app.kinds import Json
+from app.kinds import FacetsOf, Json
 
 MAX_KEYS = 100
 """Keys of one answer: those of most documents."""
 MAX_VALUES_OF_KEY = 100
 """Largest number of values of a key in an answer."""
-
-
-FacetsOf = Literal["metadata", "files"]
-"""What facets count: keys of metadata, or folders and types of files."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,9 +60,9 @@ async def test_documents_are_searched_filtered_and_sorted_and_the_address_keeps_
     await page.locator("#documents-form").get_by_role("checkbox", name="Reef").check()
     await page.locator("#documents .row").nth(3).wait_for(state="detached")
     assert await titles(page) == ["Note 060", "Note 059", "Note 058"]
-    for name, value in (("folder", "shelf/even"), ("file_types", "txt")):
-        await page.locator(f"#documents-form [name={name}]").fill(value)
-    await page.locator("#documents-form [name=file_types]").press("Enter")
+    for facet, value in (("Folder", "shelf/even"), ("File type", "txt")):
+        await page.locator("#documents-form .facet summary", has_text=facet).click()
+        await page.locator("#documents-form").get_by_role("checkbox", name=value).check()
     await page.locator("#documents .row").nth(1).wait_for(state="detached")
     assert await titles(page) == ["Note 060"]
     assert await page.locator("#documents-filters-set").inner_text() == "3 set"
@@ -207,7 +207,7 @@ async def test_jobs_show_their_progress_and_refusals_and_are_cancelled(
     await page.route("**/cancel", cancel)
     await page.locator("#jobs-status").select_option("running")
     await page.locator("#jobs progress").wait_for()
-    assert await page.locator(".job-progress").inner_text() == "storing: 10 of 40 files, about 30 s left"
+    assert await page.locator(".job-progress").inner_text() == "store: 10 of 40 files, about 30 s left"
     await page.get_by_role("button", name="Cancel: Sync source").click()
     await page.get_by_role("button", name="Cancel the job").click()
     await page.locator("#jobs-message", has_text="The job has ended already: done.").wait_for()

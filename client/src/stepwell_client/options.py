@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, TypedDict
 
+FacetsOf = Literal["metadata", "files"]
+
 MergeDetail = Literal["ids", "compact", "full"]
 
 ListMerge = Literal["rrf", "classic"]

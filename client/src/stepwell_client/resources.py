@@ -22,7 +22,7 @@ class Searches(Runs):
         filters: Mapping[str, Any] | None = None,
         key: str | None = None,
         prefix: str | None = None,
-        of: Literal["metadata", "files"] | None = None,
+        of: options.FacetsOf | None = None,
     ) -> models.Facets:
         """List keys and values of metadata, or folders and file types.
 

@@ -101,12 +101,13 @@ async def test_folders_and_file_types_are_counted_as_their_filters_select(caller
     ):
         await caller.add(f"Note {uri}", uri=uri)
     await caller.add("Note five", metadata={"filename": "five.Pdf"})
+    await caller.add("Note seven", uri="seven.txt")
     await caller.add("Note six")
     counts = {
         one["key"]: {value["value"]: value["documents"] for value in one["values"]}
         for one in await counted(caller, of="files")
     }
-    assert counts["file_type"] == {"md": 2, "pdf": 2}
+    assert counts["file_type"] == {"md": 2, "pdf": 2, "txt": 1}
     assert counts["folder"] == {
         "wiki": 3, "wiki/a": 2, "wiki/a/b": 1, "wiki/c": 1, "https://x.example/d/four.v2": 1,
     }  # fmt: skip

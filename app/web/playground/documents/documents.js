@@ -39,10 +39,7 @@ form.addEventListener("submit", (event) => {
   event.preventDefault();
   changed();
 });
-form.addEventListener("reset", () => {
-  form.elements.metadata.value = "";
-  setTimeout(changed);
-});
+form.addEventListener("reset", () => setTimeout(changed));
 form.elements.query.addEventListener("input", () => {
   clearTimeout(typing);
   typing = setTimeout(changed, TYPING_MS);

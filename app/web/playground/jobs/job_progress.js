@@ -3,24 +3,13 @@
 import { el } from "../page/dom.js";
 
 const COUNTED = ["added", "replaced", "renamed", "removed", "unchanged", "failed", "documents", "chunks", "chunk_count", "embedded", "cut", "skipped"];
-const STEPS = {
-  cut: "cutting",
-  embed: "embedding",
-  index: "indexing",
-  publish: "publishing",
-  compare: "comparing",
-  rename: "renaming",
-  store: "storing",
-  remove: "removing",
-  link: "linking",
-};
 
 /** How far a job is, in words; empty before it has begun. */
 export function progressText({ status, progress }) {
   const { done, total, unit, step, page, pages, seconds } = progress;
   if (done == null) return "";
   const isRunning = status === "running";
-  const what = step && isRunning ? `${STEPS[step] ?? step}: ` : "";
+  const what = step && isRunning ? `${step}: ` : "";
   const words = [`${what}${number(done)}${total ? ` of ${number(total)}` : ""} ${unit ?? ""}`.trim()];
   if (page && isRunning) words.push(`page ${number(page)} of ${number(pages)}`);
   if (seconds) words.push(isRunning ? timeLeft(done, total, seconds) : `${seconds.toFixed(1)} s`);

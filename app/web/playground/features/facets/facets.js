@@ -42,7 +42,7 @@ class Facets {
   }
 
   async #load(signal) {
-    const all = (await Promise.all(["files", "metadata"].map((of) => counted(this.form, { of }, { limit: VALUES }, signal)))).flat();
+    const all = await allFacets(this.form, signal);
     // A folder is counted below the chosen one; values of others are chosen beside one another.
     const chosen = chosenFacets(this.form);
     const alone = await Promise.all(chosen.filter(({ control }) => control !== "folder").map((facet) => counted(this.form, facet, { limit: VALUES }, signal)));
@@ -115,6 +115,13 @@ function chooseOf(form, facet, value, isChosen) {
   control.dispatchEvent(new Event("change", { bubbles: true }));
 }
 
+/** The facets of metadata, and of files unless they are too many to count in time. */
+async function allFacets(form, signal) {
+  const late = (error) => (error.status === 504 ? [] : Promise.reject(error));
+  const found = await Promise.all([counted(form, { of: "files" }, { limit: VALUES }, signal).catch(late), counted(form, { of: "metadata" }, { limit: VALUES }, signal)]);
+  return found.flat();
+}
+
 /** The facets of metadata or files, or one of them; the values that are chosen of that one do not reduce its numbers. */
 async function counted(form, facet, parameters, signal) {
   const filters = readFilters(form, facet);
@@ -160,7 +167,7 @@ function finder(form, facet, list) {
 
 const [searches, documents] = ["search-form", "documents-form"].map((id) => new Facets(byId(id)));
 searches.form.elements.metadata.after(searches.place);
-documents.form.elements.file_types.parentElement.after(documents.place);
+documents.form.elements.file_types.after(documents.place);
 addStyle("./facets.css", import.meta.url);
 addPart("options", () => searches.show());
 addPart("documents", () => documents.show());

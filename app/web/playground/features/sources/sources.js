@@ -31,7 +31,7 @@ field.addEventListener("focus", async () => {
 });
 
 function before(form, ...controls) {
-  byId(form).elements.file_types.parentElement.before(...controls);
+  byId(form).elements.file_types.before(...controls);
 }
 
 async function listed() {
