@@ -86,7 +86,7 @@ class Assessment:
         cosine: The best cosine similarity in units of its model; None without the vector leg.
         coverage: The best BM25 score as a share of what the words of the query permit; None without the text leg.
         is_foreign: Whether the query is in another language than the documents, whose words then say nothing.
-        is_literal: Whether hits contain the phrases of the query, or its only word.
+        is_literal: Whether hits contain the phrases of the query, or its only word or identifier.
         names_unknown: Whether the query has a name or identifier, or many words, that no document contains.
         entities: The mean effect of entities on the scores.
         calibration: That of the user.

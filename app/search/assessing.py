@@ -51,9 +51,11 @@ async def _unrelated_cosine(context: SearchContext) -> float | None:
 
 
 def _is_literal(search: SearchState) -> bool:
-    """Whether hits contain the phrases of the query, or its only word."""
-    words = relevance.own_words(search.result.terms)
-    return not search.is_relaxed and (bool(search.parsed.phrases) or (len(words) == 1 and words[0].df > 0))
+    """Whether hits contain the phrases of the query, or its only word or identifier."""
+    if search.is_relaxed or search.parsed.phrases:
+        return not search.is_relaxed
+    words = relevance.own_words(search.result.terms) if len(search.parsed.words.split()) == 1 else []
+    return bool(words) and all(word.df for word in words)
 
 
 def _is_foreign(search: SearchState) -> bool:
