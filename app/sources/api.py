@@ -12,7 +12,7 @@ from pydantic import AliasPath, BaseModel, Field
 
 from app import limits
 from app.documents.api.document_models import DocumentDeletion
-from app.documents.files import folders
+from app.documents.files import left_out
 from app.documents.types import RowCounts
 from app.http import auth, bodies, problems
 from app.http.responses import NoneIfEmpty, Response
@@ -76,7 +76,7 @@ class SyncResult(Response):
     failed: int = Field(description="Files that could not be stored.")
     skipped: int = Field(description="Files that were left out, and folders, each counted once.")
     left_out: dict[str, LeftOutFiles] = Field(
-        default_factory=dict, description="Why they were, by reason: " + ", ".join(folders.REASONS) + "."
+        default_factory=dict, description="Why they were, by reason: " + ", ".join(left_out.REASONS) + "."
     )
     embedded: int = Field(description="Chunks that were embedded.")
 

@@ -24,7 +24,7 @@ from pathspec import PathSpec
 from app import errors, limits
 from app.concurrency import interruption
 from app.documents.files import file_reading, folders
-from app.documents.files.folders import LeftOutCounts
+from app.documents.files.left_out import LeftOutCounts
 from app.kinds import LeftOutReason
 from app.sources import source_roots
 from app.sources.types import FileFailure, KnownFile, SourceDraft

@@ -227,7 +227,7 @@ async def test_a_printed_configuration_has_a_placeholder_only_where_the_service_
 
 def test_a_command_by_way_of_a_service_imports_neither_the_search_core_nor_the_settings() -> None:
     modules = ("search.commands.search", "multihop.commands", "search.steps.why.commands", "feedback.commands")
-    modules += ("search.steps.synonyms.commands", "documents.commands.documents", "documents.commands.stats")
+    modules += ("search.steps.synonyms.commands", "documents.commands.documents")
     modules += ("sources.commands", "jobs.commands", "entities.commands", "facets.commands", "cli.client", "__main__")
     modules += ("agents.mcp.commands",)
     opened = "from app.cli import connecting; connecting.open_client('http://127.0.0.1:9', None, None, None)"

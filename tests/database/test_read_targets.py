@@ -49,7 +49,7 @@ READ = {name: sorted(_statements(name, node)) for name, node in FUNCTIONS.items(
 
 
 def test_the_functions_that_read_are_found() -> None:
-    assert {"recall.hybrid", "links.names", "documents.page", "reranking.of"} <= FUNCTIONS.keys()
+    assert {"recall.hybrid", "links.names", "documents.page"} <= FUNCTIONS.keys()
     assert sum(map(len, READ.values())) > 20
     assert {"recall.VECTOR_OF_CHUNK", "chunks_by_id"} <= {name for names in READ.values() for name in names}
 

@@ -7,9 +7,9 @@ import random
 from uuid import UUID
 
 import pytest
-from app.search.ranking import merge
 
 from app.multihop import hop_strategies
+from app.search import merge
 from app.search.merge import Scored
 
 A, B, C, D = (UUID(int=n) for n in range(1, 5))

@@ -6,8 +6,8 @@ import random
 from uuid import UUID
 
 import pytest
-from app.search.ranking import merge
 
+from app.search import merge
 from app.search.merge import HopHit, Scored
 
 A, B, C, D = (UUID(int=n) for n in range(1, 5))

@@ -15,7 +15,7 @@ from typing import Any
 from rich.markup import escape
 
 from app.cli import options
-from app.documents.files.folders import LeftOutCounts
+from app.documents.files.left_out import LeftOutCounts
 from app.kinds import LeftOutReason
 from app.parsing import formats
 

@@ -7,50 +7,17 @@ Then the content decides, as it does in an upload: what is text, or a document o
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from pathspec import GitIgnoreSpec
 
 from app.documents.files import file_reading, folder_names
-from app.kinds import LeftOutReason, values
-
-REASONS: tuple[LeftOutReason, ...] = values(LeftOutReason)
-EXAMPLES = 3
-"""Paths that are kept for each reason."""
-
-
-@dataclass(slots=True)
-class LeftOutCounts:
-    """The numbers of files and folders that are left out, and the first paths, by reason; a folder counts once."""
-
-    counts: Counter[LeftOutReason] = field(default_factory=Counter)
-    examples: dict[LeftOutReason, list[str]] = field(default_factory=dict)
-
-    def add(self, reason: LeftOutReason, path: str) -> None:
-        """Count a path; that of a folder ends with a slash."""
-        self.counts[reason] += 1
-        examples = self.examples.setdefault(reason, [])
-        if len(examples) < EXAMPLES:
-            examples.append(path)
-
-    @property
-    def total(self) -> int:
-        """The number of paths."""
-        return self.counts.total()
-
-    def as_json(self) -> dict[str, Any]:
-        """The count and the examples by reason, in the order of the reasons."""
-        return {
-            reason: {"count": self.counts[reason], "examples": self.examples[reason]}
-            for reason in REASONS
-            if self.counts[reason]
-        }
-
+from app.documents.files.left_out import LeftOutCounts
+from app.kinds import LeftOutReason
 
 Failed = Callable[[Path, OSError], None]
 LARGEST_FILE = 50_000_000

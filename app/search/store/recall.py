@@ -102,27 +102,28 @@ async def _run(
     db: Reading, request: HybridRequest, names: tuple[str, ...]
 ) -> tuple[list[sa.Row[Any]], HybridRequest, Compiled | None]:
     """The rows of a statement for what the caller sees, the request for that, and its compiled conditions."""
-    await foreign_operators.check(db, request.filters)
+    if request.filters or db.restriction is not None:
+        await foreign_operators.check(db, request.filters)
     asked, request = request, await visible(db, request)
     hidden = ("hidden",) if db.has_hidden else ()
     compiled = await compiled_conditions(db, request.lexical)
     if hidden or not _plans_once(db, asked):
         await db.use_custom_plans(always=compiled is not None)
-    restricted, seen = _seen(db, asked)
-    statement, binds = prepare(request, *hidden, *restricted, stored=db.graph_rows, names=names, compiled=compiled)
+    counted, seen = _count_among_seen(db, asked)
+    report = ("restricted",) if names is HYBRID and db.restriction is not None and not counted else ()
+    parts = (*hidden, *counted, *report)
+    statement, binds = prepare(request, *parts, stored=db.graph_rows, names=names, compiled=compiled)
     return list(await db.execute(statement, {**binds, **seen})), request, compiled
 
 
-def _seen(db: Reading, asked: HybridRequest) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """The parts and binds for a caller who does not see everything.
+def _count_among_seen(db: Reading, asked: HybridRequest) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """The parts and binds that count the frequencies of words among the chunks that the caller sees.
 
-    Frequencies of words are counted among the chunks that the caller sees, if all of them may be scanned.
+    None for a caller who sees everything, or so much that not all of it may be scanned.
     """
-    if db.restriction is None:
-        return (), {}
-    listed = db.listed
+    listed = None if db.restriction is None else db.listed
     if listed is None or listed.statistics is None or listed.chunks > EXACT_FLOOR:
-        return ("restricted",), {}
+        return (), {}
     found = listed.statistics
     binds = {
         "seen_configs": list(found),

@@ -26,7 +26,7 @@ from app.documents.commands import ingest, uploading
 from app.documents.commands.ingest_report import Summary
 from app.documents.files import file_reading, folders
 from app.documents.files.file_reading import NamedFile, ParseLimits
-from app.documents.files.folders import LeftOutCounts
+from app.documents.files.left_out import LeftOutCounts
 from app.documents.storing import document_drafts
 from app.sources import source_scan, source_watch
 from app.sources.types import SourceDraft
