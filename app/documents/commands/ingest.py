@@ -14,25 +14,10 @@ import typer
 
 from app.cli import connecting, options, terminal
 from app.cli.client import Client
-from app.documents.commands import ingest_report, uploading
+from app.documents.commands import estimating, ingest_report, uploading
 from app.documents.commands.ingest_report import Files, ListedFile, Summary
 from app.documents.files import file_reading, folders
 
-CHUNK_BYTES = 600
-"""Bytes of text per chunk."""
-TEXT_SHARES = {
-    "pdf": 0.05,
-    "html": 0.4,
-    "notebook": 0.1,
-    "word": 0.2,
-    "slides": 0.03,
-    "opendocument": 0.1,
-    "sheets": 15.0,
-}
-"""Estimated size of the text as a share of that of the file; 1 for other formats. A row of a sheet is a chunk."""
-PICTURE_CHUNKS = 3.0
-ROWS = frozenset({"csv", "json_lines"})
-"""Formats of which each line is a document."""
 _ADDRESS = re.compile(r"https?://", re.I)
 
 
@@ -142,12 +127,4 @@ def _list(path: Path) -> tuple[ListedFile, bytes | None]:
     except OSError:
         return ListedFile(path, 0, "unsupported"), None
     format = file_reading.format_name(head, path.name)
-    return ListedFile(path, size, format, _estimate_chunks(size, format, head)), head
-
-
-def _estimate_chunks(size: int, format: str, head: bytes) -> float:
-    """The estimated chunks of a file with these first bytes, at least 1."""
-    if format == file_reading.PICTURE:
-        return PICTURE_CHUNKS
-    rows = size * head.count(b"\n") / len(head) if format in ROWS and head else 0.0
-    return max(1.0, rows, size * TEXT_SHARES.get(format, 1.0) / CHUNK_BYTES)
+    return ListedFile(path, size, format, estimating.chunks_of(path, size, format, head)), head

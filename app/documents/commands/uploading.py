@@ -1,24 +1,25 @@
-"""Uploads files in batches, several at once, fetches pages, and shows the progress with an estimate of the chunks."""
+"""Uploads files in batches, several at once, fetches pages, and shows the progress."""
 
 from __future__ import annotations
 
 import re
 import threading
 import time
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from rich.progress import BarColumn, ProgressColumn, Task, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, Task, TextColumn
 from rich.text import Text
 
 from app import errors
 from app.cli import options
 from app.cli.client import Answer, Client
 from app.cli.progress import Progress
-from app.documents.commands.ingest_report import Files, FormatCount, ListedFile, Summary
+from app.documents.commands.estimating import Estimate
+from app.documents.commands.ingest_report import Files, ListedFile, Summary
 from app.documents.files.file_reading import PICTURE
 from app.kinds import LeftOutReason
 from app.text import uris
@@ -29,8 +30,8 @@ BATCH_FILES, BATCH_BYTES, BATCH_CHUNKS = 32, 1_000_000, 128.0
 """Files of a request, and their bytes and estimated chunks unless it is a single file: some seconds of work."""
 FIRST_CHUNKS = 8.0
 """Estimated chunks of the first request, which shows the rate early; each following one has up to twice as many."""
-PRIOR_CHUNKS = 30.0
-"""How many chunks of a format count as much as the estimate from its sizes."""
+RATE_S = 60.0
+"""Seconds whose rate the time left is computed from."""
 PATIENCE_S = 900.0
 """How long a batch is sent again while the service or its model is not available."""
 REFUSALS = frozenset({400, 413, 415, 422})
@@ -52,42 +53,53 @@ class _Sent:
     error: errors.StepwellError | OSError | None = None
 
 
-class _Pace(ProgressColumn):
+class _Chunks(ProgressColumn):
     def render(self, task: Task) -> Text:
-        """The stored chunks, the estimate of all, the chunks per second, and the time left."""
-        estimate = f"about {options.format_count(round(task.total or 0), 'chunk')}"
-        if task.speed is None:
-            return Text(f"{estimate}, measuring the time left")
-        left = timedelta(seconds=task.time_remaining or 0)
-        return Text(f"{round(task.completed):,} of {estimate}, {task.speed:.0f}/s {left} left")
+        """The stored chunks, the estimate of all, and the chunks per second."""
+        chunks, pace = task.fields["chunks"], task.fields["pace"]
+        if pace is None:
+            return Text(f"about {options.format_count(task.fields['estimate'], 'chunk')}")
+        return Text(f"{chunks:,} of about {options.format_count(task.fields['estimate'], 'chunk')}, {pace.rate:.0f}/s")
+
+
+class _Remaining(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        """The time left, which the first answers show."""
+        pace: _Pace | None = task.fields["pace"]
+        if pace is None or task.finished:
+            return Text("" if task.finished else "measuring the time left")
+        left = max(0, round(pace.ends_at - time.monotonic()))
+        return Text(f"{timedelta(seconds=left)} left")
 
 
 BAR = 12
 """Characters of the bar, beside which the numbers fit into a line of 80."""
-COLUMNS = (TextColumn("Storing files {task.fields[read]:>3}/{task.fields[files]}"), BarColumn(BAR), _Pace())
+COLUMNS = (TextColumn("Storing files"), BarColumn(BAR), MofNCompleteColumn(), _Chunks(), _Remaining())
 
 
-class Estimate:
-    """The chunks of all files, corrected for each format by the chunks of its files that have been read."""
+@dataclass(frozen=True, slots=True)
+class _Pace:
+    """Chunks per second, and the moment at which all are stored at this rate."""
 
-    def __init__(self, files: Sequence[ListedFile]) -> None:
-        self._expected: dict[str, float] = defaultdict(float)
-        self._left: dict[str, float] = defaultdict(float)
-        for file in files:
-            self._left[file.format] += file.chunks
+    rate: float
+    ends_at: float
 
-    def add(self, files: Sequence[ListedFile]) -> None:
-        """Notes that files have been read."""
-        for file in files:
-            self._expected[file.format] += file.chunks
-            self._left[file.format] -= file.chunks
 
-    def left(self, counted: Mapping[str, FormatCount]) -> float:
-        """The chunks of the files that have not been read; `counted` are those of the others, by format."""
-        return sum(left * self._ratio(name, counted[name].chunks) for name, left in self._left.items())
+class _Clock:
+    """Measures the rate of the last RATE_S seconds."""
 
-    def _ratio(self, format: str, chunks: int) -> float:
-        return (chunks + PRIOR_CHUNKS) / (self._expected[format] + PRIOR_CHUNKS)
+    def __init__(self) -> None:
+        self._seen = deque([(time.monotonic(), 0)])
+
+    def pace(self, chunks: int, left: float) -> _Pace | None:
+        """The pace once this number of chunks is stored; None before the first one."""
+        now = time.monotonic()
+        self._seen.append((now, chunks))
+        while len(self._seen) > 2 and self._seen[1][0] < now - RATE_S:
+            self._seen.popleft()
+        began, before = self._seen[0]
+        rate = (chunks - before) / max(0.001, now - began)
+        return _Pace(rate, now + left / rate) if rate else None
 
 
 def run(files: Files, summary: Summary, client: Client) -> None:
@@ -103,15 +115,20 @@ def run(files: Files, summary: Summary, client: Client) -> None:
 
 def _store(files: Files, summary: Summary, sender: _Sender) -> None:
     """Stores the files, and shows the progress."""
-    estimate = Estimate(files.listed)
+    estimate, clock = Estimate(files.listed), _Clock()
     with Progress(*COLUMNS, console=options.err) as bar:
-        task = bar.add_task("ingest", total=files.chunks, read=0, files=len(files.listed))
+        task = bar.add_task("ingest", total=len(files.listed), chunks=0, estimate=files.chunks, pace=None)
         for sent in _send(files.listed, sender):
             _count(sent, summary)
             estimate.add(sent.files)
-            # Not by `update`, which begins to measure the rate anew when the total changes.
-            bar.tasks[0].total = summary.chunks + estimate.left(summary.formats)
-            bar.update(task, completed=summary.chunks, read=summary.read)
+            left = estimate.left(summary.formats)
+            bar.update(
+                task,
+                advance=len(sent.files),
+                chunks=summary.chunks,
+                estimate=round(summary.chunks + left),
+                pace=clock.pace(summary.chunks, left),
+            )
     summary.sort()
 
 

@@ -1,15 +1,16 @@
-"""The chunks of files are estimated from their sizes and rows, and corrected by those of files that have been read."""
+"""The chunks of files are estimated from their rows and texts, and corrected by those of files that have been read."""
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import made_files
 import pytest
 
 from app.documents.commands import ingest
+from app.documents.commands.estimating import Estimate
 from app.documents.commands.ingest_report import ListedFile, Summary
-from app.documents.commands.uploading import Estimate
 
 TEXT = b"Lime putty rests below the landing for three months. " * 1_000
 FILES = {
@@ -17,6 +18,8 @@ FILES = {
     "lines.jsonl": (b'{"text": "Lime."}\n' * 300, 300),
     "sheet.xlsx": (made_files.sheets({"Stone": [["note"], *([f"Marble {n}."] for n in range(200))]}), 200),
     "notes.txt": (TEXT, 90),
+    "notes.txt.gz": (gzip.compress(TEXT), 90),
+    "packed.zip": (made_files.archive({"a.txt": TEXT, "b.txt": TEXT}), 180),
     "broken.xlsx": (b"PK\x03\x04 broken", 1),
 }
 
