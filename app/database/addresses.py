@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, unquote, urlencode
+from urllib.parse import unquote, urlencode
 
 import sqlalchemy as sa
 
@@ -27,6 +27,13 @@ _LEFT_OUT = frozenset(
     | {"keepalives_idle", "keepalives_interval", "keepalives_count", "tcp_user_timeout"}
 )
 """Parameters that this driver has no use for: it does not bind channels, and sets its own keepalives."""
+_VALUES = {
+    "sslmode": ("disable", "allow", "prefer", "require", "verify-ca", "verify-full"),
+    "target_session_attrs": ("any", "read-write", "read-only", "primary", "standby", "prefer-standby"),
+    "channel_binding": ("disable", "prefer", "require"),
+    "gssencmode": ("disable", "prefer"),
+    "sslnegotiation": ("postgres", "direct"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +118,20 @@ def _list(hosts: str, ports: str) -> tuple[tuple[str, int | None], ...]:
     """Hosts and ports that are parameters, each a list with commas; one port is that of all hosts."""
     if not hosts and not ports:
         return ()
-    names, numbers = hosts.split(","), ports.split(",")
+    names, numbers = hosts.split(","), ports.split(",") if ports else [""]
     numbers = numbers * len(names) if len(numbers) == 1 else numbers
     if len(names) != len(numbers):
         raise _bad("The address must name one port, or one for each host.")
-    pairs = zip(map(quote, names), numbers, strict=True)
-    return _hosts(",".join(f"{name}:{port}" if port else name or "localhost" for name, port in pairs))
+    pairs = zip(names, numbers, strict=True)
+    return tuple(pair for name, port in pairs for pair in _pair(name, port))
+
+
+def _pair(name: str, port: str) -> tuple[tuple[str, int | None], ...]:
+    if port and not (port.isdecimal() and 0 < int(port) < 65_536):
+        raise _bad("The port in the address must be a number.")
+    if name.startswith("/"):
+        return ((name, int(port) if port else None),)
+    return _hosts(f"{name}:{port}" if port else name or "localhost")
 
 
 def _check(parameters: Mapping[str, str]) -> Mapping[str, str]:
@@ -124,6 +139,8 @@ def _check(parameters: Mapping[str, str]) -> Mapping[str, str]:
     for name, value in parameters.items():
         if name not in known:
             raise _bad(f"The address has a parameter {name}, which is none of Postgres: remove it.")
+        if name in _VALUES and value not in _VALUES[name]:
+            raise _bad(f"{name} must be one of {', '.join(_VALUES[name])}.")
         if name == "connect_timeout" and not value.isdecimal():
             raise _bad("connect_timeout must be a whole number of seconds.")
     return {name: _file(name, value) if name in _FILES else value for name, value in parameters.items()}

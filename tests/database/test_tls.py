@@ -81,6 +81,7 @@ async def test_a_server_without_tls_or_with_an_untrusted_certificate_is_not_used
     await database.close()
 
 
-def test_a_file_of_a_tls_parameter_that_does_not_exist_is_named() -> None:
-    with pytest.raises(errors.BadRequest, match="sslrootcert"):
-        transactions.connect("postgresql://x@127.0.0.1/x?sslmode=require&sslrootcert=/nowhere/root.crt")
+@pytest.mark.parametrize("parameters", ["sslmode=banana", "sslmode=require&sslrootcert=/nowhere/root.crt"])
+def test_a_tls_parameter_that_cannot_be_used_is_named(parameters: str) -> None:
+    with pytest.raises(errors.BadRequest, match=r"sslmode must be one of|sslrootcert"):
+        transactions.connect(f"postgresql://me@db.example/stepwell?{parameters}")
