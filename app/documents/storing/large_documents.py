@@ -214,7 +214,8 @@ class _Storing:
             async with db.writing(self.run.user_id) as writing:
                 await staging.stage(writing, self.staged, some, first_index=first)
                 await self.advance(writing, step="cut", done=first + len(some), total=len(passages))
-        self.progress["total"] = len(passages)
+        async with db.writing(self.run.user_id) as writing:
+            await self.advance(writing, step="cut", done=len(passages), total=len(passages), staged=True)
 
     async def embed(self) -> None:
         """Read or compute the vectors of the staged chunks that have none."""
@@ -303,8 +304,9 @@ async def _store_with_one_model(run: Run) -> int:
     if staged is None:
         raise errors.NotFound("The document to store is gone.")
     storing = _Storing(run, staged, {"unit": "chunks", **run.job.progress})
-    with stage_times.stage("cutting"):
-        await storing.stage()
+    if not storing.progress.get("staged"):  # a model that was chosen since then might cut in other places
+        with stage_times.stage("cutting"):
+            await storing.stage()
     await storing.embed()
     with stage_times.stage("database"):
         await storing.publish()

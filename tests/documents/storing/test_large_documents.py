@@ -192,6 +192,29 @@ async def test_a_job_whose_worker_died_in_any_step_is_continued(
     await _assert_sound(tenant)
 
 
+async def test_a_document_that_is_staged_whole_is_not_cut_again_by_another_model(
+    tenant: Tenant, owner: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    async def dying(*_args: Any, **_options: Any) -> Any:
+        raise Killed
+
+    queued = await _queue(tenant, NEW)
+    with monkeypatch.context() as patch:
+        patch.setattr(staging, "stage_vectors", dying)
+        with pytest.raises(Killed):
+            await _work(tenant)
+    await owner.execute("UPDATE stepwell.jobs SET leased_until = now() WHERE user_id = $1", tenant.user_id)
+    real = document_drafts.passages
+    with monkeypatch.context() as patch:
+        patch.setattr(document_drafts, "passages", lambda draft, **options: real(draft, **options)[::2])
+        await _work(tenant)
+    await _assert_as_stored_whole(tenant, queued, NEW)
+    await _assert_sound(tenant)
+
+
 async def test_what_is_deleted_while_a_removal_of_postings_is_interrupted_is_removed_from_all_lexemes(
     tenant: Tenant, owner: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
