@@ -78,9 +78,9 @@ RANKED = (*LEGS, "leg_weights", "fused", "best", "ranked")
 PLAIN = frozenset({"vector", "text", "added", "added_phrases", "languages"})
 """Parts with a plan that does not depend on the binds, so that one plan serves every query."""
 
-_FIELDS = len(dataclasses.fields(Candidate))
-_HEADINGS = 9
-"""The number of columns of a candidate, and the place of the headings, which are a tuple."""
+_FIELDS = [field.name for field in dataclasses.fields(Candidate)]
+"""The first columns of a row, in their order."""
+_HEADINGS = _FIELDS.index("heading_path")
 
 
 async def hybrid(db: Reading, request: HybridRequest) -> HybridResult:
@@ -390,6 +390,6 @@ def _condition_plan(lexical: LexicalQuery | None) -> ConditionPlan:
 
 def _candidate(row: sa.Row[Any]) -> Candidate:
     """The candidate of a row, which begins with its fields."""
-    values = list(row[:_FIELDS])
+    values = list(row[: len(_FIELDS)])
     values[_HEADINGS] = tuple(values[_HEADINGS])
     return Candidate(*values)

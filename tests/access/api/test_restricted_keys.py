@@ -249,6 +249,7 @@ def _reads(world: World, side: Side) -> Iterator[Request]:
     for key in ("code", "author", "team", "acl"):
         yield "GET", f"{RAG}/facets?key={key}&limit=100", None
     yield "GET", f"{RAG}/facets?key=code&prefix=c{hidden.secret[:3]}", None
+    yield "GET", f"{RAG}/facets?of=files&limit=100", None
     yield "GET", f'{RAG}/facets?filters={{"metadata":{{"acl":"ana"}}}}', None
     for one in (side.document_id, world.hidden_id):
         yield "GET", f"{RAG}/documents/{one}", None
