@@ -12,6 +12,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import itertools
+import json
 import math
 import struct
 import time
@@ -20,7 +21,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from uuid import UUID
 
-from pydantic_core import to_json
+from pydantic_core import to_jsonable_python
 
 from app import errors, limits
 from app.concurrency import offload
@@ -109,7 +110,8 @@ def request_of(query: SearchRequest, context: SearchContext) -> PageRequest:
     Raises `invalid_cursor` if the cursor is malformed or was made for another request, or for who sees something else.
     """
     same = [value for name, value in query if name not in _VARYING]
-    digest = _digest(to_json([same, context.user_id, context.services.db.audience]))
+    identified = to_jsonable_python([same, context.user_id, context.services.db.audience])
+    digest = _digest(json.dumps(identified, sort_keys=True).encode())
     cursor = query.cursor
     if cursor is None:
         return PageRequest(digest, query.limit, int(time.time() // 60), query.group_size, query.is_collapsed)

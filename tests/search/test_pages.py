@@ -145,6 +145,15 @@ async def test_another_request_cannot_use_a_cursor(archive: Tenant) -> None:
         assert (await page_of(archive, search_request(**{**options, **change}), cursor)).hits
 
 
+async def test_a_cursor_is_of_the_same_filters_in_any_order_of_their_keys(archive: Tenant) -> None:
+    absent = {"a": {"exists": False}, "b": {"exists": False}}
+    orders = [Filters(metadata=dict(items)) for items in (absent.items(), reversed(absent.items()))]
+    first, again = (search_request(text="lime mortar", limit=10, filters=filters) for filters in orders)
+    cursor = (await page_of(archive, first, None)).next_cursor
+    assert cursor is not None
+    assert (await page_of(archive, again, cursor)).hits
+
+
 async def test_a_cursor_is_stale_if_the_results_before_the_page_differ(archive: Tenant) -> None:
     vectors = await archive.embedder.embed_documents(["lime", "ferry"])
     query = search_request("mortar", mode="semantic", limit=10)
