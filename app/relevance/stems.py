@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from app.text.names import names
 
 SHORTEST = 4
@@ -19,6 +21,7 @@ def may_be_stem(lexeme: str, word: str) -> bool:
     )
 
 
+@lru_cache(maxsize=4_096)
 def fold(lexeme: str) -> str:
     """Returns a lexeme without accents and punctuation."""
     return "".join(names.words(lexeme))

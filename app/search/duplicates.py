@@ -8,8 +8,9 @@ one search are compared as they are, so nothing is computed or stored when a doc
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from app.query.types import Candidate, Hit
@@ -58,30 +59,26 @@ class _First:
 
 @dataclass(slots=True)
 class _SamePlace:
-    """The first hits with one title and headings, and those by the shingles of which near duplicates share one.
+    """The first hits with one title and headings, and the shingles of those that were compared.
 
     Most hits are the only one of their place, so that no shingles are computed for them.
     """
 
     firsts: list[_First] = field(default_factory=list)
-    indexed: int = 0
-    by_shingle: dict[int, list[int]] = field(default_factory=dict)
+    compared: int = 0
+    shingles: set[int] = field(default_factory=set)
 
     def near(self, one: _First) -> _First | None:
         """The earliest of the first hits that is a near duplicate."""
         if not self.firsts:
             return None
-        self._index()
-        shingles = one.shingled()
-        found = {number for shingle in _leading(shingles) for number in self.by_shingle.get(shingle, ())}
-        others = (self.firsts[number] for number in sorted(found))
-        return next((other for other in others if jaccard(shingles, other.shingled()) >= LEAST), None)
-
-    def _index(self) -> None:
-        for number in range(self.indexed, len(self.firsts)):
-            for shingle in _leading(self.firsts[number].shingled()):
-                self.by_shingle.setdefault(shingle, []).append(number)
-        self.indexed = len(self.firsts)
+        self.shingles.update(*(first.shingled() for first in self.firsts[self.compared :]))
+        self.compared = len(self.firsts)
+        some = _some(one.shingled())
+        if self.shingles.isdisjoint(some):
+            return None
+        others = (other for other in self.firsts if not other.shingled().isdisjoint(some))
+        return next((other for other in others if jaccard(one.shingled(), other.shingled()) >= LEAST), None)
 
 
 @dataclass(slots=True)
@@ -123,10 +120,9 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(text.casefold().split(maxsplit=MAX_WORDS)[:MAX_WORDS])
 
 
-def _leading(shingles: frozenset[int]) -> Iterator[int]:
-    """The first shingles in one order of all, of which two sets with an index of at least LEAST share one.
+def _some(shingles: frozenset[int]) -> list[int]:
+    """So many of the shingles that every set with an index of at least LEAST contains one of them.
 
-    They share at least LEAST · n of the n of either, so not all of the first n − ⌈LEAST · n⌉ + 1 can be missing
-    (prefix filtering: Chaudhuri, Ganti and Kaushik 2006).
+    It contains at least LEAST · n of the n, so not all of any n − ⌈LEAST · n⌉ + 1 can be missing.
     """
-    return iter(sorted(shingles)[: len(shingles) - math.ceil(LEAST * len(shingles)) + 1])
+    return list(itertools.islice(shingles, len(shingles) - math.ceil(LEAST * len(shingles)) + 1))

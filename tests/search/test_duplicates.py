@@ -86,7 +86,7 @@ def test_a_chain_of_small_changes_is_no_set() -> None:
     assert 3 <= len(kept) < len(chain)
 
 
-def test_every_near_duplicate_is_found_by_its_leading_shingles() -> None:
+def test_every_near_duplicate_is_found_by_a_part_of_its_shingles() -> None:
     """The result is that of a comparison of all pairs."""
     texts = []
     for _ in range(40):

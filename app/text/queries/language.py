@@ -54,6 +54,7 @@ _FIELD = re.compile(rf"({'|'.join(get_args(Field))}):(?=\S)")
 _ESCAPE = re.compile(r"\\([()\"*+:-]|(?:AND|OR|NOT)(?=[\s)]|$))")
 _PHRASE = re.compile(r'["“”„«]([^"“”„«»]*)["“”»](?=[\s.,;:!?)]|$)')
 _SIGN = re.compile(r"[+-](?=[\w(\"“„«\\])(?![\d.,]+(?:\s|$))(?!_)")
+_PLAIN_WORD = re.compile(r"[^\s\\()*]+(?!\S)")
 _SIGNED_WORD = re.compile(r"[+-](?P<word>\w[^\s()]*)")
 _ONE_IS_ENOUGH = re.compile("[^\x00-\u0dff]")
 """A prefix has two characters or more, one of them a letter; in scripts without spaces one is enough."""
@@ -81,7 +82,7 @@ class Clause:
 class QueryReading:
     """The tokens of a query, its clauses in their order, and the places of the tokens that it excludes.
 
-    With an `error` the query is not in the language, and has no clauses.
+    A query of words alone has no clauses. Neither has one with an `error`: it is not in the language.
     """
 
     tokens: Sequence[Token]
@@ -106,6 +107,8 @@ def read(query: str, *, literal: Collection[str] = ()) -> QueryReading:
 
 
 def _read(tokens: Sequence[Token]) -> QueryReading:
+    if all(token.kind in ("word", "mark") for token in tokens):
+        return QueryReading(tokens)  # each word would be an optional clause
     parser = _Parser(tokens)
     try:
         clauses = [part for clause in parser.query() for part in _parts(clause)]
@@ -376,6 +379,8 @@ def _word(query: str, at: int, *, is_operator: bool, closes: bool) -> tuple[Toke
     """
     text: list[str] = []
     own, has_star = 0, False
+    if plain := _PLAIN_WORD.match(query, at):
+        text, at = [plain[0]], plain.end()
     while at < len(query) and not query[at].isspace():
         if found := _ESCAPE.match(query, at):
             text.append(found[1])
