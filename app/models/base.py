@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from array import array
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -21,6 +22,8 @@ from app.models.calls import RemoteCalls
 _Key = tuple[str, str]
 CACHED = 2_000
 """Query vectors that are kept."""
+ROUNDING = 1e-6
+"""By how much the length of a unit vector in single precision may differ from 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +50,15 @@ class EmbeddingModel:
         return self.keyed_by or self.name
 
 
-def unit_vector(vector: Sequence[float]) -> Vector:
-    """The vector scaled to length 1, in double precision. Raises BadEmbedding if it is not finite or all zeros.
+def unit_vector(vector: Vector, *, dimension: int) -> Vector:
+    """The vector scaled to length 1, in double precision; one that is nearly so long already is returned as it is.
 
     Postgres computes cosines in single precision, in which squares of very small or large components are 0 or infinite.
+    Raises BadEmbedding if it has another dimension, is not finite or all zeros.
     """
-    return unit_vectors([vector], count=1, dimension=len(vector))[0]
+    if len(vector) == dimension and abs(math.hypot(*vector) - 1.0) < ROUNDING:
+        return vector
+    return unit_vectors([vector], count=1, dimension=dimension)[0]
 
 
 def unit_vectors(computed: Sequence[Sequence[float]], *, count: int, dimension: int) -> list[Vector]:

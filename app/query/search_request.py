@@ -331,8 +331,9 @@ class SearchRequest(wire.WireModel):
 
     def completed(self, *, mode: GuidanceMode) -> SearchRequest:
         """The request with as many candidates as hits, and with this mode of guidance if it leaves the mode open."""
-        candidates = max(self.ranking.candidates, self.limit)
-        return self.tuned(candidates=candidates).guided(mode=self.ranking.guidance.mode or mode)
+        guidance = self.ranking.guidance
+        guidance = guidance.model_copy(update={"mode": guidance.mode or mode})
+        return self.tuned(candidates=max(self.ranking.candidates, self.limit), guidance=guidance)
 
 
 class SimilarRequest(wire.WireModel):

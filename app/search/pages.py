@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from uuid import UUID
 
-from pydantic_core import to_jsonable_python
+from pydantic_core import to_json, to_jsonable_python
 
 from app import errors, limits
 from app.concurrency import offload
@@ -38,8 +38,8 @@ FILTER_COST = 100
 _CURSOR = struct.Struct(">QHI8s8s")
 _DIGEST_BYTES = 8
 _MICROSECONDS_OF_MINUTE = 60_000_000
-_VARYING = {"cursor", "detail", "explain"}
-"""Fields of a request that may differ between its pages."""
+_VARYING = {"cursor", "detail", "explain", "filters"}
+"""Fields of a request that may differ between its pages, and the filters, whose keys may be in another order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +110,8 @@ def request_of(query: SearchRequest, context: SearchContext) -> PageRequest:
     Raises `invalid_cursor` if the cursor is malformed or was made for another request, or for who sees something else.
     """
     same = [value for name, value in query if name not in _VARYING]
-    identified = to_jsonable_python([same, context.user_id, context.services.db.audience])
-    digest = _digest(json.dumps(identified, sort_keys=True).encode())
+    filters = json.dumps(to_jsonable_python(query.filters), sort_keys=True) if query.filters else ""
+    digest = _digest(to_json([same, filters, context.user_id, context.services.db.audience]))
     cursor = query.cursor
     if cursor is None:
         return PageRequest(digest, query.limit, int(time.time() // 60), query.group_size, query.is_collapsed)
