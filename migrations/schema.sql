@@ -28,45 +28,40 @@ JOIN stepwell.api_keys AS k ON k.key_id = g.key_id
 WHERE g.scope IN ('search', 'write', 'metrics', 'admin') AND g.uses > 0
 ORDER BY k.key_id, g.scope
 ON CONFLICT (key_id, day, scope) DO UPDATE
-CREATE FUNCTION stepwell.enter(p_user text, p_timeout_ms integer, p_candidates integer) RETURNS bigint
+CREATE FUNCTION stepwell.enter_plain(p_user text, p_timeout_ms integer, p_candidates integer) RETURNS bigint[]
     LANGUAGE plpgsql
     AS $$
 DECLARE
     stored bigint := 0;
     breadth float8;
+    made text := set_config('stepwell.user_id', p_user, true);
 BEGIN
-    EXECUTE format('SET LOCAL stepwell.user_id = %L', p_user);
-    EXECUTE format('SET LOCAL statement_timeout = %s', p_timeout_ms);
-    SET LOCAL lock_timeout = '10s';
-    SET LOCAL jit = off;
-    SET LOCAL max_parallel_workers_per_gather = 0;
+    made := set_config('statement_timeout', CAST(p_timeout_ms AS text), true);
+    made := set_config('lock_timeout', '10s', true);
+    made := set_config('jit', 'off', true);
+    made := set_config('max_parallel_workers_per_gather', '0', true);
+    made := set_config('enable_memoize', 'off', true);
+    made := set_config('enable_mergejoin', 'off', true);
     IF p_candidates > 0 THEN
         stored := coalesce((
             SELECT pg_relation_size(e.tableoid) / CAST(current_setting('block_size') AS bigint)
                    * greatest(1, 8152 / (pg_column_size(e.embedding) + 76))
             FROM stepwell.embeddings AS e WHERE e.user_id = p_user ORDER BY e.chunk_no LIMIT 1), 0);
-        breadth := p_candidates * (1.1 + 0.5 * greatest(0, log(2, CAST(greatest(stored, 1) / 20000.0 AS numeric))));
-        EXECUTE format('SET LOCAL hnsw.ef_search = %s', least(1000, CAST(ceil(breadth) AS integer)));
-        SET LOCAL hnsw.iterative_scan = 'strict_order';
-        SET LOCAL hnsw.max_scan_tuples = 2147483647;
-        SET LOCAL hnsw.scan_mem_multiplier = 16;
+        breadth := p_candidates * 1.1;
+        IF stored > 20000 THEN
+            breadth := p_candidates * (1.1 + 0.5 * log(2, CAST(stored / 20000.0 AS numeric)));
+        END IF;
+        made := set_config('hnsw.ef_search', CAST(least(1000, CAST(ceil(breadth) AS integer)) AS text), true);
+        made := set_config('hnsw.iterative_scan', 'strict_order', true);
+        made := set_config('hnsw.max_scan_tuples', '2147483647', true);
+        made := set_config('hnsw.scan_mem_multiplier', '16', true);
     END IF;
-    SET LOCAL plan_cache_mode = 'force_custom_plan';
-    SET LOCAL enable_memoize = off;
-    SET LOCAL enable_mergejoin = off;
-    RETURN stored;
-END
-$$;
-CREATE FUNCTION stepwell.enter_plain(p_user text, p_timeout_ms integer, p_candidates integer) RETURNS bigint[]
-    LANGUAGE plpgsql
-    AS $$
-DECLARE
-    stored bigint := stepwell.enter(p_user, p_timeout_ms, p_candidates);
-BEGIN
     IF to_regclass('pg_catalog.pg_dist_partition') IS NULL THEN
         SET LOCAL plan_cache_mode = 'force_generic_plan';
         SET LOCAL enable_sort = off;
         SET LOCAL enable_seqscan = off;
+    ELSE
+        SET LOCAL plan_cache_mode = 'force_custom_plan';
     END IF;
     RETURN coalesce(
         (SELECT ARRAY[t.version, t.names_version, CASE WHEN EXISTS (
@@ -874,8 +869,6 @@ REVOKE ALL ON FUNCTION stepwell.changed_names(p_user text, p_after bigint, p_mos
 GRANT ALL ON FUNCTION stepwell.changed_names(p_user text, p_after bigint, p_most bigint) TO stepwell_restricted;
 REVOKE ALL ON FUNCTION stepwell.count_key_uses(p_key_ids text[], p_scopes text[], p_uses bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION stepwell.count_key_uses(p_key_ids text[], p_scopes text[], p_uses bigint[]) TO stepwell_service;
-REVOKE ALL ON FUNCTION stepwell.enter(p_user text, p_timeout_ms integer, p_candidates integer) FROM PUBLIC;
-GRANT ALL ON FUNCTION stepwell.enter(p_user text, p_timeout_ms integer, p_candidates integer) TO stepwell_service;
 REVOKE ALL ON FUNCTION stepwell.enter_plain(p_user text, p_timeout_ms integer, p_candidates integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION stepwell.enter_plain(p_user text, p_timeout_ms integer, p_candidates integer) TO stepwell_service;
 REVOKE ALL ON FUNCTION stepwell.enter_restricted(p_path text, p_needs_document boolean, p_shows_entities boolean) FROM PUBLIC;

@@ -114,14 +114,15 @@ class Listed:
 class Reading(Transaction):
     """A transaction that sees the rows of one user.
 
-    `version`, `has_hidden`, `graph_rows`, `calibration`, `synonyms_version` and `vector_tables` are what its first
-    statement has read; see `pools.Entered`. `restriction` is what its caller sees; None if that is everything of the
-    user. `listed` is set by `store.documents.visible_documents`, if the caller sees few documents.
+    `version`, `has_hidden`, `graph_rows`, `chunks`, `calibration`, `synonyms_version` and `vector_tables` are what its
+    first statement has read; see `pools.Entered`. `restriction` is what its caller sees; None if that is everything of
+    the user. `listed` is set by `store.documents.visible_documents`, if the caller sees few documents.
     """
 
     __slots__ = (
         "_entered",
         "calibration",
+        "chunks",
         "graph_rows",
         "has_hidden",
         "listed",
@@ -137,7 +138,8 @@ class Reading(Transaction):
         self._entered = entered
         self.user_id = user_id
         self.restriction = restriction
-        self.version, self.has_hidden, self.graph_rows = entered.version, entered.has_hidden, entered.graph_rows
+        self.version, self.has_hidden = entered.version, entered.has_hidden
+        self.graph_rows, self.chunks = entered.graph_rows, entered.chunks
         self.calibration, self.synonyms_version = entered.calibration, entered.synonyms_version
         self.vector_tables = entered.vector_tables
         self.listed: Listed | None = None
@@ -183,7 +185,7 @@ class SearchTransaction(Reading):
 
         `always`: even then, because the plan reads what other users have stored if it does not know the binds.
         """
-        if not self._plans_each and (always or self._entered.chunks > PLANNED_ABOVE):
+        if not self._plans_each and (always or self.chunks > PLANNED_ABOVE):
             await self.execute(_USE_CUSTOM_PLANS)
             self._plans_each = True
 

@@ -50,12 +50,13 @@ class EmbeddingModel:
         return self.keyed_by or self.name
 
 
-def unit_vector(vector: Vector, *, dimension: int) -> Vector:
+def unit_vector(vector: Vector, dimension: int | None = None) -> Vector:
     """The vector scaled to length 1, in double precision; one that is nearly so long already is returned as it is.
 
     Postgres computes cosines in single precision, in which squares of very small or large components are 0 or infinite.
-    Raises BadEmbedding if it has another dimension, is not finite or all zeros.
+    Raises BadEmbedding if it has another dimension than the given one, is not finite or all zeros.
     """
+    dimension = len(vector) if dimension is None else dimension
     if len(vector) == dimension and abs(math.hypot(*vector) - 1.0) < ROUNDING:
         return vector
     return unit_vectors([vector], count=1, dimension=dimension)[0]

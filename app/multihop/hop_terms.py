@@ -17,14 +17,14 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from app import errors
-from app.database.transactions import retry_read
+from app.database.transactions import Reading, retry_read
 from app.documents.store import chunks
 from app.kinds import Extractor, ExtractorUsed
 from app.models.base import Proposal
 from app.multihop.store import links
 from app.multihop.store.links import ChunkName
 from app.query.types import Candidate
-from app.search.state import SearchContext
+from app.search.state import SearchContext, SearchState
 from app.text.names import names
 
 MAX_TERMS = 5
@@ -62,7 +62,7 @@ class HopTerms:
 
 
 @dataclass(frozen=True, slots=True)
-class _Passages:
+class Passages:
     """The chunks in which terms are found, best first, with their texts and the stored names in them."""
 
     question: str
@@ -83,38 +83,51 @@ class _Passages:
         return [f"{title}\n{text}" for title, text in zip(titles, self.texts, strict=True)]
 
 
-async def run(
-    question: str, chunk_ids: Sequence[UUID], context: SearchContext, *, method: Extractor, corpus_chunks: int
-) -> HopTerms:
+async def run(first: SearchState, chunk_ids: Sequence[UUID], *, method: Extractor) -> HopTerms:
     """Up to five terms of the first PASSAGES chunks, which are best first; none if every method found none.
 
-    `corpus_chunks` is the number of the user's chunks. Raises DatabaseUnavailable, DeadlineExceeded. A failing model is
-    noted as `llm_failed`.
+    `first` is the search for the question. Raises DatabaseUnavailable, DeadlineExceeded. A failing model is noted as
+    `llm_failed`.
     """
     if method == "none":
         return HopTerms()
+    context, chunk_ids = first.context, chunk_ids[:PASSAGES]
     with context.timed("extract"):
-        passages = await _read(question, chunk_ids[:PASSAGES], context, corpus_chunks)
+        passages = first.note(Passages)
+        if passages is None or passages.chunk_ids != chunk_ids:
+            passages = await _read(first, chunk_ids)
         proposal = await _proposed_by_model(passages, context, method) if method in ("auto", "llm") else Proposal(())
-        questions = tuple(usable_questions(proposal.questions, question))
-        first: ExtractorUsed = "llm" if method == "auto" else method
-        for used in FALLBACK_ORDER[FALLBACK_ORDER.index(first) :]:
+        questions = tuple(usable_questions(proposal.questions, passages.question))
+        preferred: ExtractorUsed = "llm" if method == "auto" else method
+        for used in FALLBACK_ORDER[FALLBACK_ORDER.index(preferred) :]:
             found = _find(used, passages, proposal)
             if found:
                 return HopTerms(tuple(found), used, _sources(found, passages), questions)
     return HopTerms(method="llm" if questions else None, questions=questions)
 
 
+async def note_passages(first: SearchState, db: Reading) -> SearchState:
+    """The search for the question with the passages of its best hits, in which the next hop finds terms."""
+    best = {hit.candidate.chunk_id: hit.candidate for hit in first.hits[:PASSAGES]}
+    return first.noted(await _with_names(first, best, list(best), db)) if best else first
+
+
 @retry_read
-async def _read(question: str, chunk_ids: Sequence[UUID], context: SearchContext, corpus_chunks: int) -> _Passages:
-    async with context.services.db.searching(context.user_id) as reading:
-        stored_names = await links.names(reading, chunk_ids)
-        read = await chunks.by_id(reading, list(chunk_ids), vector=None)
-    candidates = {chunk_id: read[chunk_id][0] for chunk_id in chunk_ids if chunk_id in read}
-    return _Passages(question, chunk_ids, candidates, stored_names, corpus_chunks)
+async def _read(first: SearchState, chunk_ids: Sequence[UUID]) -> Passages:
+    async with first.context.services.db.searching(first.context.user_id) as reading:
+        read = await chunks.by_id(reading, chunk_ids, vector=None)
+        candidates = {chunk_id: read[chunk_id][0] for chunk_id in chunk_ids if chunk_id in read}
+        return await _with_names(first, candidates, chunk_ids, reading)
 
 
-def _find(method: ExtractorUsed, passages: _Passages, proposal: Proposal) -> list[str]:
+async def _with_names(
+    first: SearchState, candidates: Mapping[UUID, Candidate], chunk_ids: Sequence[UUID], db: Reading
+) -> Passages:
+    stored = await links.names(db, chunk_ids)
+    return Passages(first.query.text, chunk_ids, candidates, stored, first.result.corpus_chunks)
+
+
+def _find(method: ExtractorUsed, passages: Passages, proposal: Proposal) -> list[str]:
     if method == "llm":
         proposed = usable(list(proposal.terms), passages.texts_with_titles, passages.question)
         return _chosen_by_model(proposed, passages)
@@ -124,7 +137,7 @@ def _find(method: ExtractorUsed, passages: _Passages, proposal: Proposal) -> lis
     return statistical(passages.texts, passages.question, chunks=frequencies, total=passages.corpus_chunks)
 
 
-async def _proposed_by_model(passages: _Passages, context: SearchContext, method: Extractor) -> Proposal:
+async def _proposed_by_model(passages: Passages, context: SearchContext, method: Extractor) -> Proposal:
     """What the model proposes, unchecked; nothing if there is no model or it fails."""
     llm = context.services.llm
     if llm is None:
@@ -140,7 +153,7 @@ async def _proposed_by_model(passages: _Passages, context: SearchContext, method
         return Proposal(())
 
 
-def _chosen_by_model(proposed: Sequence[str], passages: _Passages) -> list[str]:
+def _chosen_by_model(proposed: Sequence[str], passages: Passages) -> list[str]:
     """The model's terms that are stored names of several chunks, the other stored names, and its other terms.
 
     Nothing if none of the model's terms is among the first five.
@@ -151,7 +164,7 @@ def _chosen_by_model(proposed: Sequence[str], passages: _Passages) -> list[str]:
     return mixed if set(mixed) & set(proposed) else []
 
 
-def _stored_names(passages: _Passages) -> list[str]:
+def _stored_names(passages: Passages) -> list[str]:
     """Stored names of several chunks that the question lacks, those of better chunks and in fewer chunks first."""
     in_question = names.sequences(passages.question)
 
@@ -164,7 +177,7 @@ def _stored_names(passages: _Passages) -> list[str]:
     return distinct(name.name for name in ranked)
 
 
-def _sources(found: Sequence[str], passages: _Passages) -> dict[str, UUID]:
+def _sources(found: Sequence[str], passages: Passages) -> dict[str, UUID]:
     """The chunk that contains each term, by default the best one."""
     by_name = {name.name_key: name.chunk_id for name in passages.names}
     best = next(iter(passages.candidates), None)

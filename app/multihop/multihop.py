@@ -15,7 +15,7 @@ from uuid import UUID
 from app import errors
 from app.concurrency.limiter import UNLIMITED, Released
 from app.database import driver_errors
-from app.database.transactions import repeat_rerouted
+from app.database.transactions import Reading, repeat_rerouted
 from app.documents.store import chunks
 from app.kinds import Extractor
 from app.multihop import hop_strategies, hop_terms
@@ -73,32 +73,39 @@ async def answer(
     strategy = ClassicStrategy(query) if query.hops.merge == "classic" else LinkStrategy(query)
     method = "none" if follow_only and not query.names_extractor else query.hops.extractor
     with context.timed("total"):
-        state = await _first_hop(query, strategy, context)
-        further = _FurtherHops(query, method, strategy, state, context)
+        state = await _first_hop(query, strategy, method, context)
+        search = _MultihopSearch(query, method, strategy, state, context, wanted)
         if state.brought:
             for hop in range(2, query.hops.max_hops + 1):
-                if not await further.go(hop):
+                if not await search.go(hop):
                     break
-        return await _HopAnswer(query, strategy, state, context).read(wanted)
+        return await search.answer()
 
 
-async def _first_hop(query: SearchRequest, strategy: HopStrategy, context: SearchContext) -> HopState:
+async def _first_hop(
+    query: SearchRequest, strategy: HopStrategy, method: Extractor, context: SearchContext
+) -> HopState:
     """Search for the question itself, with all candidates: those beyond the hop's width are compared later."""
     wide = query.changed(limit=query.ranking.candidates, detail="full", collapse="off")
     wide = wide.tuned(fusion=strategy.first_fusion(), group=None)
-    found = await search.candidates(wide, context)
+    found = await search.candidates(wide, context, also=None if method == "none" else hop_terms.note_passages)
     return HopState.after_first_hop(found, width=hop_strategies.hop_width(query))
 
 
-@dataclass(frozen=True, slots=True)
-class _FurtherHops:
-    """The hops after the first, which go from the best chunks so far to others."""
+@dataclass(slots=True)
+class _MultihopSearch:
+    """The hops after the first, which go from the best chunks so far to others, and the answer of all.
+
+    `wanted` is the page of the answer. `scores` are those after the last hop, once they are known.
+    """
 
     query: SearchRequest
     method: Extractor
     strategy: HopStrategy
     state: HopState
     context: SearchContext
+    wanted: PageRequest
+    scores: HopScores | None = None
 
     async def go(self, hop: int) -> bool:
         """Go one hop further; False ends the search. A failure is noted and leaves the state as it was."""
@@ -106,7 +113,7 @@ class _FurtherHops:
         state.is_current = False
         try:
             sources = self._sources(hop)
-            found = await self._terms(sources)
+            found = await hop_terms.run(state.first, sources, method=self.method)
             if self.query.hops.merge == "classic" and not found:
                 return False
             state.terms[hop] = found
@@ -135,15 +142,6 @@ class _FurtherHops:
             order = merge.order(hop_strategies.scores(self.strategy, self.state).by_chunk, self.state.brought)
         return [chunk_id for chunk_id in order if self.state.chunks[chunk_id].hop is not None]
 
-    async def _terms(self, sources: Sequence[UUID]) -> HopTerms:
-        return await hop_terms.run(
-            self.query.text,
-            sources,
-            self.context,
-            method=self.method,
-            corpus_chunks=self.state.first.result.corpus_chunks,
-        )
-
     async def _retrieve(self, hop: int, found: HopTerms, sources: Sequence[UUID]) -> list[UUID]:
         """Run the hop's statements in one transaction; returns the chunks that are new."""
         searches = await self._searches(found)
@@ -152,6 +150,10 @@ class _FurtherHops:
             new = await self.strategy.retrieve(hop, searches, stored, self.state, reading)
             found_texts = (self.state.chunks[chunk_id].candidate for chunk_id in new)
             await named_sources.read(self.context, filter(None, found_texts), reading)
+            if hop == self.query.hops.max_hops:
+                self.scores = hop_strategies.scores(self.strategy, self.state)
+                order = merge.order(self.scores.by_chunk, self.state.brought)[: self._needed()]
+                await self._read_texts([self.state.chunks[chunk_id] for chunk_id in order], reading)
         return new
 
     async def _searches(self, found: HopTerms) -> list[HopSearch]:
@@ -190,6 +192,115 @@ class _FurtherHops:
         expanded = " ".join((self.query.text, *found.terms))
         return Hop(hop, expanded, 0, found.terms, found.method, questions=found.questions)
 
+    async def answer(self) -> Answer:
+        """The answer with a page of the merged chunks. Raises `stale_cursor`, DatabaseUnavailable."""
+        if not self.state.is_current:
+            with suppress(errors.StepwellError):
+                async with self.state.reading(self.context):  # removes the chunks that are no longer stored
+                    self.scores = None
+        scores = self.scores or hop_strategies.scores(self.strategy, self.state)
+        page = await self._page(scores)
+        search = replace(self.state.first, query=self.query)
+        hits = tuple(self._hit(hit, scores, search) for hit in page.hits)
+        built = completion.answer_of(search, page, hits)
+        return replace(
+            await state.finish(search, built),
+            search_mode="multihop",
+            fallback_reason=built.fallback_reason,
+            query_type=built.query_type,
+            degraded=tuple(dict.fromkeys(self.context.degraded)),
+            hops=tuple(self.state.hops),
+            total_results=sum(hop.result_count for hop in self.state.hops),
+        )
+
+    async def _page(self, scores: HopScores) -> Page:
+        """The page of the merged chunks: of all of them where duplicates among the leading ones leave it incomplete."""
+        needed, wanted = self._needed(), self.wanted
+        page = await pages.read(await self._ranked(scores, needed), wanted, self.context)
+        if wanted.collapse and needed is not None and page.next_cursor is None and needed < len(self.state.brought):
+            page = await pages.read(await self._ranked(scores, None), wanted, self.context)
+        return page
+
+    def _needed(self) -> int | None:
+        """Number of leading chunks from which the page and the result after it are made; None for all."""
+        wanted = self.wanted
+        if wanted.group_size is not None or (wanted.collapse and wanted.offset):
+            return None
+        needed = wanted.end + 1
+        if self.query.is_reordered or wanted.collapse:
+            needed = max(needed, understanding.pool_size(self.query.limit))
+        return max(needed, self.query.ranking.candidates) if self.query.recency is not None else needed
+
+    async def _ranked(self, scores: HopScores, needed: int | None) -> list[Hit]:
+        """The merged chunks in their final order, the leading ones or all."""
+        if not self.state.brought:
+            return []
+        merged = [
+            Hit(chunk.candidate._replace(score=scores.by_chunk[chunk.chunk_id].score / scores.largest), "low", ())
+            for chunk in await self._leading(merge.order(scores.by_chunk, self.state.brought)[:needed])
+            if chunk.candidate is not None
+        ]
+        first = self.state.first
+        request = replace(first.request, fusion=self.strategy.merged_fusion())
+        search = replace(first, query=self.query, request=request, hits=merged, keep_all=True)
+        return list((await state.order(search)).hits)
+
+    async def _leading(self, order: Sequence[UUID]) -> list[HopChunk]:
+        """The stored ones of these chunks."""
+        leading = [self.state.chunks[chunk_id] for chunk_id in order]
+        if not all(chunk.candidate for chunk in leading):
+            async with self.state.reading(self.context) as reading:
+                await self._read_texts(leading, reading)
+        return [chunk for chunk in leading if chunk.candidate and chunk.chunk_id in self.state.chunks]
+
+    async def _read_texts(self, leading: Sequence[HopChunk], reading: Reading) -> None:
+        """Read the text of the chunks to which only links led."""
+        missing = [chunk for chunk in leading if chunk.candidate is None]
+        if not missing:
+            return
+        read = await chunks.by_id(reading, [chunk.chunk_id for chunk in missing], vector=None)
+        await named_sources.read(self.context, (candidate for candidate, _similarity in read.values()), reading)
+        for chunk in missing:
+            chunk.candidate, _similarity = read.get(chunk.chunk_id, (None, None))
+
+    def _hit(self, ranked: Hit, scores: HopScores, search: SearchState) -> Hit:
+        """A hit with what its hop found, and what entities added to it in hop 1."""
+        chunk = self.state.chunks[ranked.candidate.chunk_id]
+        scored = scores.by_chunk[chunk.chunk_id]
+        candidate = _with_similarity(ranked.candidate, chunk.similarity)
+        is_linked = chunk.guided is not None and candidate.document_id in search.surely_linked
+        hit = completion.hit_of(ranked._replace(candidate=candidate), search, is_linked=is_linked)
+        relevance = self._relevance(hit, scored.score / scores.largest)
+        via = self.state.link_to(chunk)
+        explain = None
+        if hit.explain is not None:
+            explain = {
+                **completion.of_later_hop({**hit.explain, **chunk.guided_steps}, chunk.hop),
+                **_explain(chunk, via, scored, scores.largest),
+                **(ranked.explain or {}),
+                **completion.cap(candidate.score),
+            }
+        return hit._replace(
+            relevance=relevance,
+            confidence=confidence.of(relevance),
+            strategies=tuple(dict.fromkeys((*hit.strategies, *(way for way in _WAYS if chunk.signals.get(way))))),
+            hop=chunk.hop or 1,
+            combined_score=scored.score,
+            via=via,
+            guidance=chunk.guided.guidance if chunk.guided else None,
+            boost=chunk.guided.boost if chunk.guided else None,
+            explain=explain,
+            more=tuple(self._hit(other, scores, search) for other in ranked.more),
+            duplicates=ranked.duplicates,
+        )
+
+    def _relevance(self, hit: Hit, share: float) -> float | None:
+        """What a share of the largest combined score shows; after hop 1 alone the relevance there."""
+        assessed = self.state.first.assessment
+        if assessed is None or self.state.only_first_hop:
+            return hit.relevance
+        return self.strategy.relevance(share, assessed)
+
 
 def _with_terms(parsed: ParsedQuery, terms: Sequence[str]) -> ParsedQuery:
     """The question with the terms appended, any of which may match."""
@@ -212,133 +323,11 @@ def _plan(first: HybridRequest, text: str, context: SearchContext) -> FusionPlan
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _HopAnswer:
-    """The hops of a question, whose chunks become the answer."""
-
-    query: SearchRequest
-    strategy: HopStrategy
-    state: HopState
-    context: SearchContext
-
-    async def read(self, wanted: PageRequest) -> Answer:
-        """The answer with a page of the merged chunks. Raises `stale_cursor`, DatabaseUnavailable."""
-        await self._refresh()
-        scores = hop_strategies.scores(self.strategy, self.state)
-        page = await self._page(scores, wanted)
-        search = replace(self.state.first, query=self.query)
-        hits = tuple(self._hit(hit, scores, search) for hit in page.hits)
-        built = completion.answer_of(search, page, hits)
-        return replace(
-            await state.finish(search, built),
-            search_mode="multihop",
-            fallback_reason=built.fallback_reason,
-            query_type=built.query_type,
-            degraded=tuple(dict.fromkeys(self.context.degraded)),
-            hops=tuple(self.state.hops),
-            total_results=sum(hop.result_count for hop in self.state.hops),
-        )
-
-    async def _refresh(self) -> None:
-        """Remove the chunks that are no longer stored, as far as the database can be asked."""
-        if not self.state.is_current:
-            with suppress(errors.StepwellError):
-                async with self.state.reading(self.context):
-                    pass
-
-    async def _page(self, scores: HopScores, wanted: PageRequest) -> Page:
-        """The page of the merged chunks: of all of them where duplicates among the leading ones leave it incomplete."""
-        needed = self._needed(wanted)
-        page = await pages.read(await self._ranked(scores, needed), wanted, self.context)
-        if wanted.collapse and needed is not None and page.next_cursor is None and needed < len(self.state.brought):
-            page = await pages.read(await self._ranked(scores, None), wanted, self.context)
-        return page
-
-    def _needed(self, wanted: PageRequest) -> int | None:
-        """Number of leading chunks from which the page and the result after it are made; None for all."""
-        if wanted.group_size is not None or (wanted.collapse and wanted.offset):
-            return None
-        needed = wanted.end + 1
-        if self.query.is_reordered or wanted.collapse:
-            needed = max(needed, understanding.pool_size(self.query.limit))
-        return max(needed, self.query.ranking.candidates) if self.query.recency is not None else needed
-
-    async def _ranked(self, scores: HopScores, needed: int | None) -> list[Hit]:
-        """The merged chunks in their final order, the leading ones or all."""
-        if not self.state.brought:
-            return []
-        merged = [
-            Hit(chunk.candidate.with_score(scores.by_chunk[chunk.chunk_id].score / scores.largest), "low", ())
-            for chunk in await self._leading(merge.order(scores.by_chunk, self.state.brought)[:needed])
-            if chunk.candidate is not None
-        ]
-        first = self.state.first
-        request = replace(first.request, fusion=self.strategy.merged_fusion())
-        search = replace(first, query=self.query, request=request, hits=merged, keep_all=True)
-        return list((await state.order(search)).hits)
-
-    async def _leading(self, order: Sequence[UUID]) -> list[HopChunk]:
-        """The stored ones of these chunks."""
-        leading = [self.state.chunks[chunk_id] for chunk_id in order]
-        await self._read_missing(leading)
-        return [chunk for chunk in leading if chunk.candidate and chunk.chunk_id in self.state.chunks]
-
-    async def _read_missing(self, leading: Sequence[HopChunk]) -> None:
-        """Read the text of the chunks to which only links led."""
-        missing = [chunk for chunk in leading if chunk.candidate is None]
-        if not missing:
-            return
-        async with self.state.reading(self.context) as reading:
-            read = await chunks.by_id(reading, [chunk.chunk_id for chunk in missing], vector=None)
-            await named_sources.read(self.context, (candidate for candidate, _similarity in read.values()), reading)
-        for chunk in missing:
-            chunk.candidate, _similarity = read.get(chunk.chunk_id, (None, None))
-
-    def _hit(self, ranked: Hit, scores: HopScores, search: SearchState) -> Hit:
-        """A hit with what its hop found, and what entities added to it in hop 1."""
-        chunk = self.state.chunks[ranked.candidate.chunk_id]
-        scored = scores.by_chunk[chunk.chunk_id]
-        candidate = _with_similarity(ranked.candidate, chunk.similarity)
-        is_linked = chunk.guided is not None and candidate.document_id in search.surely_linked
-        hit = completion.hit_of(replace(ranked, candidate=candidate), search, is_linked=is_linked)
-        relevance = self._relevance(hit, scored.score / scores.largest)
-        via = self.state.link_to(chunk)
-        explain = None
-        if hit.explain is not None:
-            explain = {
-                **completion.of_later_hop({**hit.explain, **chunk.guided_steps}, chunk.hop),
-                **_explain(chunk, via, scored, scores.largest),
-                **(ranked.explain or {}),
-                **completion.cap(candidate.score),
-            }
-        return replace(
-            hit,
-            relevance=relevance,
-            confidence=confidence.of(relevance),
-            strategies=tuple(dict.fromkeys((*hit.strategies, *(way for way in _WAYS if chunk.signals.get(way))))),
-            hop=chunk.hop or 1,
-            combined_score=scored.score,
-            via=via,
-            guidance=chunk.guided.guidance if chunk.guided else None,
-            boost=chunk.guided.boost if chunk.guided else None,
-            explain=explain,
-            more=tuple(self._hit(other, scores, search) for other in ranked.more),
-            duplicates=ranked.duplicates,
-        )
-
-    def _relevance(self, hit: Hit, share: float) -> float | None:
-        """What a share of the largest combined score shows; after hop 1 alone the relevance there."""
-        assessed = self.state.first.assessment
-        if assessed is None or self.state.only_first_hop:
-            return hit.relevance
-        return self.strategy.relevance(share, assessed)
-
-
 def _with_similarity(candidate: Candidate, similarity: float | None) -> Candidate:
     """The candidate with its similarity to the question, which is its vector score if no search has found it."""
     is_found = candidate.vector_rank is not None or candidate.text_rank is not None
     vector_score = candidate.vector_score if is_found else similarity
-    return replace(candidate, cosine=similarity, vector_score=vector_score)
+    return candidate._replace(cosine=similarity, vector_score=vector_score)
 
 
 def _explain(chunk: HopChunk, via: ChunkLink | None, scored: Scored, largest: float) -> Mapping[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 from app.database.filter_types import Filters
@@ -55,7 +55,7 @@ def _complete(ranked: Hit, search: SearchState) -> Hit:
     if hit.explain is None and not ranked.more:
         return hit
     explain = {**hit.explain, **(ranked.explain or {}), **cap(candidate.score)} if hit.explain else None
-    return replace(hit, explain=explain, more=complete(ranked.more, search))
+    return hit._replace(explain=explain, more=complete(ranked.more, search))
 
 
 def is_wanted(ranked: Hit, search: SearchState) -> bool:
@@ -79,7 +79,7 @@ def hit_of(ranked: Hit, search: SearchState, *, is_linked: bool) -> Hit:
     legs += ["entity"] if is_linked else []
     relevant, score = _relevance(ranked, search), _show(candidate.score)
     return Hit(
-        candidate if score == candidate.score else candidate.with_score(score),
+        candidate if score == candidate.score else candidate._replace(score=score),
         confidence.of(relevant),
         (*legs, *reasons),
         relevant,

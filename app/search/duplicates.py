@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from app.query.types import Candidate, Hit
 
@@ -33,7 +33,7 @@ def collapse(hits: Iterable[Hit]) -> list[Hit]:
     firsts = _Firsts()
     for hit in hits:
         firsts.add(hit)
-    return [replace(one.hit, duplicates=tuple(one.others)) if one.others else one.hit for one in firsts.all]
+    return [one.hit._replace(duplicates=tuple(one.others)) if one.others else one.hit for one in firsts.all]
 
 
 Place = tuple[str, ...]

@@ -203,7 +203,7 @@ def _by_document(hits: Iterable[Hit], size: int) -> list[Hit]:
         group = groups.setdefault(hit.candidate.document_id, [])
         if len(group) <= size:
             group.append(hit)
-    return [replace(best, more=tuple(others)) for best, *others in groups.values()]
+    return [best._replace(more=tuple(others)) for best, *others in groups.values()]
 
 
 @retry_read

@@ -8,12 +8,13 @@ from dataclasses import replace
 
 from app import capability, errors
 from app.concurrency.limiter import UNLIMITED, Released
+from app.database import driver_errors
 from app.database.transactions import retry_read
 from app.query import model_switch
 from app.query.search_request import SearchRequest
 from app.query.types import Answer
 from app.search import assessing, completion, named_sources, pages, state, understanding
-from app.search.state import SearchContext, SearchState
+from app.search.state import InTransaction, SearchContext, SearchState
 from app.services import Services
 
 log = logging.getLogger(__name__)
@@ -71,39 +72,57 @@ def check(query: SearchRequest) -> None:
 
 
 async def candidates(
-    query: SearchRequest, context: SearchContext, *, ahead: int = 0, keep_all: bool = False
+    query: SearchRequest,
+    context: SearchContext,
+    *,
+    ahead: int = 0,
+    keep_all: bool = False,
+    also: InTransaction | None = None,
 ) -> SearchState:
     """What is found before the final order, in the order of fusion and guidance.
 
-    `ahead` is the number of candidates beyond those that the answer needs. Raises DatabaseUnavailable.
+    `ahead` is the number of candidates beyond those that the answer needs, `also` what is read last in the transaction
+    of the statement, if it can be. Raises DatabaseUnavailable.
     """
     understood = await understanding.understand(query, context, ahead=ahead)
     if keep_all:
         understood = replace(understood, keep_all=True)
-    search = await _recall(understood)
+    search = await _recall(understood, also)
     if search.wants_vector:  # no transaction is open while the model is called
         vector = await context.embed(understood.parsed.text)
-        search = await _recall(replace(understood, spare_vector=vector))
+        search = await _recall(replace(understood, spare_vector=vector), also)
     context.degraded += search.degraded
     context.relaxed += search.relaxed
     return replace(search, assessment=await assessing.assess(search))
 
 
 @retry_read
-async def _recall(search: SearchState) -> SearchState:
-    """Run the hybrid statement, and the functions of the steps before and after it, in one transaction."""
-    query, context = search.query, search.context
-    async with context.services.db.searching(context.user_id, candidates=query.ranking.candidates) as db:
-        context.version, context.calibration = db.version, db.calibration
-        search = await state.run("expand", search, db)
-        with context.timed("recall"):
-            search = await search.run(db, search.request)
-        if search.request.weights.text > 0 and not search.result.terms:
-            search = replace(search, degraded=("no_text_terms",))
-        search = await state.run("recall", search, db)
-        if any(one.source_id for one in search.result.candidates):
-            await named_sources.read(context, search.result.candidates, db)
-    return search
+async def _recall(search: SearchState, also: InTransaction | None) -> SearchState:
+    """Run the hybrid statement, and the functions of the steps before and after it, in one transaction.
+
+    If `also` fails, the search is what was found before it.
+    """
+    query, context, found = search.query, search.context, None
+    try:
+        async with context.services.db.searching(context.user_id, candidates=query.ranking.candidates) as db:
+            context.version, context.calibration = db.version, db.calibration
+            search = await state.run("expand", search, db)
+            with context.timed("recall"):
+                search = await search.run(db, search.request)
+            if search.request.weights.text > 0 and not search.result.terms:
+                search = replace(search, degraded=("no_text_terms",))
+            search = await state.run("recall", search, db)
+            if any(one.source_id for one in search.result.candidates):
+                await named_sources.read(context, search.result.candidates, db)
+            if also is not None:
+                found = search
+                return await also(search, db)
+    except driver_errors.Rerouted:
+        raise
+    except errors.StepwellError:
+        if found is None:
+            raise
+    return found or search
 
 
 async def warm_up(services: Services, *, concurrent: int) -> None:

@@ -71,7 +71,7 @@ class SearchContext:
             with self.timed("embed"):
                 async with self.waiting_for(embedder), asyncio.timeout(self.services.budget.embed_s):
                     vector = await embedder.embed_query(text)
-            return base.unit_vector(vector, dimension=embedder.model.dimension)
+            return base.unit_vector(vector, embedder.model.dimension)
         except (errors.ProviderError, TimeoutError) as error:
             log.warning("query embedding failed: %s", type(error).__name__, extra={"action": "embedding_failed"})
             self.degraded += ["embedding_failed", "no_query_vector"]

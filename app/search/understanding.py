@@ -79,7 +79,7 @@ async def understand(query: SearchRequest, context: SearchContext, *, ahead: int
     if parsed.expression_error:
         context.degraded.append("invalid_expression")
     plan = _plan(query, parsed, context.services.embedder.model.languages)
-    vector = None if query.vector is None else base.unit_vector(query.vector, dimension=len(query.vector))
+    vector = None if query.vector is None else base.unit_vector(query.vector)
     if vector is None and (plan.weights.vector > 0 or query.ranking.rerank == "cosine"):
         vector = await context.embed(parsed.text)
     request = _request(query, parsed, plan, vector, context)

@@ -92,8 +92,8 @@ def test_only_a_result_without_a_likely_answer_has_advice_and_few_duplicates_are
     empty = replace(found, hits=(), answerable=0.0, search_mode="flat")
     assert "advice" not in PassageList.of(empty, max_tokens=500).compact()
     for title, uri, shown in (("Mara Veit", "a/mara-veit.md", None), ("Mara Veit", "a/veit.md", "Mara Veit")):
-        named = replace(candidate, title=title, uri=uri)
-        assert ToolPassage.of(replace(found.hits[0], candidate=named)).title == shown
-    others = tuple(replace(candidate, document_id=UUID(int=n), uri=f"copy-{n}.md") for n in range(3, 9))
-    (shown,) = PassageList.of(replace(found, hits=(replace(found.hits[0], duplicates=others),)), max_tokens=500).results
+        named = candidate._replace(title=title, uri=uri)
+        assert ToolPassage.of(found.hits[0]._replace(candidate=named)).title == shown
+    others = tuple(candidate._replace(document_id=UUID(int=n), uri=f"copy-{n}.md") for n in range(3, 9))
+    (shown,) = PassageList.of(replace(found, hits=(found.hits[0]._replace(duplicates=others),)), max_tokens=500).results
     assert (shown.duplicates, shown.duplicate_uris) == (6, ["copy-3.md", "copy-4.md", "copy-5.md"])

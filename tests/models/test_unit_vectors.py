@@ -12,7 +12,7 @@ from app.models import base
 
 @pytest.mark.parametrize("length", [5e-324, 1e-300, 1e-25, 1.0, 1e38, 1e308])
 def test_a_vector_of_any_length_is_scaled_to_length_1(length: float) -> None:
-    unit = base.unit_vector([length] * 384, dimension=384)
+    unit = base.unit_vector([length] * 384)
     assert math.hypot(*unit) == pytest.approx(1.0)
     assert unit == pytest.approx([384**-0.5] * 384)
     (same,) = base.unit_arrays([[length] * 384], count=1, dimension=384)
@@ -20,14 +20,14 @@ def test_a_vector_of_any_length_is_scaled_to_length_1(length: float) -> None:
 
 
 def test_the_direction_is_kept() -> None:
-    assert base.unit_vector([3e30, -4e30], dimension=2) == pytest.approx([0.6, -0.8])
-    assert base.unit_vector([1.0, 1e-300], dimension=2) == [1.0, 1e-300]
+    assert base.unit_vector([3e30, -4e30]) == pytest.approx([0.6, -0.8])
+    assert base.unit_vector([1.0, 1e-300]) == [1.0, 1e-300]
 
 
 @pytest.mark.parametrize("vector", [[], [0.0, 0.0], [math.inf, 1.0], [math.nan, 1.0], [1.0, math.nan]])
 def test_a_vector_without_a_direction_is_rejected(vector: list[float]) -> None:
     with pytest.raises(errors.BadEmbedding):
-        base.unit_vector(vector, dimension=len(vector))
+        base.unit_vector(vector)
     with pytest.raises(errors.BadEmbedding):
         base.unit_arrays([vector, vector], count=2, dimension=len(vector))
 

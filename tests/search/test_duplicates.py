@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import time
-from dataclasses import replace
 from uuid import uuid4
 
 import pytest
@@ -113,7 +112,7 @@ def test_every_near_duplicate_is_found_by_a_part_of_its_shingles() -> None:
 def test_documents_with_duplicates_are_named_once_and_a_few_of_them() -> None:
     first, *others = (hit(NOTE, document=number) for number in range(30))
     again = hit(NOTE)
-    again = replace(again, candidate=replace(again.candidate, document_id=first.candidate.document_id))
+    again = again._replace(candidate=again.candidate._replace(document_id=first.candidate.document_id))
     (best,) = duplicates.collapse([first, *others, again])
     assert len(best.duplicates) == 30
     named = [one.uri for one in best.duplicate_documents]

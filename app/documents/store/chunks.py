@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -60,7 +60,7 @@ async def best_of_documents(
     }
     rows = await db.execute(sql.statement("best_chunks_of_documents", *filtering), binds)
     found = (_with_similarity(row) for row in rows)
-    return [replace(candidate, vector_score=similarity, cosine=similarity) for candidate, similarity in found]
+    return [candidate._replace(vector_score=similarity, cosine=similarity) for candidate, similarity in found]
 
 
 def _with_similarity(row: sa.Row[Any]) -> tuple[Candidate, float | None]:

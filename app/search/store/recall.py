@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -78,9 +79,11 @@ RANKED = (*LEGS, "leg_weights", "fused", "best", "ranked")
 PLAIN = frozenset({"vector", "text", "added", "added_phrases", "languages"})
 """Parts with a plan that does not depend on the binds, so that one plan serves every query."""
 
-_FIELDS = [field.name for field in dataclasses.fields(Candidate)]
-"""The first columns of a row, in their order."""
-_HEADINGS = _FIELDS.index("heading_path")
+WITHOUT_SCOPE = PLAIN | {"exclusions"}
+"""Parts of requests that search all of the user's chunks."""
+
+_COLUMNS, _HEADINGS = len(Candidate._fields), Candidate._fields.index("heading_path")
+"""How many of the first columns of a row are the fields of a candidate, and the place of the headings."""
 
 
 async def hybrid(db: Reading, request: HybridRequest) -> HybridResult:
@@ -111,9 +114,20 @@ async def _run(
         await db.use_custom_plans(always=compiled is not None)
     counted, seen = _count_among_seen(db, asked)
     report = ("restricted",) if names is HYBRID and db.restriction is not None and not counted else ()
-    parts = (*hidden, *counted, *report)
+    parts = (*hidden, *counted, *report, *_vector_source(db, request))
     statement, binds = prepare(request, *parts, stored=db.graph_rows, names=names, compiled=compiled)
     return list(await db.execute(statement, {**binds, **seen})), request, compiled
+
+
+def _vector_source(db: Reading, request: HybridRequest) -> tuple[str, ...]:
+    """The part that leaves out the source of the vector leg that would find nothing, as `corpus.sql` decides it.
+
+    None where conditions or filters decide: these are known to the statement only.
+    """
+    if not WITHOUT_SCOPE.issuperset(needed_parts(request)):
+        return ()
+    most = round(math.sqrt(EXACT_FACTOR * request.candidates * max(db.graph_rows, db.chunks)))
+    return ("exact",) if db.chunks <= most else ("graph",)
 
 
 def _count_among_seen(db: Reading, asked: HybridRequest) -> tuple[tuple[str, ...], dict[str, Any]]:
@@ -390,6 +404,6 @@ def _condition_plan(lexical: LexicalQuery | None) -> ConditionPlan:
 
 def _candidate(row: sa.Row[Any]) -> Candidate:
     """The candidate of a row, which begins with its fields."""
-    values = list(row[: len(_FIELDS)])
+    values = list(row[:_COLUMNS])
     values[_HEADINGS] = tuple(values[_HEADINGS])
-    return Candidate(*values)
+    return Candidate._make(values)

@@ -158,7 +158,6 @@ AS_OWNER = {
     "watched_sources",
 }
 FUNCTIONS = {
-    "enter",
     "enter_plain",
     "link_strength",
     "plan_each",

@@ -123,9 +123,8 @@ async def _reorder(search: SearchState, options: RerankOptions) -> SearchState:
     with search.context.timed("rerank"):
         ordered = await run(passages, options, search.context)
     hits = [
-        replace(
-            hit,
-            candidate=hit.candidate.with_score(ranked.score),
+        hit._replace(
+            candidate=hit.candidate._replace(score=ranked.score),
             explain={**(hit.explain or {}), **ranked.explain},
         )
         for ranked in ordered

@@ -54,7 +54,7 @@ async def finish(search: SearchState, answer: Answer) -> Answer:
 
 def _with_snippets(hit: Hit, by_id: Mapping[UUID, Snippet]) -> Hit:
     more = tuple(_with_snippets(other, by_id) for other in hit.more)
-    return replace(hit, snippet=by_id[hit.candidate.chunk_id], more=more)
+    return hit._replace(snippet=by_id[hit.candidate.chunk_id], more=more)
 
 
 async def _of_passages(passages: Mapping[UUID, HitText], found: SearchState) -> dict[UUID, Snippet]:

@@ -7,7 +7,7 @@ without these, so that the passage is among its candidates. Everything else is r
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any
 from uuid import UUID
 
@@ -191,7 +191,7 @@ async def _read(db: Reading, chunk_id: UUID, vector: Vector | None = None) -> Ca
     stored = (await chunks.by_id(db, [chunk_id], vector=vector)).get(chunk_id)
     if stored is None:
         raise errors.NotFound("No such passage.")
-    return replace(stored[0], cosine=stored[1])
+    return stored[0]._replace(cosine=stored[1])
 
 
 @retry_read

@@ -1,14 +1,17 @@
 -- Selects the nearest chunks, through the HNSW graph or exactly, or none without the vector leg. The conditions on `small`
--- and `few` make all but one of the sources empty.
+-- and `few` make all but one of the sources empty; a source that is known to be empty is left out.
 -- Columns: vector_leg: chunk_no, score (cosine similarity), rank.
 -- part vector  the vector leg
 -- part filtered  filters on documents
 -- part strict  phrases and required words
 -- part excluding  words and phrases that no hit may contain
 -- part exclusions  chunks that are excluded from the hits
+-- part graph  the graph is searched, whatever the binds
+-- part exact  the scope is scanned exactly, whatever the binds
 -- :user_id text  owner of the rows
 -- :candidates bigint  maximum number of chunks that a leg passes to the fusion
 -- if vector
+-- unless exact
 nearest_by_index AS MATERIALIZED (
     SELECT e.chunk_no, e.embedding <=> (SELECT q.vector FROM query_vector AS q) AS distance
     FROM stepwell.embeddings AS e
@@ -32,6 +35,8 @@ nearest_by_index AS MATERIALIZED (
     ORDER BY e.embedding <=> (SELECT q.vector FROM query_vector AS q), e.chunk_no
     LIMIT :candidates
 ),
+-- end
+-- unless graph
 nearest_exactly AS MATERIALIZED (
     SELECT o.chunk_no, o.distance
     FROM (
@@ -91,11 +96,22 @@ nearest_exactly AS MATERIALIZED (
     LIMIT :candidates
 -- end
 ),
+-- end
 vector_leg AS MATERIALIZED (
     SELECT r.chunk_no, 1 - r.distance AS score, row_number() OVER (ORDER BY r.distance, r.tied_id, r.chunk_no) AS rank
     FROM (
         SELECT n.chunk_no, n.distance, {{tied_id n, n.distance}} AS tied_id
-        FROM (SELECT chunk_no, distance FROM nearest_by_index UNION ALL SELECT chunk_no, distance FROM nearest_exactly) AS n
+        FROM (
+-- unless exact
+            SELECT i.chunk_no, i.distance FROM nearest_by_index AS i
+-- end
+-- unless graph or exact
+            UNION ALL
+-- end
+-- unless graph
+            SELECT s.chunk_no, s.distance FROM nearest_exactly AS s
+-- end
+        ) AS n
     ) AS r
 )
 -- end
