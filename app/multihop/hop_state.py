@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Iterable
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from uuid import UUID
@@ -15,6 +15,7 @@ from app.query.types import Candidate, ChunkLink, Hit, Hop
 from app.relevance import cosines
 from app.relevance.cosines import MeasuredModels
 from app.search import stale_chunks, understanding
+from app.search.merge import Scored
 from app.search.state import SearchContext, SearchState
 from app.text.names import names
 
@@ -78,7 +79,8 @@ def _priority(link: ChunkLink) -> int:
 class HopState:
     """The search of the first hop, what each hop did, its terms, and the chunks by id.
 
-    `is_current` is whether no provider was called since the chunks were read or checked.
+    `is_current` is whether no provider was called since the chunks were read or checked. `sums` are those of the
+    signals of all chunks, if they were computed since the last of them changed.
     """
 
     first: SearchState
@@ -86,6 +88,7 @@ class HopState:
     terms: dict[int, HopTerms] = field(default_factory=dict)
     chunks: dict[UUID, HopChunk] = field(default_factory=dict)
     is_current: bool = True
+    sums: Mapping[UUID, Scored] | None = None
 
     @classmethod
     def after_first_hop(cls, first: SearchState, *, width: int) -> HopState:
@@ -158,6 +161,7 @@ class HopState:
         """Remove chunks that are no longer stored."""
         if not chunk_ids:
             return
+        self.sums = None
         self.chunks = {chunk_id: chunk for chunk_id, chunk in self.chunks.items() if chunk_id not in chunk_ids}
         kept = [hit for hit in self.first.hits if hit.candidate.chunk_id not in chunk_ids]
         self.first = replace(self.first, hits=kept)

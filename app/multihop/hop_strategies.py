@@ -102,6 +102,7 @@ class LinkStrategy:
         link_sources = _link_sources(followed, decay, state)
         linked = await links.follow(db, self._scope(link_sources, chain(*found.values()), state))
         linked = await _passing(linked, state, db)
+        state.sums = None
         for chunk_id in followed:
             state.chunks[chunk_id].followed = True
         for question, ranked in found.items():
@@ -132,7 +133,8 @@ class LinkStrategy:
 
     async def _read_lexemes(self, state: HopState, db: Reading) -> None:
         """Read which lexemes of the question the leading chunks contain, for their coverage."""
-        leading = merge.order(_sums(state), state.brought)[:COVERAGE_POOL]
+        state.sums = _sums(state)
+        leading = merge.order(state.sums, state.brought)[:COVERAGE_POOL]
         lexemes = await chunks.matching_lexemes(db, leading, state.question_idf)
         for chunk_id, contained in lexemes.items():
             state.chunks[chunk_id].lexemes = contained
@@ -140,7 +142,7 @@ class LinkStrategy:
     def scores(self, state: HopState) -> HopScores:
         """The sums of signals, each with what the chunk covers of the question beyond the chunks above it."""
         words, idf = state.question_lexemes, state.question_idf
-        limited = limit_sums(_sums(state), words, idf)
+        limited = limit_sums(_sums(state) if state.sums is None else state.sums, words, idf)
         covered = add_coverage(limited, words, idf, state.brought)
         return HopScores(covered, largest=largest_sum(with_questions=state.has_questions))
 

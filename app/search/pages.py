@@ -151,19 +151,19 @@ async def read(
     the list ends with them. Hits that are not wanted are left out. Raises `stale_cursor` if the user's version or the
     results before the page are not those of the cursor, and DatabaseUnavailable.
     """
-    found = list(hits)
+    found, end = list(hits), page.end
     results = await _results(found, page, is_wanted)
-    wider = _wider_requests(page, run, every=is_wanted is not None) if len(results) <= page.end else ()
+    wider = _wider_requests(page, run, every=is_wanted is not None) if len(results) <= end else ()
     for request in wider:
         found, is_cut = await _continue(found, request, context)
         results = await _results(found, page, is_wanted)
-        if not is_cut or len(results) > page.end:
+        if not is_cut or len(results) > end:
             break
     _check(results, page, context)
     is_end = run is None or page.reads_further or run.is_exhausted
-    is_last = page.end == limits.MAX_RESULTS or len(results) < page.end or (len(results) == page.end and is_end)
+    is_last = end == limits.MAX_RESULTS or len(results) < end or (len(results) == end and is_end)
     cursor = None if is_last else _cursor(results, page, context)
-    return Page(tuple(results[page.offset : page.end]), cursor, page.offset)
+    return Page(tuple(results[page.offset : end]), cursor, page.offset)
 
 
 def _wider_requests(page: PageRequest, run: HybridRun | None, *, every: bool) -> list[HybridRequest]:

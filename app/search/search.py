@@ -13,12 +13,19 @@ from app.database.transactions import retry_read
 from app.query import model_switch
 from app.query.search_request import SearchRequest
 from app.query.types import Answer
-from app.search import assessing, completion, named_sources, pages, state, understanding
+from app.relevance import cosines, relevance, unknown_names
+from app.relevance.cosines import MeasuredModels
+from app.search import completion, named_sources, pages, state, understanding
 from app.search.state import InTransaction, SearchContext, SearchState
 from app.services import Services
+from app.text.names import names
+from app.text.words import languages
 
 log = logging.getLogger(__name__)
 
+LEAST_SHARE = 0.15
+"""Share of the weights from which the vector leg says whether a query is answered: it has less with a model that does
+not read the language."""
 NO_USER = ""
 """A user id that no key belongs to: its searches find nothing."""
 WARM_UP = "warm-up query"
@@ -93,7 +100,7 @@ async def candidates(
         search = await _recall(replace(understood, spare_vector=vector), also)
     context.degraded += search.degraded
     context.relaxed += search.relaxed
-    return replace(search, assessment=await assessing.assess(search))
+    return replace(search, assessment=await assess(search))
 
 
 @retry_read
@@ -123,6 +130,58 @@ async def _recall(search: SearchState, also: InTransaction | None) -> SearchStat
         if found is None:
             raise
     return found or search
+
+
+async def assess(search: SearchState) -> relevance.Assessment | None:
+    """What assesses the hits; None for a vector alone, of which nobody knows what it is the vector of."""
+    parsed, result = search.parsed, search.result
+    if not parsed.text:
+        return None
+    config = result.candidates[0].config if result.candidates else ""
+    is_foreign = search.lacks_words and not languages.may_be_in(parsed.text, config)
+    return relevance.Assessment(
+        search.request.fusion,
+        cosine=await _cosine(search),
+        coverage=relevance.coverage(result.best_text_score, result.terms),
+        is_foreign=is_foreign,
+        is_literal=_is_literal(search),
+        names_unknown=search.lacks_words and not is_foreign and bool(_unknown_names(search, config)),
+        entities=search.effect,
+        calibration=search.context.calibration or relevance.UNCALIBRATED,
+    )
+
+
+async def _cosine(search: SearchState) -> float | None:
+    """The best cosine above that of unrelated texts; None without either, or if the vector leg counts next to nothing.
+
+    Those of unrelated texts are measured with a model of which they are not known.
+    """
+    weights, services = search.weights, search.context.services
+    if search.result.best_cosine is None or weights.vector < LEAST_SHARE * (weights.vector + weights.text):
+        return None
+    measured = services.state(MeasuredModels)
+    unrelated = cosines.known(services.embedder, measured)
+    if unrelated is None:
+        async with search.context.waiting_for(services.embedder):
+            unrelated = await cosines.measure(services.embedder, measured, timeout_s=services.budget.embed_s)
+    return None if unrelated is None else cosines.above(search.result.best_cosine, unrelated)
+
+
+def _is_literal(search: SearchState) -> bool:
+    """Whether hits contain the phrases of the query, or its only word or identifier."""
+    if search.is_relaxed or search.parsed.phrases:
+        return not search.is_relaxed
+    words = relevance.own_words(search.result.terms) if len(search.parsed.words.split()) == 1 else []
+    return bool(words) and all(word.df for word in words)
+
+
+def _unknown_names(search: SearchState, config: str) -> list[str]:
+    """The names of the query that neither a document nor an entity has, in any spelling that was searched for."""
+    lexical, terms = search.request.lexical, search.result.terms
+    stored = {term.lexeme for term in terms if term.df}
+    added = [one.word for one in lexical.added if stored.intersection(one.forms)] if lexical else []
+    known = search.name_words.union(*map(names.words, added))
+    return unknown_names.find(search.parsed.text, terms, config=config, known_words=known)
 
 
 async def warm_up(services: Services, *, concurrent: int) -> None:

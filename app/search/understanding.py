@@ -191,8 +191,9 @@ def _index(operand: TextCondition) -> TextCondition:
 
 
 def index_text(text: str) -> IndexText:
-    """A text in both forms that the database analyses."""
-    return IndexText(folded=lexical.index_text(text, ACCENTS_FOLDED), plain=lexical.index_text(text, ACCENTS_KEPT))
+    """A text in both forms that the database analyses; they differ in letters that are not ASCII."""
+    folded = lexical.index_text(text, ACCENTS_FOLDED)
+    return IndexText(folded, folded if text.isascii() else lexical.index_text(text, ACCENTS_KEPT))
 
 
 def rrf_sum(score: float | None, weights: Weights) -> float:
