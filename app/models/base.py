@@ -22,8 +22,8 @@ from app.models.calls import RemoteCalls
 _Key = tuple[str, str]
 CACHED = 2_000
 """Query vectors that are kept."""
-ROUNDING = 1e-6
-"""By how much the length of a unit vector in single precision may differ from 1."""
+ROUNDING = 1e-12
+"""By how much the length of a unit vector in double precision may differ from 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class EmbeddingModel:
 
 
 def unit_vector(vector: Vector, dimension: int | None = None) -> Vector:
-    """The vector scaled to length 1, in double precision; one that is nearly so long already is returned as it is.
+    """The vector scaled to length 1, in double precision; one that has this length already is returned as it is.
 
     Postgres computes cosines in single precision, in which squares of very small or large components are 0 or infinite.
     Raises BadEmbedding if it has another dimension than the given one, is not finite or all zeros.
@@ -188,7 +188,7 @@ class Reranker(Protocol):
 
 
 class CachingEmbedder:
-    """Wraps an Embedder with a cache of the last `size` query vectors (at 384 dimensions about 3 KB each).
+    """Wraps an Embedder with a cache of the last `size` query vectors, of length 1 (at 384 dimensions about 3 KB each).
 
     Entries belong to one user: a hit on another user's entry would show, by its time, what that user asked. Use
     `for_user`; `embed_query` on the wrapper itself caches nothing. The bound is on all users' entries together.
@@ -248,6 +248,6 @@ class CachingEmbedder:
     async def _compute(self, text: str) -> Vector:
         self.in_flight["queries"] += 1
         try:
-            return await self._embedder.embed_query(text)
+            return unit_vector(await self._embedder.embed_query(text), self.model.dimension)
         finally:
             self.in_flight["queries"] -= 1
