@@ -7,6 +7,9 @@ earlier rules. Then it follows the names that have changed: the text index finds
 are read, and those that do contain one are linked again. Each transaction links some chunks under the user's lock and
 stores the progress, so that another worker continues where one has died. The job ends under the same lock, and queues
 another one if a write has recorded something meanwhile. See `workers` for how a job survives its worker.
+
+It reads with generic plans (`searching`): after a bulk load the planner's statistics may not contain the user yet, and
+plans for the user's own values would read all mentions for each name and all documents for each chunk.
 """
 
 from __future__ import annotations
@@ -119,7 +122,7 @@ async def _refresh(run: Run) -> int:
     chunks, read, progress = 0, 0, run.job.progress
     while True:
         chunks += await _link_documents(run, progress)
-        async with run.db.reading(run.user_id) as reading:
+        async with run.db.searching(run.user_id) as reading:
             batch = await _batch(reading, progress)
         if batch is not None:
             chunks += await _follow(run, batch)
@@ -216,7 +219,7 @@ async def _follow(run: Run, batch: _Changes) -> int:
 
 async def _with_names(run: Run, batch: _Changes, chunk_nos: Sequence[int]) -> list[int]:
     """The chunks among these that contain one of the names or are linked to it, in order."""
-    async with run.db.reading(run.user_id) as reading:
+    async with run.db.searching(run.user_id) as reading:
         texts = await named_chunks.texts(reading, [number for number in chunk_nos if number not in batch.linked])
     numbered = [NumberedText(*one) for one in texts]
     found = await offload.run(sum(len(one.text) for one in numbered), batch.finder.among, numbered)
@@ -240,7 +243,7 @@ async def _link_documents(run: Run, progress: Mapping[str, Any]) -> int:
     """Link the documents that are left to the job; returns how many chunks they have."""
     chunks = 0
     while True:
-        async with run.db.reading(run.user_id) as reading:
+        async with run.db.searching(run.user_id) as reading:
             waiting = await mentions.unread(reading, version=names.VERSION, limit=DOCUMENTS)
         for document_id in waiting:
             chunks += await _link_document(run, document_id, progress)
@@ -249,7 +252,7 @@ async def _link_documents(run: Run, progress: Mapping[str, Any]) -> int:
 
 
 async def _link_document(run: Run, document_id: UUID, progress: Mapping[str, Any]) -> int:
-    async with run.db.reading(run.user_id) as reading:
+    async with run.db.searching(run.user_id) as reading:
         version = await mentions.version_to_link(reading, document_id)
         chunk_nos = await mentions.chunk_nos(reading, document_id)
     linking = _Linking(run, document_id, version)
@@ -338,7 +341,7 @@ class _Linking:
     async def _pages(self) -> AsyncIterator[Sequence[ChunkText]]:
         first = 0
         while True:
-            async with self.run.db.reading(self.run.user_id) as reading:
+            async with self.run.db.searching(self.run.user_id) as reading:
                 page = await mentions.chunk_texts(reading, self.document_id, first=first, limit=PAGE)
             if not page:
                 return
