@@ -39,45 +39,35 @@ class DocumentNames:
     tags: Sequence[Tag] = ()
     in_sections: Sequence[SectionChunk] = ()
 
-    def headings(self) -> dict[UUID, Name]:
-        """The names of its sections by entity."""
-        return {one.name.entity_id: one.name for one in self.in_sections}
 
-
-def section_chunks(chunks: Sequence[ChunkText]) -> list[SectionChunk]:
-    """The sections of each chunk of a document, those with a usable name only."""
-    sections = Sections()
+def section_chunks(chunks: Sequence[ChunkText], title: Name | None) -> list[SectionChunk]:
+    """The chunks in each section of a document; see `Sections`."""
+    sections = Sections(title)
     sections.add(chunks)
     return sections.all()
 
 
 class Sections:
-    """The sections of a document, whose chunks are added in their order."""
+    """The sections of a document that have a usable name other than its title."""
 
-    def __init__(self) -> None:
+    def __init__(self, title: Name | None) -> None:
+        self._title_key = None if title is None else title.key
         self._first_chunks: dict[tuple[str, ...], int] = {}
         self._found: dict[tuple[str, int, int], SectionChunk] = {}
 
-    def __len__(self) -> int:
-        return len(self._found)
-
     def add(self, chunks: Sequence[ChunkText]) -> None:
-        """Add the next chunks."""
+        """Add the next chunks, in their order."""
         for chunk in chunks:
             for path in text_headings.sections(chunk.heading_path, chunk.content):
                 first = self._first_chunks.setdefault(path, chunk.chunk_no)
                 name = text_headings.name(path[-1])
-                if name is not None:
+                if name is not None and name.key != self._title_key:
                     key = (name.key, first, chunk.chunk_no)
                     self._found.setdefault(key, SectionChunk(name, first, chunk.chunk_no))
 
     def all(self) -> list[SectionChunk]:
-        """The chunks in each section, those of sections with a usable name only."""
+        """The chunks in each section."""
         return list(self._found.values())
-
-
-def is_title(name: Name, title: Name | None) -> bool:
-    return title is not None and name.key == title.key
 
 
 def entity_of(name: Name) -> NameEntity:
@@ -92,7 +82,7 @@ async def store(db: Writing, documents: Sequence[DocumentNames], *, before: Link
     one word until it is a title.
     """
     titles = {one.title.entity_id: one.title for one in reversed(documents) if one.title is not None}
-    sections = {entity: name for one in reversed(documents) for entity, name in one.headings().items()}
+    sections = {chunk.name.entity_id: chunk.name for one in reversed(documents) for chunk in one.in_sections}
     given = titles | sections
     several = {entity for entity, name in given.items() if text_headings.is_searched(name.key)}
     known = before.titles | before.headings & several if before else frozenset()

@@ -88,8 +88,7 @@ class ChunkText:
 
 async def begin(db: Writing, document_id: UUID, *, version: int) -> DocumentHead:
     """Delete the mentions and headings of a document, set its names_version, and return title and metadata."""
-    old = sa.delete(tables.mentions).where(_m.user_id == db.user_id, _m.document_id == document_id)
-    await db.execute(old)
+    await db.execute(sa.delete(tables.mentions).where(_m.user_id == db.user_id, _m.document_id == document_id))
     await headings.delete(db, document_id)
     note = sa.update(tables.documents).where(_d.user_id == db.user_id, _d.document_id == document_id)
     row = (await db.execute(note.values(names_version=version).returning(_d.title, _d.metadata, _d.extracted))).one()
@@ -276,20 +275,9 @@ async def is_unread(db: Reading, document_id: UUID, *, version: int) -> bool:
 
 def _placed(user_id: str) -> sa.Select[Any]:
     document = sa.and_(_d.user_id == user_id, _d.document_id == _c.document_id, _c.chunk_index == 0)
-    return (
-        sa.select(
-            _c.chunk_no,
-            _c.document_id,
-            _c.content,
-            _c.chunk_index,
-            _c.heading_path,
-            _d.title,
-            _d.metadata,
-            _d.extracted,
-        )
-        .outerjoin_from(tables.chunks, tables.documents, document)
-        .where(_c.user_id == user_id)
-    )
+    of_chunk = (_c.chunk_no, _c.document_id, _c.content, _c.chunk_index, _c.heading_path)
+    query = sa.select(*of_chunk, _d.title, _d.metadata, _d.extracted)
+    return query.outerjoin_from(tables.chunks, tables.documents, document).where(_c.user_id == user_id)
 
 
 def _place(row: sa.Row[Any]) -> ChunkText:
