@@ -67,7 +67,7 @@ def load(folder: Path) -> EvaluationSet:
         if any(grade > 0 for grade in judged.get(str(row["_id"]), {}).values())
     )
     path = folder / ENTITIES
-    entities = tuple(_rows(path, "name")) if path.exists() else ()
+    entities = tuple(_rows(path, "type", "name")) if path.exists() else ()
     return EvaluationSet(documents, questions, len(uploads) - len(documents), entities)
 
 
@@ -95,7 +95,9 @@ async def write(folder: Path, judged: Sequence[JudgedQuestion], documents: Async
     count = 0
     with (folder / CORPUS).open("w", encoding="utf-8") as corpus:
         async for upload in documents:
-            corpus.write(_line(_document_row(upload)))
+            created_at = {"created_at": upload.created_at.isoformat()} if upload.created_at else {}
+            row = {"_id": upload.uri, "title": upload.title, "text": upload.content, **created_at, **upload.metadata}
+            corpus.write(_line(row))
             count += 1
     return count
 
@@ -103,12 +105,8 @@ async def write(folder: Path, judged: Sequence[JudgedQuestion], documents: Async
 def _write_questions(folder: Path, judged: Sequence[JudgedQuestion]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / QUERIES).write_text("".join(_line(_question_row(one)) for one in judged), encoding="utf-8")
-    lines = (
-        f"{question.query_id}\t{document}\t{grade}\n"
-        for question in judged
-        for document, grade in question.relevant.items()
-    )
-    (folder / QRELS).write_text("".join(lines), encoding="utf-8")
+    rows = ((one.query_id, document, grade) for one in judged for document, grade in one.relevant.items())
+    (folder / QRELS).write_text("".join(f"{query}\t{name}\t{grade}\n" for query, name, grade in rows), encoding="utf-8")
 
 
 def _upload(row: dict[str, Any]) -> Upload | None:
@@ -152,11 +150,6 @@ def _instant(given: object, file: str) -> datetime | None:
     if when.tzinfo is None:
         raise errors.BadRequest(f"{given!r} has no time zone.", field=file)
     return when
-
-
-def _document_row(upload: Upload) -> dict[str, Any]:
-    created_at = {"created_at": upload.created_at.isoformat()} if upload.created_at else {}
-    return {"_id": upload.uri, "title": upload.title, "text": upload.content, **created_at, **upload.metadata}
 
 
 def _question_row(question: JudgedQuestion) -> dict[str, Any]:
