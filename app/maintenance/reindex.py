@@ -187,7 +187,11 @@ async def _store(recut: _Recut, user_id: str, services: Services, found: ChunkVe
     options = dataclasses.replace(services.chunking_options, llm_entities=False)
     try:
         if large_documents.is_large(recut.draft) and not recut.same:
-            return await _store_large(source, recut.draft, user_id, services)
+            uncut = large_documents.uncut(recut.draft)
+            queued = await large_documents.queue_change(uncut, user_id, services, source=source)
+            if queued is None:
+                return False
+            return (await large_documents.settle(queued, user_id, services)).status == "replaced"
         async with services.db.writing(user_id) as writing:
             if recut.same:
                 await cuts.record(writing, source, _cut(options))
@@ -195,14 +199,6 @@ async def _store(recut: _Recut, user_id: str, services: Services, found: ChunkVe
             return await document_writes.change(writing, source, recut.draft, found, options)
     except (errors.NotFound, errors.Conflict):  # deleted, or another document has the text as it is cleaned now
         return False
-
-
-async def _store_large(source: DocumentSource, draft: DocumentDraft, user_id: str, services: Services) -> bool:
-    uncut = large_documents.uncut(draft)
-    queued = await large_documents.queue_change(uncut, user_id, services, source=source)
-    if queued is None:
-        return False
-    return (await large_documents.settle(queued, user_id, services)).status == "replaced"
 
 
 def _cut(options: ChunkingOptions) -> Cut:

@@ -189,7 +189,12 @@ async def target(database: transactions.Database) -> RestoreTarget:
     """The database into which a backup is to be restored. Raises DatabaseUnavailable."""
     async with database.shared() as connection:
         facts = (await connection.execute(_TARGET, {"role": SERVICE_ROLE})).one()
-        users, keys = [await _count(connection, table) for table in ("tenants", "api_keys")]
+        counts = {"tenants": 0, "api_keys": 0}
+        for table in counts:
+            if await connection.scalar(sa.text(f"SELECT to_regclass('{tables.SCHEMA}.{table}') IS NOT NULL")):
+                rows = sa.select(sa.func.count()).select_from(sa.table(table, schema=tables.SCHEMA))
+                counts[table] = int(await connection.scalar(rows) or 0)
+        users, keys = counts.values()
         return RestoreTarget(facts.version // 10_000, facts.has_role, facts.migrated, users, keys, facts.sessions)
 
 
@@ -204,14 +209,6 @@ async def vacuum(dsn: str) -> None:
                     await driver.execute(f"VACUUM (ANALYZE) {table.fullname}")
     finally:
         await engine.dispose()
-
-
-async def _count(connection: transactions.SharedTransaction, table: str) -> int:
-    """The number of rows of a table; 0 if the table does not exist."""
-    if not await connection.scalar(sa.text(f"SELECT to_regclass('{tables.SCHEMA}.{table}') IS NOT NULL")):
-        return 0
-    rows = sa.select(sa.func.count()).select_from(sa.table(table, schema=tables.SCHEMA))
-    return int(await connection.scalar(rows) or 0)
 
 
 @dataclass(frozen=True, slots=True)
