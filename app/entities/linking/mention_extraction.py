@@ -21,8 +21,8 @@ from uuid import UUID
 from app.database.transactions import Reading, Writing
 from app.entities.linking import gazetteers, name_links
 from app.entities.linking.name_links import DocumentNames
-from app.entities.store import mentions, named_chunks, titles
-from app.entities.store.headings import HeadingChunk
+from app.entities.store import document_names, mentions, named_chunks
+from app.entities.store.document_names import HeadingChunk
 from app.entities.store.mentions import ChunkText, DocumentHead, LinkedNames, Mention, NameEntity
 from app.text.names import names, tags
 from app.text.names.gazetteer import Gazetteer, NameMatch
@@ -103,7 +103,7 @@ async def link_all(
         await mentions.ensure(db, _spelt(extracted), origin="text")
         found = await _mentions(db, extracted)
         await mentions.add(db, found)
-        await titles.use(db, _of_names(found))
+        await document_names.use_titles(db, _of_names(found))
     await mentions.prune(db, replaced)
 
 
@@ -145,7 +145,7 @@ async def link_again(db: Writing, chunk_nos: Sequence[int], *, keys: Sequence[st
     await mentions.ensure(db, [name for name in _spelt(extracted) if name.entity_id in mentioned], origin="text")
     old = sorted(stored.difference(wanted), key=_place)
     await named_chunks.replace_mentions(db, old=old, new=new)
-    await titles.use(db, _of_names(wanted))
+    await document_names.use_titles(db, _of_names(wanted))
     await mentions.prune(db, LinkedNames(frozenset(mention.entity_id for mention in old)))
 
 

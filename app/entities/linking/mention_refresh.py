@@ -26,7 +26,7 @@ from app.concurrency import offload, retries
 from app.database.transactions import Database, Reading, Writing
 from app.entities.linking import mention_extraction, name_links
 from app.entities.linking.name_links import DocumentNames, SectionChunk, Sections
-from app.entities.store import headings, mentions, name_changes, named_chunks
+from app.entities.store import document_names, mentions, name_changes, named_chunks
 from app.entities.store.mentions import ChunkText, LinkedNames
 from app.entities.store.name_changes import NameChange
 from app.entities.store.named_chunks import ChangedForm
@@ -318,7 +318,7 @@ class _Linking:
             await self._lock(writing)
             before = await mentions.of_documents(writing, [self.document_id])
             (head,) = (await mentions.heads(writing, [self.document_id])).values()
-            await headings.delete(writing, self.document_id)
+            await document_names.delete_headings(writing, self.document_id)
             title = names.title_name(head.title)
             found = tags.of_document(title, head.metadata, head.extracted, _keys(self.run))
             await name_links.store(writing, [DocumentNames(self.document_id, title, found)], before=before)

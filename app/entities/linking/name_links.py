@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from app.database.transactions import Writing
+from app.entities.store import document_names, extracted_names, mentions, name_changes
 from app.entities.store import entities as stored_entities
-from app.entities.store import extracted_names, headings, mentions, name_changes
-from app.entities.store import titles as stored_titles
-from app.entities.store.headings import HeadingChunk
+from app.entities.store.document_names import HeadingChunk
 from app.entities.store.mentions import ChunkText, LinkedNames, NameEntity
 from app.text.names import headings as text_headings
 from app.text.names import names
@@ -86,7 +85,7 @@ async def store(db: Writing, documents: Sequence[DocumentNames], *, before: Link
     given = titles | sections
     several = {entity for entity, name in given.items() if text_headings.is_searched(name.key)}
     known = before.titles | before.headings & several if before else frozenset()
-    known |= await stored_titles.given(db, given.keys() - known, several=several - known)
+    known |= await document_names.list_given(db, given.keys() - known, several=several - known)
     await _store_tags(db, [tag for one in documents for tag in one.tags])
     await mentions.ensure(db, [entity_of(name) for name in given.values()], origin="text")
     rows = [
@@ -94,7 +93,7 @@ async def store(db: Writing, documents: Sequence[DocumentNames], *, before: Link
         for one in documents
         for chunk in one.in_sections
     ]
-    await headings.add(db, rows)
+    await document_names.add_headings(db, rows)
     searched = titles.keys() | several
     new = {name.key: name.text for entity, name in given.items() if entity in searched - known}
     await name_changes.record_new(db, new, in_gazetteer=False)

@@ -19,7 +19,7 @@ from app.database.schema import tables
 from app.database.transactions import Reading, SharedTransaction, Writing
 from app.database.vectors import VectorValue
 from app.documents.store import hidden_chunks
-from app.entities.store.headings import HeadingChunk
+from app.entities.store.document_names import HeadingChunk
 from app.entities.store.mentions import Mention
 
 _c = tables.chunks.c
