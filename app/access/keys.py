@@ -58,20 +58,17 @@ async def create(user_id: str, grant: Grant | None = None, *, db: Database, acto
             f"Scopes are {', '.join(SCOPES)}; {len(unknown)} of the given ones are unknown.", field="scopes"
         )
     if grant.filters is not None:
-        _check_filters(grant)
+        if not grant.filters or len(json.dumps(grant.filters)) > MAX_FILTERS:
+            raise errors.BadRequest(f"Must have a condition, and at most {MAX_FILTERS:,} characters.", field="filters")
+        if set(grant.scopes) - set(RESTRICTED_SCOPES):
+            allowed = " or ".join(RESTRICTED_SCOPES)
+            raise errors.BadRequest(f"A key with filters has the scopes {allowed}.", field="scopes")
     elif grant.shows_entities:
         raise errors.BadRequest("Only a key with filters does not show entities anyway.", field="entities")
     async with db.shared() as writing:
         if grant.filters is not None and not await keys.can_restrict(writing):
             raise errors.BadRequest("A Citus cluster has no keys with filters.", field="filters")
         return await _add(writing, user_id, grant, actor)
-
-
-def _check_filters(grant: Grant) -> None:
-    if not grant.filters or len(json.dumps(grant.filters)) > MAX_FILTERS:
-        raise errors.BadRequest(f"Must have a condition, and at most {MAX_FILTERS:,} characters.", field="filters")
-    if set(grant.scopes) - set(RESTRICTED_SCOPES):
-        raise errors.BadRequest(f"A key with filters has the scopes {' or '.join(RESTRICTED_SCOPES)}.", field="scopes")
 
 
 async def rotate(key_id: str, *, db: Database, grace: timedelta, actor: str) -> str:

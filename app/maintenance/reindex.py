@@ -65,27 +65,21 @@ async def count(user_id: str, options: ChunkingOptions, *, db: Database) -> int:
 
 
 async def request(filters: Filters, user_id: str, *, db: Database) -> tuple[UUID | None, int]:
-    """Queue a job that compares the documents that pass the filters; returns its id and their number.
+    """Mark the documents that pass the filters, and queue a job that compares them; returns its id and their number.
 
     Nothing is queued if no document passes. Documents that were marked by a request that failed are compared by the
     next job.
     """
-    total = await mark(filters, user_id, db=db)
-    if not total:
-        return None, 0
-    async with db.writing(user_id) as writing:
-        return await KIND.add(writing, {}), total
-
-
-async def mark(filters: Filters, user_id: str, *, db: Database) -> int:
-    """Mark the documents that pass the filters, a page in a transaction; returns their number."""
     total = 0
     async for page in selections.pages(filters, user_id, db=db):
         async with db.writing(user_id) as writing:
             await writing.lock()
             await cuts.mark(writing, page)
         total += len(page)
-    return total
+    if not total:
+        return None, 0
+    async with db.writing(user_id) as writing:
+        return await KIND.add(writing, {}), total
 
 
 async def _run_job(job_run: Run) -> int:

@@ -117,18 +117,17 @@ class Launch:
 def text(program: Program, launch: Launch) -> str:
     """What to run, or where to put which JSON; the first line says which."""
     if program == "claude-code":
-        return f"Run:\n{shlex.join(_claude_code(launch))}"
+        command = ["claude", "mcp", "add"]
+        if launch.url is not None:
+            header = ["--header", f"Authorization: Bearer {KEY}"] if launch.keyed else []
+            command += ["--transport", "http", "stepwell", endpoint(launch.url), *header]
+        else:
+            variables = [part for name, value in launch.environment().items() for part in ("--env", f"{name}={value}")]
+            command += ["stepwell", *variables, "--", *launch.command()]
+        return f"Run:\n{shlex.join(command)}"
     servers = {"stepwell": _server(program, launch)}
     document = {"servers": servers} if program == "vscode" else {"mcpServers": servers}
     return f"Add to {_PLACES[program]}:\n{json.dumps(document, indent=2)}"
-
-
-def _claude_code(launch: Launch) -> list[str]:
-    if launch.url is not None:
-        header = ["--header", f"Authorization: Bearer {KEY}"] if launch.keyed else []
-        return ["claude", "mcp", "add", "--transport", "http", "stepwell", endpoint(launch.url), *header]
-    variables = [part for name, value in launch.environment().items() for part in ("--env", f"{name}={value}")]
-    return ["claude", "mcp", "add", "stepwell", *variables, "--", *launch.command()]
 
 
 def _server(program: Program, launch: Launch) -> dict[str, Any]:
