@@ -60,7 +60,7 @@ def load(folder: Path) -> EvaluationSet:
     """Reads a set. Raises BadRequest with the file and line that cannot be read."""
     uploads = [_upload(row) for row in _rows(folder / CORPUS, "_id")]
     documents = tuple(upload for upload in uploads if upload is not None)
-    judged = _judgements(_judgement_file(folder))
+    judged = _judgements(folder)
     questions = tuple(
         _question(row, judged[str(row["_id"])])
         for row in _rows(folder / QUERIES, "_id", "text")
@@ -76,7 +76,7 @@ def read_judged_questions(folder: Path) -> list[JudgedQuestion]:
 
     Raises BadRequest with the file and line that cannot be read.
     """
-    judged = _judgements(_judgement_file(folder))
+    judged = _judgements(folder)
     ids = ((row, judged.get(str(row["_id"]))) for row in _rows(folder / QUERIES, "_id", "text"))
     return [_question(row, grades) for row, grades in ids if grades]
 
@@ -179,11 +179,8 @@ def _rows(path: Path, *keys: str) -> Iterator[dict[str, Any]]:
         yield row
 
 
-def _judgement_file(folder: Path) -> Path:
-    return next((path for path in (folder / QRELS, folder / SPLIT) if path.exists()), folder / QRELS)
-
-
-def _judgements(path: Path) -> dict[str, dict[str, int]]:
+def _judgements(folder: Path) -> dict[str, dict[str, int]]:
+    path = next((path for path in (folder / QRELS, folder / SPLIT) if path.exists()), folder / QRELS)
     judged: dict[str, dict[str, int]] = defaultdict(dict)
     for number, line in enumerate(_lines(path), 1):
         columns = line.split("\t")

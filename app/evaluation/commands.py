@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 from rich.markup import escape
@@ -16,53 +16,45 @@ from app.cli import json_option, options, terminal
 from app.cli.progress import Progress
 from app.evaluation import beir, calibration, metrics, runner
 from app.evaluation.calibration import Fitted, Judgements
-from app.evaluation.runner import EvaluationReport, Strategy, Tenant
+from app.evaluation.runner import EvaluationMode, EvaluationReport, Strategy, Tenant
 from app.query.search_request import Ranking
 from app.relevance import calibrations
 from app.settings import Settings
 
 NAMED = 3
 """Missing documents that are named."""
-Mode = Annotated[
-    Literal["auto", "hybrid", "semantic", "lexical", "flat", "two_pass", "multihop"],
-    typer.Option(help="A mode of the API; flat: auto without entities; two_pass: auto with entities forced; multihop."),
-]
-RankingJson = Annotated[
-    str,
-    typer.Option("--ranking", metavar="JSON", help='What tunes the search, as in the API: \'{"rerank": "cosine"}\'.'),
-]
-Calibration = Annotated[
-    bool,
-    typer.Option(
-        "--calibration", help="Print how well the relevance of the first ten hits and `answerable` are calibrated."
-    ),
-]
-Wrong = Annotated[
-    list[Path] | None,
-    typer.Option("--wrong", help="Folder of another set, whose questions this one does not answer; repeatable."),
-]
-User = Annotated[
-    str | None, typer.Option("--user", help="Whose documents the set joins.", show_default="a user of its own")
-]
-SetFolder = Annotated[
-    Path,
-    typer.Argument(
-        help="A folder with corpus.jsonl, queries.jsonl and qrels.tsv or qrels/test.tsv.", show_default=False
-    ),
-]
 
 
 def evaluate(
-    folder: SetFolder,
-    mode: Mode = "auto",
-    ranking: RankingJson = "{}",
+    folder: Annotated[
+        Path, typer.Argument(help="A folder with corpus.jsonl, queries.jsonl and qrels.tsv or qrels/test.tsv.")
+    ],
+    mode: Annotated[
+        EvaluationMode,
+        typer.Option(
+            help="A mode of the API; flat: auto without entities; two_pass: auto with entities forced; multihop."
+        ),
+    ] = "auto",
+    ranking: Annotated[
+        str, typer.Option(metavar="JSON", help='What tunes the search, as in the API: \'{"rerank": "cosine"}\'.')
+    ] = "{}",
     collapse: options.Collapse = False,
     compare: Annotated[
         bool, typer.Option("--compare", help="Count the questions that the mode helps, harms and loses against flat.")
     ] = False,
-    calibration: Calibration = False,
-    wrong: Wrong = None,
-    user: User = None,
+    calibration: Annotated[
+        bool,
+        typer.Option(
+            "--calibration", help="Print how well the relevance of the first ten hits and `answerable` are calibrated."
+        ),
+    ] = False,
+    wrong: Annotated[
+        list[Path] | None,
+        typer.Option(help="Folder of another set, whose questions this one does not answer; repeatable."),
+    ] = None,
+    user: Annotated[
+        str | None, typer.Option(help="Whose documents the set joins.", show_default="a user of its own")
+    ] = None,
     as_json: options.AsJson = False,
     data_dir: options.DataDir = None,
 ) -> None:
@@ -135,26 +127,19 @@ async def _evaluate(
             )
 
 
-Folder = Annotated[
-    Path | None,
-    typer.Argument(
-        help="A folder with queries.jsonl and qrels.tsv, whose documents are named by URI or id.", show_default=False
-    ),
-]
-Unanswerable = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--unanswerable",
-        help="A folder whose queries.jsonl has questions that the documents do not answer, for `answerable`; "
-        "repeatable.",
-    ),
-]
-
-
 def calibrate(
-    folder: Folder = None,
+    folder: Annotated[
+        Path | None,
+        typer.Argument(help="A folder with queries.jsonl and qrels.tsv, whose documents are named by URI or id."),
+    ] = None,
     reset: Annotated[bool, typer.Option("--reset", help="Remove the calibration.")] = False,
-    unanswerable: Unanswerable = None,
+    unanswerable: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="A folder whose queries.jsonl has questions that the documents do not answer, for `answerable`; "
+            "repeatable.",
+        ),
+    ] = None,
     only_judged: Annotated[
         bool, typer.Option("--only-judged", help="Leave hits without a judgement out; without it they are irrelevant.")
     ] = False,
