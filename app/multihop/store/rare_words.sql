@@ -72,7 +72,7 @@ linked AS MATERIALIZED (
     JOIN sources AS s ON s.chunk_no = p.source_no
     CROSS JOIN LATERAL (
         SELECT o.chunk_id, o.document_id,
-               (SELECT sum(s.lacked_weights[array_position(s.lacked, t.lexeme)]) FROM unnest(o.tsv) AS t WHERE t.lexeme = ANY (s.lacked)) AS covered
+               (SELECT sum(s.lacked_weights[array_position(s.lacked, t.lexeme)]) FROM unnest(tsvector_to_array(o.tsv)) AS t (lexeme) WHERE t.lexeme = ANY (s.lacked)) AS covered
         FROM stepwell.chunks AS o WHERE o.user_id = :user_id AND o.chunk_no = p.chunk_no AND o.tsv @@ s.any_lacked LIMIT 1
     ) AS c
     WHERE NOT c.chunk_id = ANY (:exclude_chunk_ids)
