@@ -2,13 +2,12 @@
 
 import { address } from "../page/address.js";
 import { Problem, follow, upload } from "../page/api.js";
-import { refreshDocuments } from "./documents.js";
-import { byId, el, fill } from "../page/dom.js";
-import { acceptDrops, acceptPastes } from "./drops.js";
-import { readable } from "./folders.js";
+import { amount, byId, el, fill } from "../page/dom.js";
+import { problemText } from "../page/messages.js";
 import { progressText } from "../jobs/job_progress.js";
-import { problemText } from "../page/problems.js";
 import { MAX_BYTES } from "../upload_rules.js";
+import { refreshDocuments } from "./documents.js";
+import { onFiles, readable } from "./files.js";
 
 const DONE = { added: "Stored", replaced: "Replaced the earlier version", unchanged: "Stored already", changed: "Changed" };
 // The form around a file takes some of the bytes that a request may have.
@@ -23,20 +22,9 @@ let isSending = false;
 /** Takes files from the inputs, the drop zone and the clipboard; `read` gets a text that is pasted. */
 export function acceptFiles(read) {
   addEventListener("beforeunload", (event) => (isSending || queue.length) && event.preventDefault());
-  taken(byId("files"), (file) => file.name);
-  taken(byId("folder"), (file) => file.webkitRelativePath || file.name);
-  acceptDrops(byId("drop"), send, () => says("Nothing is stored: drop files into the frame under Documents."));
-  acceptPastes(byId("view-documents"), send, read);
+  onFiles({ take: send, missed: () => says("Nothing is stored: drop files into the frame under Documents."), read });
   byId("uploads-clear").addEventListener("click", cleared);
   byId("uploads-stop").addEventListener("click", () => (queue = []));
-}
-
-function taken(input, nameOf) {
-  input.addEventListener("change", () => {
-    const files = [...input.files].map((file) => ({ file, name: nameOf(file) }));
-    input.value = "";
-    send(files);
-  });
 }
 
 /** Appends files to those that are sent; what a folder need not have is left out. */
@@ -45,13 +33,11 @@ function send(found) {
   const byPath = new Intl.Collator("en", { numeric: true });
   const files = readable(found).sort((one, other) => byPath.compare(one.name, other.name));
   queue.push(...files);
-  if (run) {
-    run.total += files.length;
-    run.leftOut += found.length - files.length;
-  } else {
-    run = { stored: 0, sent: 0, total: files.length, leftOut: found.length - files.length };
-    sendAll();
-  }
+  const isNew = !run;
+  run ??= { stored: 0, sent: 0, total: 0, leftOut: 0 };
+  run.total += files.length;
+  run.leftOut += found.length - files.length;
+  if (isNew) sendAll();
 }
 
 async function sendAll() {
@@ -92,12 +78,6 @@ async function store(file, name) {
 /** A sentence on a document of a file: why it was refused, or a warning. A file of an archive is named. */
 function about({ uri }, text, name) {
   return uri?.startsWith(`${name}/`) ? `${uri.slice(name.length + 1).split("#")[0]}: ${text}` : text;
-}
-
-/** The warnings on the documents of a file; one that many rows share is said once. */
-function warningsOf(documents, name) {
-  const warned = documents.flatMap((document) => document.warnings.map((warning) => about(document, warning, name)));
-  return [...new Set(warned)].join(" ");
 }
 
 function tooLarge(file) {
@@ -149,17 +129,17 @@ class UploadRow {
   stored(documents) {
     const chunks = documents.reduce((sum, { chunk_count: number }) => sum + (number ?? 0), 0);
     const [{ document_id: id, status }] = documents;
-    const counted = chunks === 1 ? "1 chunk" : `${chunks.toLocaleString("en")} chunks`;
+    // A warning that many rows share is said once.
+    const warnings = new Set(documents.flatMap((document) => document.warnings.map((warning) => about(document, warning, this.name))));
     const target = documents.length > 1 ? `${documents.length} documents` : el("a", { href: address("document", { id }), "aria-label": `Open ${this.name}` }, "Open");
-    const warnings = warningsOf(documents, this.name);
-    fill(this.text, `${DONE[status] ?? "Stored"}, ${counted}. `, target, warnings && `. ${warnings}`);
+    fill(this.text, `${DONE[status] ?? "Stored"}, ${amount(chunks, "chunk")}. `, target, warnings.size > 0 && `. ${[...warnings].join(" ")}`);
     this.bar.value = 1;
     this.item.dataset.state = "done";
   }
 
   failed(text, stored) {
-    const others = stored === 1 ? "1 document is stored. " : `${stored.toLocaleString("en")} documents are stored. `;
-    fill(this.text, `${stored ? others : ""}Not stored: ${text}`);
+    fill(this.text, stored > 0 && `Stored: ${amount(stored, "document")}. `, `Not stored: ${text}`);
+    this.bar.remove();
     this.item.dataset.state = "failed";
   }
 }

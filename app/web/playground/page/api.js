@@ -15,11 +15,6 @@ export class Problem extends Error {
   static of(field, message) {
     return new Problem({ status: 422, errors: [{ field, message }] });
   }
-
-  /** Whether the service wants a key, or another one. */
-  get wantsKey() {
-    return this.status === 401;
-  }
 }
 
 export const origin = new URL(".", document.baseURI).href.replace(/\/$/, "");

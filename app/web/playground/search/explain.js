@@ -80,10 +80,10 @@ function bar(part, before, scale) {
   return el(
     "div",
     { class: `bar-row${part.kind === "total" ? " bar-sum" : ""}`, role: "listitem", "data-value": part.value },
-    el("span", { class: "bar-name" }, part.name),
+    el("span", {}, part.name),
     el("span", { class: "track", "aria-hidden": "true" }, extent(el("span", { class: fillClass }), low / scale, (high - low) / scale)),
     el("span", { class: "bar-value" }, sign + number(Math.abs(part.value))),
-    part.how ? el("span", { class: "bar-how" }, part.how) : null,
+    part.how ? el("span", { class: "note" }, part.how) : null,
   );
 }
 

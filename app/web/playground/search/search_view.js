@@ -2,9 +2,9 @@
 
 import { address, current } from "../page/address.js";
 import { byId, fill } from "../page/dom.js";
-import { filterChips } from "../page/chips.js";
+import { filterChips } from "../page/filters.js";
+import { changedValues, setValues } from "../page/forms.js";
 import { partsOf } from "../page/parts.js";
-import { changedValues, setValues } from "../page/form_values.js";
 import { adaptToDepth, showChanged } from "./options.js";
 import { clearAnswer, isSearching, search } from "./search.js";
 

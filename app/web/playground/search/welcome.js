@@ -23,7 +23,7 @@ export function welcome({ documents, hasSamples, recent }, ask) {
 
 function queries(text, found, ask) {
   const items = found.map(([query, what, controls = {}]) =>
-    el("li", {}, el("button", { type: "button", class: "sample", click: () => ask(query, controls) }, el("span", {}, query), el("small", {}, what))),
+    el("li", {}, el("button", { type: "button", class: "sample", click: () => ask(query, controls) }, el("span", {}, query), el("small", { class: "note" }, what))),
   );
   return el("div", { class: "welcome" }, el("p", {}, text), el("ul", { class: "samples" }, items));
 }

@@ -1,9 +1,10 @@
 // Shows folders, file types and keys of metadata with their values and numbers of documents, to filter searches and documents by them.
 
+import { withParameters } from "../../page/address.js";
 import { Problem, call } from "../../page/api.js";
-import { byId, el, fill, shownUri } from "../../page/dom.js";
-import { choose, chosenValues, fileTypes, readFilters, valueText } from "../../page/filters.js";
-import { addPart, addStyle } from "../../page/parts.js";
+import { amount, byId, el, fill, shownUri } from "../../page/dom.js";
+import { choose, chosenValues, fileTypes, readFilters, setControl, valueText } from "../../page/filters.js";
+import { addPart } from "../../page/parts.js";
 
 const VALUES = 8;
 const FOUND = 20;
@@ -74,7 +75,7 @@ class Facets {
       this.#isComplete = true;
       this.#draw(facets);
     };
-    const more = rest ? el("button", { type: "button", class: "quiet", click: all }, rest === 1 ? "1 more key" : `${rest} more keys`) : null;
+    const more = rest ? el("button", { type: "button", class: "quiet", click: all }, amount(rest, "more key")) : null;
     this.place.hidden = !facets.length;
     fill(this.place, shown.map((facet) => keyItem(this.form, facet, open.has(facet.id))), more);
     // The boxes are new, so the one that was used gets the focus again.
@@ -110,9 +111,7 @@ function chosenOf(form, { key, control }) {
 function chooseOf(form, facet, value, isChosen) {
   if (!facet.control) return choose(form, facet.key, value, isChosen);
   const others = facet.control === "folder" ? [] : chosenOf(form, facet).filter((one) => one !== value);
-  const control = form.elements[facet.control];
-  control.value = [...others, ...(isChosen ? [value] : [])].join(", ");
-  control.dispatchEvent(new Event("change", { bubbles: true }));
+  setControl(form.elements[facet.control], [...others, ...(isChosen ? [value] : [])].join(", "));
 }
 
 /** The facets of metadata, and of files unless they are too many to count in time. */
@@ -124,9 +123,8 @@ async function allFacets(form, signal) {
 
 /** The facets of metadata or files, or one of them; the values that are chosen of that one do not reduce its numbers. */
 async function counted(form, facet, parameters, signal) {
-  const filters = readFilters(form, facet);
-  const given = { of: facet.of, ...parameters, ...(facet.asked && { key: facet.asked }), ...(filters && { filters: JSON.stringify(filters) }) };
-  const { facets } = await call("GET", `facets?${new URLSearchParams(given)}`, { signal });
+  const path = withParameters("facets", { of: facet.of, ...parameters, key: facet.asked, filters: readFilters(form, facet) });
+  const { facets } = await call("GET", path, { signal });
   return facets.map(({ key, ...counts }) => facetOf(facet.of, key, counts));
 }
 
@@ -168,6 +166,5 @@ function finder(form, facet, list) {
 const [searches, documents] = ["search-form", "documents-form"].map((id) => new Facets(byId(id)));
 searches.form.elements.metadata.after(searches.place);
 documents.form.elements.file_types.after(documents.place);
-addStyle("./facets.css", import.meta.url);
 addPart("options", () => searches.show());
 addPart("documents", () => documents.show());
