@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import Annotated, Any, Literal
 
 import httpx
@@ -81,7 +82,7 @@ async def fail(how: str) -> None:
     }[how]
 
 
-def make() -> FastAPI:
+def build() -> FastAPI:
     app = FastAPI(title="Example", docs_url=None, redoc_url=None)
     bodies.install(app)
     problems.install(app)
@@ -90,6 +91,10 @@ def make() -> FastAPI:
     pages.install(app)
     app.include_router(router)
     return app
+
+
+make = cache(build)
+"""The application that most tests share: it holds nothing that they change."""
 
 
 @asynccontextmanager

@@ -6,13 +6,13 @@ import { listDocuments } from "./documents/documents.js";
 import { acceptFiles } from "./documents/uploads.js";
 import { listEntities } from "./entities/entities.js";
 import { listJobs } from "./jobs/jobs.js";
-import { current, entitle, withParameters } from "./page/address.js";
+import { current, entitle } from "./page/address.js";
 import { call, hasKey, setKey } from "./page/api.js";
 import { byId, fill } from "./page/dom.js";
 import { guarded } from "./page/messages.js";
 import { addedViews } from "./page/parts.js";
 import { ask, forgetSearch, showSearch } from "./search/search_view.js";
-import { welcome } from "./search/welcome.js";
+import { showWelcome } from "./search/welcome.js";
 
 const VIEWS = {
   search: { title: "Search", show: (parameters, isOpened) => showSearch(parameters, { greet, isOpened }) },
@@ -23,7 +23,6 @@ const VIEWS = {
   jobs: { title: "Jobs", show: listJobs },
   ...Object.fromEntries(addedViews),
 };
-const SAMPLE = "sample/howto/travel-claims.md";
 
 async function showView() {
   const { view, parameters } = current();
@@ -39,17 +38,9 @@ async function showView() {
   await VIEWS[chosen].show(parameters, isOpened);
 }
 
-/** Shows where to begin while `isWanted`, or what stands in the way. */
-async function greet(isWanted) {
-  await guarded(byId("access"), async () => {
-    const [stats, sample, recent] = await Promise.all([
-      call("GET", "stats"),
-      call("GET", withParameters("documents", { uri: SAMPLE })),
-      call("GET", "documents?limit=3"),
-    ]);
-    const state = { documents: stats.documents, hasSamples: sample.documents.length > 0, recent: recent.documents };
-    if (isWanted()) fill(byId("answer"), welcome(state, ask));
-  });
+/** Shows where to begin, or what stands in the way. */
+function greet(isWanted) {
+  return guarded(byId("access"), () => showWelcome(ask, isWanted));
 }
 
 function keyChanged(event) {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import harness
@@ -91,12 +92,13 @@ async def test_no_line_contains_user_text_user_names_or_a_secret(database, user,
         "metadata": {"a": CANARY},
     }
     down = transactions.connect(f"postgresql://stepwell_service:{PASSWORD}@127.0.0.1:9/db")
-    for embedder in (FakeEmbedder(), Failing(), Failing(errors.ProviderError)):
-        services = await harness.services(database, embedder)
-        async with (
-            harness.running(settings, services) as app,
-            harness.client(app, Authorization=f"Bearer {key}") as client,
-        ):
+    services = await harness.services(database)
+    async with (
+        harness.running(settings, services) as app,
+        harness.client(app, Authorization=f"Bearer {key}") as client,
+    ):
+        for embedder in (FakeEmbedder(), Failing(), Failing(errors.ProviderError)):
+            app.state.services = replace(services, embedder=embedder)
             await client.post("/api/rag/documents", json=document)
             await client.post("/api/rag/documents", files={"files": (f"{CANARY}.exe", CANARY.encode())})
             await client.get("/api/rag/documents", params={"uri": f"{CANARY}.md", "cursor": CANARY})
@@ -111,7 +113,7 @@ async def test_no_line_contains_user_text_user_names_or_a_secret(database, user,
             await client.post("/api/rag/search", json={"query": CANARY}, headers={"Authorization": f"Bearer {key}x"})
             await client.post("/api/rag/search", json={"query": "a"}, headers={"X-Request-ID": f"{CANARY} and spaces"})
             await client.get(f"/nowhere/{key}")
-            app.state.services = await _with(services, down)
+            app.state.services = replace(services, db=down)
             assert (await client.post("/api/rag/search", json={"query": CANARY})).status_code == 503
     await down.close()
     requests = log.read()
@@ -119,10 +121,6 @@ async def test_no_line_contains_user_text_user_names_or_a_secret(database, user,
     assert {line["status"] for line in requests} >= {200, 201, 401, 404, 422, 500, 503}
     for secret in (CANARY, PASSWORD, key.split("_", 2)[2][:20], key[16:], user):
         assert secret not in log.text
-
-
-async def _with(services, database):
-    return type(services)(db=database, embedder=services.embedder, expected_schema=services.expected_schema)
 
 
 async def test_lines_name_the_trace_of_the_client_and_the_code_of_a_problem(database, log):

@@ -81,9 +81,9 @@ function bar(part, before, scale) {
     "div",
     { class: `bar-row${part.kind === "total" ? " bar-sum" : ""}`, role: "listitem", "data-value": part.value },
     el("span", {}, part.name),
-    el("span", { class: "track", "aria-hidden": "true" }, extent(el("span", { class: fillClass }), low / scale, (high - low) / scale)),
     el("span", { class: "bar-value" }, sign + number(Math.abs(part.value))),
-    part.how ? el("span", { class: "note" }, part.how) : null,
+    el("span", { class: "track", "aria-hidden": "true" }, extent(el("span", { class: fillClass }), low / scale, (high - low) / scale)),
+    el("span", { class: "note" }, part.how),
   );
 }
 
