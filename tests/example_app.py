@@ -103,6 +103,11 @@ async def calling(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
         yield client
 
 
+async def get(path: str, **headers: str) -> httpx.Response:
+    async with calling(make()) as client:
+        return await client.get(path, headers=headers)
+
+
 async def post(
     path: str, raw: bytes | str, content_type: str | None = "application/json", **headers: str
 ) -> httpx.Response:

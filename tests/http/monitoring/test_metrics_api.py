@@ -8,13 +8,17 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import harness
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from app import errors, main
 from app.database import connections, transactions
+from app.http.metrics import Metrics
 from app.models.base import CachingEmbedder
+from app.serving import shared_metrics
 from app.settings import Settings
 from benchmarks.fake_embedder import FakeEmbedder
 
@@ -266,6 +270,36 @@ async def test_a_stall_of_the_event_loop_is_measured(client) -> None:
     while (await grown(client, before))["stepwell_event_loop_lag_seconds_sum"] < 0.05:  # noqa: ASYNC110 - nothing sets an event
         await asyncio.sleep(0)
     assert (await counts(client))["stepwell_event_loop_lag_max_seconds"] >= 0.05
+
+
+async def _text_of(requests: int, lag_s: float) -> str:
+    metrics = Metrics()
+    scope = {"method": "GET", "route": SimpleNamespace(path='/a b\n"c"'), "state": {}}
+    for _ in range(requests):
+        metrics.request(scope, 200, 0.02)
+    metrics.lagged(lag_s)
+    metrics.watch("stepwell_searches_running", "Searches.", lambda: 2)
+    metrics.watch("stepwell_jobs_waiting", "Jobs of all processes.", lambda: 5)
+    return await metrics.text()
+
+
+async def test_metrics_of_several_processes_are_added_by_their_meaning() -> None:
+    running, ended = [await _text_of(1, 0.2), await _text_of(2, 0.3)], await _text_of(4, 0.9)
+    totals = {
+        (sample.name, *sorted(sample.labels.values())): sample.value
+        for family in text_string_to_metric_families(shared_metrics.add_up(running, ended=[ended]))
+        for sample in family.samples
+    }
+    route = '/a b\n"c"'
+    assert totals["stepwell_http_requests_total", route, "200", "GET"] == 7
+    assert totals["stepwell_http_request_duration_seconds_bucket", route, "0.025", "GET"] == 7
+    assert totals["stepwell_http_request_duration_seconds_bucket", route, "0.01", "GET"] == 0
+    assert totals["stepwell_http_request_duration_seconds_count", route, "GET"] == 7
+    assert totals["stepwell_searches_running",] == 4
+    assert totals["stepwell_jobs_waiting",] == 5
+    assert totals["stepwell_processes",] == 2
+    assert totals["stepwell_event_loop_lag_max_seconds",] == 0.3
+    assert totals["stepwell_event_loop_lag_seconds_count",] == 3
 
 
 def test_the_documentation_lists_every_metric():
