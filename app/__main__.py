@@ -89,7 +89,7 @@ def run(commands: typer.Typer) -> None:
         rich_utils.rich_format_error(error)  # type: ignore[arg-type]  # an exception of typer's copy of click
         sys.exit(2)
     except Exception as error:
-        if (failures := _failures(error) or _of_database(error)) is None:
+        if not (failures := _explain(error)):
             raise
         _end(2, failures, as_json=as_json)
 
@@ -110,25 +110,20 @@ def _advise(error: Any) -> None:
         error.message += f". A query that begins with - follows --: {error.ctx.command_path} -- '-word'"
 
 
-def _failures(error: Exception) -> list[Failure] | None:
-    """What is wrong with settings; None for other errors."""
+def _explain(error: Exception) -> list[Failure]:
+    """What is wrong with settings, or what the database refused; empty for other errors."""
     from pydantic import ValidationError
 
-    if not isinstance(error, ValidationError):
-        return None
-    found = error.errors(include_url=False, include_input=False)
-    places = [".".join(map(str, one["loc"])).upper() or "SETTINGS" for one in found]
-    return [Failure("invalid_settings", one["msg"], place) for one, place in zip(found, places, strict=True)]
-
-
-def _of_database(error: Exception) -> list[Failure] | None:
-    """What the database refused; None for other errors."""
+    if isinstance(error, ValidationError):
+        wrong = error.errors(include_url=False, include_input=False)
+        places = [".".join(map(str, one["loc"])).upper() or "SETTINGS" for one in wrong]
+        return [Failure("invalid_settings", one["msg"], place) for one, place in zip(wrong, places, strict=True)]
     if type(error).__module__.partition(".")[0] not in ("sqlalchemy", "asyncpg"):
-        return None
+        return []
     from app.database import driver_errors
 
     found = driver_errors.explain(error)
-    return [Failure(found.code, found.message, found.field)] if isinstance(found, errors.StepwellError) else None
+    return [Failure(found.code, found.message, found.field)] if isinstance(found, errors.StepwellError) else []
 
 
 def _end(status: int, failures: list[Failure], *, as_json: bool) -> NoReturn:

@@ -161,10 +161,13 @@ class Client:
         The request is sent again for `patience_s` seconds while the service has no room for it.
         """
         response = self._send_repeatedly(method, path, patience_s, request)
-        answer = _object(response)
-        if response.is_success and answer is not None:
+        try:
+            answer = response.json()
+        except ValueError:
+            answer = None
+        if response.is_success and isinstance(answer, dict):
             return answer, response.headers
-        raise _error(response, answer or {})
+        raise _error(response, answer if isinstance(answer, dict) else {})
 
     def _send_repeatedly(self, method: str, path: str, patience_s: float, request: Mapping[str, Any]) -> httpx.Response:
         began, pause_s = time.monotonic(), FIRST_PAUSE_S
@@ -188,14 +191,6 @@ class Client:
             raise errors.Unavailable(message) from error
         except ValueError as error:  # infinite numbers, and bytes of an argument that are not UTF-8
             raise errors.BadRequest("A text or number in it cannot be sent: use UTF-8.") from error
-
-
-def _object(response: httpx.Response) -> Answer | None:
-    try:
-        answer = response.json()
-    except ValueError:
-        return None
-    return answer if isinstance(answer, dict) else None
 
 
 def _error(response: httpx.Response, problem: Body) -> ServiceError:

@@ -109,20 +109,21 @@ def _values(scope: Scope, name: bytes) -> list[bytes]:
 
 
 def _is_foreign(origins: list[bytes], sites: list[bytes], host: Authority | None) -> bool:
-    """Whether a browser made this request for a page of another origin, another port of this host included."""
+    """Whether a browser made this request for a page of another origin, another port of this host included.
+
+    The scheme is not compared: a proxy may end TLS.
+    """
     if any(site not in _OWN_SITE for site in sites):
         return True
-    return bool(origins) and (len(origins) > 1 or not _is_own(origins[0].decode("latin-1"), host))
-
-
-def _is_own(origin: str, host: Authority | None) -> bool:
-    """Whether an origin is the one the request was sent to. The scheme is not compared: a proxy may end TLS."""
-    found = _ORIGIN.fullmatch(origin.lower())
-    named = authority(found[2]) if found else None
-    if found is None or named is None or host is None:
-        return False
-    default = _DEFAULT_PORTS[found[1]]
-    return (named.name, named.port or default) == (host.name, host.port or default)
+    for origin in origins:
+        found = _ORIGIN.fullmatch(origin.decode("latin-1").lower())
+        named = authority(found[2]) if found else None
+        if found is None or named is None or host is None:
+            return True
+        default = _DEFAULT_PORTS[found[1]]
+        if (named.name, named.port or default) != (host.name, host.port or default):
+            return True
+    return len(origins) > 1
 
 
 def _opens_a_page(scope: Scope) -> bool:
