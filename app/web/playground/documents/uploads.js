@@ -1,7 +1,7 @@
 // Uploads files that are chosen, dropped or pasted, in their order, and follows the jobs that store large ones.
 
 import { address } from "../page/address.js";
-import { Problem, follow, upload } from "../page/api.js";
+import { Problem, call, upload } from "../page/api.js";
 import { amount, byId, el, fill } from "../page/dom.js";
 import { problemText } from "../page/messages.js";
 import { progressText } from "../jobs/job_progress.js";
@@ -14,6 +14,7 @@ const DONE = { added: "Stored", replaced: "Replaced the earlier version", unchan
 const FORM_BYTES = 4_000;
 // Of a long list those that are stored make room.
 const MOST = 100;
+const POLL_MS = 500;
 let queue = [];
 let run = null;
 // Whether a file is on its way; what a job stores is safe, and needs the page no longer.
@@ -87,12 +88,14 @@ function tooLarge(file) {
 
 /** Follows the job that stores a large document; the document with its counts. Throws Problem. */
 async function queued(document, row) {
-  const last = await follow(document.job_id, (job) => {
+  for (;;) {
+    const job = await call("GET", `jobs/${document.job_id}`);
     const { done, total } = job.progress;
     row.at(total ? done / total : null, progressText(job) || job.status);
-  });
-  if (last.status !== "done") throw new Problem({ detail: `${last.status}${last.error ? `: ${last.error}` : ""}` });
-  return { ...document, ...last.result };
+    if (job.status === "done") return { ...document, ...job.result };
+    if (!["queued", "running"].includes(job.status)) throw new Problem({ detail: `${job.status}${job.error ? `: ${job.error}` : ""}` });
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
 }
 
 function cleared() {

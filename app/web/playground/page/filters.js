@@ -1,6 +1,6 @@
 // Reads the controls that select documents into the filters of a request, and shows each filter as a button that takes it back.
 
-import { Problem } from "./api.js";
+import { Problem, parsed } from "./api.js";
 import { el } from "./dom.js";
 
 // The label of each control, and the filters that its value stands for.
@@ -86,12 +86,4 @@ function chip(form, name, value, remove) {
   };
   const text = el("span", { dir: "auto" }, `${name}: `, el("strong", {}, value));
   return el("li", {}, el("button", { type: "button", class: "chip", "aria-label": `Remove the filter ${name}: ${value}`, click }, text, el("span", { "aria-hidden": "true" }, "✕")));
-}
-
-function parsed(text) {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }

@@ -5,7 +5,6 @@ import { byId } from "../page/dom.js";
 import { chosenValues, readFilters } from "../page/filters.js";
 import { changedValues } from "../page/forms.js";
 
-const REFUSED_BY_HOPS = ["min_relevance"];
 const RECENCY = { auto: "auto", newer: {} };
 const RANKING = ["mode", "fusion", "guidance", "boost", "rerank", "recency", "min_relevance", "mmr", "group", "collapse"];
 
@@ -47,10 +46,10 @@ export function showChanged(form, { query, metadata, ...changed }) {
   count(byId("ranking-changed"), names.filter((name) => RANKING.includes(name) && name in changed).length);
 }
 
-/** Disables the controls that a multi-hop search refuses. */
+/** Disables the control that a multi-hop search refuses. */
 export function adaptToDepth(form, note) {
   const hops = form.elements.depth.value === "thorough";
-  for (const name of REFUSED_BY_HOPS) form.elements[name].disabled = hops;
+  form.elements.min_relevance.disabled = hops;
   note.hidden = !hops;
 }
 
