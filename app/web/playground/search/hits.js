@@ -12,7 +12,7 @@ export function hitCard(hit, place, { answer, query, explained }) {
   return el(
     "li",
     { class: "card", id: `hit-${place}`, "data-chunk": hit.chunk_id },
-    el("div", { class: "card-head" }, el("span", { class: "place", "aria-hidden": "true" }, String(place)), heading(hit), relevance(hit)),
+    el("div", { class: "card-head" }, el("span", { class: "note place", "aria-hidden": "true" }, String(place)), heading(hit), relevance(hit)),
     snippet(hit),
     route(hit, answer),
     about(hit, answer),

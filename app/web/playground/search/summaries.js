@@ -69,7 +69,7 @@ function inVerdict(score) {
 function verdict(answerable) {
   const [text, kind] = inVerdict(answerable);
   const title = "Score, 0 to 100%, of whether any of these passages answers the query";
-  return el("p", { class: `verdict verdict-${kind}`, title }, el("strong", {}, text), ` ${Math.round(100 * answerable)}%`);
+  return el("p", { class: `verdict badge badge-${kind}`, title }, el("strong", {}, text), ` ${Math.round(100 * answerable)}%`);
 }
 
 /** Sentences on what the answer leaves out or does otherwise than asked; hints of an empty answer stand in its place. */
@@ -80,5 +80,5 @@ function notices({ results, degraded = [], relaxed = [], excluded = [], hints = 
     ...(excluded.length ? [`Passages with ${excluded.join(", ")} are left out.`] : []),
     ...(results.length ? hints : []),
   ];
-  return texts.length ? el("ul", { class: "notices" }, texts.map((text) => el("li", { dir: "auto" }, text))) : null;
+  return texts.length ? el("ul", { class: "notices" }, texts.map((text) => el("li", { class: "message", dir: "auto" }, text))) : null;
 }

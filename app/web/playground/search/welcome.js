@@ -34,13 +34,13 @@ function queries(text, found, ask) {
   const items = found.map(([query, what, controls = {}]) =>
     el("li", {}, el("button", { type: "button", class: "sample", click: () => ask(query, controls) }, el("span", {}, query), el("small", { class: "note" }, what))),
   );
-  return el("div", { class: "welcome" }, el("p", {}, text), el("ul", { class: "samples" }, items));
+  return el("div", { class: "welcome fold-body" }, el("p", {}, text), el("ul", { class: "samples" }, items));
 }
 
 function nothingStored() {
   return el(
     "div",
-    { class: "welcome" },
+    { class: "welcome fold-body" },
     el("h2", {}, "Nothing is stored yet"),
     el("p", {}, "Add some files under ", el("a", { href: "#documents" }, "Documents"), ", or start the service with ", el("code", {}, "stepwell demo"), ", which stores the notes of a small company to try things on."),
   );

@@ -24,7 +24,7 @@ function whyNotPanel(request) {
 
 function placement(found) {
   const kept = found.kept_out_by ?? "";
-  const verdict = { class: `verdict verdict-${found.found ? "yes" : "no"}`, "data-kept-out-by": kept };
+  const verdict = { class: `badge badge-${found.found ? "yes" : "no"}`, "data-kept-out-by": kept };
   return el(
     "div",
     { class: "placement fold-body" },
