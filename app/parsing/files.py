@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from app.errors import UnreadableFile
 from app.kinds import Json, LeftOutReason
 
 LARGEST_MEMBER = 64_000_000
@@ -100,3 +101,24 @@ class ExtractedDocument:
     markdown: bool = True
     warnings: tuple[str, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
+
+
+def annotate(
+    documents: Iterable[ExtractedDocument],
+    nothing: str,
+    *,
+    left_out: Sequence[LeftOut] = (),
+    warnings: Sequence[str] = (),
+) -> Iterator[ExtractedDocument]:
+    """The documents of a file; the last one has what is left out of the file and the warnings on it.
+
+    Raises UnreadableFile with the message `nothing` if there are none.
+    """
+    last: ExtractedDocument | None = None
+    for document in documents:
+        if last is not None:
+            yield last
+        last = document
+    if last is None:
+        raise UnreadableFile("no_text", nothing)
+    yield replace(last, left_out=(*last.left_out, *left_out), warnings=(*last.warnings, *warnings))

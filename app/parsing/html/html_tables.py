@@ -56,29 +56,25 @@ class _Filler:
     left: int
     above: dict[int, tuple[Tag, int]] = field(default_factory=dict)
 
-    def fill(self, row: Tag) -> None:
-        """Fill the next row."""
-        if self.left > 0:
-            row.extend(self._filled(deque(cell.extract() for cell in row.find_all(_CELLS, recursive=False))))
-
-    def _filled(self, cells: deque[Tag]) -> list[Tag]:
-        """The cells of a row, with one in each column."""
+    def fill(self, element: Tag) -> None:
+        """Fill the next row, so that it has a cell in each column."""
+        if self.left <= 0:
+            return
         row: list[Tag] = []
+        cells = deque(cell.extract() for cell in element.find_all(_CELLS, recursive=False))
         is_heading = len(cells) == 1 and not self.above
         while cells or any(column >= len(row) for column in self.above):
-            if len(row) in self.above:
-                row.append(self._from_above(len(row)))
+            column = len(row)
+            if column in self.above:
+                cell, rows = self.above.pop(column)
+                if rows > 1:
+                    self.above[column] = cell, rows - 1
+                row.append(self._repeated(cell))
             elif cells:
                 self._place(cells.popleft(), row, is_heading=is_heading)
             else:
                 row.append(self._added(""))
-        return row
-
-    def _from_above(self, column: int) -> Tag:
-        cell, rows = self.above.pop(column)
-        if rows > 1:
-            self.above[column] = cell, rows - 1
-        return self._repeated(cell)
+        element.extend(row)
 
     def _place(self, cell: Tag, row: list[Tag], *, is_heading: bool) -> None:
         """Put a cell at the end of a row. One that extends over all columns is a heading, and is not repeated."""
@@ -89,20 +85,17 @@ class _Filler:
         row.extend(self._added("") if is_heading else self._repeated(cell) for _ in range(width - 1))
 
     def _repeated(self, cell: Tag) -> Tag:
-        return self._added(_short_text(cell), cell.name)
+        """A cell with the text of another one; a blank one if that is long or has many elements."""
+        inner = list(itertools.islice(cell.descendants, LONGEST_REPEATED))
+        text = " ".join(" ".join(one for one in inner if isinstance(one, NavigableString)).split())
+        is_short = len(text) <= LONGEST_REPEATED and len(inner) < LONGEST_REPEATED
+        return self._added(text if is_short else "", cell.name)
 
     def _added(self, text: str, name: str = "td") -> Tag:
         self.left -= 1
         added = self.soup.new_tag(name)
         added.string = text
         return added
-
-
-def _short_text(cell: Tag) -> str:
-    """The text of a cell; empty if it is long or has many elements."""
-    inner = list(itertools.islice(cell.descendants, LONGEST_REPEATED))
-    text = " ".join(" ".join(one for one in inner if isinstance(one, NavigableString)).split())
-    return text if len(text) <= LONGEST_REPEATED and len(inner) < LONGEST_REPEATED else ""
 
 
 def _span(cell: Tag, name: str) -> int:

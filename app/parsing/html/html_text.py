@@ -60,7 +60,7 @@ def page(html: str, *, notes: tuple[str, ...] = ()) -> ExtractedDocument:
     soup = _parse(html)
     root = soup.html
     language = root.get("lang") if root is not None else None
-    author, date = (_declared(soup, names) for names in (_AUTHOR, _DATE))
+    author, date = _declared(soup, _AUTHOR), _declared(soup, _DATE)
     title = _title(soup)
     left_out = _prepare(soup)
     text, beside = _main_text(soup, title)
@@ -145,7 +145,11 @@ def _prepare(soup: BeautifulSoup) -> list[LeftOut]:
         element.decompose()
     left_out = [*_remove(soup, _ELSEWHERE), *_unchosen(soup)]
     for field in soup.find_all("input"):
-        field.replace_with(f" {_value(field)} ")
+        kind = str(field.get("type")).lower()
+        value = "" if kind in _NOT_WRITTEN else str(field.get("value") or "")
+        if kind in ("checkbox", "radio"):
+            value = "[x]" if field.has_attr("checked") else "[ ]"
+        field.replace_with(f" {value} ")
     for picture in soup.find_all("img"):
         if description := _description(picture.get("alt")):
             picture.replace_with(description)
@@ -159,14 +163,6 @@ def _prepare(soup: BeautifulSoup) -> list[LeftOut]:
                 link.unwrap()
     html_tables.fill(soup)
     return left_out
-
-
-def _value(field: Tag) -> str:
-    """What a field shows: its value, or whether it is ticked."""
-    kind = str(field.get("type")).lower()
-    if kind in ("checkbox", "radio"):
-        return "[x]" if field.has_attr("checked") else "[ ]"
-    return "" if kind in _NOT_WRITTEN else str(field.get("value") or "")
 
 
 def _description(alt: object) -> str:
@@ -212,21 +208,16 @@ def _main_text(soup: BeautifulSoup, title: str) -> tuple[str, list[LeftOut]]:
     whole = _markdown(soup)
     if not whole.strip():  # a page that is navigation only
         return "\n\n".join(left.text.strip() for left in left_out), []
-    main, reason = _marked(soup, whole), "text outside of the element that marks the main text"
-    if main is None:
+    marked = soup.find_all("main") or soup.find_all("article")
+    main: str | None = _markdown(marked[0]) if len(marked) == 1 else ""
+    reason = "text outside of the element that marks the main text"
+    if not main or len(main) < MAIN_SHARE * len(whole):
         main, reason = _recognise(soup, whole), "text beside what was recognised as the main text"
     if main is None:
         return whole, left_out
     main = _with_heading(main, soup, title)
     rest = _rest(whole, main)
     return main, [*left_out, *([LeftOut(reason, rest)] if rest else [])]
-
-
-def _marked(soup: BeautifulSoup, whole: str) -> str | None:
-    """The text of the page's `main` or only `article` element; None without one, or if it is a small part."""
-    marked = soup.find_all("main") or soup.find_all("article")
-    text = _markdown(marked[0]) if len(marked) == 1 else ""
-    return text if text and len(text) >= MAIN_SHARE * len(whole) else None
 
 
 def _recognise(soup: BeautifulSoup, whole: str) -> str | None:

@@ -6,7 +6,7 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from anydoc import Block, Cell, CellSlot, Document, Inline, List, ListItem, Table
+from anydoc import Block, Cell, CellSlot, Document, Inline, List, Table
 
 from app.parsing import markup
 from app.parsing.files import LeftOut
@@ -52,7 +52,9 @@ class Writer:
         kind = block.kind
         if kind in ("heading", "paragraph"):
             text = self._text(block.content or ())
-            return markup.heading(block.level or 1, text) if kind == "heading" else _paragraphs(text)
+            if kind == "heading":
+                return markup.heading(block.level or 1, text)
+            return "\n\n".join(filter(None, map(markup.paragraph, _BLANKS.sub(" ", text).split("\n\n"))))
         if kind == "list" and (found := block.list) is not None:
             return "\n".join(self._list(found))
         if kind == "table" and (table := block.table) is not None:
@@ -68,13 +70,10 @@ class Writer:
         is_bullet = found.marker == "bullet"
         for number, item in enumerate(found.items, found.start):
             mark = "-" if is_bullet else item.marker_label or f"{number}."
-            first, *others = self._item(item) or [""]
+            lines = itertools.chain.from_iterable(self._block(block).split("\n") for block in item.blocks)
+            first, *others = list(filter(str.strip, lines)) or [""]
             yield f"{mark} {first}"
             yield from (f"  {line}" for line in others)
-
-    def _item(self, item: ListItem) -> list[str]:
-        lines = (self._block(block).split("\n") for block in item.blocks)
-        return [line for line in itertools.chain.from_iterable(lines) if line.strip()]
 
     def _table(self, table: Table) -> str:
         grid = [[(slot, slot.cell) for slot in row] for row in table.grid]
@@ -96,16 +95,13 @@ class Writer:
         if kind == "link":
             return self._text(inline.content or ())
         if kind == "note_ref":
-            return f" ({self._note(inline.note_id)})"
+            note = self._notes.pop(inline.note_id or "", None)  # written once, since notes may refer to each other
+            return f" ({' '.join(self._blocks(note.blocks).split()) if note else inline.note_id or ''})"
         if kind == "image":
             return self._picture(inline)
         if kind == "checkbox":
             return "[x] " if inline.checked else "[ ] "
         return {"line_break": "\n", "math": f"${inline.text}$"}.get(kind, "")
-
-    def _note(self, id: str | None) -> str:
-        note = self._notes.pop(id or "", None)  # written once, since notes may refer to each other
-        return " ".join(self._blocks(note.blocks).split()) if note is not None else id or ""
 
     def _picture(self, inline: Inline) -> str:
         """The text on a picture as paragraphs of their own; empty for one that is not in the file."""
@@ -133,8 +129,3 @@ def _fill(grid: Sequence[Sequence[tuple[CellSlot, Cell | None]]], texts: list[li
             text = texts[slot.origin_row][slot.origin_col]
             if origin is not None and origin.col_span < len(row) and len(text) <= LONGEST_REPEATED:
                 texts[number][column] = text
-
-
-def _paragraphs(text: str) -> str:
-    text = _BLANKS.sub(" ", text)
-    return "\n\n".join(filter(None, map(markup.paragraph, text.split("\n\n"))))
