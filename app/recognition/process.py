@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
@@ -17,10 +18,13 @@ from app.concurrency import pipes
 from app.concurrency.limiter import Limiter
 from app.concurrency.pipes import LimitedProcess
 from app.parsing.files import Picture, RecognisedLine
+from app.settings import Settings, usable_cores
 
 LIBRARY = "rapidocr"
 VERSION = "rapidocr-3/PP-OCRv6-small"
 """Names the recogniser and its models; lines that another one recognised are recognised again."""
+MOST_THREADS = 4
+"""Threads beyond which recognising a page hardly gets faster."""
 MAX_LINES = 16_000_000
 """Bytes of the lines of one picture as JSON."""
 WORKER = pipes.module("app.recognition.worker")
@@ -53,6 +57,21 @@ def is_installed() -> bool:
     return importlib.util.find_spec(LIBRARY) is not None
 
 
+def is_wanted(settings: Settings) -> bool:
+    """Whether text in pictures is read: the library is installed, and OCR is not switched off."""
+    return settings.ocr == "auto" and is_installed()
+
+
+@asynccontextmanager
+async def open_recogniser(settings: Settings) -> AsyncIterator[Recogniser | None]:
+    """Yields the recogniser, whose process leaves half of the cores to the service; None without OCR."""
+    if not is_wanted(settings):
+        yield None
+        return
+    async with Recogniser(RecognitionLimits(threads=max(1, min(MOST_THREADS, usable_cores() // 2)))) as recogniser:
+        yield recogniser
+
+
 class Recogniser:
     """Recognises pictures of all users in one process; a context manager."""
 
@@ -70,7 +89,7 @@ class Recogniser:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stay()
+        self._cancel_expiry()
         if self._stopping is not None:
             await self._stopping
         await self._process.stop()
@@ -81,7 +100,7 @@ class Recogniser:
         A caller that is cancelled ends the process, and the next picture starts another.
         """
         async with self._turns.turn(user_id):
-            self._stay()
+            self._cancel_expiry()
             try:
                 return await self._first_success(picture)
             finally:
@@ -93,7 +112,10 @@ class Recogniser:
             finished = False
             try:
                 async with asyncio.timeout(self._limits.picture_s):
-                    lines = await self._answer(picture)
+                    await self._process.start()
+                    await self._process.send({"width": picture.width, "height": picture.height}, picture.pixels)
+                    answer = await self._process.receive(_check_size)
+                    lines = [as_line(*one) for one in answer["lines"]]
                 finished = True
                 return lines
             except (TimeoutError, OSError, EOFError, ValueError, TypeError, KeyError) as error:
@@ -104,13 +126,7 @@ class Recogniser:
                     await self._process.stop()
         raise AssertionError
 
-    async def _answer(self, picture: Picture) -> list[RecognisedLine]:
-        await self._process.start()
-        await self._process.send({"width": picture.width, "height": picture.height}, picture.pixels)
-        answer = await self._process.receive(_check_size)
-        return [as_line(*one) for one in answer["lines"]]
-
-    def _stay(self) -> None:
+    def _cancel_expiry(self) -> None:
         if self._idle is not None:
             self._idle.cancel()
             self._idle = None

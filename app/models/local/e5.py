@@ -25,7 +25,7 @@ from app.errors import ProviderError
 from app.models import base, known
 from app.models.local.int8_model import Floats, Int8File, Int8Model
 from app.models.local.onnx_embedder import EmbeddingSteps
-from app.models.local.onnx_model import Text, Tokenizer
+from app.models.local.onnx_model import Text
 from app.models.local.tokenizing import Offsets, TokenOffsets
 
 if TYPE_CHECKING:
@@ -80,10 +80,6 @@ def packaged() -> Path:
     return Path(spec.submodule_search_locations[0])
 
 
-def _tokenizer(folder: Path) -> Tokenizer:
-    return SentencePieces(E5File(folder / WEIGHTS).pieces(), max_tokens=MODEL.max_tokens)
-
-
 class E5File:
     """The tensors of the file by their usual names, and its pieces."""
 
@@ -119,7 +115,13 @@ class E5File:
         if not is_matrix:
             values = np.frombuffer(self._data, "<f4", count, start)
             return values.reshape(-1, self._columns) if name in ("emb.pos", "emb.type") else values
-        return _unpack(self._blocks(name))
+        blocks = self._blocks(name)
+        nibbles = blocks[
+            "nibbles"
+        ]  # the low halves of the bytes, then the high ones, as multiples of the scale from -8
+        steps = np.concatenate([nibbles & 15, nibbles >> 4], axis=-1).astype(np.float32) - 8
+        weights = steps * blocks["scale"].astype(np.float32)[..., None]
+        return np.asarray(weights, np.float32).reshape(len(blocks), -1)
 
     def _blocks(self, name: str) -> npt.NDArray[np.void]:
         """The blocks of a matrix, a row of it in a row."""
@@ -139,13 +141,6 @@ class E5File:
             places[name] = bool(is_matrix), weights, start
             at += 2 + length + ENTRY.size
         return places
-
-
-def _unpack(blocks: npt.NDArray[np.void]) -> Floats:
-    """The weights of blocks: the low halves of the bytes, then the high ones, as multiples of the scale from -8."""
-    nibbles = blocks["nibbles"]
-    steps = np.concatenate([nibbles & 15, nibbles >> 4], axis=-1).astype(np.float32) - 8
-    return np.asarray(steps * blocks["scale"].astype(np.float32)[..., None], np.float32).reshape(len(blocks), -1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +200,6 @@ DESCRIBED = Int8Model(
     WEIGHTS,
     "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f",
     E5File,
-    _tokenizer,
+    lambda folder: SentencePieces(E5File(folder / WEIGHTS).pieces(), max_tokens=MODEL.max_tokens),
     EmbeddingSteps("vectors", query_prefix=_KNOWN.query_prefix, document_prefix=_KNOWN.document_prefix),
 )

@@ -40,16 +40,11 @@ class ChatLlm:
         times: CallTimes = CallTimes(4.0),
     ) -> None:
         self._kind = kind
-        self._model = model
+        self.name = model
         self._path = "api/chat" if kind == "ollama" else "chat/completions"
         self._accepted = 0
-        self._endpoint = endpoint.Endpoint("The language model", url=url, headers=endpoint.bearer(api_key))
+        self._endpoint = endpoint.Endpoint("The language model", url=url, api_key=api_key)
         self.calls = RemoteCalls(ProviderModel("llm", kind, model), times)
-
-    @property
-    def name(self) -> str:
-        """The model's name."""
-        return self._model
 
     async def propose(self, query: str, passages: Sequence[str]) -> Proposal:
         """Propose terms and questions. Raises ProviderError."""
@@ -72,7 +67,7 @@ class ChatLlm:
         messages = [{"role": "system", "content": task.system}, {"role": "user", "content": task.user}]
         options = _options(self._kind, task)
         for number in range(self._accepted, len(options)):
-            body = {"model": self._model, "messages": messages, **options[number]}
+            body = {"model": self.name, "messages": messages, **options[number]}
             try:
                 answer = await self._endpoint.post(self._path, body, bulk=bulk)
             except errors.ProviderError as error:

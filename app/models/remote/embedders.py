@@ -12,7 +12,6 @@ from app.kinds import Vector
 from app.models import base
 from app.models.calls import CallTimes, ProviderModel, RemoteCalls
 from app.models.known import KnownModel
-from app.models.remote import endpoint
 from app.models.remote.endpoint import Endpoint
 
 BATCH = 32
@@ -60,20 +59,14 @@ class HttpEmbedder:
         times: CallTimes = CallTimes(3.0),
     ) -> None:
         self._api = api
-        self._model = model
+        self.model = model
         self._known = known
-        headers = endpoint.bearer(api_key)
-        self._endpoint = Endpoint("The embedding model", url=url, headers=headers, max_bytes=MAX_BYTES)
+        self._endpoint = Endpoint("The embedding model", url=url, api_key=api_key, max_bytes=MAX_BYTES)
         self.calls = RemoteCalls(ProviderModel("embedder", api.name, model.name), times)
-
-    @property
-    def model(self) -> base.EmbeddingModel:
-        """The model that computes the vectors."""
-        return self._model
 
     async def embed_query(self, text: str) -> Vector:
         """Embed one query. Raises ProviderError, BadEmbedding."""
-        call = EmbedCall(self._model, [self._known.query_prefix + text], is_query=True)
+        call = EmbedCall(self.model, [self._known.query_prefix + text], is_query=True)
         return (await self.calls.query(lambda: self._embed(call)))[0]
 
     async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
@@ -81,7 +74,7 @@ class HttpEmbedder:
         prefixed = [self._known.document_prefix + text for text in texts]
         vectors: list[Vector] = []
         for start in range(0, len(prefixed), BATCH):
-            call = EmbedCall(self._model, prefixed[start : start + BATCH])
+            call = EmbedCall(self.model, prefixed[start : start + BATCH])
             vectors += await self.calls.bulk(partial(self._embed, call))
         return vectors
 
@@ -96,7 +89,7 @@ class HttpEmbedder:
         except (KeyError, TypeError, ValueError) as error:
             message = "The embedding model's answer does not follow its API."
             raise errors.BadEmbedding(message, fault="answer") from error
-        return base.read_vectors(found, count=len(call.texts), dimension=self._model.dimension)
+        return base.read_vectors(found, count=len(call.texts), dimension=self.model.dimension)
 
 
 def _openai_body(call: EmbedCall) -> dict[str, Any]:

@@ -6,13 +6,13 @@ import pytest
 from fake_provider import FakeProvider, serve
 
 from app import errors
-from app.models.remote.endpoint import Endpoint, bearer
+from app.models.remote.endpoint import Endpoint
 
 KEY = "sk-canary-0123456789"
 
 
 async def _fault(url: str) -> str | None:
-    endpoint = Endpoint("The model", url=url, headers=bearer(KEY))
+    endpoint = Endpoint("The model", url=url, api_key=KEY)
     try:
         with pytest.raises(errors.ProviderError) as raised:
             await endpoint.post("x", {"text": "canary text"})
@@ -36,11 +36,10 @@ async def test_a_status_is_a_fault_and_the_body_is_not_repeated(
 
 async def test_the_api_key_is_sent_as_a_bearer_token(provider: FakeProvider) -> None:
     provider.body = {}
-    endpoint = Endpoint("The model", url=provider.url, headers=bearer(KEY))
+    endpoint = Endpoint("The model", url=provider.url, api_key=KEY)
     assert await endpoint.post("x", {}) == {}
     await endpoint.aclose()
     assert provider.received_headers["authorization"] == f"Bearer {KEY}"
-    assert bearer(None) == {}
 
 
 async def test_an_address_that_cannot_be_reached_is_a_fault(provider: FakeProvider) -> None:
