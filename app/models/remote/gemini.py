@@ -12,49 +12,36 @@ from google.genai import types
 
 from app.kinds import Vector
 from app.models import base, calls
-from app.models.base import Proposal
 from app.models.calls import BULK_ATTEMPT_S, CallTimes, ProviderModel, RemoteCalls
-from app.models.remote import endpoint, prompts
-from app.models.remote.prompts import Task
+from app.models.remote import endpoint
+from app.models.remote.prompts import PromptedLlm, Task
 
 MODEL = "gemini-2.5-flash-lite"
 BATCH = 100
 """Passages that Gemini embeds in one request at most."""
 
 
-class GeminiLlm:
+class GeminiLlm(PromptedLlm):
     """A Gemini model with a response schema. `url` replaces Google's address, for a gateway."""
 
     def __init__(
         self, *, api_key: str, model: str = MODEL, url: str | None = None, times: CallTimes = CallTimes(4.0)
     ) -> None:
-        self.name = model
+        super().__init__("gemini", model, times)
         self._client = _client(api_key, url, times.query_s)
-        self.calls = RemoteCalls(ProviderModel("llm", "gemini", model), times)
-
-    async def propose(self, query: str, passages: Sequence[str]) -> Proposal:
-        """Propose terms and questions. Raises ProviderError."""
-        task = prompts.proposal_task(query, passages)
-        answer = await self.calls.query(lambda: self._generate(task))
-        return prompts.parse(answer)
-
-    async def entities(self, text: str) -> list[object]:
-        """Name the entities in a text. Raises ProviderError."""
-        task, patience = prompts.entity_task(text), types.HttpOptions(timeout=int(BULK_ATTEMPT_S * 1000))
-        return prompts.parse_entities(await self.calls.bulk(lambda: self._generate(task, patience)))
 
     async def aclose(self) -> None:
         """Close the connections."""
         await self._client.aio.aclose()
 
-    async def _generate(self, task: Task, http_options: types.HttpOptions | None = None) -> str | None:
+    async def _answer(self, task: Task, *, bulk: bool) -> object:
         config = types.GenerateContentConfig(
             system_instruction=task.system,
             response_mime_type="application/json",
             response_json_schema=task.schema,
             temperature=0.0,
             max_output_tokens=task.max_tokens,
-            http_options=http_options,
+            http_options=types.HttpOptions(timeout=int(BULK_ATTEMPT_S * 1000)) if bulk else None,
         )
         with _translate_errors():
             models = self._client.aio.models
