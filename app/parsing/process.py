@@ -11,7 +11,6 @@ import math
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, nullcontext
 from dataclasses import asdict, dataclass
-from types import TracebackType
 from typing import Any, Self, get_args
 
 from app.concurrency import pipes
@@ -106,9 +105,7 @@ class Parser:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.stop()
 
     async def documents(

@@ -11,7 +11,6 @@ import importlib.util
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, Self
 
 from app.concurrency import pipes
@@ -86,9 +85,7 @@ class Recogniser:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self._cancel_expiry()
         if self._stopping is not None:
             await self._stopping

@@ -89,7 +89,17 @@ class E5File:
         self._columns, self._pieces = header[HIDDEN_AT], header[PIECES_AT]
         self._texts_at = HEADER.size + 4 * (2 * self._pieces + 1)
         table = self._texts_at + header[-1]
-        self._places = self._directory(table + TABLE.size + TABLE.unpack_from(self._data, table)[1])
+        at = table + TABLE.size + TABLE.unpack_from(self._data, table)[1]
+        # By the name of a tensor here: whether it is a matrix, its weights, its offset.
+        self._places: dict[str, tuple[bool, int, int]] = {}
+        (count,) = struct.unpack_from("<i", self._data, at)
+        at += 4
+        for _ in range(count):
+            (length,) = struct.unpack_from("<H", self._data, at)
+            name = self._data[at + 2 : at + 2 + length].decode()
+            is_matrix, weights, start, _ = ENTRY.unpack_from(self._data, at + 2 + length)
+            self._places[name] = bool(is_matrix), weights, start
+            at += 2 + length + ENTRY.size
 
     def pieces(self) -> Iterator[tuple[bytes, float]]:
         """The pieces of words with their scores, in the order of their ids."""
@@ -127,19 +137,6 @@ class E5File:
         _, count, start = self._places[name]
         columns = 4 * self._columns if name.endswith(".fo.w") else self._columns
         return np.frombuffer(self._data, BLOCK, count // 32, start).reshape(-1, columns // 32)
-
-    def _directory(self, at: int) -> dict[str, tuple[bool, int, int]]:
-        """Of each tensor, by its name here: whether it is a matrix, its weights, its offset."""
-        places = {}
-        (count,) = struct.unpack_from("<i", self._data, at)
-        at += 4
-        for _ in range(count):
-            (length,) = struct.unpack_from("<H", self._data, at)
-            name = self._data[at + 2 : at + 2 + length].decode()
-            is_matrix, weights, start, _ = ENTRY.unpack_from(self._data, at + 2 + length)
-            places[name] = bool(is_matrix), weights, start
-            at += 2 + length + ENTRY.size
-        return places
 
 
 @dataclass(frozen=True, slots=True)

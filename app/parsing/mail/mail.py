@@ -12,7 +12,6 @@ from email.policy import EmailPolicy
 from email.utils import getaddresses
 from functools import lru_cache
 from typing import Any
-from urllib.parse import quote
 
 from app.errors import UnreadableFile
 from app.parsing import archives, files
@@ -32,7 +31,6 @@ MAX_PARAMETERS = 20
 KEPT_HEADERS = 8
 """Headers of messages that are kept as they were parsed: the library asks for the type of the content a dozen times a
 message."""
-MAX_ID = 200
 _SEPARATOR = re.compile(rb"^From [^\r\n]*\d\d:\d\d[^\r\n]*\r?\n", re.M)
 _QUOTED = re.compile(rb"^>(>*From )", re.M)
 
@@ -159,7 +157,8 @@ def _read_mailbox(file: InputFile, warnings: list[str]) -> Iterator[ExtractedDoc
             unread += 1
             continue
         if found is not None:
-            yield replace(found, fragment=_fragment(message, number, seen))
+            message_id = str(message.get("message-id", "")).strip().strip("<>")
+            yield replace(found, fragment=files.identify(f"message={number}", message_id, seen, safe="@"))
     if unread:
         warnings.append(f"messages of the mailbox that cannot be read: {unread} left out")
 
@@ -172,12 +171,3 @@ def _messages(raw: bytes) -> Iterator[bytes]:
     ends = [match.start() for match in starts[1:]] + [len(raw)]
     for match, end in zip(starts, ends, strict=True):
         yield _QUOTED.sub(rb"\1", raw[match.end() : end])
-
-
-def _fragment(message: EmailMessage, number: int, seen: set[str]) -> str:
-    """The place of a message by its id if it has one that no earlier message has, else by its number."""
-    message_id = str(message.get("message-id", "")).strip().strip("<>")
-    by_id = f"id={quote(message_id, safe='@')}"
-    fragment = by_id if message_id and len(message_id) <= MAX_ID and by_id not in seen else f"message={number}"
-    seen.add(fragment)
-    return fragment

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -26,9 +26,6 @@ _CALENDARS = ("text/calendar", "application/ics")
 _FORWARDED = ("from", "to", "cc", "date", "subject")
 _WORD = re.compile(r"(?:https?://|www\.)\S+|(\d[\d.,:]*\d|\w+)")
 _EVENTS = ("VEVENT", "VTODO", "VJOURNAL")
-_EVENT_TIMES = {"DTSTART": "Begins", "DTEND": "Ends", "DUE": "Due"}
-_EVENT_PEOPLE = {"ORGANIZER": "Organizer", "ATTENDEE": "Attendees"}
-_EVENT_TEXTS = {"LOCATION": "Place", "DESCRIPTION": "Description", "COMMENT": "Comment"}
 
 
 @dataclass(slots=True)
@@ -196,26 +193,15 @@ def _inner(part: Message) -> list[Any]:
 
 def _event(event: Any) -> Iterator[str]:
     """What an event of a calendar is about, when and where it is, and who attends. Raises ValueError."""
-    if summary := _join(event, "SUMMARY"):
-        yield summary
-    for name, label in _EVENT_TIMES.items():
-        if name in event:
-            yield f"{label}: {_time(event[name])}"
-    for name, label in _EVENT_PEOPLE.items():
-        if people := ", ".join(map(_person, _values(event, name))):
-            yield f"{label}: {people}"
-    for name, label in _EVENT_TEXTS.items():
-        if found := _join(event, name):
-            yield f"{label}: {found}"
+    for name, (label, separator, show) in _EVENT_LINES.items():
+        values = event.get(name, [])
+        values = values if isinstance(values, list) else [values]
+        if found := separator.join(filter(None, map(show, values))):
+            yield f"{label}{found}"
 
 
-def _values(event: Any, name: str) -> list[Any]:
-    found = event.get(name, [])
-    return found if isinstance(found, list) else [found]
-
-
-def _join(event: Any, name: str) -> str:
-    return "\n".join(filter(None, (str(value).strip() for value in _values(event, name))))
+def _words_of(value: Any) -> str:
+    return str(value).strip()
 
 
 def _time(value: Any) -> str:
@@ -231,3 +217,17 @@ def _person(address: Any) -> str:
     email = str(address).removeprefix("mailto:").removeprefix("MAILTO:")
     name = str(getattr(address, "params", {}).get("CN", "")).strip()
     return f"{name} <{email}>" if name and name != email else email
+
+
+_EVENT_LINES: dict[str, tuple[str, str, Callable[[Any], str]]] = {
+    "SUMMARY": ("", "\n", _words_of),
+    "DTSTART": ("Begins: ", "\n", _time),
+    "DTEND": ("Ends: ", "\n", _time),
+    "DUE": ("Due: ", "\n", _time),
+    "ORGANIZER": ("Organizer: ", ", ", _person),
+    "ATTENDEE": ("Attendees: ", ", ", _person),
+    "LOCATION": ("Place: ", "\n", _words_of),
+    "DESCRIPTION": ("Description: ", "\n", _words_of),
+    "COMMENT": ("Comment: ", "\n", _words_of),
+}
+"""Of each property of an event that is read: its label, what stands between several values, how one is shown."""

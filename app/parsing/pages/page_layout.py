@@ -81,23 +81,15 @@ def _order(runs: Sequence[TextRun], depth: int) -> Iterator[TextRun]:
     if gutter is None:
         yield from _rows(runs)
         return
-    crossing = _rows([run for run in runs if run.x0 < gutter < run.x1])
-    for top, bottom, row in _bands(crossing):
+    top = float("inf")
+    for row in (*_rows([run for run in runs if run.x0 < gutter < run.x1]), None):
+        bottom = float("-inf") if row is None else (row.y0 + row.y1) / 2
         inside = [run for run in runs if not run.x0 < gutter < run.x1 and bottom < (run.y0 + run.y1) / 2 <= top]
         yield from _order([run for run in inside if run.x1 <= gutter], depth + 1)
         yield from _order([run for run in inside if run.x0 >= gutter], depth + 1)
         if row is not None:
             yield row
-
-
-def _bands(crossing: Sequence[TextRun]) -> Iterator[tuple[float, float, TextRun | None]]:
-    """The heights between crossing lines from the top, each with the line that ends it."""
-    top = float("inf")
-    for row in crossing:
-        middle = (row.y0 + row.y1) / 2
-        yield top, middle, row
-        top = middle
-    yield top, float("-inf"), None
+        top = bottom
 
 
 def _gutter(runs: Sequence[TextRun]) -> float | None:

@@ -262,26 +262,33 @@ class PagePictures:
 
     def _recognised(self, index: int, recognise: Recognise) -> list[TextRun]:
         """The runs of a page without text."""
-        page = self.document[index]
-        scale = _scale(*page.get_size())
-        picture = _render(page, scale)
-        page.close()
-        if picture is None:
-            return []
-        return pictures.runs(recognise(self._at(index, picture)), scale, picture.height / scale)
+        picture, scale = self._render(index)
+        return [] if picture is None else pictures.runs(recognise(picture), scale, picture.height / scale)
 
     def _pictured(self, index: int, content: PageRuns) -> list[TextRun]:
         """The texts of the pictures of a page, each as a block at its place."""
         found = []
         for box in content.pictures:
-            picture = _render(self.document[index], _scale(box[2] - box[0], box[3] - box[1]), box)
-            if picture is not None and (text := self._texts.of(self._at(index, picture))):
+            picture, _scale = self._render(index, box)
+            if picture is not None and (text := self._texts.of(picture)):
                 found.append(TextRun(text, *content.turn.box(box), is_block=True))
         return found
 
-    def _at(self, index: int, picture: Picture) -> Picture:
-        """A picture with its page."""
-        return replace(picture, page=index + 1, pages=len(self.document))
+    def _render(self, index: int, box: Box | None = None) -> tuple[Picture | None, float]:
+        """A page or a box of it in grey levels, and its pixels per point; None if nothing is drawn there."""
+        page, whole = self.document[index], len(self.document)
+        width, height = page.get_size() if box is None else (box[2] - box[0], box[3] - box[1])
+        scale = min(DPI / 72, math.sqrt(files.MAX_PIXELS / max(1.0, width * height)))
+        view = PageTurn.of(-page.get_rotation())
+        around, inner = view.box(page.get_bbox()), view.box(box or page.get_bbox())
+        crop = (inner[0] - around[0], inner[1] - around[1], around[2] - inner[2], around[3] - inner[3])
+        bitmap = page.render(scale=scale, crop=crop, grayscale=True)
+        image = bitmap.to_pil().convert("L")
+        low, high = image.getextrema()
+        picture = Picture(image.width, image.height, image.tobytes(), index + 1, whole) if low < high else None
+        bitmap.close()
+        page.close()
+        return picture, scale
 
 
 def _large(page: pdfium.PdfPage, images: Iterable[pdfium.PdfImage]) -> Iterator[Box]:
@@ -299,21 +306,3 @@ def _has_text(box: Box, runs: Iterable[TextRun]) -> bool:
     """Whether the middle of a run is in the box of a picture."""
     middles = (((run.x0 + run.x1) / 2, (run.y0 + run.y1) / 2) for run in runs)
     return any(box[0] <= x <= box[2] and box[1] <= y <= box[3] for x, y in middles)
-
-
-def _scale(width: float, height: float) -> float:
-    """Pixels per point, of which a picture has no more than are recognised."""
-    return min(DPI / 72, math.sqrt(files.MAX_PIXELS / max(1.0, width * height)))
-
-
-def _render(page: pdfium.PdfPage, scale: float, box: Box | None = None) -> Picture | None:
-    """A page or a box of it in grey levels; None if nothing is drawn there."""
-    view = PageTurn.of(-page.get_rotation())
-    around, inner = view.box(page.get_bbox()), view.box(box or page.get_bbox())
-    crop = (inner[0] - around[0], inner[1] - around[1], around[2] - inner[2], around[3] - inner[3])
-    bitmap = page.render(scale=scale, crop=crop, grayscale=True)
-    image = bitmap.to_pil().convert("L")
-    low, high = image.getextrema()
-    picture = Picture(image.width, image.height, image.tobytes()) if low < high else None
-    bitmap.close()
-    return picture

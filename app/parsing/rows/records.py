@@ -7,16 +7,15 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import quote
 
 from app.errors import UnreadableFile
-from app.parsing.files import ExtractedDocument
+from app.parsing import files
+from app.parsing.files import MAX_ID, ExtractedDocument
 from app.parsing.rows import tables
 
 TEXT_FIELDS = ("text", "content", "body")
 TITLE_FIELDS = ("title", "name")
 ID_FIELDS = ("id", "_id")
-MAX_ID = 200
 MANY_FIELDS, MOST_FIELDS = 12, 1_000
 """Fields beyond which a record says those that matter first, and beyond which it does not, since that takes long."""
 SAMPLE = 200
@@ -101,23 +100,14 @@ class RecordReader:
             title = title or (order.name if order.name in record else None)
         values = {name: record[name] for name in others if tables.show(record[name])}
         known = {name: value.value if isinstance(value, Cell) else value for name, value in values.items()}
+        name = _named(record, ID_FIELDS)
         return ExtractedDocument(
             text,
             title=tables.show(record[title]) if title and title != chosen else "",
             metadata={**shared, **known},
-            fragment=self._fragment(place, record),
+            fragment=files.identify(place, tables.show(record[name]) if name else "", self.seen),
             markdown=chosen is not None,
         )
-
-    def _fragment(self, place: str, record: Mapping[str, Any]) -> str:
-        """The place of a record by its id if it has one that no earlier record has, else by its number."""
-        name = _named(record, ID_FIELDS)
-        value = tables.show(record[name]) if name else ""
-        _number, _, sheet = place.partition("&")
-        by_id = f"id={quote(value, safe='')}" + (f"&{sheet}" if sheet else "")
-        fragment = by_id if value and len(value) <= MAX_ID and by_id not in self.seen else place
-        self.seen.add(fragment)
-        return fragment
 
 
 def _order(records: Sequence[Mapping[str, Any]]) -> _Order:
