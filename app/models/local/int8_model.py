@@ -98,10 +98,8 @@ async def load(
     `threads` (default: the usable cores, at most 4) is how many inferences run at once, each in one thread: the model
     is so small that threads of one inference wait for each other for a sixth to a third of their time. The weights are
     kept in the folder `cache`, in memory if it is None or cannot be written. Raises ProviderError when a file is
-    missing or the weights are not the published ones, ValueError for a number of threads below 1.
+    missing or the weights are not the published ones.
     """
-    if threads is not None and threads < 1:
-        raise ValueError("threads start at 1")
     return await asyncio.to_thread(_open, described, folder, threads or onnx_model.usable_cores(), cache)
 
 

@@ -17,13 +17,12 @@ PAGE = "\ue000"
 LONGEST_REPEATED = 200
 """Characters of the longest text of a merged cell that is repeated in each cell that it covers."""
 _BLANKS = re.compile(r"[^\S\n]+")
-NEEDS_OCR = "pictures, whose text is read by OCR only"
 
 
 class Writer:
     """Writes the blocks of one document. Its notes are in parentheses where it refers to them.
 
-    `left_out` has what is not written: pictures without OCR, and objects of other programs.
+    `left_out` has what is not written: objects of other programs.
     """
 
     def __init__(self, document: Document, embedded: Embedded) -> None:
@@ -112,10 +111,7 @@ class Writer:
         if not asset.media_type.startswith("image/"):
             self.left_out.append(LeftOut("embedded objects", where=inline.alt or asset.media_type))
             return ""
-        data = asset.data
-        if self._embedded.is_unread(data):
-            self.left_out.append(LeftOut(NEEDS_OCR))
-        text = self._embedded.text(data)
+        text = self._embedded.text(asset.data)
         return f"\n\n{text}\n\n" if text else ""
 
 

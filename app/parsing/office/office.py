@@ -99,7 +99,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
         created_at=package.created_at,
         page_starts=pictures.page_starts(pages) if package.has_slides else (),
         warnings=tuple(embedded.warnings),
-        left_out=(*package.left_out, *writer.left_out),
+        left_out=(*package.left_out, *writer.left_out, *embedded.left_out),
     )
 
 

@@ -61,7 +61,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
         metadata={"author": author} if author else {},
         created_at=archives.moment(time),
         warnings=tuple(embedded.warnings),
-        left_out=tuple(writer.left_out),
+        left_out=(*writer.left_out, *embedded.left_out),
     )
 
 

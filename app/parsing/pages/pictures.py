@@ -17,7 +17,7 @@ from PIL import Image, ImageOps, ImageSequence, UnidentifiedImageError
 
 from app.errors import UnreadableFile
 from app.parsing import formats, markup
-from app.parsing.files import MAX_PIXELS, ExtractedDocument, InputFile, Picture, Recognise, RecognisedLine
+from app.parsing.files import MAX_PIXELS, ExtractedDocument, InputFile, LeftOut, Picture, Recognise, RecognisedLine
 from app.parsing.pages import margins, page_layout
 from app.parsing.pages.page_layout import PageLine, TextRun
 
@@ -78,25 +78,22 @@ class Embedded:
     def __init__(self, recognise: Recognise | None) -> None:
         self._recognise = recognise
         self._texts: dict[bytes, str] = {}
+        self.left_out: list[LeftOut] = []
         self.warnings: list[str] = []
 
-    def is_unread(self, raw: bytes) -> bool:
-        """Whether an encoded picture is large enough for text and is not read, because there is no OCR."""
-        try:
-            return self._recognise is None and is_large(*_open(raw).size)
-        except (UnreadableFile, *_DECODING):
-            return False
-
     def text(self, raw: bytes) -> str:
-        """The text on an encoded picture as Markdown; empty without OCR and for a picture that is not read."""
-        if self._recognise is None:
-            return ""
+        """The text on an encoded picture as Markdown; empty for one that is not read, which is named if it is large."""
         try:
             image = _open(raw)
-            return self.of(grey(image)) if is_large(*image.size) else ""
+            if not is_large(*image.size):
+                return ""
+            if self._recognise is not None:
+                return self.of(grey(image))
+            self.left_out.append(LeftOut("pictures, whose text is read by OCR only"))
         except (UnreadableFile, MemoryError, *_DECODING):
-            self._warn(_UNREAD)
-            return ""
+            if self._recognise is not None:
+                self._warn(_UNREAD)
+        return ""
 
     def of(self, picture: Picture) -> str:
         """The text on a picture as Markdown; empty without OCR and if it cannot be recognised."""
