@@ -8,30 +8,18 @@ from app.models import base
 from benchmarks.fake_embedder import FakeEmbedder
 
 
-class GatedEmbedder:
+class GatedEmbedder(FakeEmbedder):
     """An embedder that answers once its gate is set."""
 
     def __init__(self) -> None:
-        self.inner = FakeEmbedder(dimension=8)
+        super().__init__(dimension=8)
         self.gate = asyncio.Event()
         self.started = 0
-        self.cancelled = 0
-
-    @property
-    def model(self) -> base.EmbeddingModel:
-        return self.inner.model
 
     async def embed_query(self, text):
         self.started += 1
-        try:
-            await self.gate.wait()
-        except asyncio.CancelledError:
-            self.cancelled += 1
-            raise
-        return await self.inner.embed_query(text)
-
-    async def embed_documents(self, texts):
-        return await self.inner.embed_documents(texts)
+        await self.gate.wait()
+        return await super().embed_query(text)
 
 
 async def settled():
