@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from reading import Read, refusal
 
-from app.parsing.html import html_tables
+from app.parsing.html import html_text
 
 PAGE = """<!doctype html><html lang="de"><head><title>Lime  mortar</title><meta name="author" content="Ana Veit">
 <meta property="article:published_time" content="2024-03-01T10:00:00+01:00"><style>p {color: red}</style></head><body>
@@ -153,7 +153,7 @@ def test_cells_over_several_rows_and_columns_are_in_each_of_them(read: Read) -> 
 
 
 def test_spans_without_end_are_bounded(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(html_tables, "MOST_ADDED", 2_000)
+    monkeypatch.setattr(html_text, "MOST_ADDED", 2_000)
     rows = "<tr><td colspan=99999 rowspan=99999>x" * 300
     assert len(read(f"<html><table>{rows}</table></html>".encode(), "a.html")[0].text) < 100_000
 
