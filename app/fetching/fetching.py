@@ -17,7 +17,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from email.message import Message
-from functools import cache
 from importlib import metadata
 from ipaddress import ip_address, ip_network
 from ssl import SSLContext, SSLError
@@ -73,7 +72,8 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 """The IP addresses of a host name. Raises OSError."""
 MAX_TRIED = 3
 """Addresses of a host that are tried."""
-RESOLVED_AT_ONCE = 4
+_THREADS = ThreadPoolExecutor(4, "stepwell-dns")
+"""Threads of their own for resolving names, because a name server that does not answer holds them."""
 BLOCKED = "The address leads to this machine or to a network that is not public: send the address of a public page."
 
 
@@ -276,11 +276,5 @@ class PublicNetwork(httpcore.AsyncNetworkBackend):
 
 async def resolved(host: str, port: int) -> list[str]:
     """The IP addresses of a host, as the system resolves its name. Raises OSError, UnicodeError."""
-    work = _threads().submit(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+    work = _THREADS.submit(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
     return list(dict.fromkeys(str(address[0]) for *_, address in await asyncio.wrap_future(work)))
-
-
-@cache
-def _threads() -> ThreadPoolExecutor:
-    """Threads of their own, because a name server that does not answer holds them."""
-    return ThreadPoolExecutor(RESOLVED_AT_ONCE, "stepwell-dns")

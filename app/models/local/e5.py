@@ -13,9 +13,8 @@ import importlib.util
 import mmap
 import struct
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -139,16 +138,11 @@ class E5File:
         return np.frombuffer(self._data, BLOCK, count // 32, start).reshape(-1, columns // 32)
 
 
-@dataclass(frozen=True, slots=True)
-class Pieces:
-    """The pieces of a text, with those that begin and end it."""
+class Pieces(NamedTuple):
+    """The pieces of a text, with those that begin and end it, all of one text."""
 
     ids: list[int]
-
-    @property
-    def type_ids(self) -> list[int]:
-        """All of one text."""
-        return [0] * len(self.ids)
+    type_ids: list[int]
 
 
 class SentencePieces(TokenOffsets):
@@ -162,7 +156,8 @@ class SentencePieces(TokenOffsets):
     def encode(self, texts: Sequence[Text]) -> list[Pieces]:
         """The pieces of texts; pairs are for re-rankers, which this is not for."""
         found = self._processor.encode(cast("list[str]", list(texts)), return_type=int)
-        return [Pieces([BEGIN, *ids[: self._most], END]) for ids in found]
+        whole = ([BEGIN, *ids[: self._most], END] for ids in found)
+        return [Pieces(ids, [0] * len(ids)) for ids in whole]
 
     def _offsets(self, texts: list[str]) -> list[Offsets]:
         return [found["offsets"] for found in self._processor.encode(texts, return_type="offset_mapping")]

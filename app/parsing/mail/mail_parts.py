@@ -155,17 +155,12 @@ def _read_alternatives(part: Message, found: MailBody, depth: int) -> None:
         found.warnings += form.warnings
     chosen = forms[0] if forms else MailBody()
     for form in forms[1:]:
-        if not _covers(chosen, form):
+        missing = _words(form) - _words(chosen)
+        has_numbers = any(word[0].isdecimal() for word in missing)
+        if has_numbers or len(missing) > (1 - COVERED) * len(_words(form)):
             chosen = max(chosen, form, key=lambda one: len(_words(one)))
     found.parts += chosen.parts + invitation.parts
     found.left_out += [LeftOut("other forms of the same text", form.text) for form in forms if form is not chosen]
-
-
-def _covers(form: MailBody, other: MailBody) -> bool:
-    """Whether a form of a text has the numbers and nearly all words of another one."""
-    known, words = _words(form), _words(other)
-    missing = words - known
-    return len(missing) <= (1 - COVERED) * len(words) and not any(word[0].isdecimal() for word in missing)
 
 
 def _words(form: MailBody) -> set[str]:

@@ -156,7 +156,7 @@ def _page(opened: OpenedFile, index: int) -> PageRuns:
     (angle, words), *others = by_length or [(0, [])]
     turn = PageTurn.of(angle)
     runs = _runs(words, pdf_tables.drawn(paths), turn, list(pdf_words.values(page, turn)))
-    large = [box for box in _large(page, images) if not _has_text(turn.box(box), runs)]
+    large = [box for box in _large(page, images) if not any(_is_inside(run, turn.box(box)) for run in runs)]
     turned = [line for _, group in others for line in page_layout.lines(_runs(group, (), turn, ()))]
     notes = [PageLine(note, 0.0, begins=True) for note in pdf_words.notes(page)]
     asides = [replace(line, size=0.0, is_aside=True) for line in (*turned, *notes)]
@@ -302,7 +302,5 @@ def _large(page: pdfium.PdfPage, images: Iterable[pdfium.PdfImage]) -> Iterator[
             yield box
 
 
-def _has_text(box: Box, runs: Iterable[TextRun]) -> bool:
-    """Whether the middle of a run is in the box of a picture."""
-    middles = (((run.x0 + run.x1) / 2, (run.y0 + run.y1) / 2) for run in runs)
-    return any(box[0] <= x <= box[2] and box[1] <= y <= box[3] for x, y in middles)
+def _is_inside(run: TextRun, box: Box) -> bool:
+    return box[0] <= (run.x0 + run.x1) / 2 <= box[2] and box[1] <= (run.y0 + run.y1) / 2 <= box[3]
