@@ -218,14 +218,15 @@ class CachingEmbedder:
         if self._user_id is None:
             return await self._compute(text)
         key = (self._user_id, text)
+        if (kept := self._vectors.get(key)) is not None:
+            return kept.tolist()
 
         async def fill() -> Vector:
             vector = await self._compute(text)
             self._vectors[key] = array("d", vector)
             return vector
 
-        kept = self._vectors.get(key)
-        return kept.tolist() if kept is not None else list(await self._flights.join(key, fill))
+        return list(await self._flights.join(key, fill))
 
     async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
         """Embed passages, uncached. Raises what the wrapped embedder raises."""
