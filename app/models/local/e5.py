@@ -124,9 +124,8 @@ class E5File:
             values = np.frombuffer(self._data, "<f4", count, start)
             return values.reshape(-1, self._columns) if name in ("emb.pos", "emb.type") else values
         blocks = self._blocks(name)
-        nibbles = blocks[
-            "nibbles"
-        ]  # the low halves of the bytes, then the high ones, as multiples of the scale from -8
+        # The low halves of the bytes, then the high ones, as multiples of the scale from -8.
+        nibbles = blocks["nibbles"]
         steps = np.concatenate([nibbles & 15, nibbles >> 4], axis=-1).astype(np.float32) - 8
         weights = steps * blocks["scale"].astype(np.float32)[..., None]
         return np.asarray(weights, np.float32).reshape(len(blocks), -1)
