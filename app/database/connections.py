@@ -178,7 +178,7 @@ class Connection:
             self._pooled = await self._engine.raw_connection()
         except self._engine.dialect.loaded_dbapi.Error as error:
             cause = driver_errors.root(error)
-            if driver_errors.is_of_a_statement(cause):
+            if isinstance(cause, asyncpg.PostgresError) and driver_errors.translate(cause, read_only=False) is cause:
                 raise errors.SchemaMismatch(f"The server in DATABASE_URL refuses the connection: {cause}.") from error
             raise cause from error
         self._driver: asyncpg.Connection = self._pooled.driver_connection

@@ -99,26 +99,20 @@ def binds(filters: Filters) -> dict[str, Any]:
     metadata = filters.metadata or {}
     contained = {key: value for key, value in metadata.items() if _is_contained(value)}
     others = {key: value for key, value in metadata.items() if key not in contained}
-    lists, rest = _choose_lists([*_metadata(others), *_of_uri(filters), *_groups(filters)])
+    conditions = [*_metadata(others), *_of_uri(filters), *_groups(filters)]
+    listed = sorted((one for one in conditions if one.containing), key=lambda one: len(one.containing))[:MAX_LISTS]
+    rest = [one for one in conditions if not (one.exact and one in listed)]
     found = {
         "document_ids": None if filters.document_ids is None else list(filters.document_ids),
         "source_ids": None if filters.source_ids is None else list(filters.source_ids),
         "source_names": None if filters.source_names is None else spellings(filters.source_names),
         "containing": json.dumps(contained) if contained else None,
-        **{f"containing_{place}": objects for place, objects in enumerate(lists, start=1)},
+        **{f"containing_{place}": list(map(json.dumps, one.containing)) for place, one in enumerate(listed, start=1)},
         **_paths(rest),
         "created_after": filters.created_after,
         "created_before": filters.created_before,
     }
     return {name: value for name, value in found.items() if value is not None}
-
-
-def _choose_lists(conditions: Sequence[_Condition]) -> tuple[list[list[str]], list[_Condition]]:
-    """The shortest lists of objects, and the conditions that are checked besides."""
-    listed = sorted((each for each in conditions if each.containing), key=lambda each: len(each.containing))
-    used = listed[:MAX_LISTS]
-    rest = [each for each in conditions if not (each.exact and each in used)]
-    return [[json.dumps(member) for member in each.containing] for each in used], rest
 
 
 def _paths(conditions: Sequence[_Condition]) -> dict[str, str]:
@@ -162,16 +156,16 @@ def _equal(key: str, scalars: Sequence[Any]) -> _Condition:
     return _with_list(_is_one_of(key, scalars), forms, exact=True)
 
 
-def _not_equal(key: str, scalar: Any) -> _Condition:
-    return _Condition(_negate(_is_one_of(key, [scalar])))
-
-
 def _exists(key: str, wanted: bool) -> _Condition:
     present = f"exists({_at(key)})"
     return _Condition(present if wanted else _negate(present))
 
 
-_OPERATORS: Mapping[str, Callable[[str, Any], _Condition]] = {"in": _equal, "ne": _not_equal, "exists": _exists}
+_OPERATORS: Mapping[str, Callable[[str, Any], _Condition]] = {
+    "in": _equal,
+    "ne": lambda key, scalar: _Condition(_negate(_is_one_of(key, [scalar]))),
+    "exists": _exists,
+}
 """The condition of each operator of `OPERANDS` on the value of a key."""
 
 
@@ -288,17 +282,15 @@ def _in_range(key: str, bounds: Mapping[str, Any]) -> str:
 
 def _moments_in_range(key: str, bounds: Mapping[str, Any], *, moments: str = "@.moments") -> str:
     """The same for dates and times only, by default as a predicate of the column `moments`; empty with a number."""
-    limits = {operator: _microseconds(bound) for operator, bound in bounds.items() if isinstance(bound, str)}
+    limits: dict[str, float] = {}
+    for operator, bound in bounds.items():
+        if isinstance(bound, str):
+            if (moment := dates.microseconds(bound)) is None:
+                raise ValueError(f"{bound!r} is not a date or time in ISO 8601")
+            limits[operator] = moment
     if len(limits) < len(bounds):
         return ""
     return f"exists({moments}.{json.dumps(key)}[*] ? ({_within('@', limits)}))"
-
-
-def _microseconds(bound: str) -> int:
-    read = dates.microseconds(bound)
-    if read is None:
-        raise ValueError(f"{bound!r} is not a date or time in ISO 8601")
-    return read
 
 
 def _variable(name: str, values: Iterable[str]) -> str:

@@ -20,7 +20,7 @@ from app import errors
 from app.database import filters, transactions
 from app.database.calibrations import LogitScale, RelevanceCalibration
 from app.database.filter_types import Filters
-from app.database.schema import migration, reembedding, upgrade_progress
+from app.database.schema import migration, reembedding
 from app.derived_rows import Damage
 from app.maintenance import repair
 from app.query.types import HybridRequest, LexicalQuery, Weights
@@ -268,11 +268,11 @@ async def test_a_slow_revision_shows_how_far_it_is_and_how_long_it_will_take(pop
     (tmp_path / "scripts" / "versions" / "9999_slow.py").write_text(SLOW.replace("HEAD", migration.head()))
     monkeypatch.setattr(migration, "scripts", lambda: tmp_path / "scripts")
     monkeypatch.setattr(migration, "_known", lambda: (*REVISIONS, "9999"))
-    monkeypatch.setattr(upgrade_progress, "WATCH_S", 0.01)
+    monkeypatch.setattr(migration, "WATCH_S", 0.01)
     steps: list[Any] = []
     dsn = populated.owner_dsn
     assert await migration.rehearse(dsn, model=MODEL, dimension=DIMENSION, report=steps.append) == "9999"
-    seen = [step for step in steps if isinstance(step, upgrade_progress.StatementProgress)]
+    seen = [step for step in steps if isinstance(step, migration.StatementProgress)]
     indexing = [step for step in seen if step.statement.startswith("CREATE INDEX large_text")]
     assert {step.phase.partition(":")[0] for step in indexing if step.phase} == {"building index"}
     updating = [step for step in seen if step.statement.startswith("UPDATE public.large") and step.share]

@@ -22,7 +22,7 @@ import server_folders
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from app.database.embedded import embedded_files, embedded_programs, embedded_server, postgres
+from app.database.embedded import embedded_files, embedded_programs, postgres
 from app.errors import EmbeddedServerError
 
 IS_ROOT = os.geteuid() == 0
@@ -263,7 +263,7 @@ async def test_stale_files_with_the_pid_of_another_process_do_not_block_the_star
 
 async def test_an_interrupted_initialisation_is_restarted(empty_dir: Path) -> None:
     account = embedded_files.server_account()
-    layout = embedded_files.Layout.of(empty_dir, Path(tempfile.gettempdir()))
+    layout = embedded_files.Layout(empty_dir, Path(tempfile.gettempdir()))
     embedded_files.prepare(layout, account)
     embedded_files.private_folder(layout.draft, account)
     (layout.draft / "PG_VERSION").write_text("18\n")
@@ -275,8 +275,8 @@ async def test_an_interrupted_initialisation_is_restarted(empty_dir: Path) -> No
 async def test_no_second_server_starts_beside_one_of_another_container(
     empty_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedded_server, "LEFTOVER_WAIT_S", 0.1)
-    layout = embedded_files.Layout.of(empty_dir, Path(tempfile.gettempdir()))
+    monkeypatch.setattr(postgres, "LEFTOVER_WAIT_S", 0.1)
+    layout = embedded_files.Layout(empty_dir, Path(tempfile.gettempdir()))
     embedded_files.prepare(layout, embedded_files.server_account())
     with (layout.base / "server").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_SH)
@@ -287,7 +287,7 @@ async def test_no_second_server_starts_beside_one_of_another_container(
 
 async def test_data_of_another_major_version_are_refused_untouched(empty_dir: Path) -> None:
     account = embedded_files.server_account()
-    layout = embedded_files.Layout.of(empty_dir, Path(tempfile.gettempdir()))
+    layout = embedded_files.Layout(empty_dir, Path(tempfile.gettempdir()))
     embedded_files.prepare(layout, account)
     embedded_files.private_folder(layout.data, account)
     layout.version_file.write_text("16\n")

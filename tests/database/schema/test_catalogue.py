@@ -250,7 +250,7 @@ async def test_the_text_and_containment_operators_keep_their_index_under_row_lev
 STATEMENTS = sorted(statements.SOURCES)
 OF_THE_OWNER = (
     *("catalogue", "health", "distribution", "users_", "repair_postings", "migration", "roles", "restrictions"),
-    *("reembed_gaps", "upgrade_progress", "backups", "keys._CAN_RESTRICT"),
+    *("reembed_gaps", "backups", "keys._CAN_RESTRICT"),
 )
 """Prefixes of statements on the server, the schema or whole users, which no request runs."""
 ABOUT_TENANTS = [name for name in STATEMENTS if not name.startswith(OF_THE_OWNER)]
