@@ -126,17 +126,12 @@ def _connect(settings: Settings, dsn: str, pool_size: int | None, *, hooks: Serv
 async def migrate(settings: Settings, owner_dsn: str, *, report: migration.Report | None = None) -> str:
     """Upgrades the schema, queues jobs that link texts again, and returns the revision."""
     revision = await upgrade(settings, owner_dsn, report=report)
-    await finish_upgrade(owner_dsn)
-    return revision
-
-
-async def finish_upgrade(owner_dsn: str) -> None:
-    """Queues what a new version does to stored documents."""
     owner = transactions.connect(owner_dsn, pool_size=1)
     try:
         await _finish_upgrade(owner, None)
     finally:
         await owner.close()
+    return revision
 
 
 async def upgrade(settings: Settings, owner_dsn: str, *, report: migration.Report | None = None) -> str:
@@ -149,23 +144,17 @@ async def upgrade(settings: Settings, owner_dsn: str, *, report: migration.Repor
 
 
 def chunking_options(settings: Settings) -> ChunkingOptions:
-    """Returns the options by which documents are cut, indexed and linked."""
+    """Returns the options by which documents are cut, indexed and linked. Raises BadRequest for an unknown language."""
+    language = None if settings.language == "auto" else settings.language  # None: that of a document is detected
+    if language is not None and languages.config_for(language) is None:
+        raise errors.BadRequest(f"The language is unknown. {languages.accepted()}", field="STEPWELL_LANGUAGE")
     return ChunkingOptions(
         settings.chunk_tokens,
         round(OVERLAP_SHARE * settings.chunk_tokens),
         settings.entity_keys,
         llm_entities=settings.llm_entities,
-        language=default_language(settings),
+        language=language,
     )
-
-
-def default_language(settings: Settings) -> str | None:
-    """Returns the language of documents that name none; None if it is detected. Raises BadRequest."""
-    if settings.language == "auto":
-        return None
-    if languages.config_for(settings.language) is None:
-        raise errors.BadRequest(f"The language is unknown. {languages.accepted()}", field="STEPWELL_LANGUAGE")
-    return settings.language
 
 
 def reads_pictures(settings: Settings) -> bool:
