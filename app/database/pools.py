@@ -197,14 +197,17 @@ class Pool:
         """A connection of the pool, which may open a new one. Raises DatabaseUnavailable."""
         if self._is_closed:
             raise errors.DatabaseUnavailable("The service is shutting down.")
-        connection = Connection(self.engine, self.durations)
+        connection, began = Connection(self.engine, self.durations), time.perf_counter()
+        self.durations.waiting += 1
         try:
             # The pool limits the wait for a free connection; this also limits opening a new one.
             async with connections.within(self._pool.timeout() + connections.REACH_S):
-                with self.durations.wait():
-                    await self._open(connection)
+                await self._open(connection)
         except TimeoutError as error:
             raise Unresponsive(connections.UNRESPONSIVE) from error
+        finally:
+            self.durations.waiting -= 1
+            self.durations.waits.add(time.perf_counter() - began)
         stack.push_async_callback(self._give_back, connection)
         return connection
 
@@ -215,7 +218,8 @@ class Pool:
         """
         until = time.monotonic() + self._pool.timeout()
         while True:
-            if not self._is_exhausted():
+            is_exhausted = self._granted is not None and self.in_use() >= self._granted
+            if not is_exhausted or time.monotonic() - self._refused_at >= REFUSED_S:
                 try:
                     return await connection.open()
                 except asyncpg.TooManyConnectionsError:
@@ -228,12 +232,6 @@ class Pool:
                     await self._given_back.wait()
             except TimeoutError:
                 raise errors.DatabaseUnavailable(driver_errors.BUSY) from None
-
-    def _is_exhausted(self) -> bool:
-        """Whether all connections that the server has granted are in use, and another was refused a moment ago."""
-        if self._granted is None or self.in_use() < self._granted:
-            return False
-        return time.monotonic() - self._refused_at < REFUSED_S
 
     async def _give_back(self, connection: Connection) -> None:
         """Return a connection to the pool, or close it if nothing closes the pool any more."""
@@ -359,10 +357,6 @@ class ReadRoutes:
     def new(self, *, required: int = 0) -> ReadRoute:
         """The route of a request that must read at least the `required` version."""
         return ReadRoute(self, required=required)
-
-    def background(self) -> ReadRoute:
-        """The route of work that no request waits for: it reads the primary."""
-        return ReadRoute(self)
 
     async def rows(self, statement: sa.TextClause, binds: Mapping[str, Any], *, within_s: float) -> Rows:
         """The rows of one statement on the tables that belong to no user. Raises DatabaseUnavailable."""

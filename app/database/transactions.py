@@ -272,7 +272,7 @@ class Database:
         self.reads = ReadRoutes(pool)
         self._limits = limits or TimeLimits()
         self._turns = WriteTurns(pool.size())
-        self._route: Callable[[], ReadRoute] = lambda: self.reads.background()
+        self._route: Callable[[], ReadRoute] = lambda: self.reads.new().on_primary()
         self._only_reads = False
         self._restriction: Restriction | None = None
 
