@@ -131,7 +131,7 @@ async def test_every_route_answers_in_time_while_postgres_is_frozen_and_works_ag
                 assert response.status_code == 200
         slowest = max(took for _response, took in answered)
         print(f"frozen, {auth}: {len(requests)} operations at once, the slowest answered after {slowest:.2f} s")
-        await until(lambda: _idle(database))
+        await until(lambda: database.in_use() == 0)
         assert (await client.post(SEARCH, json={"query": "lime"})).status_code == 200
         assert (await client.post(DOCUMENTS, json={"content": "Clay."})).status_code == 201
         await until(lambda: _ready(client))  # a result is kept for two seconds
@@ -160,7 +160,7 @@ async def test_a_statement_that_is_running_when_postgres_freezes_ends_and_its_co
                 async with asyncio.timeout(WHOLE_S):
                     response, _took = await asked
                 unavailable(response)
-                await until(lambda: _idle(database))
+                await until(lambda: database.in_use() == 0)
             await hold.release()
         assert await asyncio.gather(*(_first(client) for _ in range(4))) == ["lime"] * 4
 
@@ -188,10 +188,6 @@ class _ServerAddress:
 async def _first(client: httpx.AsyncClient) -> str:
     uri: str = (await client.post(SEARCH, json={"query": "lime"})).json()["results"][0]["uri"]
     return uri
-
-
-async def _idle(database: Database) -> bool:
-    return database.in_use() == 0
 
 
 async def _ready(client: httpx.AsyncClient) -> bool:

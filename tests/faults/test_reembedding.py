@@ -201,17 +201,6 @@ async def _killed_at(count: int, env: dict[str, str], address: Any, seen: Observ
 RESTART_S = 120.0
 
 
-async def _answered(seen: Observed) -> None:
-    """Return once searches succeed again."""
-    before = len(seen.latencies_ms)
-
-    async def again() -> bool:
-        return len(seen.latencies_ms) > before
-
-    await running_service.until(again)
-    seen.is_restarting = False
-
-
 @asynccontextmanager
 async def _service(env: dict[str, str]) -> AsyncIterator[httpx.AsyncClient]:
     if FULL:
@@ -244,17 +233,17 @@ async def test_the_model_is_replaced_under_searches_and_writes_though_the_comman
             began = time.monotonic()
             for kill in (1, 2) if FULL else (1,):
                 await _killed_at(kill * CHUNKS // 3, owning, address, seen, postgres=FULL and kill == 2)
-            await _answered(seen)
+            answered = len(seen.latencies_ms)
+            await running_service.until(lambda: len(seen.latencies_ms) > answered)
+            seen.is_restarting = False
             ran = await asyncio.to_thread(CliRunner().invoke, cli, ["reembed", "--json"], env=owning)
             took_s = time.monotonic() - began
             assert ran.exit_code == 0, (ran.output, ran.exception)
             assert json.loads(ran.stdout) == {"model": "following", "dimension": 96}
             searched, embedded = len(seen.latencies_ms), len(following.requests)
-
-            async def used() -> bool:
-                return len(seen.latencies_ms) > searched + 5 and len(following.requests) > embedded
-
-            await running_service.until(used)
+            await running_service.until(
+                lambda: len(seen.latencies_ms) > searched + 5 and len(following.requests) > embedded
+            )
             stopped.set()
             await asyncio.gather(*clients)
             assert seen.failures == []
