@@ -126,12 +126,17 @@ def _connect(settings: Settings, dsn: str, pool_size: int | None, *, hooks: Serv
 async def migrate(settings: Settings, owner_dsn: str, *, report: migration.Report | None = None) -> str:
     """Upgrades the schema, queues jobs that link texts again, and returns the revision."""
     revision = await upgrade(settings, owner_dsn, report=report)
+    await finish_upgrade(owner_dsn)
+    return revision
+
+
+async def finish_upgrade(owner_dsn: str) -> None:
+    """Queues what a new version does to stored documents."""
     owner = transactions.connect(owner_dsn, pool_size=1)
     try:
         await _finish_upgrade(owner, None)
     finally:
         await owner.close()
-    return revision
 
 
 async def upgrade(settings: Settings, owner_dsn: str, *, report: migration.Report | None = None) -> str:

@@ -67,21 +67,16 @@ async def _serving(
     server: postgres.EmbeddedPostgres, auth: Any, *, limits: TimeLimits | None = None, worker: bool = True
 ) -> AsyncIterator[tuple[FastAPI, httpx.AsyncClient, Database]]:
     """The service with one document of the user of its key, over a socket."""
-    database = transactions.connect(server.service_dsn, limits=limits)
-    try:
-        user_id = "local" if auth == "none" else harness.new_user()
-        await Tenant(database, user_id=user_id).add("We use lime.", "lime")
-        key = await harness.create_key(database, user_id, "admin")
-        services = await harness.services(database)
-        settings = Settings(auth=auth, max_concurrent_searches=8, worker=worker)
-        with tempfile.TemporaryDirectory() as folder:
-            (Path(folder) / "letters").mkdir()  # the source of the example
-            services = services.with_option(SourceRoots((Path(folder),), per_user=False))
-            async with harness.running(settings, services) as app, running_service.listening(app) as client:
-                client.headers["X-API-Key"] = key
-                yield app, client, database
-    finally:
-        await database.close()
+    settings = Settings(auth=auth, max_concurrent_searches=8, worker=worker)
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "letters").mkdir()  # the source of the example
+        roots = {SourceRoots: SourceRoots((Path(folder),), per_user=False)}
+        pool = {"limits": limits, "pool_wait_s": 1.0}
+        async with running_service.serving(server, settings, pool=pool, options=roots) as (client, database, app):
+            user_id = "local" if auth == "none" else harness.new_user()
+            await Tenant(database, user_id=user_id).add("We use lime.", "lime")
+            client.headers["X-API-Key"] = await harness.create_key(database, user_id, "admin")
+            yield app, client, database
 
 
 def _requests(app: FastAPI) -> Iterator[tuple[str, str, Any]]:

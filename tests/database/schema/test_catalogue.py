@@ -13,7 +13,6 @@ import asyncpg
 import pytest
 import statements
 
-from app.database import sql
 from app.database.schema import tables
 
 SHARED = {*tables.SHARED, "alembic_version"}
@@ -354,20 +353,3 @@ def test_a_statement_could_run_on_one_shard(name) -> None:
 )
 def test_negative_control_each_rule_detects_a_violation(statement, objection) -> None:
     assert objection in _objections(statement)
-
-
-@pytest.mark.parametrize(
-    "source", ["-- A.\n-- :a text\nSELECT :b", "-- A.\n-- :a text\nSELECT 1", "-- A.\nSELECT :a"], ids=repr
-)
-def test_binds_that_are_not_declared_or_not_used_are_refused(source) -> None:
-    with pytest.raises(ValueError, match="binds differ"):
-        sql.parse(source).compiled()
-
-
-def test_a_section_is_left_out_unless_one_of_its_parts_is_requested() -> None:
-    header = "-- A.\n-- part a\n-- part b\n"
-    source = f"{header}SELECT 1\n-- if a or b\n, 2\n-- unless b\n, 3\n-- end\n-- end\n-- unless a\n, 4\n-- end"
-    shown = {
-        parts: "".join(str(sql.parse(source).compiled(*parts)).split()) for parts in ((), ("a",), ("b",), ("a", "b"))
-    }
-    assert shown == {(): "SELECT1,4", ("a",): "SELECT1,2,3", ("b",): "SELECT1,2,4", ("a", "b"): "SELECT1,2"}
