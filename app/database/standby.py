@@ -16,7 +16,6 @@ import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import asyncpg
@@ -127,23 +126,10 @@ class StandbyRoute(ReadRoute):
         return entered
 
 
-@dataclass(frozen=True, slots=True)
-class _Replication:
-    """What a server is in a replication; positions in the write-ahead log are in bytes."""
-
-    in_recovery: bool
-    cluster: int
-    position: int
-    received: int | None
-    idle_s: float | None
-    feedback: bool
-
-
-async def _replication(database: Database) -> _Replication:
-    """The role of a server in a replication. Raises DatabaseUnavailable."""
+async def _replication(database: Database) -> Any:
+    """What a server is in a replication, in the columns of `replication.sql`. Raises DatabaseUnavailable."""
     async with database.shared(within_s=PROBE_LIMIT_S) as connection:
-        row = (await connection.execute(sql.statement("replication"))).one()
-    return _Replication(**row._mapping)
+        return (await connection.execute(sql.statement("replication"))).one()
 
 
 class Standby(ReadRoutes):
@@ -222,14 +208,14 @@ class Standby(ReadRoutes):
         else:
             self._become(StandbyReport("ready", lag=self._lag(found, primary), feedback=found.feedback))
 
-    async def _ask_primary(self) -> _Replication | None:
+    async def _ask_primary(self) -> Any:
         """The primary, None if it cannot be reached; this also notices that it can be reached again."""
         try:
             return await _replication(self._primary)
         except errors.DatabaseUnavailable:
             return None
 
-    def _lag(self, found: _Replication, primary: _Replication | None) -> Lag:
+    def _lag(self, found: Any, primary: Any) -> Lag:
         """The distance to the primary's log, or to what was received of it if the primary cannot be asked.
 
         The time since the last replayed commit is an upper bound, and so is the time since the distance was last zero.

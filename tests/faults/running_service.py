@@ -28,14 +28,14 @@ PATIENCE_S = 300.0 if FULL else 60.0
 SEARCH, DOCUMENTS = "/api/rag/search", "/api/rag/documents"
 
 
-async def until(happened: Callable[[], object]) -> None:
+async def until(happened: Callable[[], object], *, within_s: float = PATIENCE_S, pause_s: float = 0.01) -> None:
     """Returns once `happened` returns true, or something to await that is true."""
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(within_s):
         while True:
             found = happened()
             if (await found) if isinstance(found, Awaitable) else found:
                 return
-            await asyncio.sleep(0.01)  # another process cannot set an event
+            await asyncio.sleep(pause_s)  # another process cannot set an event
 
 
 async def cancel(*tasks: asyncio.Task[Any]) -> None:

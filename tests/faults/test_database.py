@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
@@ -68,10 +67,8 @@ async def test_searches_fail_with_503_while_postgres_is_down_and_work_again_afte
             ("GET", DOCUMENTS, None),
             ("GET", "/readyz", None),
         ):
-            began = time.perf_counter()
             async with asyncio.timeout(2 if path == DOCUMENTS else None):
                 unavailable(await client.request(method, path, json=body))
-            print(f"{path}: 503 after {1000 * (time.perf_counter() - began):.0f} ms")
         assert (await client.get("/healthz")).status_code == 200
         await stoppable.start()
         assert await _hits(client) == 1
@@ -151,9 +148,7 @@ async def test_an_exhausted_pool_is_a_503_and_running_requests_are_answered(addr
         async with locked_chunks(address) as hold:
             asked = [asyncio.create_task(_hits(client)) for _ in range(2)]
             await hold.reached(2)
-            began = time.perf_counter()
             unavailable(await client.post(SEARCH, json=LIME))
-            print(f"pool exhausted: 503 after {1000 * (time.perf_counter() - began):.0f} ms with 1 s to wait")
             unavailable(await client.get("/readyz"))
             assert (await client.get("/healthz")).status_code == 200
             await hold.release()
@@ -169,9 +164,7 @@ async def test_an_exhausted_pool_is_a_503_and_running_requests_are_answered(addr
 async def test_a_slow_query_is_a_504_and_leaves_no_backend(address: Any, limits: TimeLimits, budget: Budget) -> None:
     async with _serving(address, pool={"pool_size": 2, "limits": limits}, budget=budget) as (client, database, _app):
         async with locked_chunks(address) as hold:
-            began = time.perf_counter()
             response = await client.post(SEARCH, json=LIME)
-            print(f"slow query: 504 after {1000 * (time.perf_counter() - began):.0f} ms with 300 ms to answer")
             assert (response.status_code, response.json()["code"]) == (504, "search_timeout")
             await hold.reached(0)
             await until(lambda: database.in_use() == 0)
@@ -193,9 +186,7 @@ async def test_a_client_disconnect_cancels_the_query(address: Any) -> None:
             asked = asyncio.create_task(client.post(path, json=body))
             await hold.reached(1)
             await running_service.cancel(asked)
-            began = time.perf_counter()
             await hold.reached(0)
-            print(f"the query is gone {1000 * (time.perf_counter() - began):.0f} ms after its caller")
             await until(lambda: database.in_use() == 0 and app.state.searches.running == 0)
         await hold.release()
         assert await _hits(client) == 1

@@ -1,7 +1,7 @@
 """The embedding model is replaced beside a running service, by a command that is killed, without a failed search.
 
 `make faults` does the same with a service in a process of its own and 20,000 chunks (STEPWELL_CHUNKS), kills Postgres
-too, and prints the figures.
+too.
 """
 
 from __future__ import annotations
@@ -64,12 +64,10 @@ OLD, NEXT = FakeEmbedder(dimension=64, name="present"), Following()
 
 @dataclass(slots=True)
 class Observed:
-    """What searches and writes returned while the model was replaced; `refused`: searches while Postgres restarted."""
+    """What searches and writes returned while the model was replaced."""
 
-    latencies_ms: list[float] = field(default_factory=list)
+    searches: int = 0
     failures: list[str] = field(default_factory=list)
-    refused: int = 0
-    written: int = 0
     is_restarting: bool = False
 
 
@@ -141,9 +139,8 @@ async def _search(client: httpx.AsyncClient, stopped: asyncio.Event, seen: Obser
         sent = {"query": f"Stones\n{text(number)}", "mode": "semantic", "limit": 1}
         response = await client.post(SEARCH, json=sent)
         if response.status_code == 503 and seen.is_restarting:
-            seen.refused += 1
             continue
-        seen.latencies_ms.append((time.monotonic() - began) * 1000)
+        seen.searches += 1
         body = response.json()
         score = body["results"][0]["vector_score"] if response.status_code == 200 and body["results"] else 0.0
         if body.get("degraded") or not score > 0.999:
@@ -159,7 +156,6 @@ async def _write(client: httpx.AsyncClient, stopped: asyncio.Event, seen: Observ
         # A write that waits for the switch for too long may be told to come again.
         if response.status_code not in (200, 201, 503):
             seen.failures.append(f"write: {response.status_code} {response.text}")
-        seen.written += response.status_code in (200, 201)
         number += 1
         await asyncio.sleep(0.2)
 
@@ -230,20 +226,16 @@ async def test_the_model_is_replaced_under_searches_and_writes_though_the_comman
         owning = {**env, "STEPWELL_MIGRATION_URL": address.owner_dsn}
         async with _service(env) as client:
             clients = [asyncio.create_task(run(client, stopped, seen)) for run in (_search, _write)]
-            began = time.monotonic()
             for kill in (1, 2) if FULL else (1,):
                 await _killed_at(kill * CHUNKS // 3, owning, address, seen, postgres=FULL and kill == 2)
-            answered = len(seen.latencies_ms)
-            await running_service.until(lambda: len(seen.latencies_ms) > answered)
+            answered = seen.searches
+            await running_service.until(lambda: seen.searches > answered)
             seen.is_restarting = False
             ran = await asyncio.to_thread(CliRunner().invoke, cli, ["reembed", "--json"], env=owning)
-            took_s = time.monotonic() - began
             assert ran.exit_code == 0, (ran.output, ran.exception)
             assert json.loads(ran.stdout) == {"model": "following", "dimension": 96}
-            searched, embedded = len(seen.latencies_ms), len(following.requests)
-            await running_service.until(
-                lambda: len(seen.latencies_ms) > searched + 5 and len(following.requests) > embedded
-            )
+            searched, embedded = seen.searches, len(following.requests)
+            await running_service.until(lambda: seen.searches > searched + 5 and len(following.requests) > embedded)
             stopped.set()
             await asyncio.gather(*clients)
             assert seen.failures == []
@@ -251,11 +243,3 @@ async def test_the_model_is_replaced_under_searches_and_writes_though_the_comman
             assert (stats["embedding_model"], stats["embedding_dimension"]) == ("following", 96)
             assert stats["vectors"] == stats["chunks"] >= CHUNKS
             assert (await client.get("/readyz")).status_code == 200
-    if FULL:
-        ordered = sorted(seen.latencies_ms)
-        print(
-            f"\n{CHUNKS} chunks in {took_s:.0f} s with two kills; {len(ordered)} searches, {seen.refused} refused "
-            f"while Postgres restarted, {seen.written} writes; "
-            f"search p50 {ordered[len(ordered) // 2]:.0f} ms, p99 {ordered[len(ordered) * 99 // 100]:.0f} ms, "
-            f"longest {ordered[-1]:.0f} ms"
-        )

@@ -104,16 +104,6 @@ def initialise(programs: Path, layout: embedded_files.Layout, account: embedded_
     raise EmbeddedServerError(f"Postgres could not create its data folder: {failure}")
 
 
-def check_version(layout: embedded_files.Layout) -> None:
-    """Reject a cluster that was written by another major version of Postgres."""
-    written_by = layout.version_file.read_text(encoding="ascii").strip()
-    if written_by != MAJOR:
-        raise EmbeddedServerError(
-            f"The data in {layout.data} were written by Postgres {written_by}, and this is {MAJOR}: dump them with "
-            f"Postgres {written_by} and restore, or set STEPWELL_DATA_DIR to another folder."
-        )
-
-
 def launch(programs: Path, layout: embedded_files.Layout, account: embedded_files.Account, life: int) -> str:
     """Start the server and wait until it is ready; returns the error output, empty on success.
 

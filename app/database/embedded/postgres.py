@@ -331,7 +331,13 @@ class _Server:
         return True
 
     def _launch(self, programs: Path, account: embedded_files.Account, life: int) -> None:
-        embedded_programs.check_version(self.layout)
+        written_by = self.layout.version_file.read_text(encoding="ascii").strip()
+        if written_by != embedded_programs.MAJOR:
+            raise EmbeddedServerError(
+                f"The data in {self.layout.data} were written by Postgres {written_by}, and this is "
+                f"{embedded_programs.MAJOR}: dump them with Postgres {written_by} and restore, or set "
+                "STEPWELL_DATA_DIR to another folder."
+            )
         embedded_files.private_folder(self.layout.data, account)
         if shutil.disk_usage(self.layout.base).free < RESERVE_BYTES:
             (self.layout.base / "reserve").unlink(missing_ok=True)
