@@ -42,7 +42,6 @@ SLACK_S = 1.0
 """Seconds that the client waits beyond the server's statement_timeout."""
 SLOW_S = 1.0
 """Seconds from which on a statement is logged."""
-UNRESPONSIVE = "The database does not respond; try again shortly."
 
 
 @asynccontextmanager
@@ -60,7 +59,7 @@ async def within(seconds: float | None) -> AsyncIterator[None]:
 def unresponsive() -> Unresponsive:
     """The error of a server that has not answered within a limit, which is logged."""
     log.warning("database does not respond", extra={"action": "database_unresponsive"})
-    return Unresponsive(UNRESPONSIVE)
+    return Unresponsive("The database does not respond; try again shortly.")
 
 
 def limit_s(timeout_ms: int) -> float:
@@ -182,27 +181,27 @@ class Connection:
             await greenlet_spawn(self._pooled.invalidate, error)
 
     @asynccontextmanager
-    async def transaction(self, commit_s: float, *, reading: bool) -> AsyncIterator[None]:
-        """A transaction that is committed, or rolled back after an error, within a time limit.
-
-        One that reads is READ ONLY and has one snapshot.
-        """
-        await self._command("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" if reading else "BEGIN")
+    async def committing(self, commit_s: float) -> AsyncIterator[None]:
+        """Commit the transaction that has begun, within a time limit, or roll it back after an error."""
         try:
             yield
         except BaseException:
-            self.limit_s = ROLLBACK_S
-            if self._pooled.is_valid:
-                with suppress(errors.DatabaseUnavailable, asyncpg.PostgresError, *UNREACHABLE):
-                    await self._command("ROLLBACK")
+            await self.roll_back()
             raise
         self.limit_s = commit_s
-        await self._command("COMMIT")
+        await self.run("COMMIT")
 
-    async def _command(self, text: str) -> None:
+    async def roll_back(self) -> None:
+        """Roll the transaction back, if the connection is still one."""
+        self.limit_s = ROLLBACK_S
+        if self._pooled.is_valid and self._driver.is_in_transaction():
+            with suppress(errors.DatabaseUnavailable, asyncpg.PostgresError, *UNREACHABLE):
+                await self.run("ROLLBACK")
+
+    async def run(self, command: str) -> None:
         """Run a statement without binds and rows."""
         try:
-            await self._driver.execute(text, timeout=self.limit_s)
+            await self._driver.execute(command, timeout=self.limit_s)
         except BaseException as error:
             await self._after(error)
             raise
