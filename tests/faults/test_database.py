@@ -17,9 +17,7 @@ from running_service import DOCUMENTS, SEARCH, locked_chunks, unavailable, until
 
 from app import errors, main, runtime
 from app.database.embedded import postgres
-from app.database.schema import migration
 from app.database.transactions import Database, TimeLimits
-from app.models.local.minilm import MODEL
 from app.services import Budget
 from app.settings import Settings
 
@@ -43,23 +41,12 @@ async def _hits(client: httpx.AsyncClient) -> int:
     return len(response.json()["results"])
 
 
-@pytest.fixture(scope="module")
-async def stoppable() -> AsyncIterator[postgres.EmbeddedPostgres]:
-    """A migrated server that a test may stop and start."""
-    with server_folders.temporary() as folder:
-        server = postgres.EmbeddedPostgres(folder / "data", tuning=postgres.SMALL)
-        await server.start()
-        await migration.upgrade(server.owner_dsn, model=MODEL.name, dimension=MODEL.dimension)
-        yield server
-        await server.stop()
-
-
 async def test_searches_fail_with_503_while_postgres_is_down_and_work_again_afterwards(
-    stoppable: postgres.EmbeddedPostgres,
+    own_server: postgres.EmbeddedPostgres,
 ) -> None:
-    async with _serving(SimpleNamespace(service_dsn=stoppable.service_dsn)) as (client, database, _app):
+    async with _serving(SimpleNamespace(service_dsn=own_server.service_dsn)) as (client, database, _app):
         assert (await client.get("/readyz")).status_code == 200
-        await stoppable.stop()
+        await own_server.stop()
         for method, path, body in (
             ("POST", SEARCH, LIME),
             ("POST", DOCUMENTS, {"content": "Clay."}),
@@ -70,7 +57,7 @@ async def test_searches_fail_with_503_while_postgres_is_down_and_work_again_afte
             async with asyncio.timeout(2 if path == DOCUMENTS else None):
                 unavailable(await client.request(method, path, json=body))
         assert (await client.get("/healthz")).status_code == 200
-        await stoppable.start()
+        await own_server.start()
         assert await _hits(client) == 1
 
         async def ready() -> bool:  # a result is kept for two seconds
@@ -81,15 +68,15 @@ async def test_searches_fail_with_503_while_postgres_is_down_and_work_again_afte
 
 
 async def test_a_start_waits_for_a_database_that_is_not_available_yet(
-    stoppable: postgres.EmbeddedPostgres,
+    own_server: postgres.EmbeddedPostgres,
 ) -> None:
-    settings = Settings(database_url=stoppable.service_dsn)
-    await stoppable.stop()
+    settings = Settings(database_url=own_server.service_dsn)
+    await own_server.stop()
     opening = runtime.open_services(settings)
     starting = asyncio.create_task(opening.__aenter__())
     await asyncio.wait({starting}, timeout=0.5)
     assert not starting.done()
-    await stoppable.start()
+    await own_server.start()
     services = await starting
     assert await Tenant(services.db).uris() == []
     await opening.__aexit__(None, None, None)

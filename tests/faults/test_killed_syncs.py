@@ -25,7 +25,6 @@ from harness import Tenant
 
 from app.database import pools, transactions
 from app.database.embedded import postgres
-from app.database.schema import migration
 from app.derived_rows import Damage
 from app.jobs import followed_jobs
 from app.maintenance import repair
@@ -39,28 +38,19 @@ EXPIRE = "UPDATE stepwell.jobs SET leased_until = now(), run_at = now() WHERE jo
 
 
 @pytest.fixture
-async def killable() -> AsyncIterator[postgres.EmbeddedPostgres]:
-    """A server of this test's own, made to die."""
-    with server_folders.temporary() as folder:
-        async with postgres.EmbeddedPostgres(folder / "data", tuning=postgres.SMALL) as started:
-            await migration.upgrade(started.owner_dsn, model="fake", dimension=384)
-            yield started
-
-
-@pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """The folder of the source."""
     return tmp_path.resolve()
 
 
 async def test_a_synchronisation_survives_killed_workers_and_a_killed_database(
-    killable: postgres.EmbeddedPostgres, folder: Path
+    own_server: postgres.EmbeddedPostgres, folder: Path
 ) -> None:
     if running_service.FULL:
         faulthandler.cancel_dump_traceback_later()  # it takes longer than other tests may
     chance = random.Random(11)
-    hooks = pools.ServerHooks(killable.ensure_running)
-    database = transactions.connect(killable.service_dsn, pool_size=4, pool_wait_s=30, hooks=hooks)
+    hooks = pools.ServerHooks(own_server.ensure_running)
+    database = transactions.connect(own_server.service_dsn, pool_size=4, pool_wait_s=30, hooks=hooks)
     tenant = Tenant(database)
     paths = source_folder.fill(folder, FILES, kinds=("md", "txt", "csv", "html"))
     added = await source_folder.add(tenant, folder)
@@ -70,17 +60,17 @@ async def test_a_synchronisation_survives_killed_workers_and_a_killed_database(
     total = sum(changed.counts.values()) - changed.counts["unchanged"]
     points = sorted(chance.sample(range(1, total - 2), 2 * KILLS))
     victims = ["worker", "postgres"] * KILLS
-    async with _worker(killable) as worker:
+    async with _worker(own_server) as worker:
         for point, victim in zip(points, victims, strict=True):
-            await running_service.until(partial(_has_done, killable, job_id, point))
+            await running_service.until(partial(_has_done, own_server, job_id, point))
             if victim == "worker":
                 await worker.killed()
             else:
-                server_folders.kill(killable)
-            await killable.ensure_running()
+                server_folders.kill(own_server)
+            await own_server.ensure_running()
             if victim == "worker":
                 await worker.start()
-            await _fetch(killable, EXPIRE, job_id)
+            await _fetch(own_server, EXPIRE, job_id)
         await running_service.until(lambda: _is_done(tenant, job_id))
     state = await followed_jobs.get(job_id, tenant.user_id, db=database)
     assert source_folder.counts(state) == dict(changed.counts)

@@ -20,7 +20,7 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -121,7 +121,8 @@ def _root_account() -> pwd.struct_passwd:
 def prepare(layout: Layout, account: Account) -> None:
     """Create missing folders, and reject existing ones that the server cannot use or that others can write."""
     mode = 0o711 if account.switches else 0o700
-    for folder in reversed([folder for folder in _upwards(layout.base) if not folder.exists()]):
+    way = (layout.base, *layout.base.parents)
+    for folder in reversed([folder for folder in way if not folder.exists()]):
         with suppress(FileExistsError):
             folder.mkdir(mode=mode)
             folder.chmod(mode)  # the umask may have cleared bits of this new folder
@@ -131,7 +132,7 @@ def prepare(layout: Layout, account: Account) -> None:
             f"{layout.base} belongs to another user or is writable by others: "
             "run as its owner, or set STEPWELL_DATA_DIR to a folder of your own."
         )
-    closed = next((folder for folder in _upwards(layout.base) if not _may_pass(folder, account)), None)
+    closed = next((folder for folder in way if not _may_pass(folder, account)), None)
     if closed is not None:
         raise EmbeddedServerError(
             f"Under root, Postgres runs as the system user {account.name}, who cannot enter {closed}. Stepwell never "
@@ -161,8 +162,3 @@ def _may_pass(folder: Path, account: Account) -> bool:
     if status.st_uid == account.uid:
         return bool(status.st_mode & 0o100)
     return bool(status.st_mode & (0o010 if status.st_gid == account.gid else 0o001))
-
-
-def _upwards(path: Path) -> Iterator[Path]:
-    yield path
-    yield from path.parents

@@ -61,8 +61,11 @@ class EmbeddedPostgres:
     """The server of a data dir, in use during the `async with` block, or from `start` to `stop`."""
 
     def __init__(self, data_dir: Path, *, tuning: Tuning | None = None, socket_root: Path = SOCKET_ROOT) -> None:
-        tuning = tuning or embedded_programs.for_memory(psutil.virtual_memory().total)
-        self._server = _Server(data_dir, tuning=tuning, socket_root=socket_root)
+        self.layout = embedded_files.Layout(data_dir, socket_root)
+        self._tuning = tuning or embedded_programs.for_memory(psutil.virtual_memory().total)
+        self._account: embedded_files.Account | None = None
+        self._client_lock: int | None = None
+        self._postmaster: psutil.Process | None = None
         self._watcher: asyncio.Task[None] | None = None
 
     @property
@@ -78,17 +81,17 @@ class EmbeddedPostgres:
     @property
     def postmaster_pid(self) -> int | None:
         """The process id of the server at the last check."""
-        return self._server.postmaster_pid
+        return None if self._postmaster is None else self._postmaster.pid
 
     def dsn(self, *, user: str, database: str = DATABASE, driver: str = "postgresql+asyncpg") -> str:
         """The URL of `database` for `user`, unchanged by restarts; asyncpg itself requires the driver `postgresql`."""
-        socket_folder = quote(str(self._server.layout.sockets), safe="/")
+        socket_folder = quote(str(self.layout.sockets), safe="/")
         return f"{driver}://{quote(user)}@/{quote(database)}?host={socket_folder}&port=5432"
 
     async def start(self) -> Self:
         """Join or start the server, ensure database and role, and start the watcher. Raises EmbeddedServerError."""
         try:
-            await _run_uninterrupted(self._server.join)
+            await _run_uninterrupted(self._join)
             atexit.register(self._leave_at_exit)
             await self.ensure_database_and_role()
         except BaseException:
@@ -103,7 +106,7 @@ class EmbeddedPostgres:
             self._watcher.cancel()
             await asyncio.gather(self._watcher, return_exceptions=True)
             self._watcher = None
-        await _run_uninterrupted(self._server.leave)
+        await _run_uninterrupted(self._leave)
         atexit.unregister(self._leave_at_exit)
 
     async def __aenter__(self) -> Self:
@@ -120,11 +123,11 @@ class EmbeddedPostgres:
         while True:
             await asyncio.sleep(pause)
             pause, next_pause = WATCH_S, min(2 * pause, MAX_PAUSE_S)
-            if self._server.alive():
+            if self._is_alive():
                 continue
             log.warning("the embedded Postgres died; restarting it")
             try:
-                await asyncio.to_thread(self._server.ensure_up)
+                await asyncio.to_thread(self._restart)
             except Exception as error:
                 log.error("the embedded Postgres could not be restarted: %s", error)
                 pause = next_pause
@@ -134,10 +137,10 @@ class EmbeddedPostgres:
 
         Raises EmbeddedServerError if the restart fails, or if no connection succeeds within ACCEPT_WAIT_S seconds.
         """
-        if not self._server.joined:
+        if self._client_lock is None:
             raise EmbeddedServerError("The embedded Postgres is not in use: call start() first.")
-        if not self._server.alive():
-            await asyncio.to_thread(self._server.ensure_up)
+        if not self._is_alive():
+            await asyncio.to_thread(self._restart)
         (await self._connect()).terminate()
 
     async def ensure_database_and_role(self) -> None:
@@ -168,50 +171,15 @@ class EmbeddedPostgres:
 
     def _leave_at_exit(self) -> None:
         with suppress(EmbeddedServerError):
-            self._server.leave()
+            self._leave()
 
-
-ROLE_EXCEEDS_RIGHTS = """
-SELECT rolsuper OR rolbypassrls OR rolcreatedb OR rolcreaterole OR rolreplication OR NOT rolcanlogin
-FROM pg_roles WHERE rolname = $1
-"""
-
-
-async def _run_uninterrupted(work: Callable[[], None]) -> None:
-    """Run blocking `work` in a thread; a cancellation waits until it is done, since a thread cannot be interrupted."""
-    running = asyncio.ensure_future(asyncio.to_thread(work))
-    try:
-        await asyncio.shield(running)
-    except asyncio.CancelledError:
-        await asyncio.wait([running])
-        raise
-
-
-class _Server:
-    """One client of the server of a data dir. Its methods block: call them from a thread."""
-
-    def __init__(self, data_dir: Path, *, tuning: embedded_programs.Tuning, socket_root: Path) -> None:
-        self.layout = embedded_files.Layout(data_dir, socket_root)
-        self._tuning = tuning
-        self._account: embedded_files.Account | None = None
-        self._client_lock: int | None = None
-        self._postmaster: psutil.Process | None = None
-
-    @property
-    def joined(self) -> bool:
-        """Whether this client is registered with the server."""
-        return self._client_lock is not None
-
-    @property
-    def postmaster_pid(self) -> int | None:
-        """The process id of the postmaster at this client's last check."""
-        return None if self._postmaster is None else self._postmaster.pid
-
-    def alive(self) -> bool:
+    def _is_alive(self) -> bool:
         """Whether the postmaster of the last check still runs; takes well under a millisecond."""
         return self._postmaster is not None and _runs(self._postmaster)
 
-    def join(self) -> None:
+    # All methods that follow block: they are called from a thread.
+
+    def _join(self) -> None:
         """Register as a client, and start the server unless it runs. Raises EmbeddedServerError."""
         with _translate_errors():
             self._account = embedded_files.server_account()
@@ -225,13 +193,13 @@ class _Server:
                     self._release_client_lock()
                     raise
 
-    def ensure_up(self) -> None:
+    def _restart(self) -> None:
         """Restart the server if it died; no effect if it runs or if this client has left."""
         with _translate_errors(), self._hold_lock():
             if self._client_lock is not None and self._account is not None:
                 self._ensure_up(self._account)
 
-    def leave(self) -> None:
+    def _leave(self) -> None:
         """Unregister; the last client stops the server. Repeated calls have no effect."""
         if self._client_lock is None:
             return
@@ -390,6 +358,22 @@ class _Server:
         if self._client_lock is not None:
             os.close(self._client_lock)
             self._client_lock = None
+
+
+ROLE_EXCEEDS_RIGHTS = """
+SELECT rolsuper OR rolbypassrls OR rolcreatedb OR rolcreaterole OR rolreplication OR NOT rolcanlogin
+FROM pg_roles WHERE rolname = $1
+"""
+
+
+async def _run_uninterrupted(work: Callable[[], None]) -> None:
+    """Run blocking `work` in a thread; a cancellation waits until it is done, since a thread cannot be interrupted."""
+    running = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        await asyncio.shield(running)
+    except asyncio.CancelledError:
+        await asyncio.wait([running])
+        raise
 
 
 def _runs(process: psutil.Process) -> bool:
