@@ -18,7 +18,8 @@ from app.settings import Settings
 async def process(new_database, template):
     """A process of this version, and its owner's address."""
     address = await new_database(template)
-    database = transactions.connect(address.service_dsn, pool_size=2, revision=migration.head())
+    limits = transactions.TimeLimits(lock_ms=200)
+    database = transactions.connect(address.service_dsn, pool_size=2, limits=limits, revision=migration.head())
     yield database, address
     await database.close()
 
