@@ -49,19 +49,12 @@ class LockedChunks:
     """A lock of the chunks table, which makes searches and writes hang until it is released."""
 
     def __init__(self, owner: asyncpg.Connection, watcher: asyncpg.Connection) -> None:
-        self._watcher = watcher
-        self._lock = owner.transaction()
-        self._owner = owner
-
-    async def begin(self) -> None:
-        """Locks the table of chunks."""
-        await self._lock.start()
-        await self._owner.execute("LOCK TABLE stepwell.chunks IN ACCESS EXCLUSIVE MODE")
+        self._owner, self._watcher = owner, watcher
 
     async def release(self) -> None:
         """Releases the lock; a second call does nothing."""
         if self._owner.is_in_transaction():
-            await self._lock.rollback()
+            await self._owner.execute("ROLLBACK")
 
     async def reached(self, count: int) -> None:
         """Returns once exactly `count` backends wait."""
@@ -86,12 +79,10 @@ WHERE datname = current_database() AND usename = 'stepwell_service'
 async def locked_chunks(address: Any) -> AsyncIterator[LockedChunks]:
     """Makes searches of this database hang until the block ends or the lock is released."""
     owner, watcher = await address.connect(), await address.connect()
-    lock = LockedChunks(owner, watcher)
-    await lock.begin()
+    await owner.execute("BEGIN; LOCK TABLE stepwell.chunks IN ACCESS EXCLUSIVE MODE")
     try:
-        yield lock
+        yield LockedChunks(owner, watcher)
     finally:
-        await lock.release()
         await owner.close()
         await watcher.close()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -44,7 +43,7 @@ async def _hits(client: httpx.AsyncClient) -> int:
 async def test_searches_fail_with_503_while_postgres_is_down_and_work_again_afterwards(
     own_server: postgres.EmbeddedPostgres,
 ) -> None:
-    async with _serving(SimpleNamespace(service_dsn=own_server.service_dsn)) as (client, database, _app):
+    async with _serving(own_server) as (client, database, _app):
         assert (await client.get("/readyz")).status_code == 200
         await own_server.stop()
         for method, path, body in (

@@ -10,10 +10,13 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlencode
 
+import asyncpg
 import harness
 import httpx
 import psutil
@@ -133,8 +136,8 @@ async def test_a_statement_that_is_running_when_postgres_freezes_ends_and_its_co
     limits = TimeLimits(read_ms=1_500)
     # A worker would use connections of its own now and then.
     async with _serving(own_server, "none", limits=limits, worker=False) as (_app, client, database):
-        address = _ServerAddress(own_server)
-        async with locked_chunks(address) as hold:
+        connect = partial(asyncpg.connect, own_server.dsn(user=postgres.OWNER, driver="postgresql"))
+        async with locked_chunks(SimpleNamespace(connect=connect)) as hold:
             asked = asyncio.create_task(_timed(client, ("POST", SEARCH, ("application/json", {"query": "lime"}))))
             await hold.reached(1)
             with _frozen(own_server):
@@ -154,16 +157,6 @@ async def test_a_shutdown_does_not_wait_for_a_frozen_server(own_server: postgres
     with _frozen(own_server):
         async with asyncio.timeout(pools.DISPOSE_S + engines.CLOSE_S + 1):
             await database.close()
-
-
-class _ServerAddress:
-    def __init__(self, server: postgres.EmbeddedPostgres) -> None:
-        self._server = server
-
-    async def connect(self) -> Any:
-        import asyncpg
-
-        return await asyncpg.connect(self._server.dsn(user=postgres.OWNER, driver="postgresql"))
 
 
 async def _first(client: httpx.AsyncClient) -> str:

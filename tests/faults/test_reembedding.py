@@ -31,7 +31,7 @@ from typer.testing import CliRunner
 
 from app import runtime
 from app.__main__ import app as cli
-from app.database import transactions, vectors
+from app.database import transactions
 from app.database.embedded import postgres
 from app.database.schema import migration
 from app.documents.types import Upload
@@ -96,38 +96,11 @@ def _embedder(url: str, embedder: FakeEmbedder) -> dict[str, str]:
 
 
 async def _store(address: Any) -> None:
-    """Store the chunks: a few as an upload stores them, the others as rows, which takes seconds instead of minutes."""
+    """Store the chunks."""
     database = transactions.connect(address.service_dsn, pool_size=2)
     tenant = Tenant(database, embedder=OLD, user_id="local")
-    first = min(CHUNKS, 100)
-    await tenant.many([Upload(text(n), uri=f"stone-{n}", title="Stones") for n in range(first)])
+    await tenant.many([Upload(text(n), uri=f"stone-{n}", title="Stones") for n in range(CHUNKS)])
     await database.close()
-    rows = [
-        (n + 1, f"Stones\n{text(n)}", vectors.as_text(OLD._embed(f"Stones\n{text(n)}"))) for n in range(first, CHUNKS)
-    ]
-    owner = await address.connect()
-    await owner.executemany(FILL, rows)
-    await owner.execute("UPDATE stepwell.text_statistics SET chunks = $1", CHUNKS)
-    await owner.execute("ANALYZE stepwell.embeddings")
-    await owner.close()
-
-
-FILL = """
-WITH d AS (
-    INSERT INTO stepwell.documents (user_id, document_id, identity, title, config, content, content_hash,
-                                    attributes_hash, chunk_count)
-    VALUES ('local', gen_random_uuid(), sha256(convert_to($2::text, 'UTF8')), 'Stones', 'english', $2, 'h', 'a', 1)
-    RETURNING document_id
-), c AS (
-    INSERT INTO stepwell.chunks (user_id, chunk_id, chunk_no, document_id, chunk_index, content, start_offset,
-                                 end_offset, heading_path, config, tsv, length, embedding_key)
-    SELECT 'local', gen_random_uuid(), 1000000 + $1::bigint, d.document_id, 0, substr($2, 8), 0, length($2) - 7, '{}',
-           'english', to_tsvector('english', $2), 7, gen_random_uuid()
-    FROM d RETURNING chunk_no, document_id
-)
-INSERT INTO stepwell.embeddings (user_id, chunk_no, document_id, embedding)
-SELECT 'local', c.chunk_no, c.document_id, $3::text::vector FROM c
-"""
 
 
 async def _search(client: httpx.AsyncClient, stopped: asyncio.Event, seen: Observed) -> None:
