@@ -20,7 +20,7 @@ from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from app.documents.files import folder_names
+from app.documents.files import left_out
 from app.http import bodies
 from app.jobs import kinds
 from app.query import signals
@@ -99,7 +99,7 @@ def _constants(table: str) -> dict[str, Any]:
     if table == "levels":
         return {"LIKELY": answerability.LIKELY, "POSSIBLE": answerability.POSSIBLE}
     if table == "folder_names":
-        return {name: sorted(getattr(folder_names, name)) for name in _FOLDER_NAMES}
+        return {name: sorted(getattr(left_out, name)) for name in _FOLDER_NAMES}
     if table == "upload_rules":
         return {"MAX_BYTES": bodies.MAX_BYTES}
     return {"CANCELLABLE": [kind.name for kind in kinds.every() if kind.is_cancellable]}

@@ -65,20 +65,15 @@ def _decode(page: WebPage, name: str) -> bytes:
 
     A mark at its beginning outweighs the header, and the header what a page declares of itself, as in browsers.
     """
-    if page.raw.startswith(_MARKS) or not page.charset or not _is_text(page.raw, name):
+    if page.raw.startswith(_MARKS) or not page.charset:
         return page.raw
     try:
+        format = formats.sniff(page.raw, name)
+        if format.content != "plain" and format.name != "html":
+            return page.raw
         codec = codecs.lookup(page.charset).name
         if codec in _NOT_OF_THE_WEB:
             return page.raw
         return codecs.BOM_UTF8 + page.raw.decode(_AS_BROWSERS.get(codec, codec)).encode()
-    except (LookupError, ValueError):
+    except (errors.UnreadableFile, LookupError, ValueError):
         return page.raw
-
-
-def _is_text(raw: bytes, name: str) -> bool:
-    try:
-        format = formats.sniff(raw, name)
-    except errors.UnreadableFile:
-        return False
-    return format.content == "plain" or format.name == "html"
