@@ -30,6 +30,7 @@ SHEET_SAMPLE = 64_000
 PRIOR_CHUNKS = 30.0
 """How many chunks of a format count as much as the estimate from its sizes."""
 _TEXT_PARTS = ("word/document.xml", "ppt/slides/slide", "content.xml")
+_SHEETS = ("xl/worksheets/sheet", "content.xml")
 _PAGES = (".html", ".xhtml", ".htm")
 _ROW_END = re.compile(rb"</(?:table:table-)?row>")
 _VALUE = re.compile(rb"</(?:v|t|text:p)>")
@@ -59,18 +60,11 @@ def _in_archive(path: Path, format: str) -> tuple[float, float]:
     with zipfile.ZipFile(path) as archive:
         entries = archive.infolist()
         if format == "sheets":
-            return 0.0, sum(_rows(archive, entry) for entry in entries if _is_sheet(entry.filename))
+            return 0.0, sum(_rows(archive, entry) for entry in entries if entry.filename.startswith(_SHEETS))
     if format in OFFICE:
-        return MARKUP_SHARE * sum(entry.file_size for entry in entries if _has_text(entry.filename)), 0.0
+        texts = (one for one in entries if one.filename.startswith(_TEXT_PARTS) or one.filename.endswith(_PAGES))
+        return MARKUP_SHARE * sum(entry.file_size for entry in texts), 0.0
     return sum(entry.file_size for entry in entries), 0.0
-
-
-def _is_sheet(name: str) -> bool:
-    return name.startswith("xl/worksheets/sheet") or name == "content.xml"
-
-
-def _has_text(name: str) -> bool:
-    return name.startswith(_TEXT_PARTS) or name.endswith(_PAGES)
 
 
 def _rows(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> float:
@@ -105,7 +99,7 @@ class Estimate:
 
     def left(self, counted: Mapping[str, FormatCount]) -> float:
         """The chunks of the files that have not been read; `counted` are those of the others, by format."""
-        return sum(left * self._ratio(name, counted[name].chunks) for name, left in self._left.items())
-
-    def _ratio(self, format: str, chunks: int) -> float:
-        return (chunks + PRIOR_CHUNKS) / (self._expected[format] + PRIOR_CHUNKS)
+        return sum(
+            left * (counted[name].chunks + PRIOR_CHUNKS) / (self._expected[name] + PRIOR_CHUNKS)
+            for name, left in self._left.items()
+        )

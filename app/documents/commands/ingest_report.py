@@ -82,20 +82,18 @@ class Summary:
     def note(self, files: Iterable[ListedFile]) -> None:
         """Counts files that are to be read."""
         for file in files:
-            self.note_page(str(file.path.resolve()), file.size, file.format)
-
-    def note_page(self, place: str, size: int, format: str) -> None:
-        """Counts a page by its address, or a file by its absolute path."""
-        self._format_of[place] = format
-        count = self.formats.setdefault(format, FormatCount())
-        count.files += 1
-        count.bytes += size
+            self._format_of[str(file.path.resolve())] = file.format
+            count = self.formats.setdefault(file.format, FormatCount())
+            count.files += 1
+            count.bytes += file.size
 
     def store(self, path: str, status: str, chunks: int, warnings: Iterable[str] = ()) -> None:
         """Counts a document of a file that has been stored or found unchanged."""
         self.counts[status] += 1
-        for warning in warnings:
-            self._warn(path, warning)
+        for warning in warnings:  # each once, however many documents of the file have it
+            if (path, warning) not in self._warned:
+                self._warned.add((path, warning))
+                self.warnings.append((path, warning))
         self.chunks += chunks
         if (count := self._count_of(path)) is not None:
             count.documents += 1
@@ -146,12 +144,6 @@ class Summary:
             "stages": {stage: round(seconds, 2) for stage, seconds in sorted(self.stages.items())},
         }
 
-    def _warn(self, path: str, warning: str) -> None:
-        """Lists a warning on a file once, however many of its documents have it."""
-        if (path, warning) not in self._warned:
-            self._warned.add((path, warning))
-            self.warnings.append((path, warning))
-
     def _count_of(self, path: str) -> FormatCount | None:
         if (name := self._format_of.get(path)) is None:
             resolved = Path(path).resolve()
@@ -189,7 +181,13 @@ def show(summary: Summary) -> None:
     """Prints a table by format, what is left out, warnings by file, each failure with its reason, and the counts."""
     _show_formats(summary, ("files", "documents", "chunks", "failed"))
     show_left_out(summary.left_out.as_json())
-    _show_warnings(summary.warnings)
+    by_path: dict[str, list[str]] = {}
+    for path, warning in summary.warnings:
+        by_path.setdefault(path, []).append(warning)
+    for path, found in islice(by_path.items(), MOST_WARNED):
+        options.err.print(f"[yellow]warning[/] {escape(path)}: {escape(' '.join(found))}", soft_wrap=True)
+    if (more := len(by_path) - MOST_WARNED) > 0:
+        options.err.print(f"Warnings on {more:,} more files are in the report of --report.", soft_wrap=True)
     for path, reason in summary.failures:
         options.err.print(f"[red]failed[/] {escape(path)}: {escape(summary.reason(path, reason))}", soft_wrap=True)
     counts, failed = summary.counts, len(summary.failures)
@@ -198,17 +196,6 @@ def show(summary: Summary) -> None:
         f"{counts['added']} added, {counts['replaced']} replaced, {counts['unchanged']} unchanged, "
         f"{failed} failed; {chunks} in {timedelta(seconds=round(summary.seconds))}."
     )
-
-
-def _show_warnings(warnings: Sequence[tuple[str, str]]) -> None:
-    """Prints a line for each file, up to MOST_WARNED."""
-    by_path: dict[str, list[str]] = {}
-    for path, warning in warnings:
-        by_path.setdefault(path, []).append(warning)
-    for path, found in islice(by_path.items(), MOST_WARNED):
-        options.err.print(f"[yellow]warning[/] {escape(path)}: {escape(' '.join(found))}", soft_wrap=True)
-    if (more := len(by_path) - MOST_WARNED) > 0:
-        options.err.print(f"Warnings on {more:,} more files are in the report of --report.", soft_wrap=True)
 
 
 def so_far(summary: Summary, files: Files) -> str:

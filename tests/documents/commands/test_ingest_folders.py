@@ -23,7 +23,7 @@ from app.cli import progress
 from app.cli.progress import Progress
 from app.concurrency import stage_times
 from app.concurrency.stage_times import StageTimes
-from app.documents.commands import ingest, uploading
+from app.documents.commands import ingest
 from app.documents.commands.ingest_report import Summary
 from app.documents.files import file_reading, folders
 from app.documents.files.file_reading import NamedFile, ParseLimits
@@ -131,7 +131,7 @@ def test_pictures_are_read_with_ocr_and_those_of_a_folder_without_text_are_left_
         ("b.jpg", "picture", False),
     ]
     for file in listed:
-        uploading._refuse(file, "no_text", "No text.", summary)
+        ingest._refuse(file, "no_text", "No text.", summary)
     assert summary.left_out.counts == {"empty": 1}
     assert [Path(path).name for path, _reason in summary.failures] == ["b.jpg"]
 
@@ -251,12 +251,12 @@ def test_a_table_of_any_length_is_read(stepwell: Stepwell, tmp_path: Path) -> No
 def test_without_a_terminal_progress_is_a_line_at_most_every_few_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     console, written = Console(file=io.StringIO()), threading.Event()
     monkeypatch.setattr(console, "print", lambda line, **_: (console.file.write(line), written.set()))
-    with Progress(*uploading.COLUMNS, console=console) as bar:
+    with Progress(*ingest.COLUMNS, console=console) as bar:
         bar.add_task("ingest", total=10, completed=5, chunks=0, estimate=0, pace=None)
         assert console.file.getvalue() == ""
     monkeypatch.setattr(progress, "INTERVAL_S", 0.01)
-    with Progress(*uploading.COLUMNS, console=console) as bar:
-        pace = uploading._Pace(rate=17.2, ends_at=time.monotonic() + 3_600)
+    with Progress(*ingest.COLUMNS, console=console) as bar:
+        pace = ingest._Pace(rate=17.2, ends_at=time.monotonic() + 3_600)
         bar.add_task("ingest", total=31, completed=7, chunks=40, estimate=1_300, pace=pace)
         assert written.wait(10)
     line = r"Storing files +7/31 40 of about 1,300 chunks, 17/s (1:00:00|0:59:5\d) left"
