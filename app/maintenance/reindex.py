@@ -21,8 +21,8 @@ from app.documents import document_changes, selections
 from app.documents.store import cuts, documents
 from app.documents.store.cuts import Cut
 from app.documents.store.documents import DocumentSource
-from app.documents.storing import chunk_vectors, document_drafts, document_writes, large_documents
-from app.documents.storing.chunk_vectors import ChunkVectors
+from app.documents.storing import document_drafts, document_writes, large_documents
+from app.documents.storing.document_writes import ChunkVectors
 from app.documents.types import DocumentDraft
 from app.entities.linking import gazetteers
 from app.jobs.workers import JobKind, Run
@@ -175,7 +175,7 @@ async def _cut_again(document_id: UUID, user_id: str, services: Services) -> _Re
 
 async def _store_batch(batch: Sequence[_Recut], user_id: str, services: Services) -> Reindexed:
     changed = [one.draft for one in batch if not one.same and not large_documents.is_large(one.draft)]
-    found = await chunk_vectors.find(chunk_vectors.texts(changed), user_id, services)
+    found = await document_writes.find_vectors(document_writes.texts(changed), user_id, services)
     cut = [await _store(one, user_id, services, found) for one in batch]
     return Reindexed(len(batch), sum(cut), len(found.computed))
 
@@ -198,7 +198,7 @@ async def _store(recut: _Recut, user_id: str, services: Services, found: ChunkVe
 
 
 async def _store_large(source: DocumentSource, draft: DocumentDraft, user_id: str, services: Services) -> bool:
-    uncut = large_documents.uncut(draft)
+    uncut = dataclasses.replace(draft, chunks=())
     queued = await large_documents.queue_change(uncut, user_id, services, source=source)
     if queued is None:
         return False

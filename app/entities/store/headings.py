@@ -46,8 +46,7 @@ async def add(db: Writing, found: Iterable[HeadingChunk]) -> None:
         }
         for one in found
     ]
-    if rows:
-        await db.execute(sa.insert(tables.headings), rows)
+    await db.execute(sa.insert(tables.headings), rows)
 
 
 async def of_documents(db: Reading, document_ids: Sequence[UUID]) -> frozenset[UUID]:
