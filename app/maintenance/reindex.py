@@ -174,7 +174,7 @@ async def _cut_again(document_id: UUID, user_id: str, services: Services) -> _Re
 
 
 async def _store_batch(batch: Sequence[_Recut], user_id: str, services: Services) -> Reindexed:
-    changed = [one.draft for one in batch if not one.same and not large_documents.is_large(one.draft)]
+    changed = [one.draft for one in batch if not one.same and not large_documents.needs_job(one.draft)]
     found = await document_writes.find_vectors(document_writes.texts(changed), user_id, services)
     cut = [await _store(one, user_id, services, found) for one in batch]
     return Reindexed(len(batch), sum(cut), len(found.computed))
@@ -186,7 +186,7 @@ async def _store(recut: _Recut, user_id: str, services: Services, found: ChunkVe
     # The language model has been asked about the text already.
     options = dataclasses.replace(services.chunking_options, llm_entities=False)
     try:
-        if large_documents.is_large(recut.draft) and not recut.same:
+        if large_documents.needs_job(recut.draft) and not recut.same:
             return await _store_large(source, recut.draft, user_id, services)
         async with services.db.writing(user_id) as writing:
             if recut.same:

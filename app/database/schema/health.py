@@ -204,7 +204,8 @@ def _index_differences(connection: Connection, base_type: str) -> list[str]:
             elif not live.valid:
                 problems.append(f"index {name} is invalid: run REINDEX INDEX {tables.SCHEMA}.{name}")
             elif kind == "hnsw" and not _is_hnsw(live.definition, base_type):
-                problems.append(f"index {name} is not m 16, ef_construction 200, {base_type}_cosine_ops")
+                expected = ", ".join(f"{option} {value}" for option, value in tables.HNSW.items())
+                problems.append(f"index {name} is not {expected}, {base_type}_cosine_ops")
     return problems
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
@@ -36,7 +37,6 @@ from app.documents.api.document_models import (
 )
 from app.documents.files import file_reading, web_pages
 from app.documents.files.file_reading import NamedFile
-from app.documents.files.web_pages import FetchedPage
 from app.documents.storing import ingest
 from app.documents.types import Chunk, IngestResult, Upload
 from app.http import admission, auth, bodies, filter_parameter, problems, responses
@@ -145,7 +145,7 @@ async def _add_page(
 
 
 async def _read(
-    fetched: FetchedPage, page: PageInput, request: Request, stack: AsyncExitStack
+    fetched: NamedFile, page: PageInput, request: Request, stack: AsyncExitStack
 ) -> Sequence[Upload | file_reading.UnreadMember]:
     """The documents of a page, as those of a file that is sent. Raises BadRequest, `rate_limited`."""
     user_id, services = request.state.caller.user_id, request.app.state.services
@@ -153,7 +153,7 @@ async def _read(
     recognise = file_reading.recogniser(user_id, services)
     reader = await stack.enter_async_context(file_reading.opened(services.parse_limits, share, recognise))
     is_titled = not cleaning.is_blank(page.title or "")
-    file = NamedFile(fetched.raw, fetched.name, uri=fetched.uri, text_field=page.text_field, titled=is_titled)
+    file = dataclasses.replace(fetched, text_field=page.text_field, titled=is_titled)
     async with request.state.upload_turn.released():
         return await document_bodies.read(file, reader)
 

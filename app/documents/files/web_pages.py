@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import codecs
 import re
-from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
 from app import errors
 from app.concurrency import offload
-from app.documents.files.file_reading import MAX_NAME
+from app.documents.files.file_reading import MAX_NAME, NamedFile
 from app.fetching.pages import AllowedHosts, WebPage
 from app.parsing import formats
 from app.services import Services
@@ -34,23 +33,17 @@ _AS_BROWSERS = {"ascii": "cp1252", "iso8859-1": "cp1252"}
 _NOT_OF_THE_WEB = frozenset({"idna", "punycode", "raw-unicode-escape", "unicode-escape", "utf-7"})
 
 
-@dataclass(frozen=True, slots=True)
-class FetchedPage:
-    """A page as a file: its content, a name that shows its format, and its URI, which is its address."""
+async def fetch(address: str, services: Services, *, allowed: AllowedHosts) -> NamedFile:
+    """The page at an address, with a name that shows its format, and its address as URI.
 
-    raw: bytes
-    name: str
-    uri: str
-
-
-async def fetch(address: str, services: Services, *, allowed: AllowedHosts) -> FetchedPage:
-    """The page at an address. Raises `blocked_url`, `fetch_not_allowed`, `fetch_failed` and `site_unavailable`."""
+    Raises `blocked_url`, `fetch_not_allowed`, `fetch_failed` and `site_unavailable`.
+    """
     if services.pages is None:
         raise errors.Forbidden(errors.FETCH_NOT_ALLOWED, field="url", code="fetch_not_allowed")
     uri = services.pages.normalised(address)
     page = await services.pages.fetch(uri, allowed=allowed)
     name = _name(uri, page.media_type)
-    return FetchedPage(await offload.run(len(page.raw), _decode, page, name), name, uri)
+    return NamedFile(await offload.run(len(page.raw), _decode, page, name), name, uri)
 
 
 def _name(uri: str, media_type: str) -> str:

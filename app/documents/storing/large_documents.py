@@ -64,11 +64,11 @@ def cut(draft: DocumentDraft, *, model: EmbeddingModel, options: ChunkingOptions
     if len(draft.content) > LARGE:
         return draft
     whole = document_drafts.cut(draft, model=model, options=options)
-    return dataclasses.replace(whole, chunks=()) if is_large(whole) else whole
+    return dataclasses.replace(whole, chunks=()) if needs_job(whole) else whole
 
 
-def is_large(draft: DocumentDraft) -> bool:
-    """Whether a job stores the document, which was cut."""
+def needs_job(draft: DocumentDraft) -> bool:
+    """Whether a document that was cut is stored by a job."""
     return not draft.chunks or len(draft.content) > LARGE or len(draft.chunks) > MANY_CHUNKS
 
 

@@ -1,4 +1,4 @@
-"""`stepwell ingest` on folders: which files are read, what is skipped, the progress, and the jobs that complete it."""
+"""`stepwell ingest`: which files of folders are read or left out, pages, the progress, and the jobs that follow."""
 
 from __future__ import annotations
 
@@ -325,7 +325,7 @@ def test_files_of_every_format_are_ingested_and_each_failure_is_one_line(stepwel
     assert planned.json["formats"]["word"]["files"] == 2
     assert planned.json["estimated_chunks"] > 0
     assert stepwell("documents", "list", "--user", other, "--json").json == []
-    assert "14 files would be read" in stepwell("ingest", tmp_path, "--dry-run").out
+    assert "14 files would be read" in stepwell("ingest", tmp_path, "--dry-run", "--user", other).out
     documents = stepwell("documents", "list", "--user", user, "--json").json
     listed = {document["uri"].rpartition("/")[2]: document["title"] for document in documents}
     assert listed.keys() == {
@@ -338,6 +338,16 @@ def test_files_of_every_format_are_ingested_and_each_failure_is_one_line(stepwel
     } - {*("e.csv", "f.jsonl", "k.xlsx", "m.pdf", "n.docx")}
     own_titles = {"d.rst": "Slate", "g.eml": "Stone", "j.pptx": "Plaster", "l.epub": "Stone"}
     assert listed == {name: own_titles.get(name, name.partition("#")[0]) for name in listed}
+
+
+def test_an_address_of_this_machine_fails_and_a_dry_run_fetches_nothing(stepwell: Stepwell) -> None:
+    address = "http://127.0.0.1:1/lime.md"
+    failed = stepwell("ingest", address, "--json")
+    assert failed.code == 1
+    assert failed.json["failures"][0]["path"] == address
+    assert "not public" in failed.json["failures"][0]["reason"]
+    planned = stepwell("ingest", address, "--dry-run", "--json")
+    assert (planned.code, planned.json["pages"], planned.json["files"]) == (0, 1, 0)
 
 
 def test_several_refused_rows_of_a_file_are_one_failure() -> None:
