@@ -22,9 +22,8 @@ from app import errors
 from app.cli import connecting, options, terminal
 from app.cli.client import Answer, Client
 from app.cli.progress import Progress
-from app.documents.commands import estimating, ingest_report
-from app.documents.commands.estimating import Estimate
-from app.documents.commands.ingest_report import Files, ListedFile, Summary
+from app.documents.commands import ingest_report
+from app.documents.commands.ingest_report import Estimate, Files, ListedFile, Summary
 from app.documents.files import file_reading, folders
 from app.documents.files.file_reading import PICTURE
 from app.kinds import LeftOutReason
@@ -137,7 +136,7 @@ def _list(path: Path) -> tuple[ListedFile, bytes | None]:
     except OSError:
         return ListedFile(path, 0, "unsupported"), None
     format = file_reading.format_name(head, path.name)
-    return ListedFile(path, size, format, estimating.chunks_of(path, size, format, head)), head
+    return ListedFile(path, size, format, ingest_report.estimate_chunks(path, size, format, head)), head
 
 
 @dataclass(frozen=True, slots=True)
