@@ -21,7 +21,7 @@ from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from app.documents.files import folder_names
+from app.documents.files import left_out
 from app.http import bodies
 from app.jobs import kinds
 from app.query import signals
@@ -95,7 +95,7 @@ def tables() -> dict[str, dict[str, Any]]:
     return {
         "signals": {"SIGNALS": {signal.name: signal.label for signal in signals.SIGNALS}},
         "levels": {"LIKELY": answerability.LIKELY, "POSSIBLE": answerability.POSSIBLE},
-        "folder_names": {name: sorted(getattr(folder_names, name)) for name in _FOLDER_NAMES},
+        "folder_names": {name: sorted(getattr(left_out, name)) for name in _FOLDER_NAMES},
         "upload_rules": {"MAX_BYTES": bodies.MAX_BYTES},
         "job_kinds": {"CANCELLABLE": [kind.name for kind in kinds.every() if kind.is_cancellable]},
     }

@@ -77,10 +77,10 @@ async def test_vectors_are_reused_within_a_user_and_never_across(database, twins
     keys = [chunk.embedding_key for chunk in _draft().chunks]
     stranger = f"stranger-{uuid4().hex}"
     async with database.reading(one) as reading:
-        assert set(await documents.known_vectors(reading, keys=keys)) == set(keys)
-        assert await documents.known_vectors(harness.posing_as(reading, two), keys=keys) == {}
+        assert set(await document_puts.known_vectors(reading, keys=keys)) == set(keys)
+        assert await document_puts.known_vectors(harness.posing_as(reading, two), keys=keys) == {}
     async with database.reading(stranger) as reading:
-        assert await documents.known_vectors(reading, keys=keys) == {}
+        assert await document_puts.known_vectors(reading, keys=keys) == {}
 
 
 async def test_deleting_a_users_document_leaves_the_same_document_of_another_user(database, owner, embedder) -> None:

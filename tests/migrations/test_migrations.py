@@ -150,13 +150,13 @@ SPOILED = [
     ("DROP INDEX stepwell.ix_embeddings_embedding", "index ix_embeddings_embedding is missing"),
     (
         "CREATE INDEX ix_embeddings_embedding ON stepwell.embeddings USING hnsw (embedding halfvec_cosine_ops) "
-        "WITH (m = 8, ef_construction = 200)",
-        "index ix_embeddings_embedding is not m 16, ef_construction 200, halfvec_cosine_ops",
+        "WITH (m = 8, ef_construction = 100)",
+        "index ix_embeddings_embedding is not m 16, ef_construction 100, halfvec_cosine_ops",
     ),
     (
         "CREATE INDEX ix_embeddings_embedding ON stepwell.embeddings USING hnsw (embedding halfvec_l2_ops) "
-        "WITH (m = 16, ef_construction = 200)",
-        "index ix_embeddings_embedding is not m 16, ef_construction 200, halfvec_cosine_ops",
+        "WITH (m = 16, ef_construction = 100)",
+        "index ix_embeddings_embedding is not m 16, ef_construction 100, halfvec_cosine_ops",
     ),
     (
         "CREATE INDEX ix_documents_metadata ON stepwell.documents USING hash (metadata)",

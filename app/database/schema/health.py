@@ -199,5 +199,6 @@ def _index_differences(connection: Connection, base_type: str) -> list[str]:
                 f" {base_type}_cosine_ops" in live.definition
                 and dict(re.findall(r"(m|ef_construction)='?(\d+)'?", live.definition)) == _HNSW
             ):
-                problems.append(f"index {name} is not m 16, ef_construction 200, {base_type}_cosine_ops")
+                expected = ", ".join(f"{option} {value}" for option, value in tables.HNSW.items())
+                problems.append(f"index {name} is not {expected}, {base_type}_cosine_ops")
     return problems

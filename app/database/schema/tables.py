@@ -13,7 +13,7 @@ from sqlalchemy.dialects.postgresql import JSONB, REAL, TSVECTOR
 from app import capability
 
 SCHEMA = "stepwell"
-HNSW = {"m": 16, "ef_construction": 200}
+HNSW = {"m": 16, "ef_construction": 100}
 NEXT = ("embeddings_next", "entity_vectors_next")
 """Tables of the vectors of the model that is to replace the one in use, which exist meanwhile only."""
 MOST_VECTOR, MOST_HALFVEC = 2_000, 4_000
