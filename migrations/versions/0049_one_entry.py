@@ -1,13 +1,13 @@
 """Sets the user, the limits and the settings of a transaction in one function, without dynamic SQL.
 
 Revision ID: 0049
-Revises: 0047
+Revises: 0048
 """
 
 from alembic import op
 
 revision = "0049"
-down_revision = "0047"
+down_revision = "0048"
 branch_labels = None
 depends_on = None
 
