@@ -128,7 +128,11 @@ def _repaired_and_cleaned(text: str, noted: list[str], words: Words) -> str | No
 
 
 def _once(text: str, noted: list[str], words: Words) -> str:
-    text = _without_files_in_links(_without_control_sequences(_with_line_feeds(text), noted), noted)
+    text = _with_line_feeds(text)
+    if "\x1b" in text:
+        text = _without(_TERMINAL, text, _TERMINAL_NOTE, noted)
+    if "data:" in text:
+        text = _without_files_in_links(text, noted)
     if "\b" in text:
         text = "".join(_OVERSTRIKE.sub("", piece) for piece in _pieces(text, _between_lines))
     cleaned = "".join([_clean(piece, noted) for piece in _pieces(text, _between_lines)])
@@ -137,24 +141,18 @@ def _once(text: str, noted: list[str], words: Words) -> str:
     return "".join(shortened).strip("\n")
 
 
-def _without_control_sequences(text: str, noted: list[str]) -> str:
-    return _without(_TERMINAL, text, _TERMINAL_NOTE, noted) if "\x1b" in text else text
-
-
 def _without_files_in_links(text: str, noted: list[str]) -> str:
     """Returns the text without pictures and other files that are written in it, such as in exported Markdown."""
-    if "data:" not in text:
-        return text
-    kept = _FILE_IN_LINK.sub(lambda link: "" if _is_file(link) else link[0], text)
+
+    def shown(link: re.Match[str]) -> str:
+        is_picture = (link["type"] or "").startswith("image/")
+        return "" if is_picture or (link["base64"] is not None and len(link[0]) > SHORT_LINK) else link[0]
+
+    kept = _FILE_IN_LINK.sub(shown, text)
     if kept == text:
         return text
     noted.append(_LINK_NOTE)
     return _IMAGE_WITHOUT_LINK.sub(r"\1", kept)
-
-
-def _is_file(link: re.Match[str]) -> bool:
-    is_picture = (link["type"] or "").startswith("image/")
-    return is_picture or (link["base64"] is not None and len(link[0]) > SHORT_LINK)
 
 
 def _with_line_feeds(text: str) -> str:
@@ -263,8 +261,10 @@ def _without_line_end_hyphens(text: str, words: Words) -> str:
     kept: list[str] = []
     above, fenced, prose = "", False, False
     for line in text.split("\n"):
-        below = _continuation(above, line)
-        joined = hyphens.join(above, below, words) if below else None
+        below = line.lstrip(" \t")
+        # A line that continues the one above has the same indent.
+        continues = below[:1].islower() and line[: -len(below)] == above[: -len(above.lstrip(" \t"))]
+        joined = hyphens.join(above, below, words) if above and continues else None
         if joined is not None:
             kept += [kept.pop()[: len(joined) - len(above) or None], below]
         else:
@@ -273,13 +273,6 @@ def _without_line_end_hyphens(text: str, words: Words) -> str:
             prose = not fenced and (_NOT_PROSE.match(line) is None or _INDENTED_PROSE.match(line) is not None)
         above = line if prose and line.endswith(_HYPHENS) and line[-2:-1].islower() else ""
     return "".join(kept)[1:]
-
-
-def _continuation(above: str, line: str) -> str:
-    """Returns a line without its indent if it may continue the line above, which has the same indent; else nothing."""
-    bare = line.lstrip(" \t")
-    is_next = above and bare[:1].islower() and line[: -len(bare)] == above[: -len(above.lstrip(" \t"))]
-    return bare if is_next else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,21 +305,16 @@ def _join_pages(pages: Sequence[str], words: Words) -> tuple[str, list[int]]:
             previous, separator = _separate(previous, page, words)
             length += len(previous) - len(parts[-1]) + len(separator)
             parts[-1:] = [previous, separator]
-            _lower(starts, length)
+            place = len(starts)
+            while place and starts[place - 1] > length:  # blank pages, after a hyphen before them was removed
+                place -= 1
+                starts[place] = length
         starts.append(length)
         if page:
             parts.append(page)
             length += len(page)
             previous = page
     return "".join(parts), starts
-
-
-def _lower(starts: list[int], most: int) -> None:
-    """Lower the starts of the blank pages at the end, after a hyphen before them was removed."""
-    place = len(starts)
-    while place and starts[place - 1] > most:
-        place -= 1
-        starts[place] = most
 
 
 def _separate(above: str, below: str, words: Words) -> tuple[str, str]:

@@ -41,42 +41,32 @@ class Words:
 
 
 def join(above: str, below: str, words: Words) -> str | None:
-    """The line `above` as it continues with `below`: without its hyphen or with it; None if the two stay apart."""
+    """The line `above` as it continues with `below`: without its hyphen or with it; None if the two stay apart.
+
+    They stay apart if the second part is a word of its own, and the first one stands for a longer word.
+    """
     end, begin = _END.search(above[-LONGEST:]), _WORD.match(below[:LONGEST])
     if end is None or begin is None:
         return None
-    divided = _Divided(end[0][:-1].casefold(), end[1].casefold(), begin[0].casefold())
-    if divided.left + divided.right in words.known:
+    chain, left, right = end[0][:-1].casefold(), end[1].casefold(), begin[0].casefold()
+    if left + right in words.known:
         return above[:-1]
-    if divided.is_suspended:
+    if _CONJUNCTIONS.fullmatch(right) or (_PREFIXES.fullmatch(left) and _SHORT_CONJUNCTIONS.fullmatch(right)):
         return None
-    is_known = f"{divided.chain}-{divided.right}" in words.known
-    return above if is_known or divided.is_compound else above[:-1]
+    is_known = f"{chain}-{right}" in words.known
+    return above if is_known or _is_compound(chain, left, right) else above[:-1]
 
 
-@dataclass(frozen=True, slots=True)
-class _Divided:
-    """A word around the end of a line: what is before it with all hyphens, the last part of that, and the rest."""
+def _is_compound(chain: str, left: str, right: str) -> bool:
+    """Whether a word has a hyphen at the end of the line anyway, as far as its parts show that.
 
-    chain: str
-    left: str
-    right: str
-
-    @property
-    def is_suspended(self) -> bool:
-        """Whether the second part is a word of its own, and the first one stands for a longer word."""
-        if _CONJUNCTIONS.fullmatch(self.right):
-            return True
-        return bool(_PREFIXES.fullmatch(self.left) and _SHORT_CONJUNCTIONS.fullmatch(self.right))
-
-    @property
-    def is_compound(self) -> bool:
-        """Whether the word has a hyphen there anyway, as far as its parts show that."""
-        first = self.right.partition("-")[0]
-        if len(self.left) == 1 or (self.chain != self.left and _FUNCTION_WORDS.fullmatch(self.left)):
-            return True
-        if self.right != first and _FUNCTION_WORDS.fullmatch(first):
-            return True
-        if self.left in _FIRST_PARTS:
-            return not self.right.startswith(_NOT_SECOND_PARTS)
-        return bool(_SECOND_PARTS.fullmatch(self.right) and not _BOUND.fullmatch(self.left))
+    `chain` is what is before it with all hyphens, `left` the last part of that, and `right` the rest.
+    """
+    first = right.partition("-")[0]
+    if len(left) == 1 or (chain != left and _FUNCTION_WORDS.fullmatch(left)):
+        return True
+    if right != first and _FUNCTION_WORDS.fullmatch(first):
+        return True
+    if left in _FIRST_PARTS:
+        return not right.startswith(_NOT_SECOND_PARTS)
+    return bool(_SECOND_PARTS.fullmatch(right) and not _BOUND.fullmatch(left))
