@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from app.database.calibrations import LogitScale, RelevanceCalibration
 from app.kinds import FusionUsed
@@ -77,7 +78,7 @@ class MeanEffect:
 NO_EFFECT = MeanEffect()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Assessment:
     """What is known of the candidates of a query, and how probable that makes an answer and the relevance of a hit.
 
@@ -118,23 +119,20 @@ class Assessment:
         best, none = max(relevances, default=0.0), math.prod(1 - one for one in relevances)
         return max(best, min(logit_scales.apply(self.calibration.answerable, self.answered), 1 - none, self._most))
 
-    @property
+    @cached_property
     def answered(self) -> float:
         """The probability that the documents answer the query, before it is calibrated."""
-        chosen = self._coefficients
+        if self.cosine is None:
+            chosen = TEXT_LEG
+        elif self.is_foreign:
+            chosen = OTHER_LANGUAGE
+        else:
+            chosen = VECTOR_LEG if self.coverage is None else BOTH_LEGS
         logit = chosen.intercept + LITERAL * self.is_literal
         logit += chosen.cosine * (self.cosine or 0.0) + chosen.coverage * (self.coverage or 0.0)
         return min(logit_scales.logistic(logit), self._most)
 
-    @property
-    def _coefficients(self) -> OfQuery:
-        if self.cosine is None:
-            return TEXT_LEG
-        if self.is_foreign:
-            return OTHER_LANGUAGE
-        return VECTOR_LEG if self.coverage is None else BOTH_LEGS
-
-    @property
+    @cached_property
     def _most(self) -> float:
         return UNKNOWN_NAME if self.names_unknown else 1.0
 
@@ -162,16 +160,21 @@ def coverage(text_score: float | None, terms: Iterable[Term]) -> float | None:
 
 
 def own_words(terms: Iterable[Term]) -> list[Term]:
-    """Returns the terms of the query itself, without forms that its words have only in other languages."""
+    """Returns the terms of the query itself, without forms that its words have only in other languages.
+
+    Such a form is of the same word as another one that is found, or is a shorter stem.
+    """
     own = [term for term in terms if not (term.is_expansion or term.is_added)]
-    return [term for term in own if term.df or not any(_is_other_form(term, one) for one in own)]
+    if all(term.df for term in own):
+        return own
+    folded = {term.lexeme: stems.fold(term.lexeme) for term in own}
 
+    def is_other_form(term: Term, other: Term) -> bool:
+        if len(other.lexeme) < len(term.lexeme):
+            return stems.may_be_stem(folded[other.lexeme], folded[term.lexeme])
+        return bool(other.df) and stems.may_be_stem(folded[term.lexeme], folded[other.lexeme])
 
-def _is_other_form(term: Term, other: Term) -> bool:
-    """Whether a term is of the same word as another one that is found, or is a shorter stem."""
-    if len(other.lexeme) < len(term.lexeme):
-        return stems.may_be_stem(other.lexeme, stems.fold(term.lexeme))
-    return bool(other.df) and stems.may_be_stem(term.lexeme, stems.fold(other.lexeme))
+    return [term for term in own if term.df or not any(is_other_form(term, one) for one in own)]
 
 
 def weight(hits: int) -> float:
