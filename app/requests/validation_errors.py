@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, get_args
@@ -31,7 +32,6 @@ _UUID = "Must be a UUID such as 3fa85f64-5717-4562-b3fc-2c963f66afa6."
 _MOMENT = "Must be a date and time in ISO 8601 such as 2026-01-31T12:00:00Z."
 _GENERIC = "Invalid value: compare it with the schema at /docs."
 
-# The values of placeholders come from the schema, never from the request.
 _MESSAGES = {
     "missing": "Required: add this field.",
     "json_invalid": "The body is not valid JSON.",
@@ -105,11 +105,21 @@ _ABOUT_ABSENT = ("missing", "no_selection")
 def read(raised: Iterable[Mapping[str, Any]], body: object = None) -> list[FieldError]:
     """The field errors in pydantic's order, with one error for each field of a union; at most 200 errors are read.
 
-    `body` is the validated value. It distinguishes names of fields from the names that pydantic gives to branches of a
-    union, which are internal; without it every step of a location counts as a field.
+    Errors are left out of branches of a union that match less of the value than another branch. `body` is the validated
+    value. It distinguishes names of fields from the names that pydantic gives to branches of a union, which are
+    internal; without it every step of a location counts as a field.
     """
     located = [_locate(error, body) for error in itertools.islice(raised, _MAX_READ)]
-    return _one_per_field(_without_lost_branches(located))
+    entered = {p.branched_at for p in located if p.branched_at is not None and len(p.path) > len(p.branched_at)}
+    merged: dict[tuple[str, bool], FieldError] = {}
+    for p in located:
+        if p.path == p.branched_at and p.branched_at in entered:
+            continue
+        key = (p.error.field, p.branched_at is not None)
+        first = merged.setdefault(key, p.error)
+        if p.branched_at is not None and p.error.message not in first.message:
+            merged[key] = replace(first, message=f"{first.message} Or: {p.error.message}"[:300])
+    return list(merged.values())
 
 
 def is_pydantic_code(code: str) -> bool:
@@ -127,13 +137,11 @@ def _locate(error: Mapping[str, Any], body: object) -> _LocatedError:
     path, branched_at = _resolve(location[1:], root, absent_last=code in _ABOUT_ABSENT)
     otherwise = str(location[0]) if location else "body"
     message = _unknown(path, location[0], context) if code == "extra_forbidden" else _message(code, error, context)
-    if code == "literal_error" and (meant := field_names.value_advice(_value(root, path), context["expected"])):
-        message = f"{message} Did you mean {meant}?"
+    if code == "literal_error":
+        given = functools.reduce(_child, path, root)
+        if meant := field_names.value_advice(given, context["expected"]):
+            message = f"{message} Did you mean {meant}?"
     return _LocatedError(path, branched_at, FieldError(json_values.path_of(path, otherwise=otherwise), message, code))
-
-
-def _value(root: object, path: Sequence[str | int]) -> object:
-    return functools.reduce(_child, path, root)
 
 
 def _resolve(
@@ -161,22 +169,6 @@ def _child(value: object, step: str | int) -> object:
     return _ABSENT
 
 
-def _without_lost_branches(located: Sequence[_LocatedError]) -> list[_LocatedError]:
-    """The errors without those of union branches that match less of the value than another branch."""
-    entered = {p.branched_at for p in located if p.branched_at is not None and len(p.path) > len(p.branched_at)}
-    return [p for p in located if p.path != p.branched_at or p.branched_at not in entered]
-
-
-def _one_per_field(located: Sequence[_LocatedError]) -> list[FieldError]:
-    merged: dict[tuple[str, bool], FieldError] = {}
-    for p in located:
-        key = (p.error.field, p.branched_at is not None)
-        first = merged.setdefault(key, p.error)
-        if p.branched_at is not None and p.error.message not in first.message:
-            merged[key] = replace(first, message=f"{first.message} Or: {p.error.message}"[:300])
-    return list(merged.values())
-
-
 def _unknown(path: Sequence[str | int], place: object, context: Mapping[str, Any]) -> str:
     kind = "Unknown query parameter" if place == "query" else "Unknown field"
     if nearest := context.get("nearest"):
@@ -192,11 +184,5 @@ def _message(code: str, error: Mapping[str, Any], context: Mapping[str, Any]) ->
         return str(context["error"])[:300] if is_own else _GENERIC
     if not is_pydantic_code(code):
         return str(error["msg"])[:300]
-    return _MESSAGES.get(code, _GENERIC).format_map(_Schema(context))
-
-
-class _Schema(dict[str, Any]):
-    """The values that a message may contain: numbers and strings from the schema."""
-
-    def __missing__(self, key: str) -> str:
-        return "the value in the schema at /docs"
+    # The values of placeholders are numbers and strings from the schema, never from the request.
+    return _MESSAGES.get(code, _GENERIC).format_map(defaultdict(lambda: "the value in the schema at /docs", context))
