@@ -10,7 +10,7 @@ Messages do not contain input; custom codes are the `code` of field errors.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cache, partial
 from typing import Annotated, Any, ClassVar, NoReturn, Self, get_args
@@ -134,16 +134,13 @@ def at_most(items: int, *, at_least: int = 0) -> tuple[Any, ...]:
 
     The length is checked before the items, and validation stops at the first invalid item.
     """
-    return Field(fail_fast=True, min_length=at_least or None, max_length=items), BeforeValidator(_short(items))
 
-
-def _short(items: int) -> Callable[[object], object]:
     def check(given: object) -> object:
         if isinstance(given, list) and len(given) > items:
             raise PydanticCustomError("too_long", "Must have at most {max_length} items.", {"max_length": items})
         return given
 
-    return check
+    return Field(fail_fast=True, min_length=at_least or None, max_length=items), BeforeValidator(check)
 
 
 def not_null(value: object) -> object:

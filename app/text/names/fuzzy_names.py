@@ -175,7 +175,6 @@ class FuzzyNames:
         return counts, candidates
 
     def _counted(self, trigrams: Collection[str]) -> _Counts:
-        """Returns how many of the trigrams each key contains."""
         postings = [self._postings[trigram] for trigram in trigrams if trigram in self._postings]
         if not postings:
             return np.zeros_like(self._sizes)
@@ -198,7 +197,6 @@ def is_misspelling(words: Sequence[str], known: str) -> bool:
 
 
 def _best(candidates: NDArray[Any], margins: NDArray[Any]) -> list[int]:
-    """Returns the positions of the candidates with the highest scores, at most _MAX_CANDIDATES."""
     if len(candidates) > _MAX_CANDIDATES:
         candidates = candidates[np.argpartition(-margins, _MAX_CANDIDATES)[:_MAX_CANDIDATES]]
     return [int(index) for index in candidates]

@@ -292,7 +292,6 @@ def _is_mixed(name: str) -> bool:
 
 
 def _write(name: str) -> str:
-    """Returns the words of a name as written, separated by spaces."""
     return " ".join(name[start:end] for start, end in names.word_offsets(name))
 
 

@@ -229,7 +229,6 @@ def _tokens(text: str) -> Iterator[_Word]:
 
 
 def _opens_sentence(text: str, start: int, *, after_short_form: bool) -> bool:
-    """Returns whether a word at an offset starts a sentence."""
     if start == 0 or after_short_form:
         return start == 0
     if start > 1 and text[start - 1] == " " and (text[start - 2] == "," or text[start - 2].isalnum()):

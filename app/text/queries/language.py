@@ -251,7 +251,6 @@ def _of_group(clauses: Sequence[Clause]) -> Condition:
 
 
 def _is_plain(condition: Condition) -> bool:
-    """Whether a condition is a word of the whole text."""
     return is_simple(condition) and not condition.is_phrase
 
 
@@ -322,7 +321,6 @@ def _has_operator_at_group(query: str) -> bool:
 
 
 def _is_in_sentence(query: str, place: int) -> bool:
-    """Whether the word before or after an operator is a function word."""
     before = query[max(0, place - 20) : place].rsplit(maxsplit=1)
     after = query[place : place + 24].split(maxsplit=2)[1:2]
     for word in (*before[-1:], *after):

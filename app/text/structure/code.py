@@ -133,7 +133,6 @@ class _DefinitionScanner:
 
 
 def _name(words: str, following: str) -> str | None:
-    """The name that a line defines."""
     for pattern in (_NAMED, _ASSIGNED, _CREATED, _EXPRESSION):
         if match := pattern.match(words):
             return match["name"]

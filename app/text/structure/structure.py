@@ -130,7 +130,6 @@ class _Scanner:
         self._kind = None
 
     def _continues(self, line: str, start: int) -> bool:
-        """Returns whether the line continues the open block."""
         if self._kind in (None, "fence") or _FENCE.match(line):
             return False
         touching = start == self._end + 1
@@ -159,7 +158,6 @@ def _kind(line: str) -> Kind:
 
 
 def _words_of(inline: str) -> str:
-    """Returns the words of a heading without links, emphasis and code marks."""
     return " ".join(_EMPHASIS.sub("", _LINK.sub(r"\1", inline)).split())
 
 

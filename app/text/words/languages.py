@@ -99,19 +99,17 @@ def accepted() -> str:
 
 
 def _key(name: str) -> str:
-    """Returns a name without case and accents."""
     bare = (c for c in unicodedata.normalize("NFKD", name.strip()) if unicodedata.category(c) != "Mn")
     return " ".join("".join(bare).casefold().split())
 
 
-def _configs() -> dict[str, str]:
-    found: dict[str, str] = {}
-    for config, names in (*_STEMMED.items(), (UNSTEMMED, _OTHERS)):
-        found |= dict.fromkeys((_key(name.replace("_", " ")) for name in (config, *names.split())), config)
-    return found
-
-
-CONFIGS: Mapping[str, str] = MappingProxyType(_configs())
+CONFIGS: Mapping[str, str] = MappingProxyType(
+    {
+        _key(name.replace("_", " ")): config
+        for config, names in (*_STEMMED.items(), (UNSTEMMED, _OTHERS))
+        for name in (config, *names.split())
+    }
+)
 """Names and two-letter codes of languages, as keys, to the text-search configuration of Postgres 15 to 18."""
 
 LISTED = 400

@@ -125,7 +125,6 @@ def _pairs(match: re.Match[str]) -> str:
 
 
 def _expand(match: re.Match[str]) -> str:
-    """Returns a compound followed by its parts."""
     compound = match[0]
     if _NUMBER.fullmatch(compound):
         return f"{compound} {compound[1:]}" if compound[0] == "v" else compound
