@@ -79,10 +79,11 @@ def parse(query: str, *, literal: Collection[str] = ()) -> ParsedQuery:
     words = " ".join(token.text for token in (reading.tokens if reading.error else wanted) if token.text)
     text = words or " ".join(token.text for _place, token in said) or query
     required, phrases, excluded, groups = _sort(reading)
-    outside = sum(token.kind == "word" for token in wanted)
-    inside = sum(len(phrase.split()) for phrase in phrases)
-    if phrases and outside > max(MAX_WORDS_OUTSIDE_QUOTES, inside) and _is_sentence(words, words.split()):
-        phrases = ()
+    if phrases:
+        outside = sum(token.kind == "word" for token in wanted)
+        inside = sum(len(phrase.split()) for phrase in phrases)
+        is_about_them = outside > max(MAX_WORDS_OUTSIDE_QUOTES, inside) and _is_sentence(words, words.split())
+        phrases = () if is_about_them else phrases
     signed = (place for place in sorted(reading.excluded) if place and reading.tokens[place - 1].kind == "-")
     return ParsedQuery(
         text=text,

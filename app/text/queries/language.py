@@ -111,7 +111,7 @@ def read(query: str, *, literal: Collection[str] = ()) -> QueryReading:
 
 
 def _read(tokens: Sequence[Token]) -> QueryReading:
-    if all(token.kind in ("word", "mark") for token in tokens):
+    if {token.kind for token in tokens} <= {"word", "mark"}:
         words = (TextCondition(token.text) for token in tokens if token.kind == "word")
         return QueryReading(tokens, [Clause(word, "optional") for word in words])
     parser = _Parser(tokens)

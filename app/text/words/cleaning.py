@@ -1,4 +1,4 @@
-"""Repairs text that was decoded wrongly before, removes invisible characters and artefacts, and joins pages."""
+"""Repairs text that was decoded wrongly, removes invisible characters and artefacts, and joins pages and divided words."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 from app.concurrency import interruption
-from app.text.words import characters, hyphens
-from app.text.words.hyphens import Words
+from app.text.words import characters
 
 VERSION = 3
 """Version of the rules of cleaning and cutting; a reindex applies them to documents with another one.
@@ -76,6 +76,38 @@ _INDENTED_PROSE = re.compile(r"[ \t]+(?:[^\W\d_][^\s=<>{}]*+[ \t]++){4}")
 _NOT_PROSE = re.compile(r"(?: {4}|\t| {0,3}(?:[-*+>|#]|\d{1,9}[.)]\s|```|~~~))")
 _STRUCTURE = re.compile(r"\s*(?:#{1,6}\s|\||```|~~~|[-*+]\s|\d{1,9}[.)]\s)")
 _SENTENCE_END = re.compile(r"[.!?:;。！？…][\"'”’)\]]*$")
+LONGEST_WORD = 100
+"""Code points before and after the end of a line in which its word is searched."""
+_WORD_END = re.compile(r"(?:[^\W\d_]+[-\u2010])*([^\W\d_]+)[-\u2010]$")
+_WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
+_CONJUNCTIONS = re.compile("und|oder|bzw|sowie|beziehungsweise|bis|and|or|nor|plus")
+"""Words before which a hyphen stands for the end of the word after them: Vor- und Nachteile."""
+_SHORT_CONJUNCTIONS = re.compile("to|et|ou|y|e|o|en|of|og|och|i|ja|a")
+"""Such words that are syllables as well, before which only a prefix ends with such a hyphen: pre- et post-."""
+_PREFIXES = re.compile(
+    "pre|post|pré|pro|anti|sub|inter|intra|micro|macro|mikro|makro|hypo|hyper|under|over|upper|lower|vor|"
+    "nach|ein|aus|auf|ab|an|mono|poly|multi|short|long|low|high|left|right|in|out|up|down|top|bottom|one|"
+    "two|three|on|off"
+)
+_FUNCTION_WORDS = re.compile("of|the|to|in|and|by|on|up|at|for|with|as|or|de|la|le|du|der|die|das|und")
+"""Parts of compounds such as state-of-the-art, of which a line ends before or after one."""
+_SECOND_PARTS = re.compile("known|based|called|oriented|specific|term|level|driven|free|like|sized|aware")
+_FIRST_PARTS = ("well", "self")
+_NOT_SECOND_PARTS = ("ness", "ish", "less", "hood", "ing", "fare", "be")
+_BOUND = re.compile("un|in|re|de|non|co|mis|pre|be|dis|over|under")
+"""Prefixes that are written without a hyphen."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words of a text, by which a word is known that is divided at the end of a line."""
+
+    text: str
+
+    @cached_property
+    def known(self) -> frozenset[str]:
+        """The words in lower case, compounds with their hyphens."""
+        return frozenset(found[0].casefold().replace("\u2010", "-") for found in _WORD.finditer(self.text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +296,7 @@ def _without_line_end_hyphens(text: str, words: Words) -> str:
         below = line.lstrip(" \t")
         # A line that continues the one above has the same indent.
         continues = below[:1].islower() and line[: -len(below)] == above[: -len(above.lstrip(" \t"))]
-        joined = hyphens.join(above, below, words) if above and continues else None
+        joined = _join_lines(above, below, words) if above and continues else None
         if joined is not None:
             kept += [kept.pop()[: len(joined) - len(above) or None], below]
         else:
@@ -273,6 +305,38 @@ def _without_line_end_hyphens(text: str, words: Words) -> str:
             prose = not fenced and (_NOT_PROSE.match(line) is None or _INDENTED_PROSE.match(line) is not None)
         above = line if prose and line.endswith(_HYPHENS) and line[-2:-1].islower() else ""
     return "".join(kept)[1:]
+
+
+def _join_lines(above: str, below: str, words: Words) -> str | None:
+    """The line `above` as it continues with `below`: without its hyphen or with it; None if the two stay apart.
+
+    They stay apart if the second part is a word of its own, and the first one stands for a longer word.
+    """
+    end, begin = _WORD_END.search(above[-LONGEST_WORD:]), _WORD.match(below[:LONGEST_WORD])
+    if end is None or begin is None:
+        return None
+    chain, left, right = end[0][:-1].casefold(), end[1].casefold(), begin[0].casefold()
+    if left + right in words.known:
+        return above[:-1]
+    if _CONJUNCTIONS.fullmatch(right) or (_PREFIXES.fullmatch(left) and _SHORT_CONJUNCTIONS.fullmatch(right)):
+        return None
+    is_known = f"{chain}-{right}" in words.known
+    return above if is_known or _is_compound(chain, left, right) else above[:-1]
+
+
+def _is_compound(chain: str, left: str, right: str) -> bool:
+    """Whether a word has a hyphen at the end of the line anyway, as far as its parts show that.
+
+    `chain` is what is before it with all hyphens, `left` the last part of that, and `right` the rest.
+    """
+    first = right.partition("-")[0]
+    if len(left) == 1 or (chain != left and _FUNCTION_WORDS.fullmatch(left)):
+        return True
+    if right != first and _FUNCTION_WORDS.fullmatch(first):
+        return True
+    if left in _FIRST_PARTS:
+        return not right.startswith(_NOT_SECOND_PARTS)
+    return bool(_SECOND_PARTS.fullmatch(right) and not _BOUND.fullmatch(left))
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,7 +386,7 @@ def _separate(above: str, below: str, words: Words) -> tuple[str, str]:
     first, last = below.partition("\n")[0], above.rpartition("\n")[2]
     prose = not (_STRUCTURE.match(first) or _STRUCTURE.match(last))
     if prose and first[:1].islower():
-        joined = hyphens.join(last, first, words) if last[-2:-1].islower() else None
+        joined = _join_lines(last, first, words) if last[-2:-1].islower() else None
         if joined is not None:
             return above[: len(above) - len(last)] + joined, ""
         if not _SENTENCE_END.search(last):

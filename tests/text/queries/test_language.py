@@ -158,15 +158,36 @@ def test_a_condition_is_written_as_it_is_read(condition: Condition) -> None:
     assert _groups(text) == [text]
 
 
-PIECES = ["a1", "AND", "OR", "NOT", "(", ")", " (", ") ", '"x y"', "+", "-", "b*", "title:", "\\", "*", "猫", " ", "?"]
+PIECES = [
+    "a1",
+    "AND",
+    "OR",
+    "NOT",
+    "(",
+    ")",
+    '"x y"',
+    "“",
+    "”",
+    "+",
+    "-",
+    "b*",
+    "title:",
+    "\\",
+    "*",
+    "猫",
+    "\u200b",
+    "?",
+]
+QUERY = st.builds(str.join, st.sampled_from(["", " "]), st.lists(st.sampled_from(PIECES), max_size=25))
 
 
-@given(st.lists(st.sampled_from(PIECES), max_size=25).map(" ".join) | st.lists(st.sampled_from(PIECES)).map("".join))
-def test_a_query_that_cannot_be_read_has_words_only(query: str) -> None:
-    parsed = analysis.parse(query)
-    if parsed.expression_error:
-        assert (parsed.required, parsed.phrases, parsed.excluded, parsed.groups) == ((), (), (), ())
-    assert bool(parsed.text) == bool(analysis.normalise(query))
+@given(st.text(alphabet=st.characters(codec=None)) | QUERY)
+def test_any_query_parses_into_parts_of_itself_and_one_that_cannot_be_read_has_words_only(query: str) -> None:
+    parsed, seen = analysis.parse(query), analysis.normalise(query)
+    parts = (*parsed.required, *parsed.phrases, *parsed.excluded)
+    assert all(part and part in seen for part in parts)
+    assert not (parsed.expression_error and (parts or parsed.groups))
+    assert bool(parsed.text) == bool(seen)
 
 
 @pytest.mark.parametrize("piece", ["(", ")", "title:", "(a OR ", "NOT ", "-(", "a* ", "\\", '"', "a(", "*", "AND ( "])

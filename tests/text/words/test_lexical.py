@@ -85,14 +85,10 @@ def test_ligatures_equal_their_letters(config, ligature, letters):
     assert index(ligature, config) == index(letters, config)
 
 
-def test_ligatures_that_are_letters_of_the_language_are_kept():
+def test_letters_and_accents_of_the_language_are_kept():
     assert index("æble Œuvre", "danish") == "æble oeuvre"
-    assert index("Straße", "german") == "straße"
     assert index("Straße", "english") == "strasse"
-
-
-def test_other_stemmers_keep_their_accents_and_still_agree_on_composition():
-    assert index("Größe Café", "german") == "größe café"
+    assert index("Straße Größe Café", "german") == "straße größe café"
     assert index(unicodedata.normalize("NFD", "L’ÉTÉ"), "french") == "l été"
 
 
@@ -127,15 +123,11 @@ def test_words_too_long_for_postgres_are_dropped_and_their_parts_kept():
 
 
 @given(st.text(alphabet=st.characters(codec=None)), st.sampled_from(["english", "simple", "german", "turkish"]))
-def test_any_text_becomes_words_that_can_be_sent(text, config):
+def test_any_text_becomes_words_that_can_be_sent_whatever_its_composition(text, config):
     result = lexical.index_text(text, config)
     result.encode("utf-8")
     assert result == " ".join(result.split())
     assert not set(result) & set("\x00<>&'\"“”—:*!|()+")
-
-
-@given(st.text(alphabet=st.characters(codec="utf-8")))
-def test_composition_never_changes_the_words(text):
     assert index(unicodedata.normalize("NFC", text)) == index(unicodedata.normalize("NFD", text))
 
 
