@@ -80,8 +80,8 @@ def parse(text: str) -> ParsedMarkdown:
     opening = _OPENING.match(text)
     closing = _CLOSING.search(text, opening.end()) if opening else None
     if not opening or not closing:
-        warnings = ("frontmatter is never closed: kept as text",) if opening else ()
-        return ParsedMarkdown(text, structure.title(text), warnings=warnings)
+        notes = ("frontmatter is never closed: kept as text",) if opening else ()
+        return ParsedMarkdown(text, structure.title(text), warnings=notes)
     block, body = text[opening.end() : closing.start()], text[closing.end() :].lstrip("\n")
     try:
         metadata = _load(block)

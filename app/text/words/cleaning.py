@@ -1,4 +1,4 @@
-"""Repairs text that was decoded wrongly, removes invisible characters and artefacts, and joins pages and divided words."""
+"""Repairs text that was decoded wrongly, removes what is invisible and artefacts, and joins divided words and pages."""
 
 from __future__ import annotations
 
