@@ -22,60 +22,38 @@ _MAX_READ = 200
 _PYDANTIC_CODES = frozenset(get_args(core_schema.ErrorType))
 _ABSENT = object()
 
-_WHOLE = "Must be a whole number, without quotes or a decimal point."
-_NUMBER = "Must be a finite number, without quotes."
-_FLAG = "Must be true or false, without quotes."
-_STRING = "Must be a string."
-_LIST = "Must be a list."
-_OBJECT = "Must be a JSON object."
-_UUID = "Must be a UUID such as 3fa85f64-5717-4562-b3fc-2c963f66afa6."
-_MOMENT = "Must be a date and time in ISO 8601 such as 2026-01-31T12:00:00Z."
 _GENERIC = "Invalid value: compare it with the schema at /docs."
-
 _MESSAGES = {
     "missing": "Required: add this field.",
     "json_invalid": "The body is not valid JSON.",
-    "int_type": _WHOLE,
-    "int_parsing": _WHOLE,
-    "int_parsing_size": _WHOLE,
-    "int_from_float": _WHOLE,
-    "float_type": _NUMBER,
-    "float_parsing": _NUMBER,
-    "finite_number": _NUMBER,
-    "bool_type": _FLAG,
-    "bool_parsing": _FLAG,
-    "string_type": _STRING,
-    "string_unicode": _STRING,
-    "string_sub_type": _STRING,
+    **dict.fromkeys(
+        ("int_type", "int_parsing", "int_parsing_size", "int_from_float"),
+        "Must be a whole number, without quotes or a decimal point.",
+    ),
+    **dict.fromkeys(("float_type", "float_parsing", "finite_number"), "Must be a finite number, without quotes."),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "Must be true or false, without quotes."),
+    **dict.fromkeys(("string_type", "string_unicode", "string_sub_type"), "Must be a string."),
     "string_too_long": "Must have at most {max_length} characters.",
     "string_too_short": "Must have at least {min_length} characters.",
     "string_pattern_mismatch": "Must match the pattern {pattern}.",
-    "list_type": _LIST,
-    "tuple_type": _LIST,
-    "set_type": _LIST,
+    **dict.fromkeys(("list_type", "tuple_type", "set_type"), "Must be a list."),
     "too_long": "Must have at most {max_length} items.",
     "too_short": "Must have at least {min_length} items.",
-    "dict_type": _OBJECT,
-    "model_type": _OBJECT,
-    "model_attributes_type": _OBJECT,
-    "mapping_type": _OBJECT,
-    "uuid_type": _UUID,
-    "uuid_parsing": _UUID,
-    "uuid_version": _UUID,
-    "datetime_type": _MOMENT,
-    "datetime_parsing": _MOMENT,
-    "datetime_from_date_parsing": _MOMENT,
-    "datetime_object_invalid": _MOMENT,
-    "date_type": "Must be a date such as 2026-01-31.",
-    "date_parsing": "Must be a date such as 2026-01-31.",
-    "date_from_datetime_parsing": "Must be a date such as 2026-01-31.",
+    **dict.fromkeys(("dict_type", "model_type", "model_attributes_type", "mapping_type"), "Must be a JSON object."),
+    **dict.fromkeys(
+        ("uuid_type", "uuid_parsing", "uuid_version"), "Must be a UUID such as 3fa85f64-5717-4562-b3fc-2c963f66afa6."
+    ),
+    **dict.fromkeys(
+        ("datetime_type", "datetime_parsing", "datetime_from_date_parsing", "datetime_object_invalid"),
+        "Must be a date and time in ISO 8601 such as 2026-01-31T12:00:00Z.",
+    ),
+    **dict.fromkeys(("date_type", "date_parsing", "date_from_datetime_parsing"), "Must be a date such as 2026-01-31."),
     "greater_than": "Must be more than {gt}.",
     "greater_than_equal": "Must be {ge} or more.",
     "less_than": "Must be less than {lt}.",
     "less_than_equal": "Must be {le} or less.",
     "multiple_of": "Must be a multiple of {multiple_of}.",
-    "literal_error": "Must be one of: {expected}.",
-    "enum": "Must be one of: {expected}.",
+    **dict.fromkeys(("literal_error", "enum"), "Must be one of: {expected}."),
     "none_required": "Must be null or left out.",
     "union_tag_invalid": "Must be one of: {expected_tags}.",
     "union_tag_not_found": "Required: selects the kind of object.",
