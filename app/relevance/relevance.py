@@ -54,7 +54,7 @@ UNKNOWN_NAME = 0.2
 """The largest probability of an answer to a query with a name, or many words, that no document contains."""
 PRIOR, ANSWERABLE_PRIOR = Prior(1.5, 0.5), Prior(1.5, 0.3)
 """How much the calibrations of collections differ. Those of the nine sets have slopes whose standard deviation is .4 in
-one search and .6 over several hops (docs/decisions/0038-calibration-over-hops.md)."""
+one search and .6 over several hops (docs/decisions/0060-relevance-for-any-model.md)."""
 CORRELATION = 0.1
 """Of the errors of two hits of one question."""
 UNCALIBRATED = RelevanceCalibration()
