@@ -66,7 +66,7 @@ def normalise(query: str) -> str:
 
 
 def parse(query: str, *, literal: Collection[str] = ()) -> ParsedQuery:
-    """Reads a query in the language of `grammar`; one that cannot be read is words, so no query is rejected.
+    """Reads a query in the grammar of `language`; one that cannot be read is words, so no query is rejected.
 
     A query of exclusions alone has no `words`, and keeps the excluded ones in `text`, because something must be
     embedded. Quotes in a question with more words outside than inside them are a title or saying that it is about, and

@@ -111,7 +111,7 @@ def read(query: str, *, literal: Collection[str] = ()) -> QueryReading:
 
 
 def _read(tokens: Sequence[Token]) -> QueryReading:
-    if {token.kind for token in tokens} <= {"word", "mark"}:
+    if {token.kind for token in tokens} <= {"word", "mark"}:  # as most queries are
         words = (TextCondition(token.text) for token in tokens if token.kind == "word")
         return QueryReading(tokens, [Clause(word, "optional") for word in words])
     parser = _Parser(tokens)
@@ -179,7 +179,7 @@ class _Parser:
         group = self._group() if self.kind == "(" else None
         is_text = group is not None and all(one.role == "optional" and _is_plain(one.condition) for one in group)
         if group is not None and is_text and self.kind not in ("AND", "OR"):
-            return group
+            return group  # parentheses of a text
         parts = [self._all(None if group is None else _of_group(group))]
         while self._skip("OR"):
             parts.append(self._all(None))
