@@ -42,7 +42,12 @@ HIT_WEIGHT = 1_000.0
 """Of the hits of a set."""
 HIT_SHARES: dict[tuple[Store, bool], float] = {("whole", True): 1.0, ("half", True): 0.5, ("whole", False): 0.2}
 """The weight of the hits of a set by store, and by whether the questions are its own."""
-FEATURES = {"both": ("cosine", "coverage"), "vector": ("cosine",), "text": ("coverage",), "foreign": ("cosine",)}
+FEATURES = {
+    "both": ("cosine", "coverage", "closeness"),
+    "vector": ("cosine",),
+    "text": ("coverage", "closeness"),
+    "foreign": ("cosine",),
+}
 """What a query is assessed by: both legs, one of them, or the cosine alone for a query in another language."""
 
 
@@ -57,6 +62,7 @@ class Question:
     group: str
     cosine: float
     coverage: float
+    closeness: float
     is_capped: bool
     scores: Sequence[float]
     relevant: Sequence[bool]
@@ -157,6 +163,7 @@ def _question(kind: Kind, asked: JudgedQuestion, answer: Answer) -> Question:
         _group(known),
         known["best_cosine"] or 0.0,
         known["best_coverage"] or 0.0,
+        known["closeness"],
         known["unknown_names"],
         [_score(hit, answer, known, over_hops=over_hops) for hit in hits],
         [asked.relevant.get(str(hit.candidate.uri), 0) > 0 for hit in hits],

@@ -41,17 +41,13 @@ async def identify(presented: str, *, db: Database) -> Caller:
     """Who presents a key, or a token that is signed with one. Raises Unauthorized, Forbidden, DatabaseUnavailable."""
     if tokens.is_token(presented):
         key, claims = await keys.verify_token(presented, db=db)
-        return Caller(key.user_id, key.key_id, _scopes_of_token(key, claims), _restrict(key, claims))
+        # By default a token has those scopes of its key that tokens may have.
+        granted = set(tokens.SCOPES) if "admin" in key.scopes else set(tokens.SCOPES) & set(key.scopes)
+        if set(claims.scopes) - granted:
+            raise errors.Unauthorized("The key of this token lacks one of the token's scopes.")
+        return Caller(key.user_id, key.key_id, frozenset(claims.scopes or granted), _restrict(key, claims))
     key = await keys.verify(presented, db=db)
     return Caller(key.user_id, key.key_id, frozenset(key.scopes), _restrict(key, None))
-
-
-def _scopes_of_token(key: Verified, claims: Claims) -> frozenset[str]:
-    """The scopes of a token, by default those of its key that a token may have. Raises Unauthorized for others."""
-    granted = set(tokens.SCOPES) if "admin" in key.scopes else set(tokens.SCOPES) & set(key.scopes)
-    if set(claims.scopes) - granted:
-        raise errors.Unauthorized("The key of this token lacks one of the token's scopes.")
-    return frozenset(claims.scopes or granted)
 
 
 def _restrict(key: Verified, claims: Claims | None) -> Restriction | None:

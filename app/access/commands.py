@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
-from rich.text import Text
 
 from app.access import keys, users
 from app.access.store import audit as stored_audit
@@ -84,7 +82,13 @@ def list_keys(
     table = options.table("key", "user", "scopes", "valid", "sees", ids=("key", "user"))
     for row in rows:
         shown = options.cell(row["name"], identity=row["key_id"])
-        table.add_row(shown, row["user_id"], ", ".join(row["scopes"]), _valid(row), _sees(row))
+        days = {"from": row["created_at"], "until": row["expires_at"], "revoked": row["revoked_at"]}
+        valid = "\n".join(f"{what} {at:%Y-%m-%d %H:%M}" for what, at in days.items() if at)
+        sees = ["everything"]
+        if row["filters"] is not None:
+            sees = [json.dumps(row["filters"]), *(["entities"] if row["entities"] else [])]
+        signs = "signs tokens" if row["tokens"] else "signs no tokens"
+        table.add_row(shown, row["user_id"], ", ".join(row["scopes"]), valid, options.cell(*sees, signs))
     options.print_table(table)
 
 
@@ -118,19 +122,6 @@ def revoke(
         terminal.write_json({"revoked": True})
     else:
         options.err.print("Revoked.")
-
-
-def _valid(row: Mapping[str, Any]) -> str:
-    """The days on which a key was created, expires and was revoked."""
-    days = {"from": row["created_at"], "until": row["expires_at"], "revoked": row["revoked_at"]}
-    return "\n".join(f"{what} {at:%Y-%m-%d %H:%M}" for what, at in days.items() if at)
-
-
-def _sees(row: Mapping[str, Any]) -> Text:
-    """Whether a key sees everything, and whether it signs tokens."""
-    filters = row["filters"]
-    lines = ["everything"] if filters is None else [json.dumps(filters), *(["entities"] if row["entities"] else [])]
-    return options.cell(*lines, "signs tokens" if row["tokens"] else "signs no tokens")
 
 
 users_app = typer.Typer(help="Users: list, export, delete.", no_args_is_help=True)
@@ -180,7 +171,6 @@ def delete(
         if any(held.values()):
             terminal.confirm(f"Delete {_format_counts(held)} of {user}?")
     deleted, left = ownership.run(data_dir, lambda db: users.delete(user, db=db, actor=ownership.actor()))
-    remaining = sum(left.values())
     if as_json:
         terminal.write_json({"deleted": deleted, "left": left})
     else:
@@ -188,7 +178,7 @@ def delete(
         for name, count in deleted.items():
             table.add_row(name, str(count), str(left[name]))
         options.out.print(table)
-    if remaining:
+    if remaining := sum(left.values()):
         options.err.print(f"{remaining} rows were written meanwhile by requests that were running: delete again.")
         raise typer.Exit(1)
 
@@ -215,13 +205,15 @@ def show_audit(
         if as_json:
             terminal.write_json(gone)
         else:
-            deleted = (
-                options.format_count(gone["audit_log"], "event"),
-                options.format_count(gone["key_uses"], "key use"),
-            )
-            terminal.write(f"Deleted {', '.join(deleted)}.")
+            pruned = options.format_count(gone["audit_log"], "event")
+            terminal.write(f"Deleted {pruned}, {options.format_count(gone['key_uses'], 'key use')}.")
         return
-    events, uses = ownership.run_once(data_dir, lambda owner: _read(owner, user, limit))
+
+    async def read(owner: SharedTransaction) -> tuple[list[Recorded], list[KeyUse]]:
+        events = await stored_audit.events(owner, user_id=user, limit=limit)
+        return events, await stored_audit.key_uses(owner, user_id=user, limit=limit)
+
+    events, uses = ownership.run_once(data_dir, read)
     shown = [{"at": found.at, **dataclasses.asdict(found.event)} for found in events]
     used = [dataclasses.asdict(use) for use in uses]
     if as_json:
@@ -229,27 +221,19 @@ def show_audit(
         return
     table = options.table("at", "user", "event", ids=("event",))
     for row in shown:
-        event = options.cell(row["action"], _format_event(row["counts"]), f"by {row['actor']}", identity=row["target"])
+        counts = ", ".join(_format_field(name, count) for name, count in row["counts"].items() if count)
+        event = options.cell(row["action"], counts, f"by {row['actor']}", identity=row["target"])
         table.add_row(_moment(row["at"]), row["user_id"], event)
     options.print_table(table)
     table = options.table("day", "user", "key", "scope", "uses", "last used", ids=("key",))
     for row in used:
-        counts = (row["scope"], str(row["uses"]), _moment(row["last_used_at"]))
-        table.add_row(str(row["day"]), row["user_id"], row["key_id"], *counts)
+        used_at = _moment(row["last_used_at"])
+        table.add_row(str(row["day"]), row["user_id"], row["key_id"], row["scope"], str(row["uses"]), used_at)
     options.print_table(table)
-
-
-async def _read(owner: SharedTransaction, user: str | None, limit: int) -> tuple[list[Recorded], list[KeyUse]]:
-    events = await stored_audit.events(owner, user_id=user, limit=limit)
-    return events, await stored_audit.key_uses(owner, user_id=user, limit=limit)
 
 
 def _moment(at: datetime) -> str:
     return options.moment(at.isoformat())
-
-
-def _format_event(counts: Mapping[str, object]) -> str:
-    return ", ".join(_format_field(name, count) for name, count in counts.items() if count)
 
 
 def _format_field(name: str, value: object) -> str:

@@ -57,28 +57,18 @@ async def create(user_id: str, grant: Grant | None = None, *, db: Database, acto
         raise errors.BadRequest(
             f"Scopes are {', '.join(SCOPES)}; {len(unknown)} of the given ones are unknown.", field="scopes"
         )
+    if grant.filters is not None:
+        if not grant.filters or len(json.dumps(grant.filters)) > MAX_FILTERS:
+            raise errors.BadRequest(f"Must have a condition, and at most {MAX_FILTERS:,} characters.", field="filters")
+        if set(grant.scopes) - set(RESTRICTED_SCOPES):
+            allowed = " or ".join(RESTRICTED_SCOPES)
+            raise errors.BadRequest(f"A key with filters has the scopes {allowed}.", field="scopes")
+    elif grant.shows_entities:
+        raise errors.BadRequest("Only a key with filters does not show entities anyway.", field="entities")
     async with db.shared() as writing:
-        if grant.filters is not None:
-            _check_filters(grant)
-            if not await keys.can_restrict(writing):
-                raise errors.BadRequest("A Citus cluster has no keys with filters.", field="filters")
-        elif grant.shows_entities:
-            raise errors.BadRequest("Only a key with filters does not show entities anyway.", field="entities")
-        key = await _add(writing, user_id, grant)
-        await audit.record(writing, Event(user_id, actor, "key.created", _id_of(key), _describe_restriction(grant)))
-    return key
-
-
-def _check_filters(grant: Grant) -> None:
-    if not grant.filters or len(json.dumps(grant.filters)) > MAX_FILTERS:
-        raise errors.BadRequest(f"Must have a condition, and at most {MAX_FILTERS:,} characters.", field="filters")
-    if set(grant.scopes) - set(RESTRICTED_SCOPES):
-        raise errors.BadRequest(f"A key with filters has the scopes {' or '.join(RESTRICTED_SCOPES)}.", field="scopes")
-
-
-def _describe_restriction(grant: Grant) -> dict[str, Any]:
-    """What the audit log says of a key's restriction."""
-    return {} if grant.filters is None else {"filters": dict(grant.filters), "entities": grant.shows_entities}
+        if grant.filters is not None and not await keys.can_restrict(writing):
+            raise errors.BadRequest("A Citus cluster has no keys with filters.", field="filters")
+        return await _add(writing, user_id, grant, actor)
 
 
 async def rotate(key_id: str, *, db: Database, grace: timedelta, actor: str) -> str:
@@ -94,14 +84,13 @@ async def rotate(key_id: str, *, db: Database, grace: timedelta, actor: str) -> 
         now = datetime.now(UTC)
         expires_at = now + (old.expires_at - old.created_at) if old.expires_at else None
         grant = Grant(old.scopes, old.name, expires_at, old.filters, old.shows_entities)
-        key = await _add(writing, old.user_id, grant)
         await keys.expire(writing, key_id=old.key_id, at=now + grace)
         await audit.record(writing, Event(old.user_id, actor, "key.rotated", old.key_id))
-        await audit.record(writing, Event(old.user_id, actor, "key.created", _id_of(key), _describe_restriction(grant)))
-    return key
+        return await _add(writing, old.user_id, grant, actor)
 
 
-async def _add(db: SharedTransaction, user_id: str, grant: Grant) -> str:
+async def _add(db: SharedTransaction, user_id: str, grant: Grant, actor: str) -> str:
+    """Store a new key, with an audit event that says what restricts it."""
     key_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
     new = NewKey(
         key_id=key_id,
@@ -115,6 +104,8 @@ async def _add(db: SharedTransaction, user_id: str, grant: Grant) -> str:
         token_key=tokens.public_half(secret),
     )
     await keys.add(db, new)
+    seen = {} if grant.filters is None else {"filters": dict(grant.filters), "entities": grant.shows_entities}
+    await audit.record(db, Event(user_id, actor, "key.created", key_id, seen))
     return f"sw_{key_id}_{secret}"
 
 

@@ -102,12 +102,9 @@ def claims_of(token: str, public: bytes, *, now: float | None = None) -> Claims:
         raise errors.Unauthorized(_USAGE) from error
     except (jwt.PyJWTError, ValueError) as error:
         raise errors.Unauthorized(_INVALID) from error
-    _check_times(claims, time.time() if now is None else now)
-    return claims
-
-
-def _check_times(claims: Claims, now: float) -> None:
+    now = time.time() if now is None else now
     if claims.exp - claims.iat > MAX_LIFETIME_S or claims.exp > now + MAX_LIFETIME_S + SKEW_S:
         raise errors.Unauthorized("A token may live a day: `exp` is at most 86,400 seconds after `iat`.")
     if claims.exp <= now - SKEW_S or max(claims.iat, claims.nbf) > now + SKEW_S:
         raise errors.Unauthorized(_INVALID)
+    return claims

@@ -170,21 +170,24 @@ async def delete_document(given: DeleteDocumentArguments, context: ToolContext) 
 
 async def list_entities(given: ListEntitiesArguments, context: ToolContext) -> EntityEntries:
     """Entities by name, or those that a text names or describes."""
-    db, only = context.services.db, EntityFilter(given.type, None)
+    db = context.services.db
     if given.query is not None:
         if given.cursor is not None:
             raise errors.BadRequest("Leave `cursor` out: with `query` the result is one page.", field="cursor")
-        found = await _found_entities(EntityQuery(context.user_id, given.query, given.limit, given.type), context)
-        return (
-            found if found.entities else found.model_copy(update={"no_results_because": await _no_type(given, context)})
-        )
-    after = cursors.read_name(given.cursor) if given.cursor else None
-    rows = await entities.page(context.user_id, db=db, limit=given.limit + 1, after=after, only=only)
-    shown, more = cursors.cut(rows, given.limit, lambda one: cursors.make(one.name, one.entity_id))
-    reason = None if rows else await _no_type(given, context)
-    return EntityEntries(
-        entities=[ToolEntity.of(entity) for entity in shown], no_results_because=reason, next_cursor=more
-    )
+        query = EntityQuery(context.user_id, given.query, given.limit, given.type)
+        answer = await context.admission.search(partial(entity_search.run, query, context.services))
+        ids = [match.entity_id for match in answer.entities]
+        stored = {one.entity_id: one for one in await entities.of_ids(ids, context.user_id, db=db)}
+        found = [ToolEntity.of(stored[one.entity_id], one) for one in answer.entities if one.entity_id in stored]
+        degraded, more = list(answer.degraded) or None, None
+    else:
+        after = cursors.read_name(given.cursor) if given.cursor else None
+        only = EntityFilter(given.type, None)
+        rows = await entities.page(context.user_id, db=db, limit=given.limit + 1, after=after, only=only)
+        shown, more = cursors.cut(rows, given.limit, lambda one: cursors.make(one.name, one.entity_id))
+        found, degraded = [ToolEntity.of(entity) for entity in shown], None
+    reason = None if found else await _no_type(given, context)
+    return EntityEntries(entities=found, no_results_because=reason, degraded=degraded, next_cursor=more)
 
 
 async def _no_type(given: ListEntitiesArguments, context: ToolContext) -> str | None:
@@ -192,15 +195,6 @@ async def _no_type(given: ListEntitiesArguments, context: ToolContext) -> str | 
     if given.type is None or given.type in (known := await entities.types(context.user_id, db=context.services.db)):
         return None
     return f"No entity has this type. The types are {', '.join(known)}." if known else "There are no entities."
-
-
-async def _found_entities(query: EntityQuery, context: ToolContext) -> EntityEntries:
-    """The entities that a text names or describes, with their scores."""
-    answer = await context.admission.search(partial(entity_search.run, query, context.services))
-    ids = [match.entity_id for match in answer.entities]
-    stored = {one.entity_id: one for one in await entities.of_ids(ids, context.user_id, db=context.services.db)}
-    found = [ToolEntity.of(stored[one.entity_id], one) for one in answer.entities if one.entity_id in stored]
-    return EntityEntries(entities=found, degraded=list(answer.degraded) or None)
 
 
 async def knowledge_stats(given: StatsArguments, context: ToolContext) -> KnowledgeStats:

@@ -51,8 +51,7 @@ def openai(tool: Tool) -> dict[str, Any]:
 
 def openai_responses(tool: Tool) -> dict[str, Any]:
     """A function tool of OpenAI's Responses API. Not strict: strict mode would make every argument required."""
-    parameters = _flat(tool.arguments)
-    return {"type": "function", **_named(tool), "parameters": parameters, "strict": False}
+    return {"type": "function", **_named(tool), "parameters": _flat(tool.arguments), "strict": False}
 
 
 def anthropic(tool: Tool) -> dict[str, Any]:
@@ -115,7 +114,11 @@ def openapi_document(tools: Iterable[Tool], *, server: str) -> dict[str, Any]:
         "components": {
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
             "responses": {"Refused": _REFUSED},
-            "schemas": {"Problem": _PROBLEM_SCHEMA, **{tool.result.__name__: _result(tool) for tool in listed}},
+            # Only names and types of results: platforms pass the whole document to a model.
+            "schemas": {
+                "Problem": _PROBLEM_SCHEMA,
+                **{tool.result.__name__: _types(_flat(tool.result, mode="serialization")) for tool in listed},
+            },
         },
     }
 
@@ -135,12 +138,6 @@ def _operation(tool: Tool) -> dict[str, Any]:
             "422": {"$ref": "#/components/responses/Refused"},
         },
     }
-
-
-def _result(tool: Tool) -> dict[str, Any]:
-    """The names and types of a result's fields: platforms pass the whole document to a model."""
-    types: dict[str, Any] = _types(_flat(tool.result, mode="serialization"))
-    return types
 
 
 def _types(schema: dict[str, Any]) -> dict[str, Any]:
@@ -171,19 +168,12 @@ def _plain(node: Any, definitions: dict[str, Any]) -> Any:
         return node
     if "$ref" in node:
         node = {**definitions[node["$ref"].rpartition("/")[2]], **{k: v for k, v in node.items() if k != "$ref"}}
-    if "anyOf" in node:
-        node = _without_null(node)
+    branches = [branch for branch in node.get("anyOf", ()) if branch != {"type": "null"}]
+    if len(branches) == 1:  # a union with null: its other branch, with the annotations of the union
+        around = {k: v for k, v in node.items() if k != "anyOf" and (k, v) != ("default", None)}
+        node = {**branches[0], **around}
     return {
         name: {k: _plain(v, definitions) for k, v in value.items()} if name in _MAPS else _plain(value, definitions)
         for name, value in node.items()
         if name not in _DROPPED
     }
-
-
-def _without_null(node: dict[str, Any]) -> dict[str, Any]:
-    """A union with null as its other branch, with the annotations of the union."""
-    branches = [branch for branch in node["anyOf"] if branch != {"type": "null"}]
-    if len(branches) != 1:
-        return node
-    around = {k: v for k, v in node.items() if k != "anyOf" and (k, v) != ("default", None)}
-    return {**branches[0], **around}

@@ -12,7 +12,7 @@ from rapidfuzz import fuzz, process
 from app import capability, errors
 from app.kinds import OPTIONAL_TOOLS
 from app.requests import field_names
-from app.tools import Tool, ToolArguments, ToolContext, ToolResult
+from app.tools import Tool, ToolContext
 
 NEAREST_SCORE = 75
 """Least similarity, of 100, of an unknown name and the tool that is suggested for it."""
@@ -51,21 +51,15 @@ async def call(tool: Tool, arguments: Mapping[str, Any], context: ToolContext) -
     Raises pydantic.ValidationError, and the errors of the pipelines: BadRequest, NotFound, Overloaded, …
     """
     given = tool.arguments.model_validate(arguments)
+    run = partial(tool.handler, given, context.for_reading() if tool.only_reads else context)
+    # The handler of a search admits it, and a write needs no place of a read.
+    is_read = tool.only_reads and not tool.is_search
     try:
-        return (await _run(tool, given, context)).compact()
+        return (await (context.admission.read(run) if is_read else run())).compact()
     except errors.BadRequest as error:
         if error.field:
             error.field = error.field.removeprefix("filters.")  # conditions are arguments of their own
         raise
-
-
-async def _run(tool: Tool, given: ToolArguments, context: ToolContext) -> ToolResult:
-    if not tool.only_reads:
-        return await tool.handler(given, context)
-    run = partial(tool.handler, given, context.for_reading())
-    if tool.is_search:  # which is admitted as one by its handler
-        return await run()
-    return await context.admission.read(run)
 
 
 def argument_errors(error: ValidationError, tool: Tool) -> list[dict[str, Any]]:
@@ -89,8 +83,5 @@ def _context(each: Any, tool: Tool) -> dict[str, Any]:
     found = field_names.advice(unknown, {name: name for name in names})
     if field_names.is_search_option(unknown) and found.get("nearest", "").startswith("metadata."):
         found = {}
-    return {"remark": _list(names)} | context | found
-
-
-def _list(names: list[str]) -> str:
-    return f"The arguments are {', '.join(names)}." if names else "This tool has no arguments."
+    remark = f"The arguments are {', '.join(names)}." if names else "This tool has no arguments."
+    return {"remark": remark} | context | found

@@ -65,7 +65,7 @@ class ToolPassage(ToolResult):
         return cls(
             chunk_id=candidate.chunk_id,
             document_id=None if candidate.uri else candidate.document_id,
-            title=None if _begins_with(content, candidate.title) or _is_named(candidate) else candidate.title,
+            title=None if _shows_title(content, candidate) else candidate.title,
             uri=place(candidate.uri),
             source=hit.source,
             page=candidate.page,
@@ -81,16 +81,14 @@ class ToolPassage(ToolResult):
         )
 
 
-def _begins_with(content: str, title: str) -> bool:
-    """Whether a text begins with a title, also as a heading of Markdown; every text does with none."""
-    return content[: 2 * len(title) + 8].translate(_MARKS).lstrip().startswith(title.translate(_MARKS))
-
-
-def _is_named(candidate: Candidate) -> bool:
-    """Whether a passage's document is in a file with the name of its title, such as `mara-veit.md`."""
+def _shows_title(content: str, candidate: Candidate) -> bool:
+    """Whether a text begins with the title, also as a heading, or the file is named like it, such as `mara-veit.md`."""
+    title = candidate.title
+    if content[: 2 * len(title) + 8].translate(_MARKS).lstrip().startswith(title.translate(_MARKS)):
+        return True
     name = PurePosixPath(uris.show(candidate.uri or "")).stem
-    title, named = (_NO_WORD.sub(" ", text.casefold()).strip() for text in (candidate.title, name))
-    return title == named
+    title, name = (_NO_WORD.sub(" ", text.casefold()).strip() for text in (title, name))
+    return title == name
 
 
 class ToolHop(ToolResult):
@@ -131,22 +129,18 @@ class PassageList(ToolResult):
         rounds = answer.hops if answer.hops and len(answer.hops) > 1 else ()
         passages = [ToolPassage.of(hit, with_hop=bool(rounds)) for hit in answer.hits]
         kept = fit(passages, max_tokens)
+        score = answer.answerable
         return cls(
             results=kept,
-            answerable=_unless_likely(answer.answerable),
+            answerable=None if score is None or score >= answerability.LIKELY else round(score, 2),
             hops=[ToolHop.of(hop) for hop in rounds] if any(hop.terms for hop in rounds) else None,
-            advice=NO_ANSWER if kept and answerability.is_doubtful(answer.answerable) else None,
+            advice=NO_ANSWER if kept and answerability.is_doubtful(score) else None,
             left_out=len(passages) - len(kept) or None,
             depth="thorough" if answer.depth == "thorough" else None,
             no_results_because=None if passages else " ".join(hints.of(answer)) or None,
             degraded=list(answer.degraded) or None,
             relaxed=list(answer.relaxed) or None,
         )
-
-
-def _unless_likely(answerable: float | None) -> float | None:
-    """The score of whether a passage answers the query, with two digits; None if that is likely, or unknown."""
-    return None if answerable is None or answerable >= answerability.LIKELY else round(answerable, 2)
 
 
 def fit(passages: Sequence[ToolPassage], max_tokens: int) -> list[ToolPassage]:

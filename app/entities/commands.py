@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 from uuid import UUID
@@ -28,9 +27,11 @@ def bring(
     as_json: options.AsJson = False,
 ) -> None:
     """Add or replace entities by id, or by type and name, and link stored documents to them."""
-    answer = client.send(
-        "POST", "/entities/bulk", content=_bytes(file), headers={"Content-Type": "application/x-ndjson"}
-    )
+    try:
+        content = typer.get_binary_stream("stdin").read() if str(file) == "-" else file.read_bytes()
+    except OSError as error:
+        raise errors.BadRequest(f"The file cannot be read: {error.strerror}.", field="file") from error
+    answer = client.send("POST", "/entities/bulk", content=content, headers={"Content-Type": "application/x-ndjson"})
     client.finish_jobs()
     if as_json:
         terminal.write_json(answer)
@@ -100,10 +101,6 @@ def show(
     if as_json:
         terminal.write_json({**entity, "documents": documents})
         return
-    _show(entity, documents)
-
-
-def _show(entity: Answer, documents: Sequence[Answer]) -> None:
     options.out.print(
         f"[bold]{escape(entity['name'])}[/] ({entity['type']}, {entity['origin']}) {entity['entity_id']}",
         soft_wrap=True,
@@ -151,12 +148,3 @@ def _resolve(name_or_id: str, client: Client) -> Answer:
         known = ", ".join(f"{one['entity_id']} ({one['role'] or one['type']})" for one in namesakes)
         raise errors.Conflict(f"Several entities have this name, show one by its id: {known}.")
     return first
-
-
-def _bytes(file: Path) -> bytes:
-    if str(file) == "-":
-        return typer.get_binary_stream("stdin").read()
-    try:
-        return file.read_bytes()
-    except OSError as error:
-        raise errors.BadRequest(f"The file cannot be read: {error.strerror}.", field="file") from error

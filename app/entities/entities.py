@@ -45,25 +45,23 @@ async def add(
     name of another. Raises BadRequest and Conflict naming the field (`[1].name` if there are several), Unavailable if
     the model fails.
     """
-    return await model_switch.run(embedder, db, lambda: _add(drafts, user_id, db, embedder, ids))
-
-
-async def _add(
-    drafts: Sequence[EntityDraft], user_id: str, db: Database, embedder: Embedder, ids: Sequence[UUID | None]
-) -> list[Entity]:
     chosen = zip(drafts, ids or itertools.repeat(None), strict=False)
     lines = [Line.of(number, draft, entity_id) for number, (draft, entity_id) in enumerate(chosen)]
     keyed = await entity_lines.key_names(lines)
     _raise_first(keyed.refused, lines)
-    computed = await entity_records.description_vectors(drafts, embedder)
-    async with db.writing(user_id) as writing:
-        await writing.lock()
-        planned = await entity_lines.plan(writing, lines, keyed)
-        for step in [step for step in planned.steps.values() if step.before is not None]:
-            planned.refuse(step.line.number, _exists(step.line))
-        _raise_first(planned.refused, lines)
-        await entity_lines.write(writing, planned, computed)
-        return await entities.of_ids(writing, [planned.steps[line.number].entity_id for line in lines])
+
+    async def store() -> list[Entity]:
+        computed = await entity_records.description_vectors(drafts, embedder)
+        async with db.writing(user_id) as writing:
+            await writing.lock()
+            planned = await entity_lines.plan(writing, lines, keyed)
+            for line in [step.line for step in planned.steps.values() if step.before is not None]:
+                planned.refuse(line.number, _exists(line))
+            _raise_first(planned.refused, lines)
+            await entity_lines.write(writing, planned, computed)
+            return await entities.of_ids(writing, [planned.steps[line.number].entity_id for line in lines])
+
+    return await model_switch.run(embedder, db, store)
 
 
 def _exists(line: Line) -> errors.Conflict:
@@ -85,25 +83,23 @@ async def change(
     entity_id: UUID, changed: Mapping[str, Any], user_id: str, *, db: Database, embedder: Embedder
 ) -> Entity:
     """Replace some fields of an entity, named as in EntityDraft. Raises NotFound, and what `add` raises."""
-    return await model_switch.run(embedder, db, lambda: _change(entity_id, changed, user_id, db, embedder))
 
+    async def store() -> Entity:
+        async with db.reading(user_id) as reading:
+            before = entity_records.draft_of(await entities.get(reading, entity_id))
+        wanted = replace(before, **changed)
+        described = [] if entity_records.is_described_alike(before, wanted) else [wanted]
+        computed = await entity_records.description_vectors(described, embedder)
+        async with db.writing(user_id) as writing:
+            await writing.lock()
+            before = entity_records.draft_of(await _added_by_user(writing, entity_id))
+            lines = [Line.of(0, replace(before, **changed), entity_id)]
+            planned = await entity_lines.plan(writing, lines, await entity_lines.key_names(lines))
+            _raise_first(planned.refused, lines)
+            await entity_lines.write(writing, planned, computed)
+            return await entities.get(writing, entity_id)
 
-async def _change(
-    entity_id: UUID, changed: Mapping[str, Any], user_id: str, db: Database, embedder: Embedder
-) -> Entity:
-    async with db.reading(user_id) as reading:
-        before = entity_records.draft_of(await entities.get(reading, entity_id))
-    wanted = replace(before, **changed)
-    described = [] if entity_records.is_described_alike(before, wanted) else [wanted]
-    computed = await entity_records.description_vectors(described, embedder)
-    async with db.writing(user_id) as writing:
-        await writing.lock()
-        before = entity_records.draft_of(await _added_by_user(writing, entity_id))
-        lines = [Line.of(0, replace(before, **changed), entity_id)]
-        planned = await entity_lines.plan(writing, lines, await entity_lines.key_names(lines))
-        _raise_first(planned.refused, lines)
-        await entity_lines.write(writing, planned, computed)
-        return await entities.get(writing, entity_id)
+    return await model_switch.run(embedder, db, store)
 
 
 async def merge(entity_id: UUID, others: Sequence[UUID], user_id: str, services: Services, *, actor: str) -> Entity:
@@ -112,30 +108,30 @@ async def merge(entity_id: UUID, others: Sequence[UUID], user_id: str, services:
     Entities that were found in documents stay behind the one that has their name now. Raises NotFound, Conflict if
     `entity_id` was found in documents, BadRequest naming the field, and Unavailable if the model fails.
     """
-    return await model_switch.run(
-        services.embedder, services.db, lambda: _merge(entity_id, others, user_id, services, actor)
-    )
+    db, embedder = services.db, services.embedder
 
+    async def store() -> Entity:
+        async with db.reading(user_id) as reading:
+            before, merged, _gone = await _plan_merge(reading, entity_id, others)
+        changed = [] if entity_records.is_described_alike(before, merged) else [merged]
+        computed = await entity_records.description_vectors(changed, embedder)
+        async with db.writing(user_id) as writing:
+            await writing.lock()
+            before, merged, gone = await _plan_merge(writing, entity_id, others)
+            keeps = entity_records.is_described_alike(before, merged)
+            names = entity_records.name_keys(merged)
+            await entities.save(writing, [entity_records.record_of(entity_id, merged, names, computed, keeps=keeps)])
+            await entities.replace_member(writing, [one.entity_id for one in gone], by=entity_id)
+            renamed: dict[str, str] = {}
+            for one in gone:
+                renamed |= entity_records.name_keys(entity_records.draft_of(one))
+                if one.origin == "user":
+                    await _delete(writing, one.entity_id, actor)
+            renamed |= entity_records.changed_names(entity_records.name_keys(before), names)
+            await name_changes.record(writing, renamed)
+            return await entities.get(writing, entity_id)
 
-async def _merge(entity_id: UUID, others: Sequence[UUID], user_id: str, services: Services, actor: str) -> Entity:
-    async with services.db.reading(user_id) as reading:
-        before, merged, _gone = await _plan_merge(reading, entity_id, others)
-    changed = [] if entity_records.is_described_alike(before, merged) else [merged]
-    computed = await entity_records.description_vectors(changed, services.embedder)
-    async with services.db.writing(user_id) as writing:
-        await writing.lock()
-        before, merged, gone = await _plan_merge(writing, entity_id, others)
-        keeps = entity_records.is_described_alike(before, merged)
-        names = entity_records.name_keys(merged)
-        await entities.save(writing, [entity_records.record_of(entity_id, merged, names, computed, keeps=keeps)])
-        await entities.replace_member(writing, [one.entity_id for one in gone], by=entity_id)
-        for one in gone:
-            if one.origin == "user":
-                await _delete(writing, one.entity_id, actor)
-        renamed = entity_records.changed_names(entity_records.name_keys(before), names)
-        of_gone = [entity_records.name_keys(entity_records.draft_of(one)) for one in gone]
-        await name_changes.record(writing, {key: name for keyed in (*of_gone, renamed) for key, name in keyed.items()})
-        return await entities.get(writing, entity_id)
+    return await model_switch.run(embedder, db, store)
 
 
 async def _plan_merge(
@@ -166,15 +162,12 @@ def _merge_drafts(into: EntityDraft, entity_id: UUID, others: Sequence[Entity]) 
         metadata={key: value for one in reversed(every) for key, value in one.metadata.items()},
         members=tuple(one for one in dict.fromkeys(chain(*(one.members for one in every))) if one not in gone),
     )
-    _check_number(len(merged.aliases), limits.MAX_ALIASES, "other names")
-    _check_number(len(merged.facts), limits.MAX_FACTS, "facts")
+    counts = ((len(merged.aliases), limits.MAX_ALIASES, "other names"), (len(merged.facts), limits.MAX_FACTS, "facts"))
+    for number, most, what in counts:
+        if number > most:
+            message = f"Together they have {number} {what}; an entity has at most {most}: remove some first."
+            raise errors.BadRequest(message, field="entity_ids")
     return merged
-
-
-def _check_number(number: int, most: int, what: str) -> None:
-    if number > most:
-        message = f"Together they have {number} {what}; an entity has at most {most}: remove some first."
-        raise errors.BadRequest(message, field="entity_ids")
 
 
 async def _delete(writing: Writing, entity_id: UUID, actor: str) -> int:

@@ -26,9 +26,11 @@ from app.kinds import EntityStatus
 from app.models.base import Embedder
 from app.query import model_switch
 from app.text.names import gazetteer
+from app.text.names.names import Name
 
 MAX_LINES = 10_000
 """Lines of one request."""
+EXTRACTED_ID = "This is the id of an entity that is found in documents: choose another one, such as a random UUID."
 NAMESAKES = "Namesakes need an `entity_id` each: any UUID of your own, or that of a stored entity."
 
 
@@ -62,34 +64,44 @@ async def run(lines: Sequence[Line], user_id: str, *, db: Database, embedder: Em
 
     Raises BadRequest for more than MAX_LINES lines, Unavailable, DatabaseUnavailable; then nothing is stored.
     """
-    return await model_switch.run(embedder, db, lambda: _store(lines, user_id, db, embedder))
-
-
-async def _store(lines: Sequence[Line], user_id: str, db: Database, embedder: Embedder) -> list[LineResult]:
     if len(lines) > MAX_LINES:
         raise errors.BadRequest(f"Send at most {MAX_LINES:,} lines at once, in several requests.", field="body")
-    size = entity_records.work_size(line.draft for line in lines)
-    keyed = await key_names(lines)
-    async with db.reading(user_id) as reading:
-        planned = await plan(reading, lines, keyed)
-    to_embed = await offload.run(size, _drafts_to_embed, planned)
-    computed = await entity_records.description_vectors(to_embed, embedder)
-    async with db.writing(user_id) as writing:
-        await writing.lock()
-        planned = await plan(writing, lines, keyed)
-        await write(writing, planned, computed)
-    return await offload.run(size, _results, planned, lines)
+    size, keyed = entity_records.work_size(line.draft for line in lines), await key_names(lines)
+
+    async def store() -> list[LineResult]:
+        async with db.reading(user_id) as reading:
+            planned = await plan(reading, lines, keyed)
+        to_embed = await offload.run(size, planned.drafts_to_embed)
+        computed = await entity_records.description_vectors(to_embed, embedder)
+        async with db.writing(user_id) as writing:
+            await writing.lock()
+            planned = await plan(writing, lines, keyed)
+            await write(writing, planned, computed)
+        return await offload.run(size, planned.results, lines)
+
+    return await model_switch.run(embedder, db, store)
 
 
 async def key_names(lines: Sequence[Line]) -> KeyedLines:
     """The names of the lines by key."""
-    return await offload.run(entity_records.work_size(line.draft for line in lines), _key_names, lines)
+    names: dict[int, Mapping[str, str]] = {}
+    refused: dict[int, errors.StepwellError] = {}
+
+    def key() -> None:
+        for line in lines:
+            try:
+                names[line.number] = entity_records.name_keys(line.draft)
+            except errors.BadRequest as error:
+                refused[line.number] = error
+
+    await offload.run(entity_records.work_size(line.draft for line in lines), key)
+    return KeyedLines(names, refused)
 
 
 async def write(db: Writing, planned: EntityPlan, computed: Mapping[str, str]) -> None:
     """Store what a plan adds and changes. Under the user's lock."""
     size = entity_records.work_size(step.draft for step in planned.steps.values())
-    new, changed = await offload.run(size, _changes, planned, computed)
+    new, changed = await offload.run(size, planned.changes, computed)
     await entities.save(db, new)
     await name_changes.record(db, changed)
 
@@ -122,15 +134,17 @@ class PlanStep:
 
     @property
     def status(self) -> EntityStatus:
+        """What storing the draft does; aliases with the key of the name and the order of members do not matter."""
         if self.before is None:
             return "added"
-        return "unchanged" if _is_same(self.draft, self.names, self.before) else "updated"
+        aliases, before = tuple(self.names.values())[1:], entity_records.draft_of(self.before)
+        draft = replace(self.draft, aliases=aliases, members=tuple(sorted(self.draft.members)))
+        return "unchanged" if draft == replace(before, members=tuple(sorted(before.members))) else "updated"
 
     @property
     def keeps_vector(self) -> bool:
-        if self.before is None:
-            return False
-        return entity_records.is_described_alike(self.draft, entity_records.draft_of(self.before))
+        before = self.before
+        return before is not None and entity_records.is_described_alike(self.draft, entity_records.draft_of(before))
 
 
 @dataclass(slots=True)
@@ -150,10 +164,30 @@ class EntityPlan:
         self.lost.add(step.entity_id)
         return step.entity_id
 
-    def result(self, number: int) -> LineResult:
-        if number in self.refused:
-            return LineResult(number, "refused", error=self.refused[number])
-        return LineResult(number, self.steps[number].status, self.steps[number].entity_id)
+    def drafts_to_embed(self) -> list[EntityDraft]:
+        """The drafts whose description is new or changed."""
+        return [step.draft for step in self.steps.values() if not step.keeps_vector]
+
+    def changes(self, computed: Mapping[str, str]) -> tuple[list[EntityRecord], dict[str, str]]:
+        """The records to store, and the names that are added, changed or removed."""
+        records: list[EntityRecord] = []
+        changed: dict[str, str] = {}
+        for step in self.steps.values():
+            if step.status != "unchanged":
+                keeps = step.keeps_vector
+                records.append(entity_records.record_of(step.entity_id, step.draft, step.names, computed, keeps=keeps))
+                changed |= entity_records.changed_names(step.names_before, step.names)
+        return records, changed
+
+    def results(self, lines: Sequence[Line]) -> list[LineResult]:
+        """The results of lines, in their order."""
+        found: list[LineResult] = []
+        for line in lines:
+            if (step := self.steps.get(line.number)) is not None:
+                found.append(LineResult(line.number, step.status, step.entity_id))
+            else:
+                found.append(LineResult(line.number, "refused", error=self.refused[line.number]))
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,17 +201,6 @@ class _Members:
     named: Mapping[str, Set[UUID]]
     extracted: Mapping[str, Set[UUID]]
     stored: set[UUID]
-
-
-def _key_names(lines: Sequence[Line]) -> KeyedLines:
-    names: dict[int, Mapping[str, str]] = {}
-    refused: dict[int, errors.StepwellError] = {}
-    for line in lines:
-        try:
-            names[line.number] = entity_records.name_keys(line.draft)
-        except errors.BadRequest as error:
-            refused[line.number] = error
-    return KeyedLines(names, refused)
 
 
 async def plan(db: Reading, lines: Sequence[Line], keyed: KeyedLines) -> EntityPlan:
@@ -195,12 +218,13 @@ async def plan(db: Reading, lines: Sequence[Line], keyed: KeyedLines) -> EntityP
     wanted = {member for step in planned.steps.values() for member in step.line.members}
     keys = await offload.run(size, _member_keys, wanted)
     named = await entities.named(db, keys.values())
-    found = list(itertools.chain(*named.values()))
-    stored = await entities.existing(db, [member for member in wanted if isinstance(member, UUID)])
+    by_id = {member for member in wanted if isinstance(member, UUID)}
+    origins = await entities.origins(db, by_id.union(*named.values()))
+    stored = {one for one in by_id if origins.get(one, "text") != "text"}
     stored |= {step.entity_id for step in planned.steps.values() if step.line.entity_id is not None}
-    in_documents = {one for one, origin in (await entities.origins(db, found)).items() if origin != "user"}
-    own_named = {key: set(ids) - in_documents for key, ids in named.items()}
-    extracted_named = {key: set(ids) & in_documents for key, ids in named.items()}
+    added = {one for one, origin in origins.items() if origin == "user"}
+    own_named = {key: added.intersection(ids) for key, ids in named.items()}
+    extracted_named = {key: set(ids) - added for key, ids in named.items()}
     await offload.run(size, _resolve_members, planned, _Members(keys, own_named, extracted_named, stored))
     return planned
 
@@ -229,8 +253,10 @@ def _match_lines(lines: Sequence[Line], keyed: KeyedLines, known: _Known) -> Ent
             if line.entity_id is not None:
                 entity_id = _given(line.entity_id, keyed.names[line.number], known.extracted)
             else:
-                found = _same(by_pair.get(pair, set()), known.new_ids[pair])
-                entity_id = found or _new_id(known.new_ids[pair], before, taken)
+                usual = known.new_ids[pair]
+                # An entity that was renamed, before or in this request, keeps the id of its first name.
+                new = uuid4() if usual in before or usual in taken else usual
+                entity_id = _same(by_pair.get(pair, set()), usual) or new
             if entity_id in taken:
                 raise errors.Conflict(f"The request has this entity already. {NAMESAKES}", field="name")
         except errors.StepwellError as error:
@@ -247,16 +273,10 @@ def _match_lines(lines: Sequence[Line], keyed: KeyedLines, known: _Known) -> Ent
     return plan
 
 
-def _new_id(wanted: UUID, before: Mapping[UUID, Entity], taken: set[UUID]) -> UUID:
-    """The id of a new entity. An entity that was renamed, before or in this request, keeps the id of its first name."""
-    return uuid4() if wanted in before or wanted in taken else wanted
-
-
 def _given(entity_id: UUID, names: Mapping[str, str], extracted: Set[UUID]) -> UUID:
     """The id that a line has. Raises Conflict if it is that of an entity found in documents."""
-    entity_records.check_id(entity_id, names)
-    if entity_id in extracted:
-        raise errors.Conflict(entity_records.EXTRACTED_ID, field="entity_id")
+    if entity_id in extracted or entity_id in {Name(key, key).entity_id for key in names}:
+        raise errors.Conflict(EXTRACTED_ID, field="entity_id")
     return entity_id
 
 
@@ -325,28 +345,3 @@ def _refuse_dependants(plan: EntityPlan) -> None:
                 error = errors.BadRequest("A member is added only by a line that was refused.", field="members")
                 if (lost := plan.refuse(number, error)) is not None:
                     waiting.append(lost)
-
-
-def _drafts_to_embed(plan: EntityPlan) -> list[EntityDraft]:
-    """The drafts whose description is new or changed."""
-    return [step.draft for step in plan.steps.values() if not step.keeps_vector]
-
-
-def _changes(plan: EntityPlan, computed: Mapping[str, str]) -> tuple[list[EntityRecord], dict[str, str]]:
-    """The records to store, and the names that are added, changed or removed."""
-    steps = [step for step in plan.steps.values() if step.status != "unchanged"]
-    changed: dict[str, str] = {}
-    for step in steps:
-        changed |= entity_records.changed_names(step.names_before, step.names)
-    new = [entity_records.record_of(s.entity_id, s.draft, s.names, computed, keeps=s.keeps_vector) for s in steps]
-    return new, changed
-
-
-def _results(plan: EntityPlan, lines: Sequence[Line]) -> list[LineResult]:
-    return [plan.result(line.number) for line in lines]
-
-
-def _is_same(draft: EntityDraft, names: Mapping[str, str], before: Entity) -> bool:
-    """Whether storing the draft would change nothing; aliases with the key of the name are ignored."""
-    normalised = replace(draft, aliases=tuple(names.values())[1:], members=tuple(sorted(draft.members)))
-    return normalised == replace(entity_records.draft_of(before), members=tuple(sorted(before.members)))

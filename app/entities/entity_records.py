@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from app import errors
@@ -10,13 +10,11 @@ from app.concurrency import offload
 from app.database import vectors
 from app.entities.store.entities import EntityRecord
 from app.entities.types import Entity, EntityDraft
-from app.kinds import Vector
 from app.models import base
 from app.models.base import Embedder
 from app.text.names import gazetteer, names
 from app.text.words import lexical
 
-EXTRACTED_ID = "This is the id of an entity that is found in documents: choose another one, such as a random UUID."
 CHARACTERS_PER_NUMBER = 10
 """Length of one number of a vector when it is written as text."""
 
@@ -41,12 +39,6 @@ def name_keys(draft: EntityDraft) -> dict[str, str]:
 def new_id(user_id: str, type: str, name_key: str) -> UUID:
     """The id of an entity that a user adds: equal for equal types and keys of one user's names, in every database."""
     return uuid5(NAMESPACE_URL, f"urn:stepwell:entity:{type}:{name_key}:{user_id}")
-
-
-def check_id(entity_id: UUID, name_keys: Iterable[str]) -> None:
-    """Raises Conflict for an id that entities extracted from documents have by these names."""
-    if entity_id in {names.Name(key, key).entity_id for key in name_keys}:
-        raise errors.Conflict(EXTRACTED_ID, field="entity_id")
 
 
 def check_own(entity: Entity) -> Entity:
@@ -85,13 +77,12 @@ async def description_vectors(drafts: Iterable[EntityDraft], embedder: Embedder)
         computed = await embedder.embed_documents(texts)
     except errors.ProviderError as error:
         raise errors.Unavailable("The embedding model did not respond: nothing was stored; try again.") from error
-    size = sum(map(len, computed)) * CHARACTERS_PER_NUMBER
-    return await offload.run(size, _by_text, texts, computed, embedder.model.dimension)
 
+    def write() -> dict[str, str]:
+        usable = base.unit_vectors(computed, count=len(texts), dimension=embedder.model.dimension)
+        return {text: vectors.as_text(vector) for text, vector in zip(texts, usable, strict=True)}
 
-def _by_text(texts: Sequence[str], computed: Sequence[Vector], dimension: int) -> dict[str, str]:
-    usable = base.unit_vectors(computed, count=len(texts), dimension=dimension)
-    return {text: vectors.as_text(vector) for text, vector in zip(texts, usable, strict=True)}
+    return await offload.run(sum(map(len, computed)) * CHARACTERS_PER_NUMBER, write)
 
 
 def record_of(

@@ -60,14 +60,14 @@ def load(folder: Path) -> EvaluationSet:
     """Reads a set. Raises BadRequest with the file and line that cannot be read."""
     uploads = [_upload(row) for row in _rows(folder / CORPUS, "_id")]
     documents = tuple(upload for upload in uploads if upload is not None)
-    judged = _judgements(_judgement_file(folder))
+    judged = _judgements(folder)
     questions = tuple(
         _question(row, judged[str(row["_id"])])
         for row in _rows(folder / QUERIES, "_id", "text")
         if any(grade > 0 for grade in judged.get(str(row["_id"]), {}).values())
     )
     path = folder / ENTITIES
-    entities = tuple(_rows(path, "name")) if path.exists() else ()
+    entities = tuple(_rows(path, "type", "name")) if path.exists() else ()
     return EvaluationSet(documents, questions, len(uploads) - len(documents), entities)
 
 
@@ -76,7 +76,7 @@ def read_judged_questions(folder: Path) -> list[JudgedQuestion]:
 
     Raises BadRequest with the file and line that cannot be read.
     """
-    judged = _judgements(_judgement_file(folder))
+    judged = _judgements(folder)
     ids = ((row, judged.get(str(row["_id"]))) for row in _rows(folder / QUERIES, "_id", "text"))
     return [_question(row, grades) for row, grades in ids if grades]
 
@@ -95,7 +95,9 @@ async def write(folder: Path, judged: Sequence[JudgedQuestion], documents: Async
     count = 0
     with (folder / CORPUS).open("w", encoding="utf-8") as corpus:
         async for upload in documents:
-            corpus.write(_line(_document_row(upload)))
+            created_at = {"created_at": upload.created_at.isoformat()} if upload.created_at else {}
+            row = {"_id": upload.uri, "title": upload.title, "text": upload.content, **created_at, **upload.metadata}
+            corpus.write(_line(row))
             count += 1
     return count
 
@@ -103,12 +105,8 @@ async def write(folder: Path, judged: Sequence[JudgedQuestion], documents: Async
 def _write_questions(folder: Path, judged: Sequence[JudgedQuestion]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / QUERIES).write_text("".join(_line(_question_row(one)) for one in judged), encoding="utf-8")
-    lines = (
-        f"{question.query_id}\t{document}\t{grade}\n"
-        for question in judged
-        for document, grade in question.relevant.items()
-    )
-    (folder / QRELS).write_text("".join(lines), encoding="utf-8")
+    rows = ((one.query_id, document, grade) for one in judged for document, grade in one.relevant.items())
+    (folder / QRELS).write_text("".join(f"{query}\t{name}\t{grade}\n" for query, name, grade in rows), encoding="utf-8")
 
 
 def _upload(row: dict[str, Any]) -> Upload | None:
@@ -154,11 +152,6 @@ def _instant(given: object, file: str) -> datetime | None:
     return when
 
 
-def _document_row(upload: Upload) -> dict[str, Any]:
-    created_at = {"created_at": upload.created_at.isoformat()} if upload.created_at else {}
-    return {"_id": upload.uri, "title": upload.title, "text": upload.content, **created_at, **upload.metadata}
-
-
 def _question_row(question: JudgedQuestion) -> dict[str, Any]:
     given = question.filters
     limits = {
@@ -186,11 +179,8 @@ def _rows(path: Path, *keys: str) -> Iterator[dict[str, Any]]:
         yield row
 
 
-def _judgement_file(folder: Path) -> Path:
-    return next((path for path in (folder / QRELS, folder / SPLIT) if path.exists()), folder / QRELS)
-
-
-def _judgements(path: Path) -> dict[str, dict[str, int]]:
+def _judgements(folder: Path) -> dict[str, dict[str, int]]:
+    path = next((path for path in (folder / QRELS, folder / SPLIT) if path.exists()), folder / QRELS)
     judged: dict[str, dict[str, int]] = defaultdict(dict)
     for number, line in enumerate(_lines(path), 1):
         columns = line.split("\t")

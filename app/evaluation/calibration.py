@@ -85,46 +85,35 @@ async def fit_user(
 
     Raises BadRequest for too few questions with judged hits.
     """
-    current = await calibrations.get(user_id, db=services.db)
-    asking = _Asking(judgements.only_judged, user_id, services, current.calibration if current else None)
+    stored = await calibrations.get(user_id, db=services.db)
+    current = stored.calibration if stored else RelevanceCalibration()
     every = [(one.text, one.relevant) for one in judgements.questions]
     every += [(one.text, {}) for one in judgements.unanswerable]
     asked = []
     for index, (text, grades) in enumerate(every):
-        asked.append(await asking.ask(text, grades))
+        answers = [await runner.answer(text, strategy, user_id, services, explain=True) for strategy in STRATEGIES]
+        asked.append(_assess(answers, grades, current, only_judged=judgements.only_judged))
         progress(index + 1, len(every))
     return fit(asked[: len(judgements.questions)], asked[len(judgements.questions) :])
 
 
-@dataclass(frozen=True, slots=True)
-class _Asking:
-    """Asks the questions of a user, and takes the calibration of the hits back."""
-
-    only_judged: bool
-    user_id: str
-    services: Services
-    current: RelevanceCalibration | None
-
-    async def ask(self, text: str, grades: Mapping[str, int]) -> AskedQuestion:
-        hits: dict[bool, list[Prediction]] = {False: [], True: []}
-        answers: list[Prediction] = []
-        for strategy in STRATEGIES:
-            found = await runner.answer(text, strategy, self.user_id, self.services, explain=True)
-            hits[found.hops is not None] += self._judge(found, grades)
-            if found.hits and found.explain:
-                answers.append((found.explain["relevance"]["answered"], any(grades.values())))
-        return AskedQuestion(hits[False], answers, hits[True])
-
-    def _judge(self, found: Answer, grades: Mapping[str, int]) -> list[Prediction]:
-        current = self.current or RelevanceCalibration()
-        scale = current.relevance if found.hops is None else current.hops
-        pairs: list[Prediction] = []
+def _assess(
+    answers: Sequence[Answer], grades: Mapping[str, int], current: RelevanceCalibration, *, only_judged: bool
+) -> AskedQuestion:
+    """The predictions in the answers to one question, without the calibration of the hits."""
+    hits: dict[bool, list[Prediction]] = {False: [], True: []}
+    answered: list[Prediction] = []
+    for found in answers:
+        has_hops = found.hops is not None
         for hit in found.hits[:ASSESSED_HITS]:
             names = (*uris.spellings(hit.candidate.uri or ""), str(hit.candidate.document_id))
             grade = next((grades[name] for name in names if name in grades), None)
-            if hit.relevance is not None and not (grade is None and self.only_judged):
-                pairs.append((logit_scales.remove(scale, hit.relevance), (grade or 0) > 0))
-        return pairs
+            if hit.relevance is not None and not (grade is None and only_judged):
+                scale = current.hops if has_hops else current.relevance
+                hits[has_hops].append((logit_scales.remove(scale, hit.relevance), (grade or 0) > 0))
+        if found.hits and found.explain:
+            answered.append((found.explain["relevance"]["answered"], any(grades.values())))
+    return AskedQuestion(hits[False], answered, hits[True])
 
 
 def fit(questions: Sequence[AskedQuestion], unanswerable: Sequence[AskedQuestion]) -> Fitted:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
 import typer
 from rich.markup import escape
@@ -15,54 +15,46 @@ from app import errors, runtime
 from app.cli import json_option, options, terminal
 from app.cli.progress import Progress
 from app.evaluation import beir, calibration, metrics, runner
-from app.evaluation.calibration import Effect, Fitted, Judgements
-from app.evaluation.runner import EvaluationReport, Strategy, Tenant
+from app.evaluation.calibration import Fitted, Judgements
+from app.evaluation.runner import EvaluationMode, EvaluationReport, Strategy, Tenant
 from app.query.search_request import Ranking
 from app.relevance import calibrations
 from app.settings import Settings
 
 NAMED = 3
 """Missing documents that are named."""
-Mode = Annotated[
-    Literal["auto", "hybrid", "semantic", "lexical", "flat", "two_pass", "multihop"],
-    typer.Option(help="A mode of the API; flat: auto without entities; two_pass: auto with entities forced; multihop."),
-]
-RankingJson = Annotated[
-    str,
-    typer.Option("--ranking", metavar="JSON", help='What tunes the search, as in the API: \'{"rerank": "cosine"}\'.'),
-]
-Calibration = Annotated[
-    bool,
-    typer.Option(
-        "--calibration", help="Print how well the relevance of the first ten hits and `answerable` are calibrated."
-    ),
-]
-Wrong = Annotated[
-    list[Path] | None,
-    typer.Option("--wrong", help="Folder of another set, whose questions this one does not answer; repeatable."),
-]
-User = Annotated[
-    str | None, typer.Option("--user", help="Whose documents the set joins.", show_default="a user of its own")
-]
-SetFolder = Annotated[
-    Path,
-    typer.Argument(
-        help="A folder with corpus.jsonl, queries.jsonl and qrels.tsv or qrels/test.tsv.", show_default=False
-    ),
-]
 
 
 def evaluate(
-    folder: SetFolder,
-    mode: Mode = "auto",
-    ranking: RankingJson = "{}",
+    folder: Annotated[
+        Path, typer.Argument(help="A folder with corpus.jsonl, queries.jsonl and qrels.tsv or qrels/test.tsv.")
+    ],
+    mode: Annotated[
+        EvaluationMode,
+        typer.Option(
+            help="A mode of the API; flat: auto without entities; two_pass: auto with entities forced; multihop."
+        ),
+    ] = "auto",
+    ranking: Annotated[
+        str, typer.Option(metavar="JSON", help='What tunes the search, as in the API: \'{"rerank": "cosine"}\'.')
+    ] = "{}",
     collapse: options.Collapse = False,
     compare: Annotated[
         bool, typer.Option("--compare", help="Count the questions that the mode helps, harms and loses against flat.")
     ] = False,
-    calibration: Calibration = False,
-    wrong: Wrong = None,
-    user: User = None,
+    calibration: Annotated[
+        bool,
+        typer.Option(
+            "--calibration", help="Print how well the relevance of the first ten hits and `answerable` are calibrated."
+        ),
+    ] = False,
+    wrong: Annotated[
+        list[Path] | None,
+        typer.Option(help="Folder of another set, whose questions this one does not answer; repeatable."),
+    ] = None,
+    user: Annotated[
+        str | None, typer.Option(help="Whose documents the set joins.", show_default="a user of its own")
+    ] = None,
     as_json: options.AsJson = False,
     data_dir: options.DataDir = None,
 ) -> None:
@@ -70,7 +62,13 @@ def evaluate(
     tenant = Tenant.of(str(folder.resolve())) if user is None else Tenant(options.check_user(user), exclusive=False)
     strategy = Strategy(mode, json_option.parse(ranking, Ranking, field="ranking"), compare, collapse)
     loaded, others = beir.load(folder), [question for other in wrong or () for question in beir.load(other).questions]
-    _warn_of(loaded.missing)
+    if loaded.missing:
+        named = ", ".join(loaded.missing[:NAMED]) + (", …" if len(loaded.missing) > NAMED else "")
+        count = (
+            "1 relevant document is" if len(loaded.missing) == 1 else f"{len(loaded.missing)} relevant documents are"
+        )
+        warning = f"{count} not in the corpus, so no search finds them: {escape(named)}"
+        options.err.print(f"[yellow]Warning:[/] {warning}", soft_wrap=True)
     report = options.run(_evaluate(loaded, others, strategy, tenant, options.settings(data_dir)))
     title = f"{folder.name}, {mode}" + ("" if ranking == "{}" else f", {ranking}")
     if as_json:
@@ -78,18 +76,10 @@ def evaluate(
         return
     _show_report(report, title)
     if calibration:
-        _show_calibration_of(report)
+        _show_calibration(report)
 
 
-def _warn_of(missing: Sequence[str]) -> None:
-    if missing:
-        named = ", ".join(missing[:NAMED]) + (", …" if len(missing) > NAMED else "")
-        what = "1 relevant document is" if len(missing) == 1 else f"{len(missing)} relevant documents are"
-        warning = f"{what} not in the corpus, so no search finds them: {escape(named)}"
-        options.err.print(f"[yellow]Warning:[/] {warning}", soft_wrap=True)
-
-
-def _show_calibration_of(report: EvaluationReport) -> None:
+def _show_calibration(report: EvaluationReport) -> None:
     if report.predictions is None:
         options.out.print("No hit has a relevance.")
         return
@@ -108,10 +98,8 @@ def _show_report(report: EvaluationReport, title: str) -> None:
     table = Table("metric", "value", title=title)
     for name, value in report.totals().items():
         table.add_row(name, f"{value}")
-    if report.comparison:
-        for name in ("helped", "harmed", "lost"):
-            changed = getattr(report.comparison, name)
-            table.add_row(f"{name} against flat", f"{len(changed)}: {' '.join(changed)}" if changed else "0")
+    for name, changed in (report.comparison or {}).items():
+        table.add_row(f"{name} against flat", f"{len(changed)}: {' '.join(changed)}" if changed else "0")
     options.out.print(table)
     if report.kinds:
         kinds = Table("type", "queries", "ndcg@10", "recall@5", title="by type of question")
@@ -139,26 +127,19 @@ async def _evaluate(
             )
 
 
-Folder = Annotated[
-    Path | None,
-    typer.Argument(
-        help="A folder with queries.jsonl and qrels.tsv, whose documents are named by URI or id.", show_default=False
-    ),
-]
-Unanswerable = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--unanswerable",
-        help="A folder whose queries.jsonl has questions that the documents do not answer, for `answerable`; "
-        "repeatable.",
-    ),
-]
-
-
 def calibrate(
-    folder: Folder = None,
+    folder: Annotated[
+        Path | None,
+        typer.Argument(help="A folder with queries.jsonl and qrels.tsv, whose documents are named by URI or id."),
+    ] = None,
     reset: Annotated[bool, typer.Option("--reset", help="Remove the calibration.")] = False,
-    unanswerable: Unanswerable = None,
+    unanswerable: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="A folder whose queries.jsonl has questions that the documents do not answer, for `answerable`; "
+            "repeatable.",
+        ),
+    ] = None,
     only_judged: Annotated[
         bool, typer.Option("--only-judged", help="Leave hits without a judgement out; without it they are irrelevant.")
     ] = False,
@@ -186,7 +167,16 @@ def calibrate(
     fitted = options.run(_fit(given, user_id, settings, store=not dry_run))
     is_stored = fitted.helps and not dry_run
     if as_json:
-        terminal.write_json({**_as_json(fitted), "stored": is_stored})
+        measured = {"relevance": fitted.relevance, "answerable": fitted.answerable}
+        terminal.write_json(
+            {
+                "questions": fitted.stored.questions,
+                "hits": fitted.stored.hits,
+                "calibration": asdict(fitted.stored.calibration),
+                "measured": {name: effect and asdict(effect) for name, effect in measured.items()},
+                "stored": is_stored,
+            }
+        )
     else:
         _show(fitted, is_stored)
 
@@ -217,7 +207,9 @@ def _show(fitted: Fitted, is_stored: bool) -> None:
     )
     for name, effect in (("relevance", fitted.relevance), ("answerable", fitted.answerable)):
         if effect is not None:
-            table.add_row(name, *_figures(effect))
+            before, after = effect.before, effect.after
+            errors_of = (before.base_brier, before.brier, after.brier, before.ece, after.ece)
+            table.add_row(name, str(before.count), f"{before.base_rate:.2f}", *(f"{one:.3f}" for one in errors_of))
     options.out.print(table)
     options.out.print("Measured on questions of other folds than those of the fit.")
     scales = fitted.stored.calibration
@@ -230,26 +222,3 @@ def _show(fitted: Fitted, is_stored: bool) -> None:
         options.out.print("Stored. `stepwell calibrate --reset` removes it.")
     else:
         options.out.print("Not stored" + ("." if fitted.helps else ": it is not better than the defaults."))
-
-
-def _figures(effect: Effect) -> list[str]:
-    before, after = effect.before, effect.after
-    return [
-        str(before.count),
-        f"{before.base_rate:.2f}",
-        f"{before.base_brier:.3f}",
-        f"{before.brier:.3f}",
-        f"{after.brier:.3f}",
-        f"{before.ece:.3f}",
-        f"{after.ece:.3f}",
-    ]
-
-
-def _as_json(fitted: Fitted) -> dict[str, Any]:
-    stored, measured = fitted.stored, {"relevance": fitted.relevance, "answerable": fitted.answerable}
-    return {
-        "questions": stored.questions,
-        "hits": stored.hits,
-        "calibration": asdict(stored.calibration),
-        "measured": {name: effect and asdict(effect) for name, effect in measured.items()},
-    }

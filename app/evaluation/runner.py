@@ -16,6 +16,7 @@ from app.database.filter_types import Filters
 from app.documents import documents
 from app.documents.storing import ingest
 from app.entities import entity_lines
+from app.entities.entity_lines import Line
 from app.entities.linking import mention_refresh
 from app.entities.types import EntityDraft
 from app.evaluation import beir, metrics
@@ -51,23 +52,22 @@ class Strategy:
 
     def query(self, text: str, filters: Filters) -> SearchRequest:
         """Returns the search for one question, which may be longer than the API allows."""
-        is_multihop = self.mode == "multihop"
+        is_multihop, guidance = self.mode == "multihop", self.ranking.guidance
         hops = (self.ranking.hops or HopOptions()) if is_multihop else None
+        if self.mode == "flat" or (is_multihop and guidance.mode != "force"):
+            guidance = GuidanceOptions(mode="off", boost=False)
+        else:
+            mode = "force" if self.mode == "two_pass" else guidance.mode or "auto"
+            guidance = guidance.model_copy(update={"mode": mode})
         request = SearchRequest(
             query=text[: limits.MAX_QUERY],
             filters=filters,
             limit=limits.MAX_MULTIHOP_HITS if is_multihop else limits.MAX_HITS,
             mode=API_MODES.get(self.mode, "auto"),
             collapse="duplicates" if self.collapse else "off",
-            ranking=self.ranking.model_copy(update={"guidance": self._guidance(), "hops": hops}),
+            ranking=self.ranking.model_copy(update={"guidance": guidance, "hops": hops}),
         )
         return request.changed(query=text)
-
-    def _guidance(self) -> GuidanceOptions:
-        given = self.ranking.guidance
-        if self.mode == "flat" or (self.mode == "multihop" and given.mode != "force"):
-            return GuidanceOptions(mode="off", boost=False)
-        return given.model_copy(update={"mode": "force" if self.mode == "two_pass" else given.mode or "auto"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,31 +81,6 @@ class Tenant:
     def of(cls, name: str) -> Tenant:
         """Returns a user derived from the set's name, so that several sets can share a database."""
         return cls(f"eval-{hashlib.sha256(name.encode()).hexdigest()[:16]}")
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """The nDCG@10 of each question in mode `flat` and in the evaluated mode, by question id.
-
-    A question is helped or harmed if the mode changes it, and lost if no relevant document remains among the first ten.
-    """
-
-    pairs: dict[str, tuple[float, float]]
-
-    @property
-    def helped(self) -> list[str]:
-        """The ids of the questions with a larger value."""
-        return [query_id for query_id, (flat, mode) in self.pairs.items() if mode > flat]
-
-    @property
-    def harmed(self) -> list[str]:
-        """The ids of the questions with a smaller value."""
-        return [query_id for query_id, (flat, mode) in self.pairs.items() if mode < flat]
-
-    @property
-    def lost(self) -> list[str]:
-        """The ids of the questions that `flat` answers and the mode does not."""
-        return [query_id for query_id, (flat, mode) in self.pairs.items() if flat and not mode]
 
 
 @dataclass(slots=True)
@@ -136,7 +111,8 @@ class Predictions:
 class EvaluationReport:
     """Metrics averaged over the judged queries (`kinds`: by type), latencies in milliseconds and ingest counts.
 
-    `not_reranked` counts the questions whose reranking failed; these kept the fused order. `predictions` are the
+    `not_reranked` counts the questions whose reranking failed; these kept the fused order. `comparison` has the ids of
+    the questions that the mode helps, harms and loses. `predictions` are the
     relevance of the first hits and the answerability of all questions, with what the judgements say; None without
     relevance.
     """
@@ -148,7 +124,7 @@ class EvaluationReport:
     embedded: int
     skipped: int
     not_reranked: int | None = None
-    comparison: Comparison | None = None
+    comparison: Mapping[str, Sequence[str]] | None = None
     predictions: Predictions | None = None
 
     def totals(self) -> dict[str, float | int]:
@@ -160,10 +136,8 @@ class EvaluationReport:
     def as_json(self) -> dict[str, Any]:
         """Returns the totals, the figures by type if the questions have types, and the ids of changed questions."""
         kinds = {"types": self.kinds} if self.kinds else {}
-        compared = self.comparison
-        changed = {name: getattr(compared, name) for name in ("helped", "harmed", "lost")} if compared else {}
         assessed = self.predictions.as_json() if self.predictions else {}
-        return {**self.totals(), **kinds, **changed, **assessed}
+        return {**self.totals(), **kinds, **(self.comparison or {}), **assessed}
 
 
 async def run(
@@ -198,35 +172,40 @@ async def run(
         predictions.add(found, asked.relevant)
         failed += "reranker_failed" in found.degraded
         progress("asking", index + 1, len(loaded.questions))
-    measures = {**average(rankings, loaded.questions), **_latencies(took)}
-    stored = len(loaded.documents) - refused
-    kinds = average_by_kind(rankings, loaded.questions)
-    skipped, not_reranked = loaded.skipped + refused, failed if strategy.ranking.rerank != "none" else None
-    comparison = await _compare(loaded.questions, rankings, tenant, services) if strategy.compare else None
+    latencies = {f"p{share}_ms": round(metrics.percentile(took, share / 100), 2) for share in (50, 95)}
+    comparison = await _compare(loaded.questions, rankings, user_id, services) if strategy.compare else None
     for asked in unanswerable:
         predictions.add(await answer(asked.text, strategy, user_id, services), {})
     return EvaluationReport(
-        measures,
-        kinds,
-        len(loaded.questions),
-        stored,
-        embedded,
-        skipped,
-        not_reranked,
-        comparison,
-        predictions if predictions.answerable else None,
+        measures={**average(rankings, loaded.questions), **latencies},
+        kinds=average_by_kind(rankings, loaded.questions),
+        questions=len(loaded.questions),
+        documents=len(loaded.documents) - refused,
+        embedded=embedded,
+        skipped=loaded.skipped + refused,
+        not_reranked=failed if strategy.ranking.rerank != "none" else None,
+        comparison=comparison,
+        predictions=predictions if predictions.answerable else None,
     )
 
 
 async def _compare(
-    questions: Sequence[beir.JudgedQuestion], rankings: Sequence[Sequence[str]], tenant: Tenant, services: Services
-) -> Comparison:
-    """Asks the questions in mode `flat` and compares the rankings with these."""
-    flat, pairs = Strategy("flat"), {}
+    questions: Sequence[beir.JudgedQuestion], rankings: Sequence[Sequence[str]], user_id: str, services: Services
+) -> dict[str, list[str]]:
+    """The ids of the questions that these rankings help, harm and lose against mode `flat`, by their nDCG@10.
+
+    A question is lost if `flat` answers it, and no relevant document remains among the first ten.
+    """
+    changed: dict[str, list[str]] = {"helped": [], "harmed": [], "lost": []}
     for asked, ranking in zip(questions, rankings, strict=True):
-        unguided = rank_documents(await answer(asked.text, flat, tenant.user_id, services, filters=asked.filters))
-        pairs[asked.query_id] = (metrics.ndcg(unguided, asked.relevant, 10), metrics.ndcg(ranking, asked.relevant, 10))
-    return Comparison(pairs)
+        found = await answer(asked.text, Strategy("flat"), user_id, services, filters=asked.filters)
+        flat = metrics.ndcg(rank_documents(found), asked.relevant, 10)
+        mode = metrics.ndcg(ranking, asked.relevant, 10)
+        if mode != flat:
+            changed["helped" if mode > flat else "harmed"].append(asked.query_id)
+        if flat and not mode:
+            changed["lost"].append(asked.query_id)
+    return changed
 
 
 def _check(strategy: Strategy, services: Services) -> None:
@@ -269,24 +248,15 @@ async def import_entities(entities: Sequence[Json], user_id: str, services: Serv
 
     Raises BadRequest with the first line that is rejected.
     """
-    lines = [_line(number, entity) for number, entity in enumerate(entities, 1)]
+    lines = []
+    for number, entity in enumerate(entities, 1):
+        fields: dict[str, Any] = {name: entity.get(name) for name in ("type", "name", "role", "description")}
+        fields |= {name: tuple(entity.get(name) or ()) for name in ("aliases", "facts", "members")}
+        lines.append(Line.of(number, EntityDraft(**fields, metadata=entity.get("metadata") or {}), None))
     for outcome in await entity_lines.run(lines, user_id, db=services.db, embedder=services.embedder):
         if outcome.error is not None:
             raise errors.BadRequest(f"Entity {outcome.number}: {outcome.error.message}", field="entities.jsonl")
     await mention_refresh.drain(user_id, services)
-
-
-def _line(number: int, entity: Json) -> entity_lines.Line:
-    draft = EntityDraft(
-        type=entity["type"],
-        name=entity["name"],
-        aliases=tuple(entity.get("aliases") or ()),
-        role=entity.get("role"),
-        facts=tuple(entity.get("facts") or ()),
-        description=entity.get("description"),
-        metadata=entity.get("metadata") or {},
-    )
-    return entity_lines.Line(number, draft, members=tuple(entity.get("members") or ()))
 
 
 async def _ingest(
@@ -323,7 +293,3 @@ async def answer(
 def rank_documents(found: Answer) -> list[str]:
     """Returns the answer's documents in the order of their first chunks."""
     return list(dict.fromkeys(str(hit.candidate.uri) for hit in found.hits))
-
-
-def _latencies(took_ms: Sequence[float]) -> dict[str, float]:
-    return {f"p{share}_ms": round(metrics.percentile(took_ms, share / 100), 2) for share in (50, 95)}

@@ -200,13 +200,10 @@ async def _leakproof(examined: Examined) -> Verdict:
     return "warning", message, fix
 
 
-async def _every_user(examined: Examined) -> list[str]:
-    known = await repair.users(db=examined.owner) if examined.owner else []
-    return list(dict.fromkeys((*examined.expected.users, *known)))
-
-
 async def _chunking(examined: Examined) -> Verdict:
-    options, users = examined.expected.chunking_options, await _every_user(examined)
+    options = examined.expected.chunking_options
+    known = await repair.users(db=examined.owner) if examined.owner else []
+    users = list(dict.fromkeys((*examined.expected.users, *known)))
     count = sum([await reindex.count(user_id, options, db=examined.db) for user_id in users[:MAX_USERS]])
     cut = f"{options.target} tokens with an overlap of {options.overlap}"
     if not count:

@@ -65,27 +65,21 @@ async def count(user_id: str, options: ChunkingOptions, *, db: Database) -> int:
 
 
 async def request(filters: Filters, user_id: str, *, db: Database) -> tuple[UUID | None, int]:
-    """Queue a job that compares the documents that pass the filters; returns its id and their number.
+    """Mark the documents that pass the filters, and queue a job that compares them; returns its id and their number.
 
     Nothing is queued if no document passes. Documents that were marked by a request that failed are compared by the
     next job.
     """
-    total = await mark(filters, user_id, db=db)
-    if not total:
-        return None, 0
-    async with db.writing(user_id) as writing:
-        return await KIND.add(writing, {}), total
-
-
-async def mark(filters: Filters, user_id: str, *, db: Database) -> int:
-    """Mark the documents that pass the filters, a page in a transaction; returns their number."""
     total = 0
     async for page in selections.pages(filters, user_id, db=db):
         async with db.writing(user_id) as writing:
             await writing.lock()
             await cuts.mark(writing, page)
         total += len(page)
-    return total
+    if not total:
+        return None, 0
+    async with db.writing(user_id) as writing:
+        return await KIND.add(writing, {}), total
 
 
 async def _run_job(job_run: Run) -> int:
@@ -187,7 +181,11 @@ async def _store(recut: _Recut, user_id: str, services: Services, found: ChunkVe
     options = dataclasses.replace(services.chunking_options, llm_entities=False)
     try:
         if large_documents.is_large(recut.draft) and not recut.same:
-            return await _store_large(source, recut.draft, user_id, services)
+            uncut = large_documents.uncut(recut.draft)
+            queued = await large_documents.queue_change(uncut, user_id, services, source=source)
+            if queued is None:
+                return False
+            return (await large_documents.settle(queued, user_id, services)).status == "replaced"
         async with services.db.writing(user_id) as writing:
             if recut.same:
                 await cuts.record(writing, source, _cut(options))
@@ -195,14 +193,6 @@ async def _store(recut: _Recut, user_id: str, services: Services, found: ChunkVe
             return await document_writes.change(writing, source, recut.draft, found, options)
     except (errors.NotFound, errors.Conflict):  # deleted, or another document has the text as it is cleaned now
         return False
-
-
-async def _store_large(source: DocumentSource, draft: DocumentDraft, user_id: str, services: Services) -> bool:
-    uncut = large_documents.uncut(draft)
-    queued = await large_documents.queue_change(uncut, user_id, services, source=source)
-    if queued is None:
-        return False
-    return (await large_documents.settle(queued, user_id, services)).status == "replaced"
 
 
 def _cut(options: ChunkingOptions) -> Cut:

@@ -79,12 +79,8 @@ async def check(user_id: str, *, db: Database, keys: Sequence[str]) -> Checked:
     """Compare all of a user's derived rows with the stored texts; writes nothing."""
     rows = UserRows(user_id, db, keys)
     linked = await _list_linked(rows)
-    damage = Damage.of({one.kind: await _count(one, rows) for one in every()})
+    damage = Damage.of({one.kind: sum([len(wrong) async for wrong in one.find(rows)]) for one in every()})
     return Checked(damage, linked=None if linked is None else len(linked))
-
-
-async def _count(repair: Repair, rows: UserRows) -> int:
-    return sum([len(wrong) async for wrong in repair.find(rows)])
 
 
 async def _find_texts(rows: UserRows) -> AsyncIterator[Sequence[tuple[int, str]]]:
@@ -93,17 +89,16 @@ async def _find_texts(rows: UserRows) -> AsyncIterator[Sequence[tuple[int, str]]
     while True:
         async with rows.reading() as reading:
             found = await repairs.texts(reading, after=after, limit=TEXTS_PER_SLICE)
-            indexed = {text.chunk_no: _indexed_text(text) for text in found}
+            indexed = {
+                one.chunk_no: document_drafts.indexed_text(one.title, one.heading_path, one.content, one.config)
+                for one in found
+            }
             wrong = await repairs.wrong_texts(reading, indexed)
         if wrong:
             yield [(chunk_no, indexed[chunk_no]) for chunk_no in wrong]
         if not found:
             return
         after = found[-1].chunk_no
-
-
-def _indexed_text(text: Text) -> str:
-    return document_drafts.indexed_text(text.title, text.heading_path, text.content, text.config)
 
 
 async def _find_postings(rows: UserRows) -> AsyncIterator[Sequence[Postings]]:
@@ -161,7 +156,12 @@ async def _add_vectors(wrong: Sequence[Text], user_id: str, services: Services) 
 
 async def _find_mentions(rows: UserRows) -> AsyncIterator[Sequence[UUID]]:
     """The documents with wrong mentions or headings; none while jobs have not linked all texts yet."""
-    wrong = [document_id async for document_id in _wrongly_linked(rows, await _list_linked(rows) or ())]
+    wrong: list[UUID] = []
+    for document_id in await _list_linked(rows) or ():
+        async with rows.reading() as reading:
+            expected = await mention_extraction.expected(reading, document_id, keys=rows.keys)
+            if expected is not None and expected != await repairs.read_names(reading, document_id):
+                wrong.append(document_id)
     for some in _slice(wrong, ROWS_PER_SLICE):
         yield some
 
@@ -170,15 +170,6 @@ async def _list_linked(rows: UserRows) -> list[UUID] | None:
     """The user's documents; None if jobs have not linked all texts yet."""
     async with rows.reading() as reading:
         return None if await mention_refresh.is_pending(reading) else await repairs.document_ids(reading)
-
-
-async def _wrongly_linked(rows: UserRows, document_ids: Sequence[UUID]) -> AsyncIterator[UUID]:
-    for document_id in document_ids:
-        async with rows.reading() as reading:
-            expected = await mention_extraction.expected(reading, document_id, keys=rows.keys)
-            is_wrong = expected is not None and expected != await repairs.read_names(reading, document_id)
-        if is_wrong:
-            yield document_id
 
 
 async def _link_again(wrong: Sequence[UUID], user_id: str, services: Services) -> None:

@@ -10,6 +10,7 @@ counted from that of unrelated texts (`cosines`), and were fitted to collections
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,15 +21,18 @@ from app.query import bm25, fused_scores
 from app.query.types import Term
 from app.relevance import logit_scales, stems
 from app.relevance.logit_scales import Prior
+from app.text.names import names
+from app.text.words import characters
 
 
 @dataclass(frozen=True, slots=True)
 class OfQuery:
-    """The coefficients of the logit that a query is answered: of its best cosine and of its best coverage."""
+    """The coefficients of the logit that a query is answered: of best cosine, best coverage, and closeness."""
 
     intercept: float
     cosine: float = 0.0
     coverage: float = 0.0
+    closeness: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +43,9 @@ class OfHit:
     score: float
 
 
-BOTH_LEGS = OfQuery(-5.0, 8.2, 3.0)
+BOTH_LEGS = OfQuery(-5.0, 7.1, 1.5, 2.7)
 VECTOR_LEG = OfQuery(-4.9, 9.4)
-TEXT_LEG = OfQuery(-1.5, coverage=6.0)
+TEXT_LEG = OfQuery(-2.1, coverage=3.0, closeness=4.1)
 OTHER_LANGUAGE = OfQuery(-3.7, 14.2)
 """A query in another language than the documents: their words say nothing, and cosines are smaller."""
 HIT, HIT_OF_HOPS = OfHit(-1.1, 1.5), OfHit(3.7, 3.45)
@@ -58,6 +62,10 @@ one search and .6 over several hops (docs/decisions/0060-relevance-for-any-model
 CORRELATION = 0.1
 """Of the errors of two hits of one question."""
 UNCALIBRATED = RelevanceCalibration()
+Pairs = Sequence[tuple[str, float]]
+"""Beginnings of words with their idf."""
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+|(?<=[。！？])")
+_UNSPACED = re.compile(rf"[{characters.UNSPACED}]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +94,7 @@ class Assessment:
         fusion: The fusion whose scores order the hits.
         cosine: The best cosine similarity in units of its model; None without the vector leg.
         coverage: The best BM25 score as a share of what the words of the query permit; None without the text leg.
+        closeness: How much of the query one sentence of the best candidate has, 0 to 1.
         is_foreign: Whether the query is in another language than the documents, whose words then say nothing.
         is_literal: Whether hits contain the phrases of the query, or its only word or identifier.
         names_unknown: Whether the query has a name or identifier, or many words, that no document contains.
@@ -96,6 +105,7 @@ class Assessment:
     fusion: FusionUsed
     cosine: float | None
     coverage: float | None
+    closeness: float = 0.0
     is_foreign: bool = False
     is_literal: bool = False
     names_unknown: bool = False
@@ -130,6 +140,7 @@ class Assessment:
             chosen = VECTOR_LEG if self.coverage is None else BOTH_LEGS
         logit = chosen.intercept + LITERAL * self.is_literal
         logit += chosen.cosine * (self.cosine or 0.0) + chosen.coverage * (self.coverage or 0.0)
+        logit += chosen.closeness * self.closeness
         return min(logit_scales.logistic(logit), self._most)
 
     @cached_property
@@ -146,17 +157,51 @@ def score_logit(score: float) -> float:
     return math.log((score + MARGIN) / (1 + MARGIN - score))
 
 
-def coverage(text_score: float | None, terms: Iterable[Term]) -> float | None:
-    """Returns a BM25 score as a share of the upper bound of the query with these terms; None without terms.
+def coverage(text_score: float | None, terms: Sequence[Term]) -> float | None:
+    """Returns a BM25 score as a share of the upper bound of the query with these terms; None without terms."""
+    bound = _total_idf(terms) * float(bm25.K1 + 1)
+    return min(1.0, (text_score or 0.0) / bound) if bound else None
+
+
+def closeness(text: str, terms: Sequence[Term]) -> float:
+    """Returns the largest share of the query's idf whose words one sentence of a text has, 0 to 1.
+
+    A word is found by its beginning, since lexemes are stems. Corrections and synonyms count as in `coverage`.
+    """
+    total = _total_idf(terms)
+    if not total:
+        return 0.0
+    sought = [(_beginning(term.parts[0]), term.idf * term.times) for term in (*own_words(terms), *_added(terms))]
+    prefixes = [(_beginning(term.lexeme), term.idf) for term in terms if term.is_expansion and term.df]
+    sentences = [" " + " ".join(names.words(one)) for one in _SENTENCE_END.split(text)]
+    return min(1.0, max(_idf_in(one, sought, prefixes) for one in sentences) / total)
+
+
+def _idf_in(sentence: str, sought: Pairs, prefixes: Pairs) -> float:
+    words = sum(idf for beginning, idf in sought if beginning in sentence)
+    return words + max((idf for beginning, idf in prefixes if beginning in sentence), default=0.0)
+
+
+def _beginning(lexeme: str) -> str:
+    """The space before a word and its beginning; the last letter of a longer stem may differ, as in `deliveri`."""
+    folded = stems.fold(lexeme)
+    if _UNSPACED.match(lexeme):
+        return folded
+    return " " + (folded if len(folded) <= stems.SHORTEST else folded[:-1])
+
+
+def _total_idf(terms: Sequence[Term]) -> float:
+    """The idf of the query's words.
 
     Words that no chunk contains count, each once: where documents have several languages, a word has a form in each. A
     correction counts less than the word that it corrects. The words that begin with a prefix count as one.
     """
-    terms = list(terms)
     words = sum(term.idf * term.times for term in own_words(terms))
-    prefixed = max((term.idf for term in terms if term.is_expansion and term.df), default=0.0)
-    bound = (words + prefixed) * float(bm25.K1 + 1)
-    return min(1.0, (text_score or 0.0) / bound) if bound else None
+    return words + max((term.idf for term in terms if term.is_expansion and term.df), default=0.0)
+
+
+def _added(terms: Iterable[Term]) -> list[Term]:
+    return [term for term in terms if term.is_added and term.df]
 
 
 def own_words(terms: Iterable[Term]) -> list[Term]:

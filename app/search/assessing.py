@@ -23,6 +23,7 @@ async def assess(search: SearchState) -> relevance.Assessment | None:
         search.request.fusion,
         cosine=await _cosine(search),
         coverage=relevance.coverage(result.best_text_score, result.terms),
+        closeness=relevance.closeness(result.candidates[0].content, result.terms) if result.candidates else 0.0,
         is_foreign=is_foreign,
         is_literal=_is_literal(search),
         names_unknown=search.lacks_words and not is_foreign and bool(_unknown_names(search)),

@@ -187,6 +187,7 @@ def _relevance_explained(assessed: relevance.Assessment | None) -> dict[str, Any
         "answered": assessed.answered,
         "best_cosine": assessed.cosine,
         "best_coverage": assessed.coverage,
+        "closeness": assessed.closeness,
         "other_language": assessed.is_foreign,
         "unknown_names": assessed.names_unknown,
         "entities": asdict(assessed.entities),

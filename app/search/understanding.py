@@ -147,11 +147,6 @@ def _request(
         exclude_chunk_ids=tuple(query.exclude_chunk_ids),
         min_vector_score=query.ranking.min_vector_score,
         min_rrf_score=query.ranking.min_rrf_score,
-        with_content=query.detail != "ids"
-        or bool(parsed.phrases)
-        or parsed.query_type == "technical"
-        or query.is_reordered
-        or query.is_collapsed,
     )
 
 

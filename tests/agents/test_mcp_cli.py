@@ -14,7 +14,7 @@ from typing import IO, Any
 
 import pytest
 
-from app.agents.mcp import mcp_bridge
+from app.agents.mcp import commands
 from app.kinds import OPTIONAL_TOOLS
 
 ROOT = Path(__file__).parents[2]
@@ -144,7 +144,7 @@ def test_an_address_without_a_scheme_is_refused(stepwell: Callable[..., Any], ur
 
 @pytest.mark.parametrize("url", ["http://h:1", "http://h:1/", "http://h:1/mcp"])
 def test_the_endpoint_is_found_from_the_address_of_the_service(url: str) -> None:
-    assert mcp_bridge.endpoint(url) == "http://h:1/mcp"
+    assert commands.endpoint(url) == "http://h:1/mcp"
 
 
 @pytest.mark.parametrize("program", ["claude-desktop", "cursor", "vscode"])

@@ -19,7 +19,6 @@ from app.serving import openapi
 from app.tools import Tool
 
 COMMITTED = Path(__file__).parents[2] / "openapi"
-EACH_TOOL = pytest.mark.parametrize("tool", registry.list_all(), ids=lambda tool: tool.name)
 
 
 def nodes(schema: Any) -> Iterator[dict[str, Any]]:
@@ -37,35 +36,21 @@ def test_the_committed_definitions_are_those_of_the_registry(contract: openapi.C
     assert committed == openapi.text(contract), "run: make openapi"
 
 
-@EACH_TOOL
-@pytest.mark.parametrize("schema", ["inputSchema", "outputSchema"])
-def test_a_schema_has_no_reference_and_no_union(tool: Tool, schema: str) -> None:
-    definition = formats.mcp(tool)[schema]
-    jsonschema.Draft202012Validator.check_schema(definition)
-    assert definition["type"] == "object"
-    assert definition["additionalProperties"] is False
-    for node in nodes(definition):
-        assert not {"$ref", "$defs", "anyOf", "oneOf", "allOf"} & node.keys()
-
-
-@EACH_TOOL
-def test_every_argument_has_a_plain_type_and_a_description_and_numbers_have_limits(tool: Tool) -> None:
-    for argument in formats.mcp(tool)["inputSchema"]["properties"].values():
+@pytest.mark.parametrize("tool", registry.list_all(), ids=lambda tool: tool.name)
+def test_a_definition_is_what_every_model_api_accepts(tool: Tool) -> None:
+    definition = formats.mcp(tool)
+    for schema in (definition["inputSchema"], definition["outputSchema"]):
+        jsonschema.Draft202012Validator.check_schema(schema)
+        assert (schema["type"], schema["additionalProperties"]) == ("object", False)
+        assert not [node for node in nodes(schema) if {"$ref", "$defs", "anyOf", "oneOf", "allOf"} & node.keys()]
+    for argument in definition["inputSchema"]["properties"].values():
         assert isinstance(argument["type"], str)
         assert argument["description"]
         if argument["type"] == "integer":
             assert {"minimum", "maximum", "default"} <= argument.keys()
-
-
-@EACH_TOOL
-def test_names_and_descriptions_fit_every_model_api(tool: Tool) -> None:
     assert re.fullmatch(r"[a-z_]{1,64}", tool.name)
     assert len(tool.description) <= 1024
-
-
-@EACH_TOOL
-def test_only_tools_of_the_scope_write_are_announced_as_changing_something(tool: Tool) -> None:
-    hints = formats.mcp(tool)["annotations"]
+    hints = definition["annotations"]
     assert hints["readOnlyHint"] is (tool.scope == "search" and not tool.stores)
     assert hints["destructiveHint"] is (tool.scope == "write")
 

@@ -24,7 +24,7 @@ def question(kind: Kind, dice: random.Random, *, over_hops: bool) -> Question:
     slope = 3.0 if over_hops else 1.2
     logits = [-1.5 + slope * assessed.score_logit(score) for score in SCORES]
     relevant = [kind == "own" and dice.random() < logit_scales.logistic(logit) for logit in logits]
-    return Question(kind, "both", dice.uniform(*COSINES[kind]), 0.4, False, SCORES, relevant, over_hops)
+    return Question(kind, "both", dice.uniform(*COSINES[kind]), 0.4, 0.5, False, SCORES, relevant, over_hops)
 
 
 @pytest.fixture(scope="module")

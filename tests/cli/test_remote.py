@@ -229,10 +229,9 @@ def test_a_command_by_way_of_a_service_imports_neither_the_search_core_nor_the_s
     modules = ("search.commands.search", "multihop.commands", "search.steps.why.commands", "feedback.commands")
     modules += ("search.steps.synonyms.commands", "documents.commands.documents")
     modules += ("sources.commands", "jobs.commands", "entities.commands", "facets.commands", "cli.client", "__main__")
-    modules += ("agents.mcp.commands",)
     opened = "from app.cli import connecting; connecting.open_client('http://127.0.0.1:9', None, None, None)"
     report = f"{opened}; import sys; {'; '.join(f'import app.{name}' for name in modules)}; print(*sys.modules)"
-    report += "; import app.agents.mcp.mcp_bridge; print(*sys.modules)"
+    report += "; import app.agents.mcp.commands; print(*sys.modules)"
     ran = subprocess.run([sys.executable, "-c", report], cwd=ROOT, capture_output=True, text=True, check=True)
     remote, with_bridge = (set(line.split()) for line in ran.stdout.splitlines())
     libraries = {"sqlalchemy", "asyncpg", "onnxruntime", "numpy", "fastapi", "pydantic_settings", "mcp", "mcp_types"}

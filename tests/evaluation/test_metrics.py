@@ -1,4 +1,4 @@
-"""The metrics follow their published formulas; expected values are written as arithmetic."""
+"""Metrics and calibration figures follow their published formulas; expected values are written as arithmetic."""
 
 from __future__ import annotations
 
@@ -16,9 +16,6 @@ def test_ndcg_discounts_gains_by_rank_and_divides_by_the_ideal() -> None:
     found = (2**2 - 1) / log2(2) + 0 / log2(3) + (2**3 - 1) / log2(4)
     ideal = (2**3 - 1) / log2(2) + (2**2 - 1) / log2(3) + (2**1 - 1) / log2(4)
     assert metrics.ndcg(["b", "x", "a"], GRADED, 10) == pytest.approx(found / ideal)
-
-
-def test_ndcg_looks_at_the_first_k_only_and_its_ideal_too() -> None:
     assert metrics.ndcg(["x", "a"], GRADED, 1) == 0.0
     assert metrics.ndcg(["b", "a"], GRADED, 1) == pytest.approx((2**2 - 1) / (2**3 - 1))
     assert metrics.ndcg(["a", "b", "c"], GRADED, 10) == pytest.approx(1.0)
@@ -60,3 +57,26 @@ def test_a_percentile_is_the_nearest_rank() -> None:
     assert [metrics.percentile(values, share) for share in (0.0, 0.2, 0.5, 0.95, 1.0)] == [1.0, 1.0, 3.0, 5.0, 5.0]
     assert metrics.percentile([], 0.5) == 0.0
     assert metrics.percentile([float(n) for n in range(1, 101)], 0.95) == 95.0
+
+
+def test_the_figures_of_four_predictions() -> None:
+    found = metrics.measure_calibration([(0.1, False), (0.2, True), (0.25, False), (0.9, True)])
+    assert (found.count, found.base_rate, found.base_brier) == (4, 0.5, 0.25)
+    assert found.brier == pytest.approx((0.1**2 + 0.8**2 + 0.25**2 + 0.1**2) / 4)
+    assert found.ece == pytest.approx((1 * 0.1 + 2 * abs(0.225 - 0.5) + 1 * 0.1) / 4)
+    assert found.auroc == pytest.approx(3 / 4)
+    assert [(each.count, each.observed) for each in found.bins] == [(1, 0.0), (2, 0.5), (1, 1.0)]
+
+
+def test_auroc_is_the_share_of_pairs_in_the_right_order() -> None:
+    dice = random.Random(4)
+    pairs = [(round(dice.random(), 1), dice.random() < 0.4) for _ in range(60)]
+    positive = [p for p, occurred in pairs if occurred]
+    negative = [p for p, occurred in pairs if not occurred]
+    wins = sum((p > n) + (p == n) / 2 for p in positive for n in negative)
+    assert metrics.auroc(pairs) == pytest.approx(wins / (len(positive) * len(negative))), "a tie counts one half"
+    assert metrics.auroc([(0.5, True)]) is None
+
+
+def test_predictions_of_0_and_1_are_in_the_outer_bins() -> None:
+    assert [each.mean for each in metrics.measure_calibration([(0.0, False), (1.0, True)]).bins] == [0.0, 1.0]

@@ -55,7 +55,7 @@ async def tenant(address, user):
     await opened.close()
 
 
-async def test_a_restored_database_has_the_same_rows_and_gives_the_same_answers(
+async def test_a_restored_database_has_the_same_rows_gives_the_same_answers_and_can_be_changed(
     tenant, address, new_database, tmp_path
 ):
     await tenant.add_all({"a": "# Lime\nLime mortar sets slowly.", "b": "# Cement\nCement sets fast. Lime does not."})
@@ -72,10 +72,14 @@ async def test_a_restored_database_has_the_same_rows_and_gives_the_same_answers(
     assert await rows(empty) == await rows(address)
     service = transactions.connect(empty.service_dsn, pool_size=1)
     await migration.check(service, model=MODEL.name, dimension=MODEL.dimension)
-    after = await harness.Tenant(service, tenant.embedder, user_id=tenant.user_id).ask("lime mortar")
-    await service.close()
+    again = harness.Tenant(service, tenant.embedder, user_id=tenant.user_id)
+    after = await again.ask("lime mortar")
     assert before.hits
     assert after.hits == before.hits
+    changed = await again.add("Gypsum sets at once.", "a")
+    assert changed.status == "replaced"
+    assert (await documents.delete(changed.document_id, tenant.user_id, db=service)).documents == 1
+    await service.close()
 
 
 async def test_a_backup_taken_while_documents_are_written_holds_whole_documents(
@@ -240,18 +244,6 @@ def test_a_server_newer_than_every_program_is_named_with_what_to_install(program
     with pytest.raises(errors.BackupFailed, match="pg_dump 99 or newer with TLS is needed"):
         storage._program("pg_dump", Access("postgresql://h/d?sslmode=require", environment), major=99)
     assert storage._newest(environment).parent.name == "98"
-
-
-async def test_documents_of_a_restored_database_can_be_changed(tenant, address, new_database, tmp_path):
-    stored = await tenant.add("Lime mortar sets slowly.", "changed")
-    await backup.create(tmp_path / "a.dump", access=access(address))
-    empty = await new_database()
-    await restored(tmp_path / "a.dump", empty)
-    service = transactions.connect(empty.service_dsn, pool_size=1)
-    again = harness.Tenant(service, tenant.embedder, user_id=tenant.user_id)
-    assert (await again.add("Cement sets fast.", "changed")).status == "replaced"
-    assert (await documents.delete(stored.document_id, tenant.user_id, db=service)).documents == 1
-    await service.close()
 
 
 @asynccontextmanager

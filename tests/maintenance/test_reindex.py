@@ -19,10 +19,16 @@ from app.text.names import tags
 from app.text.words import cleaning
 
 LONG = "# Lime\n\n" + "\n\n".join(
-    f"## Part {part}\n\n" + " ".join(f"Ana Silva laid stone {part}.{n} in lime mortar." for n in range(60))
+    f"## Part {part}\n\n" + " ".join(f"Ana Silva laid stone {part}.{n} in lime mortar." for n in range(20))
     for part in range(4)
 )
 SMALL = ChunkingOptions(target=60, overlap=10)
+
+
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Documents of three or four batches."""
+    monkeypatch.setattr(reindex, "BATCH_CHARACTERS", 6_000)
 
 
 async def _chunks(tenant: Tenant) -> dict[str | None, list[tuple[str, tuple[str, ...]]]]:
@@ -69,6 +75,7 @@ async def test_documents_cut_with_other_options_are_cut_again_as_if_they_were_ne
     assert await _chunks(tenant) == await _chunks(fresh)
     assert await reindex.count(tenant.user_id, SMALL, db=database) == 0
     assert await _reindex(tenant) == Reindexed()
+    assert await _reindex(tenant, "every") == Reindexed(compared=6)
     await mention_refresh.settle(tenant.user_id, tenant.services())
     assert (await repair.check(tenant.user_id, db=database, keys=tags.KEYS)).damage == Damage()
     assert await _updated(tenant) == before
@@ -82,11 +89,6 @@ async def test_an_interrupted_run_is_continued(tenant: Tenant, database: Databas
     left = await reindex.count(tenant.user_id, SMALL, db=database)
     assert 0 < left < 6
     assert (await _reindex(tenant)).compared == left
-
-
-async def test_all_documents_are_compared_on_request_and_nothing_changes(tenant: Tenant) -> None:
-    await _store(tenant)
-    assert await _reindex(tenant, "every") == Reindexed(compared=6)
 
 
 @pytest.mark.parametrize("change", ["replaced", "deleted"])

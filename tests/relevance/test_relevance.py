@@ -72,6 +72,18 @@ def test_coverage_is_the_share_of_the_largest_score_that_the_terms_permit() -> N
     assert relevance.coverage(11.0, CORRECTED) == pytest.approx(11.0 / BOUND)
 
 
+def test_closeness_is_the_largest_share_of_the_query_that_one_sentence_has() -> None:
+    of = relevance.closeness
+    apart, together = "Lime is slaked. The mortars set slowly.", "Slaked at noon. Mortars of Limé: set slowly."
+    assert of(apart, TERMS) == pytest.approx(8 / 10)
+    assert of(together, TERMS) == 1.0
+    assert of("Sublime.", TERMS) == of("", TERMS) == of(together, ()) == 0.0
+    assert of("A plaster.", (*TERMS, Term("plaster", 1, 3.0, times=0.5, is_added=True))) == pytest.approx(1.5 / 10)
+    assert of("Configured at a conference.", PREFIXED) == pytest.approx(3 / 13)
+    assert of("石灰と砂です。", (Term("石灰", 1, 1.0), Term("砂利", 1, 1.0))) == pytest.approx(1 / 2)
+    assert of("한국어 문장", (Term("국어", 1, 1.0),)) == 1.0
+
+
 def test_levels_are_cut_offs_of_relevance() -> None:
     levels = [confidence.of(value / 1000) for value in range(1001)]
     assert set(levels) == {level for _, level in confidence.LEVELS}
@@ -80,7 +92,8 @@ def test_levels_are_cut_offs_of_relevance() -> None:
 
 
 def test_a_better_cosine_more_covered_words_or_a_phrase_raise_answerable_and_the_relevance_of_every_hit() -> None:
-    for better in (replace(SEARCH, cosine=0.62), replace(SEARCH, coverage=0.52), replace(SEARCH, is_literal=True)):
+    raised = (replace(SEARCH, cosine=0.62), replace(SEARCH, coverage=0.52), replace(SEARCH, closeness=0.1))
+    for better in (*raised, replace(SEARCH, is_literal=True)):
         assert better.answered > SEARCH.answered
         assert better.relevance(0.5) > SEARCH.relevance(0.5)
     hopeless = replace(SEARCH, cosine=-1.0, coverage=0.0)

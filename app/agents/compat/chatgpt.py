@@ -11,7 +11,6 @@ from pydantic import Field
 
 from app import errors
 from app.documents import documents
-from app.documents.types import Document
 from app.query.search_request import Group, Ranking, SearchRequest
 from app.requests import wire
 from app.search import search as pipeline
@@ -64,18 +63,12 @@ async def search(given: SearchedText, context: ToolContext) -> FoundDocuments:
     """Search, and return each document once."""
     query = SearchRequest(query=given.query, limit=HITS, ranking=Ranking(group=Group(size=1)))
     answer = await context.admission.search(partial(pipeline.run, query, context.user_id, context.services))
-    found = [hit.candidate for hit in answer.hits]
-    return FoundDocuments(
-        results=[
-            FoundDocument(
-                id=str(one.document_id),
-                title=one.title or one.uri or str(one.document_id),
-                url=_url(one.uri, one.document_id),
-                text=one.content,
-            )
-            for one in found
-        ]
-    )
+    results = []
+    for one in (hit.candidate for hit in answer.hits):
+        document_id = str(one.document_id)
+        title = one.title or one.uri or document_id
+        results.append(FoundDocument(id=document_id, title=title, url=_url(one.uri, one.document_id), text=one.content))
+    return FoundDocuments(results=results)
 
 
 async def fetch(given: FetchedDocument, context: ToolContext) -> DocumentContent:
@@ -93,15 +86,11 @@ async def fetch(given: FetchedDocument, context: ToolContext) -> DocumentContent
     rest = {"continues_at": f"{document_id}@{end}"} if end < len(content) else {}
     return DocumentContent(
         id=given.id,
-        title=_title(document),
+        title=document.title or document.uri or str(document_id),
         text=content[start:end],
         url=_url(document.uri, document_id),
         metadata={**document.metadata, "notice": NOTICE, **rest},
     )
-
-
-def _title(document: Document) -> str:
-    return document.title or document.uri or str(document.document_id)
 
 
 def _url(uri: str | None, document_id: UUID) -> str:

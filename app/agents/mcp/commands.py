@@ -6,17 +6,29 @@ so that the command starts at once.
 
 from __future__ import annotations
 
+import asyncio
+import base64
 import json
 import shlex
 import shutil
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import httpx
 import typer
 
+from app import errors
 from app.cli import options
+
+TIMEOUT_S = 120.0
+CONNECT_TIMEOUT_S = 5.0
+MAX_CONCURRENT = 16
+_VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
+_NAMED_BY = {"tools/call": "name", "resources/read": "uri", "prompts/get": "name"}
+_PARSE_ERROR, _INVALID_REQUEST, _SERVER_ERROR = -32700, -32600, -32000
+Message = dict[str, Any]
 
 
 def mcp(
@@ -44,9 +56,7 @@ def mcp(
         launch = Launch(url, user, data_dir, external, keyed)
         typer.echo(text(print_config, launch))
     elif url is not None:
-        from app.agents.mcp import mcp_bridge
-
-        options.run(mcp_bridge.run(url, api_key))
+        options.run(forward_all(url, api_key))
     else:
         from app.agents.mcp import mcp_server
 
@@ -55,11 +65,12 @@ def mcp(
 
 def _needs_key(url: str) -> bool:
     """Whether the service at an address asks for a key; one that does not answer may."""
-    from app.agents.mcp import mcp_bridge
-
-    if (asked := mcp_bridge.asks_for_key(url)) is None:
+    address = endpoint(url).removesuffix("/mcp") + "/api/rag/tools"
+    try:
+        return httpx.get(address, timeout=CONNECT_TIMEOUT_S).status_code in (401, 403)
+    except httpx.HTTPError:
         options.err.print("The service does not answer. If it needs no key, remove the one from the configuration.")
-    return asked is not False
+        return True
 
 
 Program = Literal["claude-desktop", "claude-code", "cursor", "vscode"]
@@ -106,18 +117,17 @@ class Launch:
 def text(program: Program, launch: Launch) -> str:
     """What to run, or where to put which JSON; the first line says which."""
     if program == "claude-code":
-        return f"Run:\n{shlex.join(_claude_code(launch))}"
+        command = ["claude", "mcp", "add"]
+        if launch.url is not None:
+            header = ["--header", f"Authorization: Bearer {KEY}"] if launch.keyed else []
+            command += ["--transport", "http", "stepwell", endpoint(launch.url), *header]
+        else:
+            variables = [part for name, value in launch.environment().items() for part in ("--env", f"{name}={value}")]
+            command += ["stepwell", *variables, "--", *launch.command()]
+        return f"Run:\n{shlex.join(command)}"
     servers = {"stepwell": _server(program, launch)}
     document = {"servers": servers} if program == "vscode" else {"mcpServers": servers}
     return f"Add to {_PLACES[program]}:\n{json.dumps(document, indent=2)}"
-
-
-def _claude_code(launch: Launch) -> list[str]:
-    if launch.url is not None:
-        header = ["--header", f"Authorization: Bearer {KEY}"] if launch.keyed else []
-        return ["claude", "mcp", "add", "--transport", "http", "stepwell", _endpoint(launch.url), *header]
-    variables = [part for name, value in launch.environment().items() for part in ("--env", f"{name}={value}")]
-    return ["claude", "mcp", "add", "stepwell", *variables, "--", *launch.command()]
 
 
 def _server(program: Program, launch: Launch) -> dict[str, Any]:
@@ -125,14 +135,116 @@ def _server(program: Program, launch: Launch) -> dict[str, Any]:
     if launch.url is not None and program != "claude-desktop":
         typed = {"type": "http"} if program == "vscode" else {}
         headers = {"headers": {"Authorization": f"Bearer {KEY}"}} if launch.keyed else {}
-        return {**typed, "url": _endpoint(launch.url), **headers}
+        return {**typed, "url": endpoint(launch.url), **headers}
     command, *arguments = launch.command()
     typed = {"type": "stdio"} if program == "vscode" else {}
     environment = launch.environment()
     return {**typed, "command": command, "args": arguments, **({"env": environment} if environment else {})}
 
 
-def _endpoint(url: str) -> str:
-    from app.agents.mcp import mcp_bridge
+async def forward_all(url: str, api_key: str | None) -> None:
+    """Forward messages until stdin is closed, then finish running requests. Raises BadRequest for another URL."""
+    address = endpoint(url)
+    headers = {"Accept": "application/json, text/event-stream"}
+    if api_key:
+        headers["Authorization"] = f"Bearer {api_key}"
+    timeout = httpx.Timeout(TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
+    async with httpx.AsyncClient(headers=headers, timeout=timeout) as client:
+        bridge = _Bridge(client, address)
+        async with asyncio.TaskGroup() as running:
+            while line := await asyncio.to_thread(sys.stdin.buffer.readline):
+                if line.strip():
+                    await bridge.accept(line, running)
 
-    return mcp_bridge.endpoint(url)
+
+def endpoint(url: str) -> str:
+    """The address of the MCP endpoint of a service. Raises BadRequest."""
+    parsed = httpx.URL(url)
+    if parsed.scheme not in {"http", "https"} or not parsed.host:
+        raise errors.BadRequest("Give the address of a service, such as http://127.0.0.1:8000.", field="--url")
+    return url.rstrip("/").removesuffix("/mcp") + "/mcp"
+
+
+@dataclass(slots=True)
+class _Bridge:
+    """Forwards the messages of one client: each line of stdin is one POST, and its answer one line of stdout.
+
+    The headers that the protocol requires over HTTP are taken from the message. A failed request is answered with a
+    JSON-RPC error. `version` is the protocol version that the client negotiated, if it did.
+    """
+
+    client: httpx.AsyncClient
+    address: str
+    version: str | None = None
+    places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_CONCURRENT))
+
+    async def accept(self, line: bytes, running: asyncio.TaskGroup) -> None:
+        """Forward one message: `initialize` before the next is read, others concurrently."""
+        try:
+            message = json.loads(line)
+        except ValueError:
+            _write(_error(None, _PARSE_ERROR, "The line is not valid JSON."))
+            return
+        if not isinstance(message, dict):
+            _write(_error(None, _INVALID_REQUEST, "A message is a JSON object."))
+        elif message.get("method") == "initialize":
+            answer = await self.forward(message)
+            self.version = ((answer or {}).get("result") or {}).get("protocolVersion")
+            _write(answer)
+        else:
+            await self.places.acquire()
+            running.create_task(self._answer(message))
+
+    async def _answer(self, message: Message) -> None:
+        try:
+            _write(await self.forward(message))
+        finally:
+            self.places.release()
+
+    async def forward(self, message: Message) -> Message | None:
+        """The service's answer to a message; None to a notification."""
+        request_id = message.get("id")
+        try:
+            response = await self.client.post(self.address, json=message, headers=self._headers(message))
+        except httpx.HTTPError as error:
+            reason = f"The service at {self.address} did not answer ({type(error).__name__}): is it running?"
+            return _error(request_id, _SERVER_ERROR, reason) if request_id is not None else None
+        if request_id is None:
+            return None
+        try:
+            answer = response.json()
+        except ValueError:
+            answer = None
+        answer = answer if isinstance(answer, dict) else {}
+        if "jsonrpc" in answer:
+            return answer
+        reason = answer.get("detail") or f"The service answered with status {response.status_code}."
+        return _error(request_id, _SERVER_ERROR, reason)
+
+    def _headers(self, message: Message) -> dict[str, str]:
+        """The headers that repeat parts of a message, as the versions of the protocol from 2025-06-18 on require."""
+        params = message.get("params")
+        params = params if isinstance(params, dict) else {}
+        meta = params.get("_meta")
+        stated = meta.get(_VERSION_KEY) if isinstance(meta, dict) else None
+        method = str(message.get("method", ""))
+        headers = {"Mcp-Method": method, "MCP-Protocol-Version": stated or self.version}
+        headers["Mcp-Name"] = params.get(_NAMED_BY.get(method, ""))
+        return {key: _header_value(str(value)) for key, value in headers.items() if value or key == "Mcp-Method"}
+
+
+def _header_value(value: str) -> str:
+    """A value as a header field: in base64 with the protocol's marks if it is not printable ASCII."""
+    if value.isascii() and value.isprintable() and value == value.strip() and not value.startswith("=?base64?"):
+        return value
+    return f"=?base64?{base64.b64encode(value.encode()).decode()}?="
+
+
+def _error(request_id: object, code: int, message: str) -> Message:
+    return {"jsonrpc": "2.0", "id": request_id, "error": {"code": code, "message": message}}
+
+
+def _write(message: Message | None) -> None:
+    if message is not None:
+        sys.stdout.buffer.write(json.dumps(message, separators=(",", ":")).encode() + b"\n")
+        sys.stdout.buffer.flush()

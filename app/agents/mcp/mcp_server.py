@@ -25,6 +25,7 @@ from pydantic import ValidationError
 from app import __version__, errors, runtime, tools
 from app.agents import formats, registry
 from app.documents import documents
+from app.documents.types import Document
 from app.jobs import kinds
 from app.requests import cursors, strict_json, validation_errors
 from app.settings import Settings
@@ -121,8 +122,13 @@ class _Handlers:
         self, request: Request, page: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         context = self._readable(request)
-        cursor = page.cursor if page else None
-        rows = await _protocol_errors(context.admission.read(partial(_page, cursor, context)))
+
+        async def read() -> Sequence[Document]:
+            after = cursors.read(page.cursor) if page and page.cursor else None
+            db, limit = context.for_reading().services.db, RESOURCES_PER_PAGE + 1
+            return await documents.page(context.user_id, db=db, limit=limit, after=after)
+
+        rows = await _protocol_errors(context.admission.read(read))
         shown, more = cursors.cut(rows, RESOURCES_PER_PAGE, lambda one: cursors.make(one.created_at, one.document_id))
         resources = [
             types.Resource(
@@ -150,7 +156,11 @@ class _Handlers:
 
     async def read_resource(self, request: Request, read: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         context = self._readable(request)
-        document_id = _document_id(read.uri)
+        try:
+            document_id = UUID(read.uri.removeprefix(SCHEME))
+        except ValueError:
+            message = f"A resource has the URI {SCHEME}ID, with the id of a document."
+            raise MCPError(types.INVALID_PARAMS, message) from None
         get = partial(documents.get, document_id, context.user_id, db=context.for_reading().services.db)
         document = await _protocol_errors(context.admission.read(get))
         text = f"{NOTICE}\n\n{document.content or ''}"
@@ -163,19 +173,6 @@ class _Handlers:
         if not context.holds("search"):
             raise MCPError(types.INVALID_REQUEST, "This key lacks the scope `search`.")
         return context
-
-
-async def _page(cursor: str | None, context: ToolContext) -> Any:
-    after = cursors.read(cursor) if cursor else None
-    limit = RESOURCES_PER_PAGE + 1
-    return await documents.page(context.user_id, db=context.for_reading().services.db, limit=limit, after=after)
-
-
-def _document_id(uri: str) -> UUID:
-    try:
-        return UUID(uri.removeprefix(SCHEME))
-    except ValueError:
-        raise MCPError(types.INVALID_PARAMS, f"A resource has the URI {SCHEME}ID, with the id of a document.") from None
 
 
 async def _protocol_errors(work: Awaitable[Any]) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
@@ -13,7 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
-from app import errors, limits
+from app import errors, kinds, limits
 from app.entities.entity_lines import MAX_LINES, Line, LineResult
 from app.entities.types import EntityDraft
 from app.http.responses import Response, ShownUri
@@ -87,7 +86,8 @@ class EntityInput(wire.WireModel):
 
     def shape(self) -> EntityDraft:
         """The entity as a core type."""
-        return EntityDraft(**{**_fields(self, EntityDraft), "members": tuple(map(_member, self.members))})
+        given = {name: _frozen(getattr(self, name)) for name in EntityDraft.__dataclass_fields__}
+        return EntityDraft(**given | {"members": tuple(map(_member, self.members))})
 
 
 class EntityChange(wire.WireModel):
@@ -181,13 +181,7 @@ class UpsertResult(BaseModel):
     def of(cls, outcomes: list[UpsertLineResult]) -> UpsertResult:
         """The results and their numbers by status."""
         count = Counter(outcome.status for outcome in outcomes)
-        return cls(
-            lines=outcomes,
-            added=count["added"],
-            updated=count["updated"],
-            unchanged=count["unchanged"],
-            refused=count["refused"],
-        )
+        return cls(lines=outcomes, **{status: count[status] for status in kinds.values(EntityStatus)})
 
 
 class EntityDocument(Response):
@@ -217,10 +211,6 @@ class EntityDeletion(BaseModel):
     mentions_deleted: int = Field(description="Number of deleted links to documents.")
 
 
-def _fields(model: Any, shape: Any) -> dict[str, Any]:
-    return {name: _frozen(getattr(model, name)) for name in shape.__dataclass_fields__}
-
-
 def _frozen(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
@@ -234,7 +224,8 @@ class Lines:
 
     def answer(self, outcomes: list[LineResult]) -> UpsertResult:
         """The outcomes of all lines, in their order."""
-        return UpsertResult.of(sorted([*self.refused, *map(_outcome, outcomes)], key=lambda outcome: outcome.line))
+        results = [*self.refused, *map(_result, outcomes)]
+        return UpsertResult.of(sorted(results, key=lambda result: result.line))
 
 
 def read_lines(raw: bytes) -> Lines:
@@ -242,9 +233,13 @@ def read_lines(raw: bytes) -> Lines:
 
     Raises BadRequest where there are more than MAX_LINES.
     """
+    if raw.count(b"\n") > MAX_LINES:
+        raise errors.BadRequest(f"Send at most {MAX_LINES:,} lines at once.", field="body")
     sound: list[Line] = []
     refused: list[UpsertLineResult] = []
-    for number, line in _lines(raw):
+    for number, line in enumerate(raw.split(b"\n"), 1):
+        if not line.strip(b" \t\r\xef\xbb\xbf"):
+            continue
         try:
             entity = EntityInput.model_validate(strict_json.parse(line))
             sound.append(Line.of(number, entity.shape(), entity.entity_id))
@@ -258,14 +253,6 @@ def read_lines(raw: bytes) -> Lines:
     return Lines(sound, refused)
 
 
-def _lines(raw: bytes) -> Iterator[tuple[int, bytes]]:
-    if raw.count(b"\n") > MAX_LINES:
-        raise errors.BadRequest(f"Send at most {MAX_LINES:,} lines at once.", field="body")
-    for number, line in enumerate(raw.split(b"\n"), 1):
-        if line.strip(b" \t\r\xef\xbb\xbf"):
-            yield number, line
-
-
 def _refuse(number: int, found: list[validation_errors.FieldError]) -> UpsertLineResult:
     fault = found[0] if found else validation_errors.FieldError("line", "Cannot be used.", errors.BadRequest.code)
     return UpsertLineResult(
@@ -273,13 +260,7 @@ def _refuse(number: int, found: list[validation_errors.FieldError]) -> UpsertLin
     )
 
 
-def _outcome(outcome: LineResult) -> UpsertLineResult:
+def _result(outcome: LineResult) -> UpsertLineResult:
     error = outcome.error
-    return UpsertLineResult(
-        line=outcome.number,
-        status=outcome.status,
-        entity_id=outcome.entity_id,
-        field=error.field if error else None,
-        code=error.code if error else None,
-        detail=error.message if error else None,
-    )
+    told = {"field": error.field, "code": error.code, "detail": error.message} if error else {}
+    return UpsertLineResult(line=outcome.number, status=outcome.status, entity_id=outcome.entity_id, **told)

@@ -98,7 +98,9 @@ async def add(
     drafts, ids = [entity.shape() for entity in given], [entity.entity_id for entity in given]
     stored = await entities.add(drafts, user_id, db=use.db, embedder=use.embedder, ids=ids)
     if isinstance(body, list):
-        return await responses.json(_size(stored), lambda: _list(stored), status=201)
+        return await responses.json(
+            _size(stored), lambda: EntityList(entities=list(map(StoredEntity.of, stored))), status=201
+        )
     return StoredEntity.of(stored[0])
 
 
@@ -161,11 +163,7 @@ def _size(shown: Sequence[Entity]) -> int:
 
 
 def _page(shown: Sequence[Entity], more: str | None) -> EntityPage:
-    return EntityPage(entities=[StoredEntity.of(entity) for entity in shown], next_cursor=more)
-
-
-def _list(stored: Sequence[Entity]) -> EntityList:
-    return EntityList(entities=[StoredEntity.of(entity) for entity in stored])
+    return EntityPage(entities=list(map(StoredEntity.of, shown)), next_cursor=more)
 
 
 @router.get(

@@ -65,13 +65,13 @@ class UserNames:
     def _size(self) -> int:
         return NAME_COST * len(self.gazetteer)
 
-    def updated(self, version: int, gazetteer: Gazetteer, keys: set[str]) -> UserNames:
-        """The names at a later version; `keys` are those that changed."""
-        if gazetteer is self.gazetteer:
+    def updated(self, version: int, entries: Mapping[str, list[Entry]]) -> UserNames:
+        """The names at a later version, with the names by key that changed; the list of a key that is gone is empty."""
+        if not any(entries.values()) and not any(key in self.gazetteer for key in entries):
             return replace(self, version=version)
-        fuzzy = self._fuzzy
-        if fuzzy is not None and fuzzy.changes + len(keys) <= MAX_CHANGES:
-            fuzzy = fuzzy.patched([k for k in keys if k in gazetteer], [k for k in keys if k not in gazetteer])
+        gazetteer, fuzzy = self.gazetteer.patched(entries), self._fuzzy
+        if fuzzy is not None and fuzzy.changes + len(entries) <= MAX_CHANGES:
+            fuzzy = fuzzy.patched([k for k in entries if k in gazetteer], [k for k in entries if k not in gazetteer])
         else:
             fuzzy = None
         return UserNames(version, gazetteer, fuzzy)
@@ -149,13 +149,7 @@ async def _up_to_date(reading: Reading, cached: UserNames | None) -> UserNames:
     if len(entries) > MAX_CHANGES:
         return await _read(reading, version)
     size = len(cached.gazetteer) + NAME_COST * len(entries)
-    return await offload.run(size, _patch, cached, version, entries)
-
-
-def _patch(cached: UserNames, version: int, entries: Mapping[str, list[Entry]]) -> UserNames:
-    if not any(entries.values()) and not any(key in cached.gazetteer for key in entries):
-        return cached.updated(version, cached.gazetteer, set())
-    return cached.updated(version, cached.gazetteer.patched(entries), set(entries))
+    return await offload.run(size, cached.updated, version, entries)
 
 
 async def _read(reading: Reading, version: int) -> UserNames:

@@ -20,9 +20,9 @@ from uuid import UUID
 
 from app.database.transactions import Reading, Writing
 from app.entities.linking import gazetteers, name_links
-from app.entities.linking.name_links import DocumentNames, is_title
-from app.entities.store import mentions, named_chunks, titles
-from app.entities.store.headings import HeadingChunk
+from app.entities.linking.name_links import DocumentNames
+from app.entities.store import document_names, mentions, named_chunks
+from app.entities.store.document_names import HeadingChunk
 from app.entities.store.mentions import ChunkText, DocumentHead, LinkedNames, Mention, NameEntity
 from app.text.names import names, tags
 from app.text.names.gazetteer import Gazetteer, NameMatch
@@ -53,6 +53,10 @@ class Matcher:
         return cls(names.title_name(head.title), gazetteer, keys, _exclude(head.metadata, gazetteer, keys))
 
 
+Placed = tuple[ChunkText, Matcher]
+"""A chunk with what it is matched with."""
+
+
 @dataclass(frozen=True, slots=True)
 class _ChunkNames:
     """The names in a chunk: capitalised ones, its words as written, and entities of the gazetteer."""
@@ -72,11 +76,6 @@ class DocumentToLink:
     head: DocumentHead
     chunks: Sequence[ChunkText]
 
-    def placed(self, gazetteer: Gazetteer, keys: Sequence[str]) -> list[tuple[ChunkText, Matcher]]:
-        """Its chunks with what they are matched with."""
-        matcher = Matcher.of(self.head, gazetteer, keys)
-        return [(chunk, matcher) for chunk in self.chunks]
-
 
 async def stored_document(db: Writing, document_id: UUID) -> DocumentToLink:
     """A stored document as it is linked; deletes its mentions and headings."""
@@ -93,38 +92,41 @@ async def link_all(
     """
     await name_links.store(db, await asyncio.to_thread(_names_of, documents, keys), before=replaced)
     gazetteer = (await gazetteers.uncommitted(db)).gazetteer
-    placed = [chunk for one in documents for chunk in one.placed(gazetteer, keys)]
+    placed: list[Placed] = []
+    for one in documents:
+        matcher = Matcher.of(one.head, gazetteer, keys)
+        placed += [(chunk, matcher) for chunk in one.chunks]
+    # The texts are searched for titles that have mentions.
     await mentions.add(db, _titles(placed))
     for start in range(0, len(placed), SLICE):
-        await link_chunks(db, placed[start : start + SLICE])
+        extracted = await asyncio.to_thread(_extract, placed[start : start + SLICE])
+        await mentions.ensure(db, _spelt(extracted), origin="text")
+        found = await _mentions(db, extracted)
+        await mentions.add(db, found)
+        await document_names.use_titles(db, _of_names(found))
     await mentions.prune(db, replaced)
 
 
-def _titles(placed: Sequence[tuple[ChunkText, Matcher]]) -> list[Mention]:
-    """The mentions by which the titles of documents are known when the texts are searched for them."""
-    return [mention for chunk, matcher in placed for mention in _title_mention(chunk, matcher)]
+def _titles(placed: Sequence[Placed]) -> list[Mention]:
+    """The mentions of the titles of documents, one in each chunk."""
+    return [
+        Mention(matcher.title.entity_id, chunk.chunk_no, chunk.document_id, "title", 1)
+        for chunk, matcher in placed
+        if matcher.title is not None
+    ]
 
 
 def _names_of(documents: Sequence[DocumentToLink], keys: Sequence[str]) -> list[DocumentNames]:
     found = []
     for one in documents:
         title = names.title_name(one.head.title)
-        sections = [chunk for chunk in name_links.section_chunks(one.chunks) if not is_title(chunk.name, title)]
+        sections = name_links.section_chunks(one.chunks, title)
         found.append(DocumentNames(one.document_id, title, _tags(one.head, keys), sections))
     return found
 
 
 def _tags(head: DocumentHead, keys: Sequence[str]) -> list[Tag]:
     return tags.of_document(names.title_name(head.title), head.metadata, head.extracted, keys)
-
-
-async def link_chunks(db: Writing, placed: Sequence[tuple[ChunkText, Matcher]]) -> None:
-    """Store the mentions in new chunks, each with what it is matched with, and entities for the names in them."""
-    extracted = await asyncio.to_thread(_extract, placed)
-    await mentions.ensure(db, _spelt(extracted), origin="text")
-    found = await _mentions(db, extracted)
-    await mentions.add(db, found)
-    await titles.use(db, _of_names(found))
 
 
 async def link_again(db: Writing, chunk_nos: Sequence[int], *, keys: Sequence[str]) -> None:
@@ -143,7 +145,7 @@ async def link_again(db: Writing, chunk_nos: Sequence[int], *, keys: Sequence[st
     await mentions.ensure(db, [name for name in _spelt(extracted) if name.entity_id in mentioned], origin="text")
     old = sorted(stored.difference(wanted), key=_place)
     await named_chunks.replace_mentions(db, old=old, new=new)
-    await titles.use(db, _of_names(wanted))
+    await document_names.use_titles(db, _of_names(wanted))
     await mentions.prune(db, LinkedNames(frozenset(mention.entity_id for mention in old)))
 
 
@@ -164,16 +166,12 @@ async def expected(
     if not chunks or chunks[0].opening is None:
         return None
     matcher = Matcher.of(chunks[0].opening, (await gazetteers.current(db)).gazetteer, keys)
-    expected_mentions: set[Mention] = set()
+    found: set[Mention] = set()
     for start in range(0, len(chunks), SLICE):
         extracted = await asyncio.to_thread(_extract, [(chunk, matcher) for chunk in chunks[start : start + SLICE]])
-        expected_mentions.update(await _mentions(db, extracted))
-    in_sections = await asyncio.to_thread(name_links.section_chunks, chunks)
-    return expected_mentions, {
-        HeadingChunk(one.name.entity_id, one.section, one.chunk_no, document_id)
-        for one in in_sections
-        if not is_title(one.name, matcher.title)
-    }
+        found.update(await _mentions(db, extracted))
+    sections = await asyncio.to_thread(name_links.section_chunks, chunks, matcher.title)
+    return found, {HeadingChunk(one.name.entity_id, one.section, one.chunk_no, document_id) for one in sections}
 
 
 async def relink(db: Writing, document_id: UUID, *, keys: Sequence[str]) -> None:
@@ -223,7 +221,7 @@ def _meant(match: NameMatch, without: Excluded) -> Iterable[UUID]:
 
 def _title_mentions(chunk: ChunkText, matcher: Matcher) -> Iterator[Mention]:
     """The mentions by title in a chunk: of the title itself, and in the first chunk of the user's entities in it."""
-    yield from _title_mention(chunk, matcher)
+    yield from _titles([(chunk, matcher)])
     if chunk.opening is not None:
         found = matcher.gazetteer.find(chunk.opening.title)
         in_title = {entity: match.key for match in found for entity in _meant(match, matcher.excluded)}
@@ -232,47 +230,15 @@ def _title_mentions(chunk: ChunkText, matcher: Matcher) -> Iterator[Mention]:
                 yield Mention(entity, chunk.chunk_no, chunk.document_id, "title", 1)
 
 
-def _title_mention(chunk: ChunkText, matcher: Matcher) -> Iterator[Mention]:
-    """The mention of a document's title in one of its chunks, if the title has a key."""
-    if matcher.title is not None:
-        yield Mention(matcher.title.entity_id, chunk.chunk_no, chunk.document_id, "title", 1)
-
-
 def _of_names(found: Iterable[Mention]) -> set[UUID]:
     """The entities that are mentioned in texts or are titles."""
     return {mention.entity_id for mention in found if mention.kind in ("text", "title")}
 
 
-def _own_tag_mentions(chunk: ChunkText, matcher: Matcher) -> Iterator[Mention]:
-    """Mentions in a document's first chunk of the user's own entities that its metadata names."""
-    for tag in _tags(chunk.opening, matcher.keys) if chunk.opening is not None else ():
-        for entity in matcher.gazetteer.named(tag.text):
-            if entity != tag.entity_id and (tag.key, entity) not in matcher.excluded:
-                yield Mention(entity, chunk.chunk_no, chunk.document_id, tag.kind, 1)
-
-
-def _is_metadata_entity(key: str, entity_id: UUID, gazetteer: Gazetteer) -> bool:
-    """Whether metadata names the entity whose id is derived from the name with this key."""
-    return any(entity == entity_id for _name, entity in gazetteer.entries(key))
-
-
-def _tag_mentions(chunk: ChunkText, keys: Sequence[str]) -> Iterator[Mention]:
-    """Mentions of the entities that are made from a document's metadata, in its first chunk."""
-    if chunk.opening is not None:
-        for tag in _tags(chunk.opening, keys):
-            yield Mention(tag.entity_id, chunk.chunk_no, chunk.document_id, tag.kind, 1)
-
-
-def _extract(placed: Sequence[tuple[ChunkText, Matcher]]) -> list[_ChunkNames]:
+def _extract(placed: Sequence[Placed]) -> list[_ChunkNames]:
     return [
-        _ChunkNames(
-            chunk,
-            matcher,
-            names.find(chunk.content),
-            WrittenWords(chunk.content),
-            _text_mentions(chunk, matcher),
-        )
-        for chunk, matcher in placed
+        _ChunkNames(c, matcher, names.find(c.content), WrittenWords(c.content), _text_mentions(c, matcher))
+        for c, matcher in placed
     ]
 
 
@@ -303,12 +269,18 @@ def _chunk_mentions(one: _ChunkNames, as_given: Mapping[UUID, int]) -> Iterator[
     A later mention of the same entity, chunk and kind replaces an earlier one.
     """
     chunk, matcher, gazetteer = one.chunk, one.matcher, one.matcher.gazetteer
-    found = ((name.entity_id, name) for name in one.capitalised)
-    counts = {entity: name.count for entity, name in found if not _is_metadata_entity(name.key, entity, gazetteer)}
+    counts: dict[UUID, int] = {}
+    for name in one.capitalised:
+        derived = name.entity_id
+        # Metadata names an entity with such an id if the gazetteer has it.
+        if all(entity != derived for _text, entity in gazetteer.entries(name.key)):
+            counts[derived] = name.count
     counts |= as_given
     counts |= one.entities
     for entity, count in counts.items():
         yield Mention(entity, chunk.chunk_no, chunk.document_id, "text", count)
-    yield from _tag_mentions(chunk, matcher.keys)
-    yield from _own_tag_mentions(chunk, matcher)
+    for tag in _tags(chunk.opening, matcher.keys) if chunk.opening is not None else ():
+        own = [entity for entity in gazetteer.named(tag.text) if (tag.key, entity) not in matcher.excluded]
+        for entity in (tag.entity_id, *own):
+            yield Mention(entity, chunk.chunk_no, chunk.document_id, tag.kind, 1)
     yield from _title_mentions(chunk, matcher)

@@ -7,6 +7,9 @@ earlier rules. Then it follows the names that have changed: the text index finds
 are read, and those that do contain one are linked again. Each transaction links some chunks under the user's lock and
 stores the progress, so that another worker continues where one has died. The job ends under the same lock, and queues
 another one if a write has recorded something meanwhile. See `workers` for how a job survives its worker.
+
+It reads with generic plans (`searching`): after a bulk load the planner's statistics may not contain the user yet, and
+plans for the user's own values would read all mentions for each name and all documents for each chunk.
 """
 
 from __future__ import annotations
@@ -14,16 +17,16 @@ from __future__ import annotations
 import asyncio
 import bisect
 import logging
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any
 from uuid import UUID
 
 from app.concurrency import offload, retries
 from app.database.transactions import Database, Reading, Writing
 from app.entities.linking import mention_extraction, name_links
 from app.entities.linking.name_links import DocumentNames, SectionChunk, Sections
-from app.entities.store import headings, mentions, name_changes, named_chunks
+from app.entities.store import document_names, mentions, name_changes, named_chunks
 from app.entities.store.mentions import ChunkText, LinkedNames
 from app.entities.store.name_changes import NameChange
 from app.entities.store.named_chunks import ChangedForm
@@ -58,7 +61,6 @@ WAIT_S = 0.2
 """Pause between two looks at the jobs of other processes."""
 NAME_COST = 100
 """Cost of a step of the lookup of a changed name, in the unit of offload.INLINE: about 5 microseconds."""
-_Probes: TypeAlias = Sequence[tuple[Probe, NameChange]]
 
 
 async def relink(db: Writing, document_id: UUID, *, keys: Sequence[str]) -> None:
@@ -119,7 +121,7 @@ async def _refresh(run: Run) -> int:
     chunks, read, progress = 0, 0, run.job.progress
     while True:
         chunks += await _link_documents(run, progress)
-        async with run.db.reading(run.user_id) as reading:
+        async with run.db.searching(run.user_id) as reading:
             batch = await _batch(reading, progress)
         if batch is not None:
             chunks += await _follow(run, batch)
@@ -170,9 +172,13 @@ async def _batch(db: Reading, progress: Mapping[str, Any]) -> _Changes | None:
     if not changes:
         return None
     size = NAME_COST * len(changes)
-    probes = await offload.run(size, _probes, changes)
+    probes = await offload.run(
+        size, lambda: [(probe, one) for one in changes for probe in name_probes.probes(one.key, one.name)]
+    )
     dotted = await named_chunks.dotted_numbers(db, {number for probe, _change in probes for number in probe.numbers})
-    forms = await offload.run(size, _forms, probes, dotted)
+    forms = await offload.run(
+        size, lambda: [ChangedForm(probe.indexed(without=dotted), change.before) for probe, change in probes]
+    )
     finder = FormFinder((probe.form, change.before) for probe, change in probes)
     linked = await named_chunks.link(db, await offload.run(size, _entities, probes))
     found = await named_chunks.candidates(db, forms) | linked
@@ -180,15 +186,7 @@ async def _batch(db: Reading, progress: Mapping[str, Any]) -> _Changes | None:
     return _Changes(changes, finder, sorted(found), frozenset(linked), progress["after"] if is_resumed else 0)
 
 
-def _probes(changes: Sequence[NameChange]) -> _Probes:
-    return [(probe, change) for change in changes for probe in name_probes.probes(change.key, change.name)]
-
-
-def _forms(probes: _Probes, dotted: Collection[str]) -> list[ChangedForm]:
-    return [ChangedForm(probe.indexed(without=dotted), change.before) for probe, change in probes]
-
-
-def _entities(probes: _Probes) -> dict[UUID, int]:
+def _entities(probes: Sequence[tuple[Probe, NameChange]]) -> dict[UUID, int]:
     """The entities that are derived from the forms of names, each with the number before which it is looked for."""
     found: dict[UUID, int] = {}
     for probe, change in probes:
@@ -204,7 +202,11 @@ async def _follow(run: Run, batch: _Changes) -> int:
     first = bisect.bisect(batch.candidates, batch.after)
     for start in range(first, len(batch.candidates), READ):
         some = batch.candidates[start : start + READ]
-        found = await _with_names(run, batch, some)
+        async with run.db.searching(run.user_id) as reading:
+            texts = await named_chunks.texts(reading, [number for number in some if number not in batch.linked])
+        numbered = [NumberedText(*one) for one in texts]
+        named = await offload.run(sum(len(one.text) for one in numbered), batch.finder.among, numbered)
+        found = sorted({*named, *batch.linked.intersection(some)})
         for begin in range(0, len(found), SLICE):
             await retries.while_busy(_link_slice, run, batch, found[begin : begin + SLICE])
         async with run.db.shared() as shared:
@@ -212,15 +214,6 @@ async def _follow(run: Run, batch: _Changes) -> int:
         chunks += len(found)
     await retries.while_busy(_mark_followed, run, batch.changes)
     return chunks
-
-
-async def _with_names(run: Run, batch: _Changes, chunk_nos: Sequence[int]) -> list[int]:
-    """The chunks among these that contain one of the names or are linked to it, in order."""
-    async with run.db.reading(run.user_id) as reading:
-        texts = await named_chunks.texts(reading, [number for number in chunk_nos if number not in batch.linked])
-    numbered = [NumberedText(*one) for one in texts]
-    found = await offload.run(sum(len(one.text) for one in numbered), batch.finder.among, numbered)
-    return sorted({*found, *batch.linked.intersection(chunk_nos)})
 
 
 async def _link_slice(run: Run, batch: _Changes, chunk_nos: Sequence[int]) -> None:
@@ -240,7 +233,7 @@ async def _link_documents(run: Run, progress: Mapping[str, Any]) -> int:
     """Link the documents that are left to the job; returns how many chunks they have."""
     chunks = 0
     while True:
-        async with run.db.reading(run.user_id) as reading:
+        async with run.db.searching(run.user_id) as reading:
             waiting = await mentions.unread(reading, version=names.VERSION, limit=DOCUMENTS)
         for document_id in waiting:
             chunks += await _link_document(run, document_id, progress)
@@ -249,7 +242,7 @@ async def _link_documents(run: Run, progress: Mapping[str, Any]) -> int:
 
 
 async def _link_document(run: Run, document_id: UUID, progress: Mapping[str, Any]) -> int:
-    async with run.db.reading(run.user_id) as reading:
+    async with run.db.searching(run.user_id) as reading:
         version = await mentions.version_to_link(reading, document_id)
         chunk_nos = await mentions.chunk_nos(reading, document_id)
     linking = _Linking(run, document_id, version)
@@ -289,10 +282,12 @@ class _Linking:
 
     async def store_names(self) -> None:
         """Store the entities of title, metadata and headings, the headings over some chunks in each transaction."""
-        (title, before), sections = await retries.while_busy(self._begin), Sections()
-        async for page in self._pages():
+        title, before = await retries.while_busy(self._begin)
+        sections, first = Sections(title), 0
+        while page := await self._page(first):
             await offload.run(sum(len(chunk.content) for chunk in page), sections.add, page)
-        found = [one for one in sections.all() if not name_links.is_title(one.name, title)]
+            first += len(page)
+        found = sections.all()
         for start in range(0, len(found), HEADINGS):
             await retries.while_busy(self._store_headings, found[start : start + HEADINGS], before)
 
@@ -323,7 +318,7 @@ class _Linking:
             await self._lock(writing)
             before = await mentions.of_documents(writing, [self.document_id])
             (head,) = (await mentions.heads(writing, [self.document_id])).values()
-            await headings.delete(writing, self.document_id)
+            await document_names.delete_headings(writing, self.document_id)
             title = names.title_name(head.title)
             found = tags.of_document(title, head.metadata, head.extracted, _keys(self.run))
             await name_links.store(writing, [DocumentNames(self.document_id, title, found)], before=before)
@@ -335,15 +330,9 @@ class _Linking:
             await self._lock(writing)
             await name_links.store(writing, [DocumentNames(self.document_id, in_sections=some)], before=before)
 
-    async def _pages(self) -> AsyncIterator[Sequence[ChunkText]]:
-        first = 0
-        while True:
-            async with self.run.db.reading(self.run.user_id) as reading:
-                page = await mentions.chunk_texts(reading, self.document_id, first=first, limit=PAGE)
-            if not page:
-                return
-            yield page
-            first += len(page)
+    async def _page(self, first: int) -> Sequence[ChunkText]:
+        async with self.run.db.searching(self.run.user_id) as reading:
+            return await mentions.chunk_texts(reading, self.document_id, first=first, limit=PAGE)
 
 
 def _keys(run: Run) -> Sequence[str]:

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from app.database.transactions import Writing
+from app.entities.store import document_names, extracted_names, mentions, name_changes
 from app.entities.store import entities as stored_entities
-from app.entities.store import extracted_names, headings, mentions, name_changes
-from app.entities.store import titles as stored_titles
-from app.entities.store.headings import HeadingChunk
+from app.entities.store.document_names import HeadingChunk
 from app.entities.store.mentions import ChunkText, LinkedNames, NameEntity
 from app.text.names import headings as text_headings
 from app.text.names import names
@@ -39,45 +38,35 @@ class DocumentNames:
     tags: Sequence[Tag] = ()
     in_sections: Sequence[SectionChunk] = ()
 
-    def headings(self) -> dict[UUID, Name]:
-        """The names of its sections by entity."""
-        return {one.name.entity_id: one.name for one in self.in_sections}
 
-
-def section_chunks(chunks: Sequence[ChunkText]) -> list[SectionChunk]:
-    """The sections of each chunk of a document, those with a usable name only."""
-    sections = Sections()
+def section_chunks(chunks: Sequence[ChunkText], title: Name | None) -> list[SectionChunk]:
+    """The chunks in each section of a document; see `Sections`."""
+    sections = Sections(title)
     sections.add(chunks)
     return sections.all()
 
 
 class Sections:
-    """The sections of a document, whose chunks are added in their order."""
+    """The sections of a document that have a usable name other than its title."""
 
-    def __init__(self) -> None:
+    def __init__(self, title: Name | None) -> None:
+        self._title_key = None if title is None else title.key
         self._first_chunks: dict[tuple[str, ...], int] = {}
         self._found: dict[tuple[str, int, int], SectionChunk] = {}
 
-    def __len__(self) -> int:
-        return len(self._found)
-
     def add(self, chunks: Sequence[ChunkText]) -> None:
-        """Add the next chunks."""
+        """Add the next chunks, in their order."""
         for chunk in chunks:
             for path in text_headings.sections(chunk.heading_path, chunk.content):
                 first = self._first_chunks.setdefault(path, chunk.chunk_no)
                 name = text_headings.name(path[-1])
-                if name is not None:
+                if name is not None and name.key != self._title_key:
                     key = (name.key, first, chunk.chunk_no)
                     self._found.setdefault(key, SectionChunk(name, first, chunk.chunk_no))
 
     def all(self) -> list[SectionChunk]:
-        """The chunks in each section, those of sections with a usable name only."""
+        """The chunks in each section."""
         return list(self._found.values())
-
-
-def is_title(name: Name, title: Name | None) -> bool:
-    return title is not None and name.key == title.key
 
 
 def entity_of(name: Name) -> NameEntity:
@@ -92,11 +81,11 @@ async def store(db: Writing, documents: Sequence[DocumentNames], *, before: Link
     one word until it is a title.
     """
     titles = {one.title.entity_id: one.title for one in reversed(documents) if one.title is not None}
-    sections = {entity: name for one in reversed(documents) for entity, name in one.headings().items()}
+    sections = {chunk.name.entity_id: chunk.name for one in reversed(documents) for chunk in one.in_sections}
     given = titles | sections
     several = {entity for entity, name in given.items() if text_headings.is_searched(name.key)}
     known = before.titles | before.headings & several if before else frozenset()
-    known |= await stored_titles.given(db, given.keys() - known, several=several - known)
+    known |= await document_names.list_given(db, given.keys() - known, several=several - known)
     await _store_tags(db, [tag for one in documents for tag in one.tags])
     await mentions.ensure(db, [entity_of(name) for name in given.values()], origin="text")
     rows = [
@@ -104,7 +93,7 @@ async def store(db: Writing, documents: Sequence[DocumentNames], *, before: Link
         for one in documents
         for chunk in one.in_sections
     ]
-    await headings.add(db, rows)
+    await document_names.add_headings(db, rows)
     searched = titles.keys() | several
     new = {name.key: name.text for entity, name in given.items() if entity in searched - known}
     await name_changes.record_new(db, new, in_gazetteer=False)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -25,7 +25,7 @@ _e = tables.entities.c
 _n = tables.entity_names.c
 _g = tables.entity_members.c
 _m = tables.mentions.c
-
+_COLUMNS = [column for column in _e if column.name != "user_id"]
 
 ROLE = "role:"
 """Prefix of role keys in entity_words."""
@@ -54,16 +54,10 @@ class EntityRecord:
     keeps_vector: bool = False
 
 
-def not_found() -> errors.NotFound:
-    """The error for ids that do not exist and for ids of another user."""
-    return errors.NotFound("No such entity.")
-
-
 async def get(db: Reading, entity_id: UUID) -> Entity:
-    """One entity. Raises NotFound."""
-    matches = await of_ids(db, [entity_id])
-    if not matches:
-        raise not_found()
+    """One entity. Raises NotFound, also for an id of another user."""
+    if not (matches := await of_ids(db, [entity_id])):
+        raise errors.NotFound("No such entity.")
     return matches[0]
 
 
@@ -71,7 +65,8 @@ async def of_ids(db: Reading, entity_ids: Sequence[UUID]) -> list[Entity]:
     """The existing entities among these, in the order of the ids."""
     found: list[Entity] = []
     for wanted in _slices(list(dict.fromkeys(entity_ids))):
-        rows = await db.execute(_select(db.user_id).where(_e.entity_id == _any(wanted, sa.Uuid)))
+        query = sa.select(*_COLUMNS).where(_e.user_id == db.user_id, _e.entity_id == _any(wanted, sa.Uuid))
+        rows = await db.execute(query.where(_e.origin != "text"))
         by_id = {row.entity_id: row for row in rows}
         found += await _whole(db, [by_id[entity] for entity in wanted if entity in by_id])
     return found
@@ -88,15 +83,12 @@ async def page(
 
     An automatic entity is omitted if the user has an own one of the same name.
     """
-    only = only or EntityFilter()
-    name, entity_id = after or (None, None)
-    binds = {"after_name": name, "after_id": entity_id, "type": only.type, "origin": only.origin}
+    only, (name, entity_id) = only or EntityFilter(), after or (None, None)
     restrictions = {"after": after, "type": only.type, "origin": only.origin, "restricted": db.restriction}
-    parts = [part for part, value in restrictions.items() if value is not None]
-    statement = sql.statement("list_entities", *parts)
+    statement = sql.statement("list_entities", *(part for part, value in restrictions.items() if value is not None))
+    binds = {"after_name": name, "after_id": entity_id, "type": only.type, "origin": only.origin}
     used = {bind: value for bind, value in binds.items() if value is not None}
-    rows = await db.execute(statement, {"user_id": db.user_id, "limit": limit, **used})
-    return await of_ids(db, list(rows.scalars()))
+    return await of_ids(db, list(await db.scalars(statement, {"user_id": db.user_id, "limit": limit, **used})))
 
 
 async def types(db: Reading) -> list[str]:
@@ -124,16 +116,6 @@ async def own(db: Reading, keys: Iterable[tuple[str, str]]) -> dict[tuple[str, s
         for row in rows:
             found.setdefault((row.type, row.name_key.decode()), []).append(row.entity_id)
     return {pair: sorted(ids) for pair, ids in found.items()}
-
-
-async def existing(db: Reading, entity_ids: Iterable[UUID]) -> set[UUID]:
-    """The ids among these that belong to an entity."""
-    found: set[UUID] = set()
-    for wanted in _slices(list(entity_ids)):
-        among = _e.entity_id == _any(wanted, sa.Uuid)
-        known = await db.scalars(sa.select(_e.entity_id).where(_e.user_id == db.user_id, among, _e.origin != "text"))
-        found.update(known)
-    return found
 
 
 async def origins(db: Reading, entity_ids: Iterable[UUID]) -> dict[UUID, str]:
@@ -200,8 +182,7 @@ async def save(db: Writing, written: Sequence[EntityRecord]) -> None:
         await _save(db, some)
     members = [(one.entity_id, member) for one in written for member in dict.fromkeys(one.draft.members)]
     for pairs in _slices(members):
-        ids, member_ids = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-        binds = {"entity_ids": ids, "member_ids": member_ids}
+        binds = {"entity_ids": [one for one, _member in pairs], "member_ids": [member for _one, member in pairs]}
         await db.execute(_WRITE_MEMBERS, {"user_id": db.user_id, **binds})
 
 
@@ -260,21 +241,27 @@ _WRITE_WORDS = sql.inline(
 
 async def _save(db: Writing, written: Sequence[EntityRecord]) -> None:
     """Store everything except the members, which may be entities in a later slice."""
-    await db.execute(_WRITE_ENTITIES, {"user_id": db.user_id, **_columns(written)})
-    ids = [one.entity_id for one in written]
+    ids, drafts = [one.entity_id for one in written], [one.draft for one in written]
+    columns = {
+        "entity_ids": ids,
+        "types": [draft.type for draft in drafts],
+        "names": [draft.name for draft in drafts],
+        "roles": [draft.role for draft in drafts],
+        "facts": [json.dumps(draft.facts) for draft in drafts],
+        "descriptions": [draft.description for draft in drafts],
+        "metadata": [json.dumps(dict(draft.metadata)) for draft in drafts],
+    }
+    await db.execute(_WRITE_ENTITIES, {"user_id": db.user_id, **columns})
     for table in (tables.entity_names, tables.entity_words, tables.entity_members):
         await db.execute(sa.delete(table).where(table.c.user_id == db.user_id, table.c.entity_id == _any(ids, sa.Uuid)))
     names = [(one.entity_id, place, *n) for one in written for place, n in enumerate(one.names.items())]
-    await db.execute(
-        _WRITE_NAMES,
-        {
-            "user_id": db.user_id,
-            "entity_ids": [entity for entity, *_rest in names],
-            "places": [place for _entity, place, *_rest in names],
-            "keys": [key.encode() for *_rest, key, _name in names],
-            "names": [name for *_rest, name in names],
-        },
-    )
+    columns = {
+        "entity_ids": [entity for entity, *_rest in names],
+        "places": [place for _entity, place, *_rest in names],
+        "keys": [key.encode() for *_rest, key, _name in names],
+        "names": [name for *_rest, name in names],
+    }
+    await db.execute(_WRITE_NAMES, {"user_id": db.user_id, **columns})
     roles = [ROLE + one.role_key if one.role_key else "" for one in written]
     facts = {"entity_ids": ids, "texts": [one.facts_text for one in written], "roles": roles}
     await db.execute(_WRITE_WORDS, {"user_id": db.user_id, **facts})
@@ -339,31 +326,12 @@ async def delete_vectors(db: Writing, entity_ids: Sequence[UUID]) -> None:
         await db.execute(_DELETE_NEXT_VECTORS, binds)
 
 
-def _columns(written: Sequence[EntityRecord]) -> dict[str, list[Any]]:
-    drafts = [one.draft for one in written]
-    return {
-        "entity_ids": [one.entity_id for one in written],
-        "types": [draft.type for draft in drafts],
-        "names": [draft.name for draft in drafts],
-        "roles": [draft.role for draft in drafts],
-        "facts": [json.dumps(draft.facts) for draft in drafts],
-        "descriptions": [draft.description for draft in drafts],
-        "metadata": [json.dumps(dict(draft.metadata)) for draft in drafts],
-    }
-
-
 def _slices(values: Sequence[T]) -> Iterator[Sequence[T]]:
     return (values[start : start + SLICE] for start in range(0, len(values), SLICE))
 
 
 def _any(values: Sequence[Any], kind: Any) -> Any:
     return sa.any_(sa.literal(list(values), sa.ARRAY(kind)))
-
-
-def _select(user_id: str) -> sa.Select[Any]:
-    return sa.select(*(column for column in _e if column.name != "user_id")).where(
-        _e.user_id == user_id, _e.origin != "text"
-    )
 
 
 async def _whole(db: Reading, rows: Sequence[sa.Row[Any]]) -> list[Entity]:
@@ -376,17 +344,16 @@ async def _whole(db: Reading, rows: Sequence[sa.Row[Any]]) -> list[Entity]:
     members: dict[UUID, list[UUID]] = {}
     for entity, member in await db.execute(query.order_by(_g.member_id)):
         members.setdefault(entity, []).append(member)
-    found = [_entity(row, list(names[row.entity_id].values())[1:], members.get(row.entity_id, [])) for row in rows]
-    return found if db.shows_entities else [replace(entity, **_UNDESCRIBED) for entity in found]
+    found: list[Entity] = []
+    for row in rows:
+        parts = {"aliases": tuple(names[row.entity_id].values())[1:], "members": tuple(members.get(row.entity_id, ()))}
+        stored = {"facts": tuple(_load(row.facts)), "metadata": _load(row.metadata)}
+        found.append(Entity(**{**row._mapping, **stored, **parts, **({} if db.shows_entities else _UNDESCRIBED)}))
+    return found
 
 
 _UNDESCRIBED: dict[str, Any] = {"role": None, "description": None, "facts": (), "metadata": {}}
 """What a caller who does not see descriptions and facts gets of an entity instead of what is known of it."""
-
-
-def _entity(row: sa.Row[Any], aliases: Sequence[str], members: Sequence[UUID]) -> Entity:
-    fields = {**row._mapping, "facts": tuple(_load(row.facts)), "metadata": _load(row.metadata)}
-    return Entity(**fields, aliases=tuple(aliases), members=tuple(members))
 
 
 def _load(value: Any) -> Any:

@@ -177,7 +177,9 @@ async def changed_entries(db: Reading, version: int, *, limit: int) -> dict[str,
     The list of a key that is gone is empty.
     """
     if not db.has_restricted_role:
-        return await entries_of(db, await _changed_keys(db, version, limit=limit))
+        query = sa.select(_c.name_key).where(_c.user_id == db.user_id, _c.version > version)
+        keys = await db.scalars(query.order_by(_c.version).limit(limit))
+        return await entries_of(db, [key.decode() for key in keys])
     found: dict[str, list[tuple[str, UUID]]] = {}
     binds = {"user_id": db.user_id, "version": version, "limit": limit}
     for row in await db.execute(_CHANGED_ENTRIES, binds):
@@ -187,27 +189,17 @@ async def changed_entries(db: Reading, version: int, *, limit: int) -> dict[str,
     return found
 
 
-async def _changed_keys(db: Reading, version: int, *, limit: int) -> list[str]:
-    """Up to `limit` keys that changed after a version, pending or not."""
-    query = sa.select(_c.name_key).where(_c.user_id == db.user_id, _c.version > version)
-    return [key.decode() for key in await db.scalars(query.order_by(_c.version).limit(limit))]
-
-
 async def pending(db: Reading, *, limit: int, until: Sequence[Any] | None = None) -> list[NameChange]:
     """The oldest pending changes; if those up to a position, `since` and key, are still pending, only these."""
     query = sa.select(_c.name_key, _c.name, _c.pending_since, _c.chunks_before)
     query = query.where(_c.user_id == db.user_id, _c.pending_since.is_not(None))
     query = query.order_by(_c.pending_since, _c.name_key).limit(limit)
+    rows: Sequence[Any] = ()
     if until is not None:
         position = sa.tuple_(sa.literal(until[0], sa.BigInteger), sa.literal(until[1].encode(), sa.LargeBinary))
-        earlier = await db.execute(query.where(sa.tuple_(_c.pending_since, _c.name_key) <= position))
-        if rows := earlier.all():
-            return [_change(row) for row in rows]
-    return [_change(row) for row in await db.execute(query)]
-
-
-def _change(row: Any) -> NameChange:
-    return NameChange(row.name_key.decode(), row.name, row.pending_since, row.chunks_before)
+        rows = (await db.execute(query.where(sa.tuple_(_c.pending_since, _c.name_key) <= position))).all()
+    rows = rows or (await db.execute(query)).all()
+    return [NameChange(row.name_key.decode(), row.name, row.pending_since, row.chunks_before) for row in rows]
 
 
 _FOLLOWED = sql.inline(

@@ -51,20 +51,15 @@ async def candidates(db: Reading, forms: Sequence[ChangedForm]) -> set[int]:
                 found.add(row.chunk_no)
     if untold:
         found |= await _chunks(db, _c.chunk_no < max(untold))
-    if await _has_accented_texts(db):
+    s = tables.text_statistics.c
+    accented = sa.select(s.config).where(s.user_id == db.user_id, s.chunks > 0, s.config.not_in(FOLDED)).limit(1)
+    if await db.scalar(accented) is not None:
         found |= await _chunks(db, _c.chunk_no < max(form.before for form in forms), _c.config.not_in(FOLDED))
     return found
 
 
 async def _chunks(db: Reading, *conditions: sa.ColumnElement[bool]) -> set[int]:
     return set(await db.scalars(sa.select(_c.chunk_no).where(_c.user_id == db.user_id, *conditions)))
-
-
-async def _has_accented_texts(db: Reading) -> bool:
-    """Whether the user has chunks in a language whose index keeps accents."""
-    s = tables.text_statistics.c
-    query = sa.select(s.config).where(s.user_id == db.user_id, s.chunks > 0, s.config.not_in(FOLDED))
-    return await db.scalar(query.limit(1)) is not None
 
 
 # The collation "C" sorts the numbers together: they begin with 0 to 9, which the colon follows.

@@ -56,7 +56,12 @@ def restore(
     """Load the backup FILE in one transaction and bring it to this version's schema; stop the service first."""
     settings = options.settings(data_dir)
     restored, revision = options.run(_restore(settings, file, replace=replace))
-    rebuilt = _rebuild(settings) if restored.stems_differ else 0
+    rebuilt = 0
+    if restored.stems_differ:
+        from app.maintenance.commands import repair  # which imports the models
+
+        damage, _waiting = options.run(repair.compare(settings, [], dry_run=False))
+        rebuilt = sum(map(bool, damage.values()))
     needs_password = restored.role_created and settings.database_url is not None
     if as_json:
         done = {"file": str(file), **_as_json(restored.archive), "now_at": revision}
@@ -69,14 +74,6 @@ def restore(
         options.out.print(f"Postgres {major} wrote it and has other stems: rows of {rebuilt} users were rebuilt.")
     if needs_password:
         options.out.print("stepwell_service has no password yet: run `stepwell db upgrade --set-service-password`.")
-
-
-def _rebuild(settings: Settings) -> int:
-    """Repairs all users; returns how many had rows that differed."""
-    from app.maintenance.commands import repair  # which imports the models
-
-    damage, _waiting = options.run(repair.compare(settings, [], dry_run=False))
-    return sum(map(bool, damage.values()))
 
 
 async def _backup(settings: Settings, file: Path) -> Archive:

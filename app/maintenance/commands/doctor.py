@@ -47,7 +47,9 @@ def doctor(as_json: options.AsJson = False, data_dir: options.DataDir = None) ->
     try:
         settings = options.settings(data_dir)
     except pydantic.ValidationError as error:
-        findings, changed = _unusable(error), []
+        found = error.errors(include_url=False, include_input=False, include_context=False)
+        findings = [Finding("settings", "error", one["msg"], f"Correct {_variable(one['loc'])}.") for one in found]
+        changed: list[str] = []
     else:
         findings = options.run(_examine(settings))
         changed = settings.changed()
@@ -153,11 +155,6 @@ def _fix(error: errors.ProviderError, name: str, settings: Settings) -> str:
         named["api_key"] = "GEMINI_API_KEY"
     host = urlsplit(url).netloc.rpartition("@")[2] if url else kind
     return _FIXES[error.fault].format(prefix=prefix, host=host, **named)
-
-
-def _unusable(error: pydantic.ValidationError) -> list[Finding]:
-    found = error.errors(include_url=False, include_input=False, include_context=False)
-    return [Finding("settings", "error", one["msg"], f"Correct {_variable(one['loc'])}.") for one in found]
 
 
 def _variable(place: tuple[int | str, ...]) -> str:

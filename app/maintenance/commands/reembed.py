@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
@@ -72,32 +73,22 @@ async def _cancel(settings: Settings) -> bool:
 
 
 async def _reembed(settings: Settings) -> StoredModel:
-    following = _next(settings)
+    if (following := settings.next()) is None:
+        raise errors.BadRequest(
+            'Name the model to change to, such as STEPWELL_NEXT_EMBEDDER={"embedder": "onnx", "model": "folder"}.',
+            field="STEPWELL_NEXT_EMBEDDER",
+        )
     name = models.embedding(following)
     async with runtime.open_database(settings) as database, ownership.open_owner(settings) as owner:
         if (stored := await reembedding.read_stored(owner)).name == name:
             return stored
         await begin(owner, name)
         async with models.open_embedder(following, patience_s=models.COMMAND_PATIENCE_S) as embedder:
-            await _fill_with_progress(Services(database, embedder), owner)
+            with Progress(console=options.err) as bar:
+                task = bar.add_task("Embedding chunks", total=None)
+                async for state in fill(Services(database, embedder), owner):
+                    bar.update(task, completed=state.done, total=state.total or None)
         return await reembedding.read_stored(owner)
-
-
-async def _fill_with_progress(services: Services, owner: Database) -> None:
-    with Progress(console=options.err) as bar:
-        task = bar.add_task("Embedding chunks", total=None)
-        async for state in fill(services, owner):
-            bar.update(task, completed=state.done, total=state.total or None)
-
-
-def _next(settings: Settings) -> Settings:
-    following = settings.next()
-    if following is None:
-        raise errors.BadRequest(
-            'Name the model to change to, such as STEPWELL_NEXT_EMBEDDER={"embedder": "onnx", "model": "folder"}.',
-            field="STEPWELL_NEXT_EMBEDDER",
-        )
-    return following
 
 
 def _say(text: str) -> None:
@@ -140,8 +131,13 @@ async def fill(services: Services, owner: Database) -> AsyncIterator[FillingStat
         table, missing = await _missing(services, owner)
         total = done + sum(missing.values())
         yield FillingState(done, total)
-        if not missing and await _try_switch(owner):
-            return
+        if not missing:
+            await reembedding.analyze(owner)
+            with suppress(errors.Busy):
+                if await reembedding.switch(owner):
+                    return
+                continue
+            await asyncio.sleep(SWITCH_PAUSE_S)
         for user_id in missing:
             filling = _Filling(user_id, table, services)
             async for embedded in filling.chunks():
@@ -162,15 +158,6 @@ async def _missing(services: Services, owner: Database) -> tuple[int, dict[str, 
 
 def _cancelled() -> errors.Conflict:
     return errors.Conflict("The re-embedding was cancelled.")
-
-
-async def _try_switch(owner: Database) -> bool:
-    await reembedding.analyze(owner)
-    try:
-        return await reembedding.switch(owner)
-    except errors.Busy:
-        await asyncio.sleep(SWITCH_PAUSE_S)
-        return False
 
 
 async def drop(owner: Database) -> bool:
@@ -198,7 +185,7 @@ class _Filling:
                 found = await repairs.texts_without_vector(reading, after=after, limit=CHUNKS, table="embeddings_next")
             if not found:
                 return
-            await self._add(repairs.add_next_vectors, repair.embedded_texts(found))
+            await self._add(partial(repairs.add_vectors, of_next=True), repair.embedded_texts(found))
             after = found[-1].chunk_no
             yield len(found)
 

@@ -67,15 +67,13 @@ async def _reindex(settings: Settings, chosen: list[str], *, every: bool) -> dic
     ):
         services = Services(owner, embedder, chunking_options=cut)
         users = chosen or await repair.users(db=owner)
-        return {one: await _of_user(one, services, every=every) for one in users}
-
-
-async def _of_user(user_id: str, services: Services, *, every: bool) -> Reindexed:
-    done = Reindexed()
-    total = None if every else await pipeline.count(user_id, services.chunking_options, db=services.db)
-    with Progress(console=options.err) as bar:
-        task = bar.add_task(f"Documents of {user_id}", total=total)
-        async for done in pipeline.run(user_id, services, which="every" if every else "outdated"):
-            bar.update(task, completed=done.compared)
-    await mention_refresh.settle(user_id, services)
-    return done
+        done = dict.fromkeys(users, Reindexed())
+        for one in users:
+            total = None if every else await pipeline.count(one, cut, db=owner)
+            with Progress(console=options.err) as bar:
+                task = bar.add_task(f"Documents of {one}", total=total)
+                async for now in pipeline.run(one, services, which="every" if every else "outdated"):
+                    done[one] = now
+                    bar.update(task, completed=now.compared)
+            await mention_refresh.settle(one, services)
+        return done

@@ -40,8 +40,9 @@ def repair(
         )
         return
     for one, damage in found.items():
+        counts = [f"{damage.counts[kind.kind]} {kind.noun}" for kind in pipeline.every() if kind.kind in damage.counts]
         if damage:
-            options.out.print(f"{one}: {_describe(damage)}", markup=False, soft_wrap=True)
+            options.out.print(f"{one}: {', '.join(counts)}", markup=False, soft_wrap=True)
     wrong = sum(bool(damage) for damage in found.values())
     done = "would be rebuilt" if dry_run else "were rebuilt"
     result = f"rows of {wrong} {done}" if wrong else "nothing was wrong"
@@ -80,7 +81,3 @@ async def owner_at_revision(settings: Settings) -> AsyncIterator[Database]:
             yield owner
         finally:
             await owner.close()
-
-
-def _describe(damage: Damage) -> str:
-    return ", ".join(f"{damage.counts[one.kind]} {one.noun}" for one in pipeline.every() if one.kind in damage.counts)

@@ -115,7 +115,10 @@ async def describe(file: Path, environment: Mapping[str, str]) -> Archive:
         )
     except errors.BackupFailed as error:
         raise errors.BadRequest(f"The file is not a readable backup: {error.message}", field="FILE") from error
-    rows = {table: _row(columns, values) for table, columns, values in _TABLE_DATA.findall(output)}
+    rows: dict[str, dict[str, str]] = {}
+    for table, columns, values in _TABLE_DATA.findall(output):
+        first = values.splitlines()[0].split("\t") if values else ()
+        rows[table] = dict(zip(columns.split(", "), first, strict=True)) if first else {}
     if not rows.get("alembic_version"):
         raise errors.BadRequest("The file is not a backup of a Stepwell database.", field="FILE")
     major = _DUMPED_FROM.search(output)
@@ -189,7 +192,12 @@ async def target(database: transactions.Database) -> RestoreTarget:
     """The database into which a backup is to be restored. Raises DatabaseUnavailable."""
     async with database.shared() as connection:
         facts = (await connection.execute(_TARGET, {"role": SERVICE_ROLE})).one()
-        users, keys = [await _count(connection, table) for table in ("tenants", "api_keys")]
+        counts = {"tenants": 0, "api_keys": 0}
+        for table in counts:
+            if await connection.scalar(sa.text(f"SELECT to_regclass('{tables.SCHEMA}.{table}') IS NOT NULL")):
+                rows = sa.select(sa.func.count()).select_from(sa.table(table, schema=tables.SCHEMA))
+                counts[table] = int(await connection.scalar(rows) or 0)
+        users, keys = counts.values()
         return RestoreTarget(facts.version // 10_000, facts.has_role, facts.migrated, users, keys, facts.sessions)
 
 
@@ -204,14 +212,6 @@ async def vacuum(dsn: str) -> None:
                     await driver.execute(f"VACUUM (ANALYZE) {table.fullname}")
     finally:
         await engine.dispose()
-
-
-async def _count(connection: transactions.SharedTransaction, table: str) -> int:
-    """The number of rows of a table; 0 if the table does not exist."""
-    if not await connection.scalar(sa.text(f"SELECT to_regclass('{tables.SCHEMA}.{table}') IS NOT NULL")):
-        return 0
-    rows = sa.select(sa.func.count()).select_from(sa.table(table, schema=tables.SCHEMA))
-    return int(await connection.scalar(rows) or 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,19 +289,6 @@ def _libpq(access: Access) -> dict[str, str]:
 @contextmanager
 def _finish(file: Path) -> Iterator[Path]:
     """A private draft of `file` that is synced and renamed to `file` if the block ends without an error."""
-    with _draft_of(file) as draft:
-        yield draft
-        try:
-            _synchronise(draft)
-            draft.replace(file)
-            _synchronise(file.parent)
-        except OSError as error:
-            raise errors.BackupFailed(f"The backup could not be written to {file}: {error.strerror}.") from error
-
-
-@contextmanager
-def _draft_of(file: Path) -> Iterator[Path]:
-    """An empty private file beside `file`, which is deleted when the block ends."""
     try:
         handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.", suffix=".part")
     except OSError as error:
@@ -310,6 +297,12 @@ def _draft_of(file: Path) -> Iterator[Path]:
     draft = Path(name)
     try:
         yield draft
+        try:
+            _synchronise(draft)
+            draft.replace(file)
+            _synchronise(file.parent)
+        except OSError as error:
+            raise errors.BackupFailed(f"The backup could not be written to {file}: {error.strerror}.") from error
     finally:
         draft.unlink(missing_ok=True)
 
@@ -360,8 +353,3 @@ async def _error_output(process: Process) -> str:
 
 def _last_lines(error_output: bytes) -> str:
     return "; ".join(error_output.decode(errors="replace").strip().splitlines()[-3:]) or "it gave no reason"
-
-
-def _row(columns: str, values: str) -> dict[str, str]:
-    """The first row of a table's COPY block; empty if the table is empty."""
-    return dict(zip(columns.split(", "), values.splitlines()[0].split("\t"), strict=True)) if values else {}

@@ -19,7 +19,7 @@ from app.database.schema import tables
 from app.database.transactions import Reading, SharedTransaction, Writing
 from app.database.vectors import VectorValue
 from app.documents.store import hidden_chunks
-from app.entities.store.headings import HeadingChunk
+from app.entities.store.document_names import HeadingChunk
 from app.entities.store.mentions import Mention
 
 _c = tables.chunks.c
@@ -197,19 +197,13 @@ _ADD_VECTORS = sql.inline("{{insert_vectors stepwell.embeddings}}")
 _ADD_NEXT_VECTORS = sql.inline("{{insert_vectors stepwell.embeddings_next}}")
 
 
-async def add_vectors(db: Writing, by_chunk: Mapping[int, VectorValue]) -> None:
-    """Store the vectors of chunks that have none. Under the user's lock."""
-    await _add_vectors(db, _ADD_VECTORS, by_chunk)
+async def add_vectors(db: Writing, by_chunk: Mapping[int, VectorValue], *, of_next: bool = False) -> None:
+    """Store the vectors of chunks that have none: of the model in use, or of the one that is to replace it.
 
-
-async def add_next_vectors(db: Writing, by_chunk: Mapping[int, VectorValue]) -> None:
-    """Store vectors of the model that is to replace the one in use. Under the user's lock."""
-    await _add_vectors(db, _ADD_NEXT_VECTORS, by_chunk)
-
-
-async def _add_vectors(db: Writing, statement: sa.TextClause, by_chunk: Mapping[int, VectorValue]) -> None:
+    Under the user's lock.
+    """
     binds = {"user_id": db.user_id, "chunk_nos": list(by_chunk), "vectors": vectors.as_texts(by_chunk.values())}
-    await db.execute(statement, binds)
+    await db.execute(_ADD_NEXT_VECTORS if of_next else _ADD_VECTORS, binds)
 
 
 async def document_ids(db: Reading) -> list[UUID]:

@@ -54,14 +54,13 @@ async def test_a_wrong_key_is_401_whatever_is_wrong_with_it(
     assert all(body == bodies[0] for body in bodies)
 
 
-async def test_a_revoked_key_is_401_at_once(app: FastAPI, database: Database, caller: Caller) -> None:
+async def test_a_revoked_key_and_an_expired_one_are_401_at_once(
+    app: FastAPI, database: Database, caller: Caller
+) -> None:
     assert await _status(app, {"X-API-Key": caller.key}) == 200
     async with harness.as_owner(database) as owner:
         await keys.revoke(caller.key, db=owner, actor="test")
     assert await _status(app, {"X-API-Key": caller.key}) == 401
-
-
-async def test_an_expired_key_is_401(app: FastAPI, database: Database) -> None:
     now = datetime.now(UTC)
     expired = await harness.create_key(database, harness.new_user(), expires_at=now - timedelta(seconds=1))
     living = await harness.create_key(database, harness.new_user(), expires_at=now + timedelta(hours=1))

@@ -191,12 +191,17 @@ async def test_documents_of_one_user_do_not_affect_scores_of_another(alice: Call
     assert [hit["text_score"] for hit in before["results"]] == [hit["text_score"] for hit in after["results"]]
 
 
-async def test_listings_and_counts_cover_only_the_users_own_data(alice: Caller, bob: Caller) -> None:
+async def test_listings_and_counts_cover_only_the_users_own_data_and_equal_texts_are_two_documents(
+    alice: Caller, bob: Caller
+) -> None:
     for n in range(3):
         await alice.add(f"More {n}.")
     assert [d["uri"] for d in (await bob.client.get("/api/rag/documents")).json()["documents"]] == ["mine"]
     assert (await bob.client.get("/api/rag/documents", params={"uri": "alices-own"})).json()["documents"] == []
     assert (await bob.client.get("/api/rag/stats")).json()["documents"] == 1
+    mine = await bob.add(SECRET, "alices-own")
+    assert (mine["status"], mine["embedded"]) == ("added", 1)
+    assert mine["document_id"] != (await ids_of(alice))["document_id"]
 
 
 async def test_another_users_entities_are_neither_listed_nor_matched_nor_contained(alice: Caller, bob: Caller) -> None:
@@ -219,12 +224,6 @@ async def test_another_users_entities_are_neither_listed_nor_matched_nor_contain
     assert (await alice.client.get(f"/api/rag/entities/{theirs}")).json() == before
     same = await bob.client.post("/api/rag/entities", json={"type": "person", "name": "Quibble Wort"})
     assert same.status_code == 201, "a name that another user took is free"
-
-
-async def test_one_uri_or_text_of_two_users_is_two_documents(alice: Caller, bob: Caller) -> None:
-    mine = await bob.add(SECRET, "alices-own")
-    assert (mine["status"], mine["embedded"]) == ("added", 1)
-    assert mine["document_id"] != (await ids_of(alice))["document_id"]
 
 
 async def _uuids(owner: asyncpg.Connection, user_id: str) -> set[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -70,10 +70,7 @@ async def call(client: Client, tool: str, **arguments: Any) -> Any:
     return result.structured_content
 
 
-@pytest.mark.parametrize("connected", [connected, bridged])
-async def test_every_tool_returns_over_mcp_what_it_returns_over_rest(
-    app: FastAPI, caller: Caller, connected: Callable[..., AbstractAsyncContextManager[Client]]
-) -> None:
+async def test_every_tool_returns_over_the_bridge_what_it_returns_over_rest(app: FastAPI, caller: Caller) -> None:
     # The entity is stored first: documents that exist already are linked to it later, in the background.
     await caller.client.post("/api/rag/entities", json={"type": "person", "name": "Ana Silva"})
     stored = await caller.add(LIME, uri="notes/lime.md")
@@ -93,7 +90,7 @@ async def test_every_tool_returns_over_mcp_what_it_returns_over_rest(
     }
     offered = registry.list_offered(["admin"], optional=OPTIONAL_TOOLS)
     assert arguments.keys() | OF_FOLDERS == {tool.name for tool in offered}
-    async with connected(app, caller) as client:
+    async with bridged(app, caller) as client:
         assert {tool.name for tool in (await client.list_tools()).tools} == arguments.keys() | OF_FOLDERS
         for name in sorted(arguments.keys() - {"delete_document"}):
             over_rest = await caller.client.post(f"/api/rag/tools/{name}", json=arguments[name])

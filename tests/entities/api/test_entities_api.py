@@ -7,7 +7,6 @@ from typing import Any
 from uuid import uuid4
 
 import asyncpg
-import pytest
 from api_caller import Caller
 from example_app import assert_problem
 
@@ -58,14 +57,9 @@ async def test_a_list_is_stored_as_a_whole_or_not_at_all(caller: Caller) -> None
     assert await _names(caller) == ["Ana Silva", "Masons"]
 
 
-@pytest.mark.parametrize("name", ["x" * 200, "X", "IT", "陈", "O'Brien-Łukasz 3", "👩 Ana"])
-async def test_names_that_hold_something_to_match_are_accepted(caller: Caller, name: str) -> None:
-    assert (await _added(caller, name=f"  {name}\n"))["name"] == name
-
-
-async def test_names_are_unique_by_type_ignoring_case(
-    caller: Caller,
-) -> None:
+async def test_names_hold_something_to_match_and_are_unique_by_type_ignoring_case(caller: Caller) -> None:
+    for name in ("x" * 200, "X", "IT", "陈", "O'Brien-Łukasz 3", "👩 Ana"):
+        assert (await _added(caller, name=f"  {name}\n"))["name"] == name
     first = await _added(caller, name="Ana Silva")
     clash = await caller.client.post(ENTITIES, json={"type": "person", "name": "ÁNA  silva"})
     assert_problem(clash, 409, "conflict", "name")

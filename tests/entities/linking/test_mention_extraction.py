@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import linking
@@ -45,7 +44,7 @@ async def _add(tenant: Tenant, uri: str) -> None:
     await tenant.add(text, uri, title=title)
 
 
-async def test_titles_and_names_become_mentions_with_their_counts(tenant: Tenant, owner: Any) -> None:
+async def test_titles_and_names_become_mentions_and_headings_are_stored_separately(tenant: Tenant, owner: Any) -> None:
     for uri in "abcd":
         await _add(tenant, uri)
     await linking.refresh(tenant)
@@ -56,20 +55,8 @@ async def test_titles_and_names_become_mentions_with_their_counts(tenant: Tenant
     assert ("b", "Harbour Light", "title", "text", 1) not in found, "it is no name in lower case"
     assert ("c", "Harbour Light", "title", "text", 1) in found
     assert ("b", "Lundby", "title", "text", 1) in found
-
-
-async def test_headings_are_stored_separately_and_match_where_texts_write_them_as_names(
-    tenant: Tenant, owner: Any
-) -> None:
-    for uri in "cd":
-        await _add(tenant, uri)
-    await linking.refresh(tenant)
-    found = await _mentions(owner, tenant)
-    assert {row[1:] for row in found if row[3] == "heading"} == {
-        ("Lantern Quay", "text", "heading", 1),
-        ("Ilse Brandt", "text", "heading", 1),
-    }
-    assert ("c", "Lantern Quay", "text", "text", 1) in found
+    assert {row[:2] for row in found if row[3] == "heading"} == {("d", "Lantern Quay"), ("d", "Ilse Brandt")}
+    assert ("c", "Lantern Quay", "text", "text", 1) in found, "headings match where texts write them as names"
 
 
 @pytest.mark.parametrize(
@@ -103,8 +90,8 @@ async def test_a_title_is_an_entity_while_the_text_of_another_document_uses_it_a
 
 async def test_the_order_of_arrival_changes_nothing(database: Any, owner: Any) -> None:
     seen = []
-    # Of the 24 orders, eight in which each document arrives before and after each other one.
-    for order in itertools.islice(itertools.permutations("abcd"), 0, None, 3):
+    # Each document arrives before and after each other one.
+    for order in ("abcd", "dcba", "bdac"):
         tenant = Tenant(database)
         for uri in order:
             await _add(tenant, uri)

@@ -22,8 +22,8 @@ from plans import Plan
 from app.database.schema import tables as store_tables
 from app.database.transactions import Database, Reading
 from app.entities import entities
-from app.entities.store import headings, mentions
-from app.entities.store.headings import HeadingChunk
+from app.entities.store import document_names, mentions
+from app.entities.store.document_names import HeadingChunk
 from app.entities.store.mentions import Mention
 from app.entities.types import EntityDraft
 from app.multihop.store import links
@@ -68,7 +68,7 @@ async def _store_many(database: Database, embedder: FakeEmbedder) -> Many:
         found += [Mention(e, chunk_nos[0], document, "attendee", 1) for e in ids[:1_000]]
         await mentions.add(writing, found)
         heading_chunks = [HeadingChunk(e, chunk_nos[n % 40], chunk_nos[n % 40], document) for n, e in enumerate(ids)]
-        await headings.add(writing, heading_chunks)
+        await document_names.add_headings(writing, heading_chunks)
         chunks = list(await writing.scalars(sa.text("SELECT chunk_id FROM stepwell.chunks ORDER BY chunk_no LIMIT 3")))
     return user, ids, dict.fromkeys(chunks[1:], document)
 

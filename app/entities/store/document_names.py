@@ -1,15 +1,70 @@
-"""Finds the entities that are titles of documents, and tells those that other texts use as names."""
+"""Stores which chunks lie under a heading that is the name of an entity, and finds entities that are titles.
+
+A heading names its section as a title names its document, but it is not a mention: it does not link the document to
+the entity, is never listed, and does not guide a search. A title is a mention of its own kind, and is listed once other
+texts use it as a name. Every change requires the user's lock.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass
 from uuid import UUID
 
+import sqlalchemy as sa
+
 from app.database import sql
+from app.database.schema import tables
 from app.database.transactions import Reading, Writing
-from app.entities.store import headings
 from app.text.names import headings as text_headings
 from app.text.names import names
+
+_h = tables.headings.c
+_e = tables.entities.c
+
+
+@dataclass(frozen=True, slots=True)
+class HeadingChunk:
+    """A chunk in a section that an entity's name heads; `section_no` is the number of the section's first chunk."""
+
+    entity_id: UUID
+    section_no: int
+    chunk_no: int
+    document_id: UUID
+
+
+async def delete_headings(db: Writing, document_id: UUID) -> None:
+    """Delete the headings of a document."""
+    await db.execute(sa.delete(tables.headings).where(_h.user_id == db.user_id, _h.document_id == document_id))
+
+
+async def add_headings(db: Writing, found: Iterable[HeadingChunk]) -> None:
+    """Store the headings of a document; their entities must exist."""
+    rows = [
+        {
+            "user_id": db.user_id,
+            "entity_id": one.entity_id,
+            "section_no": one.section_no,
+            "chunk_no": one.chunk_no,
+            "document_id": one.document_id,
+        }
+        for one in found
+    ]
+    if rows:
+        await db.execute(sa.insert(tables.headings), rows)
+
+
+async def headings_of(db: Reading, document_ids: Sequence[UUID]) -> frozenset[UUID]:
+    """The entities whose names are headings of documents."""
+    these = _h.document_id == sa.any_(sa.literal(list(document_ids), sa.ARRAY(sa.Uuid)))
+    query = sa.select(_h.entity_id).distinct().where(_h.user_id == db.user_id, these)
+    return frozenset(await db.scalars(query))
+
+
+def is_heading(user_id: str) -> sa.Exists:
+    """The SQL condition that a name of an entity row is a heading."""
+    return sa.select(_h.entity_id).where(_h.user_id == user_id, _h.entity_id == _e.entity_id).exists()
+
 
 _TITLES = sql.inline(
     """
@@ -25,13 +80,16 @@ _TITLES = sql.inline(
 )
 
 
-async def given(db: Reading, entity_ids: Iterable[UUID], *, several: Set[UUID]) -> set[UUID]:
+async def list_given(db: Reading, entity_ids: Iterable[UUID], *, several: Set[UUID]) -> set[UUID]:
     """The entities among these for whose names texts are searched: those of titles, and of headings of several words.
 
     `several` are those among these whose names have several words.
     """
     found = set(await db.scalars(_TITLES, {"user_id": db.user_id, "entity_ids": list(entity_ids)}))
-    return found | await headings.heading_entities(db, list(several - found))
+    if not (others := several - found):
+        return found
+    among = _h.entity_id == sa.any_(sa.literal(list(others), sa.ARRAY(sa.Uuid)))
+    return found | set(await db.scalars(sa.select(_h.entity_id).distinct().where(_h.user_id == db.user_id, among)))
 
 
 _USED_TITLES = sql.inline(
@@ -78,7 +136,7 @@ _LOWER_TITLES = sql.inline(
 )
 
 
-async def use(db: Writing, entity_ids: Iterable[UUID]) -> None:
+async def use_titles(db: Writing, entity_ids: Iterable[UUID]) -> None:
     """Give the origin `title` to those of the entities that are titles and are used as names in other texts.
 
     They are spelt as the title is, and not as the text that contained them first.
@@ -91,6 +149,6 @@ async def use(db: Writing, entity_ids: Iterable[UUID]) -> None:
         await db.execute(_NAME_TITLES, {"user_id": db.user_id, "entity_ids": list(ids), "names": list(texts)})
 
 
-async def disuse(db: Writing, entity_ids: Iterable[UUID]) -> None:
+async def disuse_titles(db: Writing, entity_ids: Iterable[UUID]) -> None:
     """Take the origin `title` from those of the entities that other texts do not use as names any more."""
     await db.execute(_LOWER_TITLES, {"user_id": db.user_id, "entity_ids": list(entity_ids)})
