@@ -108,13 +108,6 @@ def test_scripts_without_spaces_become_overlapping_pairs(text, expected):
     assert index(text) == expected
 
 
-@pytest.mark.parametrize(
-    "compound", ["josh.ai", "foo/bar.txt", "a@b.com", "end.Start", "getUserName", "日本語テキスト"]
-)
-def test_a_phrase_inside_a_document_falls_into_neighbouring_words_of_it(compound):
-    assert f" {index(compound)} " in f" {index(f'before {compound}, after')} "
-
-
 def test_words_too_long_for_postgres_are_dropped_and_their_parts_kept():
     assert index("a" * 3_000) == ""
     assert index("é" * 1_500, "german") == ""
@@ -131,6 +124,25 @@ def test_any_text_becomes_words_that_can_be_sent_whatever_its_composition(text, 
     assert index(unicodedata.normalize("NFC", text)) == index(unicodedata.normalize("NFD", text))
 
 
-@given(st.lists(st.sampled_from(["alpha", "josh.ai", "E-1042", "U.S.", "getName", "日本語", "3.14", "café", "x_y"])))
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "alpha",
+                "josh.ai",
+                "E-1042",
+                "U.S.",
+                "getName,",
+                "(日本語)",
+                "3.14",
+                "café",
+                "x_y",
+                "a/b.txt",
+                "a@b.com",
+                "end.Start",
+            ]
+        )
+    )
+)
 def test_each_word_is_rewritten_alone(words):
     assert index(" ".join(words)).split() == [part for word in words for part in index(word).split()]
