@@ -5,11 +5,13 @@ from __future__ import annotations
 import base64
 import io
 import json
+import stat
 import struct
 import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 from urllib.parse import quote
 
 import docx
@@ -17,7 +19,6 @@ import pptx
 import xlsxwriter
 from reportlab.lib.pagesizes import A4
 from reportlab.lib.pdfencrypt import StandardEncryption
-from reportlab.pdfgen import canvas
 from reportlab.pdfgen.canvas import Canvas
 
 LEFT, TOP, LEADING = 60, 780, 14
@@ -26,9 +27,8 @@ COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 def pdf(pages: Sequence[Iterable[str]], *, title: str = "", author: str = "", password: str = "") -> bytes:
     """A PDF of lines: `# ` gives a larger font, `## ` also an entry of the outline, `### ` the largest font."""
-    target = io.BytesIO()
     encrypt = StandardEncryption(password, canPrint=0) if password else None
-    drawn = canvas.Canvas(target, pagesize=A4, encrypt=encrypt)
+    drawn = Canvas("", pagesize=A4, encrypt=encrypt)
     drawn.setTitle(title)
     drawn.setAuthor(author)
     for number, lines in enumerate(pages):
@@ -37,8 +37,7 @@ def pdf(pages: Sequence[Iterable[str]], *, title: str = "", author: str = "", pa
             _draw(drawn, line, y, number)
             y -= 2 * LEADING if line.startswith("#") else LEADING
         drawn.showPage()
-    drawn.save()
-    return target.getvalue()
+    return bytes(drawn.getpdfdata())
 
 
 def _draw(drawn: Canvas, line: str, y: float, number: int) -> None:
@@ -52,16 +51,14 @@ def _draw(drawn: Canvas, line: str, y: float, number: int) -> None:
 
 def two_columns(rows: Sequence[tuple[str, str]], heading: str) -> bytes:
     """A PDF whose content is drawn line by line across two columns under a heading over both."""
-    target = io.BytesIO()
-    drawn = canvas.Canvas(target, pagesize=A4)
+    drawn = Canvas("", pagesize=A4)
     drawn.setFont("Helvetica", 18)
     drawn.drawString(LEFT, TOP, heading)
     drawn.setFont("Helvetica", 10)
     for number, (left, right) in enumerate(rows):
         drawn.drawString(LEFT, TOP - 40 - LEADING * number, left)
         drawn.drawString(310, TOP - 40 - LEADING * number, right)
-    drawn.save()
-    return target.getvalue()
+    return bytes(drawn.getpdfdata())
 
 
 def ruled_table(rows: Sequence[Sequence[str]], *, spaced: float = 0.0, rotation: int = 0) -> bytes:
@@ -69,8 +66,7 @@ def ruled_table(rows: Sequence[Sequence[str]], *, spaced: float = 0.0, rotation:
 
     `rotation` turns the page by 90 degrees; its text is upright on the screen.
     """
-    target = io.BytesIO()
-    drawn = canvas.Canvas(target, pagesize=A4)
+    drawn = Canvas("", pagesize=A4)
     if rotation:
         drawn.setPageRotation(rotation)
         drawn.translate(A4[0] if rotation == 90 else 0, 0 if rotation == 90 else A4[1])
@@ -86,14 +82,12 @@ def ruled_table(rows: Sequence[Sequence[str]], *, spaced: float = 0.0, rotation:
         for x, cell in enumerate(row):
             drawn.drawString(LEFT + width * x + 5, top - height * (y + 1) + 6, cell, charSpace=spaced)
     drawn.drawString(LEFT, top - height * len(rows) - 30, "Tides come twice a day.")
-    drawn.save()
-    return target.getvalue()
+    return bytes(drawn.getpdfdata())
 
 
 def merged_table(rows: Sequence[tuple[str, str]]) -> bytes:
     """A PDF with lines around the cells of the right column, and one frame around the lines of the left one."""
-    target = io.BytesIO()
-    drawn = canvas.Canvas(target, pagesize=A4)
+    drawn = Canvas("", pagesize=A4)
     bottom = TOP - 20 * len(rows)
     drawn.rect(LEFT, bottom, 200, TOP - bottom)
     drawn.rect(LEFT + 200, bottom, 100, TOP - bottom)
@@ -102,14 +96,12 @@ def merged_table(rows: Sequence[tuple[str, str]]) -> bytes:
         drawn.line(LEFT + 200, y, LEFT + 300, y)
         drawn.drawString(LEFT + 5, y + 6, left)
         drawn.drawString(LEFT + 205, y + 6, right)
-    drawn.save()
-    return target.getvalue()
+    return bytes(drawn.getpdfdata())
 
 
 def turned_pdf(lines: Sequence[str], *, rotation: int = 0, angle: int = 0, level: Sequence[str] = ()) -> bytes:
     """A PDF page with this /Rotate, with lines that run at an angle, counter-clockwise, and others that are level."""
-    target = io.BytesIO()
-    drawn = canvas.Canvas(target, pagesize=A4)
+    drawn = Canvas("", pagesize=A4)
     drawn.setPageRotation(rotation)
     for number, line in enumerate(level):
         drawn.drawString(LEFT, TOP - LEADING * number, line)
@@ -117,14 +109,12 @@ def turned_pdf(lines: Sequence[str], *, rotation: int = 0, angle: int = 0, level
     drawn.rotate(angle)
     for number, line in enumerate(lines):
         drawn.drawString(-200, -LEADING * number, line)
-    drawn.save()
-    return target.getvalue()
+    return bytes(drawn.getpdfdata())
 
 
 def form_pdf(values: Mapping[str, str], *, choice: str, checked: bool, note: str) -> bytes:
     """A PDF with a form: named text fields, a choice and a box, and with a note."""
-    target = io.BytesIO()
-    drawn = canvas.Canvas(target, pagesize=A4)
+    drawn = Canvas("", pagesize=A4)
     for number, (name, value) in enumerate(values.items()):
         y = TOP - 3 * LEADING * number
         drawn.drawString(LEFT, y + 4, f"{name}:")
@@ -133,17 +123,14 @@ def form_pdf(values: Mapping[str, str], *, choice: str, checked: bool, note: str
     drawn.acroForm.checkbox(name="box", checked=checked, x=LEFT, y=300)
     drawn.drawString(LEFT + 40, 304, "Agreed")
     drawn.textAnnotation(note, Rect=[300, 200, 320, 220])
-    drawn.save()
-    return target.getvalue()
+    return bytes(drawn.getpdfdata())
 
 
 def image_only_pdf() -> bytes:
     """A PDF as a scanner makes it: a drawing and no text."""
-    target = io.BytesIO()
-    drawn = canvas.Canvas(target, pagesize=A4)
+    drawn = Canvas("", pagesize=A4)
     drawn.rect(50, 50, 400, 600, fill=1)
-    drawn.save()
-    return target.getvalue()
+    return bytes(drawn.getpdfdata())
 
 
 def pdf_of_streams(content: bytes, *, pages: int = 1, filters: str = "/FlateDecode") -> bytes:
@@ -182,6 +169,13 @@ def flate_bomb(megabytes: int) -> bytes:
     return header + block * megabytes + packer.flush()
 
 
+def saved(document: Any) -> bytes:
+    """The file of a document of `docx` or a presentation of `pptx`."""
+    target = io.BytesIO()
+    document.save(target)
+    return target.getvalue()
+
+
 def word(*paragraphs: str, table: Sequence[Sequence[str]] = (), title: str = "", author: str = "") -> bytes:
     """A DOCX; `# ` begins a heading, seven of `#` the title, and `- ` an item of a list."""
     document = docx.Document()
@@ -199,9 +193,7 @@ def word(*paragraphs: str, table: Sequence[Sequence[str]] = (), title: str = "",
         for row, values in zip(cells.rows, table, strict=True):
             for cell, value in zip(row.cells, values, strict=True):
                 cell.text = value
-    target = io.BytesIO()
-    document.save(target)
-    return target.getvalue()
+    return saved(document)
 
 
 def sheets(tables: Mapping[str, Sequence[Sequence[object]]]) -> bytes:
@@ -233,9 +225,7 @@ def slides(*texts: tuple[str, Sequence[str], str], table: Sequence[Sequence[str]
         for row, values in zip(shape.table.rows, table, strict=True):
             for cell, value in zip(row.cells, values, strict=True):
                 cell.text = value
-    target = io.BytesIO()
-    made.save(target)
-    return target.getvalue()
+    return saved(made)
 
 
 def book(chapters: Mapping[str, str], *, title: str, author: str, encrypted: str = "", named: int = 1) -> bytes:
@@ -258,13 +248,15 @@ def book(chapters: Mapping[str, str], *, title: str, author: str, encrypted: str
     return archive(entries)
 
 
-def archive(entries: Mapping[str, bytes | str], *, packed: bool = True) -> bytes:
-    """A ZIP archive of these entries, compressed unless they are not `packed`."""
+def archive(entries: Mapping[str, bytes | str], *, packed: bool = True, links: bool = False) -> bytes:
+    """A ZIP archive of these entries, compressed unless they are not `packed`; or of `links` to what they contain."""
     target = io.BytesIO()
     method = zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
     with zipfile.ZipFile(target, "w", method, compresslevel=9) as made:
         for name, content in entries.items():
-            made.writestr(name, content)
+            entry = zipfile.ZipInfo(name)
+            entry.external_attr = (stat.S_IFLNK | 0o777) << 16
+            made.writestr(entry if links else name, content)
     return target.getvalue()
 
 

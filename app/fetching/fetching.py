@@ -17,9 +17,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from email.message import Message
-from functools import cache
 from importlib import metadata
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from ipaddress import ip_address, ip_network
 from ssl import SSLContext, SSLError
 from typing import Any
 
@@ -34,6 +33,11 @@ MAX_REDIRECTS = 5
 MAX_PORT = 65_535
 MAX_CONTENT_TYPE = 500
 """Characters of the Content-Type that are read."""
+_HEADERS = {
+    "User-Agent": f"stepwell/{metadata.version('stepwell')}",
+    "Accept": "*/*",
+    "Accept-Encoding": "gzip",
+}
 _OTHER_FAILURES = (httpcore.NetworkError, httpcore.ProtocolError, SSLError)
 _SEND_PUBLIC = "send an http or https address without a user name"
 # Written out because `is_global` of the standard library differs between versions of Python, and is true of multicast
@@ -68,7 +72,8 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 """The IP addresses of a host name. Raises OSError."""
 MAX_TRIED = 3
 """Addresses of a host that are tried."""
-RESOLVED_AT_ONCE = 4
+_THREADS = ThreadPoolExecutor(4, "stepwell-dns")
+"""Threads of their own for resolving names, because a name server that does not answer holds them."""
 BLOCKED = "The address leads to this machine or to a network that is not public: send the address of a public page."
 
 
@@ -104,33 +109,39 @@ class WebFetcher:
 
     async def fetch(self, address: str, *, allowed: AllowedHosts) -> WebPage:
         """The page at an address. Raises `blocked_url`, `fetch_failed`, `site_unavailable`."""
-        with _translate(self._limits):
-            async with asyncio.timeout(self._limits.whole_s), self._connections() as connections:
-                return await self._followed(_url(address), allowed, connections)
-
-    def _connections(self) -> httpcore.AsyncConnectionPool:
         self._tls = self._tls or httpx.create_ssl_context()
-        return httpcore.AsyncConnectionPool(ssl_context=self._tls, network_backend=self._network, max_connections=1)
+        with _translate(self._limits):
+            async with (
+                asyncio.timeout(self._limits.whole_s),
+                httpcore.AsyncConnectionPool(
+                    ssl_context=self._tls, network_backend=self._network, max_connections=1
+                ) as connections,
+            ):
+                return await self._followed(_url(address), allowed, connections)
 
     async def _followed(
         self, url: httpx.URL, allowed: AllowedHosts, connections: httpcore.AsyncConnectionPool
     ) -> WebPage:
         """The page to which an address leads over redirects."""
+        timeouts = dict.fromkeys(("connect", "read", "write", "pool"), self._limits.step_s)
         for _hop in range(MAX_REDIRECTS + 1):
-            _check(url, allowed)
+            if not allowed.allow(url.raw_host.decode("ascii"), _port(url)):
+                raise errors.Forbidden(errors.FETCH_NOT_ALLOWED, field="url", code="fetch_not_allowed")
+            target = httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
+            sent = {"Host": url.netloc.decode("ascii"), **_HEADERS}
             async with connections.stream(
-                "GET", _raw(url), headers=_headers(url), extensions={"timeout": self._timeouts()}
+                "GET", target, headers=list(sent.items()), extensions={"timeout": timeouts}
             ) as response:
                 headers = httpx.Headers(response.headers)
                 if response.status in REDIRECTS and "location" in headers:
                     url = _url(headers["location"], base=url)
                     continue
-                _check_status(response.status)
+                if response.status >= 500 or response.status in (408, 425, 429):
+                    raise _unavailable(f"The site answered with status {response.status}: try again later.")
+                if response.status not in (200, 203):
+                    raise _failed(f"The site answered with status {response.status}: open the address in a browser.")
                 return await self._page(response, headers)
         raise _failed(f"The site redirects more than {MAX_REDIRECTS} times.")
-
-    def _timeouts(self) -> dict[str, float]:
-        return dict.fromkeys(("connect", "read", "write", "pool"), self._limits.step_s)
 
     async def _page(self, response: httpcore.Response, headers: httpx.Headers) -> WebPage:
         most, length = self._limits.max_bytes, headers.get("content-length", "")
@@ -181,34 +192,8 @@ def _url(address: str, *, base: httpx.URL | None = None) -> httpx.URL:
     return url
 
 
-def _check(url: httpx.URL, allowed: AllowedHosts) -> None:
-    if not allowed.allow(url.raw_host.decode("ascii"), _port(url)):
-        raise errors.Forbidden(errors.FETCH_NOT_ALLOWED, field="url", code="fetch_not_allowed")
-
-
 def _port(url: httpx.URL) -> int:
     return url.port or (443 if url.scheme == "https" else 80)
-
-
-def _raw(url: httpx.URL) -> httpcore.URL:
-    return httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
-
-
-def _headers(url: httpx.URL) -> list[tuple[str, str]]:
-    return [
-        ("Host", url.netloc.decode("ascii")),
-        ("User-Agent", f"stepwell/{metadata.version('stepwell')}"),
-        ("Accept", "*/*"),
-        ("Accept-Encoding", "gzip"),
-    ]
-
-
-def _check_status(status: int) -> None:
-    """Raises unless the response has the page."""
-    if status >= 500 or status in (408, 425, 429):
-        raise _unavailable(f"The site answered with status {status}: try again later.")
-    if status not in (200, 203):
-        raise _failed(f"The site answered with status {status}: open the address in a browser.")
 
 
 def _decode(body: bytes, encoding: str, most: int) -> bytes:
@@ -248,11 +233,8 @@ def is_public(address: str) -> bool:
         parsed = ip_address(address)
     except ValueError:
         return False
-    return not any(parsed in network for network in _NOT_PUBLIC) and _is_unicast(parsed)
-
-
-def _is_unicast(address: IPv4Address | IPv6Address) -> bool:
-    return address.version == 4 or address in _GLOBAL_UNICAST
+    is_unicast = parsed.version == 4 or parsed in _GLOBAL_UNICAST
+    return is_unicast and not any(parsed in network for network in _NOT_PUBLIC)
 
 
 class PublicNetwork(httpcore.AsyncNetworkBackend):
@@ -274,16 +256,6 @@ class PublicNetwork(httpcore.AsyncNetworkBackend):
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.AsyncNetworkStream:
         """A connection to the first of the host's addresses that accepts one."""
-        failure: Exception | None = None
-        for address in (await self._checked(host, port, timeout))[:MAX_TRIED]:
-            try:
-                return await self._inner.connect_tcp(address, port, timeout, local_address, socket_options)
-            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
-                failure = error
-        raise failure or httpcore.ConnectError("the host has no address")
-
-    async def _checked(self, host: str, port: int, timeout: float | None) -> Sequence[str]:
-        """The addresses of a host. Raises `blocked_url`."""
         try:
             async with asyncio.timeout(timeout):
                 found = await self._resolve(host, port)
@@ -292,17 +264,17 @@ class PublicNetwork(httpcore.AsyncNetworkBackend):
         except (OSError, UnicodeError) as error:
             raise httpcore.ConnectError("the name cannot be resolved") from error
         if not all(map(is_public, found)):
-            raise errors.BadRequest(BLOCKED, field="url", code="blocked_url")
-        return found
+            raise _blocked(BLOCKED)
+        failure: Exception | None = None
+        for address in found[:MAX_TRIED]:
+            try:
+                return await self._inner.connect_tcp(address, port, timeout, local_address, socket_options)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                failure = error
+        raise failure or httpcore.ConnectError("the host has no address")
 
 
 async def resolved(host: str, port: int) -> list[str]:
     """The IP addresses of a host, as the system resolves its name. Raises OSError, UnicodeError."""
-    work = _threads().submit(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+    work = _THREADS.submit(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
     return list(dict.fromkeys(str(address[0]) for *_, address in await asyncio.wrap_future(work)))
-
-
-@cache
-def _threads() -> ThreadPoolExecutor:
-    """Threads of their own, because a name server that does not answer holds them."""
-    return ThreadPoolExecutor(RESOLVED_AT_ONCE, "stepwell-dns")

@@ -21,7 +21,14 @@ class AllowedHosts:
 
     def allow(self, host: str, port: int) -> bool:
         """Whether pages may be fetched from a port of a host."""
-        return any(_matches(pattern, host.lower().rstrip("."), port) for pattern in self.patterns)
+        host = host.lower().rstrip(".")
+        for pattern in self.patterns:
+            name, _, wanted = pattern.lower().partition(":")
+            is_below = name.startswith("*.") and host.endswith(name[1:]) and len(host) >= len(name)
+            is_port = wanted == "*" or (port == int(wanted) if wanted else port in WEB_PORTS)
+            if is_port and (is_below or name in ("*", host)):
+                return True
+        return False
 
 
 ANY_HOST = AllowedHosts(("*:*",))
@@ -30,13 +37,6 @@ ANY_HOST = AllowedHosts(("*:*",))
 def is_pattern(text: str) -> bool:
     """Whether a text is the pattern of a host."""
     return _PATTERN.fullmatch(text) is not None
-
-
-def _matches(pattern: str, host: str, port: int) -> bool:
-    name, _, wanted = pattern.lower().partition(":")
-    if not (wanted == "*" or (port == int(wanted) if wanted else port in WEB_PORTS)):
-        return False
-    return name in ("*", host) or (name.startswith("*.") and host.endswith(name[1:]) and len(host) > len(name) - 1)
 
 
 @dataclass(frozen=True, slots=True)

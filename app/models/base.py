@@ -67,7 +67,12 @@ def unit_arrays(computed: Sequence[Sequence[float]], *, count: int, dimension: i
 
 
 def _units(computed: Sequence[Sequence[float]], count: int, dimension: int) -> npt.NDArray[np.float64]:
-    _check_shape(computed, count, dimension)
+    others = {len(vector) for vector in computed} - {dimension}
+    problem = f"vectors of {min(others)} dimensions instead of {dimension}" if others else ""
+    if len(computed) != count:
+        problem = f"{len(computed)} vectors for {count} texts"
+    if problem:
+        raise errors.BadEmbedding(f"The embedding model returned {problem}.", fault="vectors")
     vectors = np.array(computed, np.float64).reshape(count, dimension)
     largest = np.abs(vectors).max(axis=1, keepdims=True, initial=0.0)
     if not np.all((largest > 0) & np.isfinite(largest)):
@@ -78,24 +83,15 @@ def _units(computed: Sequence[Sequence[float]], count: int, dimension: int) -> n
     return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), np.float64)
 
 
-def _check_shape(computed: Sequence[Sequence[float]], count: int, dimension: int) -> None:
-    others = {len(vector) for vector in computed} - {dimension}
-    problem = f"vectors of {min(others)} dimensions instead of {dimension}" if others else ""
-    if len(computed) != count:
-        problem = f"{len(computed)} vectors for {count} texts"
-    if problem:
-        raise errors.BadEmbedding(f"The embedding model returned {problem}.", fault="vectors")
-
-
 def read_vectors(found: Sequence[Any], *, count: int, dimension: int) -> list[Vector]:
     """The vectors in a provider's answer, scaled to length 1. Raises BadEmbedding."""
     try:
-        numbers = all(type(number) in (int, float) for vector in found for number in vector)
-        vectors = [[float(number) for number in vector] for vector in found] if numbers else None
-    except (TypeError, OverflowError):
-        vectors = None
-    if vectors is None:
-        raise errors.BadEmbedding("The embedding model returned something else than vectors.", fault="answer")
+        if not all(type(number) in (int, float) for vector in found for number in vector):
+            raise TypeError("not a number")
+        vectors = [[float(number) for number in vector] for vector in found]
+    except (TypeError, OverflowError) as error:
+        message = "The embedding model returned something else than vectors."
+        raise errors.BadEmbedding(message, fault="answer") from error
     return unit_vectors(vectors, count=count, dimension=dimension)
 
 
@@ -222,8 +218,15 @@ class CachingEmbedder:
         if self._user_id is None:
             return await self._compute(text)
         key = (self._user_id, text)
-        vector = self._vectors.get(key)
-        return vector.tolist() if vector is not None else list(await self._flights.join(key, lambda: self._fill(key)))
+        if (kept := self._vectors.get(key)) is not None:
+            return kept.tolist()
+
+        async def fill() -> Vector:
+            vector = await self._compute(text)
+            self._vectors[key] = array("d", vector)
+            return vector
+
+        return list(await self._flights.join(key, fill))
 
     async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
         """Embed passages, uncached. Raises what the wrapped embedder raises."""
@@ -232,11 +235,6 @@ class CachingEmbedder:
             return await self._embedder.embed_documents(texts)
         finally:
             self.in_flight["passages"] -= len(texts)
-
-    async def _fill(self, key: _Key) -> Vector:
-        vector = await self._compute(key[1])
-        self._vectors[key] = array("d", vector)
-        return vector
 
     async def _compute(self, text: str) -> Vector:
         self.in_flight["queries"] += 1

@@ -146,21 +146,17 @@ class RemoteCalls:
     async def _attempt(self, work: Work[Result], seconds: float) -> Result:
         try:
             with self.breaker.guard():
-                result = await _limit(work, seconds)
+                try:
+                    async with asyncio.timeout(seconds):
+                        result = await work()
+                except TimeoutError as error:
+                    raise ProviderDown("The provider did not answer in time.", fault="time") from error
         except errors.ProviderError as error:
             outcome = "failed" if is_of_provider(error) else "rejected"
             self.outcomes["not_called" if isinstance(error, NotCalled) else outcome] += 1
             raise
         self.outcomes["answered"] += 1
         return result
-
-
-async def _limit(work: Work[Result], seconds: float) -> Result:
-    try:
-        async with asyncio.timeout(seconds):
-            return await work()
-    except TimeoutError as error:
-        raise ProviderDown("The provider did not answer in time.", fault="time") from error
 
 
 async def _retry(attempt: Work[Result], *, until: float, attempts: int | None = None) -> Result:

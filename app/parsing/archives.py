@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import posixpath
 import stat
 import zipfile
 from datetime import UTC, datetime
@@ -21,15 +22,12 @@ MAX_BYTES = 300_000_000
 MAX_RATIO = 100
 RATIO_FROM = 10_000_000
 """Unpacked size from which the ratio counts: small repetitive files compress as well and are harmless."""
-_CORE = "docProps/core.xml"
-_NAMESPACES = {
-    "dc": "http://purl.org/dc/elements/1.1/",
-    "dcterms": "http://purl.org/dc/terms/",
-}
+PROTECTED = "The file is protected by a password: save it without one."
+RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 _OLD_FORMATS = {"doc": "word", "ppt": "slides", "xlsx": "sheets"}
 """The library has one name for all spreadsheets of Excel."""
 _REMEDIES: dict[str, tuple[UnreadableReason, str]] = {
-    "EncryptedPackage": ("encrypted", "The file is protected by a password: save it without one."),
+    "EncryptedPackage": ("encrypted", PROTECTED),
     "__properties_version1.0": ("unsupported_format", "A MSG file of Outlook cannot be read: save it as EML."),
 }
 """What to do with a file that has a stream of this name."""
@@ -43,14 +41,21 @@ def check(file: InputFile) -> FileFormat:
     """
     with opened(file.raw) as archive:
         entries = archive.infolist()
-        _check_entries(entries, len(file.raw))
+        if len(entries) > MAX_ENTRIES:
+            raise UnreadableFile("parse_limit", f"The archive of the file has more than {MAX_ENTRIES:,} entries.")
+        check_size(sum(entry.file_size for entry in entries), len(file.raw))
+        for entry in entries:
+            if entry.flag_bits & 1:
+                raise UnreadableFile("encrypted", PROTECTED)
+            check_name(entry.filename)
         names = {entry.filename for entry in entries}
         mimetype = b""
         if "mimetype" in names and archive.getinfo("mimetype").file_size < 100:
             mimetype = archive.read("mimetype").strip()
         for format in formats.FORMATS:
             if format.entries & names or mimetype in format.mimetypes:
-                _check_links(entries)
+                if any(stat.S_ISLNK(entry.external_attr >> 16) for entry in entries):
+                    raise UnreadableFile("damaged", "The archive of the file has links.")
                 return format
     if formats.suffix(file.name) in ("", *formats.PACKED.suffixes):
         return formats.PACKED
@@ -84,17 +89,24 @@ def xml(raw: bytes) -> Any:
     return etree.fromstring(raw, parser)
 
 
-def core_properties(raw: bytes) -> tuple[str, dict[str, Any], datetime | None]:
-    """The title, the author as metadata, and the creation time of an Office file; empty where they are missing."""
-    with opened(raw) as archive:
-        if _CORE not in archive.namelist():
-            return "", {}, None
-        root = xml(archive.read(_CORE))
-    title, author, created = (
-        (root.findtext(name, namespaces=_NAMESPACES) or "").strip()
-        for name in ("dc:title", "dc:creator", "dcterms:created")
-    )
-    return title, {"author": author} if author else {}, moment(created)
+def words_of(root: Any, name: str) -> str:
+    """The text of the first element with this name in any namespace, on one line; empty if there is none."""
+    found = next(root.iter(f"{{*}}{name}"), None)
+    return " ".join((found.text or "").split()) if found is not None else ""
+
+
+def targets(archive: zipfile.ZipFile, part: str) -> dict[str, tuple[str, str]]:
+    """The kind and the part of each relation of a part of an Office file, by its id."""
+    folder, _, file = part.rpartition("/")
+    name = f"{folder}/_rels/{file}.rels"
+    relations = xml(archive.read(name)) if name in archive.namelist() else ()
+    return {
+        one.get("Id"): (
+            one.get("Type", "").rpartition("/")[2],
+            posixpath.normpath(posixpath.join("/", folder, one.get("Target", ""))).lstrip("/"),
+        )
+        for one in relations
+    }
 
 
 def moment(text: str) -> datetime | None:
@@ -104,21 +116,6 @@ def moment(text: str) -> datetime | None:
         return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
         return None
-
-
-def _check_entries(entries: list[zipfile.ZipInfo], packed: int) -> None:
-    if len(entries) > MAX_ENTRIES:
-        raise UnreadableFile("parse_limit", f"The archive of the file has more than {MAX_ENTRIES:,} entries.")
-    check_size(sum(entry.file_size for entry in entries), packed)
-    for entry in entries:
-        if entry.flag_bits & 1:
-            raise UnreadableFile("encrypted", "The file is protected by a password: save it without one.")
-        check_name(entry.filename)
-
-
-def _check_links(entries: list[zipfile.ZipInfo]) -> None:
-    if any(stat.S_ISLNK(entry.external_attr >> 16) for entry in entries):
-        raise UnreadableFile("damaged", "The archive of the file has links.")
 
 
 def check_old_office(file: InputFile) -> FileFormat:

@@ -96,7 +96,8 @@ def guess(raw: bytes) -> str:
     """The most probable encoding of a text that is not in UTF-8; Windows-1252 if nothing else is more probable."""
     first = next((place.start() for place in re.finditer(rb"[\x80-\xff]", raw)), 0)
     sample = raw[max(0, first - _HEAD) : first + _SAMPLE]
-    if _foreign_share(sample) > FOREIGN:
+    foreign = len(re.findall(rb"[\x80-\xff]", sample))
+    if foreign > FOREIGN * (foreign + len(re.findall(b"[A-Za-z]", sample))):
         encoding = _detected(sample, (*_LATIN, *_OTHER_SCRIPTS))
         words = _decode(sample, encoding) or ""
         if len(_TWO_SCRIPTS.findall(words)) <= TWO_SCRIPTS * len(words):
@@ -185,12 +186,6 @@ def _decode(raw: bytes, encoding: str) -> str | None:
         return raw.decode(encoding)
     except (LookupError, ValueError):
         return None
-
-
-def _foreign_share(sample: bytes) -> float:
-    """The share of letters beyond ASCII; it is low in languages that are written in Latin letters."""
-    foreign = len(re.findall(rb"[\x80-\xff]", sample))
-    return foreign / max(1, foreign + len(re.findall(b"[A-Za-z]", sample)))
 
 
 def _control_share(sample: str) -> float:

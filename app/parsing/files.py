@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from urllib.parse import quote
 
+from app.errors import UnreadableFile
 from app.kinds import Json, LeftOutReason
 
 LARGEST_MEMBER = 64_000_000
 """Bytes of the largest file of an archive that is read."""
+MAX_ID = 200
+"""Characters of the longest id by which a document in a file is known."""
 MAX_PIXELS = 16_000_000
 """Pixels of the largest picture that is recognised; larger ones are scaled down before."""
 Corners = tuple[float, float, float, float, float, float, float, float]
@@ -100,3 +104,33 @@ class ExtractedDocument:
     markdown: bool = True
     warnings: tuple[str, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
+
+
+def identify(place: str, id: str, seen: set[str], *, safe: str = "") -> str:
+    """The fragment of a document by its id if it has one that none in `seen` has, else its place such as `row=5`."""
+    _number, mark, sheet = place.partition("&")
+    by_id = f"id={quote(id, safe=safe)}{mark}{sheet}"
+    fragment = by_id if id and len(id) <= MAX_ID and by_id not in seen else place
+    seen.add(fragment)
+    return fragment
+
+
+def annotate(
+    documents: Iterable[ExtractedDocument],
+    nothing: str,
+    *,
+    left_out: Sequence[LeftOut] = (),
+    warnings: Sequence[str] = (),
+) -> Iterator[ExtractedDocument]:
+    """The documents of a file; the last one has what is left out of the file and the warnings on it.
+
+    Raises UnreadableFile with the message `nothing` if there are none.
+    """
+    last: ExtractedDocument | None = None
+    for document in documents:
+        if last is not None:
+            yield last
+        last = document
+    if last is None:
+        raise UnreadableFile("no_text", nothing)
+    yield replace(last, left_out=(*last.left_out, *left_out), warnings=(*last.warnings, *warnings))

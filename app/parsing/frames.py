@@ -6,12 +6,11 @@ service answers with the lines on it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from app.parsing.files import ArchiveMember, ExtractedDocument, Picture, RecognisedLine
+from app.parsing.files import ExtractedDocument
 
 PICTURE_CPU_S = 2
 """Seconds that reading a file may take in addition for each picture of it that is recognised."""
@@ -42,32 +41,9 @@ def from_document(document: ExtractedDocument) -> dict[str, Any]:
     return {"document": fields}
 
 
-def from_member(member: ArchiveMember) -> dict[str, Any]:
-    """A file of an archive as a message, without its content."""
-    why = {"refused": member.refused, "left_out": member.left_out}
-    return {"member": {"path": member.path, "size": len(member.raw), **why}}
-
-
 def to_document(fields: dict[str, Any]) -> ExtractedDocument:
     """The document of a message. Raises TypeError, ValueError, KeyError."""
     created_at = fields["created_at"]
     fields |= {"page_starts": tuple(map(int, fields["page_starts"])), "warnings": tuple(map(str, fields["warnings"]))}
-    return ExtractedDocument(
-        **{**fields, "created_at": datetime.fromisoformat(created_at) if created_at is not None else None}
-    )
-
-
-def from_picture(picture: Picture) -> dict[str, Any]:
-    """A picture to recognise as a message, without its pixels."""
-    place = {"page": picture.page, "pages": picture.pages}
-    return {"picture": {"width": picture.width, "height": picture.height, **place}}
-
-
-def from_lines(lines: Sequence[RecognisedLine]) -> dict[str, Any]:
-    """The lines on a picture as a message."""
-    return {"lines": [(line.text, line.score, line.corners) for line in lines]}
-
-
-def to_lines(message: dict[str, Any]) -> list[RecognisedLine]:
-    """The lines of a message."""
-    return [RecognisedLine(text, score, tuple(corners)) for text, score, corners in message["lines"]]
+    fields["created_at"] = datetime.fromisoformat(created_at) if created_at is not None else None
+    return ExtractedDocument(**fields)

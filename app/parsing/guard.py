@@ -57,24 +57,19 @@ class Guard:
     def add(self, document: ExtractedDocument) -> None:
         """Count a document."""
         self._left_out += document.left_out
-        if document.fragment:
-            self._add_record(document)
-            return
         text = document.text
-        bounds = [*document.page_starts, len(text)] if document.page_starts else [0, len(text)]
-        self._pages += [text[start:end] for start, end in itertools.pairwise(bounds)]
-        self._metadata.append(f"{document.metadata}")
-        self._stored[document.title.strip()] += 1
-
-    def _add_record(self, document: ExtractedDocument) -> None:
-        """Count a record, whose fields may be lines of its text; many at once, since each one takes long by itself."""
-        text = f"\n{document.text}\n"
+        if not document.fragment:
+            bounds = [*document.page_starts, len(text)] if document.page_starts else [0, len(text)]
+            self._pages += [text[start:end] for start, end in itertools.pairwise(bounds)]
+            self._metadata.append(f"{document.metadata}")
+            self._stored[document.title.strip()] += 1
+            return
         fields = [f"{name}: {value}" for name, value in document.metadata.items()]
-        self._records.append(document.text)
-        self._records += fields if document.markdown else [line for line in fields if f"\n{line}\n" not in text]
-        if document.markdown:
-            self._records.append(document.title)
-        if len(self._records) >= RECORDS:
+        if not document.markdown:  # its fields are lines of its text
+            self._records += [text, *(line for line in fields if f"\n{line}\n" not in f"\n{text}\n")]
+        else:
+            self._records += [text, *fields, document.title]
+        if len(self._records) >= RECORDS:  # counted together, since each one takes long by itself
             self._count_records()
 
     def _count_records(self) -> None:
@@ -89,7 +84,10 @@ class Guard:
             losses = self._losses(list(content(raw)))
         except Exception:  # whatever a library raises
             losses = [UNKNOWN]
-        return (*reasons(self._left_out), *losses)
+        by_reason: defaultdict[str, list[LeftOut]] = defaultdict(list)
+        for one in self._left_out:
+            by_reason[one.reason].append(one)
+        return (*itertools.starmap(_reason, by_reason.items()), *losses)
 
     def _losses(self, parts: Sequence[tuple[str, str]]) -> list[str]:
         stored = self._stored
@@ -97,45 +95,39 @@ class Guard:
         wanted = Counter(_lines(text for _, text in parts))
         if not any(count > stored[line] for line, count in wanted.items() - stored.items()):
             return []
-        expected, found = Counter(_words(wanted - stored)), Counter(_words(stored - wanted))
-        without, beyond = _tokens_of(expected - found), _tokens_of(found - expected)
+        expected, found = (Counter(_join(lines).split()) for lines in (wanted - stored, stored - wanted))
+        without, beyond = (Counter(_tokens(_join(words))) for words in (expected - found, found - expected))
         missing, surplus = without - beyond, beyond - without
         if not missing:
             return []
         pages = [Counter(_tokens(page)) for page in self._pages]
-        missing -= Counter(_tokens("\n".join(self._metadata))) - _sum(pages)
+        in_pages = Counter(itertools.chain.from_iterable(page.elements() for page in pages))
+        missing -= Counter(_tokens("\n".join(self._metadata))) - in_pages
         for _, text in parts if missing else ():
             _explain_joined(text, missing, surplus)
         if not missing:
             return []
-        counts = [Counter(_tokens(text)) for _, text in parts]
-        return [_loss(parts[number][0], lost) for number, lost in self._by_part(counts, pages, +missing).items()]
-
-    @staticmethod
-    def _by_part(
-        counts: Sequence[Counter[str]], pages: Sequence[Counter[str]], missing: Counter[str]
-    ) -> dict[int, Counter[str]]:
-        """What is missing by the part where it should be: a page without it, else the last part with it."""
-        last_first = reversed(list(enumerate(counts)))
-        same = pages if len(pages) == len(counts) else ()
-        without = ((number, counts[number] - page) for number, page in enumerate(same))
-        found: defaultdict[int, Counter[str]] = defaultdict(Counter)
-        for number, count in itertools.chain(without, last_first):
-            lost = count & missing
-            missing = missing - lost
-            found[number] += lost
-        return {number: found[number] for number in sorted(found) if found[number]}
+        losses = _by_part([Counter(_tokens(text)) for _, text in parts], pages, +missing)
+        return [_loss(parts[number][0], losses[number]) for number in sorted(losses) if losses[number]]
 
 
-def reasons(left_out: Iterable[LeftOut]) -> tuple[str, ...]:
-    """One sentence for each reason to leave text out, with how much and where."""
-    by_reason: defaultdict[str, list[LeftOut]] = defaultdict(list)
-    for one in left_out:
-        by_reason[one.reason].append(one)
-    return tuple(_reason(reason, found) for reason, found in by_reason.items())
+def _by_part(
+    counts: Sequence[Counter[str]], pages: Sequence[Counter[str]], missing: Counter[str]
+) -> dict[int, Counter[str]]:
+    """What is missing by the part where it should be: a page without it, else the last part with it."""
+    last_first = reversed(list(enumerate(counts)))
+    same = pages if len(pages) == len(counts) else ()
+    without = ((number, counts[number] - page) for number, page in enumerate(same))
+    found: defaultdict[int, Counter[str]] = defaultdict(Counter)
+    for number, count in itertools.chain(without, last_first):
+        lost = count & missing
+        missing = missing - lost
+        found[number] += lost
+    return found
 
 
 def _reason(reason: str, found: Sequence[LeftOut]) -> str:
+    """A sentence on what is left out for a reason, with how much and where."""
     lines = sum(bool(line.strip()) for one in found for line in one.text.split("\n"))
     amount = f"{lines:,} line{'s' * (lines > 1)}" if lines else ""
     places = list(dict.fromkeys(one.where for one in found if one.where))
@@ -151,24 +143,12 @@ def _loss(where: str, lost: Counter[str]) -> str:
     return f"{LOST}: {what}{place}, such as {examples}."
 
 
-def _sum(counts: Iterable[Counter[str]]) -> Counter[str]:
-    total = Counter[str]()
-    for count in counts:
-        total.update(count)
-    return total
-
-
 def _lines(texts: Iterable[str]) -> Iterator[str]:
     return map(str.strip, "\n".join(texts).split("\n"))
 
 
-def _words(lines: Counter[str]) -> list[str]:
-    return "\n".join(lines.elements()).split()
-
-
-def _tokens_of(words: Counter[str]) -> Counter[str]:
-    """The words and numbers in what stands between blanks."""
-    return Counter(_tokens("\n".join(words.elements())))
+def _join(counted: Counter[str]) -> str:
+    return "\n".join(counted.elements())
 
 
 def _tokens(text: str) -> list[str]:

@@ -16,6 +16,7 @@ import unicodedata
 import zipfile
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import IO, Any, cast
 
 from app.errors import UnreadableFile
@@ -25,6 +26,7 @@ from app.parsing.files import LARGEST_MEMBER, ArchiveMember, InputFile
 _VENDORED, _OF_MACOS = "node_modules", "__MACOSX"
 _HIDDEN = "The file is hidden, or one of a package, and is left out."
 _LINK = "The file is a link, and is left out."
+_TOO_LARGE = f"The file is larger than {LARGEST_MEMBER // 1_000_000} MB."
 _UTF8 = 0x800
 _HEADER = 512
 _PACKED: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
@@ -52,39 +54,33 @@ def _zip(raw: bytes) -> Iterator[ArchiveMember]:
     """The files of a ZIP archive, whose entries were checked before."""
     with archives.opened(raw) as archive:
         for entry in archive.infolist():
-            kind, path = stat.S_IFMT(entry.external_attr >> 16), _path(_name(entry))
-            if not entry.is_dir() and path:
-                left_out = _left_out(path, is_link=kind not in (0, stat.S_IFREG))
-                yield left_out or _unzip(archive, entry, path)
+            name = entry.filename
+            if not entry.flag_bits & _UTF8:  # many programs write UTF-8 without the flag that says so
+                with suppress(ValueError):
+                    name = name.encode("cp437").decode()
+            kind, path = stat.S_IFMT(entry.external_attr >> 16), _path(name)
+            if entry.is_dir() or not path:
+                continue
+            member = _left_out(path, is_link=kind not in (0, stat.S_IFREG), size=entry.file_size)
+            if member is None:
+                try:
+                    member = ArchiveMember(path, archive.read(entry))
+                except (*_DAMAGE, NotImplementedError):  # only this file
+                    message = "The file is damaged in the archive, or packed by an unknown method."
+                    member = ArchiveMember(path, refused=message)
+            yield member
 
 
-def _left_out(path: str, *, is_link: bool) -> ArchiveMember | None:
-    """The member for a link or device, or for the first hidden or fetched folder of a path; None for other files."""
+def _left_out(path: str, *, is_link: bool, size: int) -> ArchiveMember | None:
+    """The member for a link or device, a large file, or the first hidden or fetched folder of a path; else None."""
     parts = path.split("/")
     for number, part in enumerate(parts, 1):
         if part in (_VENDORED, _OF_MACOS) or part.startswith("."):
             left_out = "/".join(parts[:number]) + "/" * (number < len(parts))
             return ArchiveMember(left_out, refused=_HIDDEN, left_out="vendored" if part == _VENDORED else "hidden")
-    return ArchiveMember(path, refused=_LINK, left_out="link") if is_link else None
-
-
-def _unzip(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, path: str) -> ArchiveMember:
-    if entry.file_size > LARGEST_MEMBER:
-        return _too_large(path)
-    try:
-        return ArchiveMember(path, archive.read(entry))
-    except (*_DAMAGE, NotImplementedError):  # only this file is damaged, or packed by a method that is unknown
-        return ArchiveMember(path, refused="The file is damaged in the archive, or packed by an unknown method.")
-
-
-def _name(entry: zipfile.ZipInfo) -> str:
-    """The name of an entry, which many programs write in UTF-8 without the flag that says so."""
-    if entry.flag_bits & _UTF8:
-        return entry.filename
-    try:
-        return entry.filename.encode("cp437").decode()
-    except ValueError:
-        return entry.filename
+    if is_link:
+        return ArchiveMember(path, refused=_LINK, left_out="link")
+    return ArchiveMember(path, refused=_TOO_LARGE, left_out="too_large") if size > LARGEST_MEMBER else None
 
 
 def _unpack(file: InputFile) -> Iterator[ArchiveMember]:
@@ -95,7 +91,12 @@ def _unpack(file: InputFile) -> Iterator[ArchiveMember]:
         else:
             path = _path(file.name.rpartition(".")[0] or "file")
             content = _Limited(file.raw).read(LARGEST_MEMBER + 1)
-            yield ArchiveMember(path, content) if len(content) <= LARGEST_MEMBER else _too_large(path)
+            is_large = len(content) > LARGEST_MEMBER
+            yield (
+                ArchiveMember(path, refused=_TOO_LARGE, left_out="too_large")
+                if is_large
+                else ArchiveMember(path, content)
+            )
     except _DAMAGE as error:
         raise UnreadableFile("damaged", "The archive is damaged or incomplete: transfer it again.") from error
 
@@ -109,20 +110,17 @@ def _tar(raw: bytes) -> Iterator[ArchiveMember]:
                 raise UnreadableFile("parse_limit", f"The archive has more than {archives.MAX_ENTRIES:,} entries.")
             archives.check_name(entry.name)
             path = _path(entry.name)
-            if path and not entry.isdir():
-                left_out = _left_out(path, is_link=not entry.isreg())
-                yield left_out or _untar(archive, entry, path)
+            if entry.isdir() or not path:
+                continue
+            member = _left_out(path, is_link=not entry.isreg(), size=entry.size)
+            if member is None and entry.issparse():  # it takes no place in the archive, whatever its size
+                member = ArchiveMember(path, refused="The file is packed as a sparse one: pack it without that option.")
+            elif member is None:
+                content = archive.extractfile(entry)
+                member = ArchiveMember(path, content.read() if content is not None else b"")
+            yield member
     if any(source.last[-_HEADER:]):  # the library takes a truncated header for the end, which is a block of zeros
         raise EOFError
-
-
-def _untar(archive: tarfile.TarFile, entry: tarfile.TarInfo, path: str) -> ArchiveMember:
-    if entry.size > LARGEST_MEMBER:
-        return _too_large(path)
-    if entry.issparse():  # it takes no place in the archive, whatever its size
-        return ArchiveMember(path, refused="The file is packed as a sparse one: pack it without that option.")
-    content = archive.extractfile(entry)
-    return ArchiveMember(path, content.read() if content is not None else b"")
 
 
 class _Limited(io.RawIOBase):
@@ -148,8 +146,3 @@ def _path(name: str) -> str:
     """The path of a file within its archive; empty for a name without visible characters."""
     plain = "".join(filter(str.isprintable, unicodedata.normalize("NFC", name).replace("\\", "/")))
     return "/".join(part for part in plain.split("/") if part not in ("", "."))
-
-
-def _too_large(path: str) -> ArchiveMember:
-    message = f"The file is larger than {LARGEST_MEMBER // 1_000_000} MB."
-    return ArchiveMember(path, refused=message, left_out="too_large")

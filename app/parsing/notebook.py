@@ -22,11 +22,20 @@ _TEXTS = ("text/markdown", "text/plain", "text/latex", "text/html")
 
 def read(file: InputFile) -> Iterator[ExtractedDocument]:
     """The notebook with its title and authors. Raises UnreadableFile for JSON that is no notebook."""
-    notebook = _load(file.raw)
+    try:
+        notebook = json.loads(file.raw)
+    except (ValueError, RecursionError) as error:
+        raise UnreadableFile("damaged", "The notebook is not valid JSON: save it again.") from error
+    if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
+        raise UnreadableFile("damaged", "The file is named .ipynb and is no notebook of version 4: save it again.")
     metadata = _mapping(notebook.get("metadata"))
-    language = _language(metadata)
+    language = _mapping(metadata.get("language_info")).get("name")
+    language = _text(language or _mapping(metadata.get("kernelspec")).get("language"))
+    language = language if _LANGUAGE.fullmatch(language) else ""
     left_out: list[LeftOut] = []
-    text = "\n\n".join(block for cell in _cells(notebook) for block in _blocks(cell, language, left_out))
+    text = "\n\n".join(
+        block for cell in map(_mapping, notebook["cells"]) for block in _blocks(cell, language, left_out)
+    )
     if not text:
         raise UnreadableFile("no_text", "The notebook contains no text.")
     authors = [name for author in _list(metadata.get("authors")) if (name := _text(_mapping(author).get("name")))]
@@ -38,35 +47,13 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
 
 def content(raw: bytes) -> Iterator[tuple[str, str]]:
     """The sources of the cells, and all texts of their outputs."""
-    for number, cell in enumerate(_cells(json.loads(raw)), 1):
-        outputs = map(_mapping, _list(cell.get("outputs")))
-        yield f"cell {number}", "\n".join([_text(cell.get("source")), *map(_texts, outputs)])
-
-
-def _texts(output: dict[str, Any]) -> str:
-    data = _mapping(output.get("data"))
-    plain = [output.get(name) for name in ("text", "ename", "evalue")]
-    return "\n".join(map(_text, [*plain, *(data.get(name) for name in _TEXTS if name != "text/html")]))
-
-
-def _load(raw: bytes) -> dict[str, Any]:
-    try:
-        notebook = json.loads(raw)
-    except (ValueError, RecursionError) as error:
-        raise UnreadableFile("damaged", "The notebook is not valid JSON: save it again.") from error
-    if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
-        raise UnreadableFile("damaged", "The file is named .ipynb and is no notebook of version 4: save it again.")
-    return notebook
-
-
-def _cells(notebook: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    return map(_mapping, notebook["cells"])
-
-
-def _language(metadata: dict[str, Any]) -> str:
-    """The language of the code, empty if it is unknown."""
-    named = _mapping(metadata.get("language_info")).get("name") or _mapping(metadata.get("kernelspec")).get("language")
-    return named if isinstance(named, str) and _LANGUAGE.fullmatch(named) else ""
+    for number, cell in enumerate(map(_mapping, json.loads(raw)["cells"]), 1):
+        texts = [cell.get("source")]
+        for output in map(_mapping, _list(cell.get("outputs"))):
+            data = _mapping(output.get("data"))
+            texts += [output.get(name) for name in ("text", "ename", "evalue")]
+            texts += [data.get(name) for name in _TEXTS if name != "text/html"]
+        yield f"cell {number}", "\n".join(map(_text, texts))
 
 
 def _blocks(cell: dict[str, Any], language: str, left_out: list[LeftOut]) -> Iterator[str]:

@@ -11,8 +11,7 @@ import math
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, nullcontext
 from dataclasses import asdict, dataclass
-from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 from app.concurrency import pipes
 from app.concurrency.pipes import LimitedProcess
@@ -29,14 +28,7 @@ MAX_PAGES = 1_000_000
 MAX_PICTURES = 5_000
 """Pictures that the process may send for one file, which is more than a parser sends."""
 _STOPPED = "The file could not be read within the limits of memory and time: split it, or save it in a simpler form."
-_REASONS: dict[str, UnreadableReason] = {
-    "unsupported_format": "unsupported_format",
-    "encrypted": "encrypted",
-    "damaged": "damaged",
-    "no_text": "no_text",
-    "unknown_text_field": "unknown_text_field",
-    "parse_limit": "parse_limit",
-}
+_REASONS: dict[str, UnreadableReason] = {reason: reason for reason in get_args(UnreadableReason)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +105,7 @@ class Parser:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.stop()
 
     async def documents(
@@ -125,37 +115,29 @@ class Parser:
 
         Raises UnreadableFile; what was yielded before is complete.
         """
-        parsed = self._documents(raw, format, name=name, text_field=text_field)
-        async with self._share.place(), aclosing(parsed) as documents:
-            async for document in documents:
-                yield document
-
-    async def _documents(
-        self, raw: bytes, format: FileFormat, *, name: str, text_field: str | None
-    ) -> AsyncGenerator[ExtractedDocument | ArchiveMember, None]:
-        if self._share.left_s <= 0:
-            raise self._share.error()
-        limits = self._limits
+        limits, budget = self._limits, _Budget(self._limits, self._share)
         request = frames.ParseRequest(
             format.name, name, len(raw), text_field, limits.cpu_s, limits.memory_bytes, self._recognise is not None
         )
-        budget = _Budget(limits, self._share)
-        finished = False
-        try:
-            async with aclosing(self._messages(request, raw, budget)) as messages:
-                async for message in messages:
-                    if "code" in message:
-                        finished = True
-                        _check(message)
-                    else:
-                        yield message["member"] if "member" in message else frames.to_document(message["document"])
-        except (TimeoutError, OSError, EOFError, ValueError, TypeError, KeyError) as error:
+        async with self._share.place(), aclosing(self._messages(request, raw, budget)) as messages:
             if self._share.left_s <= 0:
-                raise self._share.error(recognised=budget.pictures) from error
-            raise UnreadableFile("parse_limit", _STOPPED) from error
-        finally:
-            if not finished or self._files >= FILES_PER_PROCESS:
-                await self.stop()
+                raise self._share.error()
+            finished = False
+            try:
+                async for message in messages:
+                    if "code" not in message:
+                        yield message["member"] if "member" in message else frames.to_document(message["document"])
+                        continue
+                    finished = True
+                    if (code := message["code"]) is not None:
+                        raise UnreadableFile(_REASONS[str(code)], str(message.get("message")))
+            except (TimeoutError, OSError, EOFError, ValueError, TypeError, KeyError) as error:
+                if self._share.left_s <= 0:
+                    raise self._share.error(recognised=budget.pictures) from error
+                raise UnreadableFile("parse_limit", _STOPPED) from error
+            finally:
+                if not finished or self._files >= FILES_PER_PROCESS:
+                    await self.stop()
 
     async def _messages(
         self, request: frames.ParseRequest, raw: bytes, budget: _Budget
@@ -184,7 +166,8 @@ class Parser:
             raise ValueError("no picture was asked for")
         try:
             async with budget.recognising():
-                answer = frames.from_lines(await self._recognise(picture))
+                lines = await self._recognise(picture)
+                answer: dict[str, Any] = {"lines": [(line.text, line.score, line.corners) for line in lines]}
         except Unrecognised as error:
             answer = {"refused": str(error)}
         await self._process.send(answer)
@@ -250,10 +233,3 @@ class _Budget:
         self._bytes -= size
         if self._bytes < 0:
             raise ValueError("the documents of the file are too large")
-
-
-def _check(message: dict[str, Any]) -> None:
-    """Raises UnreadableFile if the file could not be read."""
-    code = message.get("code")
-    if code is not None:
-        raise UnreadableFile(_REASONS[str(code)], str(message.get("message")))

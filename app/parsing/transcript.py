@@ -27,11 +27,6 @@ class Cue:
     lines: list[str]
     speaker: str = ""
 
-    @property
-    def text(self) -> str:
-        """The words on one line."""
-        return " ".join(self.lines)
-
 
 def read(file: InputFile) -> Iterator[ExtractedDocument]:
     """The transcript, with the title of a WebVTT header. Raises UnreadableFile if no line has times."""
@@ -69,7 +64,9 @@ def _cues(lines: Sequence[str], *, is_vtt: bool) -> Iterator[Cue]:
     for line in lines:
         if (times := _TIMES.match(line)) is not None:
             if cue is not None:
-                yield _without_number(cue, is_vtt=is_vtt)
+                if not is_vtt and cue.lines and cue.lines[-1].isdecimal():
+                    cue.lines.pop()
+                yield cue
             hours, minutes, seconds, fraction = (int(part or 0) for part in times.groups())
             cue = Cue(3_600 * hours + 60 * minutes + seconds + fraction / 1_000, [])
         elif cue is not None and (line.strip() or not is_vtt):
@@ -79,13 +76,6 @@ def _cues(lines: Sequence[str], *, is_vtt: bool) -> Iterator[Cue]:
             cue = None
     if cue is not None:
         yield cue
-
-
-def _without_number(cue: Cue, *, is_vtt: bool) -> Cue:
-    """A cue of SubRip without the number of the next one."""
-    if not is_vtt and cue.lines and cue.lines[-1].isdecimal():
-        cue.lines.pop()
-    return cue
 
 
 def _plain(cue: Cue) -> Iterator[Cue]:
@@ -120,11 +110,11 @@ def _paragraphs(cues: Iterator[Cue]) -> Iterator[str]:
             parts = []
         if not parts:
             began, speaker = cue.start_s, ""
+        text = " ".join(cue.lines)
         if cue.speaker and cue.speaker != speaker:
             speaker = cue.speaker
-            parts.append(f"{chr(10) if parts else ''}{speaker}: {cue.text}")
-        else:
-            parts.append(cue.text)
+            text = f"{chr(10) if parts else ''}{speaker}: {text}"
+        parts.append(text)
     if parts:
         yield _paragraph(began, parts)
 

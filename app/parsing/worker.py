@@ -28,7 +28,8 @@ def main() -> None:
     source, target = pipes.prepare()
     while (message := pipes.read(source)) is not None:
         request = frames.ParseRequest(**message)
-        _limit(request.memory_bytes, request.cpu_s)
+        pipes.limit_memory(request.memory_bytes)
+        _limit_cpu(int(time.process_time()) + 1 + request.cpu_s)
         raw = source.read(request.size)
         recognise = partial(_recognise, source, target) if request.recognises else None
         for part in _parts(request, InputFile(raw, request.name, request.text_field, recognise)):
@@ -36,23 +37,21 @@ def main() -> None:
         target.flush()
 
 
-def _limit(memory_bytes: int, cpu_s: int) -> None:
-    """Set the limits of a file; that of CPU time counts from now."""
-    pipes.limit_memory(memory_bytes)
-    seconds = int(time.process_time()) + 1 + cpu_s
+def _limit_cpu(seconds: int) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.RLIM_INFINITY))
 
 
 def _recognise(source: BinaryIO, target: BinaryIO, picture: Picture) -> Sequence[RecognisedLine]:
     """The lines on a picture, from the service; the limit of CPU time is raised for it. Raises UnreadableFile."""
-    pipes.write(target, frames.from_picture(picture), picture.pixels)
+    place = {"page": picture.page, "pages": picture.pages}
+    pipes.write(target, {"picture": {"width": picture.width, "height": picture.height, **place}}, picture.pixels)
     target.flush()
     answer = pipes.read(source) or {"refused": "The service has ended."}
     if "refused" in answer:
         raise UnreadableFile("parse_limit", str(answer["refused"]))
     seconds, _ = resource.getrlimit(resource.RLIMIT_CPU)
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds + frames.PICTURE_CPU_S, resource.RLIM_INFINITY))
-    return frames.to_lines(answer)
+    _limit_cpu(seconds + frames.PICTURE_CPU_S)
+    return [RecognisedLine(text, score, tuple(corners)) for text, score, corners in answer["lines"]]
 
 
 def _parts(request: frames.ParseRequest, file: InputFile) -> Iterator[bytes]:
@@ -60,18 +59,19 @@ def _parts(request: frames.ParseRequest, file: InputFile) -> Iterator[bytes]:
     try:
         for found in read(file, formats.BY_NAME[request.format]):
             if isinstance(found, ArchiveMember):
-                yield pipes.encode(frames.from_member(found))
+                why = {"refused": found.refused, "left_out": found.left_out}
+                yield pipes.encode({"member": {"path": found.path, "size": len(found.raw), **why}})
                 yield found.raw
             else:
                 yield pipes.encode(frames.from_document(found))
-        end = pipes.encode({"code": None})
+        end: dict[str, str | None] = {"code": None}
     except UnreadableFile as error:
-        end = pipes.encode({"code": error.code, "message": error.message})
+        end = {"code": error.code, "message": error.message}
     except MemoryError:
-        end = pipes.encode({"code": "parse_limit", "message": OUT_OF_MEMORY})
+        end = {"code": "parse_limit", "message": OUT_OF_MEMORY}
     except Exception:  # any failure of a library on a hostile file
-        end = pipes.encode({"code": "damaged", "message": DAMAGED})
-    yield end
+        end = {"code": "damaged", "message": DAMAGED}
+    yield pipes.encode(end)
 
 
 def read(file: InputFile, sniffed: FileFormat) -> Iterator[ExtractedDocument | ArchiveMember]:

@@ -10,7 +10,6 @@ import asyncio
 import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, Self
 
 from app.concurrency import pipes
@@ -67,10 +66,8 @@ class Recogniser:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stay()
+    async def __aexit__(self, *_: object) -> None:
+        self._cancel_expiry()
         if self._stopping is not None:
             await self._stopping
         await self._process.stop()
@@ -81,7 +78,7 @@ class Recogniser:
         A caller that is cancelled ends the process, and the next picture starts another.
         """
         async with self._turns.turn(user_id):
-            self._stay()
+            self._cancel_expiry()
             try:
                 return await self._first_success(picture)
             finally:
@@ -93,7 +90,10 @@ class Recogniser:
             finished = False
             try:
                 async with asyncio.timeout(self._limits.picture_s):
-                    lines = await self._answer(picture)
+                    await self._process.start()
+                    await self._process.send({"width": picture.width, "height": picture.height}, picture.pixels)
+                    answer = await self._process.receive(_check_size)
+                    lines = [as_line(*one) for one in answer["lines"]]
                 finished = True
                 return lines
             except (TimeoutError, OSError, EOFError, ValueError, TypeError, KeyError) as error:
@@ -104,13 +104,7 @@ class Recogniser:
                     await self._process.stop()
         raise AssertionError
 
-    async def _answer(self, picture: Picture) -> list[RecognisedLine]:
-        await self._process.start()
-        await self._process.send({"width": picture.width, "height": picture.height}, picture.pixels)
-        answer = await self._process.receive(_check_size)
-        return [as_line(*one) for one in answer["lines"]]
-
-    def _stay(self) -> None:
+    def _cancel_expiry(self) -> None:
         if self._idle is not None:
             self._idle.cancel()
             self._idle = None

@@ -6,8 +6,7 @@ It reads pixels and no file format, so that no decoder runs here.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from typing import Any, BinaryIO
+from typing import Any
 
 from app.concurrency import pipes
 
@@ -25,19 +24,14 @@ def main() -> None:
     memory, threads = int(sys.argv[1]), int(sys.argv[2])
     pipes.limit_memory(memory)
     engine = _engine(threads)
-    for picture in _pictures(source):
-        lines = [] if picture.min() == picture.max() else _lines(engine, picture)
-        pipes.write(target, {"lines": lines})
-        target.flush()
-
-
-def _pictures(source: BinaryIO) -> Iterator[Any]:
-    """Each picture as an array; its pixels follow a message with its width and height."""
-    import numpy as np
+    import numpy as np  # with the limit of memory
 
     while (message := pipes.read(source)) is not None:
         width, height = message["width"], message["height"]
-        yield np.frombuffer(source.read(width * height), dtype=np.uint8).reshape(height, width)
+        picture = np.frombuffer(source.read(width * height), dtype=np.uint8).reshape(height, width)
+        lines = [] if picture.min() == picture.max() else _lines(engine, picture)
+        pipes.write(target, {"lines": lines})
+        target.flush()
 
 
 def _engine(threads: int) -> Any:

@@ -97,7 +97,7 @@ async def test_calls_in_bulk_have_connections_of_their_own(
 ) -> None:
     monkeypatch.setattr(endpoint, "BULK_CONNECTIONS", 1)
     monkeypatch.setattr(endpoint, "BULK_WAIT_S", 0.05)
-    reached = Endpoint("The model", url=provider.url, headers={})
+    reached = Endpoint("The model", url=provider.url)
     provider.silent = True
     calls = _calls()
     hanging = asyncio.create_task(calls.bulk(lambda: reached.post("x", {}, bulk=True)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import io
-import stat
 import zipfile
 from pathlib import Path
 
@@ -67,45 +66,33 @@ def test_the_table_in_the_docs_has_each_format_and_what_is_read_of_it() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("raw", "message"),
-    [(b"GIF89a", "send text"), (b"\x7fELF", "send text")],
-)
-def test_other_formats_are_refused_with_what_to_do(raw: bytes, message: str) -> None:
-    with pytest.raises(UnreadableFile, match=message) as refused:
-        formats.sniff(raw, "a.txt")
-    assert refused.value.code == "unsupported_format"
-
-
-@pytest.mark.parametrize("name", ["a.pdf", "a.docx", "a.epub"])
-def test_bytes_that_are_neither_the_named_format_nor_text_are_refused(name: str) -> None:
-    assert refusal(formats.sniff, b"\x00\x01\x02\xff" * 100, name) == "damaged"
+def test_other_formats_and_bytes_that_are_neither_the_named_format_nor_text_are_refused() -> None:
+    for raw in (b"GIF89a", b"\x7fELF"):
+        with pytest.raises(UnreadableFile, match="send text") as refused:
+            formats.sniff(raw, "a.txt")
+        assert refused.value.code == "unsupported_format"
+    for name in ("a.pdf", "a.docx", "a.epub"):
+        assert refusal(formats.sniff, b"\x00\x01\x02\xff" * 100, name) == "damaged"
 
 
 @pytest.mark.parametrize(
     ("raw", "code"),
     [
-        (made_files.archive({"word/document.xml": b" " * 50_000_000}), "parse_limit"),
-        (made_files.archive({f"word/{number}.xml": b"" for number in range(10_001)}), "parse_limit"),
+        (made_files.archive({"word/document.xml": b" " * 12_000_000}), "parse_limit"),
+        (made_files.archive({f"word/{number}.xml": b"" for number in range(101)}), "parse_limit"),
         (made_files.archive({"word/document.xml": b"", "../evil.xml": b""}), "damaged"),
         (made_files.archive({"word/document.xml": b"", "/etc/passwd": b""}), "damaged"),
         (made_files.archive({"word/document.xml": b""})[:-10], "damaged"),
         (b"PK\x03\x04 and nothing else", "damaged"),
+        (made_files.archive({"word/document.xml": "/etc/passwd"}, links=True), "damaged"),
     ],
-    ids=["ratio", "entries", "parent", "absolute", "truncated", "header only"],
+    ids=["ratio", "entries", "parent", "absolute", "truncated", "header only", "link"],
 )
-def test_a_hostile_archive_is_refused_before_it_is_unpacked(raw: bytes, code: str) -> None:
+def test_a_hostile_archive_is_refused_before_it_is_unpacked(
+    monkeypatch: pytest.MonkeyPatch, raw: bytes, code: str
+) -> None:
+    monkeypatch.setattr(archives, "MAX_ENTRIES", 100)
     assert refusal(archives.check, InputFile(raw)) == code
-
-
-def test_an_archive_with_a_symbolic_link_is_refused() -> None:
-    target = io.BytesIO()
-    with zipfile.ZipFile(target, "w") as made:
-        link = zipfile.ZipInfo("word/document.xml")
-        link.external_attr = (stat.S_IFLNK | 0o777) << 16
-        made.writestr(link, "/etc/passwd")
-    with pytest.raises(UnreadableFile):
-        archives.check(InputFile(target.getvalue()))
 
 
 def test_a_nested_archive_in_an_office_file_is_not_unpacked(read: Read) -> None:

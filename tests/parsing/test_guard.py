@@ -14,8 +14,8 @@ from app.parsing.pages import pdf
 PAGES = ["Payslip of Ana Lind\nGross pay: 2,950.00", "Payslip of Carla Moss\nGross pay: 4,120.00"]
 
 
-def warnings(document: ExtractedDocument, parts: Sequence[str], where: str = "page") -> tuple[str, ...]:
-    content = [(f"{where} {number}", part) for number, part in enumerate(parts, 1)]
+def warnings(document: ExtractedDocument, parts: Sequence[str]) -> tuple[str, ...]:
+    content = [(f"page {number}", part) for number, part in enumerate(parts, 1)]
     (checked,) = guard.check([document], lambda _raw: content, b"")
     return checked.warnings
 
@@ -25,25 +25,23 @@ def paged(*pages: str) -> ExtractedDocument:
     return ExtractedDocument("\n\n".join(pages), page_starts=tuple(starts))
 
 
-def test_a_document_that_has_everything_has_no_warning() -> None:
-    assert warnings(paged(*PAGES), PAGES) == ()
-
-
-def test_a_lost_number_is_named_with_its_page() -> None:
-    document = paged(PAGES[0], "Payslip of Carla Moss")
-    assert warnings(document, PAGES) == (
-        "Not in the stored text: 3 words and numbers of page 2, such as “gross”, “pay”, “4,120.00”.",
-    )
-
-
-def test_a_number_counts_as_often_as_the_file_has_it() -> None:
-    (warning,) = warnings(ExtractedDocument("Fee 12 EUR"), ["Fee 12 EUR", "12"], "cell")
-    assert warning == "Not in the stored text: 1 word or number of cell 2, such as “12”."
-
-
-def test_letters_and_digits_that_are_torn_apart_are_lost() -> None:
-    (warning,) = warnings(ExtractedDocument("F e r r y 5 2"), ["Ferry 52"])
-    assert "“ferry”, “52”" in warning
+@pytest.mark.parametrize(
+    ("document", "parts", "lost"),
+    [
+        (
+            paged(PAGES[0], "Payslip of Carla Moss"),
+            PAGES,
+            "3 words and numbers of page 2, such as “gross”, “pay”, “4,12",
+        ),
+        (ExtractedDocument("Fee 12 EUR"), ["Fee 12 EUR", "12"], "1 word or number of page 2, such as “12”."),
+        (ExtractedDocument("F e r r y 5 2"), ["Ferry 52"], "2 words and numbers of page 1, such as “ferry”, “52”."),
+        (ExtractedDocument("Fee 12 EUR\nTax"), ["Fee 12 EUR\nTax\nFee 12 EUR"], "3 words and numbers of page 1"),
+    ],
+    ids=["number", "once of twice", "torn letters", "one of two equal lines"],
+)
+def test_what_is_lost_is_named_with_its_place(document: ExtractedDocument, parts: list[str], lost: str) -> None:
+    (warning,) = warnings(document, parts)
+    assert warning.startswith(f"Not in the stored text: {lost}")
 
 
 def test_what_is_left_out_on_purpose_is_named_by_its_reason_and_is_no_loss() -> None:
@@ -62,6 +60,7 @@ def test_what_is_left_out_on_purpose_is_named_by_its_reason_and_is_no_loss() -> 
 @pytest.mark.parametrize(
     ("text", "part"),
     [
+        ("\n\n".join(PAGES), "\n".join(PAGES)),
         ("a highway and a state-of-the-art pier", "a high-\nway and a state-of-the-\nart pier"),
         ("ﬁle size of the naïve café", "file size of the naïve cafe\u0301"),
         ("Head | Size\n- one", "HEAD\nsize\n• one"),
@@ -72,9 +71,11 @@ def test_other_forms_and_orders_of_the_same_words_are_no_loss(text: str, part: s
     assert warnings(ExtractedDocument(text), [part]) == ()
 
 
-def test_titles_and_metadata_are_stored_text() -> None:
+def test_titles_and_metadata_are_stored_text_and_fields_of_records_are_counted_once() -> None:
     document = ExtractedDocument("See below.", title="Bay report", metadata={"team": ["tide 4"]})
     assert warnings(document, ["Bay report", "team: tide 4", "See below."]) == ()
+    record = ExtractedDocument("The pier is shut.", metadata={"place": "pier 4"}, fragment="line=1")
+    assert warnings(record, ["The pier is shut.\npier 4"]) == ()
 
 
 def test_content_that_cannot_be_read_is_a_warning_and_no_failure() -> None:
@@ -91,13 +92,3 @@ def test_a_page_that_the_reader_of_pdf_drops_is_found() -> None:
     cut = ExtractedDocument(document.text[: document.page_starts[1]])
     (checked,) = guard.check([cut], pdf.content, raw)
     assert checked.warnings[0].startswith("Not in the stored text: 4 words and numbers of page 2")
-
-
-def test_a_word_that_is_in_the_text_and_in_a_field_of_a_record_is_no_loss() -> None:
-    record = ExtractedDocument("The pier is shut.", metadata={"place": "pier 4"}, fragment="line=1")
-    assert warnings(record, ["The pier is shut.\npier 4"], "line") == ()
-
-
-def test_one_of_two_equal_lines_that_is_lost_is_found() -> None:
-    (warning,) = warnings(ExtractedDocument("Fee 12 EUR\nTax"), ["Fee 12 EUR\nTax\nFee 12 EUR"])
-    assert warning.startswith("Not in the stored text: 3 words and numbers")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from reading import Read, refusal
 
+from app.parsing.html import html_text
+
 PAGE = """<!doctype html><html lang="de"><head><title>Lime  mortar</title><meta name="author" content="Ana Veit">
 <meta property="article:published_time" content="2024-03-01T10:00:00+01:00"><style>p {color: red}</style></head><body>
 <nav><a href="/">Home</a> <a href="/shop">Shop</a></nav><main><h1>Lime</h1>
@@ -53,8 +55,7 @@ def test_a_short_page_is_kept_whole_with_and_without_the_tags_of_its_parts(
 
 def test_a_page_that_is_navigation_only_is_kept(read: Read) -> None:
     (document,) = read(b"<html><body><nav><ul><li>Lime</li><li>Clay</li></ul></nav></body></html>", "a.html")
-    assert "Lime" in document.text
-    assert "Clay" in document.text
+    assert {"Lime", "Clay"} <= set(document.text.split())
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "windows-1251", "shift_jis"])
@@ -151,9 +152,10 @@ def test_cells_over_several_rows_and_columns_are_in_each_of_them(read: Read) -> 
     ]
 
 
-def test_spans_without_end_are_bounded(read: Read) -> None:
+def test_spans_without_end_are_bounded(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(html_text, "MOST_ADDED", 2_000)
     rows = "<tr><td colspan=99999 rowspan=99999>x" * 300
-    assert len(read(f"<html><table>{rows}</table></html>".encode(), "a.html")[0].text) < 1_000_000
+    assert len(read(f"<html><table>{rows}</table></html>".encode(), "a.html")[0].text) < 100_000
 
 
 def test_a_saved_page_has_the_text_of_the_page_and_of_its_frames(read: Read) -> None:

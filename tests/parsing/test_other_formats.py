@@ -1,8 +1,7 @@
-"""Presentations, books and messages become Markdown with their properties."""
+"""Presentations, books, messages and mailboxes become Markdown with their properties."""
 
 from __future__ import annotations
 
-import io
 import time
 from datetime import UTC, datetime
 from email.policy import EmailPolicy
@@ -49,9 +48,7 @@ def test_a_chart_stands_on_its_slide_with_its_title_series_categories_and_values
         place = (Inches(1), Inches(1), Inches(3), Inches(3))
         chart = slide.shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, *place, data).chart
         chart.chart_title.text_frame.text = f"{title} of 2026"
-    saved = io.BytesIO()
-    deck.save(saved)
-    (document,) = read(saved.getvalue(), "a.pptx")
+    (document,) = read(made_files.saved(deck), "a.pptx")
     first, second = document.text[: document.page_starts[1]].strip(), document.text[document.page_starts[1] :]
     assert first == "## Tides\n\nTides of 2026\n\nHigh: Lindau 2.5, Husum 4.4"
     assert second == "## Ports\n\nPorts of 2026\n\nHigh: Lindau 7, Husum 8"
@@ -64,24 +61,17 @@ def test_the_number_of_a_slide_is_left_out_and_named(read: Read) -> None:
     number = slide.shapes.add_textbox(0, 0, 9, 9)
     number.text_frame.text = "Page 17"
     number.element.nvSpPr.nvPr.append(parse_xml(f'<p:ph {nsdecls("p")} type="sldNum"/>'))
-    saved = io.BytesIO()
-    deck.save(saved)
-    (document,) = read(saved.getvalue(), "a.pptx")
+    (document,) = read(made_files.saved(deck), "a.pptx")
     assert document.text == "## Tides"
     assert document.warnings == ("Left out as footers, dates and numbers of slides: 1 line.",)
 
 
-def test_a_book_has_its_chapters_in_order_under_its_title(read: Read) -> None:
-    raw = made_files.book(CHAPTERS, title="Mortar", author="Ana Veit")
+def test_a_book_has_its_chapters_in_order_under_its_title_each_once(read: Read) -> None:
+    raw = made_files.book(CHAPTERS, title="Mortar", author="Ana Veit", named=3_000)
     (document,) = read(raw, "a.epub")
     assert document.text == "## Lime\n\nLime dries slowly.\n\n## Clay\n\n- pipes"
     assert (document.title, document.metadata, document.language) == ("Mortar", {"author": "Ana Veit"}, "de")
     assert document.created_at == datetime(2021, 5, 6, tzinfo=UTC)
-
-
-def test_a_chapter_that_is_named_again_is_read_once(read: Read) -> None:
-    raw = made_files.book(CHAPTERS, title="Mortar", author="Ana Veit", named=3_000)
-    assert read(raw, "a.epub")[0].text == "## Lime\n\nLime dries slowly.\n\n## Clay\n\n- pipes"
 
 
 def test_a_chapter_that_is_missing_or_a_picture_is_named(read: Read) -> None:
@@ -142,12 +132,6 @@ def test_a_message_has_its_subject_people_and_date(read: Read, kind: str, body: 
     assert document.created_at == datetime(2024, 3, 1, 9, tzinfo=UTC)
 
 
-def test_a_message_without_text_has_its_subject(read: Read) -> None:
-    assert [(one.title, one.text.strip()) for one in read(b"Subject: Lime is late\n\n", "a.eml")] == [
-        ("Lime is late", "")
-    ]
-
-
 def test_the_type_of_the_content_is_cut_and_parsed_once_a_message(read: Read) -> None:
     value = "text/plain; charset=utf-8; " + "(a)" * mail.MAX_CONTENT_HEADER
     began = time.process_time()
@@ -180,17 +164,19 @@ def test_a_message_with_a_malformed_header_is_read_without_it(read: Read, header
     assert (document.title, document.metadata, document.text) == ("Lime", known, "Mortar.")
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "cp1252"])
-def test_a_message_in_an_encoding_that_does_not_exist_is_read_as_utf_8_or_windows_1252(
-    read: Read, encoding: str
-) -> None:
-    (document,) = read("Content-Type: text/plain; charset=none\n\nMörtel.".encode(encoding), "a.eml")
-    assert document.text == "Mörtel."
+def test_texts_and_subjects_in_an_unknown_encoding_are_read_as_utf_8_or_windows_1252(read: Read) -> None:
+    for encoding in ("utf-8", "cp1252"):
+        (document,) = read(
+            "Content-Type: text/plain; charset=none\nSubject: Größe\n\nMörtel.".encode(encoding), "a.eml"
+        )
+        assert (document.title, document.text) == ("Größe", "Mörtel.")
 
 
-@pytest.mark.parametrize("raw", [b"Subject: \n\n", b"From: a\nContent-Type: multipart/mixed; boundary=b\n\n--b--"])
-def test_a_message_without_text_and_subject_is_refused(read: Read, raw: bytes) -> None:
-    assert refusal(read, raw, "a.eml") == "no_text"
+def test_a_message_without_text_has_its_subject_and_is_refused_without_one(read: Read) -> None:
+    (document,) = read(b"Subject: Lime is late\n\n", "a.eml")
+    assert (document.title, document.text.strip()) == ("Lime is late", "")
+    for raw in (b"Subject: \n\n", b"From: a\nContent-Type: multipart/mixed; boundary=b\n\n--b--"):
+        assert refusal(read, raw, "a.eml") == "no_text"
 
 
 def test_a_list_of_addresses_is_cut_at_its_punctuation_behind_a_whole_address() -> None:
@@ -267,6 +253,43 @@ def test_what_is_left_out_of_a_message_is_named(read: Read) -> None:
     )
 
 
-def test_a_subject_in_an_encoding_that_is_not_declared_is_read(read: Read) -> None:
-    assert read("Subject: Größe der Fähre\n\nx".encode(), "a.eml")[0].title == "Größe der Fähre"
-    assert read("Subject: Größe der Fähre\n\nx".encode("cp1252"), "a.eml")[0].title == "Größe der Fähre"
+FROM = "From ana@example.org Fri Jul  8 12:08:34 2011\n"
+MAILBOX = f"""{FROM}Message-ID: <1@example.org>
+From: Ana <ana@example.org>
+Subject: Lime
+
+>From Lindau, and
+From the lake at 12:30 too.
+
+{FROM}Message-ID: <1@example.org>
+Subject: Clay
+
+>>From pipes.
+
+{FROM}Subject:
+
+{FROM}Content-Type: text/html
+Subject: Broken
+
+{"<div>" * 5_000}x
+
+{FROM}Subject: Last
+
+"""
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_mailbox_has_its_messages(read: Read, end: str) -> None:
+    documents = read(MAILBOX.replace("\n", end).encode(), "Inbox")
+    assert [(one.title, one.fragment) for one in documents] == [
+        ("Lime", "id=1@example.org"),
+        ("Clay", "message=2"),
+        ("Last", "message=5"),
+    ]
+    assert documents[0].text.split() == ["From", "Lindau,", "and", "From", "the", "lake", "at", "12:30", "too."]
+    assert documents[1].text.strip() == ">From pipes."
+    assert [one.warnings for one in documents] == [(), (), ("messages of the mailbox that cannot be read: 1 left out",)]
+
+
+def test_a_mailbox_without_text_is_refused(read: Read) -> None:
+    assert refusal(read, f"{FROM}Subject:\n\n".encode(), "a.mbox") == "no_text"

@@ -120,30 +120,26 @@ async def test_pictures_and_scanned_pages_are_read_with_their_pages() -> None:
 
 def test_pictures_in_documents_are_read_at_their_place_and_small_ones_and_those_below_text_are_not() -> None:
     image, small = _saved(_image(), "PNG"), _saved(_image(size=(60, 30)), "PNG")
-    word, shown = docx.Document(), io.BytesIO()
+    word, recognised = docx.Document(), Recognised()
     for raw in (image, small, image):
         word.add_paragraph("Before.")
         word.add_picture(io.BytesIO(raw))
-    word.save(shown)
-    recognised = Recognised()
-    document = _read(shown.getvalue(), recognised)
+    document = _read(made_files.saved(word), recognised)
     assert document.text.split() == ["Before.", "Line", "1", "Before.", "Before.", "Line", "1"]
     assert len(recognised.seen) == 1, "the same picture is recognised once"
-    deck, shown = pptx.Presentation(), io.BytesIO()
+    deck = pptx.Presentation()
     for _ in range(2):
         deck.slides.add_slide(deck.slide_layouts[6]).shapes.add_picture(io.BytesIO(image), Inches(1), Inches(1))
-    deck.save(shown)
-    document = _read(shown.getvalue(), Recognised())
+    document = _read(made_files.saved(deck), Recognised())
     assert (document.text, document.page_starts) == ("Line 1\n\nLine 1", (0, 8))
-    drawn = Canvas(shown := io.BytesIO())
+    drawn = Canvas("")
     drawn.drawString(72, 800, "Above.")
     drawn.drawImage(ImageReader(_image()), 72, 400, 400, 200)
     drawn.drawString(72, 300, "Below.")
     drawn.drawImage(ImageReader(_image(number=1)), 72, 50, 400, 200)
     drawn.drawString(100, 100, "Its text.")
-    drawn.save()
     recognised = Recognised()
-    assert (_read(shown.getvalue(), recognised)).text.split() == ["Above.", "Line", "1", "Below.", "Its", "text."]
+    assert (_read(drawn.getpdfdata(), recognised)).text.split() == ["Above.", "Line", "1", "Below.", "Its", "text."]
     assert len(recognised.seen) == 1
 
 
@@ -152,12 +148,11 @@ def test_without_ocr_files_with_pictures_only_are_refused_with_how_to_get_it_and
         with pytest.raises(UnreadableFile, match="pip install") as refused:
             _read(raw, None)
         assert refused.value.code == code
-    drawn = Canvas(shown := io.BytesIO())
+    drawn = Canvas("")
     drawn.drawString(72, 800, "Text.")
     drawn.showPage()
     drawn.drawImage(ImageReader(_image()), 72, 400, 400, 200)
-    drawn.save()
-    document = _read(shown.getvalue(), None)
+    document = _read(drawn.getpdfdata(), None)
     assert (document.text, len(document.warnings)) == ("Text.\n\n", 1)
     assert "The text of 1 pages is not read" in document.warnings[0]
 
@@ -198,12 +193,11 @@ async def test_a_page_that_cannot_be_recognised_refuses_the_file_and_a_picture_i
         with pytest.raises(UnreadableFile, match="could not be recognised") as refused:
             await _document(parser, _scans(_image(), _image(number=1), _image(number=2)))
         assert refused.value.code == "parse_limit"
-        word, shown = docx.Document(), io.BytesIO()
+        word = docx.Document()
         word.add_paragraph("Before.")
         word.add_picture(io.BytesIO(_saved(_image(), "PNG")))
-        word.save(shown)
         recognised.fails_from = 1
-        document = await _document(parser, shown.getvalue())
+        document = await _document(parser, made_files.saved(word))
     assert (document.text.strip(), document.warnings) == ("Before.", ("A picture in the file could not be read.",))
 
 

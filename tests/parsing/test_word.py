@@ -12,8 +12,9 @@ from PIL import Image
 from reading import Read, refusal
 
 
-def test_structure_and_properties_are_kept(read: Read) -> None:
+def test_structure_and_properties_are_kept_and_a_document_without_text_is_refused(read: Read) -> None:
     raw = made_files.word(
+        "####### Mortar",
         "# Lime",
         "Below the third landing we use lime_mortar, 2 * 3 times.",
         "## Mix",
@@ -25,19 +26,11 @@ def test_structure_and_properties_are_kept(read: Read) -> None:
     )
     (document,) = read(raw, "a.docx")
     assert document.text == (
-        "# Lime\n\nBelow the third landing we use lime_mortar, 2 * 3 times.\n\n## Mix\n\n"
+        "# Mortar\n\n# Lime\n\nBelow the third landing we use lime_mortar, 2 * 3 times.\n\n## Mix\n\n"
         "- one part lime\n- three parts sand\n\n| part | kg |\n| --- | --- |\n| lime | 20 |"
     )
     assert (document.title, document.metadata) == ("Masonry", {"author": "Ana Veit"})
     assert document.created_at is not None
-
-
-def test_the_title_of_a_document_is_its_first_heading(read: Read) -> None:
-    (document,) = read(made_files.word("####### Masonry", "# Lime", "It dries slowly."), "a.docx")
-    assert document.text == "# Masonry\n\n# Lime\n\nIt dries slowly."
-
-
-def test_a_document_without_text_is_refused(read: Read) -> None:
     assert refusal(read, made_files.word(), "a.docx") == "no_text"
 
 
@@ -49,12 +42,6 @@ W = (
     'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"'
 )
 SHAPE = "http://schemas.microsoft.com/office/word/2010/wordprocessingShape"
-
-
-def saved(document: docx.document.Document) -> bytes:
-    target = io.BytesIO()
-    document.save(target)
-    return target.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -81,7 +68,7 @@ def saved(document: docx.document.Document) -> bytes:
 def test_fields_formulas_text_boxes_and_insertions_are_text(read: Read, xml: str, text: str) -> None:
     document = docx.Document()
     document.add_paragraph()._p.addnext(parse_xml(f"<w:p {W}>{xml}</w:p>"))
-    (found,) = read(saved(document), "a.docx")
+    (found,) = read(made_files.saved(document), "a.docx")
     assert (found.text, found.warnings) == (text, ())
 
 
@@ -92,7 +79,7 @@ def test_a_merged_cell_is_repeated_so_that_no_row_is_shifted(read: Read) -> None
         table.cell(*divmod(number, 3)).text = value
     table.cell(0, 0).merge(table.cell(0, 2))
     table.cell(1, 0).merge(table.cell(2, 0))
-    (found,) = read(saved(document), "a.docx")
+    (found,) = read(made_files.saved(document), "a.docx")
     assert found.text.split("\n") == [
         "| Tides |  |  |",
         "| --- | --- | --- |",
@@ -109,7 +96,7 @@ def test_headers_footers_and_comments_follow_the_text_once_each(read: Read) -> N
         section.header.is_linked_to_previous = False
         section.header.paragraphs[0].text = "Contract 4711"
         section.footer.paragraphs[0].text = "Stepwell yard"
-    (found,) = read(saved(document), "a.docx")
+    (found,) = read(made_files.saved(document), "a.docx")
     assert found.text.split("\n\n") == ["Lime dries slowly.", "Comment: How slowly?", "Contract 4711", "Stepwell yard"]
     assert found.warnings == ()
 
@@ -122,7 +109,7 @@ def test_deleted_text_and_large_pictures_without_ocr_are_named(read: Read) -> No
         picture = io.BytesIO()
         Image.new("L", (side, side)).save(picture, "PNG")
         document.add_picture(picture)
-    (found,) = read(saved(document), "a.docx")
+    (found,) = read(made_files.saved(document), "a.docx")
     assert found.text == "Lime."
     assert found.warnings == (
         "Left out as deleted text of tracked changes: 1 line.",

@@ -12,11 +12,9 @@ import importlib
 import importlib.util
 import mmap
 import struct
-from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +23,7 @@ from app.errors import ProviderError
 from app.models import base, known
 from app.models.local.int8_model import Floats, Int8File, Int8Model
 from app.models.local.onnx_embedder import EmbeddingSteps
-from app.models.local.onnx_model import Text, Tokenizer
+from app.models.local.onnx_model import Text
 from app.models.local.tokenizing import Offsets, TokenOffsets
 
 if TYPE_CHECKING:
@@ -80,10 +78,6 @@ def packaged() -> Path:
     return Path(spec.submodule_search_locations[0])
 
 
-def _tokenizer(folder: Path) -> Tokenizer:
-    return SentencePieces(E5File(folder / WEIGHTS).pieces(), max_tokens=MODEL.max_tokens)
-
-
 class E5File:
     """The tensors of the file by their usual names, and its pieces."""
 
@@ -94,7 +88,17 @@ class E5File:
         self._columns, self._pieces = header[HIDDEN_AT], header[PIECES_AT]
         self._texts_at = HEADER.size + 4 * (2 * self._pieces + 1)
         table = self._texts_at + header[-1]
-        self._places = self._directory(table + TABLE.size + TABLE.unpack_from(self._data, table)[1])
+        at = table + TABLE.size + TABLE.unpack_from(self._data, table)[1]
+        # By the name of a tensor here: whether it is a matrix, its weights, its offset.
+        self._places: dict[str, tuple[bool, int, int]] = {}
+        (count,) = struct.unpack_from("<i", self._data, at)
+        at += 4
+        for _ in range(count):
+            (length,) = struct.unpack_from("<H", self._data, at)
+            name = self._data[at + 2 : at + 2 + length].decode()
+            is_matrix, weights, start, _ = ENTRY.unpack_from(self._data, at + 2 + length)
+            self._places[name] = bool(is_matrix), weights, start
+            at += 2 + length + ENTRY.size
 
     def pieces(self) -> Iterator[tuple[bytes, float]]:
         """The pieces of words with their scores, in the order of their ids."""
@@ -119,7 +123,12 @@ class E5File:
         if not is_matrix:
             values = np.frombuffer(self._data, "<f4", count, start)
             return values.reshape(-1, self._columns) if name in ("emb.pos", "emb.type") else values
-        return _unpack(self._blocks(name))
+        blocks = self._blocks(name)
+        # The low halves of the bytes, then the high ones, as multiples of the scale from -8.
+        nibbles = blocks["nibbles"]
+        steps = np.concatenate([nibbles & 15, nibbles >> 4], axis=-1).astype(np.float32) - 8
+        weights = steps * blocks["scale"].astype(np.float32)[..., None]
+        return np.asarray(weights, np.float32).reshape(len(blocks), -1)
 
     def _blocks(self, name: str) -> npt.NDArray[np.void]:
         """The blocks of a matrix, a row of it in a row."""
@@ -127,55 +136,27 @@ class E5File:
         columns = 4 * self._columns if name.endswith(".fo.w") else self._columns
         return np.frombuffer(self._data, BLOCK, count // 32, start).reshape(-1, columns // 32)
 
-    def _directory(self, at: int) -> dict[str, tuple[bool, int, int]]:
-        """Of each tensor, by its name here: whether it is a matrix, its weights, its offset."""
-        places = {}
-        (count,) = struct.unpack_from("<i", self._data, at)
-        at += 4
-        for _ in range(count):
-            (length,) = struct.unpack_from("<H", self._data, at)
-            name = self._data[at + 2 : at + 2 + length].decode()
-            is_matrix, weights, start, _ = ENTRY.unpack_from(self._data, at + 2 + length)
-            places[name] = bool(is_matrix), weights, start
-            at += 2 + length + ENTRY.size
-        return places
 
-
-def _unpack(blocks: npt.NDArray[np.void]) -> Floats:
-    """The weights of blocks: the low halves of the bytes, then the high ones, as multiples of the scale from -8."""
-    nibbles = blocks["nibbles"]
-    steps = np.concatenate([nibbles & 15, nibbles >> 4], axis=-1).astype(np.float32) - 8
-    return np.asarray(steps * blocks["scale"].astype(np.float32)[..., None], np.float32).reshape(len(blocks), -1)
-
-
-@dataclass(frozen=True, slots=True)
-class Pieces:
-    """The pieces of a text, with those that begin and end it."""
+class Pieces(NamedTuple):
+    """The pieces of a text, with those that begin and end it, all of one text."""
 
     ids: list[int]
-
-    @property
-    def type_ids(self) -> list[int]:
-        """All of one text."""
-        return [0] * len(self.ids)
+    type_ids: list[int]
 
 
-class SentencePieces:
+class SentencePieces(TokenOffsets):
     """A tokenizer that truncates to `max_tokens`. It takes a fifth of the memory that the same tokenizer.json takes."""
 
     def __init__(self, pieces: Iterable[tuple[bytes, float]], *, max_tokens: int) -> None:
+        super().__init__(by_word=False)
         self._processor = _processor(pieces)
         self._most = max_tokens - 2
-        self._starts = TokenOffsets(self._offsets, by_word=False)
 
     def encode(self, texts: Sequence[Text]) -> list[Pieces]:
         """The pieces of texts; pairs are for re-rankers, which this is not for."""
         found = self._processor.encode(cast("list[str]", list(texts)), return_type=int)
-        return [Pieces([BEGIN, *ids[: self._most], END]) for ids in found]
-
-    def starts(self, text: str) -> array[int]:
-        """The offset of each piece of a text, ascending."""
-        return self._starts.starts(text)
+        whole = ([BEGIN, *ids[: self._most], END] for ids in found)
+        return [Pieces(ids, [0] * len(ids)) for ids in whole]
 
     def _offsets(self, texts: list[str]) -> list[Offsets]:
         return [found["offsets"] for found in self._processor.encode(texts, return_type="offset_mapping")]
@@ -205,6 +186,6 @@ DESCRIBED = Int8Model(
     WEIGHTS,
     "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f",
     E5File,
-    _tokenizer,
+    lambda folder: SentencePieces(E5File(folder / WEIGHTS).pieces(), max_tokens=MODEL.max_tokens),
     EmbeddingSteps("vectors", query_prefix=_KNOWN.query_prefix, document_prefix=_KNOWN.document_prefix),
 )

@@ -12,16 +12,13 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from app.errors import ProviderError
-
-if TYPE_CHECKING:
-    from huggingface_hub.hf_api import RepoSibling
 
 log = logging.getLogger(__name__)
 
@@ -64,8 +61,9 @@ class Hub:
             got = self._download(repository, folder)
             keep(json.dumps(got, indent=2).encode(), record)
         except Exception as error:  # the library's exceptions have no other common base
+            reason = f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
             raise ProviderError(
-                f"{repository.name} cannot be downloaded from {self.address} to {folder} ({_reason(error)}): "
+                f"{repository.name} cannot be downloaded from {self.address} to {folder} ({reason}): "
                 "allow that or let STEPWELL_MODEL_HUB name a mirror.",
                 fault="model",
             ) from error
@@ -79,38 +77,29 @@ class Hub:
         api = huggingface_hub.HfApi(endpoint=self.address.rstrip("/"), token=False)
         info = api.model_info(repository.name, files_metadata=True)
         wanted = [file for file in info.siblings or () if repository.files.fullmatch(file.rfilename)]
-        _check_complete(repository, {file.rfilename for file in wanted})
+        found = {file.rfilename for file in wanted}
+        if missing := repository.digests.keys() - found:
+            raise FileNotFoundError(f"the repository has no {', '.join(sorted(missing))}")
+        if repository.files is MODEL and not any(name.endswith("model.onnx") for name in found):
+            raise FileNotFoundError("the repository has no model.onnx")
         size = sum(file.size or 0 for file in wanted) / 1e6
         log.warning("downloading %s, %.0f MB, from %s to %s, once", repository.name, size, self.address, folder)
         digests = {}
         bar: Any = _Progress
         for file in wanted:
             api.hf_hub_download(repository.name, file.rfilename, revision=info.sha, local_dir=folder, tqdm_class=bar)
-            digests[file.rfilename] = _digest(folder / file.rfilename, _announced(repository, file))
+            announced = repository.digests.get(file.rfilename, file.lfs.sha256 if file.lfs else None)
+            digest = digests[file.rfilename] = _digest(folder / file.rfilename)
+            if announced not in (None, digest):
+                (folder / file.rfilename).unlink()
+                raise OSError(f"{file.rfilename} is not the published file, its SHA-256 is {digest}")
         return {"repository": repository.name, "revision": info.sha, "files": digests}
 
 
-def _check_complete(repository: Repository, found: Iterable[str]) -> None:
-    if missing := repository.digests.keys() - set(found):
-        raise FileNotFoundError(f"the repository has no {', '.join(sorted(missing))}")
-    if repository.files is MODEL and not any(name.endswith("model.onnx") for name in found):
-        raise FileNotFoundError("the repository has no model.onnx")
-
-
-def _announced(repository: Repository, file: RepoSibling) -> str | None:
-    """The digest that a file has to have; None if nobody says it."""
-    of_hub = file.lfs.sha256 if file.lfs else None
-    return repository.digests.get(file.rfilename, of_hub)
-
-
-def _digest(file: Path, announced: str | None) -> str:
-    """The SHA-256 of a file. Raises OSError, and removes the file, if another one was announced."""
+def _digest(file: Path) -> str:
+    """The SHA-256 of a file. Raises OSError."""
     with file.open("rb") as opened:
-        digest = hashlib.file_digest(opened, "sha256").hexdigest()
-    if announced not in (None, digest):
-        file.unlink()
-        raise OSError(f"{file.name} is not the published file, its SHA-256 is {digest}")
-    return digest
+        return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
 def _verify(folder: Path) -> None:
@@ -125,10 +114,6 @@ def _verify(folder: Path) -> None:
             f"{changed[0]} in {folder} is not what was downloaded: remove the folder, and it is downloaded again.",
             fault="model",
         )
-
-
-def _reason(error: Exception) -> str:
-    return f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
 
 
 class _Progress:
@@ -159,8 +144,7 @@ class _Progress:
 def has_digest(file: Path, sha256: str) -> bool:
     """Whether a file can be read and has this SHA-256."""
     try:
-        with file.open("rb") as opened:
-            return hashlib.file_digest(opened, "sha256").hexdigest() == sha256
+        return _digest(file) == sha256
     except OSError:
         return False
 
@@ -171,22 +155,17 @@ def keep(whole: bytes | bytearray, target: Path) -> None:
     The file appears at once under its name, so processes that start at the same time each read a whole one.
     """
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    _remove_abandoned(target)
-    descriptor, draft = tempfile.mkstemp(prefix=f"{target.name}.", dir=target.parent)
+    for draft in target.parent.glob(f"{target.name}.*"):  # of processes that were killed while they wrote
+        with suppress(FileNotFoundError):
+            if time.time() - draft.stat().st_mtime > ABANDONED_S:
+                draft.unlink()
+    descriptor, written = tempfile.mkstemp(prefix=f"{target.name}.", dir=target.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(whole)
             file.flush()
             os.fsync(file.fileno())
-        Path(draft).replace(target)
+        Path(written).replace(target)
     except BaseException:
-        Path(draft).unlink(missing_ok=True)
+        Path(written).unlink(missing_ok=True)
         raise
-
-
-def _remove_abandoned(target: Path) -> None:
-    """Remove what processes that were killed while they wrote have left."""
-    for draft in target.parent.glob(f"{target.name}.*"):
-        with suppress(FileNotFoundError):
-            if time.time() - draft.stat().st_mtime > ABANDONED_S:
-                draft.unlink()

@@ -98,10 +98,8 @@ async def load(
     `threads` (default: the usable cores, at most 4) is how many inferences run at once, each in one thread: the model
     is so small that threads of one inference wait for each other for a sixth to a third of their time. The weights are
     kept in the folder `cache`, in memory if it is None or cannot be written. Raises ProviderError when a file is
-    missing or the weights are not the published ones, ValueError for a number of threads below 1.
+    missing or the weights are not the published ones.
     """
-    if threads is not None and threads < 1:
-        raise ValueError("threads start at 1")
     return await asyncio.to_thread(_open, described, folder, threads or onnx_model.usable_cores(), cache)
 
 
@@ -125,7 +123,12 @@ def _weights(described: Int8Model, folder: Path, cache: Path | None) -> Path | M
     file = described.weights
     if cache is not None and file.is_kept(cache):
         return cache
-    content = file.content(_published(described, folder))
+    published = folder / described.published
+    if not published.is_file():
+        raise ProviderError(f"The weights of {described.model.name} are missing: {published} does not exist.")
+    if not hub.has_digest(published, described.published_sha256):
+        raise ProviderError(f"The weights of {described.model.name} are not the published ones: renew {published}.")
+    content = file.content(described.read(published))
     if hashlib.sha256(content).hexdigest() != file.sha256:
         log.warning("this machine rounds the weights of %s differently: they are computed at each start", file.name)
     elif cache is not None:
@@ -135,15 +138,6 @@ def _weights(described: Int8Model, folder: Path, cache: Path | None) -> Path | M
         except OSError as error:
             log.info("the weights of %s stay in memory: %s cannot be written: %s", file.name, cache, error.strerror)
     return {file.name: content}
-
-
-def _published(described: Int8Model, folder: Path) -> PublishedWeights:
-    weights = folder / described.published
-    if not weights.is_file():
-        raise ProviderError(f"The weights of {described.model.name} are missing: {weights} does not exist.")
-    if not hub.has_digest(weights, described.published_sha256):
-        raise ProviderError(f"The weights of {described.model.name} are not the published ones: renew {weights}.")
-    return described.read(weights)
 
 
 def offset(end: int) -> int:

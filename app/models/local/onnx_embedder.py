@@ -48,13 +48,8 @@ class OnnxEmbedder:
         # The other threads of an inference would wait for one that yields.
         yields = graph.threads_of_inference == 1
         self._documents = graph.beside(concurrency=graph.concurrency, yields=yields)
-        self._model = replace(model, token_starts=self._token_starts)
+        self.model = replace(model, token_starts=self._token_starts)
         self._steps = steps
-
-    @property
-    def model(self) -> base.EmbeddingModel:
-        """The model that computes the vectors."""
-        return self._model
 
     async def embed_query(self, text: str) -> Vector:
         """Embed one query. Raises ProviderError when inference fails or the embedder is closed."""
@@ -103,12 +98,17 @@ class OnnxEmbedder:
     def check(self) -> None:
         """Embed a word. Raises ProviderError where the model returns no vector of its dimension."""
         found = len(self._embed_queries(["stepwell"])[0])
-        if found < self._model.dimension:
-            message = f"{self._queries.name} returns {found} dimensions, not {self._model.dimension}."
+        if found < self.model.dimension:
+            message = f"{self._queries.name} returns {found} dimensions, not {self.model.dimension}."
             raise BadEmbedding(message, fault="vectors")
 
     def _token_starts(self, text: str) -> array[int]:
-        return self._documents.tokenizer.starts(_lower(text) if self._steps.lower_case else text)
+        if self._steps.lower_case:  # except for characters whose lower case is longer, so that offsets stay
+            lowered = text.lower()
+            text = (
+                lowered if len(lowered) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
+            )
+        return self._documents.tokenizer.starts(text)
 
     def _embed_queries(self, texts: Sequence[str]) -> list[Vector]:
         return self._vectors(self._encode(self._steps.query_prefix, texts))
@@ -119,22 +119,17 @@ class OnnxEmbedder:
 
     def _vectors(self, encodings: Sequence[Tokens]) -> list[Vector]:
         groups = [[encoding] for encoding in encodings] if self._queries.one_by_one else [encodings]
-        pooled = np.concatenate([self._pool(group) for group in groups])
-        result: list[Vector] = unit(pooled[:, : self._model.dimension]).tolist()
+        found = []
+        for group in groups:
+            values, mask = self._queries.infer(group, self._steps.output)
+            if values.ndim not in (2, 3):
+                raise ProviderError(f"{self._queries.name} returns no vectors.", fault="model")
+            found.append(pool(self._steps.pooling, values, mask) if values.ndim == 3 else values)
+        pooled = np.concatenate(found)[:, : self.model.dimension]
+        norms = np.linalg.norm(pooled, axis=1, keepdims=True)
+        # A vector without a direction stays as it is.
+        result: list[Vector] = np.asarray(pooled / np.where(norms > 0, norms, 1), np.float32).tolist()
         return result
-
-    def _pool(self, encodings: Sequence[Tokens]) -> Floats:
-        """One vector per text, in a row each."""
-        values, mask = self._queries.infer(encodings, self._steps.output)
-        if values.ndim not in (2, 3):
-            raise ProviderError(f"{self._queries.name} returns no vectors.", fault="model")
-        return pool(self._steps.pooling, values, mask) if values.ndim == 3 else values
-
-
-def _lower(text: str) -> str:
-    """The text in lower case, except for characters whose lower case is longer, so that offsets stay."""
-    lowered = text.lower()
-    return lowered if len(lowered) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
 
 
 def pool(pooling: Pooling, values: Floats, mask: Ids) -> Floats:
@@ -144,9 +139,3 @@ def pool(pooling: Pooling, values: Floats, mask: Ids) -> Floats:
         return np.asarray((values * kept).sum(axis=1) / np.maximum(kept.sum(axis=1), 1), np.float32)
     positions = mask.sum(axis=1) - 1 if pooling == "last" else np.zeros(len(values), np.int64)
     return np.asarray(values[np.arange(len(values)), positions])
-
-
-def unit(vectors: Floats) -> Floats:
-    """The vectors with length one; one without a direction stays as it is."""
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.asarray(vectors / np.where(norms > 0, norms, 1), np.float32)

@@ -121,7 +121,9 @@ class OnnxModel:
 
     def encode(self, texts: Sequence[Text]) -> Sequence[Tokens]:
         """The tokens of texts or of pairs of texts."""
-        return self.tokenizer.encode([_clean(text) for text in texts])
+        return self.tokenizer.encode(
+            [_clean(text) if isinstance(text, str) else (_clean(text[0]), _clean(text[1])) for text in texts]
+        )
 
     def batches(self, encodings: Sequence[Tokens]) -> list[list[int]]:
         """The positions of encodings in batches for one call each, the longest first.
@@ -188,14 +190,8 @@ def _lower_priority() -> None:
             os.setpriority(os.PRIO_PROCESS, thread, os.getpriority(os.PRIO_PROCESS, thread) + DOCUMENTS_NICENESS)
 
 
-def _clean(text: Text) -> Text:
+def _clean(text: str) -> str:
     """Join surrogate pairs and replace lone surrogates, which the tokenizer rejects."""
-    if isinstance(text, tuple):
-        return _join_surrogates(text[0]), _join_surrogates(text[1])
-    return _join_surrogates(text)
-
-
-def _join_surrogates(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 

@@ -14,7 +14,6 @@ from app.models.local.onnx_model import OnnxModel, Tokens
 
 MAX_CHARACTERS = 4_000
 """Of a passage that are read; models truncate at about 500 tokens."""
-
 MAX_LOGIT = 500.0
 
 
@@ -23,12 +22,7 @@ class OnnxReranker:
 
     def __init__(self, graph: OnnxModel, name: str) -> None:
         self._graph = graph
-        self._name = name
-
-    @property
-    def name(self) -> str:
-        """The model's name."""
-        return self._name
+        self.name = name
 
     async def scores(self, query: str, passages: Sequence[str]) -> list[float]:
         """The relevance of each passage, 0 to 1, in the same order. A cancelled call stops after the current batch.
@@ -67,15 +61,10 @@ class UnloadedReranker:
     """A cross-encoder that could not be loaded: every call fails, and its circuit breaker is open."""
 
     def __init__(self, name: str, reason: ProviderError) -> None:
-        self._name = name
+        self.name = name
         self._reason = reason
         self.calls = RemoteCalls(ProviderModel("reranker", "onnx", name), CallTimes(0.0))
         self.calls.breaker.open(math.inf)
-
-    @property
-    def name(self) -> str:
-        """The model's name."""
-        return self._name
 
     async def scores(self, query: str, passages: Sequence[str]) -> list[float]:
         """Raises ProviderError with the reason."""

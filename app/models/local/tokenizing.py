@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import tokenizers
@@ -29,46 +30,20 @@ Offsets = Sequence[tuple[int, int]]
 """Of the tokens of a text: their begin and end in it."""
 
 
-class JsonTokenizer:
-    """A tokenizer that truncates to `max_tokens` and does not pad. Raises what the library raises."""
+class TokenOffsets(ABC):
+    """A tokenizer that knows where tokens begin in a text, without special ones. May be used by several threads.
 
-    def __init__(self, file: Path, *, max_tokens: int) -> None:
-        self._tokenizer = tokenizers.Tokenizer.from_file(str(file))
-        self._tokenizer.enable_truncation(max_tokens)
-        self._tokenizer.no_padding()
-        by_word = isinstance(self._tokenizer.normalizer, BertNormalizer)
-        by_word = by_word and isinstance(self._tokenizer.pre_tokenizer, BertPreTokenizer)
-        self._starts = TokenOffsets(self._offsets, by_word=by_word)
-
-    def encode(self, texts: Sequence[Text]) -> list[tokenizers.Encoding]:
-        """The tokens of texts or of pairs of texts."""
-        # Unlike the call for a single text, the batch call releases the GIL.
-        return self._tokenizer.encode_batch_fast(list(texts))
-
-    def starts(self, text: str) -> array[int]:
-        """The offset of each token of a text, without special ones, ascending."""
-        return self._starts.starts(text)
-
-    def _offsets(self, texts: list[str]) -> list[Offsets]:
-        encodings = self._tokenizer.encode_batch(texts, add_special_tokens=False)
-        # What overflows is beyond the length to which texts are truncated.
-        return [
-            [offsets for part in (encoding, *encoding.overflowing) for offsets in part.offsets]
-            for encoding in encodings
-        ]
-
-
-class TokenOffsets:
-    """The offsets of tokens, without special ones. May be used by several threads.
-
-    `tokenize` returns the offsets of the tokens of some texts. `by_word`: the tokens of a word do not depend on the
-    words beside it, as in the models of BERT's kind; they are remembered, because most words have occurred before.
+    `by_word`: the tokens of a word do not depend on the words beside it, as in the models of BERT's kind; they are
+    remembered, because most words have occurred before.
     """
 
-    def __init__(self, tokenize: Callable[[list[str]], Iterable[Offsets]], *, by_word: bool) -> None:
-        self._offsets = tokenize
+    def __init__(self, *, by_word: bool) -> None:
         self._known: dict[str, tuple[int, ...]] = {}
         self._by_word = by_word
+
+    @abstractmethod
+    def _offsets(self, texts: list[str]) -> Iterable[Offsets]:
+        """The offsets of the tokens of some texts."""
 
     def starts(self, text: str) -> array[int]:
         """The offset of each token of a text without surrogates, ascending."""
@@ -98,6 +73,31 @@ class TokenOffsets:
             for (place, begin, _), of_piece in zip(pieces, offsets, strict=True):
                 found[place].extend(_starts(texts[place], begin, of_piece))
         return found
+
+
+class JsonTokenizer(TokenOffsets):
+    """A tokenizer that truncates to `max_tokens` and does not pad. Raises what the library raises."""
+
+    def __init__(self, file: Path, *, max_tokens: int) -> None:
+        self._tokenizer = tokenizers.Tokenizer.from_file(str(file))
+        self._tokenizer.enable_truncation(max_tokens)
+        self._tokenizer.no_padding()
+        by_word = isinstance(self._tokenizer.normalizer, BertNormalizer)
+        by_word = by_word and isinstance(self._tokenizer.pre_tokenizer, BertPreTokenizer)
+        super().__init__(by_word=by_word)
+
+    def encode(self, texts: Sequence[Text]) -> list[tokenizers.Encoding]:
+        """The tokens of texts or of pairs of texts."""
+        # Unlike the call for a single text, the batch call releases the GIL.
+        return self._tokenizer.encode_batch_fast(list(texts))
+
+    def _offsets(self, texts: list[str]) -> list[Offsets]:
+        encodings = self._tokenizer.encode_batch(texts, add_special_tokens=False)
+        # What overflows is beyond the length to which texts are truncated.
+        return [
+            [offsets for part in (encoding, *encoding.overflowing) for offsets in part.offsets]
+            for encoding in encodings
+        ]
 
 
 def _calls(pieces: Iterable[_Piece]) -> Iterator[list[_Piece]]:

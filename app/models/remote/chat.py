@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, Literal
 
 from app import errors
-from app.models.base import Proposal
-from app.models.calls import CallTimes, ProviderModel, RemoteCalls
-from app.models.remote import endpoint, prompts
-from app.models.remote.prompts import Task
+from app.models.calls import CallTimes
+from app.models.remote import endpoint
+from app.models.remote.prompts import PromptedLlm, Task
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +26,7 @@ def _options(kind: Kind, task: Task) -> tuple[dict[str, Any], ...]:
     return {**limited, **as_json}, limited, {"max_completion_tokens": task.reasoning_tokens, **as_json}, {}
 
 
-class ChatLlm:
+class ChatLlm(PromptedLlm):
     """A model behind one endpoint, whose API is chosen by `kind`."""
 
     def __init__(
@@ -39,40 +38,22 @@ class ChatLlm:
         api_key: str | None = None,
         times: CallTimes = CallTimes(4.0),
     ) -> None:
+        super().__init__(kind, model, times)
         self._kind = kind
-        self._model = model
         self._path = "api/chat" if kind == "ollama" else "chat/completions"
         self._accepted = 0
-        self._endpoint = endpoint.Endpoint("The language model", url=url, headers=endpoint.bearer(api_key))
-        self.calls = RemoteCalls(ProviderModel("llm", kind, model), times)
-
-    @property
-    def name(self) -> str:
-        """The model's name."""
-        return self._model
-
-    async def propose(self, query: str, passages: Sequence[str]) -> Proposal:
-        """Propose terms and questions. Raises ProviderError."""
-        task = prompts.proposal_task(query, passages)
-        answer = await self.calls.query(lambda: self._answer(task))
-        return prompts.parse(self._content(answer))
-
-    async def entities(self, text: str) -> list[object]:
-        """Name the entities in a text. Raises ProviderError."""
-        task = prompts.entity_task(text)
-        answer = await self.calls.bulk(lambda: self._answer(task, bulk=True))
-        return prompts.parse_entities(self._content(answer))
+        self._endpoint = endpoint.Endpoint("The language model", url=url, api_key=api_key)
 
     async def aclose(self) -> None:
         """Close the connections."""
         await self._endpoint.aclose()
 
-    async def _answer(self, task: Task, *, bulk: bool = False) -> Any:
-        """The response to a task, with the first options that the server accepts; those are kept for later."""
+    async def _answer(self, task: Task, *, bulk: bool) -> object:
+        """The answer to a task, with the first options that the server accepts; those are kept for later."""
         messages = [{"role": "system", "content": task.system}, {"role": "user", "content": task.user}]
         options = _options(self._kind, task)
         for number in range(self._accepted, len(options)):
-            body = {"model": self._model, "messages": messages, **options[number]}
+            body = {"model": self.name, "messages": messages, **options[number]}
             try:
                 answer = await self._endpoint.post(self._path, body, bulk=bulk)
             except errors.ProviderError as error:
@@ -81,13 +62,8 @@ class ChatLlm:
                 log.info("retrying with fewer options: %s", error, extra={"action": "llm_options_refused"})
             else:
                 self._accepted = number
-                return answer
+                with suppress(KeyError, IndexError, TypeError):  # else an answer that does not follow the API
+                    message = answer["message"] if self._kind == "ollama" else answer["choices"][0]["message"]
+                    return message["content"]
+                return None
         raise AssertionError("unreachable")
-
-    def _content(self, answer: Any) -> object:
-        try:
-            message = answer["message"] if self._kind == "ollama" else answer["choices"][0]["message"]
-            return message["content"]
-        except (KeyError, IndexError, TypeError) as error:
-            message = "The language model's answer does not follow its API."
-            raise errors.ProviderError(message, fault="answer") from error

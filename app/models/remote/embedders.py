@@ -12,7 +12,6 @@ from app.kinds import Vector
 from app.models import base
 from app.models.calls import CallTimes, ProviderModel, RemoteCalls
 from app.models.known import KnownModel
-from app.models.remote import endpoint
 from app.models.remote.endpoint import Endpoint
 
 BATCH = 32
@@ -24,21 +23,12 @@ RESIZABLE = "text-embedding-3"
 
 
 @dataclass(frozen=True, slots=True)
-class EmbedCall:
-    """The texts of one request, which are one query or some passages."""
-
-    model: base.EmbeddingModel
-    texts: list[str]
-    is_query: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class EmbeddingApi:
     """A protocol: its path, the body of a request, the vectors in an answer (else KeyError, TypeError), default URL."""
 
     name: str
     path: str
-    body: Callable[[EmbedCall], dict[str, Any]]
+    body: Callable[[base.EmbeddingModel, list[str]], dict[str, Any]]
     vectors: Callable[[Any], list[Any]]
     url: str = ""
 
@@ -60,48 +50,41 @@ class HttpEmbedder:
         times: CallTimes = CallTimes(3.0),
     ) -> None:
         self._api = api
-        self._model = model
+        self.model = model
         self._known = known
-        headers = endpoint.bearer(api_key)
-        self._endpoint = Endpoint("The embedding model", url=url, headers=headers, max_bytes=MAX_BYTES)
+        self._endpoint = Endpoint("The embedding model", url=url, api_key=api_key, max_bytes=MAX_BYTES)
         self.calls = RemoteCalls(ProviderModel("embedder", api.name, model.name), times)
-
-    @property
-    def model(self) -> base.EmbeddingModel:
-        """The model that computes the vectors."""
-        return self._model
 
     async def embed_query(self, text: str) -> Vector:
         """Embed one query. Raises ProviderError, BadEmbedding."""
-        call = EmbedCall(self._model, [self._known.query_prefix + text], is_query=True)
-        return (await self.calls.query(lambda: self._embed(call)))[0]
+        texts = [self._known.query_prefix + text]
+        return (await self.calls.query(lambda: self._embed(texts, bulk=False)))[0]
 
     async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
         """Embed passages, in the order of `texts`. Raises ProviderError, BadEmbedding."""
         prefixed = [self._known.document_prefix + text for text in texts]
         vectors: list[Vector] = []
         for start in range(0, len(prefixed), BATCH):
-            call = EmbedCall(self._model, prefixed[start : start + BATCH])
-            vectors += await self.calls.bulk(partial(self._embed, call))
+            vectors += await self.calls.bulk(partial(self._embed, prefixed[start : start + BATCH], bulk=True))
         return vectors
 
     async def aclose(self) -> None:
         """Close the connections."""
         await self._endpoint.aclose()
 
-    async def _embed(self, call: EmbedCall) -> list[Vector]:
-        answer = await self._endpoint.post(self._api.path, self._api.body(call), bulk=not call.is_query)
+    async def _embed(self, texts: list[str], *, bulk: bool) -> list[Vector]:
+        answer = await self._endpoint.post(self._api.path, self._api.body(self.model, texts), bulk=bulk)
         try:
             found = self._api.vectors(answer)
         except (KeyError, TypeError, ValueError) as error:
             message = "The embedding model's answer does not follow its API."
             raise errors.BadEmbedding(message, fault="answer") from error
-        return base.read_vectors(found, count=len(call.texts), dimension=self._model.dimension)
+        return base.read_vectors(found, count=len(texts), dimension=self.model.dimension)
 
 
-def _openai_body(call: EmbedCall) -> dict[str, Any]:
-    resized = {"dimensions": call.model.dimension} if call.model.name.startswith(RESIZABLE) else {}
-    return {"model": call.model.name, "input": call.texts, "encoding_format": "float", **resized}
+def _openai_body(model: base.EmbeddingModel, texts: list[str]) -> dict[str, Any]:
+    resized = {"dimensions": model.dimension} if model.name.startswith(RESIZABLE) else {}
+    return {"model": model.name, "input": texts, "encoding_format": "float", **resized}
 
 
 def _openai_vectors(answer: Any) -> list[Any]:
@@ -113,14 +96,14 @@ OPENAI = EmbeddingApi("openai", "embeddings", _openai_body, _openai_vectors)
 OLLAMA = EmbeddingApi(
     "ollama",
     "api/embed",
-    lambda call: {"model": call.model.name, "input": call.texts, "truncate": True},
+    lambda model, texts: {"model": model.name, "input": texts, "truncate": True},
     lambda answer: list(answer["embeddings"]),
     url=OLLAMA_URL,
 )
 TEI = EmbeddingApi(
     "tei",
     "embed",
-    lambda call: {"inputs": call.texts, "normalize": True, "truncate": True},
-    lambda answer: list(answer),
+    lambda _model, texts: {"inputs": texts, "normalize": True, "truncate": True},
+    list,
 )
 APIS = {api.name: api for api in (OPENAI, OLLAMA, TEI)}

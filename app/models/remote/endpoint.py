@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -29,10 +29,10 @@ class Endpoint:
     limits the time of a call.
     """
 
-    def __init__(self, who: str, *, url: str, headers: Mapping[str, str], max_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, who: str, *, url: str, api_key: str | None = None, max_bytes: int = MAX_BYTES) -> None:
         self._who = who
         self._max_bytes = max_bytes
-        address, fields = url.rstrip("/") + "/", dict(headers)
+        address, fields = url.rstrip("/") + "/", {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._queries, self._bulk = (
             httpx.AsyncClient(
                 base_url=address,
@@ -56,7 +56,13 @@ class Endpoint:
                 if not response.is_success:
                     message = f"{self._who} answered with status {response.status_code}."
                     raise calls.of_status(response.status_code, response.headers, message)
-                return json.loads(await self._read(response))
+                content = bytearray()
+                async for part in response.aiter_bytes():
+                    content += part
+                    if len(content) > self._max_bytes:
+                        message = f"{self._who} sent more than {self._max_bytes:,} bytes."
+                        raise errors.ProviderError(message, fault="answer")
+                return json.loads(content)
         except httpx.PoolTimeout as error:
             raise calls.NotCalled("Too many calls to the provider wait for a connection.") from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
@@ -69,19 +75,6 @@ class Endpoint:
         """Close the connections."""
         await self._queries.aclose()
         await self._bulk.aclose()
-
-    async def _read(self, response: httpx.Response) -> bytes:
-        content = bytearray()
-        async for part in response.aiter_bytes():
-            content += part
-            if len(content) > self._max_bytes:
-                raise errors.ProviderError(f"{self._who} sent more than {self._max_bytes:,} bytes.", fault="answer")
-        return bytes(content)
-
-
-def bearer(api_key: str | None) -> dict[str, str]:
-    """The header that carries an API key; none without a key."""
-    return {"Authorization": f"Bearer {api_key}"} if api_key else {}
 
 
 def unreachable(error: BaseException) -> tuple[ProviderFault, str]:

@@ -10,62 +10,42 @@ from google import genai
 from google.genai import errors as genai_errors
 from google.genai import types
 
-from app import errors
 from app.kinds import Vector
 from app.models import base, calls
-from app.models.base import Proposal
 from app.models.calls import BULK_ATTEMPT_S, CallTimes, ProviderModel, RemoteCalls
-from app.models.remote import endpoint, prompts
-from app.models.remote.prompts import Task
+from app.models.remote import endpoint
+from app.models.remote.prompts import PromptedLlm, Task
 
 MODEL = "gemini-2.5-flash-lite"
 BATCH = 100
 """Passages that Gemini embeds in one request at most."""
 
 
-class GeminiLlm:
+class GeminiLlm(PromptedLlm):
     """A Gemini model with a response schema. `url` replaces Google's address, for a gateway."""
 
     def __init__(
         self, *, api_key: str, model: str = MODEL, url: str | None = None, times: CallTimes = CallTimes(4.0)
     ) -> None:
-        self._model = model
-        options = types.HttpOptions(base_url=url, timeout=int(times.query_s * 1000))
-        self._client = genai.Client(api_key=api_key, vertexai=False, http_options=options)
-        self.calls = RemoteCalls(ProviderModel("llm", "gemini", model), times)
-
-    @property
-    def name(self) -> str:
-        """The model's name."""
-        return self._model
-
-    async def propose(self, query: str, passages: Sequence[str]) -> Proposal:
-        """Propose terms and questions. Raises ProviderError."""
-        task = prompts.proposal_task(query, passages)
-        answer = await self.calls.query(lambda: self._generate(task))
-        return prompts.parse(answer)
-
-    async def entities(self, text: str) -> list[object]:
-        """Name the entities in a text. Raises ProviderError."""
-        task, patience = prompts.entity_task(text), types.HttpOptions(timeout=int(BULK_ATTEMPT_S * 1000))
-        return prompts.parse_entities(await self.calls.bulk(lambda: self._generate(task, patience)))
+        super().__init__("gemini", model, times)
+        self._client = _client(api_key, url, times.query_s)
 
     async def aclose(self) -> None:
         """Close the connections."""
         await self._client.aio.aclose()
 
-    async def _generate(self, task: Task, http_options: types.HttpOptions | None = None) -> str | None:
+    async def _answer(self, task: Task, *, bulk: bool) -> object:
         config = types.GenerateContentConfig(
             system_instruction=task.system,
             response_mime_type="application/json",
             response_json_schema=task.schema,
             temperature=0.0,
             max_output_tokens=task.max_tokens,
-            http_options=http_options,
+            http_options=types.HttpOptions(timeout=int(BULK_ATTEMPT_S * 1000)) if bulk else None,
         )
         with _translate_errors():
             models = self._client.aio.models
-            answer = await models.generate_content(model=self._model, contents=task.user, config=config)
+            answer = await models.generate_content(model=self.name, contents=task.user, config=config)
             return answer.text
 
 
@@ -80,15 +60,9 @@ class GeminiEmbedder:
         url: str | None = None,
         times: CallTimes = CallTimes(3.0),
     ) -> None:
-        self._model = model
-        options = types.HttpOptions(base_url=url, timeout=int(BULK_ATTEMPT_S * 1000))
-        self._client = genai.Client(api_key=api_key, vertexai=False, http_options=options)
+        self.model = model
+        self._client = _client(api_key, url, BULK_ATTEMPT_S)
         self.calls = RemoteCalls(ProviderModel("embedder", "gemini", model.name), times)
-
-    @property
-    def model(self) -> base.EmbeddingModel:
-        """The model that computes the vectors."""
-        return self._model
 
     async def embed_query(self, text: str) -> Vector:
         """Embed one query. Raises ProviderError, BadEmbedding."""
@@ -109,12 +83,17 @@ class GeminiEmbedder:
     async def _embed(self, texts: Sequence[str], task: str) -> list[Vector]:
         # One content for each text: of plain strings some models make a single vector.
         contents: list[types.ContentUnion] = [types.Content(parts=[types.Part(text=text)]) for text in texts]
-        config = types.EmbedContentConfig(task_type=task, output_dimensionality=self._model.dimension)
+        config = types.EmbedContentConfig(task_type=task, output_dimensionality=self.model.dimension)
         with _translate_errors():
             models = self._client.aio.models
-            answer = await models.embed_content(model=self._model.name, contents=contents, config=config)
+            answer = await models.embed_content(model=self.model.name, contents=contents, config=config)
             found = [embedding.values for embedding in answer.embeddings or ()]
-        return base.read_vectors(found, count=len(texts), dimension=self._model.dimension)
+        return base.read_vectors(found, count=len(texts), dimension=self.model.dimension)
+
+
+def _client(api_key: str, url: str | None, seconds: float) -> genai.Client:
+    options = types.HttpOptions(base_url=url, timeout=int(seconds * 1000))
+    return genai.Client(api_key=api_key, vertexai=False, http_options=options)
 
 
 @contextmanager
@@ -123,14 +102,9 @@ def _translate_errors() -> Iterator[None]:
     try:
         yield
     except genai_errors.APIError as error:
-        raise _failure(error) from error
+        status = 401 if "API_KEY_INVALID" in str(error.details) else error.code  # an unknown key is answered with 400
+        headers = getattr(error.response, "headers", {})
+        raise calls.of_status(status, headers, f"Gemini answered with status {error.code}.") from error
     except Exception as error:  # the package raises whatever its HTTP client raises
         fault, problem = endpoint.unreachable(error)
         raise calls.ProviderDown(f"Gemini {problem}.", fault=fault) from error
-
-
-def _failure(error: genai_errors.APIError) -> errors.ProviderError:
-    # Gemini answers an unknown key with 400.
-    status = 401 if "API_KEY_INVALID" in str(error.details) else error.code
-    headers = getattr(error.response, "headers", {})
-    return calls.of_status(status, headers, f"Gemini answered with status {error.code}.")

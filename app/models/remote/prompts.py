@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 import re
 import secrets
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from app import errors
 from app.models.base import Proposal
+from app.models.calls import CallTimes, ProviderModel, RemoteCalls
 
 MAX_CHARACTERS = 20_000
 """Of an answer."""
@@ -85,16 +87,28 @@ class Task:
     reasoning_tokens: int
 
 
-def proposal_task(query: str, passages: Sequence[str]) -> Task:
-    """Asks what to search for next."""
-    delimited = _delimit(TASK, {"question": query, "passages": list(passages)})
-    return Task(*delimited, SCHEMA, MAX_TOKENS, MAX_REASONING_TOKENS)
+class PromptedLlm(ABC):
+    """A language model behind an API to which a subclass sends one task."""
 
+    def __init__(self, provider: str, name: str, times: CallTimes) -> None:
+        self.name = name
+        self.calls = RemoteCalls(ProviderModel("llm", provider, name), times)
 
-def entity_task(text: str) -> Task:
-    """Asks for the entities of a text."""
-    delimited = _delimit(ENTITY_TASK, {"text": text})
-    return Task(*delimited, ENTITY_SCHEMA, MAX_ENTITY_TOKENS, MAX_ENTITY_REASONING_TOKENS)
+    async def propose(self, query: str, passages: Sequence[str]) -> Proposal:
+        """Propose terms and questions. Raises ProviderError."""
+        delimited = _delimit(TASK, {"question": query, "passages": list(passages)})
+        task = Task(*delimited, SCHEMA, MAX_TOKENS, MAX_REASONING_TOKENS)
+        return _parse(await self.calls.query(lambda: self._answer(task, bulk=False)))
+
+    async def entities(self, text: str) -> list[object]:
+        """Name the entities in a text. Raises ProviderError."""
+        delimited = _delimit(ENTITY_TASK, {"text": text})
+        task = Task(*delimited, ENTITY_SCHEMA, MAX_ENTITY_TOKENS, MAX_ENTITY_REASONING_TOKENS)
+        return _parse_entities(await self.calls.bulk(lambda: self._answer(task, bulk=True)))
+
+    @abstractmethod
+    async def _answer(self, task: Task, *, bulk: bool) -> object:
+        """What the model writes, unchecked; a call in bulk may take longer. Raises ProviderError."""
 
 
 def _delimit(task: str, content: dict[str, Any]) -> tuple[str, str]:
@@ -104,7 +118,7 @@ def _delimit(task: str, content: dict[str, Any]) -> tuple[str, str]:
     return task.format(nonce=nonce), f"<data {nonce}>\n{data}\n</data {nonce}>"
 
 
-def parse_entities(answer: object) -> list[object]:
+def _parse_entities(answer: object) -> list[object]:
     """The first JSON list of objects, or object with entities, in a model's answer, unchecked. Raises ProviderError."""
     for value in _values(_text(answer)):
         if isinstance(value, dict) and isinstance(found := value.get("entities"), list):
@@ -120,7 +134,7 @@ def _text(answer: object) -> str:
     return answer
 
 
-def parse(answer: object) -> Proposal:
+def _parse(answer: object) -> Proposal:
     """The first JSON value with terms or questions in a model's answer, unchecked. Raises ProviderError."""
     for value in _values(_text(answer)):
         if isinstance(value, list) and all(isinstance(term, str) for term in value):

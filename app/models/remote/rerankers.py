@@ -37,13 +37,9 @@ class HttpReranker:
     ) -> None:
         self._kind = kind
         self._model = model
-        self._endpoint = endpoint.Endpoint("The re-ranker", url=url, headers=endpoint.bearer(api_key))
+        self.name = model or kind  # the provider's where it serves a single model
+        self._endpoint = endpoint.Endpoint("The re-ranker", url=url, api_key=api_key)
         self.calls = RemoteCalls(ProviderModel("reranker", kind, self.name), times)
-
-    @property
-    def name(self) -> str:
-        """The model's name; the provider's where it serves a single model."""
-        return self._model or self._kind
 
     async def scores(self, query: str, passages: Sequence[str]) -> list[float]:
         """The relevance of each passage, 0 to 1, in the same order. Raises ProviderError."""
@@ -56,9 +52,8 @@ class HttpReranker:
         async def request_all() -> list[Any]:
             return [await self._endpoint.post("rerank", self._request(query, batch)) for batch in batches]
 
-        answers = await self.calls.query(request_all)
-        read = [self._read(answer, len(batch)) for answer, batch in zip(answers, batches, strict=True)]
-        return probabilities([score for scores in read for score in scores])
+        answers = zip(await self.calls.query(request_all), batches, strict=True)
+        return probabilities([score for answer, batch in answers for score in self._read(answer, len(batch))])
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -74,7 +69,12 @@ class HttpReranker:
         try:
             rows = answer if self._kind == "tei" else answer["results"]
             field = "score" if self._kind == "tei" else "relevance_score"
-            scores = {_index(row["index"]): _score(row[field]) for row in rows}
+            scores = {}
+            for row in rows:
+                index, score = row["index"], row[field]
+                if type(index) is not int or type(score) not in (int, float) or not math.isfinite(score):
+                    raise ValueError("no score of a passage")
+                scores[index] = float(score)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise errors.ProviderError("The re-ranker's answer does not follow its API.", fault="answer") from error
         if len(rows) != count or scores.keys() != set(range(count)):
@@ -87,15 +87,3 @@ def probabilities(scores: Sequence[float]) -> list[float]:
     if all(0 <= score <= 1 for score in scores):
         return list(scores)
     return [1 / (1 + math.exp(-max(-_MAX_LOGIT, min(_MAX_LOGIT, score)))) for score in scores]
-
-
-def _index(value: object) -> int:
-    if type(value) is not int:
-        raise TypeError("not an index")
-    return value
-
-
-def _score(value: object) -> float:
-    if type(value) not in (int, float) or not math.isfinite(float(value)):  # type: ignore[arg-type]
-        raise ValueError("not a score")
-    return float(value)  # type: ignore[arg-type]

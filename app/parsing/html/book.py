@@ -16,14 +16,17 @@ from app.parsing.html import html_text
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
 _PICTURES = (".svg", ".jpg", ".jpeg", ".png", ".gif", ".webp")
-_DC = "{http://purl.org/dc/elements/1.1/}"
 
 
 def read(file: InputFile) -> Iterator[ExtractedDocument]:
     """The book with its title, author, language and date. Raises UnreadableFile for one with copy protection."""
     with archives.opened(file.raw) as archive:
         package, chapters = _open(archive)
-        _check_encryption(archive, chapters)
+        if _ENCRYPTION in archive.namelist():  # fonts often are, without being protected
+            root = archives.xml(archive.read(_ENCRYPTION))
+            encrypted = {unquote(reference.get("URI", "")) for reference in root.iter("{*}CipherReference")}
+            if encrypted & set(chapters):
+                raise UnreadableFile("encrypted", "The book has copy protection and cannot be read.")
         pages, left_out = _pages(archive, chapters)
     texts = []
     for page in pages:
@@ -33,13 +36,15 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     text = "\n\n".join(filter(None, texts))
     if not text:
         raise UnreadableFile("no_text", "The book contains no text.")
-    author = _property(package, "creator")
+    title, author, language, date = (
+        archives.words_of(package, name) for name in ("title", "creator", "language", "date")
+    )
     yield ExtractedDocument(
         text,
-        title=_property(package, "title"),
+        title=title,
         metadata={"author": author} if author else {},
-        language=_property(package, "language") or None,
-        created_at=archives.moment(_property(package, "date")),
+        language=language or None,
+        created_at=archives.moment(date),
         left_out=tuple(left_out),
     )
 
@@ -55,9 +60,16 @@ def content(raw: bytes) -> Iterator[tuple[str, str]]:
 
 def _open(archive: zipfile.ZipFile) -> tuple[Any, list[str]]:
     """The description of a book, and the names of its chapters, each once."""
-    place = _first(archives.xml(archive.read(_CONTAINER)), "rootfile").get("full-path")
+    place = next(archives.xml(archive.read(_CONTAINER)).iter("{*}rootfile")).get("full-path")
     package = archives.xml(archive.read(place))
-    return package, list(dict.fromkeys(_chapters(package, posixpath.dirname(place))))
+    items = {item.get("id"): item for item in package.iter("{*}item")}
+    chapters = []
+    for reference in package.iter("{*}itemref"):
+        item = items.get(reference.get("idref"))
+        if item is not None and "nav" not in (item.get("properties") or "").split():
+            name = unquote(item.get("href", "").partition("#")[0])
+            chapters.append(posixpath.normpath(posixpath.join(posixpath.dirname(place), name)))
+    return package, list(dict.fromkeys(chapters))
 
 
 def _pages(archive: zipfile.ZipFile, chapters: Sequence[str]) -> tuple[list[str], list[LeftOut]]:
@@ -67,30 +79,3 @@ def _pages(archive: zipfile.ZipFile, chapters: Sequence[str]) -> tuple[list[str]
     pictures = [LeftOut("chapters that are pictures", where=name) for name in chapters if name.endswith(_PICTURES)]
     pages = [name for name in chapters if name in present and not name.endswith(_PICTURES)]
     return [html_text.decode(archive.read(name)).text for name in pages], missing + pictures
-
-
-def _chapters(package: Any, folder: str) -> Iterator[str]:
-    """The names of the chapters' entries in reading order."""
-    items = {item.get("id"): item for item in package.iter("{*}item")}
-    for reference in package.iter("{*}itemref"):
-        item = items.get(reference.get("idref"))
-        if item is not None and "nav" not in (item.get("properties") or "").split():
-            yield posixpath.normpath(posixpath.join(folder, unquote(item.get("href", "").partition("#")[0])))
-
-
-def _check_encryption(archive: zipfile.ZipFile, chapters: list[str]) -> None:
-    """Raises UnreadableFile if a chapter is encrypted; fonts often are, without being protected."""
-    if _ENCRYPTION in archive.namelist():
-        root = archives.xml(archive.read(_ENCRYPTION))
-        encrypted = {unquote(reference.get("URI", "")) for reference in root.iter("{*}CipherReference")}
-        if encrypted & set(chapters):
-            raise UnreadableFile("encrypted", "The book has copy protection and cannot be read.")
-
-
-def _first(root: Any, name: str) -> Any:
-    return next(root.iter(f"{{*}}{name}"))
-
-
-def _property(package: Any, name: str) -> str:
-    found = next(package.iter(f"{_DC}{name}"), None)
-    return " ".join((found.text or "").split()) if found is not None else ""

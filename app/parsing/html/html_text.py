@@ -1,14 +1,17 @@
-"""Reads HTML: the main text of a page without navigation, and fragments of HTML as Markdown."""
+"""Reads HTML: the main text of a page without navigation, its tables with all cells, and fragments as Markdown."""
 
 from __future__ import annotations
 
+import itertools
 import re
 import warnings
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from bs4 import BeautifulSoup, Tag, XMLParsedAsHTMLWarning
+from bs4.element import NavigableString
 from lxml import etree
 from lxml import html as lxml_html
 from markdownify import MarkdownConverter
@@ -17,7 +20,6 @@ from app.errors import BadRequest, UnreadableFile
 from app.parsing import archives, encodings
 from app.parsing.encodings import Decoded
 from app.parsing.files import ExtractedDocument, InputFile, LeftOut
-from app.parsing.html import html_tables
 
 MAIN_SHARE = 0.25
 """Share of a page's text from which an element that marks the main text is taken for all of it."""
@@ -27,6 +29,13 @@ SHORT = 2_000
 """Characters of a page up to which it is kept whole: its main text is recognised by comparison with other text."""
 MAX_COMPARED = 5_000
 """Elements of a page up to which its main text is compared with that of other methods, which take quadratic time."""
+MOST_ADDED = 20_000
+"""Cells that are added to the tables of a page; a cell may claim to extend over any number of rows."""
+LONGEST_REPEATED = 200
+"""Characters up to which a cell is repeated where it extends to; a longer one leaves blank cells there."""
+MOST_COLUMNS = 1_000
+"""Columns or rows over which a cell extends at most, as in browsers."""
+_CELLS = ("td", "th")
 _NOT_SHOWN = ("script", "style", "template", "title", "iframe", "object")
 # Not `head`: if a page leaves its tags out, the parser may take elements of HTML 5 to be in it.
 _ELSEWHERE = {"noscript": "text for browsers without scripts", "svg": "text of drawings"}
@@ -60,7 +69,7 @@ def page(html: str, *, notes: tuple[str, ...] = ()) -> ExtractedDocument:
     soup = _parse(html)
     root = soup.html
     language = root.get("lang") if root is not None else None
-    author, date = (_declared(soup, names) for names in (_AUTHOR, _DATE))
+    author, date = _declared(soup, _AUTHOR), _declared(soup, _DATE)
     title = _title(soup)
     left_out = _prepare(soup)
     text, beside = _main_text(soup, title)
@@ -111,7 +120,7 @@ def chapter(html: str) -> tuple[str, list[LeftOut]]:
 def markdown(html: str) -> str:
     """Trusted structure as Markdown: headings, lists, tables and code, without links, images and escapes."""
     soup = BeautifulSoup(html, "html.parser")
-    html_tables.fill(soup)
+    _fill_tables(soup)
     return _markdown(soup)
 
 
@@ -144,8 +153,12 @@ def _prepare(soup: BeautifulSoup) -> list[LeftOut]:
     for element in soup.find_all(_NOT_SHOWN):
         element.decompose()
     left_out = [*_remove(soup, _ELSEWHERE), *_unchosen(soup)]
-    for field in soup.find_all("input"):
-        field.replace_with(f" {_value(field)} ")
+    for entry in soup.find_all("input"):
+        kind = str(entry.get("type")).lower()
+        value = "" if kind in _NOT_WRITTEN else str(entry.get("value") or "")
+        if kind in ("checkbox", "radio"):
+            value = "[x]" if entry.has_attr("checked") else "[ ]"
+        entry.replace_with(f" {value} ")
     for picture in soup.find_all("img"):
         if description := _description(picture.get("alt")):
             picture.replace_with(description)
@@ -157,16 +170,8 @@ def _prepare(soup: BeautifulSoup) -> list[LeftOut]:
                 link.decompose()
             else:
                 link.unwrap()
-    html_tables.fill(soup)
+    _fill_tables(soup)
     return left_out
-
-
-def _value(field: Tag) -> str:
-    """What a field shows: its value, or whether it is ticked."""
-    kind = str(field.get("type")).lower()
-    if kind in ("checkbox", "radio"):
-        return "[x]" if field.has_attr("checked") else "[ ]"
-    return "" if kind in _NOT_WRITTEN else str(field.get("value") or "")
 
 
 def _description(alt: object) -> str:
@@ -212,21 +217,16 @@ def _main_text(soup: BeautifulSoup, title: str) -> tuple[str, list[LeftOut]]:
     whole = _markdown(soup)
     if not whole.strip():  # a page that is navigation only
         return "\n\n".join(left.text.strip() for left in left_out), []
-    main, reason = _marked(soup, whole), "text outside of the element that marks the main text"
-    if main is None:
+    marked = soup.find_all("main") or soup.find_all("article")
+    main: str | None = _markdown(marked[0]) if len(marked) == 1 else ""
+    reason = "text outside of the element that marks the main text"
+    if not main or len(main) < MAIN_SHARE * len(whole):
         main, reason = _recognise(soup, whole), "text beside what was recognised as the main text"
     if main is None:
         return whole, left_out
     main = _with_heading(main, soup, title)
     rest = _rest(whole, main)
     return main, [*left_out, *([LeftOut(reason, rest)] if rest else [])]
-
-
-def _marked(soup: BeautifulSoup, whole: str) -> str | None:
-    """The text of the page's `main` or only `article` element; None without one, or if it is a small part."""
-    marked = soup.find_all("main") or soup.find_all("article")
-    text = _markdown(marked[0]) if len(marked) == 1 else ""
-    return text if text and len(text) >= MAIN_SHARE * len(whole) else None
 
 
 def _recognise(soup: BeautifulSoup, whole: str) -> str | None:
@@ -326,3 +326,89 @@ def _markdown(element: Tag) -> str:
         table_infer_header=True,
     ).convert_soup(element)
     return converted
+
+
+def _fill_tables(soup: BeautifulSoup) -> None:
+    """Fill tables whose cells extend over several rows or columns, and put their captions above them."""
+    for caption in soup.find_all("caption"):
+        if caption.parent is not None and caption.parent.name == "table":
+            caption.name = "p"
+            caption.parent.insert_before(caption.extract())
+    rows: defaultdict[int, list[Tag]] = defaultdict(list)
+    for row in soup.find_all("tr"):
+        rows[_table_of(row)].append(row)
+    left = MOST_ADDED
+    for table in dict.fromkeys(_table_of(cell.parent) for cell in soup.find_all(_extends) if cell.parent is not None):
+        filler = _Filler(soup, left)
+        for row in rows[table]:
+            filler.fill(row)
+        left = filler.left
+    for cell in soup.find_all(_extends):  # of tables beyond the limit
+        _span(cell, "colspan")
+
+
+def _table_of(row: Tag) -> int:
+    """The identity of the table of a row, which may be in a group of rows."""
+    parent = row.parent
+    is_group = parent is not None and parent.name in ("tbody", "thead", "tfoot")
+    return id(parent.parent if is_group and parent is not None else parent)
+
+
+def _extends(element: Tag) -> bool:
+    return element.name in _CELLS and ("rowspan" in element.attrs or "colspan" in element.attrs)
+
+
+@dataclass(slots=True)
+class _Filler:
+    """Fills a table row by row. `above` has the cells that extend into the next row, and into how many, by column."""
+
+    soup: BeautifulSoup
+    left: int
+    above: dict[int, tuple[Tag, int]] = field(default_factory=dict)
+
+    def fill(self, element: Tag) -> None:
+        """Fill the next row, so that it has a cell in each column."""
+        if self.left <= 0:
+            return
+        row: list[Tag] = []
+        cells = deque(cell.extract() for cell in element.find_all(_CELLS, recursive=False))
+        is_heading = len(cells) == 1 and not self.above
+        while cells or any(column >= len(row) for column in self.above):
+            column = len(row)
+            if column in self.above:
+                cell, rows = self.above.pop(column)
+                if rows > 1:
+                    self.above[column] = cell, rows - 1
+                row.append(self._repeated(cell))
+            elif cells:
+                self._place(cells.popleft(), row, is_heading=is_heading)
+            else:
+                row.append(self._added(""))
+        element.extend(row)
+
+    def _place(self, cell: Tag, row: list[Tag], *, is_heading: bool) -> None:
+        """Put a cell at the end of a row. One that extends over all columns is a heading, and is not repeated."""
+        width, rows = min(_span(cell, "colspan"), 1 + max(0, self.left)), _span(cell, "rowspan")
+        if rows > 1:
+            self.above |= {len(row) + offset: (cell, rows - 1) for offset in range(width)}
+        row.append(cell)
+        row.extend(self._added("") if is_heading else self._repeated(cell) for _ in range(width - 1))
+
+    def _repeated(self, cell: Tag) -> Tag:
+        """A cell with the text of another one; a blank one if that is long or has many elements."""
+        inner = list(itertools.islice(cell.descendants, LONGEST_REPEATED))
+        text = " ".join(" ".join(one for one in inner if isinstance(one, NavigableString)).split())
+        is_short = len(text) <= LONGEST_REPEATED and len(inner) < LONGEST_REPEATED
+        return self._added(text if is_short else "", cell.name)
+
+    def _added(self, text: str, name: str = "td") -> Tag:
+        self.left -= 1
+        added = self.soup.new_tag(name)
+        added.string = text
+        return added
+
+
+def _span(cell: Tag, name: str) -> int:
+    """Over how many columns or rows a cell extends; the table is not filled again."""
+    value = str(cell.attrs.pop(name, ""))
+    return max(1, min(int(value), MOST_COLUMNS)) if value.isdecimal() and len(value) < 6 else 1

@@ -7,15 +7,14 @@ import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
 from email.message import EmailMessage, Message
 from email.policy import EmailPolicy
 from email.utils import getaddresses
 from functools import lru_cache
 from typing import Any
-from urllib.parse import quote
 
 from app.errors import UnreadableFile
+from app.parsing import archives, files
 from app.parsing.files import ExtractedDocument, InputFile
 from app.parsing.html import html_text
 from app.parsing.mail import mail_parts
@@ -32,7 +31,6 @@ MAX_PARAMETERS = 20
 KEPT_HEADERS = 8
 """Headers of messages that are kept as they were parsed: the library asks for the type of the content a dozen times a
 message."""
-MAX_ID = 200
 _SEPARATOR = re.compile(rb"^From [^\r\n]*\d\d:\d\d[^\r\n]*\r?\n", re.M)
 _QUOTED = re.compile(rb"^>(>*From )", re.M)
 
@@ -44,7 +42,7 @@ class _BoundedHeaders(EmailPolicy):
         """The name and the value of a header."""
         name, value = super().header_source_parse(sourcelines)
         if not value.isascii():  # bytes in an encoding that the message does not name
-            value = mail_parts.decode(value.encode("utf-8", "surrogateescape")).text
+            value = mail_parts.decode_bytes(value.encode("utf-8", "surrogateescape")).text
         lowered = name.lower()
         if lowered.startswith("content-"):
             return name, ";".join(value[:MAX_CONTENT_HEADER].split(";", MAX_PARAMETERS + 1)[: MAX_PARAMETERS + 1])
@@ -76,7 +74,9 @@ def _parsed_header(name: str, value: str) -> Any:
 def read(file: InputFile) -> Iterator[ExtractedDocument]:
     """The message, or those of a mailbox. Raises UnreadableFile if none has text or a subject."""
     if _SEPARATOR.match(file.raw):
-        yield from _read_mailbox(file)
+        warnings: list[str] = []
+        nothing = "The mailbox contains no message with text or a subject."
+        yield from files.annotate(_read_mailbox(file, warnings), nothing, warnings=warnings)
         return
     found = document(parse(file.raw))
     if found is None:
@@ -103,7 +103,7 @@ def document(message: EmailMessage) -> ExtractedDocument | None:
         body.text,
         title=title,
         metadata=_metadata(message, body.attachments),
-        created_at=_send(message),
+        created_at=archives.moment(str(getattr(message.get("date"), "datetime", ""))),
         markdown=body.has_markdown,
         left_out=tuple(body.left_out),
         warnings=tuple(dict.fromkeys(body.warnings)),
@@ -122,10 +122,9 @@ def _texts(message: Message) -> Iterator[str]:
     for part in message.walk():
         if part.get_content_disposition() == "attachment" or part.is_multipart():
             continue
-        raw = part.get_payload(decode=True)
-        if part.get_content_maintype() not in ("text", "multipart") or not isinstance(raw, bytes):
+        if part.get_content_maintype() not in ("text", "multipart"):
             continue
-        text = mail_parts.decode(raw, part.get_content_charset()).text
+        text = mail_parts.decode(part).text
         if part.get_content_type() == "text/calendar":
             unfolded = re.sub(r"\r?\n[ \t]", "", text)
             text = "\n".join(re.findall(r"^(?:SUMMARY|LOCATION)[^:\n]*:([^\\\n]*)$", unfolded, re.M))
@@ -144,20 +143,8 @@ def _metadata(message: EmailMessage, attachments: list[str]) -> dict[str, Any]:
     return {name: value for name, value in metadata.items() if value}
 
 
-def _send(message: EmailMessage) -> datetime | None:
-    header = message.get("date")
-    moment = getattr(header, "datetime", None)
-    if not isinstance(moment, datetime):
-        return None
-    try:
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
-
-
-def _read_mailbox(file: InputFile) -> Iterator[ExtractedDocument]:
-    """The messages of a mailbox with text or a subject; the last one has a warning on those that cannot be read."""
-    held: ExtractedDocument | None = None
+def _read_mailbox(file: InputFile, warnings: list[str]) -> Iterator[ExtractedDocument]:
+    """The messages of a mailbox with text or a subject; `warnings` says how many cannot be read."""
     seen: set[str] = set()
     unread = 0
     for number, raw in enumerate(_messages(file.raw), 1):
@@ -170,31 +157,17 @@ def _read_mailbox(file: InputFile) -> Iterator[ExtractedDocument]:
             unread += 1
             continue
         if found is not None:
-            if held is not None:
-                yield held
-            held = replace(found, fragment=_fragment(message, number, seen))
-    if held is None:
-        raise UnreadableFile("no_text", "The mailbox contains no message with text or a subject.")
-    warnings = (f"messages of the mailbox that cannot be read: {unread} left out",) if unread else ()
-    yield replace(held, warnings=(*held.warnings, *warnings))
+            message_id = str(message.get("message-id", "")).strip().strip("<>")
+            yield replace(found, fragment=files.identify(f"message={number}", message_id, seen, safe="@"))
+    if unread:
+        warnings.append(f"messages of the mailbox that cannot be read: {unread} left out")
 
 
 def _messages(raw: bytes) -> Iterator[bytes]:
     """The messages; each begins with a line `From address date`, at the beginning or below a blank line."""
-    starts = [match for match in _SEPARATOR.finditer(raw) if _is_below_blank(raw, match.start())]
+    blank = (b"\n\n", b"\n\r\n")
+    found = _SEPARATOR.finditer(raw)
+    starts = [match for match in found if match.start() == 0 or raw.endswith(blank, 0, match.start())]
     ends = [match.start() for match in starts[1:]] + [len(raw)]
     for match, end in zip(starts, ends, strict=True):
         yield _QUOTED.sub(rb"\1", raw[match.end() : end])
-
-
-def _is_below_blank(raw: bytes, start: int) -> bool:
-    return start == 0 or raw[max(0, start - 3) : start].endswith((b"\n\n", b"\n\r\n"))
-
-
-def _fragment(message: EmailMessage, number: int, seen: set[str]) -> str:
-    """The place of a message by its id if it has one that no earlier message has, else by its number."""
-    message_id = str(message.get("message-id", "")).strip().strip("<>")
-    by_id = f"id={quote(message_id, safe='@')}"
-    fragment = by_id if message_id and len(message_id) <= MAX_ID and by_id not in seen else f"message={number}"
-    seen.add(fragment)
-    return fragment

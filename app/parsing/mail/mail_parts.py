@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from email.message import EmailMessage, Message
@@ -25,9 +26,6 @@ _CALENDARS = ("text/calendar", "application/ics")
 _FORWARDED = ("from", "to", "cc", "date", "subject")
 _WORD = re.compile(r"(?:https?://|www\.)\S+|(\d[\d.,:]*\d|\w+)")
 _EVENTS = ("VEVENT", "VTODO", "VJOURNAL")
-_EVENT_TIMES = {"DTSTART": "Begins", "DTEND": "Ends", "DUE": "Due"}
-_EVENT_PEOPLE = {"ORGANIZER": "Organizer", "ATTENDEE": "Attendees"}
-_EVENT_TEXTS = {"LOCATION": "Place", "DESCRIPTION": "Description", "COMMENT": "Comment"}
 
 
 @dataclass(slots=True)
@@ -49,18 +47,15 @@ class MailBody:
         """All texts in their order."""
         if not self.has_markdown:
             return "\n\n".join(text for text, _ in self.parts)
-        return "\n\n".join(text if is_markdown else _escape(text) for text, is_markdown in self.parts)
+        return "\n\n".join(
+            text if is_markdown else "\n".join(map(markup.escape, text.splitlines()))
+            for text, is_markdown in self.parts
+        )
 
     def add(self, text: str, *, is_markdown: bool = False) -> None:
         """Add a text unless it is blank."""
         if text.strip():
             self.parts.append((text.strip("\r\n"), is_markdown))
-
-    def add_beside(self, other: MailBody) -> None:
-        """Add what is not a part of the text of another body."""
-        self.attachments += other.attachments
-        self.left_out += other.left_out
-        self.warnings += other.warnings
 
 
 def body(message: EmailMessage) -> MailBody:
@@ -75,8 +70,17 @@ def header(message: Message, name: str) -> str:
     return " ".join(str(message.get(name, "")).split())
 
 
-def decode(raw: bytes, declared: str | None = None) -> Decoded:
+def decode(part: Message) -> Decoded:
     """The text of a part, in the encoding that it declares if it fits."""
+    raw = part.get_payload(decode=True)
+    declared = None
+    with suppress(LookupError, ValueError):
+        declared = part.get_content_charset()
+    return decode_bytes(raw if isinstance(raw, bytes) else b"", declared)
+
+
+def decode_bytes(raw: bytes, declared: str | None = None) -> Decoded:
+    """The text of bytes, in the encoding that is declared if it fits; as Latin-1 if they are no text."""
     try:
         return encodings.decode(raw, declared)
     except BadRequest:
@@ -107,7 +111,7 @@ def _read(part: Message, found: MailBody, depth: int) -> None:
 
 
 def _read_text(part: Message, kind: str, found: MailBody) -> None:
-    decoded = _decode(part)
+    decoded = decode(part)
     found.warnings += decoded.warnings
     if kind.endswith("html"):
         text, left_out = html_text.chapter(decoded.text)
@@ -121,9 +125,10 @@ def _read_invitation(part: Message, found: MailBody) -> None:
     """An invitation, which a message may have as a part and as an attachment."""
     if name := part.get_filename():
         found.attachments.append(name)
-    calendar = _decode(part).text
+    calendar = decode(part).text
     try:
-        text = _calendar_text(calendar)
+        components = icalendar.Calendar.from_ical(calendar).walk()
+        text = "\n\n".join("\n".join(_event(one)) for one in components if one.name in _EVENTS)
     except ValueError:
         text = calendar
     if (text, False) not in found.parts:
@@ -145,20 +150,17 @@ def _read_alternatives(part: Message, found: MailBody, depth: int) -> None:
         _read(one, form, depth + 1)
         if form.parts and form is not invitation:
             forms.append(form)
-        found.add_beside(form)
+        found.attachments += form.attachments
+        found.left_out += form.left_out
+        found.warnings += form.warnings
     chosen = forms[0] if forms else MailBody()
     for form in forms[1:]:
-        if not _covers(chosen, form):
+        missing = _words(form) - _words(chosen)
+        has_numbers = any(word[0].isdecimal() for word in missing)
+        if has_numbers or len(missing) > (1 - COVERED) * len(_words(form)):
             chosen = max(chosen, form, key=lambda one: len(_words(one)))
     found.parts += chosen.parts + invitation.parts
     found.left_out += [LeftOut("other forms of the same text", form.text) for form in forms if form is not chosen]
-
-
-def _covers(form: MailBody, other: MailBody) -> bool:
-    """Whether a form of a text has the numbers and nearly all words of another one."""
-    known, words = _words(form), _words(other)
-    missing = words - known
-    return len(missing) <= (1 - COVERED) * len(words) and not any(word[0].isdecimal() for word in missing)
 
 
 def _words(form: MailBody) -> set[str]:
@@ -175,10 +177,6 @@ def _leave(part: Message, found: MailBody) -> None:
     found.left_out.append(LeftOut(reason, where=name or part.get_content_type()))
 
 
-def _escape(text: str) -> str:
-    return "\n".join(map(markup.escape, text.splitlines()))
-
-
 def _headers(message: Message, names: Sequence[str]) -> str:
     return "\n".join(f"{name.title()}: {header(message, name)}" for name in names)
 
@@ -188,45 +186,17 @@ def _inner(part: Message) -> list[Any]:
     return payload if isinstance(payload, list) else []
 
 
-def _decode(part: Message) -> Decoded:
-    raw = part.get_payload(decode=True)
-    return decode(raw if isinstance(raw, bytes) else b"", _charset(part))
-
-
-def _charset(part: Message) -> str | None:
-    try:
-        return part.get_content_charset()
-    except (LookupError, ValueError):
-        return None
-
-
-def _calendar_text(calendar: str) -> str:
-    """What the events of a calendar are about, when and where they are, and who attends. Raises ValueError."""
-    components = icalendar.Calendar.from_ical(calendar).walk()
-    return "\n\n".join("\n".join(_event(one)) for one in components if one.name in _EVENTS)
-
-
 def _event(event: Any) -> Iterator[str]:
-    if summary := _join(event, "SUMMARY"):
-        yield summary
-    for name, label in _EVENT_TIMES.items():
-        if name in event:
-            yield f"{label}: {_time(event[name])}"
-    for name, label in _EVENT_PEOPLE.items():
-        if people := ", ".join(map(_person, _values(event, name))):
-            yield f"{label}: {people}"
-    for name, label in _EVENT_TEXTS.items():
-        if found := _join(event, name):
-            yield f"{label}: {found}"
+    """What an event of a calendar is about, when and where it is, and who attends. Raises ValueError."""
+    for name, (label, separator, show) in _EVENT_LINES.items():
+        values = event.get(name, [])
+        values = values if isinstance(values, list) else [values]
+        if found := separator.join(filter(None, map(show, values))):
+            yield f"{label}{found}"
 
 
-def _values(event: Any, name: str) -> list[Any]:
-    found = event.get(name, [])
-    return found if isinstance(found, list) else [found]
-
-
-def _join(event: Any, name: str) -> str:
-    return "\n".join(filter(None, (str(value).strip() for value in _values(event, name))))
+def _words_of(value: Any) -> str:
+    return str(value).strip()
 
 
 def _time(value: Any) -> str:
@@ -242,3 +212,17 @@ def _person(address: Any) -> str:
     email = str(address).removeprefix("mailto:").removeprefix("MAILTO:")
     name = str(getattr(address, "params", {}).get("CN", "")).strip()
     return f"{name} <{email}>" if name and name != email else email
+
+
+_EVENT_LINES: dict[str, tuple[str, str, Callable[[Any], str]]] = {
+    "SUMMARY": ("", "\n", _words_of),
+    "DTSTART": ("Begins: ", "\n", _time),
+    "DTEND": ("Ends: ", "\n", _time),
+    "DUE": ("Due: ", "\n", _time),
+    "ORGANIZER": ("Organizer: ", ", ", _person),
+    "ATTENDEE": ("Attendees: ", ", ", _person),
+    "LOCATION": ("Place: ", "\n", _words_of),
+    "DESCRIPTION": ("Description: ", "\n", _words_of),
+    "COMMENT": ("Comment: ", "\n", _words_of),
+}
+"""Of each property of an event that is read: its label, what stands between several values, how one is shown."""

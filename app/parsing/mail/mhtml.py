@@ -5,7 +5,6 @@ from __future__ import annotations
 import email
 from collections.abc import Iterator
 from dataclasses import replace
-from email.message import Message
 
 from app.errors import UnreadableFile
 from app.parsing.files import ExtractedDocument, InputFile
@@ -18,12 +17,11 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     pages = [html_text.page(html) for html in _pages(file.raw) if html_text.show(html).strip()]
     if not pages:
         raise UnreadableFile("no_text", "The file contains no page with text.")
-    first, *frames = pages
-    subject = mail_parts.header(mail.parse(file.raw), "subject")
+    title = pages[0].title or mail_parts.header(mail.parse(file.raw), "subject")
     yield replace(
-        first,
-        text="\n\n".join([first.text, *(frame.text for frame in frames)]),
-        title=first.title or subject,
+        pages[0],
+        text="\n\n".join(page.text for page in pages),
+        title=title,
         left_out=tuple(left for one in pages for left in one.left_out),
     )
 
@@ -38,9 +36,4 @@ def _pages(raw: bytes) -> Iterator[str]:
     """The HTML of the page, which is the first, and of its frames."""
     for part in email.message_from_bytes(raw).walk():
         if part.get_content_type() in ("text/html", "application/xhtml+xml") and not part.is_multipart():
-            yield _html(part)
-
-
-def _html(part: Message) -> str:
-    payload = part.get_payload(decode=True)
-    return mail_parts.decode(payload if isinstance(payload, bytes) else b"", part.get_content_charset()).text
+            yield mail_parts.decode(part).text

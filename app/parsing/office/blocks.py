@@ -6,7 +6,7 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from anydoc import Block, Cell, CellSlot, Document, Inline, List, ListItem, Table
+from anydoc import Block, Cell, CellSlot, Document, Inline, List, Table
 
 from app.parsing import markup
 from app.parsing.files import LeftOut
@@ -17,13 +17,12 @@ PAGE = "\ue000"
 LONGEST_REPEATED = 200
 """Characters of the longest text of a merged cell that is repeated in each cell that it covers."""
 _BLANKS = re.compile(r"[^\S\n]+")
-NEEDS_OCR = "pictures, whose text is read by OCR only"
 
 
 class Writer:
     """Writes the blocks of one document. Its notes are in parentheses where it refers to them.
 
-    `left_out` has what is not written: pictures without OCR, and objects of other programs.
+    `left_out` has what is not written: objects of other programs.
     """
 
     def __init__(self, document: Document, embedded: Embedded) -> None:
@@ -52,7 +51,9 @@ class Writer:
         kind = block.kind
         if kind in ("heading", "paragraph"):
             text = self._text(block.content or ())
-            return markup.heading(block.level or 1, text) if kind == "heading" else _paragraphs(text)
+            if kind == "heading":
+                return markup.heading(block.level or 1, text)
+            return "\n\n".join(filter(None, map(markup.paragraph, _BLANKS.sub(" ", text).split("\n\n"))))
         if kind == "list" and (found := block.list) is not None:
             return "\n".join(self._list(found))
         if kind == "table" and (table := block.table) is not None:
@@ -68,13 +69,10 @@ class Writer:
         is_bullet = found.marker == "bullet"
         for number, item in enumerate(found.items, found.start):
             mark = "-" if is_bullet else item.marker_label or f"{number}."
-            first, *others = self._item(item) or [""]
+            lines = itertools.chain.from_iterable(self._block(block).split("\n") for block in item.blocks)
+            first, *others = list(filter(str.strip, lines)) or [""]
             yield f"{mark} {first}"
             yield from (f"  {line}" for line in others)
-
-    def _item(self, item: ListItem) -> list[str]:
-        lines = (self._block(block).split("\n") for block in item.blocks)
-        return [line for line in itertools.chain.from_iterable(lines) if line.strip()]
 
     def _table(self, table: Table) -> str:
         grid = [[(slot, slot.cell) for slot in row] for row in table.grid]
@@ -96,16 +94,13 @@ class Writer:
         if kind == "link":
             return self._text(inline.content or ())
         if kind == "note_ref":
-            return f" ({self._note(inline.note_id)})"
+            note = self._notes.pop(inline.note_id or "", None)  # written once, since notes may refer to each other
+            return f" ({' '.join(self._blocks(note.blocks).split()) if note else inline.note_id or ''})"
         if kind == "image":
             return self._picture(inline)
         if kind == "checkbox":
             return "[x] " if inline.checked else "[ ] "
         return {"line_break": "\n", "math": f"${inline.text}$"}.get(kind, "")
-
-    def _note(self, id: str | None) -> str:
-        note = self._notes.pop(id or "", None)  # written once, since notes may refer to each other
-        return " ".join(self._blocks(note.blocks).split()) if note is not None else id or ""
 
     def _picture(self, inline: Inline) -> str:
         """The text on a picture as paragraphs of their own; empty for one that is not in the file."""
@@ -116,10 +111,7 @@ class Writer:
         if not asset.media_type.startswith("image/"):
             self.left_out.append(LeftOut("embedded objects", where=inline.alt or asset.media_type))
             return ""
-        data = asset.data
-        if self._embedded.is_unread(data):
-            self.left_out.append(LeftOut(NEEDS_OCR))
-        text = self._embedded.text(data)
+        text = self._embedded.text(asset.data)
         return f"\n\n{text}\n\n" if text else ""
 
 
@@ -133,8 +125,3 @@ def _fill(grid: Sequence[Sequence[tuple[CellSlot, Cell | None]]], texts: list[li
             text = texts[slot.origin_row][slot.origin_col]
             if origin is not None and origin.col_span < len(row) and len(text) <= LONGEST_REPEATED:
                 texts[number][column] = text
-
-
-def _paragraphs(text: str) -> str:
-    text = _BLANKS.sub(" ", text)
-    return "\n\n".join(filter(None, map(markup.paragraph, text.split("\n\n"))))

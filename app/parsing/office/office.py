@@ -1,20 +1,81 @@
-"""Reads DOCX, PPTX, ODT, ODP, and DOC and PPT of Office before 2007; a slide is a page."""
+"""Reads DOCX, PPTX, ODT, ODP, and DOC and PPT of Office before 2007; a slide is a page.
+
+The library returns no beginnings of slides, headers, footers and comments, and no charts of some kinds. They are read
+here, and a package is changed before so that each slide begins with a mark and no comment stands within a word.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import html
+import io
+import itertools
+import re
+import warnings
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
 
 import anydoc
+from lxml import etree
 
 from app.errors import UnreadableFile
-from app.parsing.files import ExtractedDocument, InputFile
-from app.parsing.office import office_parts
-from app.parsing.office.blocks import Writer
-from app.parsing.office.office_parts import Package
+from app.parsing import archives
+from app.parsing.files import ExtractedDocument, InputFile, LeftOut
+from app.parsing.office.blocks import PAGE, Writer
 from app.parsing.pages import pictures
 from app.parsing.pages.pictures import Embedded
 
-content = office_parts.content
+_CONTENT, _STYLES, _META = "content.xml", "styles.xml", "meta.xml"
+_CORE = "docProps/core.xml"
+_SLIDE, _NOTES = re.compile(r"ppt/slides/[^/]+\.xml"), re.compile(r"ppt/notesSlides/[^/]+\.xml")
+_CHART = re.compile(r"(?:word|ppt|xl)/charts/chart[^/]*\.xml")
+_COMMENTS = re.compile(r"word/comments\.xml|ppt/comments/[^/]+\.xml")
+_HEADERS = re.compile(r"word/(?:header|footer)\d*\.xml")
+_OBJECT = re.compile(r"[^/]+/content\.xml")
+_PARTS = re.compile(
+    r"word/(?:document|footnotes|endnotes|comments|(?:header|footer)\d*)\.xml"
+    r"|ppt/(?:slides|notesSlides|comments|diagrams)/(?:slide|notesSlide|comment|modernComment|data)[^/]*\.xml"
+)
+_OFFICE_TEXT = frozenset({"t", "text"})
+_MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}t"
+_TITLE = "{http://schemas.openxmlformats.org/drawingml/2006/main}t"
+_DIGITS = 15
+_SYMBOL = re.compile(r"[^\x00-\x7f]")
+"""A sign of a formula, which the library writes as a command of LaTeX."""
+_DELETED = frozenset({"delText"})
+_BREAKS = frozenset(
+    {"p", "h", "tc", "br", "cr", "tab", "cm", "table-cell", "line-break", "s", "note", "annotation"}
+    | {"covered-table-cell", "list-item", "oMath", "pt"}
+)
+_NO_TEXT = frozenset(
+    {"tracked-changes", "binary-data", "event-listeners", "creator", "date", "forms", "Fallback"}
+    | {"note-citation", "index-title-template"}
+)
+_ON_EACH_SLIDE = frozenset({"ftr", "dt", "sldNum", "footer", "date-time", "page-number", "header"})
+_SHAPE = """<p:sp xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main"
+ xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"><p:txBody>%s</p:txBody></p:sp>"""
+_PARAGRAPH = "<a:p><a:r><a:t>%s</a:t></a:r></a:p>"
+_FRAME = f"""<draw:frame xmlns:draw="urn:oasis:names:tc:opendocument:xmlns:drawing:1.0"
+ xmlns:presentation="urn:oasis:names:tc:opendocument:xmlns:presentation:1.0"
+ xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0" presentation:class="title">
+<draw:text-box><text:p>{PAGE}</text:p></draw:text-box></draw:frame>"""
+_CLASS = "{urn:oasis:names:tc:opendocument:xmlns:presentation:1.0}class"
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """A file for the library, its properties, and the paragraphs that the library does not return."""
+
+    raw: bytes
+    title: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    language: str = ""
+    created_at: datetime | None = None
+    has_slides: bool = False
+    extras: tuple[str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
 
 
 def read(file: InputFile) -> Iterator[ExtractedDocument]:
@@ -22,22 +83,23 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
 
     The title of a presentation is that of its first slide, because its own is often that of the template.
     """
-    package = office_parts.prepare(file.raw)
+    package = _prepare(file.raw)
     embedded = Embedded(file.recognise)
     writer = Writer(_parse(package), embedded)
     pages = writer.pages()
     pages[-1] = "\n\n".join(filter(None, [pages[-1], *package.extras]))
     if not any(pages):
         raise pictures.blank("The document contains no text.", file.recognise)
+    title = pages[0].partition("\n")[0]
     yield ExtractedDocument(
         "\n\n".join(pages),
-        title=(_title(pages[0]) if package.has_slides else "") or package.title,
+        title=title.removeprefix("## ") if package.has_slides and title.startswith("## ") else package.title,
         metadata=dict(package.metadata),
         language=package.language or None,
         created_at=package.created_at,
         page_starts=pictures.page_starts(pages) if package.has_slides else (),
         warnings=tuple(embedded.warnings),
-        left_out=(*package.left_out, *writer.left_out),
+        left_out=(*package.left_out, *writer.left_out, *embedded.left_out),
     )
 
 
@@ -45,13 +107,218 @@ def _parse(package: Package) -> anydoc.Document:
     try:
         return anydoc.to_document(package.raw)
     except anydoc.EncryptedError as error:
-        raise UnreadableFile("encrypted", "The file is protected by a password: save it without one.") from error
+        raise UnreadableFile("encrypted", archives.PROTECTED) from error
     except anydoc.ResourceLimitError as error:
         raise UnreadableFile("parse_limit", "The file unpacks to more than is allowed.") from error
     except anydoc.ConvertError as error:
         raise UnreadableFile("damaged", "The file is damaged or incomplete: save it again.") from error
 
 
-def _title(slide: str) -> str:
-    first = slide.partition("\n")[0]
-    return first.removeprefix("## ") if first.startswith("## ") else ""
+def _prepare(raw: bytes) -> Package:
+    """The package of a file; files of Office before 2007 are returned as they are. Raises XMLSyntaxError."""
+    if not raw.startswith(b"PK"):
+        return Package(raw)
+    with archives.opened(raw) as archive:
+        return (_opendocument if _CONTENT in archive.namelist() else _office)(raw, archive)
+
+
+def content(raw: bytes) -> Iterator[tuple[str, str]]:
+    """The text of each part of a package; nothing of a file of Office before 2007."""
+    if not raw.startswith(b"PK"):
+        return
+    with archives.opened(raw) as archive:
+        if _CONTENT in archive.namelist():
+            yield "the document", _lines(_part(archive, _CONTENT), None)
+            return
+        for name in archive.namelist():
+            if _PARTS.fullmatch(name):
+                yield name.rpartition("/")[2].removesuffix(".xml"), _lines(_part(archive, name), _OFFICE_TEXT)
+            elif _CHART.fullmatch(name):
+                yield "a chart", " ".join(_chart_words(_part(archive, name)))
+
+
+def charts(archive: zipfile.ZipFile) -> list[str]:
+    """The text of each chart of a package of Office."""
+    return [text for name in archive.namelist() if _CHART.fullmatch(name) and (text := _chart(_part(archive, name)))]
+
+
+def _office(raw: bytes, archive: zipfile.ZipFile) -> Package:
+    names = archive.namelist()
+    slides = {name: _part(archive, name) for name in names if _SLIDE.fullmatch(name)}
+    if "ppt/presentation.xml" in names and not slides:
+        raise UnreadableFile("no_text", "The presentation has no slides.")
+    notes = (_part(archive, name) for name in names if _NOTES.fullmatch(name))
+    left_out = list(itertools.chain.from_iterable(map(_placeholders, (*slides.values(), *notes))))
+    for name, slide in slides.items():
+        for tree in slide.iter("{*}spTree"):
+            tree.insert(0, _shape(PAGE))
+        _write_charts(archive, name, slide)
+    if "word/document.xml" in names and b"delText" in (document := archive.read("word/document.xml")):
+        left_out += _deleted(_lines(archives.xml(document), _DELETED))
+    properties = archives.xml(archive.read(_CORE)) if _CORE in names else etree.Element("none")
+    author = archives.words_of(properties, "creator")
+    headers = (_lines(_part(archive, name), _OFFICE_TEXT) for name in names if _HEADERS.fullmatch(name))
+    return Package(
+        _replace(raw, slides),
+        archives.words_of(properties, "title"),
+        {"author": author} if author else {},
+        created_at=archives.moment(archives.words_of(properties, "created")),
+        has_slides=bool(slides),
+        extras=(*([] if slides else charts(archive)), *_comments(archive, names), *_distinct(headers)),
+        left_out=tuple(left_out),
+    )
+
+
+def _opendocument(raw: bytes, archive: zipfile.ZipFile) -> Package:
+    names = archive.namelist()
+    root = archives.xml(archive.read(_CONTENT))
+    pages = list(root.iter("{*}page"))
+    left_out = [*itertools.chain.from_iterable(map(_placeholders, pages))]
+    left_out += _deleted("".join(_lines(changes, None) for changes in root.iter("{*}tracked-changes")))
+    for page in pages:
+        page.insert(0, etree.fromstring(_FRAME))
+    comments = [f"Comment: {text}" for text in map(_take, list(root.iter("{*}annotation"))) if text]
+    objects = (_lines(_part(archive, name), None) for name in names if _OBJECT.fullmatch(name))
+    styles = _part(archive, _STYLES) if _STYLES in names and not pages else etree.Element("none")
+    headers = (_lines(found, None) for found in styles.iter("{*}header", "{*}footer"))
+    properties = _part(archive, _META) if _META in names else etree.Element("none")
+    author = archives.words_of(properties, "initial-creator") or archives.words_of(properties, "creator")
+    return Package(
+        _replace(raw, {_CONTENT: root}) if pages or comments else raw,
+        archives.words_of(properties, "title"),
+        {"author": author} if author else {},
+        archives.words_of(properties, "language"),
+        archives.moment(archives.words_of(properties, "creation-date")),
+        bool(pages),
+        (*_distinct(objects), *comments, *_distinct(headers)),
+        tuple(left_out),
+    )
+
+
+def _part(archive: zipfile.ZipFile, name: str) -> Any:
+    """The root element of a part; an empty one if the part is no XML, which the library skips as well."""
+    try:
+        return archives.xml(archive.read(name))
+    except etree.XMLSyntaxError:
+        return etree.Element("none")
+
+
+def _replace(raw: bytes, parts: Mapping[str, Any]) -> bytes:
+    """The package with other parts, which follow the ones that they replace."""
+    if not parts:
+        return raw
+    target = io.BytesIO(raw)
+    with warnings.catch_warnings(), zipfile.ZipFile(target, "a") as archive:
+        warnings.simplefilter("ignore")  # that the names are there already
+        for name, root in parts.items():
+            archive.writestr(name, etree.tostring(root))
+    return target.getvalue()
+
+
+def _lines(root: Any, only: frozenset[str] | None) -> str:
+    """The text in elements of these names, with line breaks where it is divided; all text without names."""
+    pieces: list[str] = []
+    walk = etree.iterwalk(root, events=("start", "end"))
+    for event, element in walk:
+        name = element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""  # an entity has none
+        if name in _BREAKS:
+            pieces.append("\n")
+        if event == "end":
+            pieces.append("" if only is not None or element is root else element.tail or "")
+        elif name in _NO_TEXT and element is not root:
+            walk.skip_subtree()
+        elif only is None or name in only:
+            text = element.text or ""
+            pieces.append(_SYMBOL.sub(" ", text) if element.tag == _MATH else text)
+    return "".join(pieces)
+
+
+def _write_charts(archive: zipfile.ZipFile, name: str, slide: Any) -> None:
+    """Replace the charts on a slide by their text, since the library mixes up the values of some."""
+    frames = [frame for frame in slide.iter("{*}graphicFrame") if next(frame.iter("{*}chart"), None) is not None]
+    targets = archives.targets(archive, name) if frames else {}
+    for frame in frames:
+        _kind, part = targets.get(next(frame.iter("{*}chart")).get(archives.RELATION), ("", ""))
+        if part in archive.namelist():
+            frame.getparent().replace(frame, _shape(_chart(_part(archive, part))))
+
+
+def _shape(text: str) -> Any:
+    return etree.fromstring(_SHAPE % "".join(_PARAGRAPH % html.escape(line) for line in text.split("\n")))
+
+
+def _chart(chart: Any) -> str:
+    """The titles of a chart, and on one line for each series its name with its categories and values."""
+    lines = [" ".join(element.text or "" for element in chart.iter(_TITLE))]
+    for series in chart.iter("{*}ser"):
+        name = " ".join(_points(series, "tx").values())
+        keys, values = _points(series, "cat", "xVal"), _points(series, "val", "yVal", "bubbleSize")
+        places = dict.fromkeys((*values, *keys))
+        pairs = (" ".join(filter(None, (keys.get(place), values.get(place)))) for place in places)
+        lines.append(f"{name}: {', '.join(pairs)}".removeprefix(": "))
+    return "\n".join(filter(None, lines))
+
+
+def _points(series: Any, *paths: str) -> dict[str, str]:
+    """The texts of the points of a series by their place; a place has several in levels."""
+    found: dict[str, str] = {}
+    for path in paths:
+        for point in series.iterfind(f"{{*}}{path}//{{*}}pt"):
+            place, text = point.get("idx", ""), _number(point.findtext("{*}v") or "")
+            found[place] = f"{found[place]} {text}" if place in found else text
+    return found
+
+
+def _chart_words(chart: Any) -> Iterator[str]:
+    """The titles, names and values of a chart. Its series repeat the categories; numbers of categories are dates."""
+    yield from (element.text or "" for element in chart.iter(_TITLE))
+    yield from dict.fromkeys(element.text or "" for element in chart.iterfind(".//{*}strCache//{*}v"))
+    for path in ("xVal", "val", "yVal", "bubbleSize"):
+        yield from (_number(element.text or "") for element in chart.iterfind(f".//{{*}}{path}//{{*}}numCache//{{*}}v"))
+
+
+def _number(text: str) -> str:
+    """A number of the cache of a chart without the noise in its last digits; another text as it is."""
+    try:
+        return f"{float(text):.15g}" if len(text) > _DIGITS else text
+    except ValueError:
+        return text
+
+
+def _placeholders(slide: Any) -> Iterator[LeftOut]:
+    """The footer, date and number of a slide, which is about to be left out."""
+    for shape in slide.iter("{*}sp", "{*}frame"):
+        placeholder = next(shape.iter("{*}ph"), None)
+        kind = shape.get(_CLASS) if placeholder is None else placeholder.get("type")
+        if kind in _ON_EACH_SLIDE and (text := _lines(shape, None).strip()):
+            yield LeftOut("footers, dates and numbers of slides", " ".join(text.split()))
+
+
+def _deleted(text: str) -> list[LeftOut]:
+    return [LeftOut("deleted text of tracked changes", text)] if text.strip() else []
+
+
+def _comments(archive: zipfile.ZipFile, names: Iterable[str]) -> Iterator[str]:
+    for name in names:
+        if _COMMENTS.fullmatch(name):
+            for comment in _part(archive, name).iter("{*}comment", "{*}cm"):
+                if text := _lines(comment, _OFFICE_TEXT).strip():
+                    yield f"Comment: {' '.join(text.split())}"
+
+
+def _distinct(texts: Iterable[str]) -> list[str]:
+    """The lines of the texts as paragraphs, each different one once."""
+    lines = (" ".join(line.split()) for text in texts for line in text.split("\n"))
+    return list(dict.fromkeys(filter(None, lines)))
+
+
+def _take(annotation: Any) -> str:
+    """The text of a comment, which is taken out of its document; what follows it stays."""
+    text = " ".join(_lines(annotation, None).split())
+    parent, before = annotation.getparent(), annotation.getprevious()
+    if before is not None:
+        before.tail = (before.tail or "") + (annotation.tail or "")
+    else:
+        parent.text = (parent.text or "") + (annotation.tail or "")
+    parent.remove(annotation)
+    return text

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import UTC, datetime
 
 import anydoc
 
 from app.errors import UnreadableFile
+from app.parsing import archives
 from app.parsing.files import ExtractedDocument, InputFile
 from app.parsing.office.blocks import Writer
 from app.parsing.pages import pictures
@@ -43,19 +43,25 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     """The document with its title, author and creation time. Raises UnreadableFile for one whose end is missing."""
     if not file.raw.rstrip(b"\r\n\t \x00").endswith(b"}"):
         raise UnreadableFile("damaged", "The document is incomplete: its end is missing. Transfer it again.")
+    try:
+        document = anydoc.to_document(file.raw)
+    except anydoc.ConvertError as error:
+        raise UnreadableFile("damaged", "The document is damaged: save it again.") from error
     embedded = Embedded(file.recognise)
-    writer = Writer(_parse(file.raw), embedded)
+    writer = Writer(document, embedded)
     text = "\n\n".join(writer.pages())
     if not text:
         raise pictures.blank("The document contains no text.", file.recognise)
     author = _property(file.raw, b"author")
+    created = _CREATED.search(file.raw[:_HEAD])  # as the clock of the author showed it
+    time = "{:04}-{:02}-{:02}T{:02}:{:02}".format(*(int(part or 0) for part in created.groups())) if created else ""
     yield ExtractedDocument(
         text,
         title=_property(file.raw, b"title"),
         metadata={"author": author} if author else {},
-        created_at=_created_at(file.raw),
+        created_at=archives.moment(time),
         warnings=tuple(embedded.warnings),
-        left_out=tuple(writer.left_out),
+        left_out=(*writer.left_out, *embedded.left_out),
     )
 
 
@@ -69,13 +75,6 @@ def content(raw: bytes) -> Iterator[tuple[str, str]]:
     yield "", " ".join(word for word in raw.decode("ascii", "replace").split() if "\ufffd" not in word)
 
 
-def _parse(raw: bytes) -> anydoc.Document:
-    try:
-        return anydoc.to_document(raw)
-    except anydoc.ConvertError as error:
-        raise UnreadableFile("damaged", "The document is damaged: save it again.") from error
-
-
 def _property(raw: bytes, name: bytes) -> str:
     """A property in the description of the document; empty if there is none."""
     found = re.search(_PROPERTY % name, raw[:_HEAD], re.S)
@@ -86,14 +85,3 @@ def _property(raw: bytes, name: bytes) -> str:
     with suppress(anydoc.ConvertError):
         return " ".join("".join(Writer(anydoc.to_document(whole), Embedded(None)).pages()).split())
     return ""
-
-
-def _created_at(raw: bytes) -> datetime | None:
-    """The time of its creation, as the clock of its author showed it."""
-    found = _CREATED.search(raw[:_HEAD])
-    if found is None:
-        return None
-    year, month, day, hour, minute = (int(part or 0) for part in found.groups())
-    with suppress(ValueError):
-        return datetime(year, month, day, hour, minute, tzinfo=UTC)
-    return None

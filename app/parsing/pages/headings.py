@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -44,17 +45,16 @@ Found = dict[tuple[int, int], Heading]
 
 def find(pages: Sequence[Sequence[PageLine]], outline: Iterable[OutlineEntry]) -> Found:
     """The headings of the pages, and the title of the document where its font shows it."""
-    body = _body_size(pages)
+    characters: Counter[float] = Counter()
+    for line in itertools.chain.from_iterable(pages):
+        characters[_round(line.size)] += len(line.text) * (not line.is_block)
+    body = characters.most_common(1)[0][0] if characters else 0.0
     found = _outline(pages, outline) or _larger(pages, body)
-    title = _title(pages, body)
-    if title is not None and (title[0] not in found or _is_only_first(found, title[0])):
-        found[title[0]] = title[1]
+    if (title := _title(pages, body)) is not None:
+        place, heading = title
+        if place not in found or [key for key, one in found.items() if one.level == FIRST_LEVEL] == [place]:
+            found[place] = heading
     return found
-
-
-def _is_only_first(found: Found, place: tuple[int, int]) -> bool:
-    """Whether the heading is the only one of the first level, as the title of a document is."""
-    return [key for key, heading in found.items() if heading.level == FIRST_LEVEL] == [place]
 
 
 def _outline(pages: Sequence[Sequence[PageLine]], outline: Iterable[OutlineEntry]) -> Found:
@@ -129,15 +129,6 @@ def _title(pages: Sequence[Sequence[PageLine]], body: float) -> tuple[tuple[int,
     first = next(index for index, line in enumerate(pages[0]) if not line.is_block and _round(line.size) == largest)
     count = _larger_lines(pages[0], first, largest - 0.5)
     return ((0, first), Heading(TITLE_LEVEL, count)) if count else None
-
-
-def _body_size(pages: Sequence[Sequence[PageLine]]) -> float:
-    """The size in which most characters are set."""
-    characters: Counter[float] = Counter()
-    for lines in pages:
-        for line in lines:
-            characters[_round(line.size)] += len(line.text) * (not line.is_block)
-    return characters.most_common(1)[0][0] if characters else 0.0
 
 
 def _round(size: float) -> float:

@@ -6,6 +6,7 @@ text. A number is a page number if it counts the pages.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,7 +35,8 @@ _LABELLED = re.compile(
 )
 _VALUE = re.compile(r":\s*\D?[-+−]?\d")
 _WORD = re.compile(r"[^\W\d_]{3,}")
-_ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
+_ROMAN = re.compile("c*(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})")
+_ROMAN_VALUES = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 
 Place = tuple[int, int]
 """The index of a page, and the index of a line on it."""
@@ -56,23 +58,21 @@ def remove(pages: Sequence[Sequence[PageLine]]) -> tuple[list[list[PageLine]], t
     counted = _count(pages, list(lines), len(pages))
     texts = {place: counted[place].rest if place in counted else text for place, text in lines.items()}
     repeated = dict.fromkeys(_repeat(texts))
-    kept = [
-        [
-            _without(line, texts.get((page, at), line.text))
-            for at, line in enumerate(found)
-            if (page, at) not in repeated
-        ]
-        for page, found in enumerate(pages)
-    ]
+    kept: list[list[PageLine]] = [[] for _ in pages]
+    for page, found in enumerate(pages):
+        for at, line in enumerate(found):
+            text = "" if (page, at) in repeated else texts.get((page, at), line.text)
+            if text:
+                kept[page].append(line if line.text == text else replace(line, text=text))
     left_out = (
-        _left_out(HEADERS, {place: texts[place] for place in sorted(repeated)}),
-        _left_out(NUMBERS, {place: counted[place].number for place in sorted(counted)}),
+        (HEADERS, {place: texts[place] for place in sorted(repeated)}),
+        (NUMBERS, {place: counted[place].number for place in sorted(counted)}),
     )
-    return [[line for line in page if line.text] for page in kept], tuple(filter(None, left_out))
-
-
-def _without(line: PageLine, text: str) -> PageLine:
-    return line if line.text == text else replace(line, text=text)
+    return kept, tuple(
+        LeftOut(reason, "\n".join(lines.values()), spans(page + 1 for page, _ in lines))
+        for reason, lines in left_out
+        if lines
+    )
 
 
 def _margins(pages: Sequence[Sequence[PageLine]]) -> Iterator[Place]:
@@ -93,7 +93,7 @@ def _count(pages: Sequence[Sequence[PageLine]], places: Sequence[Place], count: 
         if number is not None and (number.value < LEAST_YEAR or number.value <= 2 * count):
             found[page, index] = number
             groups[number.value - page, 2 * index < len(pages[page]), number.least].append((page, index))
-    runs = (run for (_, _, least), group in groups.items() for run in _runs(group) if _pages_of(run) >= least)
+    runs = (run for (_, _, least), group in groups.items() for run in _runs(group, least))
     return {place: found[place] for run in runs for place in run}
 
 
@@ -116,17 +116,12 @@ def _of(rest: str, number: str, digits: str, least: int = MIN_PAGES) -> _Counted
 
 def _roman(digits: str) -> int:
     """The value of a number in Roman digits; 0 if it is none."""
-    values = [_ROMAN[digit] for digit in digits]
-    value = sum(-one if one < after else one for one, after in zip(values, [*values[1:], 0], strict=True))
-    return value if _to_roman(value) == digits else 0
-
-
-def _to_roman(value: int) -> str:
-    text = ""
-    for size, digits in ((100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv")):
-        text += digits * (value // size)
-        value %= size
-    return text + "i" * value
+    if not _ROMAN.fullmatch(digits):
+        return 0
+    return sum(
+        _ROMAN_VALUES[digit] * (-1 if _ROMAN_VALUES[digit] < _ROMAN_VALUES.get(after, 0) else 1)
+        for digit, after in itertools.zip_longest(digits, digits[1:], fillvalue="")
+    )
 
 
 def _repeat(texts: Mapping[Place, str]) -> Iterator[Place]:
@@ -136,30 +131,19 @@ def _repeat(texts: Mapping[Place, str]) -> Iterator[Place]:
         if _WORD.search(text) and not _VALUE.search(text):
             places[" ".join(text.casefold().split())].append(place)
     for found in places.values():
-        for run in _runs(found):
-            if _pages_of(run) >= MIN_PAGES:
-                yield from run[1:]
+        for run in _runs(found, MIN_PAGES):
+            yield from run[1:]
 
 
-def _runs(places: Sequence[Place]) -> list[list[Place]]:
-    """Places in groups of neighbouring pages."""
+def _runs(places: Sequence[Place], least: int) -> list[list[Place]]:
+    """Places in groups of neighbouring pages, of which each has at least so many."""
     runs: list[list[Place]] = []
     for place in sorted(places):
         if runs and place[0] - runs[-1][-1][0] <= NEIGHBOURHOOD:
             runs[-1].append(place)
         else:
             runs.append([place])
-    return runs
-
-
-def _pages_of(places: Iterable[Place]) -> int:
-    return len({page for page, _ in places})
-
-
-def _left_out(reason: str, texts: Mapping[Place, str]) -> LeftOut | None:
-    if not texts:
-        return None
-    return LeftOut(reason, "\n".join(texts.values()), spans(page + 1 for page, _ in texts))
+    return [run for run in runs if len({page for page, _ in run}) >= least]
 
 
 def spans(numbers: Iterable[int]) -> str:

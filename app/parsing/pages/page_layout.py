@@ -66,7 +66,8 @@ class PageLine:
 def lines(runs: Sequence[TextRun]) -> list[PageLine]:
     """The lines of a page in reading order."""
     rows = list(_order(runs, 0))
-    leading = _leading(rows)
+    steps = [above.y1 - row.y1 for above, row in itertools.pairwise(rows) if above.y1 > row.y1]
+    leading = statistics.median(steps) if steps else 0.0
     found: list[PageLine] = []
     for place, row in enumerate(rows):
         begins = place == 0 or _begins(rows[place - 1], row, leading)
@@ -80,23 +81,15 @@ def _order(runs: Sequence[TextRun], depth: int) -> Iterator[TextRun]:
     if gutter is None:
         yield from _rows(runs)
         return
-    crossing = _rows([run for run in runs if run.x0 < gutter < run.x1])
-    for top, bottom, row in _bands(crossing):
+    top = float("inf")
+    for row in (*_rows([run for run in runs if run.x0 < gutter < run.x1]), None):
+        bottom = float("-inf") if row is None else (row.y0 + row.y1) / 2
         inside = [run for run in runs if not run.x0 < gutter < run.x1 and bottom < (run.y0 + run.y1) / 2 <= top]
         yield from _order([run for run in inside if run.x1 <= gutter], depth + 1)
         yield from _order([run for run in inside if run.x0 >= gutter], depth + 1)
         if row is not None:
             yield row
-
-
-def _bands(crossing: Sequence[TextRun]) -> Iterator[tuple[float, float, TextRun | None]]:
-    """The heights between crossing lines from the top, each with the line that ends it."""
-    top = float("inf")
-    for row in crossing:
-        middle = (row.y0 + row.y1) / 2
-        yield top, middle, row
-        top = middle
-    yield top, float("-inf"), None
+        top = bottom
 
 
 def _gutter(runs: Sequence[TextRun]) -> float | None:
@@ -119,48 +112,34 @@ def _gutter(runs: Sequence[TextRun]) -> float | None:
 def _separates(runs: Sequence[TextRun], place: float) -> bool:
     """Whether there are columns of text on both sides of an x, next to each other."""
     sides = [run for run in runs if run.x1 <= place], [run for run in runs if run.x0 >= place]
-    if any(len(side) < COLUMN_RUNS or _typical_length(side) < COLUMN_TEXT for side in sides):
+    if any(len(side) < COLUMN_RUNS or statistics.median(len(run.text) for run in side) < COLUMN_TEXT for side in sides):
         return False
     (low, high), (other_low, other_high) = ((min(r.y0 for r in s), max(r.y1 for r in s)) for s in sides)
     shared = min(high, other_high) - max(low, other_low)
     return shared >= SHARED_HEIGHT * min(high - low, other_high - other_low)
 
 
-def _typical_length(runs: Sequence[TextRun]) -> float:
-    return statistics.median(len(run.text) for run in runs)
-
-
 def _rows(runs: Sequence[TextRun]) -> list[TextRun]:
     """The runs joined to lines, from top to bottom."""
     rows: list[list[TextRun]] = []
     for run in sorted(runs, key=lambda run: (-(run.y0 + run.y1) / 2, run.x0)):
-        if rows and _same_line(rows[-1], run):
+        if rows and _is_same_line(rows[-1][0], run):
             rows[-1].append(run)
         else:
             rows.append([run])
-    return [_join(row) for row in rows]
+    joined = []
+    for row in rows:
+        across = sorted(row, key=lambda run: run.x0)
+        largest = max(across, key=lambda run: len(run.text))
+        parts = tuple(run.text.strip() for run in across)
+        left, right = across[0].x0, max(run.x1 for run in across)
+        joined.append(replace(largest, text=" ".join(parts).strip(), parts=parts, x0=left, x1=right))
+    return joined
 
 
-def _same_line(row: Sequence[TextRun], run: TextRun) -> bool:
-    first = row[0]
-    if first.is_block or run.is_block:
-        return False
+def _is_same_line(first: TextRun, run: TextRun) -> bool:
     shared = min(first.y1, run.y1) - max(first.y0, run.y0)
-    return shared >= SAME_LINE * min(first.size, run.size)
-
-
-def _join(row: Sequence[TextRun]) -> TextRun:
-    across = sorted(row, key=lambda run: run.x0)
-    largest = max(across, key=lambda run: len(run.text))
-    parts = tuple(run.text.strip() for run in across)
-    joined = replace(largest, text=" ".join(parts).strip(), parts=parts)
-    return replace(joined, x0=across[0].x0, x1=max(run.x1 for run in across))
-
-
-def _leading(rows: Sequence[TextRun]) -> float:
-    """The median distance of a line from the line above it."""
-    steps = [above.y1 - row.y1 for above, row in itertools.pairwise(rows) if above.y1 > row.y1]
-    return statistics.median(steps) if steps else 0.0
+    return not (first.is_block or run.is_block) and shared >= SAME_LINE * min(first.size, run.size)
 
 
 def _begins(above: TextRun, row: TextRun, leading: float) -> bool:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -18,27 +19,39 @@ import pypdfium2 as pdfium
 from pypdfium2 import raw as pdfium_c
 
 from app.errors import UnreadableFile
-from app.parsing import markup
-from app.parsing.files import ExtractedDocument, InputFile, LeftOut, Recognise
-from app.parsing.pages import headings, margins, page_layout, pdf_pictures, pdf_tables, pdf_words, pictures
+from app.parsing import files, formats, markup
+from app.parsing.files import ExtractedDocument, InputFile, LeftOut, Picture, Recognise
+from app.parsing.pages import headings, margins, page_layout, pdf_tables, pdf_words, pictures
 from app.parsing.pages.headings import OutlineEntry
 from app.parsing.pages.page_layout import PageLine, TextRun
-from app.parsing.pages.pdf_pictures import PagePictures, PageRuns
 from app.parsing.pages.pdf_words import HYPHEN, LEVEL, Box, Cell, PageTurn, Word
+from app.parsing.pages.pictures import MAX_PICTURES, Embedded
 
 MAX_OBJECTS = 5_000
 """Paths and images of a page that are looked at."""
+DPI = 200
+"""Resolution in which pages are rendered, at most."""
+LEAST_WIDTH, LEAST_HEIGHT = 72.0, 24.0
+"""Size in points of the smallest picture on a page with text that is read."""
+MAX_OF_PAGE = 20
+"""Pictures of a page with text that are read."""
 _DATE = re.compile(r"D?:?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:([+-])(\d\d)'?(\d\d)?)?")
 _OBJECT = re.compile(rb"\d+ \d+ obj\b")
 _NOT_A_TITLE = re.compile(r"(?i)microsoft (?:word|powerpoint)|untitled|\.(?:docx?|pptx?|tex|indd|dvi|pdf)$")
 
 
 @dataclass(frozen=True, slots=True)
-class PageContent:
-    """The text of a page, and the lines beside it."""
+class PageRuns:
+    """What is on a page: its runs, the turn that makes them level, its pictures without text, and the lines beside it.
 
-    text: PageRuns
+    Pictures are boxes on the page.
+    """
+
+    runs: list[TextRun] = field(default_factory=list)
+    turn: PageTurn = LEVEL
+    pictures: Sequence[Box] = ()
     asides: list[PageLine] = field(default_factory=list)
+    is_damaged: bool = False
 
 
 def read(file: InputFile) -> Iterator[ExtractedDocument]:
@@ -51,8 +64,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     found = [_page(opened, index) for index in range(len(document))]
     warnings = _losses(file.raw, found)
     pictured = PagePictures(document, file.recognise)
-    runs = pictured.runs([page.text for page in found])
-    lines = [page_layout.lines(page) + content.asides for page, content in zip(runs, found, strict=True)]
+    lines = [page_layout.lines(runs) + page.asides for runs, page in zip(pictured.runs(found), found, strict=True)]
     if not any(lines):
         _open.cache_clear()
         raise pictures.blank("The PDF contains no text.", file.recognise)
@@ -68,7 +80,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
         created_at=moment(properties.get("CreationDate", "")),
         page_starts=pictures.page_starts(texts),
         warnings=(*warnings, *pictured.warnings),
-        left_out=(*left_out, *_unread(found, file.recognise)),
+        left_out=(*left_out, *pictured.left_out),
     )
 
 
@@ -76,8 +88,9 @@ def content(raw: bytes) -> Iterator[tuple[str, str]]:
     """The text of each page in the order of its content, with values of form fields and notes."""
     opened = _open(raw)
     for index in range(len(opened.document)):
-        text = opened.texts.get(index)
-        yield f"page {index + 1}", _text_of(opened, index) if text is None else text
+        if index not in opened.texts:
+            _load(opened, index)
+        yield f"page {index + 1}", opened.texts.get(index, "")  # none of a damaged page
     _open.cache_clear()
 
 
@@ -114,21 +127,9 @@ def _load(opened: OpenedFile, index: int) -> tuple[pdfium.PdfPage, pdfium.PdfTex
     return page, text_page
 
 
-def _text_of(opened: OpenedFile, index: int) -> str:
-    """The text of a page that was not loaded before; empty if it is damaged."""
-    _load(opened, index)
-    return opened.texts.get(index, "")
-
-
-def _unread(pages: Sequence[PageContent], recognise: Recognise | None) -> list[LeftOut]:
-    """The pictures on pages with text, if there is no OCR."""
-    numbers = [number for number, page in enumerate(pages, 1) if page.text.runs and page.text.pictures]
-    return [LeftOut("pictures without OCR", where=margins.spans(numbers))] if numbers and recognise is None else []
-
-
-def _losses(raw: bytes, pages: Sequence[PageContent]) -> list[str]:
+def _losses(raw: bytes, pages: Sequence[PageRuns]) -> list[str]:
     """Warnings on pages that could not be read. Raises UnreadableFile if there is no other page."""
-    missing = [number for number, page in enumerate(pages, 1) if page.text.is_damaged]
+    missing = [number for number, page in enumerate(pages, 1) if page.is_damaged]
     if len(missing) == len(pages):
         raise UnreadableFile("damaged", "The PDF is damaged: save or print it to a new PDF.")
     warnings = [f"Damaged and not read: {margins.spans(missing)} of {len(pages):,}."] if missing else []
@@ -138,36 +139,28 @@ def _losses(raw: bytes, pages: Sequence[PageContent]) -> list[str]:
     return warnings
 
 
-def _page(opened: OpenedFile, index: int) -> PageContent:
+def _page(opened: OpenedFile, index: int) -> PageRuns:
     """What is on a page."""
     loaded = _load(opened, index)
     if loaded is None:
-        return PageContent(PageRuns(is_damaged=True))
+        return PageRuns(is_damaged=True)
     page, text_page = loaded
-    paths, images = _objects(page)
+    kinds = [pdfium_c.FPDF_PAGEOBJ_PATH, pdfium_c.FPDF_PAGEOBJ_IMAGE]
+    drawn = list(itertools.islice(page.get_objects(filter=kinds), MAX_OBJECTS))
+    images = [one for one in drawn if isinstance(one, pdfium.PdfImage)]
+    paths = [one for one in drawn if not isinstance(one, pdfium.PdfImage)]
     groups: defaultdict[int, list[Word]] = defaultdict(list)
     for word in pdf_words.words(text_page):
         groups[word.angle].append(word)
-    (angle, words), *others = sorted(groups.items(), key=_characters, reverse=True) or [(0, [])]
+    by_length = sorted(groups.items(), key=lambda group: sum(len(word.text) for word in group[1]), reverse=True)
+    (angle, words), *others = by_length or [(0, [])]
     turn = PageTurn.of(angle)
     runs = _runs(words, pdf_tables.drawn(paths), turn, list(pdf_words.values(page, turn)))
-    large = [box for box in pdf_pictures.large(page, images) if not pdf_pictures.has_text(box, runs, turn)]
+    large = [box for box in _large(page, images) if not any(_is_inside(run, turn.box(box)) for run in runs)]
     turned = [line for _, group in others for line in page_layout.lines(_runs(group, (), turn, ()))]
     notes = [PageLine(note, 0.0, begins=True) for note in pdf_words.notes(page)]
     asides = [replace(line, size=0.0, is_aside=True) for line in (*turned, *notes)]
-    return PageContent(PageRuns(runs, turn, large[: pdf_pictures.MAX_OF_PAGE]), asides)
-
-
-def _objects(page: pdfium.PdfPage) -> tuple[list[pdfium.PdfObject], list[pdfium.PdfImage]]:
-    """The paths and the images of a page; of a page with many, the first ones."""
-    kinds = [pdfium_c.FPDF_PAGEOBJ_PATH, pdfium_c.FPDF_PAGEOBJ_IMAGE]
-    found = list(itertools.islice(page.get_objects(filter=kinds), MAX_OBJECTS))
-    images = [one for one in found if one.type == pdfium_c.FPDF_PAGEOBJ_IMAGE]
-    return [one for one in found if one.type != pdfium_c.FPDF_PAGEOBJ_IMAGE], images
-
-
-def _characters(group: tuple[int, Sequence[Word]]) -> int:
-    return sum(len(word.text) for word in group[1])
+    return PageRuns(runs, turn, large[:MAX_OF_PAGE], asides)
 
 
 def _runs(words: Sequence[Word], drawn: Sequence[Box], turn: PageTurn, values: Sequence[TextRun]) -> list[TextRun]:
@@ -220,3 +213,94 @@ def moment(text: str) -> datetime | None:
         return datetime(year, month, day, hour, minute, second, tzinfo=timezone(offset)).astimezone(UTC)
     except (ValueError, OverflowError):
         return None
+
+
+@dataclass(slots=True)
+class PagePictures:
+    """Reads the pictures of one PDF; pages are only rendered if there is OCR."""
+
+    document: pdfium.PdfDocument
+    recognise: Recognise | None
+    warnings: list[str] = field(default_factory=list)
+    left_out: list[LeftOut] = field(default_factory=list)
+    _texts: Embedded = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._texts = Embedded(self.recognise)
+
+    def runs(self, pages: Sequence[PageRuns]) -> list[list[TextRun]]:
+        """The runs of each page with those that are read from pictures.
+
+        Raises UnreadableFile for more pages without text than are read.
+        """
+        if self.recognise is None:
+            self._name_unread(pages)
+            return [page.runs for page in pages]
+        blank = sum(not page.runs for page in pages)
+        if blank > MAX_PICTURES:
+            message = f"The PDF has {blank:,} pages without text, of at most {MAX_PICTURES:,} that are read: split it."
+            raise UnreadableFile("parse_limit", message)
+        found = []
+        for index, page in enumerate(pages):
+            if page.runs or page.is_damaged:
+                found.append(page.runs + self._pictured(index, page))
+            else:
+                found.append(self._recognised(index, self.recognise))
+        self.warnings += self._texts.warnings
+        return found
+
+    def _name_unread(self, pages: Sequence[PageRuns]) -> None:
+        """Name the pictures that are not read without OCR."""
+        blank = sum(not page.runs for page in pages if page.pictures)
+        if blank:
+            self.warnings.append(
+                f"The text of {blank:,} pages is not read, because they are pictures. {formats.NEEDS_OCR}"
+            )
+        numbers = [number for number, page in enumerate(pages, 1) if page.runs and page.pictures]
+        if numbers:
+            self.left_out.append(LeftOut("pictures without OCR", where=margins.spans(numbers)))
+
+    def _recognised(self, index: int, recognise: Recognise) -> list[TextRun]:
+        """The runs of a page without text."""
+        picture, scale = self._render(index)
+        return [] if picture is None else pictures.runs(recognise(picture), scale, picture.height / scale)
+
+    def _pictured(self, index: int, content: PageRuns) -> list[TextRun]:
+        """The texts of the pictures of a page, each as a block at its place."""
+        found = []
+        for box in content.pictures:
+            picture, _scale = self._render(index, box)
+            if picture is not None and (text := self._texts.of(picture)):
+                found.append(TextRun(text, *content.turn.box(box), is_block=True))
+        return found
+
+    def _render(self, index: int, box: Box | None = None) -> tuple[Picture | None, float]:
+        """A page or a box of it in grey levels, and its pixels per point; None if nothing is drawn there."""
+        page, whole = self.document[index], len(self.document)
+        width, height = page.get_size() if box is None else (box[2] - box[0], box[3] - box[1])
+        scale = min(DPI / 72, math.sqrt(files.MAX_PIXELS / max(1.0, width * height)))
+        view = PageTurn.of(-page.get_rotation())
+        around, inner = view.box(page.get_bbox()), view.box(box or page.get_bbox())
+        crop = (inner[0] - around[0], inner[1] - around[1], around[2] - inner[2], around[3] - inner[3])
+        bitmap = page.render(scale=scale, crop=crop, grayscale=True)
+        image = bitmap.to_pil().convert("L")
+        low, high = image.getextrema()
+        picture = Picture(image.width, image.height, image.tobytes(), index + 1, whole) if low < high else None
+        bitmap.close()
+        page.close()
+        return picture, scale
+
+
+def _large(page: pdfium.PdfPage, images: Iterable[pdfium.PdfImage]) -> Iterator[Box]:
+    """The boxes of the images of a page that are large enough for text."""
+    x0, y0, x1, y1 = page.get_bbox()
+    for image in images:
+        left, bottom, right, top = image.get_bounds()
+        box = (max(x0, left), max(y0, bottom), min(x1, right), min(y1, top))
+        is_large = box[2] - box[0] >= LEAST_WIDTH and box[3] - box[1] >= LEAST_HEIGHT
+        if is_large and pictures.is_large(*image.get_px_size()):
+            yield box
+
+
+def _is_inside(run: TextRun, box: Box) -> bool:
+    return box[0] <= (run.x0 + run.x1) / 2 <= box[2] and box[1] <= (run.y0 + run.y1) / 2 <= box[3]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 from bisect import bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -49,12 +49,6 @@ class Grid:
         """The box around the table."""
         return self.xs[0], self.ys[0], self.xs[-1], self.ys[-1]
 
-    @property
-    def area(self) -> float:
-        """The area of the table."""
-        left, bottom, right, top = self.box
-        return (right - left) * (top - bottom)
-
     def cell(self, box: Box) -> tuple[int, int] | None:
         """The row from above and the column of the cell that the middle of a box is in; None outside of the table."""
         column = bisect_right(self.xs, (box[0] + box[2]) / 2) - 1
@@ -62,10 +56,6 @@ class Grid:
         if not (0 <= column < len(self.xs) - 1 and 0 <= above < len(self.ys) - 1):
             return None
         return self.first[len(self.ys) - 2 - above, column]
-
-    def height(self, cell: tuple[int, int]) -> int:
-        """The number of rows over which a cell goes."""
-        return len({row for (row, _), first in self.first.items() if first == cell})
 
 
 def drawn(paths: Sequence[pdfium.PdfObject]) -> list[Box]:
@@ -111,7 +101,8 @@ def grids(boxes: Iterable[Box], turn: PageTurn) -> list[Grid]:
     if not 2 <= min(len(level), len(upright)) <= max(len(level), len(upright)) <= MAX_LINES:
         return []
     found = [_grid(*lines) for lines in _connect(level, upright) if min(map(len, lines)) >= 2]
-    return sorted((grid for grid in found if min(len(grid.xs), len(grid.ys)) > 2), key=lambda grid: grid.area)
+    tables = [grid for grid in found if min(len(grid.xs), len(grid.ys)) > 2]
+    return sorted(tables, key=lambda grid: (grid.xs[-1] - grid.xs[0]) * (grid.ys[-1] - grid.ys[0]))
 
 
 def _join(lines: Iterable[RuledLine]) -> list[RuledLine]:
@@ -122,18 +113,15 @@ def _join(lines: Iterable[RuledLine]) -> list[RuledLine]:
             rows[-1].append(line)
         else:
             rows.append([line])
-    return [line for row in rows for line in _spans(row) if line.end - line.begin >= LEAST_LINE]
-
-
-def _spans(row: Sequence[RuledLine]) -> list[RuledLine]:
-    at = sum(line.at for line in row) / len(row)
     spans: list[RuledLine] = []
-    for line in sorted(row, key=lambda line: line.begin):
-        if spans and line.begin - spans[-1].end <= NEAR:
-            spans[-1] = RuledLine(at, spans[-1].begin, max(spans[-1].end, line.end))
-        else:
-            spans.append(RuledLine(at, line.begin, line.end))
-    return spans
+    for row in rows:
+        at = sum(line.at for line in row) / len(row)
+        for number, line in enumerate(sorted(row, key=lambda line: line.begin)):
+            if number and line.begin - spans[-1].end <= NEAR:
+                spans[-1] = RuledLine(at, spans[-1].begin, max(spans[-1].end, line.end))
+            else:
+                spans.append(RuledLine(at, line.begin, line.end))
+    return [line for line in spans if line.end - line.begin >= LEAST_LINE]
 
 
 def _connect(
@@ -200,7 +188,8 @@ def _table(grid: Grid, texts: Mapping[tuple[int, int], list[TextRun]]) -> list[T
     rows, columns = (sorted(set(one)) for one in zip(*texts, strict=True))
     cells = {(row, column) for row, column in grid.first.values() if row in rows and column in columns}
     lines = {cell: page_layout.lines(found) for cell, found in texts.items()}
-    is_frame = any(LEAST_ROWS <= grid.height(cell) <= len(found) for cell, found in lines.items())
+    heights = Counter(first for _row, first in {(row, first) for (row, _), first in grid.first.items()})
+    is_frame = any(LEAST_ROWS <= heights[cell] <= len(found) for cell, found in lines.items())
     if is_frame or len(rows) < 2 or len(columns) < 2 or 2 * len(texts) < len(cells):
         return [run for cell in texts.values() for run in cell]
     words = {cell: " ".join(line.text for line in found) for cell, found in lines.items()}

@@ -10,8 +10,7 @@ from __future__ import annotations
 import ctypes
 import math
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +36,9 @@ _HIDDEN = pdfium_c.FPDF_ANNOT_FLAG_HIDDEN | pdfium_c.FPDF_ANNOT_FLAG_NOVIEW
 _CHECKED = (pdfium_c.FPDF_FORMFIELD_CHECKBOX, pdfium_c.FPDF_FORMFIELD_RADIOBUTTON)
 _CHOICES = (pdfium_c.FPDF_FORMFIELD_COMBOBOX, pdfium_c.FPDF_FORMFIELD_LISTBOX)
 _NO_VALUE = (pdfium_c.FPDF_FORMFIELD_PUSHBUTTON, pdfium_c.FPDF_FORMFIELD_SIGNATURE)
+_RECT = pdfium_c.FS_RECTF()
+_RECT_POINTER = ctypes.byref(_RECT)
+"""Where PDFium writes the box of a character; one for all, since each character needs it."""
 _NO_NOTE = (pdfium_c.FPDF_ANNOT_LINK, pdfium_c.FPDF_ANNOT_POPUP, pdfium_c.FPDF_ANNOT_WIDGET)
 
 
@@ -79,69 +81,46 @@ LEVEL = PageTurn.of(0)
 
 
 def words(page: pdfium.PdfTextPage) -> Iterator[Word]:
-    """The words in the order of the page's content."""
-    return _Characters(page).words()
+    """The words in the order of the page's content, as PDFium separates words and lines."""
+    text = ""
+    is_first = True
+    count = page.count_chars()
+    for place in range(count):
+        character = chr(pdfium_c.FPDFText_GetUnicode(page, place))
+        is_blank = character in _BLANK
+        if not is_blank:
+            text += character
+        if text and (is_blank or character in HYPHENS):
+            yield _word(page, text, place - is_blank, is_first)
+            text, is_first = "", character in HYPHENS
+        is_first = is_first or character == "\n"
+    if text:
+        yield _word(page, text, count - 1, is_first)
 
 
-class _Characters:
-    """Reads the characters of a page from PDFium, which separates words and lines."""
+def _word(page: pdfium.PdfTextPage, text: str, end: int, is_first: bool) -> Word:
+    """A word whose last character has this place. Characters beyond the first plane may be two surrogates."""
+    begin = end - len(text) + 1
+    angle = round(math.degrees(pdfium_c.FPDFText_GetCharAngle(page, begin))) % 360
+    quarter = round(angle / 90) * 90
+    angle = quarter % 360 if abs(angle - quarter) <= SKEW else angle
+    left, bottom, right, top = zip(*(_box(page, place, angle) for place in {begin, end}), strict=True)
+    whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    whole = whole.replace(HYPHEN, "-").replace("\x02", "-")
+    return Word(whole, (min(left), min(bottom), max(right), max(top)), angle, is_first)
 
-    def __init__(self, page: pdfium.PdfTextPage) -> None:
-        self._page = page
-        self._rect = pdfium_c.FS_RECTF()
-        self._pointer = ctypes.byref(self._rect)
 
-    def words(self) -> Iterator[Word]:
-        text: list[str] = []
-        is_first = True
-        count = self._page.count_chars()
-        for place in range(count):
-            character = chr(pdfium_c.FPDFText_GetUnicode(self._page, place))
-            is_blank = character in _BLANK
-            if not is_blank:
-                text.append(character)
-            if text and (is_blank or character in HYPHENS):
-                yield self._word(text, place - is_blank, is_first)
-                text, is_first = [], character in HYPHENS
-            is_first = is_first or character == "\n"
-        if text:
-            yield self._word(text, count - 1, is_first)
-
-    def _word(self, text: Sequence[str], end: int, is_first: bool) -> Word:
-        begin = end - len(text) + 1
-        angle = _level(pdfium_c.FPDFText_GetCharAngle(self._page, begin))
-        boxes = [self._box(place, angle) for place in {begin, end}]
-        left, bottom, right, top = zip(*boxes, strict=True)
-        return Word(_text_of(text), (min(left), min(bottom), max(right), max(top)), angle, is_first)
-
-    def _box(self, place: int, angle: int) -> Box:
-        """The box of a character on the page turned by an angle."""
-        if angle % 90:
-            return self._slanted(place, angle)
-        pdfium_c.FPDFText_GetLooseCharBox(self._page, place, self._pointer)
-        box = self._rect.left, self._rect.bottom, self._rect.right, self._rect.top
-        return PageTurn.of(angle).box(box) if angle else box
-
-    def _slanted(self, place: int, angle: int) -> Box:
-        """The box of a character in a slanted line, by its origin and font size."""
+def _box(page: pdfium.PdfTextPage, place: int, angle: int) -> Box:
+    """The box of a character on the page turned by an angle; in a slanted line, by its origin and font size."""
+    if angle % 90:
         x, y = ctypes.c_double(), ctypes.c_double()
-        pdfium_c.FPDFText_GetCharOrigin(self._page, place, x, y)
+        pdfium_c.FPDFText_GetCharOrigin(page, place, x, y)
         left, base = PageTurn.of(angle).point(x.value, y.value)
-        size = pdfium_c.FPDFText_GetFontSize(self._page, place)
+        size = pdfium_c.FPDFText_GetFontSize(page, place)
         return left, base - size / 4, left + size / 2, base + size
-
-
-def _level(radians: float) -> int:
-    """An angle in degrees; one that is nearly a quarter turn is that."""
-    degrees = round(math.degrees(radians)) % 360
-    quarter = round(degrees / 90) * 90
-    return quarter % 360 if abs(degrees - quarter) <= SKEW else degrees
-
-
-def _text_of(characters: Sequence[str]) -> str:
-    """The text of characters, of which those beyond the first plane may be two surrogates."""
-    joined = "".join(characters).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return joined.replace(HYPHEN, "-").replace("\x02", "-")
+    pdfium_c.FPDFText_GetLooseCharBox(page, place, _RECT_POINTER)
+    box = _RECT.left, _RECT.bottom, _RECT.right, _RECT.top
+    return PageTurn.of(angle).box(box) if angle else box
 
 
 def runs(words: Iterable[Word], cell_of: Callable[[Box], Cell | None] | None) -> Iterator[tuple[Cell | None, TextRun]]:
@@ -154,15 +133,12 @@ def runs(words: Iterable[Word], cell_of: Callable[[Box], Cell | None] | None) ->
             text = ""
         if text:
             text += f" {word.text}"
-            box = _around(box, word.box)
+            (x0, y0, x1, y1), (left, bottom, right, top) = box, word.box
+            box = min(x0, left), min(y0, bottom), max(x1, right), max(y1, top)
         else:
             text, box, cell = word.text, word.box, within
     if text:
         yield cell, TextRun(text, *box)
-
-
-def _around(box: Box, other: Box) -> Box:
-    return min(box[0], other[0]), min(box[1], other[1]), max(box[2], other[2]), max(box[3], other[3])
 
 
 def _is_apart(box: Box, word: Word) -> bool:
@@ -185,10 +161,13 @@ def values(page: pdfium.PdfPage, turn: PageTurn) -> Iterator[TextRun]:
         kind = pdfium_c.FPDFAnnot_GetFormFieldType(form, annotation)
         if kind < 0 or kind in _NO_VALUE or pdfium_c.FPDFAnnot_GetSubtype(annotation) != pdfium_c.FPDF_ANNOT_WIDGET:
             continue
-        text = _value(form, annotation, kind).strip()
+        lines = [line.strip() for line in _value(form, annotation, kind).splitlines() if line.strip()]
         rect = pdfium_c.FS_RECTF()
-        if text and pdfium_c.FPDFAnnot_GetRect(annotation, rect):
-            yield from _lines(text, turn.box((rect.left, rect.bottom, rect.right, rect.top)))
+        if lines and pdfium_c.FPDFAnnot_GetRect(annotation, rect):
+            left, bottom, right, top = turn.box((rect.left, rect.bottom, rect.right, rect.top))
+            height = (top - bottom) / len(lines)
+            for number, line in enumerate(lines):  # one below the other in the box of the field
+                yield TextRun(line, left, top - (number + 1) * height, right, top - number * height)
 
 
 def _value(form: Any, annotation: Any, kind: int) -> str:
@@ -200,15 +179,6 @@ def _value(form: Any, annotation: Any, kind: int) -> str:
         if chosen:
             return "\n".join(_string(pdfium_c.FPDFAnnot_GetOptionLabel, form, annotation, one) for one in chosen)
     return _string(pdfium_c.FPDFAnnot_GetFormFieldValue, form, annotation)
-
-
-def _lines(text: str, box: Box) -> Iterator[TextRun]:
-    """The lines of a value, one below the other in the box of its field."""
-    left, bottom, right, top = box
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    height = (top - bottom) / max(1, len(lines))
-    for number, line in enumerate(lines):
-        yield TextRun(line, left, top - (number + 1) * height, right, top - number * height)
 
 
 def notes(page: pdfium.PdfPage) -> Iterator[str]:
@@ -227,18 +197,12 @@ def notes(page: pdfium.PdfPage) -> Iterator[str]:
 def _annotations(page: pdfium.PdfPage) -> Iterator[Any]:
     """The annotations of a page that are shown."""
     for number in range(min(MAX_ANNOTATIONS, pdfium_c.FPDFPage_GetAnnotCount(page))):
-        with _annotation(page, number) as annotation:
+        annotation = pdfium_c.FPDFPage_GetAnnot(page, number)
+        try:
             if annotation and not pdfium_c.FPDFAnnot_GetFlags(annotation) & _HIDDEN:
                 yield annotation
-
-
-@contextmanager
-def _annotation(page: pdfium.PdfPage, number: int) -> Iterator[Any]:
-    annotation = pdfium_c.FPDFPage_GetAnnot(page, number)
-    try:
-        yield annotation
-    finally:
-        pdfium_c.FPDFPage_CloseAnnot(annotation)
+        finally:
+            pdfium_c.FPDFPage_CloseAnnot(annotation)
 
 
 def _string(get: Any, *of: Any) -> str:

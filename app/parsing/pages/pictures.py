@@ -17,7 +17,7 @@ from PIL import Image, ImageOps, ImageSequence, UnidentifiedImageError
 
 from app.errors import UnreadableFile
 from app.parsing import formats, markup
-from app.parsing.files import MAX_PIXELS, ExtractedDocument, InputFile, Picture, Recognise, RecognisedLine
+from app.parsing.files import MAX_PIXELS, ExtractedDocument, InputFile, LeftOut, Picture, Recognise, RecognisedLine
 from app.parsing.pages import margins, page_layout
 from app.parsing.pages.page_layout import PageLine, TextRun
 
@@ -78,25 +78,22 @@ class Embedded:
     def __init__(self, recognise: Recognise | None) -> None:
         self._recognise = recognise
         self._texts: dict[bytes, str] = {}
+        self.left_out: list[LeftOut] = []
         self.warnings: list[str] = []
 
-    def is_unread(self, raw: bytes) -> bool:
-        """Whether an encoded picture is large enough for text and is not read, because there is no OCR."""
-        try:
-            return self._recognise is None and is_large(*_open(raw).size)
-        except (UnreadableFile, *_DECODING):
-            return False
-
     def text(self, raw: bytes) -> str:
-        """The text on an encoded picture as Markdown; empty without OCR and for a picture that is not read."""
-        if self._recognise is None:
-            return ""
+        """The text on an encoded picture as Markdown; empty for one that is not read, which is named if it is large."""
         try:
             image = _open(raw)
-            return self.of(grey(image)) if is_large(*image.size) else ""
+            if not is_large(*image.size):
+                return ""
+            if self._recognise is not None:
+                return self.of(grey(image))
+            self.left_out.append(LeftOut("pictures, whose text is read by OCR only"))
         except (UnreadableFile, MemoryError, *_DECODING):
-            self._warn(_UNREAD)
-            return ""
+            if self._recognise is not None:
+                self._warn(_UNREAD)
+        return ""
 
     def of(self, picture: Picture) -> str:
         """The text on a picture as Markdown; empty without OCR and if it cannot be recognised."""
@@ -127,7 +124,10 @@ def grey(image: Image.Image) -> Picture:
     image.draft("L", image.size)
     image = ImageOps.exif_transpose(image)
     if image.mode.startswith("I"):  # more than 8 bits, which the conversion would cut off
-        image = _with_8_bits(image)
+        image = image.convert("I")
+        low, high = map(int, cast("tuple[int, int]", image.getextrema()))
+        scale = 255 / max(1, high - low)
+        image = image.point(lambda level: level * scale - low * scale).convert("L")
     if "A" in image.getbands() or "transparency" in image.info:
         image = image.convert("RGBA")
         image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
@@ -136,13 +136,6 @@ def grey(image: Image.Image) -> Picture:
         scale = math.sqrt(MAX_PIXELS / size)
         image = image.resize((max(1, int(image.width * scale)), max(1, int(image.height * scale))))
     return Picture(image.width, image.height, image.tobytes())
-
-
-def _with_8_bits(image: Image.Image) -> Image.Image:
-    image = image.convert("I")
-    low, high = map(int, cast("tuple[int, int]", image.getextrema()))
-    scale = 255 / max(1, high - low)
-    return image.point(lambda level: level * scale - low * scale).convert("L")
 
 
 def _frames(raw: bytes) -> Iterator[Picture]:
@@ -203,7 +196,8 @@ def runs(lines: Iterable[RecognisedLine], scale: float = 1.0, height: float = 0.
     typical = statistics.median(sizes)
     found = []
     for line, size in zip(every, sizes, strict=True):
-        x, y = _turn(line, skew)
+        x, y = sum(line.corners[::2]) / 4, sum(line.corners[1::2]) / 4
+        x, y = x * math.cos(skew) + y * math.sin(skew), y * math.cos(skew) - x * math.sin(skew)
         width = _width(line)
         size = typical if abs(size - typical) <= SAME_SIZE * typical else size
         left, middle = (x - width / 2) / scale, height - y / scale
@@ -223,12 +217,6 @@ def _skew(lines: Sequence[RecognisedLine]) -> float:
     ]
     skew = statistics.median(angles) if angles else 0.0
     return skew if LEAST_SKEW <= abs(skew) <= math.pi / 8 else 0.0
-
-
-def _turn(line: RecognisedLine, skew: float) -> tuple[float, float]:
-    """The middle of a line on the upright page."""
-    x, y = sum(line.corners[::2]) / 4, sum(line.corners[1::2]) / 4
-    return x * math.cos(skew) + y * math.sin(skew), y * math.cos(skew) - x * math.sin(skew)
 
 
 def _width(line: RecognisedLine) -> float:

@@ -7,16 +7,16 @@ import io
 import itertools
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
-from app.parsing import formats
+from app.parsing import files, formats
 from app.parsing.files import ExtractedDocument, InputFile, LeftOut
-from app.parsing.rows import records, tables
+from app.parsing.rows import tables
 from app.parsing.rows.records import RecordReader
-from app.parsing.rows.tables import Row
+from app.parsing.rows.tables import Table
 
 DELIMITERS = ",;\t|"
 SAMPLE = 20_000
@@ -32,12 +32,10 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     rows = _Rows(file.raw.decode(), file.name)
     table = tables.find(enumerate(rows.read(), 1))
     reader = RecordReader(file.text_field)
-    blank = {name: None for name in table.names if not name.isdecimal()}
-    below = _filling(table.rows, table.names, blank)
-    found = reader.documents(_records(below, table.names, reader.chosen_by_name(table.names)), shared=table.shared)
-    nothing = "The table has no rows below the names of its columns."
     left_out = table.left_out
-    yield from records.annotate(_naming(found, blank, left_out), nothing, left_out, rows.warnings)
+    found = reader.documents(_records(table, reader.chosen_by_name(table.names), left_out), shared=table.shared)
+    nothing = "The table has no rows below the names of its columns."
+    yield from files.annotate(found, nothing, left_out=left_out, warnings=rows.warnings)
 
 
 def content(raw: bytes) -> Iterator[tuple[str, str]]:
@@ -132,28 +130,16 @@ class _Rows:
         )
 
 
-def _filling(rows: Iterator[Row], names: Sequence[str], blank: dict[str, None]) -> Iterator[Row]:
-    """The rows; the columns that have a value in one of them are taken out of `blank`."""
-    for number, row in rows:
-        if blank:
-            for name in [name for name, cell in zip(names, row, strict=False) if name in blank and cell.strip()]:
-                del blank[name]
-        yield number, row
+def _records(table: Table, needed: Sequence[str], left_out: list[LeftOut]) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """The rows by column; one that is shorter than the names has blank values for the columns `needed` only.
 
-
-def _naming(
-    documents: Iterator[ExtractedDocument], blank: Iterable[str], left_out: list[LeftOut]
-) -> Iterator[ExtractedDocument]:
-    """The documents; after the last one, the columns that are still blank are added to `left_out`."""
-    yield from documents
-    left_out += [LeftOut("columns without a value", where=name) for name in blank]
-
-
-def _records(
-    rows: Iterator[Row], names: Sequence[str], needed: Sequence[str]
-) -> Iterator[tuple[str, Mapping[str, str]]]:
-    """The rows by column; one that is shorter than the names has blank values for the columns `needed` only."""
-    for number, row in rows:
+    Columns that are blank in all rows are added to `left_out`.
+    """
+    names, blank = table.names, {name for name in table.names if not name.isdecimal()}
+    for number, row in table.rows:
         columns = itertools.chain(names, map(str, itertools.count(len(names) + 1)))
         record = dict(zip(columns, row, strict=False))
+        if blank:
+            blank.difference_update([name for name, cell in zip(names, row, strict=False) if cell.strip()])
         yield f"row={number}", record | {name: "" for name in needed if name not in record}
+    left_out += [LeftOut("columns without a value", where=name) for name in names if name in blank]

@@ -5,17 +5,17 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import quote
 
 from app.errors import UnreadableFile
-from app.parsing.files import ExtractedDocument, LeftOut
+from app.parsing import files
+from app.parsing.files import MAX_ID, ExtractedDocument
+from app.parsing.rows import tables
 
 TEXT_FIELDS = ("text", "content", "body")
 TITLE_FIELDS = ("title", "name")
 ID_FIELDS = ("id", "_id")
-MAX_ID = 200
 MANY_FIELDS, MOST_FIELDS = 12, 1_000
 """Fields beyond which a record says those that matter first, and beyond which it does not, since that takes long."""
 SAMPLE = 200
@@ -43,10 +43,6 @@ class _Order:
 
     fields: Sequence[str] = ()
     name: str | None = None
-
-    def of(self, record: Mapping[str, Any]) -> Iterable[str]:
-        """The fields of a record in their order; a record may have further ones."""
-        return dict.fromkeys(itertools.chain((name for name in self.fields if name in record), record))
 
 
 @dataclass(slots=True)
@@ -93,49 +89,25 @@ class RecordReader:
             raise UnreadableFile("unknown_text_field", f"There is no field or column with this name ({place}).")
         title = _named(record, TITLE_FIELDS)
         chosen = self._chosen(record)
-        if chosen is not None and not _show(record[chosen]) and not (title and _show(record[title])):
+        if chosen is not None and not tables.show(record[chosen]) and not (title and tables.show(record[title])):
             chosen = None
         others = [name for name in record if name not in (chosen, title)]
         if chosen is not None:
-            text = _show(record[chosen])
+            text = tables.show(record[chosen])
         else:
-            text = "\n".join(f"{name}: {record[name]}" for name in order.of(record) if _show(record[name]))
+            ordered = dict.fromkeys(itertools.chain((name for name in order.fields if name in record), record))
+            text = "\n".join(f"{name}: {record[name]}" for name in ordered if tables.show(record[name]))
             title = title or (order.name if order.name in record else None)
-        known = {name: _plain(record[name]) for name in others if _show(record[name])}
+        values = {name: record[name] for name in others if tables.show(record[name])}
+        known = {name: value.value if isinstance(value, Cell) else value for name, value in values.items()}
+        name = _named(record, ID_FIELDS)
         return ExtractedDocument(
             text,
-            title=_show(record[title]) if title and title != chosen else "",
+            title=tables.show(record[title]) if title and title != chosen else "",
             metadata={**shared, **known},
-            fragment=self._fragment(place, record),
+            fragment=files.identify(place, tables.show(record[name]) if name else "", self.seen),
             markdown=chosen is not None,
         )
-
-    def _fragment(self, place: str, record: Mapping[str, Any]) -> str:
-        """The place of a record by its id if it has one that no earlier record has, else by its number."""
-        name = _named(record, ID_FIELDS)
-        value = _show(record[name]) if name else ""
-        _number, _, sheet = place.partition("&")
-        by_id = f"id={quote(value, safe='')}" + (f"&{sheet}" if sheet else "")
-        fragment = by_id if value and len(value) <= MAX_ID and by_id not in self.seen else place
-        self.seen.add(fragment)
-        return fragment
-
-
-def annotate(
-    documents: Iterable[ExtractedDocument], nothing: str, left_out: Sequence[LeftOut], warnings: Sequence[str] = ()
-) -> Iterator[ExtractedDocument]:
-    """The documents of a file; the last one has what is left out of the file and the warnings on it.
-
-    Raises UnreadableFile with the message `nothing` if there are none.
-    """
-    last: ExtractedDocument | None = None
-    for document in documents:
-        if last is not None:
-            yield last
-        last = document
-    if last is None:
-        raise UnreadableFile("no_text", nothing)
-    yield replace(last, left_out=tuple(left_out), warnings=tuple(warnings))
 
 
 def _order(records: Sequence[Mapping[str, Any]]) -> _Order:
@@ -143,7 +115,7 @@ def _order(records: Sequence[Mapping[str, Any]]) -> _Order:
 
     The first name is that of the record: a text that is short and differs in most records.
     """
-    values = {name: [_show(record.get(name)) for record in records] for name in records[0]}
+    values = {name: [tables.show(record.get(name)) for record in records] for name in records[0]}
     ranks = {name: _rank([value for value in found if value]) for name, found in values.items()}
     fields = sorted(ranks, key=ranks.__getitem__)
     names = (name for name in fields if ranks[name] == 0 and max(map(len, values[name])) <= LONGEST_NAME)
@@ -170,13 +142,3 @@ def _named(record: Mapping[str, Any], names: Iterable[str]) -> str | None:
     """The first field that has one of the names in any case."""
     fields = {key.casefold(): key for key in reversed(list(record))}
     return next((fields[name] for name in names if name in fields), None)
-
-
-def _plain(value: object) -> object:
-    """A value as it is filtered."""
-    return value.value if isinstance(value, Cell) else value
-
-
-def _show(value: object) -> str:
-    """A value as text; empty for null."""
-    return "" if value is None else str(value).strip()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import datetime
 import io
-import posixpath
 import re
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,16 +18,15 @@ from urllib.parse import quote
 from python_calamine import CalamineSheet, CalamineWorkbook, PasswordError, SheetVisibleEnum
 
 from app.errors import UnreadableFile
-from app.parsing import archives
+from app.parsing import archives, files
 from app.parsing.files import ExtractedDocument, InputFile, LeftOut
-from app.parsing.office import office_parts
-from app.parsing.rows import records, tables
+from app.parsing.office import office
+from app.parsing.rows import tables
 from app.parsing.rows.records import Cell, RecordReader
 from app.parsing.rows.tables import Table
 
 _DIGITS = 15
 """Decimal digits that a spreadsheet computes with; those beyond are noise."""
-_RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 _REFERENCE = re.compile(rb'\br="([A-Z]{1,3})(\d{1,7})"')
 _NO_RESULT = re.compile(
     rb"<(?:\w+:)?c\b([^>]*)>\s*<(?:\w+:)?f\b(?:[^>]*/>|[^<]*</(?:\w+:)?f>)\s*(?:<(?:\w+:)?v\s*/>\s*)?</(?:\w+:)?c>"
@@ -63,12 +61,6 @@ class SheetParts:
     texts: dict[Place, str] = field(default_factory=dict)
     merged: list[tuple[Place, Place]] = field(default_factory=list)
 
-    def shown(self, place: Place, value: float) -> str:
-        """A number as the sheet shows it; empty if it shows it as it is."""
-        if (text := self.texts.get(place)) is not None:
-            return text
-        return show_number(value, code) if (code := self.codes.get(place)) else ""
-
 
 def read(file: InputFile) -> Iterator[ExtractedDocument]:
     """The rows of all visible sheets.
@@ -76,9 +68,16 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     Raises UnreadableFile, also where the library panics, as it does on some damaged files.
     """
     try:
-        yield from _documents(file)
+        workbook = CalamineWorkbook.from_filelike(io.BytesIO(file.raw))
+        parts, left_out = _read_parts(file.raw)
+        left_out += [LeftOut("hidden sheets", where=name) for name in _names(workbook, are_visible=False)]
+        found, nothing = (
+            _rows(file, workbook, parts, left_out),
+            "The sheets have no rows below the names of their columns.",
+        )
+        yield from files.annotate(found, nothing, left_out=left_out)
     except PasswordError as error:
-        raise UnreadableFile("encrypted", "The file is protected by a password: save it without one.") from error
+        raise UnreadableFile("encrypted", archives.PROTECTED) from error
     except BaseException as error:  # a panic is no Exception, and its class cannot be imported
         if type(error).__name__ != "PanicException":
             raise
@@ -88,19 +87,11 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
 def content(raw: bytes) -> Iterator[tuple[str, str]]:
     """The values of all cells of each visible sheet, apart from the names of columns, which each document has."""
     workbook = CalamineWorkbook.from_filelike(io.BytesIO(raw))
-    for name in _names(workbook, SheetVisibleEnum.Visible):
+    for name in _names(workbook, are_visible=True):
         sheet = workbook.get_sheet_by_name(name)
         table = _table([list(map(_value, cells)) for cells in sheet.to_python(skip_empty_area=False)], sheet, [])
         cells = (tables.show(cell) for _, row in table.rows for cell in row)
         yield f"sheet {name}", "\n".join((table.above, *cells))
-
-
-def _documents(file: InputFile) -> Iterator[ExtractedDocument]:
-    workbook = CalamineWorkbook.from_filelike(io.BytesIO(file.raw))
-    parts, left_out = _read_parts(file.raw)
-    left_out += [LeftOut("hidden sheets", where=name) for name in _names(workbook, SheetVisibleEnum.Hidden)]
-    found = _rows(file, workbook, parts, left_out)
-    yield from records.annotate(found, "The sheets have no rows below the names of their columns.", left_out)
 
 
 def _rows(
@@ -108,13 +99,22 @@ def _rows(
 ) -> Iterator[ExtractedDocument]:
     """The rows of the visible sheets; what is left out of them is added to `left_out`."""
     reader = RecordReader(file.text_field)
-    visible = _names(workbook, SheetVisibleEnum.Visible)
+    visible = _names(workbook, are_visible=True)
     for name in visible:
         sheet, part = workbook.get_sheet_by_name(name), parts.get(name, SheetParts())
-        table = _table(_cells(sheet, part), sheet, part.merged)
+        cells = [
+            [_cell(cell, (row, column), part) for column, cell in enumerate(cells)]
+            for row, cells in enumerate(sheet.to_python(skip_empty_area=False))
+        ]
+        table = _table(cells, sheet, part.merged)
         left_out += table.left_out
+        rows = (
+            (f"row={number}&sheet={quote(name, safe='')}", dict(zip(table.names, row, strict=True)))
+            for number, row in table.rows
+            if any(map(tables.show, row))
+        )
         shared = {"sheet": name} if len(visible) > 1 else {}
-        found = reader.documents(_records(table, name), shared=shared | table.shared)
+        found = reader.documents(rows, shared=shared | table.shared)
         first = next(found, None)
         if first is not None:
             yield first
@@ -123,18 +123,10 @@ def _rows(
             left_out.append(LeftOut("sheets of one row", " ".join(table.names), name))
 
 
-def _names(workbook: CalamineWorkbook, visible: SheetVisibleEnum) -> list[str]:
+def _names(workbook: CalamineWorkbook, *, are_visible: bool) -> list[str]:
     """The names of the sheets that are visible, or of those that are not."""
-    is_visible = visible == SheetVisibleEnum.Visible
     sheets = workbook.sheets_metadata
-    return [sheet.name for sheet in sheets if (sheet.visible == SheetVisibleEnum.Visible) == is_visible]
-
-
-def _cells(sheet: CalamineSheet, parts: SheetParts) -> list[list[Any]]:
-    return [
-        [_cell(cell, (row, column), parts) for column, cell in enumerate(cells)]
-        for row, cells in enumerate(sheet.to_python(skip_empty_area=False))
-    ]
+    return [sheet.name for sheet in sheets if (sheet.visible == SheetVisibleEnum.Visible) == are_visible]
 
 
 def _table(rows: list[list[Any]], sheet: CalamineSheet, merged: Sequence[tuple[Place, Place]]) -> Table:
@@ -148,19 +140,13 @@ def _table(rows: list[list[Any]], sheet: CalamineSheet, merged: Sequence[tuple[P
     return tables.find(enumerate(rows, 1), spanned)
 
 
-def _records(table: Table, name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for number, cells in table.rows:
-        if any(tables.show(cell) for cell in cells):
-            yield f"row={number}&sheet={quote(name, safe='')}", dict(zip(table.names, cells, strict=True))
-
-
 def _cell(cell: object, place: Place, parts: SheetParts) -> Any:
-    if isinstance(cell, str):
-        return cell or None
     value = _value(cell)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return value
-    text = parts.shown(place, value)
+    text = parts.texts.get(place)
+    if text is None:
+        text = show_number(value, parts.codes.get(place, ""))
     return Cell(value, text) if text and text != str(value) else value
 
 
@@ -189,38 +175,17 @@ def _read_parts(raw: bytes) -> tuple[Mapping[str, SheetParts], list[LeftOut]]:
             return _opendocument(archives.xml(archive.read("content.xml")))
         if "xl/workbook.xml" not in names:
             return {}, []
-        left_out = [
-            LeftOut("charts", text, text.partition("\n")[0][:_LONGEST_NAME]) for text in office_parts.charts(archive)
-        ]
+        left_out = [LeftOut("charts", text, text.partition("\n")[0][:_LONGEST_NAME]) for text in office.charts(archive)]
         parts: dict[str, SheetParts] = {}
         codes = _codes(archive)
-        for sheet, part in _sheets(archive):
+        targets = archives.targets(archive, "xl/workbook.xml")
+        for element in archives.xml(archive.read("xl/workbook.xml")).iter("{*}sheet"):
+            sheet, (_kind, part) = element.get("name", ""), targets.get(element.get(archives.RELATION), ("", ""))
             if part in names:
                 parts[sheet] = SheetParts(_styled(archive.read(part), codes))
                 left_out += _no_results(archive.read(part), sheet)
                 left_out += _comments(archive, part, sheet)
         return parts, left_out
-
-
-def _sheets(archive: zipfile.ZipFile) -> Iterator[tuple[str, str]]:
-    """The name of each sheet and of its part."""
-    targets = _targets(archive, "xl/workbook.xml")
-    for sheet in archives.xml(archive.read("xl/workbook.xml")).iter("{*}sheet"):
-        yield sheet.get("name", ""), targets.get(sheet.get(_RELATION), ("", ""))[1]
-
-
-def _targets(archive: zipfile.ZipFile, part: str) -> dict[str, tuple[str, str]]:
-    """The kind and the part of each relation of a part, by its id."""
-    folder, _, file = part.rpartition("/")
-    name = f"{folder}/_rels/{file}.rels"
-    relations = archives.xml(archive.read(name)) if name in archive.namelist() else ()
-    return {
-        one.get("Id"): (
-            one.get("Type", "").rpartition("/")[2],
-            posixpath.normpath(posixpath.join("/", folder, one.get("Target", ""))).lstrip("/"),
-        )
-        for one in relations
-    }
 
 
 def _codes(archive: zipfile.ZipFile) -> dict[bytes, str]:
@@ -236,24 +201,15 @@ def _codes(archive: zipfile.ZipFile) -> dict[bytes, str]:
 
 def _styled(sheet: bytes, codes: Mapping[bytes, str]) -> dict[Place, str]:
     """The formats of the cells of a sheet that have one of these styles."""
-    if not codes:
-        return {}
-    styles = b"|".join(codes)
     found: dict[Place, str] = {}
-    for cell in re.finditer(rb'<(?:\w+:)?c\b([^>]*?\bs="(' + styles + rb')"[^>]*)>', sheet):
-        if (place := _place(cell[1])) is not None:
-            found[place] = codes[cell[2]]
+    cells = re.finditer(rb'<(?:\w+:)?c\b([^>]*?\bs="(' + b"|".join(codes) + rb')"[^>]*)>', sheet) if codes else ()
+    for cell in cells:
+        if (reference := _REFERENCE.search(cell[1])) is not None:
+            column = 0
+            for letter in reference[1]:
+                column = 26 * column + letter - ord("A") + 1
+            found[int(reference[2]) - 1, column - 1] = codes[cell[2]]
     return found
-
-
-def _place(attributes: bytes) -> Place | None:
-    reference = _REFERENCE.search(attributes)
-    if reference is None:
-        return None
-    column = 0
-    for letter in reference[1]:
-        column = 26 * column + letter - ord("A") + 1
-    return int(reference[2]) - 1, column - 1
 
 
 def _no_results(sheet: bytes, name: str) -> Iterator[LeftOut]:
@@ -264,7 +220,7 @@ def _no_results(sheet: bytes, name: str) -> Iterator[LeftOut]:
 
 
 def _comments(archive: zipfile.ZipFile, part: str, sheet: str) -> Iterator[LeftOut]:
-    for kind, target in _targets(archive, part).values():
+    for kind, target in archives.targets(archive, part).values():
         if kind == "comments" and target in archive.namelist():
             for comment in archives.xml(archive.read(target)).iter("{*}comment"):
                 text = "".join(element.text or "" for element in comment.iter("{*}t"))

@@ -86,16 +86,12 @@ def _place(sample: Sequence[Row], spanned: Collection[int]) -> int:
     counts = Counter(map(len, found))
     width = max(counts, key=lambda count: (counts[count], count))
     for place, row in enumerate(found):
-        if _is_comment(row, width):
+        first = row.get(0, "")
+        if first.startswith("# ") or (first.startswith("#") and len(row) < width):  # a comment
             continue
         if _is_group(sample, place, spanned) or not _is_title(row, found[place + 1 :], width):
             return place if place + 1 < len(found) else 0
     return 0
-
-
-def _is_comment(row: dict[int, str], width: int) -> bool:
-    first = row.get(0, "")
-    return first.startswith("# ") or (first.startswith("#") and len(row) < width)
 
 
 def _is_title(row: dict[int, str], below: Sequence[dict[int, str]], width: int) -> bool:

@@ -2,15 +2,15 @@
 
 A graph is BERT as the config.json of all-MiniLM-L6-v2 describes it (6 layers, 12 heads, hidden 384, erf GELU, LayerNorm
 epsilon 1e-12), then its 1_Pooling (mean over the mask) and 2_Normalize; multilingual-e5-small differs in its 12 layers.
-Weights are ONNX external data: byte ranges of model.safetensors, or of what app/models/local/int8_model.py makes.
+Weights are ONNX external data: byte ranges of what app/models/local/int8_model.py makes.
 
-A graph of 8 bits is meant for one text at a time: activations are quantized by tensor, those after the GELU, which
+A graph is meant for one text at a time: activations are quantized by tensor, those after the GELU, which
 have the largest outliers, by token.
 """
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,9 +19,8 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from app.models.local import e5, int8_model, minilm
-from app.models.local.int8_model import Int8Model, PublishedWeights
+from app.models.local.int8_model import Int8Model, Tensor
 
-LAYERS = 6
 HEADS = 12
 EPSILON = 1e-12
 CONTRIB = "com.microsoft"
@@ -79,43 +78,9 @@ class Graph:
         self.initializers.append(tensor)
         return name
 
-    def transposed(self, matrix: str) -> str:
-        """Linear layers stand as (out, in) in the file; ONNX Runtime folds this node at load."""
-        return self.op("Transpose", matrix, perm=[1, 0])
-
-    def linear(self, x: str, name: str) -> str:
-        product = self.op("MatMul", x, self.transposed(self.weight(f"{name}.weight")))
-        return self.op("Add", product, self.weight(f"{name}.bias"))
-
     def normed(self, x: str, name: str) -> str:
         scale, bias = self.weight(f"{name}.weight"), self.weight(f"{name}.bias")
         return self.op("LayerNormalization", x, scale, bias, axis=-1, epsilon=EPSILON)
-
-
-def embeddings(graph: Graph) -> str:
-    words = graph.op("Gather", graph.weight("embeddings.word_embeddings.weight"), "input_ids")
-    length = graph.op("Shape", "input_ids", start=1, end=2)
-    zero = graph.constant(0)
-    positions = graph.op("Slice", graph.weight("embeddings.position_embeddings.weight"), zero, length, zero)
-    first_type = graph.op("Gather", graph.weight("embeddings.token_type_embeddings.weight"), zero)
-    summed = graph.op("Add", graph.op("Add", words, positions), first_type)
-    return graph.normed(summed, "embeddings.LayerNorm")
-
-
-def attention(graph: Graph, x: str, mask: str, name: str) -> str:
-    """Query, key and value in one product; ONNX Runtime's own operator masks, scales and splits the heads."""
-    parts = [f"{name}.{part}" for part in ("query", "key", "value")]
-    matrix = graph.op("Concat", *(graph.weight(f"{part}.weight") for part in parts), axis=0)
-    bias = graph.op("Concat", *(graph.weight(f"{part}.bias") for part in parts), axis=0)
-    return graph.op("Attention", x, graph.transposed(matrix), bias, mask, domain=CONTRIB, num_heads=HEADS)
-
-
-def layer(graph: Graph, x: str, mask: str, name: str) -> str:
-    context = attention(graph, x, mask, f"{name}.attention.self")
-    attended = graph.op("Add", graph.linear(context, f"{name}.attention.output.dense"), x)
-    x = graph.normed(attended, f"{name}.attention.output.LayerNorm")
-    inner = graph.op("Gelu", graph.linear(x, f"{name}.intermediate.dense"), approximate="none")
-    return graph.normed(graph.op("Add", graph.linear(inner, f"{name}.output.dense"), x), f"{name}.output.LayerNorm")
 
 
 def pooled(graph: Graph, x: str) -> None:
@@ -128,23 +93,10 @@ def pooled(graph: Graph, x: str) -> None:
     graph.op("Div", mean, graph.op("ReduceL2", mean, tokens, keepdims=1), output="vectors")
 
 
-def published_places() -> dict[str, Place]:
-    """The weights in model.safetensors."""
-    with (minilm.packaged() / minilm.WEIGHTS).open("rb") as file:
-        size = int.from_bytes(file.read(8), "little")
-        header = json.loads(file.read(size))
-    places = {}
-    for name, entry in header.items():
-        if name != "__metadata__" and entry["dtype"] == "F32":
-            first, end = entry["data_offsets"]
-            places[name] = Place(TensorProto.FLOAT, entry["shape"], 8 + size + first, end - first)
-    return places
-
-
-def quantized_places(stored: PublishedWeights, layers: int) -> dict[str, Place]:
-    """The weights in the file that is computed from the stored ones."""
+def quantized_places(tensors: Iterable[tuple[str, Tensor]]) -> dict[str, Place]:
+    """The weights in the file of these tensors."""
     places, end = {}, 0
-    for name, tensor in int8_model.tensors(stored, layers):
+    for name, tensor in tensors:
         start = int8_model.offset(end)
         end = start + tensor.nbytes
         kind, shape = helper.np_dtype_to_tensor_dtype(tensor.dtype), tensor.shape
@@ -217,39 +169,28 @@ def quantized_layer(graph: Graph, x: str, mask: str, number: int) -> str:
     return graph.normed(outer, f"{number}.outer.norm")
 
 
-def build_int8(described: Int8Model, stored: PublishedWeights) -> bytes:
-    """The serialised graph of 8 bits of a model with these published weights."""
+def build_int8(described: Int8Model, tensors: Iterable[tuple[str, Tensor]]) -> bytes:
+    """The serialised graph of 8 bits of a model with these tensors."""
     file = described.weights
-    graph = Graph(file.name, quantized_places(stored, file.layers))
+    graph = Graph(file.name, quantized_places(tensors))
     x = quantized_embeddings(graph)
     mask = graph.op("Cast", "attention_mask", to=TensorProto.INT32)
     for number in range(file.layers):
         x = quantized_layer(graph, x, mask, number)
     pooled(graph, x)
-    return model(graph, VECTORS, described.model.name).SerializeToString(deterministic=True)
+    return model(graph, described.model.name).SerializeToString(deterministic=True)
 
 
-def build() -> bytes:
-    """The serialised graph of MiniLM's published weights; it returns the vectors of tokens, as most exports do."""
-    graph = Graph("model.safetensors", published_places())
-    x = embeddings(graph)
-    mask = graph.op("Cast", "attention_mask", to=TensorProto.INT32)
-    for number in range(LAYERS):
-        x = layer(graph, x, mask, f"encoder.layer.{number}")
-    graph.op("Identity", x, output="last_hidden_state")
-    output = helper.make_tensor_value_info("last_hidden_state", TensorProto.FLOAT, ["batch", "tokens", 384])
-    return model(graph, output, "all-MiniLM-L6-v2").SerializeToString(deterministic=True)
-
-
-def model(graph: Graph, output: onnx.ValueInfoProto, name: str) -> onnx.ModelProto:
+def model(graph: Graph, name: str) -> onnx.ModelProto:
     names = ("input_ids", "attention_mask")
     tokens = [helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "tokens"]) for name in names]
-    body = helper.make_graph(graph.nodes, name, tokens, [output], graph.initializers)
+    body = helper.make_graph(graph.nodes, name, tokens, [VECTORS], graph.initializers)
     opsets = [helper.make_opsetid("", 20), helper.make_opsetid(CONTRIB, 1)]
     return helper.make_model(body, opset_imports=opsets, ir_version=10)
 
 
 if __name__ == "__main__":
     for described, folder in ((minilm.DESCRIBED, minilm.packaged()), (e5.DESCRIBED, e5.packaged())):
-        described.graph.write_bytes(build_int8(described, described.read(folder / described.published)))
+        tensors = int8_model.tensors(described.read(folder / described.published), described.weights.layers)
+        described.graph.write_bytes(build_int8(described, tensors))
         print(f"{described.graph}: {described.graph.stat().st_size} bytes")

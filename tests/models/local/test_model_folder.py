@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 import small_models
-from onnxruntime.quantization import quantize_dynamic
 from small_models import token_vectors, unit
 
 from app.errors import ProviderError
@@ -42,26 +41,23 @@ def _pooling(flag: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("flag", "pool"),
+    ("published", "pool"),
     [
-        ("pooling_mode_mean_tokens", lambda tokens: tokens.mean(axis=0)),
-        ("pooling_mode_cls_token", lambda tokens: tokens[0]),
-        ("pooling_mode_lasttoken", lambda tokens: tokens[-1]),
+        (_pooling("pooling_mode_mean_tokens"), lambda tokens: tokens.mean(axis=0)),
+        (_pooling("pooling_mode_cls_token"), lambda tokens: tokens[0]),
+        (_pooling("pooling_mode_lasttoken"), lambda tokens: tokens[-1]),
+        ({"1_Pooling/config": {"embedding_dimension": 8, "pooling_mode": "cls"}}, lambda tokens: tokens[0]),
     ],
+    ids=["mean", "first", "last", "newer files"],
 )
 async def test_tokens_are_pooled_as_published_whatever_the_padding(
-    load: Callable[..., OnnxEmbedder], flag: str, pool: Callable[[Any], Any]
+    load: Callable[..., OnnxEmbedder], published: dict[str, Any], pool: Callable[[Any], Any]
 ) -> None:
-    embedder = load(**_pooling(flag))
+    embedder = load(**published)
     texts = ["lime", "lime mortar water well", "water lime"]
     expected = [unit(pool(token_vectors(*text.split()))) for text in texts]
     assert np.abs(np.array(await embedder.embed_documents(texts)) - expected).max() < 1e-6
     assert np.abs(np.array(await embedder.embed_query(texts[1])) - expected[1]).max() < 1e-6
-
-
-async def test_newer_files_name_the_pooling_and_the_dimension_otherwise(load: Callable[..., OnnxEmbedder]) -> None:
-    embedder = load(**{"1_Pooling/config": {"embedding_dimension": 8, "pooling_mode": "cls"}})
-    assert np.allclose(await embedder.embed_query("lime water"), unit(token_vectors()[0]), atol=1e-6)
 
 
 async def test_published_prompts_are_put_before_queries_and_passages(load: Callable[..., OnnxEmbedder]) -> None:
@@ -92,7 +88,12 @@ async def test_the_published_maximum_of_tokens_truncates(load: Callable[..., Onn
     assert load(tokenizer_config={"model_max_length": 10**30}).model.max_tokens == model_folder.DEFAULT_MAX_TOKENS
 
 
-async def test_a_smaller_dimension_truncates_and_the_length_stays_one(load: Callable[..., OnnxEmbedder]) -> None:
+async def test_a_smaller_dimension_truncates_and_the_length_stays_one_and_a_larger_one_is_rejected(
+    load: Callable[..., OnnxEmbedder],
+) -> None:
+    with pytest.raises(ProviderError, match="8 dimensions, not 9") as raised:
+        load(Overrides(dimension=9))
+    assert raised.value.fault == "vectors"
     embedder = load(Overrides(dimension=4))
     vector = await embedder.embed_query("lime")
     assert embedder.model.dimension == 4
@@ -110,21 +111,6 @@ async def test_texts_are_lower_cased_if_the_model_wants_it(load: Callable[..., O
 async def test_all_usual_inputs_are_given(load: Callable[..., OnnxEmbedder]) -> None:
     inputs = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
     assert await load(inputs=inputs).embed_query("lime") == await load().embed_query("lime")
-
-
-async def test_a_model_with_eight_bit_weights_is_used_like_any_other(tmp_path: Path) -> None:
-    folder = small_models.embedder(tmp_path / "int8")
-    exact = model_folder.load_embedder(folder, Overrides(), threads=1)
-    expected = np.array(await exact.embed_documents(small_models.WORDS))
-    quantize_dynamic(folder / "model.onnx", folder / "int8.onnx")
-    (folder / "int8.onnx").replace(folder / "model.onnx")
-    assert b"MatMulInteger" in (folder / "model.onnx").read_bytes()
-    int8 = model_folder.load_embedder(folder, Overrides(), threads=1)
-    cosines = (expected * np.array(await int8.embed_documents(small_models.WORDS))).sum(axis=1)
-    assert cosines.min() > 0.99
-    assert cosines.min() < 1.0
-    await exact.aclose()
-    await int8.aclose()
 
 
 @pytest.mark.parametrize(
@@ -149,12 +135,6 @@ def test_a_model_that_would_be_used_wrongly_is_rejected(
 ) -> None:
     with pytest.raises(ProviderError, match=message):
         load(**files)
-
-
-def test_a_larger_dimension_than_the_models_is_rejected(load: Callable[..., OnnxEmbedder]) -> None:
-    with pytest.raises(ProviderError, match="8 dimensions, not 9") as raised:
-        load(Overrides(dimension=9))
-    assert raised.value.fault == "vectors"
 
 
 @pytest.mark.parametrize(
@@ -203,33 +183,18 @@ async def test_a_cross_encoder_in_a_folder_scores_passages(tmp_path: Path, label
     assert all(0 <= score <= 1 for score in found)
 
 
-def _without(folder: Path, name: str) -> None:
-    (folder / name).unlink()
-
-
-def _damaged(folder: Path, name: str) -> None:
-    (folder / name).write_text("[1", encoding="utf-8")
-
-
-def _list(folder: Path, name: str) -> None:
-    (folder / name).write_text("[]", encoding="utf-8")
-
-
 @pytest.mark.parametrize(
-    ("spoil", "name"),
+    "spoil",
     [
-        (_without, "model.onnx"),
-        (_damaged, "model.onnx"),
-        (_without, "tokenizer.json"),
-        (_damaged, "tokenizer.json"),
-        (_damaged, "tokenizer_config.json"),
-        (_list, "tokenizer_config.json"),
-        (lambda folder, _: shutil.rmtree(folder), "the folder"),
+        lambda folder: (folder / "model.onnx").unlink(),
+        lambda folder: (folder / "tokenizer.json").write_text("[1"),
+        lambda folder: (folder / "tokenizer_config.json").write_text("[]"),
+        lambda folder: shutil.rmtree(folder),
     ],
 )
-async def test_a_cross_encoder_that_cannot_be_loaded_is_open_and_fails(tmp_path: Path, spoil: Any, name: str) -> None:
+async def test_a_cross_encoder_that_cannot_be_loaded_is_open_and_fails(tmp_path: Path, spoil: Any) -> None:
     folder = small_models.cross_encoder(tmp_path / "cross")
-    spoil(folder, name)
+    spoil(folder)
     async with models.open_reranker(Settings(reranker="onnx", reranker_model=str(folder))) as reranker:
         assert reranker is not None
         assert (reranker.name, base.calls_of(reranker).breaker.state) == ("cross", "open")

@@ -6,13 +6,14 @@ import pytest
 from fake_provider import FakeProvider, serve
 
 from app import errors
-from app.models.remote.endpoint import Endpoint, bearer
+from app.models import calls
+from app.models.remote.endpoint import MAX_BYTES, Endpoint
 
 KEY = "sk-canary-0123456789"
 
 
 async def _fault(url: str) -> str | None:
-    endpoint = Endpoint("The model", url=url, headers=bearer(KEY))
+    endpoint = Endpoint("The model", url=url, api_key=KEY)
     try:
         with pytest.raises(errors.ProviderError) as raised:
             await endpoint.post("x", {"text": "canary text"})
@@ -24,23 +25,26 @@ async def _fault(url: str) -> str | None:
 
 
 @pytest.mark.parametrize(
-    ("status", "fault"),
-    [(401, "key"), (403, "key"), (404, "model"), (400, "request"), (429, "limit"), (503, "server"), (500, "server")],
+    ("status", "fault", "counts"),
+    [
+        *((401, "key", True), (403, "key", True), (404, "model", False), (400, "request", False)),
+        *((429, "limit", True), (503, "server", True), (500, "server", True)),
+    ],
 )
 async def test_a_status_is_a_fault_and_the_body_is_not_repeated(
-    provider: FakeProvider, status: int, fault: str
+    provider: FakeProvider, status: int, fault: str, counts: bool
 ) -> None:
     provider.status, provider.body = status, {"error": f"Incorrect API key provided: {KEY}"}
     assert await _fault(provider.url) == fault
+    assert calls.is_of_provider(calls.of_status(status, {}, "x")) is counts, "what depends on the request does not"
 
 
 async def test_the_api_key_is_sent_as_a_bearer_token(provider: FakeProvider) -> None:
     provider.body = {}
-    endpoint = Endpoint("The model", url=provider.url, headers=bearer(KEY))
+    endpoint = Endpoint("The model", url=provider.url, api_key=KEY)
     assert await endpoint.post("x", {}) == {}
     await endpoint.aclose()
     assert provider.received_headers["authorization"] == f"Bearer {KEY}"
-    assert bearer(None) == {}
 
 
 async def test_an_address_that_cannot_be_reached_is_a_fault(provider: FakeProvider) -> None:
@@ -49,14 +53,16 @@ async def test_an_address_that_cannot_be_reached_is_a_fault(provider: FakeProvid
     assert await _fault(gone.url) == "address"
     assert await _fault("http://no-such-host.invalid") == "address"
     assert await _fault("http://[") == "address"
+    assert await _fault(provider.url.replace("http:", "https:")) == "tls"
     provider.hang_up = True
     assert await _fault(provider.url) == "address"
 
 
-async def test_a_server_without_tls_at_an_https_address_is_a_fault(provider: FakeProvider) -> None:
-    assert await _fault(provider.url.replace("http:", "https:")) == "tls"
-
-
-async def test_an_answer_without_json_is_a_fault(provider: FakeProvider) -> None:
-    provider.body = b"<html>"
+@pytest.mark.parametrize(
+    "body", [b"<html>", b"", b"[" * 100_000, b"\xff", b" " * (MAX_BYTES + 1)], ids=lambda body: repr(body)[:20]
+)
+async def test_an_answer_without_json_or_of_more_bytes_than_any_has_is_a_fault(
+    provider: FakeProvider, body: bytes
+) -> None:
+    provider.body = body
     assert await _fault(provider.url) == "answer"
