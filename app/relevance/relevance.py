@@ -159,7 +159,7 @@ def score_logit(score: float) -> float:
 
 def coverage(text_score: float | None, terms: Sequence[Term]) -> float | None:
     """Returns a BM25 score as a share of the upper bound of the query with these terms; None without terms."""
-    bound = _total_idf(terms) * float(bm25.K1 + 1)
+    bound = _total_idf(own_words(terms), terms) * float(bm25.K1 + 1)
     return min(1.0, (text_score or 0.0) / bound) if bound else None
 
 
@@ -168,10 +168,12 @@ def closeness(text: str, terms: Sequence[Term]) -> float:
 
     A word is found by its beginning, since lexemes are stems. Corrections and synonyms count as in `coverage`.
     """
-    total = _total_idf(terms)
+    own = own_words(terms)
+    total = _total_idf(own, terms)
     if not total:
         return 0.0
-    sought = [(_beginning(term.parts[0]), term.idf * term.times) for term in (*own_words(terms), *_added(terms))]
+    counted = [*own, *(term for term in terms if term.is_added and term.df)]
+    sought = [(_beginning(term.parts[0]), term.idf * term.times) for term in counted]
     prefixes = [(_beginning(term.lexeme), term.idf) for term in terms if term.is_expansion and term.df]
     sentences = [" " + " ".join(names.words(one)) for one in _SENTENCE_END.split(text)]
     return min(1.0, max(_idf_in(one, sought, prefixes) for one in sentences) / total)
@@ -190,18 +192,14 @@ def _beginning(lexeme: str) -> str:
     return " " + (folded if len(folded) <= stems.SHORTEST else folded[:-1])
 
 
-def _total_idf(terms: Sequence[Term]) -> float:
-    """The idf of the query's words.
+def _total_idf(own: Iterable[Term], terms: Iterable[Term]) -> float:
+    """The idf of the query's own words, among all its terms.
 
     Words that no chunk contains count, each once: where documents have several languages, a word has a form in each. A
     correction counts less than the word that it corrects. The words that begin with a prefix count as one.
     """
-    words = sum(term.idf * term.times for term in own_words(terms))
+    words = sum(term.idf * term.times for term in own)
     return words + max((term.idf for term in terms if term.is_expansion and term.df), default=0.0)
-
-
-def _added(terms: Iterable[Term]) -> list[Term]:
-    return [term for term in terms if term.is_added and term.df]
 
 
 def own_words(terms: Iterable[Term]) -> list[Term]:
