@@ -66,7 +66,9 @@ def main() -> None:
 
 def run(commands: typer.Typer) -> None:
     """Runs a command line; an error is one sentence on stderr, or with --json an object on stdout, and a status."""
-    as_json = "--json" in _options(sys.argv[1:])
+    arguments = sys.argv[1:]
+    # Nothing after `--` is an option.
+    as_json = "--json" in (arguments[: arguments.index("--")] if "--" in arguments else arguments)
     try:
         status = commands(standalone_mode=False)
         sys.exit(status if isinstance(status, int) else 0)
@@ -82,17 +84,14 @@ def run(commands: typer.Typer) -> None:
         _advise(error)
         if as_json:
             _end(2, [Failure("usage", error.format_message())], as_json=True)
-        _print_usage(error)
+        from typer import rich_utils
+
+        rich_utils.rich_format_error(error)  # type: ignore[arg-type]  # an exception of typer's copy of click
         sys.exit(2)
     except Exception as error:
-        if (failures := _failures(error) or _of_database(error)) is None:
+        if not (failures := _explain(error)):
             raise
         _end(2, failures, as_json=as_json)
-
-
-def _options(arguments: list[str]) -> list[str]:
-    """The arguments before `--`, after which nothing is an option."""
-    return arguments[: arguments.index("--")] if "--" in arguments else arguments
 
 
 def _advise(error: Any) -> None:
@@ -111,28 +110,20 @@ def _advise(error: Any) -> None:
         error.message += f". A query that begins with - follows --: {error.ctx.command_path} -- '-word'"
 
 
-def _failures(error: Exception) -> list[Failure] | None:
-    """What is wrong with settings; None for other errors."""
+def _explain(error: Exception) -> list[Failure]:
+    """What is wrong with settings, or what the database refused; empty for other errors."""
     from pydantic import ValidationError
 
-    if not isinstance(error, ValidationError):
-        return None
-    found = error.errors(include_url=False, include_input=False)
-    return [Failure("invalid_settings", one["msg"], _variable(one["loc"])) for one in found]
-
-
-def _of_database(error: Exception) -> list[Failure] | None:
-    """What the database refused; None for other errors."""
+    if isinstance(error, ValidationError):
+        wrong = error.errors(include_url=False, include_input=False)
+        places = [".".join(map(str, one["loc"])).upper() or "SETTINGS" for one in wrong]
+        return [Failure("invalid_settings", one["msg"], place) for one, place in zip(wrong, places, strict=True)]
     if type(error).__module__.partition(".")[0] not in ("sqlalchemy", "asyncpg"):
-        return None
+        return []
     from app.database import driver_errors
 
     found = driver_errors.explain(error)
-    return [Failure(found.code, found.message, found.field)] if isinstance(found, errors.StepwellError) else None
-
-
-def _variable(place: tuple[int | str, ...]) -> str:
-    return (".".join(map(str, place)) or "settings").upper()
+    return [Failure(found.code, found.message, found.field)] if isinstance(found, errors.StepwellError) else []
 
 
 def _end(status: int, failures: list[Failure], *, as_json: bool) -> NoReturn:
@@ -159,12 +150,6 @@ def _import(name: str) -> Any:
     alone = typer.Typer(add_completion=False)
     alone.command(name)(found)
     return typer.main.get_command(alone)
-
-
-def _print_usage(error: Any) -> None:
-    from typer import rich_utils
-
-    rich_utils.rich_format_error(error)
 
 
 def _print_error(failure: Failure) -> None:

@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from fastapi import FastAPI
-from fastapi.routing import APIRoute
 
 from app import __version__, capabilities, capability, runtime, telemetry
 from app import settings as config
@@ -53,7 +52,11 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         telemetry.configure(chosen.log_level, chosen.log_json)
-        services, stack = opened or await _open(chosen)
+        if opened:
+            services, stack = opened
+        else:
+            stack = AsyncExitStack()
+            services = await stack.enter_async_context(runtime.open_services(chosen, runs_jobs=True))
         app.state.services = services
         _build_routes(app)
         async with stack, _background_workers(app, services):
@@ -73,7 +76,7 @@ def create_app(
         lifespan=lifespan,
         # Exceptions are not copied into OpenTelemetry's logs: their messages may quote a user.
         telemetry={"logs": False, "auto_configure": config.exports_traces()},
-        generate_unique_id_function=_operation_id,
+        generate_unique_id_function=lambda route: route.operation_id or route.name,
     )
     app.state.settings = chosen
     app.state.key_uses = audit.KeyUses()
@@ -118,15 +121,6 @@ async def _background_workers(app: FastAPI, services: Services) -> AsyncIterator
         await asyncio.gather(*workers, return_exceptions=True)
 
 
-async def _open(settings: Settings) -> tuple[Services, AsyncExitStack]:
-    stack = AsyncExitStack()
-    return await stack.enter_async_context(runtime.open_services(settings, runs_jobs=True)), stack
-
-
 def _searches(settings: Settings) -> Limiter:
     waiting, timeout_s = -(-MAX_WAITING_SEARCHES // settings.workers), QUEUE_SHARE * settings.search_timeout_s
     return Limiter(settings.searches_at_once, max_waiting=waiting, timeout_s=timeout_s)
-
-
-def _operation_id(route: APIRoute) -> str:
-    return route.operation_id or route.name

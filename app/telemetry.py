@@ -12,7 +12,6 @@ import re
 import sys
 import threading
 import traceback
-from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
@@ -73,7 +72,11 @@ def formatter(*, json: bool) -> logging.Formatter:
             structlog.contextvars.merge_contextvars,
             structlog.stdlib.ExtraAdder(),
         ],
-        processors=[_without_private, ProcessorFormatter.remove_processors_meta, _masking(render)],
+        processors=[
+            _without_private,
+            ProcessorFormatter.remove_processors_meta,
+            lambda logger, name, event: mask(str(render(logger, name, event))),
+        ],
     )
 
 
@@ -121,10 +124,6 @@ def _plain(_: WrappedLogger, __: str, event: EventDict) -> str:
     message = event.pop("message").encode("unicode_escape").decode()
     head = f"{event.pop('time')} {event.pop('level').upper()} {event.pop('logger')} {message}"
     return " ".join([head, *(f"{name}={value!r}" for name, value in event.items())])
-
-
-def _masking(render: Processor) -> Callable[[WrappedLogger, str, EventDict], str]:
-    return lambda logger, name, event: mask(str(render(logger, name, event)))
 
 
 def _uncaught(kind: type[BaseException], error: BaseException | None, trace: TracebackType | None) -> None:

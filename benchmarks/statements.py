@@ -21,8 +21,8 @@ def recorded(database: Database, record: Callable[[str, Any], None]) -> Iterator
 
     async def recording(self: Connection, statement: sa.Executable, binds: Any = None) -> Any:
         if self.engine is engine and self.runs_on_driver(statement, binds):
-            text, values_of = connections.write(statement, engine.dialect)
-            record(text, values_of(binds))
+            text, names = connections.write(statement, engine.dialect)
+            record(text, [binds[name] for name in names])
         return await execute(self, statement, binds)
 
     def through_sqlalchemy(_connection: Any, _cursor: Any, text: str, parameters: Any, *_rest: Any) -> None:

@@ -692,14 +692,14 @@ CREATE INDEX ix_documents_metadata ON stepwell.documents USING gin (metadata jso
 CREATE INDEX ix_documents_names_version ON stepwell.documents USING btree (names_version);
 CREATE INDEX ix_documents_user_id_created_at_document_id ON stepwell.documents USING btree (user_id, created_at, document_id);
 CREATE INDEX ix_documents_user_id_source_id_source_path ON stepwell.documents USING btree (user_id, source_id, source_path);
-CREATE INDEX ix_embeddings_embedding ON stepwell.embeddings USING hnsw (embedding public.halfvec_cosine_ops) WITH (m='16', ef_construction='200');
+CREATE INDEX ix_embeddings_embedding ON stepwell.embeddings USING hnsw (embedding public.halfvec_cosine_ops) WITH (m='16', ef_construction='100');
 CREATE INDEX ix_embeddings_user_id_document_id ON stepwell.embeddings USING btree (user_id, document_id);
 CREATE INDEX ix_entities_user_id_name_entity_id ON stepwell.entities USING btree (user_id, name, entity_id) WHERE (origin <> 'text'::text);
 CREATE INDEX ix_entity_changes_pending ON stepwell.entity_changes USING btree (user_id, pending_since, name_key) WHERE (pending_since IS NOT NULL);
 CREATE INDEX ix_entity_changes_user_id_version ON stepwell.entity_changes USING btree (user_id, version);
 CREATE INDEX ix_entity_members_user_id_member_id ON stepwell.entity_members USING btree (user_id, member_id);
 CREATE INDEX ix_entity_names_entity_id_user_id ON stepwell.entity_names USING btree (entity_id, user_id);
-CREATE INDEX ix_entity_vectors_embedding ON stepwell.entity_vectors USING hnsw (embedding public.halfvec_cosine_ops) WITH (m='16', ef_construction='200');
+CREATE INDEX ix_entity_vectors_embedding ON stepwell.entity_vectors USING hnsw (embedding public.halfvec_cosine_ops) WITH (m='16', ef_construction='100');
 CREATE INDEX ix_entity_words_user_id_entity_id ON stepwell.entity_words USING btree (user_id, entity_id);
 CREATE INDEX ix_facet_values_documents ON stepwell.facet_values USING btree (user_id, key, documents DESC, opening, hash);
 CREATE INDEX ix_feedback_user_id_at ON stepwell.feedback USING btree (user_id, at);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import Annotated, Any, Literal
 
 import httpx
@@ -81,7 +82,7 @@ async def fail(how: str) -> None:
     }[how]
 
 
-def make() -> FastAPI:
+def build() -> FastAPI:
     app = FastAPI(title="Example", docs_url=None, redoc_url=None)
     bodies.install(app)
     problems.install(app)
@@ -92,10 +93,19 @@ def make() -> FastAPI:
     return app
 
 
+make = cache(build)
+"""The application that most tests share: it holds nothing that they change."""
+
+
 @asynccontextmanager
 async def calling(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://localhost") as client:
         yield client
+
+
+async def get(path: str, **headers: str) -> httpx.Response:
+    async with calling(make()) as client:
+        return await client.get(path, headers=headers)
 
 
 async def post(

@@ -81,7 +81,7 @@ async def running(
 
 async def _allow_replication(primary: EmbeddedPostgres) -> None:
     """Let the standby connect; each start of the server writes its access rules anew."""
-    access = primary._server.layout.base / "pg_hba.conf"
+    access = primary.layout.base / "pg_hba.conf"
     access.write_text(access.read_text() + "local replication all peer map=stepwell\n")
     await fetch(primary, "SELECT pg_reload_conf()")
 
@@ -89,7 +89,7 @@ async def _allow_replication(primary: EmbeddedPostgres) -> None:
 def _copy(primary: EmbeddedPostgres, standby: EmbeddedPostgres) -> None:
     """Copy the primary's data with the address that the standby streams from."""
     account = embedded_files.server_account()
-    source, target = primary._server.layout, standby._server.layout
+    source, target = primary.layout, standby.layout
     embedded_files.prepare(target, account)
     embedded_files.private_folder(target.data, account)
     programs = embedded_programs.locate(source, account)

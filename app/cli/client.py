@@ -65,7 +65,9 @@ def connect(url: str, api_key: str | None) -> Client:
         if not api_key.isascii() or not api_key.isprintable():
             raise errors.BadRequest("A key has printable ASCII characters only.", field="--api-key")
         headers["Authorization"] = f"Bearer {api_key}"
-    return Client(httpx.Client(base_url=address + API, headers=headers, timeout=TIMEOUT, verify=_verify(address)))
+    # The certificates of authorities take longer to load than a request: only where an address needs them.
+    verified = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if address.startswith("http://") else True
+    return Client(httpx.Client(base_url=address + API, headers=headers, timeout=TIMEOUT, verify=verified))
 
 
 def check_address(url: str) -> str:
@@ -78,11 +80,6 @@ def check_address(url: str) -> str:
     if not usable or not url.isprintable() or parts.query or parts.fragment:
         raise errors.BadRequest("Give the address of a service, such as http://127.0.0.1:8000.", field="--url")
     return url.strip().rstrip("/")
-
-
-def _verify(url: str) -> ssl.SSLContext | bool:
-    """The certificates of authorities, which take longer to load than a request, only where an address needs them."""
-    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if url.startswith("http://") else True
 
 
 class Client:
@@ -105,7 +102,9 @@ class Client:
 
     def get(self, path: str, **parameters: Any) -> Answer:
         """Reads; parameters that are None are left out, and objects are sent as JSON."""
-        return self.send("GET", path, params=_encode(parameters))
+        given = {name: value for name, value in parameters.items() if value is not None}
+        encoded = {name: json.dumps(value) if isinstance(value, dict) else value for name, value in given.items()}
+        return self.send("GET", path, params=encoded)
 
     def post(self, path: str, body: Body | None = None) -> Answer:
         """Sends an object."""
@@ -162,10 +161,13 @@ class Client:
         The request is sent again for `patience_s` seconds while the service has no room for it.
         """
         response = self._send_repeatedly(method, path, patience_s, request)
-        answer = _object(response)
-        if response.is_success and answer is not None:
+        try:
+            answer = response.json()
+        except ValueError:
+            answer = None
+        if response.is_success and isinstance(answer, dict):
             return answer, response.headers
-        raise _error(response, answer or {})
+        raise _error(response, answer if isinstance(answer, dict) else {})
 
     def _send_repeatedly(self, method: str, path: str, patience_s: float, request: Mapping[str, Any]) -> httpx.Response:
         began, pause_s = time.monotonic(), FIRST_PAUSE_S
@@ -189,19 +191,6 @@ class Client:
             raise errors.Unavailable(message) from error
         except ValueError as error:  # infinite numbers, and bytes of an argument that are not UTF-8
             raise errors.BadRequest("A text or number in it cannot be sent: use UTF-8.") from error
-
-
-def _encode(parameters: Body) -> dict[str, Any]:
-    given = {name: value for name, value in parameters.items() if value is not None}
-    return {name: json.dumps(value) if isinstance(value, dict) else value for name, value in given.items()}
-
-
-def _object(response: httpx.Response) -> Answer | None:
-    try:
-        answer = response.json()
-    except ValueError:
-        return None
-    return answer if isinstance(answer, dict) else None
 
 
 def _error(response: httpx.Response, problem: Body) -> ServiceError:

@@ -7,7 +7,7 @@ from typing import Any
 
 from rich import progress
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, Task, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 INTERVAL_S = 5.0
@@ -46,8 +46,6 @@ class Progress(progress.Progress):
         while not self._is_over.wait(INTERVAL_S):
             task = next((task for task in self.tasks if task.id == self._shown or self._shown is None), None)
             if task is not None:
-                self.console.print(self._line(task), markup=False, soft_wrap=True)
-
-    def _line(self, task: Task) -> str:
-        rendered = (column(task) for column in self.columns if isinstance(column, ProgressColumn))
-        return " ".join(text.plain for text in rendered if isinstance(text, Text) and text.plain)
+                rendered = [column(task) for column in self.columns if isinstance(column, ProgressColumn)]
+                line = " ".join(text.plain for text in rendered if isinstance(text, Text) and text.plain)
+                self.console.print(line, markup=False, soft_wrap=True)

@@ -49,13 +49,9 @@ def write(text: str, *, nl: bool = True) -> None:
 
 def write_json(value: Any) -> None:
     """Writes a value to standard output as JSON, in ASCII."""
-    typer.echo(json.dumps(value, default=_moment).replace("\x7f", "\\u007f"))
+    typer.echo(json.dumps(value, default=lambda moment: str(moment.isoformat())).replace("\x7f", "\\u007f"))
 
 
 def confirm(question: str) -> None:
     """Asks on standard error. Raises typer.Abort unless the answer is yes."""
     typer.confirm(printable(question), abort=True, err=True)
-
-
-def _moment(value: Any) -> str:
-    return str(value.isoformat())

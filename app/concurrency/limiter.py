@@ -14,8 +14,8 @@ import math
 import statistics
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Hashable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
+from collections.abc import AsyncIterator, Callable, Hashable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -73,12 +73,16 @@ class Turn:
             yield
             return
         failure: Exception | None = None
-        with self._limiter._without(self):
-            try:
-                yield
-            except Exception as error:
-                failure = error
-        await self._limiter._take(self, timeout_s=None)
+        limiter = self._limiter
+        limiter._end(self)
+        limiter._released += 1  # it counts as waiting
+        try:
+            yield
+        except Exception as error:
+            failure = error
+        finally:
+            limiter._released -= 1
+        await limiter._take(self, timeout_s=None)
         if failure is not None:
             raise failure
 
@@ -104,7 +108,8 @@ class Limiter:
     """At most `places` requests run at a time; at most `max_waiting` wait, each `timeout_s` seconds at most.
 
     A user holds at most `of_user` places: by default one fewer than all, unless there is only one. `rounds` says what
-    users have equal shares of. `clock` returns seconds and never goes back.
+    users have equal shares of. `clock` returns seconds and never goes back. `running` and `waiting` are the requests
+    that hold a place and that wait for one.
     """
 
     def __init__(
@@ -128,18 +133,8 @@ class Limiter:
         """The users who wait, the one served last at the end."""
         self._least = 0.0
         """What a user who comes now counts as having used."""
-        self._running = self._waiting = self._released = 0
+        self.running = self.waiting = self._released = 0
         self._took_s: deque[float] = deque(maxlen=OBSERVED)
-
-    @property
-    def running(self) -> int:
-        """Requests that hold a place now."""
-        return self._running
-
-    @property
-    def waiting(self) -> int:
-        """Requests that wait for a place now."""
-        return self._waiting
 
     @asynccontextmanager
     async def turn(self, user: Hashable) -> AsyncIterator[Turn]:
@@ -173,7 +168,7 @@ class Limiter:
         return user
 
     def _is_free_for(self, user: _User) -> bool:
-        return self._running < self._places and user.running < self._of_user
+        return self.running < self._places and user.running < self._of_user
 
     def _make_room(self, name: Hashable) -> None:
         """Raises Overloaded unless one more request of this user may wait.
@@ -182,7 +177,7 @@ class Limiter:
         """
         if self._timeout_s is not None and self._expected_wait_s(name) > self._timeout_s:
             raise self._refusal()
-        if self._waiting + self._released < self._max_waiting:
+        if self.waiting + self._released < self._max_waiting:
             return
         longest = max((user.line for user in self._lines.values()), key=len, default=deque())
         if len(longest) <= len(self._users[name].line) + 1 or longest[-1]._started:
@@ -203,7 +198,7 @@ class Limiter:
 
     def _refusal(self) -> errors.Overloaded:
         mean_s = statistics.fmean(self._took_s) if self._took_s else 0.0
-        drained_s = math.ceil(self._waiting * mean_s / self._places)
+        drained_s = math.ceil(self.waiting * mean_s / self._places)
         return errors.Overloaded(_REFUSED, retry_after_s=max(1, min(LONGEST_RETRY_S, drained_s)))
 
     async def _take(self, turn: Turn, *, timeout_s: float | None) -> None:
@@ -218,7 +213,7 @@ class Limiter:
         else:
             user.line.append(turn)
         self._lines.setdefault(turn.user, user)
-        self._waiting += 1
+        self.waiting += 1
         try:
             async with asyncio.timeout(timeout_s):
                 await granted
@@ -235,14 +230,14 @@ class Limiter:
         if user is None or turn not in user.line:
             return
         user.line.remove(turn)
-        self._waiting -= 1
+        self.waiting -= 1
         if not user.line:
             del self._lines[turn.user]
 
     def _start(self, turn: Turn, user: _User) -> None:
         now = self._clock()
         self._least = max(self._least, self._share(user, now))
-        self._running += 1
+        self.running += 1
         user.running += 1
         user.running_since += now
         if not self._by_time:
@@ -256,7 +251,7 @@ class Limiter:
             return
         user, took_s = self._users[turn.user], self._clock() - turn._held_since
         self._took_s.append(took_s)
-        self._running -= 1
+        self.running -= 1
         user.running -= 1
         user.running_since -= turn._held_since
         if self._by_time:
@@ -271,7 +266,7 @@ class Limiter:
     def _grant(self) -> None:
         """Grant the free places, each to the first in the line of the user who has used least."""
         now = self._clock()
-        while self._running < self._places:
+        while self.running < self._places:
             may = (name for name, user in self._lines.items() if user.running < self._of_user)
             name = min(may, key=lambda one: self._share(self._lines[one], now), default=None)
             if name is None:
@@ -282,13 +277,3 @@ class Limiter:
             if turn._granted is not None and not turn._granted.done():
                 self._start(turn, user)
                 turn._granted.set_result(None)
-
-    @contextmanager
-    def _without(self, turn: Turn) -> Iterator[None]:
-        """Count the request as waiting while it has given its place back."""
-        self._end(turn)
-        self._released += 1
-        try:
-            yield
-        finally:
-            self._released -= 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Hashable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
@@ -31,7 +32,10 @@ class SingleFlight(Generic[Key, Result]):
 
     async def join(self, key: Key, call: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
         """The result of the running call for `key`, or of a new one. Raises what the call raises."""
-        flight = self._flights.get(key) or self._start(key, call)
+        flight = self._flights.get(key)
+        if flight is None:
+            flight = self._flights[key] = _Running(asyncio.create_task(call()))
+            flight.task.add_done_callback(partial(self._finish, key, flight))
         flight.waiters += 1
         try:
             return await asyncio.shield(flight.task)
@@ -41,17 +45,11 @@ class SingleFlight(Generic[Key, Result]):
                 self._remove(key, flight)
                 flight.task.cancel()
 
-    def _start(self, key: Key, call: Callable[[], Coroutine[Any, Any, Result]]) -> _Running[Result]:
-        flight = _Running(asyncio.create_task(call()))
-        flight.task.add_done_callback(lambda _: self._finish(key, flight))
-        self._flights[key] = flight
-        return flight
-
-    def _finish(self, key: Key, flight: _Running[Result]) -> None:
+    def _finish(self, key: Key, flight: _Running[Result], task: asyncio.Task[Result]) -> None:
         self._remove(key, flight)
         # Reading the exception marks it as retrieved when every caller has left.
-        if not flight.task.cancelled():
-            flight.task.exception()
+        if not task.cancelled():
+            task.exception()
 
     def _remove(self, key: Key, flight: _Running[Result]) -> None:
         if self._flights.get(key) is flight:

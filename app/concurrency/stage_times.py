@@ -79,7 +79,8 @@ async def waiting(name: Stage, items: AsyncGenerator[T, None]) -> AsyncGenerator
             except StopAsyncIteration:
                 return
             finally:
-                _leave_page()
+                if (times := _measured.get()) is not None:
+                    times.page = None
             yield item
 
 
@@ -95,12 +96,6 @@ def stage(name: Stage) -> Iterator[None]:
         yield
     finally:
         times.end(name)
-
-
-def _leave_page() -> None:
-    """Note that the file at whose pages recognition was is read."""
-    if (times := _measured.get()) is not None:
-        times.page = None
 
 
 @contextmanager

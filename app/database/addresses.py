@@ -122,20 +122,21 @@ def _list(hosts: str, ports: str) -> tuple[tuple[str, int | None], ...]:
     numbers = numbers * len(names) if len(numbers) == 1 else numbers
     if len(names) != len(numbers):
         raise _bad("The address must name one port, or one for each host.")
-    pairs = zip(names, numbers, strict=True)
-    return tuple(pair for name, port in pairs for pair in _pair(name, port))
+    found: list[tuple[str, int | None]] = []
+    for name, port in zip(names, numbers, strict=True):
+        if port and not (port.isdecimal() and 0 < int(port) < 65_536):
+            raise _bad("The port in the address must be a number.")
+        if name.startswith("/"):
+            found.append((name, int(port) if port else None))
+        else:
+            found += _hosts(f"{name}:{port}" if port else name or "localhost")
+    return tuple(found)
 
 
-def _pair(name: str, port: str) -> tuple[tuple[str, int | None], ...]:
-    if port and not (port.isdecimal() and 0 < int(port) < 65_536):
-        raise _bad("The port in the address must be a number.")
-    if name.startswith("/"):
-        return ((name, int(port) if port else None),)
-    return _hosts(f"{name}:{port}" if port else name or "localhost")
-
-
-def _check(parameters: Mapping[str, str]) -> Mapping[str, str]:
+def _check(parameters: dict[str, str]) -> Mapping[str, str]:
     known = _TLS | _PASSED | _SETTINGS | _LEFT_OUT | {"connect_timeout", "dbname"}
+    if parameters.get("sslrootcert") == "system":
+        parameters["sslrootcert"] = ssl.get_default_verify_paths().cafile or "system"
     for name, value in parameters.items():
         if name not in known:
             raise _bad(f"The address has a parameter {name}, which is none of Postgres: remove it.")
@@ -143,15 +144,9 @@ def _check(parameters: Mapping[str, str]) -> Mapping[str, str]:
             raise _bad(f"{name} must be one of {', '.join(_VALUES[name])}.")
         if name == "connect_timeout" and not value.isdecimal():
             raise _bad("connect_timeout must be a whole number of seconds.")
-    return {name: _file(name, value) if name in _FILES else value for name, value in parameters.items()}
-
-
-def _file(name: str, value: str) -> str:
-    if (name, value) == ("sslrootcert", "system"):
-        value = ssl.get_default_verify_paths().cafile or value
-    if not Path(value).is_file():
-        raise _bad(f"The file that {name} names does not exist.")
-    return value
+        if name in _FILES and not Path(value).is_file():
+            raise _bad(f"The file that {name} names does not exist.")
+    return parameters
 
 
 def _bad(message: str) -> errors.BadRequest:

@@ -11,8 +11,8 @@ import logging
 import time
 import weakref
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeGuard, TypeVar, TypeVarTuple, overload
 
@@ -42,7 +42,6 @@ SLACK_S = 1.0
 """Seconds that the client waits beyond the server's statement_timeout."""
 SLOW_S = 1.0
 """Seconds from which on a statement is logged."""
-UNRESPONSIVE = "The database does not respond; try again shortly."
 
 
 @asynccontextmanager
@@ -60,7 +59,7 @@ async def within(seconds: float | None) -> AsyncIterator[None]:
 def unresponsive() -> Unresponsive:
     """The error of a server that has not answered within a limit, which is logged."""
     log.warning("database does not respond", extra={"action": "database_unresponsive"})
-    return Unresponsive(UNRESPONSIVE)
+    return Unresponsive("The database does not respond; try again shortly.")
 
 
 def limit_s(timeout_ms: int) -> float:
@@ -88,23 +87,6 @@ class Durations:
     statements: defaultdict[str, Total] = field(default_factory=lambda: defaultdict(Total))
     waits: Total = field(default_factory=Total)
     waiting: int = 0
-
-    def note_statement(self, name: str, seconds: float) -> None:
-        """Add a statement, also one that failed, and log it if it was slow."""
-        self.statements[name].add(seconds)
-        if seconds >= SLOW_S:
-            log.info("slow statement", extra={"statement": name, "took_ms": round(seconds * 1000)})
-
-    @contextmanager
-    def wait(self) -> Iterator[None]:
-        """Add the time of the block, which waits for a connection."""
-        began = time.perf_counter()
-        self.waiting += 1
-        try:
-            yield
-        finally:
-            self.waiting -= 1
-            self.waits.add(time.perf_counter() - began)
 
 
 class Row(asyncpg.Record):  # type: ignore[misc]  # it has no types
@@ -178,21 +160,20 @@ class Connection:
             self._pooled = await self._engine.raw_connection()
         except self._engine.dialect.loaded_dbapi.Error as error:
             cause = driver_errors.root(error)
-            if driver_errors.is_of_a_statement(cause):
+            if isinstance(cause, asyncpg.PostgresError) and driver_errors.translate(cause, read_only=False) is cause:
                 raise errors.SchemaMismatch(f"The server in DATABASE_URL refuses the connection: {cause}.") from error
             raise cause from error
         self._driver: asyncpg.Connection = self._pooled.driver_connection
 
     async def close(self) -> None:
         """Return the connection to the pool, or close it if it is still in a transaction or does not know vectors."""
-        if self._pooled.is_valid and not self._is_reusable():
-            await self.invalidate()
-        if self._pooled.is_valid:
+        if not self._pooled.is_valid:
+            return
+        is_open = not (self._driver.is_closed() or self._driver.is_in_transaction())
+        if is_open and self._pooled.info.get(engines.KNOWS_VECTORS, False):
             self._pooled.close()  # without awaiting: the pool resets nothing and has room for all it has opened
-
-    def _is_reusable(self) -> bool:
-        known = self._pooled.info.get(engines.KNOWS_VECTORS, False)
-        return known and not (self._driver.is_closed() or self._driver.is_in_transaction())
+        else:
+            await self.invalidate()
 
     async def invalidate(self, error: BaseException | None = None) -> None:
         """Close the connection instead of returning it to the pool."""
@@ -200,27 +181,27 @@ class Connection:
             await greenlet_spawn(self._pooled.invalidate, error)
 
     @asynccontextmanager
-    async def transaction(self, commit_s: float, *, reading: bool) -> AsyncIterator[None]:
-        """A transaction that is committed, or rolled back after an error, within a time limit.
-
-        One that reads is READ ONLY and has one snapshot.
-        """
-        await self._command("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" if reading else "BEGIN")
+    async def committing(self, commit_s: float) -> AsyncIterator[None]:
+        """Commit the transaction that has begun, within a time limit, or roll it back after an error."""
         try:
             yield
         except BaseException:
-            self.limit_s = ROLLBACK_S
-            if self._pooled.is_valid:
-                with suppress(errors.DatabaseUnavailable, asyncpg.PostgresError, *UNREACHABLE):
-                    await self._command("ROLLBACK")
+            await self.roll_back()
             raise
         self.limit_s = commit_s
-        await self._command("COMMIT")
+        await self.run("COMMIT")
 
-    async def _command(self, text: str) -> None:
+    async def roll_back(self) -> None:
+        """Roll the transaction back, if the connection is still one."""
+        self.limit_s = ROLLBACK_S
+        if self._pooled.is_valid and self._driver.is_in_transaction():
+            with suppress(errors.DatabaseUnavailable, asyncpg.PostgresError, *UNREACHABLE):
+                await self.run("ROLLBACK")
+
+    async def run(self, command: str) -> None:
         """Run a statement without binds and rows."""
         try:
-            await self._driver.execute(text, timeout=self.limit_s)
+            await self._driver.execute(command, timeout=self.limit_s)
         except BaseException as error:
             await self._after(error)
             raise
@@ -242,15 +223,17 @@ class Connection:
             async with within(self.limit_s):
                 return await self._wrap().execute(statement, binds)
         finally:
-            self._durations.note_statement(sql.name_of(statement), time.perf_counter() - began)
+            name, seconds = sql.name_of(statement), time.perf_counter() - began
+            self._durations.statements[name].add(seconds)
+            if seconds >= SLOW_S:
+                log.info("slow statement", extra={"statement": name, "took_ms": round(seconds * 1000)})
 
     async def _fetch(self, statement: sa.TextClause, binds: Any) -> Rows:
         """The rows of a statement that runs on the driver."""
-        text, values_of = write(statement, self._engine.dialect)
+        text, names = write(statement, self._engine.dialect)
         try:
-            rows = await self._driver.fetch(
-                self.marker + text, *values_of(binds), timeout=self.limit_s, record_class=Row
-            )
+            values = [binds[name] for name in names]
+            rows = await self._driver.fetch(self.marker + text, *values, timeout=self.limit_s, record_class=Row)
         except BaseException as error:
             await self._after(error)
             raise
@@ -298,16 +281,13 @@ class Connection:
             raise unresponsive() from error
 
 
-_texts: weakref.WeakKeyDictionary[sa.TextClause, tuple[str, Callable[[Any], Sequence[Any]]]] = (
-    weakref.WeakKeyDictionary()
-)
+_texts: weakref.WeakKeyDictionary[sa.TextClause, tuple[str, tuple[str, ...]]] = weakref.WeakKeyDictionary()
 
 
-def write(statement: sa.TextClause, dialect: Dialect) -> tuple[str, Callable[[Any], Sequence[Any]]]:
-    """A statement as the driver reads it, and a function that returns its values in their order."""
+def write(statement: sa.TextClause, dialect: Dialect) -> tuple[str, tuple[str, ...]]:
+    """A statement as the driver reads it, and the names of its binds in their order."""
     found = _texts.get(statement)
     if found is None:
         compiled: Any = statement.compile(dialect=dialect)
-        names = tuple(compiled.positiontup or ())
-        found = _texts[statement] = (compiled.string, lambda binds: [binds[name] for name in names])
+        found = _texts[statement] = (compiled.string, tuple(compiled.positiontup or ()))
     return found

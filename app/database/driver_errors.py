@@ -57,72 +57,39 @@ class StandbyBehind(errors.DatabaseUnavailable):
     code = "standby_behind"
 
 
-_STATES: tuple[tuple[Any, str, type[errors.StepwellError], str], ...] = (
-    (asyncpg.QueryCanceledError, "", errors.DeadlineExceeded, "The database did not answer within the time limit."),
-    (
-        asyncpg.InvalidCatalogNameError,
-        "",
-        errors.SchemaMismatch,
-        "The server has no database of this name: check DATABASE_URL.",
-    ),
-    (
-        asyncpg.ClientConfigurationError,
-        "",
-        errors.SchemaMismatch,
-        "The TLS parameters of DATABASE_URL cannot be used: {}",
-    ),
-    (
-        asyncpg.InvalidAuthorizationSpecificationError,
-        "no encryption",
-        errors.SchemaMismatch,
-        "The server requires TLS for this role: set sslmode=require in DATABASE_URL.",
-    ),
-    (
-        asyncpg.InvalidAuthorizationSpecificationError,
-        "",
-        errors.SchemaMismatch,
-        "The server refuses the role in DATABASE_URL, or its password.",
-    ),
-    (
-        asyncpg.ProtocolViolationError,
-        "",
-        errors.SchemaMismatch,
-        "The server or pooler in DATABASE_URL refuses the connection: {}.",
-    ),
-    (
-        (asyncpg.InvalidSQLStatementNameError, asyncpg.DuplicatePreparedStatementError),
-        "",
-        errors.DatabaseUnavailable,
-        "A pooler before Postgres loses prepared statements: set STEPWELL_PREPARED_STATEMENTS=off.",
-    ),
-    (exc.TimeoutError, "", errors.DatabaseUnavailable, BUSY),
-    (
-        (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError, asyncpg.SerializationError),
-        "",
-        errors.Busy,
-        "Another change to the same data is running; try again shortly.",
-    ),
-    (
-        asyncpg.TooManyConnectionsError,
-        "",
-        errors.DatabaseUnavailable,
-        "The server grants no further connection: lower STEPWELL_POOL_SIZE.",
-    ),
-    (ssl.SSLError, "", errors.ConnectionLost, "The database cannot be reached over TLS: {}."),
-    (
-        ConnectionError,
-        "rejected SSL upgrade",
-        errors.ConnectionLost,
-        "The server does not offer TLS, which sslmode in DATABASE_URL asks for.",
-    ),
-    (
-        asyncpg.TargetServerAttributeNotMatched,
-        "",
-        errors.ConnectionLost,
-        "No server in DATABASE_URL is what target_session_attrs asks for.",
-    ),
-)
-"""The driver's errors that are a state of the database: kind, part of the message, and what they become.
+_REFUSED = asyncpg.InvalidAuthorizationSpecificationError
+_UNPREPARED = (asyncpg.InvalidSQLStatementNameError, asyncpg.DuplicatePreparedStatementError)
+_LOCKED = (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError, asyncpg.SerializationError)
+_OTHER_TARGET = asyncpg.TargetServerAttributeNotMatched
+_STATES: dict[type[errors.StepwellError], dict[tuple[Any, str], str]] = {
+    errors.DeadlineExceeded: {
+        (asyncpg.QueryCanceledError, ""): "The database did not answer within the time limit.",
+    },
+    errors.SchemaMismatch: {
+        (asyncpg.InvalidCatalogNameError, ""): "The server has no database of this name: check DATABASE_URL.",
+        (asyncpg.ClientConfigurationError, ""): "The TLS parameters of DATABASE_URL cannot be used: {}",
+        (_REFUSED, "no encryption"): "The server requires TLS for this role: set sslmode=require in DATABASE_URL.",
+        (_REFUSED, ""): "The server refuses the role in DATABASE_URL, or its password.",
+        (asyncpg.ProtocolViolationError, ""): "The server or pooler in DATABASE_URL refuses the connection: {}.",
+    },
+    errors.DatabaseUnavailable: {
+        (_UNPREPARED, ""): "A pooler before Postgres loses prepared statements: set STEPWELL_PREPARED_STATEMENTS=off.",
+        (exc.TimeoutError, ""): BUSY,
+        (asyncpg.TooManyConnectionsError, ""): "The server grants no further connection: lower STEPWELL_POOL_SIZE.",
+    },
+    errors.Busy: {
+        (_LOCKED, ""): "Another change to the same data is running; try again shortly.",
+    },
+    errors.ConnectionLost: {
+        (ssl.SSLError, ""): "The database cannot be reached over TLS: {}.",
+        (
+            ConnectionError,
+            "rejected SSL upgrade",
+        ): "The server does not offer TLS, which sslmode in DATABASE_URL asks for.",
+        (_OTHER_TARGET, ""): "No server in DATABASE_URL is what target_session_attrs asks for.",
+    },
+}
+"""The driver's errors that are a state of the database: what they become, kind, part of the message, and ours.
 
 The first that fits counts. {} is the driver's message.
 """
@@ -131,25 +98,26 @@ The first that fits counts. {} is the driver's message.
 def translate(error: BaseException, *, read_only: bool) -> BaseException:
     """The application's error for a driver's error; `error` itself if it is a defect and not a state of the database.
 
-    `read_only` says whether the transaction could only read.
+    `read_only` says whether the transaction could only read. Such a one cannot fail to be serialised and does not
+    deadlock, so it was cancelled in favour of a standby's recovery.
     """
     cause = root(error)
-    if (refused := _by_standby(cause, read_only=read_only)) is not None:
-        return refused
+    is_conflict = read_only and isinstance(cause, asyncpg.SerializationError | asyncpg.DeadlockDetectedError)
+    if is_conflict or (isinstance(cause, asyncpg.QueryCanceledError) and "conflict with recovery" in str(cause)):
+        return RecoveryConflict("The standby cancelled the read in favour of a change of the primary; try again.")
+    if isinstance(cause, asyncpg.ReadOnlySQLTransactionError) and not read_only:
+        return errors.ReadOnly(READ_ONLY)
     if isinstance(cause, asyncpg.DiskFullError):
         return errors.DatabaseUnavailable(_NO_TEMPORARY_SPACE) if read_only else errors.DiskFull(DISK_FULL)
-    for kinds, text, kind, message in _STATES:
-        if isinstance(cause, kinds) and text in str(cause):
-            return kind(message.format(getattr(cause, "verify_message", "") or getattr(cause, "reason", "") or cause))
-    if is_lost(error):
+    for kind, messages in _STATES.items():
+        for (causes, text), message in messages.items():
+            if isinstance(cause, causes) and text in str(cause):
+                said = getattr(cause, "verify_message", "") or getattr(cause, "reason", "") or cause
+                return kind(message.format(said))
+    if (isinstance(error, exc.DBAPIError) and error.connection_invalidated) or isinstance(cause, UNREACHABLE):
         log.warning("database lost: %s", type(cause).__name__, extra={"action": "database_lost"})
         return errors.ConnectionLost("The database cannot be reached; try again shortly.")
     return error
-
-
-def is_of_a_statement(cause: BaseException) -> bool:
-    """Whether Postgres rejects what it was sent, which is a defect unless a connection is opened or a command runs."""
-    return isinstance(cause, asyncpg.PostgresError) and translate(cause, read_only=False) is cause
 
 
 def explain(error: BaseException) -> BaseException:
@@ -168,17 +136,6 @@ def explaining() -> Iterator[None]:
         yield
     except (exc.SQLAlchemyError, asyncpg.PostgresError, *UNREACHABLE) as error:
         raise explain(error) from error
-
-
-def _by_standby(cause: BaseException, *, read_only: bool) -> errors.StepwellError | None:
-    """The error of a standby: a write is refused, and a read that conflicts with its recovery is cancelled."""
-    if isinstance(cause, asyncpg.ReadOnlySQLTransactionError) and not read_only:
-        return errors.ReadOnly(READ_ONLY)
-    # Only writes can fail to be serialised, and only they deadlock.
-    is_conflict = read_only and isinstance(cause, asyncpg.SerializationError | asyncpg.DeadlockDetectedError)
-    if is_conflict or (isinstance(cause, asyncpg.QueryCanceledError) and "conflict with recovery" in str(cause)):
-        return RecoveryConflict("The standby cancelled the read in favour of a change of the primary; try again.")
-    return None
 
 
 def root(error: BaseException) -> BaseException:
@@ -203,9 +160,3 @@ def reason(error: BaseException) -> str:
 def is_denied(error: BaseException) -> bool:
     """Whether the role of the transaction lacks a privilege."""
     return isinstance(root(error), asyncpg.InsufficientPrivilegeError)
-
-
-def is_lost(error: BaseException) -> bool:
-    """Whether the error is due to a connection that is closed, or to a server that cannot be reached."""
-    invalidated = isinstance(error, exc.DBAPIError) and error.connection_invalidated
-    return invalidated or isinstance(root(error), UNREACHABLE)

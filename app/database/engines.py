@@ -34,9 +34,8 @@ KNOWS_VECTORS = "knows vectors"
 _OPENING = "opening"
 """The transaction in which a connection through a pooler is set up, in the `info` of the pool's entry."""
 _INT64 = range(-(2**63), 2**63)
-_KEEPALIVE_IDLE_S, _KEEPALIVE_INTERVAL_S, _KEEPALIVE_PROBES = 15, 5, 3
-"""A dead peer is detected within about 30 seconds."""
-_UNACKNOWLEDGED_MS = 30_000
+_KEEPALIVE = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 30_000}
+"""A dead peer is detected within about 30 seconds. The last is in milliseconds, the first two are in seconds."""
 _SETTINGS = {"application_name": "stepwell", "timezone": "UTC"}
 """Settings that every pooler takes."""
 _DIRECT_SETTINGS = {
@@ -44,10 +43,10 @@ _DIRECT_SETTINGS = {
     "citus.propagate_set_commands": "local",
     # Citus otherwise filters shards out of each look-up of a type, which makes a new connection take seconds.
     "citus.show_shards_for_app_name_prefixes": "*",
-    "tcp_keepalives_idle": str(_KEEPALIVE_IDLE_S),
-    "tcp_keepalives_interval": str(_KEEPALIVE_INTERVAL_S),
-    "tcp_keepalives_count": str(_KEEPALIVE_PROBES),
-    "tcp_user_timeout": str(_UNACKNOWLEDGED_MS),
+    "tcp_keepalives_idle": str(_KEEPALIVE["TCP_KEEPIDLE"]),
+    "tcp_keepalives_interval": str(_KEEPALIVE["TCP_KEEPINTVL"]),
+    "tcp_keepalives_count": str(_KEEPALIVE["TCP_KEEPCNT"]),
+    "tcp_user_timeout": str(_KEEPALIVE["TCP_USER_TIMEOUT"]),
 }
 _close_by: ContextVar[float] = ContextVar("close_by", default=math.inf)
 
@@ -67,7 +66,12 @@ class _Driver(asyncpg.Connection):  # type: ignore[misc]  # it has no types
 
     def __init__(self, protocol: Any, transport: asyncio.Transport, *rest: Any) -> None:
         super().__init__(protocol, transport, *rest)
-        _keep_alive(transport.get_extra_info("socket"))
+        connected = transport.get_extra_info("socket")
+        if connected.family in (socket.AF_INET, socket.AF_INET6):
+            connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            for name, value in _KEEPALIVE.items():
+                if hasattr(socket, name):  # not available on every platform
+                    connected.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
     async def close(self, *, timeout: float | None = None) -> None:
         """Close within CLOSE_S and `closing_within`; the driver then aborts the connection."""
@@ -88,20 +92,6 @@ class _UnpreparedDriver(_Driver):
             return await super().fetch(query, *args, **options)
         async with self.transaction():
             return await super().fetch(query, *args, **options)
-
-
-def _keep_alive(connected: socket.socket) -> None:
-    if connected.family not in (socket.AF_INET, socket.AF_INET6):
-        return
-    connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in (
-        ("TCP_KEEPIDLE", _KEEPALIVE_IDLE_S),
-        ("TCP_KEEPINTVL", _KEEPALIVE_INTERVAL_S),
-        ("TCP_KEEPCNT", _KEEPALIVE_PROBES),
-        ("TCP_USER_TIMEOUT", _UNACKNOWLEDGED_MS),
-    ):
-        if hasattr(socket, name):  # not available on every platform
-            connected.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 _UNPREPARED = {

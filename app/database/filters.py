@@ -32,20 +32,24 @@ MAX_OBJECTS = 256
 _COMPARISONS = {"gte": ">=", "gt": ">", "lte": "<=", "lt": "<"}
 
 
+METADATA, DOCUMENT, SOURCE = range(3)
+_PARTS = ("matching", "matching_document", "matching_source")
+"""Parts of the fragment: without variables, with those of the document, and with the name of its source too."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Condition:
     """A condition as a predicate of a JSON path, and as a list of objects: the metadata contains one of them.
 
-    `containing` is empty if the condition implies no such list. `exact`: the list implies the condition. `of_document`:
-    the predicate uses variables, with `of_source` also the name of the source. `of_moments`: the predicate on the dates
-    in the metadata alone, which is faster, if there is one.
+    `containing` is empty if the condition implies no such list. `exact`: the list implies the condition. `part` is that
+    of the fragment, by the variables that the predicate uses. `of_moments`: the predicate on the dates in the metadata
+    alone, which is faster, if there is one.
     """
 
     predicate: str
     containing: tuple[Json, ...] = ()
     exact: bool = False
-    of_document: bool = False
-    of_source: bool = False
+    part: int = METADATA
     of_moments: str = ""
 
 
@@ -55,11 +59,11 @@ def restriction(filters: Filters, *, shows_entities: bool = False) -> Restrictio
     Raises BadRequest for names of sources: a source is visible if a document of it is, and its name may change.
     """
     condition = _all(filters)
-    if condition.of_source:
+    if condition.part == SOURCE:
         raise errors.BadRequest("A key or token names sources by their ids: use source_ids.", field="filters")
     path = _path([condition.predicate])
     audience = hashlib.sha256(f"{shows_entities} {path}".encode()).hexdigest()[:32]
-    return Restriction(filters, path, condition.of_document, shows_entities, audience)
+    return Restriction(filters, path, condition.part == DOCUMENT, shows_entities, audience)
 
 
 def both(filters: Filters, others: Filters) -> Filters:
@@ -99,13 +103,15 @@ def binds(filters: Filters) -> dict[str, Any]:
     metadata = filters.metadata or {}
     contained = {key: value for key, value in metadata.items() if _is_contained(value)}
     others = {key: value for key, value in metadata.items() if key not in contained}
-    lists, rest = _choose_lists([*_metadata(others), *_of_uri(filters), *_groups(filters)])
+    conditions = [*_metadata(others), *_of_uri(filters), *_groups(filters)]
+    listed = sorted((one for one in conditions if one.containing), key=lambda one: len(one.containing))[:MAX_LISTS]
+    rest = [one for one in conditions if not (one.exact and one in listed)]
     found = {
         "document_ids": None if filters.document_ids is None else list(filters.document_ids),
         "source_ids": None if filters.source_ids is None else list(filters.source_ids),
         "source_names": None if filters.source_names is None else spellings(filters.source_names),
         "containing": json.dumps(contained) if contained else None,
-        **{f"containing_{place}": objects for place, objects in enumerate(lists, start=1)},
+        **{f"containing_{place}": list(map(json.dumps, one.containing)) for place, one in enumerate(listed, start=1)},
         **_paths(rest),
         "created_after": filters.created_after,
         "created_before": filters.created_before,
@@ -113,20 +119,12 @@ def binds(filters: Filters) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _choose_lists(conditions: Sequence[_Condition]) -> tuple[list[list[str]], list[_Condition]]:
-    """The shortest lists of objects, and the conditions that are checked besides."""
-    listed = sorted((each for each in conditions if each.containing), key=lambda each: len(each.containing))
-    used = listed[:MAX_LISTS]
-    rest = [each for each in conditions if not (each.exact and each in used)]
-    return [[json.dumps(member) for member in each.containing] for each in used], rest
-
-
 def _paths(conditions: Sequence[_Condition]) -> dict[str, str]:
     """The JSON paths of conditions by the variables that they use."""
     by_part: dict[str, list[str]] = {}
     for one in conditions:
-        part = "matching_source" if one.of_source else "matching_document" if one.of_document else "matching"
-        by_part.setdefault("matching_moments" if one.of_moments else part, []).append(one.of_moments or one.predicate)
+        part = "matching_moments" if one.of_moments else _PARTS[one.part]
+        by_part.setdefault(part, []).append(one.of_moments or one.predicate)
     return {part: _path(predicates) for part, predicates in by_part.items()}
 
 
@@ -149,7 +147,7 @@ def _operators(key: str, given: Mapping[str, Any]) -> Iterator[_Condition]:
     bounds = {operator: bound for operator, bound in given.items() if operator in BOUNDS}
     if bounds:
         of_moments = _moments_in_range(key, bounds)
-        yield _Condition(_in_range(key, bounds), of_moments=of_moments, of_document=bool(of_moments))
+        yield _Condition(_in_range(key, bounds), part=DOCUMENT if of_moments else METADATA, of_moments=of_moments)
     for operator, operand in given.items():
         if operator not in bounds:
             if operator not in _OPERATORS:
@@ -162,16 +160,16 @@ def _equal(key: str, scalars: Sequence[Any]) -> _Condition:
     return _with_list(_is_one_of(key, scalars), forms, exact=True)
 
 
-def _not_equal(key: str, scalar: Any) -> _Condition:
-    return _Condition(_negate(_is_one_of(key, [scalar])))
-
-
 def _exists(key: str, wanted: bool) -> _Condition:
     present = f"exists({_at(key)})"
     return _Condition(present if wanted else _negate(present))
 
 
-_OPERATORS: Mapping[str, Callable[[str, Any], _Condition]] = {"in": _equal, "ne": _not_equal, "exists": _exists}
+_OPERATORS: Mapping[str, Callable[[str, Any], _Condition]] = {
+    "in": _equal,
+    "ne": lambda key, scalar: _Condition(_negate(_is_one_of(key, [scalar]))),
+    "exists": _exists,
+}
 """The condition of each operator of `OPERANDS` on the value of a key."""
 
 
@@ -183,13 +181,19 @@ def _with_list(predicate: str, containing: tuple[Json, ...], *, exact: bool) -> 
 
 def _groups(filters: Filters) -> Iterator[_Condition]:
     if filters.any_of is not None:
-        yield _any([_all(member) for member in filters.any_of])
+        members = [_all(member) for member in filters.any_of]
+        is_listed = all(member.containing for member in members)
+        listed = _with_list(
+            _either(member.predicate for member in members),
+            tuple(chain.from_iterable(member.containing for member in members)) if is_listed else (),
+            exact=all(member.exact for member in members),
+        )
+        yield replace(listed, part=max((member.part for member in members), default=METADATA))
     if filters.all_of is not None:
         yield from (_all(member) for member in filters.all_of)
     if filters.negated is not None:
         inner = _all(filters.negated)
-        negated = _negate(inner.predicate)
-        yield _Condition(negated, of_document=inner.of_document, of_source=inner.of_source)
+        yield _Condition(_negate(inner.predicate), part=inner.part)
 
 
 def _all(filters: Filters) -> _Condition:
@@ -200,8 +204,7 @@ def _all(filters: Filters) -> _Condition:
         _every(condition.predicate for condition in conditions),
         min(lists, key=len, default=()),
         exact=len(conditions) == 1 and conditions[0].exact,
-        of_document=any(condition.of_document for condition in conditions),
-        of_source=any(condition.of_source for condition in conditions),
+        part=max((condition.part for condition in conditions), default=METADATA),
     )
 
 
@@ -209,7 +212,7 @@ def _of_document(filters: Filters) -> Iterator[_Condition]:
     """The conditions of a group on the id, the source, the creation time and the URI of a document."""
     if filters.source_names is not None:
         named = _variable("source_name", spellings(filters.source_names))
-        yield _Condition(named, of_document=True, of_source=True)
+        yield _Condition(named, part=SOURCE)
     predicates = []
     for name, ids in (("document", filters.document_ids), ("source", filters.source_ids)):
         if ids is not None:
@@ -218,7 +221,7 @@ def _of_document(filters: Filters) -> Iterator[_Condition]:
         predicates.append(f"$created >= {dates.since_1970(filters.created_after)}")
     if filters.created_before is not None:
         predicates.append(f"$created < {dates.since_1970(filters.created_before)}")
-    yield from (_Condition(predicate, of_document=True) for predicate in predicates)
+    yield from (_Condition(predicate, part=DOCUMENT) for predicate in predicates)
     yield from _of_uri(filters)
 
 
@@ -226,22 +229,11 @@ def _of_uri(filters: Filters) -> Iterator[_Condition]:
     """The conditions on the URI of a document. A URI without the suffix of a file may have a file's name beside it."""
     for prefix in filters.uri_prefixes:
         begins = (f"$uri starts with {json.dumps(spelling)}" for spelling in uris.spellings(prefix))
-        yield _Condition(_either(begins), of_document=True)
+        yield _Condition(_either(begins), part=DOCUMENT)
     if filters.file_types is not None:
         pattern = json.dumps(rf"\.({'|'.join(map(re.escape, filters.file_types))})(#.*)?$")  # a fragment may follow
         places = ("$uri", _at("filename"))
-        yield _Condition(_either(f'{place} like_regex {pattern} flag "i"' for place in places), of_document=True)
-
-
-def _any(members: Sequence[_Condition]) -> _Condition:
-    is_listed = all(member.containing for member in members)
-    listed = _with_list(
-        _either(member.predicate for member in members),
-        tuple(chain.from_iterable(member.containing for member in members)) if is_listed else (),
-        exact=all(member.exact for member in members),
-    )
-    of_document, of_source = (any(getattr(one, name) for one in members) for name in ("of_document", "of_source"))
-    return replace(listed, of_document=of_document, of_source=of_source)
+        yield _Condition(_either(f'{place} like_regex {pattern} flag "i"' for place in places), part=DOCUMENT)
 
 
 def _path(predicates: Iterable[str]) -> str:
@@ -288,17 +280,15 @@ def _in_range(key: str, bounds: Mapping[str, Any]) -> str:
 
 def _moments_in_range(key: str, bounds: Mapping[str, Any], *, moments: str = "@.moments") -> str:
     """The same for dates and times only, by default as a predicate of the column `moments`; empty with a number."""
-    limits = {operator: _microseconds(bound) for operator, bound in bounds.items() if isinstance(bound, str)}
+    limits: dict[str, float] = {}
+    for operator, bound in bounds.items():
+        if isinstance(bound, str):
+            if (moment := dates.microseconds(bound)) is None:
+                raise ValueError(f"{bound!r} is not a date or time in ISO 8601")
+            limits[operator] = moment
     if len(limits) < len(bounds):
         return ""
     return f"exists({moments}.{json.dumps(key)}[*] ? ({_within('@', limits)}))"
-
-
-def _microseconds(bound: str) -> int:
-    read = dates.microseconds(bound)
-    if read is None:
-        raise ValueError(f"{bound!r} is not a date or time in ISO 8601")
-    return read
 
 
 def _variable(name: str, values: Iterable[str]) -> str:

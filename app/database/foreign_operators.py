@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -47,20 +46,8 @@ _ADVICE_BY_NAME = {name: advice for names, advice in _ADVICE.items() for name in
 _JOINTS = re.compile(r"[\s_-]")
 
 
-@dataclass(frozen=True, slots=True)
-class _ForeignOperator:
-    """A key of an object in the metadata of filters that is an operator elsewhere.
-
-    `keys` lead to it from the metadata, and `path` from the filters: `("any", 0, "metadata", "year", "eq")`.
-    """
-
-    keys: tuple[str, ...]
-    path: tuple[str | int, ...]
-
-    @property
-    def advice(self) -> str:
-        """What to send instead."""
-        return advice(self.keys[-1]) or ""
+Path = tuple[str | int, ...]
+"""The way from the filters to a key of an object in the metadata: `("any", 0, "metadata", "year", "eq")`."""
 
 
 def advice(name: str) -> str | None:
@@ -71,10 +58,10 @@ def advice(name: str) -> str | None:
     return _ADVICE_BY_NAME.get(_JOINTS.sub("", name).lower().removeprefix("$"))
 
 
-def _find(given: Filters, path: tuple[str | int, ...] = ()) -> Iterator[_ForeignOperator]:
+def _find(given: Filters, path: Path = ()) -> Iterator[Path]:
     """The keys of objects in metadata, and in groups, that are operators elsewhere; `path` leads to the filters."""
     for key, value in (given.metadata or {}).items():
-        yield from _find_in(value, (key,), (*path, "metadata"))
+        yield from _find_in(value, (*path, "metadata", key))
     for name, members in (("any", given.any_of), ("all", given.all_of)):
         for place, member in enumerate(members or ()):
             yield from _find(member, (*path, name, place))
@@ -82,14 +69,12 @@ def _find(given: Filters, path: tuple[str | int, ...] = ()) -> Iterator[_Foreign
         yield from _find(given.negated, (*path, "not"))
 
 
-def _find_in(value: Any, keys: tuple[str, ...], path: tuple[str | int, ...]) -> Iterator[_ForeignOperator]:
-    if not isinstance(value, Mapping):
-        return
-    for key, inner in value.items():
-        within = (*keys, key)
-        if advice(key) is not None:
-            yield _ForeignOperator(within, (*path, *within))
-        yield from _find_in(inner, within, path)
+def _find_in(value: Any, path: Path) -> Iterator[Path]:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            if advice(key) is not None:
+                yield (*path, key)
+            yield from _find_in(inner, (*path, key))
 
 
 async def check(db: Reading, given: Filters) -> None:
@@ -97,26 +82,25 @@ async def check(db: Reading, given: Filters) -> None:
 
     Raises Forbidden if it is in the filters of the caller's key or token. Filters without such keys read nothing.
     """
-    if (unknown := await _first_unknown(db, _find(given))) is not None:
-        path = json_values.path_of(("filters", *unknown.path))
-        raise errors.BadRequest(f"This is no operator, and no document has such a key: {unknown.advice}.", field=path)
+    if unknown := await _first_unknown(db, _find(given)):
+        field, instead = json_values.path_of(("filters", *unknown)), advice(str(unknown[-1]))
+        raise errors.BadRequest(f"This is no operator, and no document has such a key: {instead}.", field=field)
     if db.restriction is None:
         return
-    if (unknown := await _first_unknown(db, _find(db.restriction.filters))) is not None:
-        path = json_values.path_of(unknown.path)
-        raise errors.Forbidden(f"The filters of this key or token have no such operator ({path}): {unknown.advice}.")
+    if unknown := await _first_unknown(db, _find(db.restriction.filters)):
+        field, instead = json_values.path_of(unknown), advice(str(unknown[-1]))
+        raise errors.Forbidden(f"The filters of this key or token have no such operator ({field}): {instead}.")
 
 
-async def _first_unknown(db: Reading, found: Iterable[_ForeignOperator]) -> _ForeignOperator | None:
+async def _first_unknown(db: Reading, found: Iterable[Path]) -> Path | None:
     """The first of the keys that no document has which the caller sees."""
-    by_path = {_json_path(one): one for one in islice(found, MAX_CHECKED)}
+    by_path = {}
+    for one in islice(found, MAX_CHECKED):
+        keys = one[one.index("metadata") + 1 :]
+        by_path["strict $" + "".join(f".{json.dumps(key)}" for key in keys)] = one
     if not by_path:
         return None
     visible = filters.binds(filters.visible(db, Filters()))
     binds = {"user_id": db.user_id, "paths": list(by_path), **visible}
     absent = set(await db.scalars(sql.statement("nested_keys", *visible), binds))
     return next((one for path, one in by_path.items() if path in absent), None)
-
-
-def _json_path(one: _ForeignOperator) -> str:
-    return "strict $" + "".join(f".{json.dumps(key)}" for key in one.keys)

@@ -10,10 +10,9 @@ import logging
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Literal, NamedTuple, Self, TypeVar, cast
+from typing import Any, Literal, NamedTuple, Self, cast
 
 import asyncpg
 import sqlalchemy as sa
@@ -29,9 +28,10 @@ from app.database.driver_errors import UNREACHABLE, RecoveryConflict, StandbyBeh
 from app.database.vectors import VectorTables
 from app.kinds import StandbyStatus
 
-T = TypeVar("T")
 log = logging.getLogger(__name__)
 
+BEGIN = {False: "BEGIN", True: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"}
+"""The command that begins a transaction, by whether it only reads: then all of its statements see one snapshot."""
 DISPOSE_S = 2.0
 REFUSED_S = 10.0
 """Seconds after which another connection is tried where the server has refused one."""
@@ -139,9 +139,15 @@ class Pool:
     async def transaction(self, entry: Entry) -> AsyncIterator[Entered]:
         """Open a transaction and run its first statement."""
         async with self._translate_errors(read_only=entry.read_only):
-            entered, stack = await self._on_live_connection(partial(self._begin, entry))
-            async with stack:
-                yield entered
+            connection, rows = await self._run_first(entry.first, entry.values, begin=BEGIN[entry.read_only])
+            try:
+                async with connection.committing(entry.limit_s):
+                    first = rows.one()
+                    entered = Entered.of(connection, first, vectors.read_locked(first))
+                    connection.limit_s = entry.limit_s
+                    yield entered
+            finally:
+                await self._give_back(connection)
 
     async def rows(self, statement: sa.TextClause, values: Mapping[str, Any], *, within_s: float) -> Rows:
         """The rows of one statement that needs no settings: one round trip, where a transaction takes four.
@@ -149,63 +155,51 @@ class Pool:
         It is cancelled after `within_s` seconds, the wait for a connection included. Raises DatabaseUnavailable.
         """
         async with connections.within(within_s), self._translate_errors(read_only=False):
-            return await self._on_live_connection(partial(self._rows, statement, values))
+            connection, rows = await self._run_first(statement, values)
+            await self._give_back(connection)
+            return rows
 
-    async def _on_live_connection(self, work: Callable[[Connection, AsyncExitStack], Awaitable[T]]) -> T:
-        """The result of `work`, which runs a first statement on a connection.
+    async def _run_first(
+        self, statement: sa.TextClause, values: Mapping[str, Any], *, begin: str = ""
+    ) -> tuple[Connection, Rows]:
+        """Run the first statement on a connection, after the command that begins a transaction, if any.
 
         If the server has closed a pooled connection, it is dropped and the next one is tried, up to all pooled
         connections and a new one. This replaces a ping, which would cost every transaction three round trips.
         """
         for left in reversed(range(self.size() + 1)):
-            connection = None
+            connection = await self._check_out()
             try:
-                async with AsyncExitStack() as stack:
-                    connection = await self._check_out(stack)
-                    result = await work(connection, stack)
-                    self.is_reachable = True
-                    return result
-            except UNREACHABLE:
-                if connection is None or not left:
-                    raise
+                if begin:
+                    await connection.run(begin)
+                rows: Any = await connection.execute(statement, values)
+            except BaseException as error:
+                await connection.roll_back()
+                await self._give_back(connection)
+                if left and isinstance(error, UNREACHABLE):
+                    continue
+                raise
+            self.is_reachable = True
+            if rows and "read_only" in rows[0]:
+                self.is_read_only = rows[0].read_only == "on"
+            return connection, rows
         raise AssertionError("the last attempt raises its error")
 
-    async def _rows(
-        self, statement: sa.TextClause, values: Mapping[str, Any], connection: Connection, _stack: AsyncExitStack
-    ) -> Rows:
-        rows: Any = await connection.execute(statement, values)
-        self._note_mode(rows)
-        return rows  # type: ignore[no-any-return]
-
-    async def _begin(
-        self, entry: Entry, connection: Connection, stack: AsyncExitStack
-    ) -> tuple[Entered, AsyncExitStack]:
-        await stack.enter_async_context(connection.transaction(entry.limit_s, reading=entry.read_only))
-        rows: Any = await connection.execute(entry.first, entry.values)
-        self._note_mode(rows)
-        first = rows.one()
-        entered = Entered.of(connection, first, vectors.read_locked(first))
-        connection.limit_s = entry.limit_s
-        return entered, stack.pop_all()
-
-    def _note_mode(self, rows: Rows) -> None:
-        """Note whether the server lets this process read only, if a statement says it in its column `read_only`."""
-        if rows and "read_only" in rows[0]:
-            self.is_read_only = rows[0].read_only == "on"
-
-    async def _check_out(self, stack: AsyncExitStack) -> Connection:
+    async def _check_out(self) -> Connection:
         """A connection of the pool, which may open a new one. Raises DatabaseUnavailable."""
         if self._is_closed:
             raise errors.DatabaseUnavailable("The service is shutting down.")
-        connection = Connection(self.engine, self.durations)
+        connection, began = Connection(self.engine, self.durations), time.perf_counter()
+        self.durations.waiting += 1
         try:
             # The pool limits the wait for a free connection; this also limits opening a new one.
-            async with connections.within(self._pool.timeout() + connections.REACH_S):
-                with self.durations.wait():
-                    await self._open(connection)
+            async with asyncio.timeout(self._pool.timeout() + connections.REACH_S):
+                await self._open(connection)
         except TimeoutError as error:
-            raise Unresponsive(connections.UNRESPONSIVE) from error
-        stack.push_async_callback(self._give_back, connection)
+            raise connections.unresponsive() from error
+        finally:
+            self.durations.waiting -= 1
+            self.durations.waits.add(time.perf_counter() - began)
         return connection
 
     async def _open(self, connection: Connection) -> None:
@@ -215,7 +209,8 @@ class Pool:
         """
         until = time.monotonic() + self._pool.timeout()
         while True:
-            if not self._is_exhausted():
+            is_exhausted = self._granted is not None and self.in_use() >= self._granted
+            if not is_exhausted or time.monotonic() - self._refused_at >= REFUSED_S:
                 try:
                     return await connection.open()
                 except asyncpg.TooManyConnectionsError:
@@ -228,12 +223,6 @@ class Pool:
                     await self._given_back.wait()
             except TimeoutError:
                 raise errors.DatabaseUnavailable(driver_errors.BUSY) from None
-
-    def _is_exhausted(self) -> bool:
-        """Whether all connections that the server has granted are in use, and another was refused a moment ago."""
-        if self._granted is None or self.in_use() < self._granted:
-            return False
-        return time.monotonic() - self._refused_at < REFUSED_S
 
     async def _give_back(self, connection: Connection) -> None:
         """Return a connection to the pool, or close it if nothing closes the pool any more."""
@@ -359,10 +348,6 @@ class ReadRoutes:
     def new(self, *, required: int = 0) -> ReadRoute:
         """The route of a request that must read at least the `required` version."""
         return ReadRoute(self, required=required)
-
-    def background(self) -> ReadRoute:
-        """The route of work that no request waits for: it reads the primary."""
-        return ReadRoute(self)
 
     async def rows(self, statement: sa.TextClause, binds: Mapping[str, Any], *, within_s: float) -> Rows:
         """The rows of one statement on the tables that belong to no user. Raises DatabaseUnavailable."""

@@ -3,6 +3,7 @@
 A file begins with comments: what the statement does, its columns, and one declaration a line.
 
     -- :name type  meaning       a bind; each use becomes CAST(:name AS type), `text::int8range` two casts
+    -- :name? type  meaning      a bind, and a part of the same name that uses it
     -- part name  meaning        a part of the statement, left out unless it is asked for
     -- $name  meaning            an argument, in fragments only
 
@@ -32,10 +33,8 @@ import sqlalchemy as sa
 Record = TypeVar("Record")
 Kind = Literal["statements", "ctes", "fragments"]
 FOLDER = Path(__file__).parents[1]
-DEEPEST = 5
-"""How many fragments may include one another."""
 _names: weakref.WeakKeyDictionary[sa.TextClause, str] = weakref.WeakKeyDictionary()
-_BIND = re.compile(r"-- :(\w+) ([\w\[\]:]+)(?: |$)")
+_BIND = re.compile(r"-- :(\w+)(\??) ([\w\[\]:]+)(?: |$)")
 _PART = re.compile(r"-- part (\w+)(?: |$)")
 _ARGUMENT = re.compile(r"-- \$(\w+)(?: |$)")
 _USED_BIND = re.compile(r"(?<![:\w]):(\w+)")
@@ -66,7 +65,7 @@ class StatementSource:
         *ctes, own = ("\n".join(_select_lines(lines, frozenset(parts))).strip() for lines in (*self.ctes, self.lines))
         kept = ",\n".join(cte for cte in ctes if cte)
         body = f"WITH\n{kept}\n{own}" if kept else own
-        return sa.text(_USED_BIND.sub(lambda bind: _cast(bind[1], self.binds[bind[1]]), body))
+        return sa.text(_USED_BIND.sub(lambda bind: _cast(bind[0], self.binds[bind[1]]), body))
 
 
 @cache
@@ -103,8 +102,14 @@ def name_of(statement: sa.Executable) -> str:
 @cache
 def load(name: str | tuple[str, ...]) -> StatementSource:
     """The checked source of a statement; see `statement`. Raises ValueError where it contradicts its declarations."""
-    *ctes, own = (name,) if isinstance(name, str) else name
-    return _compose([_read("ctes", cte) for cte in ctes], _read("statements", own))
+    *names, last = (name,) if isinstance(name, str) else name
+    ctes = [parse(files("ctes")[cte].read_text(encoding="utf-8")) for cte in names]
+    own = parse(files()[last].read_text(encoding="utf-8"))
+    binds: dict[str, str] = {}
+    for source in (*ctes, own):
+        _declare(binds, source.binds)
+    parts = own.parts.union(*(cte.parts for cte in ctes))
+    return replace(own, binds=binds, parts=parts, ctes=tuple(cte.lines for cte in ctes))
 
 
 def inline(source: str, **binds: str) -> sa.TextClause:
@@ -120,7 +125,7 @@ def parse(source: str, binds: Mapping[str, str] = MappingProxyType({})) -> State
 
     Raises ValueError where it contradicts its declarations.
     """
-    found = _expand(source, 0, binds)
+    found = _expand(source, binds)
     if found.arguments:
         raise ValueError(f"a statement takes no arguments: {sorted(found.arguments)}")
     named: set[str] = set()
@@ -153,19 +158,6 @@ def read_records(kind: type[Record], rows: Sequence[sa.Row[Any]]) -> list[Record
     return [kind(*values(row)) for row in rows]
 
 
-def _read(kind: Kind, name: str) -> StatementSource:
-    return parse(files(kind)[name].read_text(encoding="utf-8"))
-
-
-def _compose(ctes: Sequence[StatementSource], own: StatementSource) -> StatementSource:
-    """The statement after its CTEs, with the declarations of all."""
-    binds: dict[str, str] = {}
-    for source in (*ctes, own):
-        _declare(binds, source.binds)
-    parts = own.parts.union(*(cte.parts for cte in ctes))
-    return replace(own, binds=binds, parts=parts, ctes=tuple(cte.lines for cte in ctes))
-
-
 def _select_lines(lines: tuple[str, ...], parts: frozenset[str]) -> Iterator[str]:
     """The lines of the sections that `parts` ask for, without comments."""
     wanted = [True]
@@ -181,34 +173,30 @@ def _select_lines(lines: tuple[str, ...], parts: frozenset[str]) -> Iterator[str
             wanted.append(wanted[-1] and named == (directive[1] == "if"))
 
 
-def _expand(source: str, depth: int, declared: Mapping[str, str] = MappingProxyType({})) -> StatementSource:
+def _expand(source: str, declared: Mapping[str, str] = MappingProxyType({})) -> StatementSource:
     """The declarations and lines of a source with its fragments. `declared` are binds that it need not declare."""
     lines = source.splitlines()
     begin = next((place for place, line in enumerate(lines) if _directive(line) or not _is_comment(line)), len(lines))
     header, body = lines[:begin], lines[begin:]
-    binds = {**declared, **{match[1]: match[2] for line in header if (match := _BIND.match(line))}}
-    parts = {match[1] for line in header if (match := _PART.match(line))}
-    body_lines: list[str] = []
+    declarations = [match for line in header if (match := _BIND.match(line))]
+    binds = {**declared, **{match[1]: match[3] for match in declarations}}
+    parts = {match[1] for match in declarations if match[2]}
+    parts |= {match[1] for line in header if (match := _PART.match(line))}
+    written = []
     for line in body:
-        if _is_comment(line):
-            body_lines.append(line)
-            continue
-        body_lines += _INCLUDE.sub(lambda call: _include(call, binds, parts, depth), line).splitlines()
-    return StatementSource(
-        binds=binds,
-        parts=frozenset(parts),
-        arguments=tuple(match[1] for line in header if (match := _ARGUMENT.match(line))),
-        lines=tuple(body_lines),
-    )
+        included = line if _is_comment(line) else _INCLUDE.sub(lambda call: _include(call, binds, parts), line)
+        written += included.splitlines()
+    arguments = tuple(match[1] for line in header if (match := _ARGUMENT.match(line)))
+    return StatementSource(binds, frozenset(parts), arguments, tuple(written))
 
 
-def _include(call: re.Match[str], binds: dict[str, str], parts: set[str], depth: int) -> str:
+def _include(call: re.Match[str], binds: dict[str, str], parts: set[str]) -> str:
     """The text of a fragment with its arguments filled in; its binds and parts are added to `binds` and `parts`."""
     name, given = call[1], [value.strip() for value in (call[2] or "").split(",") if value.strip()]
     path = files("fragments").get(name)
-    if path is None or depth >= DEEPEST:
-        raise ValueError(f"no such fragment, or included too deeply: {name}")
-    fragment = _expand(path.read_text(encoding="utf-8"), depth + 1)
+    if path is None:
+        raise ValueError(f"no such fragment: {name}")
+    fragment = _expand(path.read_text(encoding="utf-8"))
     if len(given) != len(fragment.arguments):
         raise ValueError(f"the fragment {name} takes {len(fragment.arguments)} arguments, not {len(given)}")
     _check(f"arguments of {name}", set(fragment.arguments), _USED_ARGUMENT, fragment.lines)
@@ -219,8 +207,7 @@ def _include(call: re.Match[str], binds: dict[str, str], parts: set[str], depth:
     lines = [line for line in fragment.lines if _directive(line) or not _is_comment(line)]
     if not lines or _is_comment(lines[0]) or _is_comment(lines[-1]):
         raise ValueError(f"the fragment {name} does not begin and end with SQL")
-    text = "\n".join(lines)
-    return _USED_ARGUMENT.sub(lambda argument: values[argument[1]], text)
+    return _USED_ARGUMENT.sub(lambda argument: values[argument[1]], "\n".join(lines))
 
 
 def _declare(binds: dict[str, str], more: Mapping[str, str]) -> None:
@@ -248,8 +235,7 @@ def _is_comment(line: str) -> bool:
     return line.lstrip().startswith("--")
 
 
-def _cast(name: str, types: str) -> str:
-    expression = f":{name}"
+def _cast(expression: str, types: str) -> str:
     for kind in types.split("::"):
         expression = f"CAST({expression} AS {kind})"
     return expression

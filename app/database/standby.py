@@ -16,7 +16,6 @@ import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import asyncpg
@@ -42,10 +41,10 @@ PROBE_LIMIT_S = 5.0
 class StandbyRoute(ReadRoute):
     """A route that prefers the standby until a read went to the primary."""
 
-    def __init__(self, routes: Standby, *, required: int = 0, prefers_standby: bool = True) -> None:
+    def __init__(self, routes: Standby, *, required: int = 0) -> None:
         super().__init__(routes, required=required)
         self._pair = routes
-        self._prefers_standby = prefers_standby
+        self._prefers_standby = True
 
     def on_primary(self) -> Self:
         """The same route. All of its further reads go to the primary."""
@@ -85,10 +84,14 @@ class StandbyRoute(ReadRoute):
             if reason == "older" and not self._pair.primary.is_reachable:
                 raise errors.ConnectionLost("The primary could not be reached a moment ago.")
             entered = await stack.enter_async_context(self._pair.primary.transaction(entry))
-        except (errors.ConnectionLost, Unresponsive):
+        except (errors.ConnectionLost, Unresponsive) as error:
             if reason != "older":
                 raise
-            return await self._on_older_standby(entry, user_id, stack)
+            # A standby that is older than this process remembers is read, unless the client asks for a newer state.
+            found = await self._on_standby(entry, user_id, self._required, stack)
+            if isinstance(found, Entered):
+                return self._chosen("standby", "unreachable_primary", found)
+            raise StandbyBehind(driver_errors.BEHIND) from error
         self._check(entered)
         version = entered.version.data
         if version < seen and self._pair.seen.get(user_id) == seen:
@@ -97,16 +100,6 @@ class StandbyRoute(ReadRoute):
         self.note(user_id, version)
         self._prefers_standby = False
         return self._chosen("primary", reason, entered)
-
-    async def _on_older_standby(self, entry: Entry, user_id: str, stack: AsyncExitStack) -> tuple[Entered, Target]:
-        """Read a standby that is older than this process remembers, while the primary cannot be reached.
-
-        Raises StandbyBehind if it is also older than the client asks for.
-        """
-        found = await self._on_standby(entry, user_id, self._required, stack)
-        if isinstance(found, Entered):
-            return self._chosen("standby", "unreachable_primary", found)
-        raise StandbyBehind(driver_errors.BEHIND)
 
     def _chosen(self, target: Target, reason: Reason, entered: Entered) -> tuple[Entered, Target]:
         self._pair.counts[target, reason] += 1
@@ -133,23 +126,10 @@ class StandbyRoute(ReadRoute):
         return entered
 
 
-@dataclass(frozen=True, slots=True)
-class _Replication:
-    """What a server is in a replication; positions in the write-ahead log are in bytes."""
-
-    in_recovery: bool
-    cluster: int
-    position: int
-    received: int | None
-    idle_s: float | None
-    feedback: bool
-
-
-async def _replication(database: Database) -> _Replication:
-    """The role of a server in a replication. Raises DatabaseUnavailable."""
+async def _replication(database: Database) -> Any:
+    """What a server is in a replication, in the columns of `replication.sql`. Raises DatabaseUnavailable."""
     async with database.shared(within_s=PROBE_LIMIT_S) as connection:
-        row = (await connection.execute(sql.statement("replication"))).one()
-    return _Replication(**row._mapping)
+        return (await connection.execute(sql.statement("replication"))).one()
 
 
 class Standby(ReadRoutes):
@@ -186,10 +166,6 @@ class Standby(ReadRoutes):
         """The route of a request that must read at least the `required` version."""
         return StandbyRoute(self, required=required)
 
-    def background(self) -> ReadRoute:
-        """The route of work that no request waits for: it reads the primary."""
-        return StandbyRoute(self, prefers_standby=False)
-
     async def rows(self, statement: sa.TextClause, binds: Mapping[str, Any], *, within_s: float) -> Rows:
         """The rows of one statement: of the primary, and of the standby only while that cannot be reached.
 
@@ -219,7 +195,10 @@ class Standby(ReadRoutes):
         try:
             primary = await self._ask_primary()
             found = await _replication(self.db)
-            _check_pair(found, primary)
+            if primary is not None and found.cluster != primary.cluster:
+                raise errors.SchemaMismatch("It is no copy of the primary: its cluster has another identifier.")
+            if primary is not None and not found.in_recovery:
+                raise errors.SchemaMismatch("It is not in recovery: it is the primary itself, or was promoted.")
             if not self.is_ready:
                 await self._check_database(self.db)
         except errors.DatabaseUnavailable as error:
@@ -229,14 +208,14 @@ class Standby(ReadRoutes):
         else:
             self._become(StandbyReport("ready", lag=self._lag(found, primary), feedback=found.feedback))
 
-    async def _ask_primary(self) -> _Replication | None:
+    async def _ask_primary(self) -> Any:
         """The primary, None if it cannot be reached; this also notices that it can be reached again."""
         try:
             return await _replication(self._primary)
         except errors.DatabaseUnavailable:
             return None
 
-    def _lag(self, found: _Replication, primary: _Replication | None) -> Lag:
+    def _lag(self, found: Any, primary: Any) -> Lag:
         """The distance to the primary's log, or to what was received of it if the primary cannot be asked.
 
         The time since the last replayed commit is an upper bound, and so is the time since the distance was last zero.
@@ -256,13 +235,3 @@ class Standby(ReadRoutes):
             level = logging.INFO if report.state == "ready" else logging.WARNING
             said = report.reason or "reads go to it"
             log.log(level, "standby %s: %s", report.state, said, extra={"action": f"standby_{report.state}"})
-
-
-def _check_pair(found: _Replication, primary: _Replication | None) -> None:
-    """Raises SchemaMismatch unless the server is a standby of the primary, or the primary cannot be asked."""
-    if primary is None:
-        return
-    if found.cluster != primary.cluster:
-        raise errors.SchemaMismatch("It is no copy of the primary: its cluster has another identifier.")
-    if not found.in_recovery:
-        raise errors.SchemaMismatch("It is not in recovery: it is the primary itself, or was promoted.")

@@ -237,25 +237,6 @@ class Writing(Reading):
         await self.execute(_PLAN_WRITES)
 
 
-class WriteTurns:
-    """Lets one write of each user run at a time, and at most half of the pool's connections write."""
-
-    def __init__(self, connections: int) -> None:
-        self._limiter = Limiter(max(1, connections // 2), of_user=1, timeout_s=TURN_S)
-
-    @asynccontextmanager
-    async def of(self, user_id: str) -> AsyncIterator[None]:
-        """Hold the write slot of the user and one of the process. Raises Busy where none is free within TURN_S."""
-        try:
-            turn = await self._limiter.begin(user_id)
-        except errors.Overloaded:
-            raise errors.Busy("Other writes are running; try again shortly.") from None
-        try:
-            yield
-        finally:
-            turn.end()
-
-
 ReadingKind = TypeVar("ReadingKind", bound=Reading)
 
 
@@ -271,8 +252,8 @@ class Database:
         self._revision = revision
         self.reads = ReadRoutes(pool)
         self._limits = limits or TimeLimits()
-        self._turns = WriteTurns(pool.size())
-        self._route: Callable[[], ReadRoute] = lambda: self.reads.background()
+        self._turns = Limiter(max(1, pool.size() // 2), of_user=1, timeout_s=TURN_S)
+        self._route: Callable[[], ReadRoute] = lambda: self.reads.new().on_primary()
         self._only_reads = False
         self._restriction: Restriction | None = None
 
@@ -363,14 +344,16 @@ class Database:
         the caller's restriction, or belongs to the caller's audience. Raises OutsideOfKey for a caller with a
         restriction unless it is, Busy, DatabaseUnavailable, DeadlineExceeded, DiskFull, ReadOnly, SchemaMismatch.
         """
-        self._check_disk()
-        self._check_restriction(checked)
-        async with self._turns.of(user_id), self._write(user_id) as writing:
-            yield writing
-
-    def _check_restriction(self, checked: bool) -> None:
-        if self._restriction is not None and not checked:
-            raise errors.OutsideOfKey("A key with filters cannot do this: use a key that sees all documents.")
+        self._check_may_write(checked)
+        try:
+            turn = await self._turns.begin(user_id)
+        except errors.Overloaded:
+            raise errors.Busy("Other writes are running; try again shortly.") from None
+        try:
+            async with self._write(user_id) as writing:
+                yield writing
+        finally:
+            turn.end()
 
     @asynccontextmanager
     async def preparing(self, user_id: str, *, checked: bool = False) -> AsyncIterator[Writing]:
@@ -378,15 +361,19 @@ class Database:
 
         For long transactions of background work, which take the user's lock at their end only.
         """
-        self._check_disk()
-        self._check_restriction(checked)
+        self._check_may_write(checked)
         async with self._write(user_id) as writing:
             yield writing
 
-    @asynccontextmanager
-    async def _write(self, user_id: str) -> AsyncIterator[Writing]:
+    def _check_may_write(self, checked: bool) -> None:
+        self._check_disk()
+        if self._restriction is not None and not checked:
+            raise errors.OutsideOfKey("A key with filters cannot do this: use a key that sees all documents.")
         if self._only_reads:
             raise RuntimeError("This request only reads: it must not open a transaction that writes.")
+
+    @asynccontextmanager
+    async def _write(self, user_id: str) -> AsyncIterator[Writing]:
         timeout_ms, lock_ms = self._limits.write_ms, self._limits.lock_ms
         values = {"user_id": user_id, "timeout_ms": timeout_ms, "candidates": 0, "lock_ms": lock_ms}
         async with self.pool.transaction(Entry(_ENTER_WRITING, values, connections.limit_s(timeout_ms))) as entered:

@@ -16,7 +16,7 @@ from app import errors
 from app.concurrency import cancellable
 from app.documents.store import documents
 from app.documents.store.documents import DocumentSource
-from app.documents.storing import chunk_vectors, document_drafts, document_writes, large_documents
+from app.documents.storing import document_drafts, document_writes, large_documents
 from app.documents.storing.document_drafts import CleanDocument
 from app.documents.types import Document, DocumentDraft, IngestResult, Upload
 from app.entities.linking import gazetteers, mention_refresh
@@ -40,16 +40,13 @@ async def change(
     the field, ProviderError, DatabaseUnavailable; then nothing is stored.
     """
 
-    def changed(source: DocumentSource) -> CleanDocument:
-        patched = _patch(source, patch, services.chunking_options.language)
-        check_metadata(dict(patched.metadata))
-        return patched
-
     for _attempt in range(ATTEMPTS):
         async with large_documents.reading_stored(document_id, user_id, services) as reading:
             source = await documents.source(reading, document_id)
             await gazetteers.current(reading)
-        result = await _store(source, changed(source), user_id, services)
+        patched = _patch(source, patch, services.chunking_options.language)
+        check_metadata(dict(patched.metadata))
+        result = await _store(source, patched, user_id, services)
         if result is not None:
             return result
     raise errors.Conflict("The document is being changed by other requests: read it, then send the change again.")
@@ -103,7 +100,9 @@ def _patch(source: DocumentSource, patch: Json, language: str | None) -> CleanDo
         metadata = {} if patch["metadata"] is None else merge(document.metadata, patch["metadata"])
         document = dataclasses.replace(document, metadata=metadata)
     if "title" in patch:
-        title = patch["title"] or _default_title(document)
+        heading = structure.title(document.content) if document.markdown else None
+        filename = document.metadata.get("filename")
+        title = patch["title"] or heading or (filename if isinstance(filename, str) else "")
         document = dataclasses.replace(document, title=document_drafts.clean_title(title))
     if not document.content:
         _check_title(document, patch)
@@ -124,13 +123,6 @@ def _check_title(document: CleanDocument, patch: Json) -> None:
     own = patch.get("title") or document_drafts.embedded_title(document.title, document.metadata.get("filename"))
     if "content" in patch and cleaning.is_blank(own):
         raise errors.BadRequest(errors.BLANK_CONTENT, field="content", code="blank_content")
-
-
-def _default_title(document: CleanDocument) -> str:
-    """The first heading of a document, else the name of its file."""
-    filename = document.metadata.get("filename")
-    heading = structure.title(document.content) if document.markdown else None
-    return heading or (filename if isinstance(filename, str) else "")
 
 
 async def _store(
@@ -174,9 +166,9 @@ async def _store_text(
     large_documents.check_length(len(uncut.content))
     cut = partial(large_documents.cut, uncut, model=services.embedder.model, options=services.chunking_options)
     draft = await cancellable.run(len(uncut.content), cut)
-    if large_documents.is_large(draft):
+    if draft.is_large:
         return await large_documents.queue_change(draft, user_id, services, source=source)
-    found = await chunk_vectors.find(chunk_vectors.texts([draft]), user_id, services)
+    found = await document_writes.find_vectors(document_writes.texts([draft]), user_id, services)
     async with services.db.writing(user_id, checked=True) as writing:
         if not await document_writes.change(writing, source, draft, found, services.chunking_options):
             return None

@@ -12,7 +12,7 @@ from app.access.store import audit
 from app.access.store.audit import Event
 from app.database.filter_types import DocumentFilter
 from app.database.transactions import Database, Writing, retry_read
-from app.documents.store import documents, staging
+from app.documents.store import document_puts, documents, staging
 from app.documents.types import Chunk, Document, RowCounts, Stats
 from app.relevance import store as calibrations
 from app.text import uris
@@ -73,7 +73,7 @@ async def delete_by_uri(uri: str, user_id: str, *, db: Database, actor: str = au
             cancelled = await staging.supersede(writing, identities=[identity])
         except errors.OutsideOfKey:
             raise unknown from None
-        found = await documents.find(writing, identity=identity)
+        found = await document_puts.find(writing, identity=identity)
         if found is not None:
             try:
                 return (await delete_within(writing, [found.document_id], actor=actor))[found.document_id]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -54,7 +54,7 @@ async def count(filters: Filters, user_id: str, *, db: Database) -> RowCounts:
     total = RowCounts()
     async for page in pages(filters, user_id, db=db):
         async with db.reading(user_id) as reading:
-            total = _sum([total, *(await selections.count(reading, page)).values()])
+            total = sum((await selections.count(reading, page)).values(), total)
     return total
 
 
@@ -100,26 +100,15 @@ async def _delete_slice(find: Find, user_id: str, deletion: Deletion, *, db: Dat
     async with db.writing(user_id, checked=True) as writing:
         await writing.lock()
         began = time.monotonic()
-        some = _slice(await find(writing, deletion.last, deletion.chunks), deletion.chunks)
-        if not some:
+        found = await find(writing, deletion.last, deletion.chunks)
+        if not found:
             return False
+        # A document without chunks counts as well, and so does one whose postings a job removes.
+        weights = [max(1, one.chunk_count) for one in found]
+        fitting = sum(total <= deletion.chunks for total in itertools.accumulate(weights))
+        some = found[: max(1, fitting)]
         rows = await documents.delete_within(writing, [one.document_id for one in some], actor=actor)
         seconds = time.monotonic() - began
-    deletion.rows, deletion.last = _sum([deletion.rows, *rows.values()]), some[-1]
-    deletion.note(sum(map(_weight, some)), seconds)
+    deletion.rows, deletion.last = sum(rows.values(), deletion.rows), some[-1]
+    deletion.note(sum(weights[: len(some)]), seconds)
     return True
-
-
-def _slice(found: Sequence[SelectedDocument], chunks: int) -> Sequence[SelectedDocument]:
-    """The first documents that have so many chunks together, or the first one."""
-    totals = itertools.accumulate(map(_weight, found))
-    return found[: max(1, sum(total <= chunks for total in totals))]
-
-
-def _weight(document: SelectedDocument) -> int:
-    """The number of chunks; a document without any, and one whose postings a job removes, count as well."""
-    return max(1, document.chunk_count)
-
-
-def _sum(counts: Iterable[RowCounts]) -> RowCounts:
-    return sum(counts, RowCounts())

@@ -59,6 +59,11 @@ class DocumentDraft:
     warnings: tuple[str, ...] = ()
     source: SourcePath | None = None
 
+    @property
+    def is_large(self) -> bool:
+        """Whether a job cuts and stores the document: then it has no chunks."""
+        return not self.chunks
+
     def new_id(self, user_id: str) -> UUID:
         """The id of the document when a user adds it: equal for equal identities of one user, in every database."""
         return uuid5(NAMESPACE_URL, f"urn:stepwell:document:{self.identity.hex()}:{user_id}")

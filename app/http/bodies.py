@@ -94,10 +94,11 @@ class StrictRoute(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Awaitable[Response]]:  # type: ignore[override]
         handle = super().get_route_handler()
         expects_json = self.body_field is not None and not isinstance(self.body_field.field_info, params.Form)
-        scopes = list(_scopes(self.dependant))
+        dependants = list(_dependants(self.dependant))
+        scopes = [one.call for one in dependants if isinstance(one.call, auth.Scope)]
         if scopes:
             self.openapi_extra = {**(self.openapi_extra or {}), "security": auth.REQUIREMENT}
-        parameters = {name: name for name in _parameters(self.dependant)}
+        parameters = {field.alias: field.alias for one in dependants for field in one.query_params}
         limits = self.limits
         writes = any(isinstance(scope, auth.WriteScope) for scope in scopes)
 
@@ -132,7 +133,9 @@ class StrictRoute(APIRoute):
         if caller is not None and request.method == "GET":
             async with state.reads.turn(caller.user_id):
                 yield receive
-        elif caller is not None and _has_body(request):
+        elif caller is not None and (
+            "transfer-encoding" in request.headers or request.headers.get("content-length", "0") != "0"
+        ):
             async with state.bodies.turn(caller.user_id):
                 yield receive
         else:
@@ -182,19 +185,11 @@ class ListsRoute(QuickRoute):
     limits = BodyLimits(2_000_000, seconds=2.0, bytes_per_s=100_000)
 
 
-def _scopes(dependant: Dependant) -> Iterator[auth.Scope]:
-    """The scopes that a route requires, at any depth of its dependencies."""
-    if isinstance(dependant.call, auth.Scope):
-        yield dependant.call
+def _dependants(dependant: Dependant) -> Iterator[Dependant]:
+    """A route and its dependencies, at any depth."""
+    yield dependant
     for dependency in dependant.dependencies:
-        yield from _scopes(dependency)
-
-
-def _parameters(dependant: Dependant) -> Iterator[str]:
-    """The names of the query parameters of a route, at any depth of its dependencies."""
-    yield from (field.alias for field in dependant.query_params)
-    for dependency in dependant.dependencies:
-        yield from _parameters(dependency)
+        yield from _dependants(dependency)
 
 
 def _check_url(request: Request, known: Mapping[str, str], *, with_body: bool) -> None:
@@ -329,10 +324,6 @@ def _declared_length(headers: Headers) -> int | None:
     if not (length.isascii() and length.isdigit()):
         return None
     return int(length) if len(length) < 20 else sys.maxsize
-
-
-def _has_body(request: Request) -> bool:
-    return "transfer-encoding" in request.headers or request.headers.get("content-length", "0") != "0"
 
 
 def _require_json(content_type: str) -> None:

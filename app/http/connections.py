@@ -103,7 +103,8 @@ class Protocol(HttpToolsProtocol):
 
     def _free_a_connection(self) -> None:
         """Close the connection that has waited longest for a request, or this one if all are answering requests."""
-        accepted = [one for one in self.connections if isinstance(one, Protocol) and one.is_accepted]
+        own = [one for one in self.connections if isinstance(one, Protocol)]
+        accepted = [one for one in own if one._refusal is None and not one.transport.is_closing()]
         if len(accepted) <= self.limits.connections:
             return
         if waiting := [one for one in accepted if one is not self and one.is_waiting]:
@@ -116,11 +117,6 @@ class Protocol(HttpToolsProtocol):
                     "The service has no free connection: try again shortly.", code="too_many_connections"
                 )
             )
-
-    @property
-    def is_accepted(self) -> bool:
-        """Whether it is neither refused nor being closed."""
-        return self._refusal is None and not self.transport.is_closing()
 
     @property
     def is_waiting(self) -> bool:
@@ -136,7 +132,9 @@ class Protocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         self._unset_keepalive_if_required()
         if self._refusal is not None:
-            self._drop(len(data))
+            self._dropped += len(data)
+            if self._dropped > self.limits.linger_bytes:
+                self.transport.abort()
             return
         self._unparsed += len(data)
         try:
@@ -208,11 +206,6 @@ class Protocol(HttpToolsProtocol):
         self._refusal = refusal
         raise _RequestRefused
 
-    def _drop(self, size: int) -> None:
-        self._dropped += size
-        if self._dropped > self.limits.linger_bytes:
-            self.transport.abort()
-
     # requests and responses
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
@@ -232,19 +225,14 @@ class Protocol(HttpToolsProtocol):
     def _refuse(self, refusal: errors.StepwellError) -> None:
         """Answer with a problem, after the responses that are due, and close."""
         self._refusal = refusal
-        if self._reading_body:
-            self._abandon_request()
+        if self._reading_body and not self.cycle.response_complete:
+            # The rest of the body cannot be read, so its request is disconnected.
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+            if self.cycle.response_started:
+                self.transport.abort()
         if self.is_waiting:
             self._answer(refusal)
-
-    def _abandon_request(self) -> None:
-        """Disconnect the request whose body is being received: the rest of it cannot be read."""
-        if self.cycle.response_complete:
-            return
-        self.cycle.disconnected = True
-        self.cycle.message_event.set()
-        if self.cycle.response_started:
-            self.transport.abort()
 
     def _answer(self, refusal: errors.StepwellError) -> None:
         _logger.info("connection refused", extra={"action": "connection_refused", "code": refusal.code})
@@ -263,11 +251,19 @@ class Protocol(HttpToolsProtocol):
 
     def _check(self) -> None:
         now = self.loop.time()
+        waited = now - self.waiting_since if self.is_waiting else 0.0
         if self._has_stalled(now):
             self.transport.abort()
             return
-        if self.is_waiting:
-            self._check_waiting(now - self.waiting_since)
+        if self._refusal is not None or self._reading_body:
+            if waited > self.limits.linger_s:
+                self.transport.abort()
+        elif self._reading_head:
+            if waited > self.limits.head_s:
+                message = f"Send a request's headers within {self.limits.head_s:g} seconds."
+                self._refuse(errors.RequestRefused(message, code="request_timeout"))
+        elif waited > self.limits.idle_s and not self.transport.get_write_buffer_size():
+            self.transport.close()
         self._next_check = self.loop.call_later(self.limits.check_s, self._check)
 
     def _has_stalled(self, now: float) -> bool:
@@ -281,20 +277,6 @@ class Protocol(HttpToolsProtocol):
             self._unread, self._progress_at = unread, now
         allowed_s = self.limits.stopping_s if self._stopping else self.limits.stalled_s
         return now - self._progress_at > allowed_s
-
-    def _check_waiting(self, waited: float) -> None:
-        if self._refusal is not None or self._reading_body:
-            if waited > self.limits.linger_s:
-                self.transport.abort()
-        elif self._reading_head:
-            if waited > self.limits.head_s:
-                self._refuse(
-                    errors.RequestRefused(
-                        f"Send a request's headers within {self.limits.head_s:g} seconds.", code="request_timeout"
-                    )
-                )
-        elif waited > self.limits.idle_s and not self.transport.get_write_buffer_size():
-            self.transport.close()
 
 
 def limit(limits: ConnectionLimits) -> type[Protocol]:

@@ -16,7 +16,6 @@ from fastapi import FastAPI
 from app import errors
 from app.http import auth, bodies, problems
 from app.requests import validation_errors
-from app.requests.validation_errors import FieldError
 
 REQUEST_ID = "3f2b8c1de0a94d6f"
 PATH = "/api/rag/search"
@@ -59,8 +58,9 @@ def install(app: FastAPI) -> None:
         document = generate()
         if is_new:
             document["components"]["securitySchemes"] = _SCHEMES
-            _declare_problems(document)
-            _add_examples(document)
+            operations = [operation for item in document["paths"].values() for operation in item.values()]
+            _declare_problems(document["components"], operations)
+            _add_examples(operations)
         return document
 
     app.openapi = openapi  # type: ignore[method-assign]
@@ -74,39 +74,36 @@ def stored_examples() -> dict[str, dict[str, Any]]:
     return found
 
 
-def _add_examples(document: dict[str, Any]) -> None:
+def _add_examples(operations: list[dict[str, Any]]) -> None:
     shown = stored_examples()
-    for item in document["paths"].values():
-        for operation in item.values():
-            for status, example in shown.get(operation["operationId"], {}).items():
-                for media in operation["responses"][status]["content"].values():
-                    media["example"] = example
+    for operation in operations:
+        for status, example in shown.get(operation["operationId"], {}).items():
+            for media in operation["responses"][status]["content"].values():
+                media["example"] = example
 
 
-def _declare_problems(document: dict[str, Any]) -> None:
-    components = document.setdefault("components", {})
+def _declare_problems(components: dict[str, Any], operations: list[dict[str, Any]]) -> None:
     schemas = components.setdefault("schemas", {})
     for name, model in (("ProblemError", problems.ProblemError), ("Problem", problems.Problem)):
         schemas[name] = model.model_json_schema(ref_template="#/components/schemas/{model}")
         schemas[name].pop("$defs", None)
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
-    declared: set[int] = set()
-    for item in document["paths"].values():
-        for operation in item.values():
-            declared |= _refer(operation)
+    declared = set().union(*(_refer(operation["responses"]) for operation in operations))
     own = {f"Problem{status}": _component((status,)) for status in sorted(declared & _OF_OPERATIONS)}
     components["responses"] = {"Problem": _component(sorted(declared - _OF_OPERATIONS)), **own}
 
 
-def _refer(operation: dict[str, Any]) -> set[int]:
+def _refer(responses: dict[str, Any]) -> set[int]:
     """Replace the problems of an operation by references; returns their statuses."""
-    responses = operation["responses"]
-    declared = {int(status) for status, response in responses.items() if _is_problem(response.get("content", {}))}
-    for status in declared:
-        del responses[str(status)]
-    for status in sorted(declared & _OF_OPERATIONS):
-        responses[str(status)] = {"$ref": f"#/components/responses/Problem{status}"}
+    declared = set()
+    for status, response in list(responses.items()):
+        schema = response.get("content", {}).get("application/json", {}).get("schema", {})
+        if schema.get("$ref", "").rpartition("/")[2] in {"Problem", "HTTPValidationError"}:
+            declared.add(int(status))
+            del responses[status]
+    for number in sorted(declared & _OF_OPERATIONS):
+        responses[str(number)] = {"$ref": f"#/components/responses/Problem{number}"}
     if declared - _OF_OPERATIONS:
         responses["default"] = {"$ref": "#/components/responses/Problem"}
     return declared
@@ -122,24 +119,13 @@ def _component(statuses: Sequence[int]) -> dict[str, Any]:
     return {"description": "\n\n".join(lines), "content": {problems.MEDIA_TYPE: content}}
 
 
-def _is_problem(content: dict[str, Any]) -> bool:
-    schema = content.get("application/json", {}).get("schema", {})
-    return schema.get("$ref", "").rpartition("/")[2] in {"Problem", "HTTPValidationError"}
-
-
 def _example(status: int) -> Any:
-    """The problem that a request gets with this status."""
+    """The problem that a request gets with this status; that of 422 has an unknown query parameter."""
     scope = {"path": PATH, "state": {"request_id": REQUEST_ID}}
     if status == 422:
-        fields = _wrong_fields()
-        response = problems.respond(
-            scope, status, problems.summary(fields), code=problems.code_of(fields), errors=fields
-        )
+        wrong = validation_errors.read([bodies.unknown_parameter(UNKNOWN_PARAMETER, {}, with_body=True)])
+        detail, code = problems.summary(wrong), problems.code_of(wrong)
+        response = problems.respond(scope, status, detail, code=code, errors=wrong)
     else:
         response = problems.of(ERRORS[status], scope)
     return json.loads(bytes(response.body))
-
-
-def _wrong_fields() -> list[FieldError]:
-    """The field errors of the example of 422: an unknown query parameter."""
-    return validation_errors.read([bodies.unknown_parameter(UNKNOWN_PARAMETER, {}, with_body=True)])

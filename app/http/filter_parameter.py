@@ -37,19 +37,12 @@ def read(
         given = strict_json.parse(filters.encode("utf-8", "surrogatepass"))
         return SearchFilters.model_validate(given).shape()
     except RequestValidationError as error:
-        raise _locate(error) from None
+        found = [{**one, "loc": ("query", NAME, *one["loc"][1:])} for one in error.errors()]
+        named = [{**one, "msg": str(one["msg"]).replace("The body", "The JSON")} for one in found]
+        raise RequestValidationError(named) from None
     except ValidationError as error:
         raised = error.errors(include_url=False, include_input=False)
         raise RequestValidationError([{**one, "loc": ("query", NAME, *one["loc"])} for one in raised]) from None
-
-
-def _locate(error: RequestValidationError) -> RequestValidationError:
-    """The error of a body as one of the parameter."""
-    found = [
-        {**one, "loc": ("query", NAME, *one["loc"][1:]), "msg": str(one["msg"]).replace("The body", "The JSON")}
-        for one in error.errors()
-    ]
-    return RequestValidationError(found)
 
 
 Filtered = Annotated[Filters, Depends(read)]

@@ -12,7 +12,6 @@ from pydantic import BaseModel, Field
 from app import __version__, errors
 from app.concurrency.single_flight import SingleFlight
 from app.database.schema import migration
-from app.database.transactions import Database
 from app.http import bodies, problems
 from app.kinds import BreakerState, DatabaseState, StandbyStatus
 from app.services import Services
@@ -59,7 +58,7 @@ class ReadinessCheck:
         self._checked_at = float("-inf")
 
     async def __call__(self, use: Services) -> None:
-        """Set the state. Raises DatabaseUnavailable, DeadlineExceeded, SchemaMismatch.
+        """Set the state. Raises DatabaseUnavailable, SchemaMismatch.
 
         A database that cannot be reached raises nothing while the standby serves reads.
         """
@@ -72,14 +71,16 @@ class ReadinessCheck:
         model, dimension = use.expected_schema
         self._failure = None
         try:
-            await _check_database(db=use.db, model=model, dimension=dimension, target=use.target_schema)
+            async with asyncio.timeout(READY_WAIT_S):
+                await migration.check(use.db, model=model, dimension=dimension, target=use.target_schema)
+                async with use.db.searching(NOBODY):  # as a search begins, with the statement that it begins with
+                    pass
         except TimeoutError:
-            self._failure = errors.DeadlineExceeded("The database did not answer within a second.")
+            self._failure = errors.DatabaseUnavailable("The database does not respond; try again shortly.")
         except errors.StepwellError as failure:
             self._failure = failure
         self.state = "unavailable" if self._failure else "read_only" if use.db.pool.is_read_only else "writable"
-        is_unreachable = isinstance(self._failure, errors.DatabaseUnavailable | errors.DeadlineExceeded)
-        if is_unreachable and _standby(use) == "ready":
+        if isinstance(self._failure, errors.DatabaseUnavailable) and _standby(use) == "ready":
             self._failure = None
         self._checked_at = time.monotonic()
 
@@ -107,14 +108,3 @@ async def readyz(request: Request) -> Readiness:
         standby=_standby(use),
         providers={calls.target.role: calls.breaker.state for calls in use.remote_calls},
     )
-
-
-async def _check_database(*, db: Database, model: str, dimension: int, target: tuple[str, int] | None = None) -> None:
-    """Return if searches can be served now. Raises DatabaseUnavailable after READY_WAIT_S, and SchemaMismatch."""
-    try:
-        async with asyncio.timeout(READY_WAIT_S):
-            await migration.check(db, model=model, dimension=dimension, target=target)
-            async with db.searching(NOBODY):  # as a search begins, with the statement that it begins with
-                pass
-    except TimeoutError as error:
-        raise errors.DatabaseUnavailable("The database does not respond; try again shortly.") from error

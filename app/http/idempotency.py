@@ -61,14 +61,16 @@ async def answer(request: Request, receive: Receive, handle: Callable[[Receive],
     key = request.headers.get(HEADER)
     if key is None:
         return await handle(receive)
-    _check_key(key)
+    if not (1 <= len(key) <= MAX_KEY_LENGTH and key.isascii() and key.isprintable()):
+        raise errors.BadRequest(f"Must be 1 to {MAX_KEY_LENGTH} visible ASCII characters.", field=HEADER)
     user_id, db = request.state.caller.user_id, auth.services(request, only_reads=False).db
     hashing = _Hashing(request, receive)
     use = await _claim(key, user_id, db)
     if use is not None:
         if use.fingerprint != await hashing.fingerprint():
             raise errors.BadRequest("Another request has used this key: send a new key with each write.", field=HEADER)
-        return _replay(use)
+        headers = {REPLAYED: "true"} | ({"Location": use.location} if use.location else {})
+        return Response(use.body, use.status or 200, headers, media_type="application/json")
     kept = KeptResponse()
     try:
         response = await handle(hashing.receive)
@@ -78,11 +80,6 @@ async def answer(request: Request, receive: Receive, handle: Callable[[Receive],
         return response
     finally:
         await asyncio.shield(_record(key, user_id, kept, request))
-
-
-def _check_key(key: str) -> None:
-    if not (1 <= len(key) <= MAX_KEY_LENGTH and key.isascii() and key.isprintable()):
-        raise errors.BadRequest(f"Must be 1 to {MAX_KEY_LENGTH} visible ASCII characters.", field=HEADER)
 
 
 async def _claim(key: str, user_id: str, db: Database) -> KeptResponse | None:
@@ -117,8 +114,3 @@ async def _record(key: str, user_id: str, use: KeptResponse, request: Request) -
 def _stored_key(key: str, db: Database) -> str:
     """The key as it is stored: callers who see the same share keys, and no other caller can send one of theirs."""
     return key if db.audience is None else f"{db.audience}\n{key}"
-
-
-def _replay(use: KeptResponse) -> Response:
-    headers = {REPLAYED: "true"} | ({"Location": use.location} if use.location else {})
-    return Response(use.body, use.status or 200, headers, media_type="application/json")

@@ -8,9 +8,8 @@ codes; the endpoint stores it in the request's state, and it is counted after th
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import partial
-from typing import Protocol
 
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, disable_created_metrics
@@ -72,19 +71,6 @@ _MODEL = ["role", "provider", "model"]
 disable_created_metrics()  # type: ignore[no-untyped-call]  # the time of its first use, as a series for each
 
 
-class Stored(Protocol):
-    """What is counted of a stored document."""
-
-    @property
-    def status(self) -> str: ...
-
-    @property
-    def chunk_count(self) -> int: ...
-
-    @property
-    def embedded(self) -> int: ...
-
-
 class Metrics:
     """The metrics of one application."""
 
@@ -132,14 +118,21 @@ class Metrics:
     def request(self, scope: Scope, status: int, seconds: float) -> None:
         """Count one request, and what its endpoint left in its state; status 0: the client left before the response."""
         state = scope["state"]
-        method, route = scope["method"] if scope["method"] in METHODS else "other", _route_of(scope)
+        method = scope["method"] if scope["method"] in METHODS else "other"
+        # The template of the route that served the request, such as `/api/rag/documents/{document_id}`.
+        route = getattr(scope.get("route"), "path", None) or "unmatched"
         self.requests.labels(method, route, str(status)).inc()
         self.duration.labels(method, route).observe(seconds)
         if (code := state.get("problem")) is not None:
             self.problems.labels(str(status), code).inc()
         if (answer := state.get("answer")) is not None:
             self.answer(answer)
-        self.ingested(state.get("stored", ()), state.get("refused", 0))
+        for document in state.get("stored", ()):
+            self.documents.labels(document.status).inc()
+            self.chunks.labels(document.status).inc(document.chunk_count)
+            self.embedded.inc(document.embedded)
+        if refused := state.get("refused", 0):
+            self.documents.labels("refused").inc(refused)
 
     def answer(self, answer: Answer) -> None:
         """Count one search."""
@@ -152,15 +145,6 @@ class Metrics:
             self.degraded.labels(code).inc()
         for name in set(answer.relaxed):
             self.relaxed.labels(name).inc()
-
-    def ingested(self, stored: Iterable[Stored], refused: int) -> None:
-        """Count the outcomes of uploads."""
-        for document in stored:
-            self.documents.labels(document.status).inc()
-            self.chunks.labels(document.status).inc(document.chunk_count)
-            self.embedded.inc(document.embedded)
-        if refused:
-            self.documents.labels("refused").inc(refused)
 
     def lagged(self, seconds: float) -> None:
         """Record by how much the event loop was late."""
@@ -178,30 +162,21 @@ def install(app: FastAPI, *, access: str, totals: Read | None = None) -> None:
     app.state.metrics = metrics = Metrics()
     app.state.read_metrics = totals or metrics.text
     metrics.registry.register(_ServiceFigures(app))
-    if access != "off":
-        app.include_router(_router(keyed=access == "keyed"))
-
-
-def _router(*, keyed: bool) -> APIRouter:
-    router = APIRouter(
-        tags=["health"], route_class=bodies.StrictRoute, dependencies=[Depends(auth.Scope("metrics"))] if keyed else []
-    )
+    if access == "off":
+        return
+    keyed = access == "keyed"
+    scope = [Depends(auth.Scope("metrics"))] if keyed else []
+    text = {"description": "Prometheus text format.", "content": {"text/plain": {"schema": {"type": "string"}}}}
+    router = APIRouter(tags=["health"], route_class=bodies.StrictRoute, dependencies=scope)
     router.add_api_route(
         "/metrics",
         _respond,
         operation_id="metrics",
         summary="Get metrics",
         response_class=Response,
-        responses={
-            200: {
-                "description": "Prometheus text format.",
-                "content": {"text/plain": {"schema": {"type": "string"}}},
-            },
-            **problems.responses(422),
-            **(problems.responses(401, 403, 429) if keyed else {}),
-        },
+        responses={200: text, **problems.responses(422, *((401, 403, 429) if keyed else ()))},
     )
-    return router
+    app.include_router(router)
 
 
 async def _respond(request: Request) -> Response:
@@ -212,12 +187,6 @@ async def _respond(request: Request) -> Response:
     except OSError as error:
         raise errors.Unavailable("The processes' metrics cannot be read; try again shortly.") from error
     return Response(text, headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})
-
-
-def _route_of(scope: Scope) -> str:
-    """The template of the route that served the request, such as `/api/rag/documents/{document_id}`."""
-    route = scope.get("route")
-    return getattr(route, "path", None) or "unmatched"
 
 
 async def monitor_lag(observe: Callable[[float], None], *, interval_s: float = LAG_INTERVAL_S) -> None:

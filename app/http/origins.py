@@ -79,20 +79,15 @@ class Origins:
 
     def _choose(self, scope: Scope) -> ASGIApp:
         """What answers a request: the application, the same with headers of CORS, or a refusal."""
-        host = _host(scope)
-        origins = _values(scope, b"origin")
-        if not self._serves(host):
+        hosts, origins = _values(scope, b"host"), _values(scope, b"origin")
+        host = authority(hosts[0].decode("latin-1").strip()) if len(hosts) == 1 else None
+        if not (self._hosts is None or (host and {host, Authority(host.name, None)} & self._hosts)):
             return problems.of(errors.RequestRefused(errors.HOST_NOT_ALLOWED, code="host_not_allowed"), scope)
         if len(origins) == 1 and origins[0] in self._allowed:
             return self._cors
         if _is_foreign(origins, _values(scope, b"sec-fetch-site"), host) and not _opens_a_page(scope):
             return problems.of(errors.Forbidden(errors.ORIGIN_NOT_ALLOWED, code="origin_not_allowed"), scope)
         return self._app
-
-    def _serves(self, host: Authority | None) -> bool:
-        if self._hosts is None:
-            return True
-        return host is not None and (host in self._hosts or Authority(host.name, None) in self._hosts)
 
 
 def authority(text: str) -> Authority | None:
@@ -113,27 +108,22 @@ def _values(scope: Scope, name: bytes) -> list[bytes]:
     return [value for key, value in scope["headers"] if key == name]
 
 
-def _host(scope: Scope) -> Authority | None:
-    """The host that the request names; None where its header is missing, repeated or malformed."""
-    hosts = _values(scope, b"host")
-    return authority(hosts[0].decode("latin-1").strip()) if len(hosts) == 1 else None
-
-
 def _is_foreign(origins: list[bytes], sites: list[bytes], host: Authority | None) -> bool:
-    """Whether a browser made this request for a page of another origin, another port of this host included."""
+    """Whether a browser made this request for a page of another origin, another port of this host included.
+
+    The scheme is not compared: a proxy may end TLS.
+    """
     if any(site not in _OWN_SITE for site in sites):
         return True
-    return bool(origins) and (len(origins) > 1 or not _is_own(origins[0].decode("latin-1"), host))
-
-
-def _is_own(origin: str, host: Authority | None) -> bool:
-    """Whether an origin is the one the request was sent to. The scheme is not compared: a proxy may end TLS."""
-    found = _ORIGIN.fullmatch(origin.lower())
-    named = authority(found[2]) if found else None
-    if found is None or named is None or host is None:
-        return False
-    default = _DEFAULT_PORTS[found[1]]
-    return (named.name, named.port or default) == (host.name, host.port or default)
+    for origin in origins:
+        found = _ORIGIN.fullmatch(origin.decode("latin-1").lower())
+        named = authority(found[2]) if found else None
+        if found is None or named is None or host is None:
+            return True
+        default = _DEFAULT_PORTS[found[1]]
+        if (named.name, named.port or default) != (host.name, host.port or default):
+            return True
+    return len(origins) > 1
 
 
 def _opens_a_page(scope: Scope) -> bool:

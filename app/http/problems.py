@@ -41,6 +41,7 @@ _CODES = {
     504: errors.DeadlineExceeded.code,
 }
 """The codes of errors of the framework, and of those that are not this service's own."""
+_HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 408: {"Connection": "close"}}
 _DETAILS = {
     404: "This path does not exist: /docs lists every path.",
     405: "This path does not allow this method: the Allow header lists the allowed ones.",
@@ -133,18 +134,20 @@ def respond(
     code = code or _CODES.get(status, _CODES[500 if status >= 500 else 400])
     state = scope.setdefault("state", {})
     state["problem"] = code
-    request_id = state.get("request_id")
-    envelope = {
+    envelope: dict[str, Any] = {
         "type": f"urn:stepwell:problem:{code}",
         "title": code.replace("_", " ").capitalize(),
         "status": status,
         "detail": detail[:600],
         "instance": quote(scope.get("path", ""), safe="/", errors="replace")[:200],
         "code": code,
-        "request_id": request_id,
+        "request_id": state.get("request_id"),
         "errors": [{"field": e.field, "message": e.message, "code": e.code} for e in errors[:MAX_ERRORS]],
     }
-    return Response(_encode(envelope), status, _headers(status, headers), MEDIA_TYPE)
+    while len(encoded := json.dumps(envelope).encode()) > MAX_BYTES and envelope["errors"]:
+        envelope["errors"].pop()
+    fixed = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
+    return Response(encoded, status, fixed | _HEADERS.get(status, {}) | dict(headers or {}), MEDIA_TYPE)
 
 
 def of(error: errors.StepwellError, scope: Scope) -> Response:
@@ -156,31 +159,12 @@ def of(error: errors.StepwellError, scope: Scope) -> Response:
     return respond(scope, error.status, detail, code=error.code, errors=fields, headers=headers)
 
 
-def _encode(envelope: dict[str, Any]) -> bytes:
-    """The envelope as ASCII JSON of at most MAX_BYTES; field errors that do not fit are left out."""
-    while len(encoded := json.dumps(envelope).encode()) > MAX_BYTES and envelope["errors"]:
-        envelope["errors"].pop()
-    return encoded
-
-
-def _headers(status: int, extra: Mapping[str, str] | None) -> dict[str, str]:
-    headers = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", **(extra or {})}
-    if status == 401:
-        headers.setdefault("WWW-Authenticate", "Bearer")
-    if status == 408:
-        headers.setdefault("Connection", "close")
-    return headers
-
-
 async def _known(request: Request, error: Exception) -> Response:
     assert isinstance(error, errors.StepwellError)
     if error.status >= 500 and error.code not in _EXPECTED:
-        _logger.log(_severity(error.status), "request failed", extra={"code": error.code}, exc_info=error)
+        level = logging.ERROR if error.status == 500 else logging.WARNING
+        _logger.log(level, "request failed", extra={"code": error.code}, exc_info=error)
     return of(error, request.scope)
-
-
-def _severity(status: int) -> int:
-    return logging.ERROR if status == 500 else logging.WARNING
 
 
 async def _invalid(request: Request, error: Exception) -> Response:
@@ -210,13 +194,10 @@ async def _http(request: Request, error: Exception) -> Response:
     status = error.status_code
     if status < 200 or status in {204, 304}:
         return Response(status_code=status, headers=error.headers)
-    stock = not isinstance(error.detail, str) or error.detail == _phrase(status)
+    phrase = HTTPStatus(status).phrase if status in set(HTTPStatus) else ""
+    stock = not isinstance(error.detail, str) or error.detail == phrase
     detail = _DETAILS.get(status, DESCRIPTIONS.get(status, "The request failed.")) if stock else error.detail
     return respond(request.scope, status, detail, headers=error.headers)
-
-
-def _phrase(status: int) -> str:
-    return HTTPStatus(status).phrase if status in set(HTTPStatus) else ""
 
 
 async def _timed_out(request: Request, error: Exception) -> Response:

@@ -57,7 +57,9 @@ class Observing:
         state["request_id"] = choose(headers)
         span = trace.get_current_span()
         if span.is_recording():
-            _describe(span, scope)
+            span.set_attribute("stepwell.request_id", state["request_id"])
+            if scope.get("query_string"):
+                span.set_attribute("url.query", "REDACTED")
         status = 0
 
         async def send_with_id(message: Message) -> None:
@@ -81,12 +83,6 @@ class Observing:
                 took_s = time.perf_counter() - began
                 self._metrics.request(scope, status, took_s)
                 _log(scope, status, took_s * 1000)
-
-
-def _describe(span: trace.Span, scope: Scope) -> None:
-    span.set_attribute("stepwell.request_id", scope["state"]["request_id"])
-    if scope.get("query_string"):
-        span.set_attribute("url.query", "REDACTED")
 
 
 def _headers(state: Mapping[str, Any]) -> list[tuple[bytes, bytes]]:
@@ -121,13 +117,9 @@ def _trace(headers: Headers, span: trace.Span) -> dict[str, str]:
 
 
 def _log(scope: Scope, status: int, took_ms: float) -> None:
-    fields = {"method": scope["method"], "path": scope["path"][:200], "status": status, "took_ms": round(took_ms, 1)}
-    _logger.info("request", extra=fields | _outcome(scope.get("state", {})))
-
-
-def _outcome(state: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that an endpoint's result adds to the line."""
-    outcome: dict[str, Any] = {}
+    """Log a line with what the endpoint has left in the state."""
+    state = scope["state"]
+    outcome = {"method": scope["method"], "path": scope["path"][:200], "status": status, "took_ms": round(took_ms, 1)}
     if (caller := state.get("caller")) is not None and caller.key_id is not None:
         outcome["key_id"] = caller.key_id
     if code := state.get("problem"):
@@ -138,4 +130,4 @@ def _outcome(state: Mapping[str, Any]) -> dict[str, Any]:
         outcome |= {"hits": len(answer.hits), "degraded": list(answer.degraded), "relaxed": list(answer.relaxed)}
     if (stored := state.get("stored")) is not None:
         outcome["documents"] = dict(Counter(document.status for document in stored))
-    return outcome
+    _logger.info("request", extra=outcome)

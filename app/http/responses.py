@@ -55,17 +55,13 @@ def rounded(score: float | None, digits: int = SCORE_DIGITS) -> float | None:
     return None if score is None else round(score, digits)
 
 
-def _none_if_empty(value: Any) -> Any:
-    return value or None
-
-
 RoundedScore = Annotated[float, AfterValidator(rounded)]
 """A score rounded to `SCORE_DIGITS` decimals."""
 
 ShownUri = Annotated[str, AfterValidator(uris.show)]
 """A URI of a document as people write it; that of a file is its path. Whatever takes a URI takes it too."""
 
-NoneIfEmpty = BeforeValidator(_none_if_empty)
+NoneIfEmpty = BeforeValidator(lambda value: value or None)
 """Reads an empty list or object as null."""
 
 HIT_COST = 400
@@ -79,9 +75,5 @@ def cost_of(answer: Answer) -> int:
 
 async def json(size: int, build: Callable[[], BaseModel | Mapping[str, Any]], *, status: int = 200) -> fastapi.Response:
     """What `build` returns as a response; `size` is about its length in characters."""
-    content = await offload.run(size, _write, build)
+    content = await offload.run(size, lambda: to_json(build()))
     return fastapi.Response(content, status, media_type="application/json")
-
-
-def _write(build: Callable[[], BaseModel | Mapping[str, Any]]) -> bytes:
-    return to_json(build())

@@ -174,15 +174,9 @@ async def run_forever(services: Services, kinds: Sequence[JobKind]) -> None:
 
 async def until_writable(db: Database) -> None:
     """Wait while the database refuses writes."""
-    while await _is_read_only(db):  # noqa: ASYNC110 - the database sends no event
-        await asyncio.sleep(READ_ONLY_POLL_S)
-
-
-async def _is_read_only(db: Database) -> bool:
-    """Whether the database lets this process read only; false if it cannot be asked."""
-    with suppress(errors.StepwellError):
-        return await db.is_read_only()
-    return False
+    with suppress(errors.StepwellError):  # a database that cannot be asked is not waited for
+        while await db.is_read_only():  # noqa: ASYNC110 - the database sends no event
+            await asyncio.sleep(READ_ONLY_POLL_S)
 
 
 async def run_next(

@@ -21,8 +21,8 @@ from app.documents import document_changes, selections
 from app.documents.store import cuts, documents
 from app.documents.store.cuts import Cut
 from app.documents.store.documents import DocumentSource
-from app.documents.storing import chunk_vectors, document_drafts, document_writes, large_documents
-from app.documents.storing.chunk_vectors import ChunkVectors
+from app.documents.storing import document_drafts, document_writes, large_documents
+from app.documents.storing.document_writes import ChunkVectors
 from app.documents.types import DocumentDraft
 from app.entities.linking import gazetteers
 from app.jobs.workers import JobKind, Run
@@ -168,8 +168,8 @@ async def _cut_again(document_id: UUID, user_id: str, services: Services) -> _Re
 
 
 async def _store_batch(batch: Sequence[_Recut], user_id: str, services: Services) -> Reindexed:
-    changed = [one.draft for one in batch if not one.same and not large_documents.is_large(one.draft)]
-    found = await chunk_vectors.find(chunk_vectors.texts(changed), user_id, services)
+    changed = [one.draft for one in batch if not one.same and not large_documents.needs_job(one.draft)]
+    found = await document_writes.find_vectors(document_writes.texts(changed), user_id, services)
     cut = [await _store(one, user_id, services, found) for one in batch]
     return Reindexed(len(batch), sum(cut), len(found.computed))
 
@@ -180,8 +180,8 @@ async def _store(recut: _Recut, user_id: str, services: Services, found: ChunkVe
     # The language model has been asked about the text already.
     options = dataclasses.replace(services.chunking_options, llm_entities=False)
     try:
-        if large_documents.is_large(recut.draft) and not recut.same:
-            uncut = large_documents.uncut(recut.draft)
+        if large_documents.needs_job(recut.draft) and not recut.same:
+            uncut = dataclasses.replace(recut.draft, chunks=())
             queued = await large_documents.queue_change(uncut, user_id, services, source=source)
             if queued is None:
                 return False

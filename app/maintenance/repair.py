@@ -16,8 +16,8 @@ from app import capability
 from app.database.transactions import Database
 from app.database.vectors import VectorValue
 from app.derived_rows import Damage, Repair, UserRows, under_lock
-from app.documents.store import documents
-from app.documents.storing import chunk_vectors, document_drafts
+from app.documents.store import document_puts
+from app.documents.storing import document_drafts, document_writes
 from app.entities.linking import mention_extraction, mention_refresh
 from app.maintenance.store import repairs
 from app.maintenance.store.repairs import Drift, Postings, Text
@@ -143,10 +143,10 @@ async def _add_vectors(wrong: Sequence[Text], user_id: str, services: Services) 
 
     async def add() -> None:
         async with db.reading(user_id) as reading:
-            known = await documents.known_vectors(reading, keys=[text.embedding_key for text in wrong])
+            known = await document_puts.known_vectors(reading, keys=[text.embedding_key for text in wrong])
         stored = {one.chunk_no: known[one.embedding_key] for one in wrong if one.embedding_key in known}
         missing = embedded_texts(one for one in wrong if one.embedding_key not in known)
-        new: dict[int, VectorValue] = {**stored, **await chunk_vectors.computed(missing, embedder)}
+        new: dict[int, VectorValue] = {**stored, **await document_writes.compute_vectors(missing, embedder)}
         async with db.writing(user_id) as writing:
             await writing.lock()
             await repairs.add_vectors(writing, new)

@@ -3,7 +3,7 @@
 Both order every chunk against the original question. The sum of signals is `Σ weight · signal` over the table of
 `query.signals`, plus `covers`: the words of the question that a chunk adds to those of the chunks above it, because the
 answer is spread over passages. Limited signals lift no chunk above the best one without them: a link follows the
-passage that it starts from. Weights and alternatives: docs/decisions, 0003, 0016 and 0021.
+passage that it starts from. Weights and alternatives: docs/decisions/0003-multihop.md.
 """
 
 from __future__ import annotations

@@ -131,7 +131,7 @@ SIGNALS = (
         meaning="both contain it",
     ),
 )
-"""Weights are set manually: docs/decisions, 0003, 0016 and 0021."""
+"""Weights are set manually: docs/decisions/0003-multihop.md."""
 WEIGHTS = {signal.name: signal.weight for signal in SIGNALS}
 LIMITED = tuple(signal.name for signal in SIGNALS if signal.is_limited)
 LINKS = {signal.name: signal for signal in SIGNALS if isinstance(signal, LinkSignal)}

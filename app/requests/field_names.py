@@ -26,6 +26,7 @@ _OTHER_NAMES = {
     "metadata": "meta payload properties attributes fields tags labels filter filters where conditions",
     "vector": "embedding embeddings queryembedding queryembeddings queryvector values",
     "chunk_id": "id ids chunk pointid",
+    "document_id": "uri url path id document doc docid filename source",
     "document_ids": "ids id documents docids docs documentid",
     "source_ids": "sources sourceid",
     "source_names": "source sourcename sourcenames",

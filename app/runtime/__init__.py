@@ -149,23 +149,17 @@ async def upgrade(settings: Settings, owner_dsn: str, *, report: migration.Repor
 
 
 def chunking_options(settings: Settings) -> ChunkingOptions:
-    """Returns the options by which documents are cut, indexed and linked."""
+    """Returns the options by which documents are cut, indexed and linked. Raises BadRequest for an unknown language."""
+    language = None if settings.language == "auto" else settings.language  # None: that of a document is detected
+    if language is not None and languages.config_for(language) is None:
+        raise errors.BadRequest(f"The language is unknown. {languages.accepted()}", field="STEPWELL_LANGUAGE")
     return ChunkingOptions(
         settings.chunk_tokens,
         round(OVERLAP_SHARE * settings.chunk_tokens),
         settings.entity_keys,
         llm_entities=settings.llm_entities,
-        language=default_language(settings),
+        language=language,
     )
-
-
-def default_language(settings: Settings) -> str | None:
-    """Returns the language of documents that name none; None if it is detected. Raises BadRequest."""
-    if settings.language == "auto":
-        return None
-    if languages.config_for(settings.language) is None:
-        raise errors.BadRequest(f"The language is unknown. {languages.accepted()}", field="STEPWELL_LANGUAGE")
-    return settings.language
 
 
 def reads_pictures(settings: Settings) -> bool:

@@ -52,7 +52,12 @@ def _embedding_model(settings: Settings) -> EmbeddingModel:
     if settings.embedder == "onnx":
         return model_folder.describe(_folder(settings.embedder_model), _overrides(settings))
     if settings.embedder == "hub":
-        return _hub_model(settings)
+        repository = _repository(settings.embedder_model)
+        model = _known_model(settings, repository.name)
+        if model.dimension and model.max_tokens:
+            return EmbeddingModel(repository.name, model.dimension, model.max_tokens, languages=model.languages)
+        # It is downloaded to be described.
+        return model_folder.describe(_hub(settings).fetch(repository), _overrides(settings, repository.name))
     name = settings.embedder_model or embedders.DEFAULT_MODELS.get(settings.embedder, "")
     known = _known_model(settings, name)
     if not known.dimension:
@@ -61,15 +66,6 @@ def _embedding_model(settings: Settings) -> EmbeddingModel:
         )
     max_tokens = known.max_tokens or model_folder.DEFAULT_MAX_TOKENS
     return EmbeddingModel(name, known.dimension, max_tokens, languages=known.languages)
-
-
-def _hub_model(settings: Settings) -> EmbeddingModel:
-    """The model of a repository, which is downloaded to be described if it is not a known one. Raises ProviderError."""
-    repository = _repository(settings.embedder_model)
-    model = _known_model(settings, repository.name)
-    if model.dimension and model.max_tokens:
-        return EmbeddingModel(repository.name, model.dimension, model.max_tokens, languages=model.languages)
-    return model_folder.describe(_hub(settings).fetch(repository), _overrides(settings, repository.name))
 
 
 def _known_model(settings: Settings, name: str) -> known_models.KnownModel:
@@ -127,7 +123,10 @@ async def _embedder(settings: Settings, patience_s: float) -> OnnxEmbedder | Htt
         folder = _folder(settings.embedder_model)
         return await asyncio.to_thread(model_folder.load_embedder, folder, _overrides(settings), threads=threads)
     if settings.embedder == "hub":
-        return await asyncio.to_thread(_hub_embedder, settings)
+        repository = _repository(settings.embedder_model)
+        folder = await asyncio.to_thread(_hub(settings).fetch, repository)
+        given = _overrides(settings, repository.name)
+        return await asyncio.to_thread(model_folder.load_embedder, folder, given, threads=threads)
     model = _embedding_model(settings)
     times = CallTimes(settings.model_timeout_s, patience_s)
     if settings.embedder == "gemini":
@@ -163,12 +162,6 @@ def _hub(settings: Settings) -> Hub:
 def _repository(name: str | None) -> Repository:
     full_name = known_models.repository(name or "")
     return Repository(full_name, digests=known_models.DIGESTS.get(full_name, {}))
-
-
-def _hub_embedder(settings: Settings) -> OnnxEmbedder:
-    repository = _repository(settings.embedder_model)
-    folder = _hub(settings).fetch(repository)
-    return model_folder.load_embedder(folder, _overrides(settings, repository.name), threads=settings.model_threads)
 
 
 def _folder(name: str | None) -> Path:
@@ -236,7 +229,14 @@ async def open_reranker(settings: Settings) -> AsyncIterator[Reranker | None]:
     elif kind == "hub":
         model = await asyncio.to_thread(_onnx_reranker, settings, _repository(settings.reranker_model).name)
     else:
-        model = _http_reranker(settings, kind)
+        url, name = rerankers.ADDRESSES.get(kind, ("", None))
+        model = HttpReranker(
+            kind=kind,
+            url=settings.reranker_url or url,
+            model=settings.reranker_model or name,
+            api_key=plain(settings.reranker_api_key),
+            times=CallTimes(settings.model_timeout_s),
+        )
     try:
         yield model
     finally:
@@ -251,14 +251,3 @@ def _onnx_reranker(settings: Settings, name: str) -> OnnxReranker | UnloadedRera
     except errors.ProviderError as error:
         log.warning("the re-ranker cannot be loaded: %s", error.message, extra={"action": "reranker_failed"})
         return UnloadedReranker(name, error)
-
-
-def _http_reranker(settings: Settings, kind: rerankers.Kind) -> HttpReranker:
-    url, name = rerankers.ADDRESSES.get(kind, ("", None))
-    return HttpReranker(
-        kind=kind,
-        url=settings.reranker_url or url,
-        model=settings.reranker_model or name,
-        api_key=plain(settings.reranker_api_key),
-        times=CallTimes(settings.model_timeout_s),
-    )

@@ -33,7 +33,10 @@ def demo(
     settings = settings if settings.log_json is not None else settings.model_copy(update={"log_json": False})
     with in_process.client(user, data_dir) as client:
         options.err.print("Starting Postgres and loading the model, which is downloaded once if no package has it …")
-        _ingest(client)
+        stored = client.send("POST", "/documents", json=sample_documents())["documents"]
+        client.finish_jobs()
+        chunks = sum(one["chunk_count"] for one in stored)
+        options.err.print(f"{len(stored)} sample notes of a small company: {chunks} passages.")
         for question in samples.QUESTIONS:
             if question.words:
                 _ask(question, client)
@@ -57,13 +60,6 @@ def sample_documents() -> list[Answer]:
         }
         for path in sorted(samples.NOTES.rglob("*.md"))
     ]
-
-
-def _ingest(client: Client) -> None:
-    stored = client.send("POST", "/documents", json=sample_documents())["documents"]
-    client.finish_jobs()
-    chunks = sum(one["chunk_count"] for one in stored)
-    options.err.print(f"{len(stored)} sample notes of a small company: {chunks} passages.")
 
 
 def _ask(question: samples.SampleQuestion, client: Client) -> None:

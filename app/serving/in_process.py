@@ -147,7 +147,11 @@ async def _open(user: str, settings: Settings, portal: BlockingPortal) -> AsyncI
     quiet = settings.model_copy(update={"log_level": level, "worker": False})
     async with AsyncExitStack() as stack:
         opening = runtime.open_services(quiet, pool_size=CONNECTIONS, patience_s=models.COMMAND_PATIENCE_S)
-        services = _for_command(await stack.enter_async_context(opening))
+        services = await stack.enter_async_context(opening)
+        # It reads tables of any length, fetches any page and adds any folder to an embedded database.
+        limits = replace(services.parse_limits, documents=sys.maxsize)
+        is_local = services.owner is not None
+        services = replace(services, owner=None, is_local=is_local, fetch_hosts=ANY_HOST, parse_limits=limits)
         app = create_app(quiet, opened=(services, stack.pop_all()))
         async with app.router.lifespan_context(app):
             opened = _Application(user, services, httpx.ASGITransport(_Authenticated(app, user)), portal)
@@ -155,13 +159,6 @@ async def _open(user: str, settings: Settings, portal: BlockingPortal) -> AsyncI
                 yield opened
             finally:
                 await opened.close()
-
-
-def _for_command(services: Services) -> Services:
-    """Services that read tables of any length, fetch any page and add any folder to an embedded database."""
-    limits = replace(services.parse_limits, documents=sys.maxsize)
-    is_local = services.owner is not None
-    return replace(services, owner=None, is_local=is_local, fetch_hosts=ANY_HOST, parse_limits=limits)
 
 
 class _Authenticated:

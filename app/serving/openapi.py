@@ -15,8 +15,6 @@ from app.main import create_app
 from app.settings import Settings
 
 ALL_SCOPES = frozenset({"admin"})
-
-
 Contract = Literal["api", "tools", "mcp"]
 
 
@@ -38,24 +36,14 @@ def openapi(
 
 def text(contract: Contract = "api") -> str:
     """Returns the document in its committed form."""
-    return json.dumps(_DOCUMENTS[contract](), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
-
-
-def _api() -> dict[str, Any]:
-    return create_app(Settings()).openapi()
-
-
-def _tools() -> dict[str, Any]:
-    offered = registry.list_offered(ALL_SCOPES)
-    return {format: formats.export(offered, format) for format in formats.FORMATS if format != "mcp"}
-
-
-def _mcp() -> dict[str, Any]:
-    tools = mcp_server.definitions(ALL_SCOPES)
-    return {
-        "instructions": mcp_server.INSTRUCTIONS,
-        "tools": [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools],
-    }
-
-
-_DOCUMENTS = {"api": _api, "tools": _tools, "mcp": _mcp}
+    document: dict[str, Any]
+    if contract == "api":
+        document = create_app(Settings()).openapi()
+    elif contract == "tools":
+        offered = registry.list_offered(ALL_SCOPES)
+        document = {format: formats.export(offered, format) for format in formats.FORMATS if format != "mcp"}
+    else:
+        tools = mcp_server.definitions(ALL_SCOPES)
+        shown = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]
+        document = {"instructions": mcp_server.INSTRUCTIONS, "tools": shown}
+    return json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False) + "\n"

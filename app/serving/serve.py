@@ -38,21 +38,17 @@ def serve(
         log.info("%s. %s", *unused, extra={"action": "unused_llm_key"})
     try:
         listening.check_port(settings)
-        _run(settings)
+        # Imported here: the supervisor of several processes needs neither the web framework nor the model's runtime.
+        if settings.workers > 1:
+            from app.serving import supervisor
+
+            options.run(supervisor.run(settings))
+        else:
+            from app.serving import serving
+
+            serving.run(settings)
     except StepwellError as error:
         _refuse_start(error)
-
-
-def _run(settings: Settings) -> None:
-    # Imported here so that the supervisor of several processes needs neither the web framework nor the model's runtime.
-    if settings.workers > 1:
-        from app.serving import supervisor
-
-        options.run(supervisor.run(settings))
-    else:
-        from app.serving import serving
-
-        serving.run(settings)
 
 
 def serve_process(

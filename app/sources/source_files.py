@@ -14,7 +14,6 @@ from app.concurrency import stage_times
 from app.documents.files import file_reading
 from app.documents.files.file_reading import FileReader, NamedFile
 from app.documents.storing import ingest, large_documents
-from app.documents.storing.ingest import IngestOutcome
 from app.documents.types import IngestResult, SourcePath, Upload
 from app.services import Services
 from app.sources import source_roots, source_scan
@@ -82,11 +81,6 @@ class FileVersion:
         documents = before.documents if self.is_same else len(self.stored)
         return KnownFile(self.path, self.size, self.mtime_ns, self.content_hash, documents, None, job_id)
 
-    def refuse(self, reason: str) -> None:
-        """Note why one of its documents cannot be stored; the first reason counts."""
-        self.refused += 1
-        self.error = self.error or reason
-
 
 async def store(
     source: Source, files: Iterable[FileVersion], user_id: str, services: Services
@@ -103,7 +97,13 @@ async def store(
         aclosing(ingest.store(uploads, user_id, services, ingest.IN_JOB)) as outcomes,
     ):
         async for outcome in outcomes:
-            _take(reading, outcome)
+            assert outcome.upload.source is not None
+            version = reading[outcome.upload.source.path]
+            if outcome.stored is not None:
+                version.stored.append(outcome.stored)
+            elif outcome.error is not None:  # the first reason counts
+                version.refused += 1
+                version.error = version.error or outcome.error.message
             for version in _pop_complete(reading):
                 yield await _settle(version, user_id, services)
     for version in _pop_complete(reading):
@@ -151,16 +151,6 @@ async def _uploads_of(source: Source, version: FileVersion, reader: FileReader) 
         version.error = error.message
     finally:
         version.is_read = True
-
-
-def _take(reading: dict[str, FileVersion], outcome: IngestOutcome) -> None:
-    """Note the outcome of a document in the version of its file."""
-    assert outcome.upload.source is not None
-    version = reading[outcome.upload.source.path]
-    if outcome.stored is not None:
-        version.stored.append(outcome.stored)
-    else:
-        version.refuse(outcome.error.message if outcome.error else "")
 
 
 def _pop_complete(reading: dict[str, FileVersion]) -> list[FileVersion]:

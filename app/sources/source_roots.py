@@ -26,8 +26,10 @@ def allowed(path: str, user_id: str, roots: SourceRoots) -> tuple[Path, str | No
     bases = roots.of(user_id)
     given = Path(path)
     for base in bases:
+        # A link in the place of the user's own root would lead to the folder of somebody else.
+        is_link = roots.per_user and base.name == user_id and base.is_symlink()
         real = _real(base / given)
-        if real.is_relative_to(_real(base)) and real.exists() and not _is_link(base, roots, user_id):
+        if real.is_relative_to(_real(base)) and real.exists() and not is_link:
             return _folder(real, base=_real(base))
     is_outside = given.is_absolute() and not any(_real(given).is_relative_to(_real(base)) for base in bases)
     if is_outside or any((base / given).exists() for base in bases):
@@ -119,11 +121,6 @@ def _folder(real: Path, *, base: Path | None) -> tuple[Path, str | None]:
     if real.is_file() and real != base:
         return real.parent, real.name
     raise errors.BadRequest("Not a folder or a regular file.", field="path")
-
-
-def _is_link(base: Path, roots: SourceRoots, user_id: str) -> bool:
-    """Whether the user's own root is a symbolic link, which would lead to the folder of somebody else."""
-    return roots.per_user and base.name == user_id and base.is_symlink()
 
 
 def _real(path: Path) -> Path:

@@ -57,10 +57,6 @@ class Scan:
     left_out: LeftOutCounts = field(default_factory=LeftOutCounts)
     composed: set[str] = field(default_factory=set)
 
-    def may_have(self, path: str) -> bool:
-        """Whether a file that was not found may exist in a folder that could not be read."""
-        return any(not folder or path.startswith(f"{folder}/") for folder in self.unreadable)
-
 
 @dataclass(slots=True)
 class Plan:
@@ -141,7 +137,9 @@ def compare(draft: SourceDraft, found: Scan, known: Mapping[str, KnownFile], job
         else:
             plan.store.append(path)
     present = {*found.files, *(failure.path for failure in found.failures)}
-    gone = [file for path, file in known.items() if path not in present and not found.may_have(path)]
+    # A file that was not found may exist in a folder that could not be read.
+    unread = tuple(f"{folder}/" if folder else "" for folder in found.unreadable)
+    gone = [file for path, file in known.items() if path not in present and not path.startswith(unread)]
     _find_renames(plan, Path(draft.path), gone, new)
     return plan
 

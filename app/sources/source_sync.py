@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
@@ -24,7 +24,7 @@ from app.concurrency import cancellable, retries
 from app.database.transactions import Reading, Writing
 from app.documents import selections
 from app.documents.files import file_reading
-from app.documents.store import documents, staging
+from app.documents.store import document_puts, staging
 from app.documents.store.selections import SelectedDocument
 from app.jobs.workers import JobKind, Run
 from app.sources import source_files, source_roots, source_scan
@@ -138,16 +138,11 @@ async def _plan(syncing: _Syncing) -> Plan:
     scan = partial(source_scan.scan, draft, taken=await _take(syncing), known=syncing.known, pictures=pictures)
     found = await cancellable.run(0, scan)
     source_roots.check(syncing.folder, user_id, services.option(SourceRoots), confined=draft.confined)
-    known = {**await _unrecorded(syncing, besides=found.files), **syncing.known}
+    async with syncing.run.db.reading(user_id) as reading:  # files that a job had stored and not recorded when it ended
+        paths = set(await sources.unrecorded_paths(reading, syncing.source_id)) - found.files.keys()
+    unrecorded = {path: KnownFile(path, None, None, None, 0, None, syncing.job_id, 1) for path in paths}
+    known = {**unrecorded, **syncing.known}
     return await cancellable.run(0, partial(source_scan.compare, draft, found, known, syncing.job_id))
-
-
-async def _unrecorded(syncing: _Syncing, *, besides: Container[str]) -> dict[str, KnownFile]:
-    """Files that are gone and were stored by a job that ended before it recorded them."""
-    async with syncing.run.db.reading(syncing.run.user_id) as reading:
-        paths = await sources.unrecorded_paths(reading, syncing.source_id)
-    job_id = syncing.job_id
-    return {path: KnownFile(path, None, None, None, 0, None, job_id, 1) for path in paths if path not in besides}
 
 
 async def _take(syncing: _Syncing) -> dict[str, str]:
@@ -164,32 +159,32 @@ async def _take(syncing: _Syncing) -> dict[str, str]:
 
 
 async def _move(syncing: _Syncing, renamed: Sequence[tuple[KnownFile, str]]) -> None:
-    """Give the documents of renamed files the uris of their new paths, and record that these are to be read again."""
+    """Give the documents of renamed files the uris of their new paths, and record that these are to be read again.
+
+    One whose new uri another document has keeps its uri, and is deleted as a stale one.
+    """
     job_id, new_paths = syncing.job_id, {old.path: path for old, path in renamed}
     moved = [KnownFile(path, None, None, None, old.documents, None, job_id, old.stored) for old, path in renamed]
-    counts = {"renamed": len(renamed), "done": len(renamed)}
-    await syncing.commit("rename", counts, partial(_write_move, syncing, new_paths, moved))
+
+    async def work(writing: Writing) -> None:
+        found = await sources.uris_of(writing, syncing.source_id, paths=list(new_paths))
+        placed = {document_id: new_paths[path] for document_id, path, _uri in found}
+        new_uris: dict[bytes, tuple[UUID, str]] = {}
+        for document_id, path, uri in found:
+            old, new = (uris.compose((syncing.folder / one).as_uri()) for one in (path, new_paths[path]))
+            composed = uri and uris.compose(uri)
+            if composed is not None and composed.startswith(old):
+                new_uri = new + composed.removeprefix(old)
+                new_uris[uris.identity(new_uri)] = document_id, new_uri
+        taken = await document_puts.find_many(writing, identities=list(new_uris))
+        await staging.supersede(writing, document_ids=list(placed))
+        await sources.link(writing, syncing.source_id, placed)
+        await sources.move(writing, {identity: new_uris[identity] for identity in new_uris.keys() - taken.keys()})
+        await sources.forget_files(writing, syncing.source_id, list(new_paths))
+        await sources.record_files(writing, syncing.source_id, moved)
+
+    await syncing.commit("rename", {"renamed": len(renamed), "done": len(renamed)}, work)
     syncing.known |= {file.path: file for file in moved}
-
-
-async def _write_move(
-    syncing: _Syncing, new_paths: Mapping[str, str], moved: Sequence[KnownFile], writing: Writing
-) -> None:
-    """Move the documents; one whose new uri another document has keeps its uri, and is deleted as a stale one."""
-    found = await sources.uris_of(writing, syncing.source_id, paths=list(new_paths))
-    new_uris: dict[bytes, tuple[UUID, str]] = {}
-    for document_id, path, uri in found:
-        old, new = (uris.compose((syncing.folder / one).as_uri()) for one in (path, new_paths[path]))
-        composed = uri and uris.compose(uri)
-        if composed is not None and composed.startswith(old):
-            new_uri = new + composed.removeprefix(old)
-            new_uris[uris.identity(new_uri)] = document_id, new_uri
-    taken = await documents.find_many(writing, identities=list(new_uris))
-    await staging.supersede(writing, document_ids=[document_id for document_id, _path, _uri in found])
-    await sources.link(writing, syncing.source_id, {document_id: new_paths[path] for document_id, path, _uri in found})
-    await sources.move(writing, {identity: new_uris[identity] for identity in new_uris.keys() - taken.keys()})
-    await sources.forget_files(writing, syncing.source_id, list(new_paths))
-    await sources.record_files(writing, syncing.source_id, moved)
 
 
 async def _store(syncing: _Syncing, paths: Sequence[str]) -> None:

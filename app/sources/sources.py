@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from pathlib import Path
 from uuid import UUID
 
 from app import errors
@@ -52,7 +51,12 @@ async def add(draft: SourceDraft, user_id: str, services: Services) -> AddedSour
         folder, name = source_roots.any_folder(draft.path)
     if folders.is_in_database(folder):
         raise errors.BadRequest("The folder belongs to a Postgres server: choose one with documents.", field="path")
-    draft = _checked_draft(draft, folder, name)
+    patterns: Sequence[str] = draft.globs
+    if name is not None:
+        if draft.globs != EVERYTHING:
+            raise errors.BadRequest("Leave out the patterns: the path is that of a file.", field="globs")
+        patterns = [source_scan.literal(name)]
+    draft = replace(draft, path=str(folder), globs=source_scan.globs(patterns), name=_tidy(draft.name))
     async with services.db.writing(user_id) as writing:
         await writing.lock()
         known = await sources.find(writing, path=draft.path, globs=draft.globs)
@@ -64,9 +68,9 @@ async def add(draft: SourceDraft, user_id: str, services: Services) -> AddedSour
                 raise errors.Conflict(f"A user has at most {MAX_SOURCES:,} sources.")
             source_id = await sources.add(writing, draft)
         else:
-            source_id, status = known.source_id, "unchanged" if known.draft == draft else "changed"
-            if status == "changed":
-                reread = known.draft.text_field != draft.text_field
+            source_id, status = known.source_id, "unchanged"
+            if known.draft != draft:
+                status, reread = "changed", known.draft.text_field != draft.text_field
                 await sources.change(writing, source_id, draft, reread=reread)
         job_id = await _enqueue(writing, source_id)
         return AddedSource(await sources.get(writing, source_id), status, job_id)
@@ -151,14 +155,9 @@ async def delete(source_id: UUID, user_id: str, services: Services, *, actor: st
         for job_id in await jobs.open_of_source(writing, source_sync.KIND.name, source_id):
             await jobs.cancel(writing, job_id)
         await staging.cancel_of_source(writing, source_id)
-    return await _delete_documents(source_id, user_id, services, actor=actor)
-
-
-async def _delete_documents(source_id: UUID, user_id: str, services: Services, *, actor: str) -> RowCounts:
-    """Delete the documents of a source, then the source; a job that was running may have stored some meanwhile."""
     only = Filters(source_ids=(source_id,))
     total = RowCounts()
-    while True:
+    while True:  # a job that was running may have stored some documents meanwhile
         total += await selections.delete(only, user_id, db=services.db, actor=actor)
         async with services.db.writing(user_id) as writing:
             await writing.lock()
@@ -174,16 +173,6 @@ async def _enqueue(writing: Writing, source_id: UUID) -> UUID:
     job_id = waiting[0] if waiting else await kind.add(writing, {"source_id": str(source_id)})
     await sources.set_job(writing, source_id, job_id)
     return job_id
-
-
-def _checked_draft(draft: SourceDraft, folder: Path, name: str | None) -> SourceDraft:
-    """The draft with a folder, to which it belongs, and checked patterns. Raises BadRequest."""
-    patterns: Sequence[str] = draft.globs
-    if name is not None:
-        if draft.globs != EVERYTHING:
-            raise errors.BadRequest("Leave out the patterns: the path is that of a file.", field="globs")
-        patterns = [source_scan.literal(name)]
-    return replace(draft, path=str(folder), globs=source_scan.globs(patterns), name=_tidy(draft.name))
 
 
 def _tidy(name: str | None) -> str | None:

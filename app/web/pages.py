@@ -11,6 +11,7 @@ turn text into HTML. The Referrer-Policy lets the browser send the `Origin` head
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from app.documents.files import folder_names
+from app.documents.files import left_out
 from app.http import bodies
 from app.jobs import kinds
 from app.query import signals
@@ -39,8 +40,6 @@ POLICY = (
 )
 _HEADERS = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin", "Cache-Control": "no-cache"}
 _ASSETS = "/playground/assets"
-TABLES = ("signals", "levels", "folder_names", "upload_rules", "job_kinds")
-"""Modules of the playground that are made of tables of this program; see `_constants`."""
 _FOLDER_NAMES = ("VENDORED", "GENERATED", "LOCKS", "SYSTEM", "ENDINGS")
 
 
@@ -54,8 +53,8 @@ def install(app: FastAPI) -> None:
         raise ValueError("Create the application with docs_url=None and redoc_url=None.")
     for path, page in (("/docs", _docs), ("/", _root), ("/playground", _playground)):
         app.add_route(path, page, include_in_schema=False)
-    for name in TABLES:
-        app.add_route(f"{_ASSETS}/{name}.js", _table, include_in_schema=False)
+    for name, constants in tables().items():
+        app.add_route(f"{_ASSETS}/{name}.js", partial(_table, constants=constants), include_in_schema=False)
     app.mount("/docs/assets", _Assets("swagger", "public, max-age=3600"))
     app.mount("/docs/page", _Assets("docs", "public, max-age=3600"))
     # Modules of two versions do not fit together, so browsers ask whether a file has changed.
@@ -84,25 +83,22 @@ def _page(folder: str, policy: str, **headers: str) -> Response:
     return FileResponse(WEB / folder / "index.html", headers=headers, media_type="text/html; charset=utf-8")
 
 
-async def _table(request: Request) -> Response:
+async def _table(_: Request, constants: dict[str, Any]) -> Response:
     """A module that exports constants."""
-    constants = _constants(Path(request.url.path).stem)
     source = "".join(f"export const {name} = {json.dumps(value)};\n" for name, value in constants.items())
     headers = {name: _HEADERS[name] for name in ("Cache-Control", "X-Content-Type-Options")}
     return Response(source, headers=headers, media_type="text/javascript; charset=utf-8")
 
 
-def _constants(table: str) -> dict[str, Any]:
-    """The constants of a module: what people call signals, from where on an answer is likely, and rules of uploads."""
-    if table == "signals":
-        return {"SIGNALS": {signal.name: signal.label for signal in signals.SIGNALS}}
-    if table == "levels":
-        return {"LIKELY": answerability.LIKELY, "POSSIBLE": answerability.POSSIBLE}
-    if table == "folder_names":
-        return {name: sorted(getattr(folder_names, name)) for name in _FOLDER_NAMES}
-    if table == "upload_rules":
-        return {"MAX_BYTES": bodies.MAX_BYTES}
-    return {"CANCELLABLE": [kind.name for kind in kinds.every() if kind.is_cancellable]}
+def tables() -> dict[str, dict[str, Any]]:
+    """The modules of the playground that are made of tables of this program."""
+    return {
+        "signals": {"SIGNALS": {signal.name: signal.label for signal in signals.SIGNALS}},
+        "levels": {"LIKELY": answerability.LIKELY, "POSSIBLE": answerability.POSSIBLE},
+        "folder_names": {name: sorted(getattr(left_out, name)) for name in _FOLDER_NAMES},
+        "upload_rules": {"MAX_BYTES": bodies.MAX_BYTES},
+        "job_kinds": {"CANCELLABLE": [kind.name for kind in kinds.every() if kind.is_cancellable]},
+    }
 
 
 class _Assets(StaticFiles):

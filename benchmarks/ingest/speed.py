@@ -15,7 +15,7 @@ from uuid import uuid4
 
 import psutil
 
-from app.documents.storing import chunk_vectors, document_drafts, ingest
+from app.documents.storing import document_drafts, document_writes, ingest
 from app.documents.types import Upload
 from app.query import model_switch
 from app.services import Services
@@ -123,8 +123,8 @@ def _chunk_texts(uploads: Sequence[Upload], services: Services) -> list[str]:
 
 async def _embed(texts: Sequence[str], services: Services) -> None:
     async def embed() -> None:
-        for start in range(0, len(texts), chunk_vectors.EMBED_SLICE):
-            await services.embedder.embed_documents(texts[start : start + chunk_vectors.EMBED_SLICE])
+        for start in range(0, len(texts), document_writes.EMBED_SLICE):
+            await services.embedder.embed_documents(texts[start : start + document_writes.EMBED_SLICE])
 
     await model_switch.run(services.embedder, services.db, embed)
 

@@ -28,7 +28,7 @@ CHOOSE = """([name, content]) => {
     document.getElementById("files").dispatchEvent(new Event("change"));
 }"""
 READABLE = """async names => {
-    const { readable } = await import('/playground/assets/documents/folders.js');
+    const { readable } = await import('/playground/assets/documents/files.js');
     return readable(names.map(name => ({ name })));
 }"""
 PASTE = """text => {
@@ -128,7 +128,7 @@ async def test_markup_in_texts_metadata_names_and_files_is_shown_as_text_everywh
     await page.locator("nav [data-view=entities]").click()
     await page.get_by_role("button", name="Edit Aard").click()
     await page.locator("#entity-title", has_text="onerror").wait_for()
-    await page.locator("#entity-cancel").click()
+    await page.locator("#entity-dialog").get_by_role("button", name="Cancel").click()
     assert await page.locator("main img, main script, dialog img").count() == 0
     assert await page.title() == "Entities · Stepwell"
     await client.delete(f"documents/{stored['document_id']}")

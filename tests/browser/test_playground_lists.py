@@ -164,7 +164,7 @@ async def test_synonyms_are_lines_of_a_page_that_names_the_wrong_one_and_keeps_w
     assert "alone" in await lines.input_value()
     await lines.fill((await lines.input_value()).replace("alone\n", ""))
     await page.get_by_role("button", name="Save").click()
-    await page.get_by_text("2 groups are stored.").wait_for()
+    await page.get_by_text("Stored: 2 groups.").wait_for()
     groups = [{"terms": ["boiler", "furnace"], "expand_to": []}, {"terms": ["C, hash"], "expand_to": ["a=>b", "c"]}]
     assert (await client.get("synonyms")).json() == {"groups": groups}
     assert await lines.input_value() == "boiler, furnace\nC\\, hash => a\\=>b, c\n"
@@ -206,7 +206,7 @@ async def test_jobs_show_their_progress_and_refusals_and_are_cancelled(
 
     await page.route("**/api/rag/jobs?*", running)
     await page.route("**/cancel", cancel)
-    await page.locator("#jobs-status").select_option("running")
+    await page.locator("#jobs-form [name=status]").select_option("running")
     await page.locator("#jobs progress").wait_for()
     assert await page.locator(".job-progress").inner_text() == "store: 10 of 40 files, about 30 s left"
     await page.get_by_role("button", name="Cancel: Sync source").click()

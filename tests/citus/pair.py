@@ -17,20 +17,10 @@ from app.main import create_app
 from app.services import Services
 from app.settings import Settings
 
-VOLATILE = frozenset(
-    (
-        "took_ms",
-        "timings",
-        "request_id",
-        "updated_at",
-        "synced_at",
-        "job_id",
-        "source_id",
-        "sync_ms",
-        "next_cursor",
-        "created_at",
-    )
-)
+VOLATILE = frozenset({
+    "took_ms", "timings", "request_id", "updated_at", "synced_at", "job_id", "source_id", "sync_ms", "next_cursor",
+    "created_at",
+})  # fmt: skip
 """Fields that differ between two runs on one database too; cursors contain the version of the user's data."""
 TOLERANCE = 1e-5
 """Numbers within it are identical: BM25 adds up 32-bit numbers, and their sum depends on their order."""

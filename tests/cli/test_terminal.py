@@ -1,4 +1,4 @@
-"""No control character of stored text reaches the terminal, whatever command shows it."""
+"""No control character of stored text reaches the terminal, and tables show every value in full in 80 columns."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import asyncpg
 import harness
 import pytest
+from rich.console import Console
 
 from app import capability
-from app.cli import terminal
+from app.cli import options, terminal
 from app.database.embedded import postgres
 from app.database.embedded.postgres import EmbeddedPostgres
 
@@ -95,13 +97,12 @@ def test_no_command_prints_a_control_character_of_stored_text(
     of_owner: dict[str, list[tuple[object, ...]]] = {"audit": [()], "users": [("list",)]}
     assert shown.keys() | of_owner.keys() | WITHOUT_STORED_TEXT == capability.commands().keys()
     for name, each in (shown | of_owner).items():
-        for arguments in each:
-            whose = () if name in of_owner or name == "eval" else ("--user", user)
-            for form in ((), ("--json",)):
-                ran = stepwell(name, *arguments, *whose, *form)
-                said = ran.out + ran.err
-                assert "Traceback" not in said, (name, said)
-                assert not _controls(said), (name, arguments, form, said)
+        whose = () if name in of_owner or name == "eval" else ("--user", user)
+        for arguments in (*each, (*each[0], "--json")):
+            ran = stepwell(name, *arguments, *whose)
+            said = ran.out + ran.err
+            assert "Traceback" not in said, (name, said)
+            assert not _controls(said), (name, arguments, said)
 
 
 def _controls(said: str) -> set[str]:
@@ -112,3 +113,26 @@ def _controls(said: str) -> set[str]:
 def test_printable_text_stays_as_it_is() -> None:
     assert terminal.printable("Käse – ʻOkina\t日本\n👩‍🚀") == "Käse – ʻOkina\t日本\n👩‍🚀"
     assert terminal.printable(HOSTILE) == "]0;owned[2Jred31mgnp"
+
+
+@pytest.fixture
+def printed(monkeypatch: pytest.MonkeyPatch) -> Console:
+    """What commands print on a terminal of 80 columns."""
+    recorded = Console(width=80, record=True, highlight=False)
+    monkeypatch.setattr(options, "out", recorded)
+    return recorded
+
+
+def test_long_values_wrap_and_ids_stay_whole(printed: Console) -> None:
+    table = options.table("document", "chunks", "changed", ids=("document",))
+    ids = [str(uuid4()) for _ in range(2)]
+    for document_id, title in zip(ids, ("Reset of the Gannet " * 8, "Ω" * 90), strict=True):
+        uri = f"file:///srv/notes/{'deep/' * 20}reset.md"
+        table.add_row(options.cell(title, uri, identity=document_id), "1,234", options.moment("2026-01-02T03:04:05Z"))
+    options.print_table(table)
+    lines = printed.export_text().splitlines()
+    assert max(map(len, lines)) == 80
+    for shown in (*ids, "2026-01-02", "03:04", "1,234"):
+        assert any(shown in line for line in lines), shown
+    letters = "".join(line.strip("│").partition("│")[0].strip() for line in lines)
+    assert (letters.count("Gannet"), letters.count("deep/"), letters.count("Ω")) == (8, 40, 90)

@@ -93,16 +93,6 @@ async def order(made: list[Request]) -> list[str]:
     return served
 
 
-async def test_as_many_run_as_may_and_the_others_wait() -> None:
-    limiter = Limiter(3, max_waiting=8, timeout_s=5)
-    made = await requests(limiter, *"aabb")
-    assert [one.runs for one in made] == [True, True, True, False]
-    assert (limiter.running, limiter.waiting) == (3, 1)
-    for one in made:
-        await one.finish()
-    assert (limiter.running, limiter.waiting) == (0, 0)
-
-
 @pytest.mark.parametrize(("places", "most"), [(1, 1), (2, 1), (3, 2), (8, 7)])
 async def test_a_user_never_holds_all_places_unless_there_is_one(places: int, most: int) -> None:
     limiter = Limiter(places)

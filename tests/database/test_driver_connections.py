@@ -1,4 +1,4 @@
-"""Statements as text run on the driver, others through SQLAlchemy, and both in one transaction."""
+"""Connections run text on the driver and other statements through SQLAlchemy, and are pooled, shared and closed."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ import pytest
 import sqlalchemy as sa
 
 from app import errors
-from app.database import transactions
+from app.database import pools, transactions
 from app.database.schema import tables
 
 TENANTS = tables.tenants.c.user_id
 ADD = sa.text("INSERT INTO stepwell.tenants (user_id) VALUES (CAST(:user_id AS text)) RETURNING user_id AS added")
+PATIENCE_S = 10
+OPEN = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND usename = 'stepwell_service'"
 BACKEND = sa.text("SELECT pg_backend_pid()")
 
 
@@ -118,3 +120,73 @@ async def test_vectors_are_numbers_on_connections_that_were_opened_after_pgvecto
     finally:
         await database.close()
     assert backends[0] != backends[1] == backends[2]
+
+
+async def test_a_connection_in_use_is_closed_after_its_transaction_and_no_other_is_opened(
+    address: Any, owner: Any
+) -> None:
+    database = transactions.connect(address.service_dsn)
+    async with database.shared() as used:
+        await database.close()
+        with pytest.raises(errors.DatabaseUnavailable):
+            async with database.shared():
+                pass
+        assert await used.scalar(sa.text("SELECT 1")) == 1
+        assert await owner.fetchval(OPEN) == 1
+    await _all_end(owner)
+
+
+async def test_connections_for_whose_orderly_end_no_time_is_left_are_aborted(
+    address: Any, owner: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pools, "DISPOSE_S", 0.0)
+    database = transactions.connect(address.service_dsn, pool_size=3)
+    async with database.shared(), database.shared(), database.shared():
+        assert await owner.fetchval(OPEN) == 3
+    await database.close()
+    await _all_end(owner)
+
+
+async def _all_end(owner: Any) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while await owner.fetchval(OPEN):  # noqa: ASYNC110 - the backend ends after its client
+            await asyncio.sleep(0.01)
+
+
+@pytest.fixture
+async def few(owner, address):
+    """A function that opens a pool of ten for a role of which the server accepts two connections."""
+    await owner.execute("CREATE ROLE few LOGIN CONNECTION LIMIT 2")
+    dsn = address.server.dsn(user="few", database=address.name)
+    opened = []
+
+    def connect(pool_wait_s):
+        opened.append(transactions.connect(dsn, pool_size=10, pool_wait_s=pool_wait_s))
+        return opened[-1]
+
+    yield connect
+    for database in opened:
+        await database.close()
+    await owner.execute("DROP ROLE few")
+
+
+async def sleep(database, seconds):
+    async with database.shared() as shared:
+        await shared.scalar(sa.text(f"SELECT CAST(pg_sleep({seconds}) AS text)"))
+
+
+async def test_transactions_share_the_connections_that_the_server_grants(few):
+    database = few(pool_wait_s=30.0)
+    for _ in range(2):
+        await asyncio.gather(*(sleep(database, 0.01) for _ in range(20)))
+    assert database.in_use() == 0
+
+
+async def test_where_none_is_granted_or_given_back_in_time_the_database_is_unavailable(few):
+    first, second = few(pool_wait_s=0.2), few(pool_wait_s=0.2)
+    async with first.shared(), first.shared():
+        with pytest.raises(errors.DatabaseUnavailable, match="All database connections are busy"):
+            await sleep(first, 0)
+        with pytest.raises(errors.DatabaseUnavailable):
+            await sleep(second, 0)
+    await sleep(first, 0)

@@ -11,6 +11,8 @@ import sqlalchemy as sa
 from app import errors
 from app.database import transactions
 from app.database.schema import migration
+from app.documents.storing import ingest
+from app.documents.types import Upload
 from app.settings import Settings
 
 
@@ -18,7 +20,8 @@ from app.settings import Settings
 async def process(new_database, template):
     """A process of this version, and its owner's address."""
     address = await new_database(template)
-    database = transactions.connect(address.service_dsn, pool_size=2, revision=migration.head())
+    limits = transactions.TimeLimits(lock_ms=200)
+    database = transactions.connect(address.service_dsn, pool_size=2, limits=limits, revision=migration.head())
     yield database, address
     await database.close()
 
@@ -109,8 +112,9 @@ async def test_while_a_slow_migration_runs_searches_go_on_and_writes_are_unavail
     migrating = asyncio.create_task(migrate(address, embedder, waits_for_lock=42))
     await until_waiting(holder, migrating)
     assert harness.uris(await tenant.ask("copper")) == ["a.md"]
+    granite = Upload("Granite.", uri="b.md")
     with pytest.raises(errors.DatabaseUnavailable):
-        await tenant.add("Granite.", uri="b.md")
+        await ingest.store_one(granite, tenant.user_id, tenant.services(), options=ingest.IN_TOOL)
     await holder.close()
     assert await migrating == migration.head()
     await tenant.add("Granite.", uri="b.md")

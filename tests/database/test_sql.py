@@ -43,22 +43,21 @@ def test_an_undeclared_part_is_refused_when_it_is_requested():
         sql.statement("hybrid", "vectro")
 
 
-@pytest.fixture
-def files(tmp_path, monkeypatch):
-    """Writes files of a store of their own."""
+@pytest.mark.parametrize(
+    "source", ["-- A.\n-- :a text\nSELECT :b", "-- A.\n-- :a text\nSELECT 1", "-- A.\nSELECT :a"], ids=repr
+)
+def test_binds_that_are_not_declared_or_not_used_are_refused(source) -> None:
+    with pytest.raises(ValueError, match="binds differ"):
+        sql.parse(source).compiled()
 
-    def write(**texts: str) -> None:
-        for name, text in texts.items():
-            kind, _, stem = name.rpartition("__")
-            (tmp_path / kind).mkdir(exist_ok=True)
-            (tmp_path / kind / f"{stem}.sql").write_text(text, encoding="utf-8")
 
-    monkeypatch.setattr(sql, "FOLDER", tmp_path)
-    for remembered in (sql.files, sql.load, sql.statement):
-        remembered.cache_clear()
-    yield write
-    for remembered in (sql.files, sql.load, sql.statement):
-        remembered.cache_clear()
+def test_a_section_is_left_out_unless_one_of_its_parts_is_requested() -> None:
+    header = "-- A.\n-- part a\n-- part b\n"
+    source = f"{header}SELECT 1\n-- if a or b\n, 2\n-- unless b\n, 3\n-- end\n-- end\n-- unless a\n, 4\n-- end"
+    shown = {
+        parts: "".join(str(sql.parse(source).compiled(*parts)).split()) for parts in ((), ("a",), ("b",), ("a", "b"))
+    }
+    assert shown == {(): "SELECT1,4", ("a",): "SELECT1,2,3", ("b",): "SELECT1,2,4", ("a", "b"): "SELECT1,2"}
 
 
 @pytest.mark.parametrize("path", sorted(sql.files("fragments").values()), ids=lambda path: path.stem)

@@ -8,14 +8,18 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
 import asyncpg
 import harness
 import httpx
-import uvicorn
 from fastapi import FastAPI
+
+from app.database import transactions
+from app.database.transactions import Database
+from app.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 FULL = os.environ.get("STEPWELL_FAULTS") == "full"
@@ -24,40 +28,39 @@ PATIENCE_S = 300.0 if FULL else 60.0
 SEARCH, DOCUMENTS = "/api/rag/search", "/api/rag/documents"
 
 
-async def until(happened: Callable[[], Awaitable[bool]]) -> None:
-    """Returns once `happened` returns true."""
-    async with asyncio.timeout(PATIENCE_S):
-        while not await happened():  # noqa: ASYNC110 - another process cannot set an event
-            await asyncio.sleep(0.01)
+async def until(happened: Callable[[], object], *, within_s: float = PATIENCE_S, pause_s: float = 0.01) -> None:
+    """Returns once `happened` returns true, or something to await that is true."""
+    async with asyncio.timeout(within_s):
+        while True:
+            found = happened()
+            if (await found) if isinstance(found, Awaitable) else found:
+                return
+            await asyncio.sleep(pause_s)  # another process cannot set an event
+
+
+async def cancel(*tasks: asyncio.Task[Any]) -> None:
+    """Cancels requests, whose clients disconnect."""
+    for one in tasks:
+        one.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class LockedChunks:
     """A lock of the chunks table, which makes searches and writes hang until it is released."""
 
     def __init__(self, owner: asyncpg.Connection, watcher: asyncpg.Connection) -> None:
-        self._watcher = watcher
-        self._lock = owner.transaction()
-        self._owner = owner
-
-    async def begin(self) -> None:
-        """Locks the table of chunks."""
-        await self._lock.start()
-        await self._owner.execute("LOCK TABLE stepwell.chunks IN ACCESS EXCLUSIVE MODE")
+        self._owner, self._watcher = owner, watcher
 
     async def release(self) -> None:
         """Releases the lock; a second call does nothing."""
         if self._owner.is_in_transaction():
-            await self._lock.rollback()
-
-    async def hanging(self) -> int:
-        """Returns how many backends wait for the lock."""
-        return int(await self._watcher.fetchval(harness.WAITING))
+            await self._owner.execute("ROLLBACK")
 
     async def reached(self, count: int) -> None:
         """Returns once exactly `count` backends wait."""
 
         async def there() -> bool:
-            return await self.hanging() == count
+            return bool(await self._watcher.fetchval(harness.WAITING) == count)
 
         await until(there)
 
@@ -76,12 +79,10 @@ WHERE datname = current_database() AND usename = 'stepwell_service'
 async def locked_chunks(address: Any) -> AsyncIterator[LockedChunks]:
     """Makes searches of this database hang until the block ends or the lock is released."""
     owner, watcher = await address.connect(), await address.connect()
-    lock = LockedChunks(owner, watcher)
-    await lock.begin()
+    await owner.execute("BEGIN; LOCK TABLE stepwell.chunks IN ACCESS EXCLUSIVE MODE")
     try:
-        yield lock
+        yield LockedChunks(owner, watcher)
     finally:
-        await lock.release()
         await owner.close()
         await watcher.close()
 
@@ -89,17 +90,31 @@ async def locked_chunks(address: Any) -> AsyncIterator[LockedChunks]:
 @asynccontextmanager
 async def listening(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
     """Yields a client of the application over a real socket, which a client can close during a request."""
-    server = uvicorn.Server(uvicorn.Config(app, port=0, lifespan="off", log_config=None, access_log=False))
-    serving = asyncio.create_task(server.serve())
-    while not server.started:  # noqa: ASYNC110 - uvicorn sets no event
-        await asyncio.sleep(0.01)
-    port = server.servers[0].sockets[0].getsockname()[1]
+    async with (
+        harness.listening(app) as port,
+        httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE_S) as client,
+    ):
+        yield client
+
+
+@asynccontextmanager
+async def serving(
+    address: Any, settings: Settings | None = None, *, pool: dict[str, Any] | None = None, **parts: Any
+) -> AsyncIterator[tuple[httpx.AsyncClient, Database, FastAPI]]:
+    """Runs the service on a database, with options of its pool; `parts` are fields of its services."""
+    database = transactions.connect(address.service_dsn, **{"pool_wait_s": 30.0, **(pool or {})})
     try:
-        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE_S) as client:
-            yield client
+        services = replace(await harness.services(database), **parts)
+        settings = settings or Settings(auth="none", max_concurrent_searches=8)
+        async with harness.running(settings, services) as app, listening(app) as client:
+            yield client, database, app
     finally:
-        server.should_exit = True
-        await serving
+        await database.close()
+
+
+async def keys(database: Database, *users: str) -> list[dict[str, str]]:
+    """The headers with a new key of each user."""
+    return [{"X-API-Key": await harness.create_key(database, user)} for user in users]
 
 
 @asynccontextmanager

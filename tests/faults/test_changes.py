@@ -7,16 +7,13 @@ from typing import Any
 
 import asyncpg
 import pytest
-import server_folders
 from harness import Tenant
 from running_service import FULL
 
 from app.database import transactions
 from app.database.embedded import postgres
-from app.database.schema import migration
 from app.database.transactions import Database
 from app.documents.types import Upload
-from app.models.local.minilm import MODEL
 from app.search.store import recall
 from benchmarks.fake_embedder import FakeEmbedder
 
@@ -62,33 +59,22 @@ def _connected(server: postgres.EmbeddedPostgres) -> Database:
     return transactions.connect(server.service_dsn, pool_size=4, pool_wait_s=30)
 
 
-@pytest.fixture
-async def server() -> Any:
-    """A server of the test's own, to be restarted."""
-    with server_folders.temporary() as folder:
-        started = postgres.EmbeddedPostgres(folder / "data", tuning=postgres.SMALL)
-        await started.start()
-        await migration.upgrade(started.owner_dsn, model=MODEL.name, dimension=MODEL.dimension)
-        yield started
-        await started.stop()
-
-
 async def test_recall_does_not_suffer_from_changes_a_vacuum_and_a_restart(
-    server: Any, monkeypatch: pytest.MonkeyPatch
+    own_server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # So few would be scanned exactly; it is the graph that has to live through this.
     monkeypatch.setattr(recall, "EXACT_FLOOR", 0)
     monkeypatch.setattr(recall, "EXACT_FACTOR", 0.0)
-    tenant = Tenant(_connected(server), user_id="local")
+    tenant = Tenant(_connected(own_server), user_id="local")
     await tenant.many([_note(number, 0) for number in range(STORED)])
-    before = await _recall(tenant, server)
-    await _change(tenant, server)
-    changed = await _recall(tenant, server)
+    before = await _recall(tenant, own_server)
+    await _change(tenant, own_server)
+    changed = await _recall(tenant, own_server)
     await tenant.db.close()
-    await server.stop()
-    await server.start()
-    tenant.db = _connected(server)
-    restarted = await _recall(tenant, server)
+    await own_server.stop()
+    await own_server.start()
+    tenant.db = _connected(own_server)
+    restarted = await _recall(tenant, own_server)
     await tenant.db.close()
     print(f"recall@20 {before:.3f}, after changes {changed:.3f}, after a restart {restarted:.3f}")
     assert min(changed, restarted) >= before - 0.01

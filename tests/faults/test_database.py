@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
-import harness
 import httpx
 import pytest
 import running_service
@@ -19,11 +15,8 @@ from harness import Tenant
 from running_service import DOCUMENTS, SEARCH, locked_chunks, unavailable, until
 
 from app import errors, main, runtime
-from app.database import transactions
 from app.database.embedded import postgres
-from app.database.schema import migration
 from app.database.transactions import Database, TimeLimits
-from app.models.local.minilm import MODEL
 from app.services import Budget
 from app.settings import Settings
 
@@ -33,20 +26,12 @@ SIMILAR, NEAR = "/api/rag/similar", {"vector": [0.1] * 384}
 
 @asynccontextmanager
 async def _serving(
-    address: Any, *, budget: Budget | None = None, settings: Settings | None = None, **options: Any
+    address: Any, settings: Settings | None = None, **given: Any
 ) -> AsyncIterator[tuple[httpx.AsyncClient, Database, Any]]:
     """The service on one database with a note in it, over a socket."""
-    database = transactions.connect(address.service_dsn, **{"pool_wait_s": 30.0, **options})
-    try:
+    async with running_service.serving(address, settings, **given) as (client, database, app):
         await Tenant(database, user_id="local").add("We use lime.", "lime")
-        services = replace(await harness.services(database), budget=budget or Budget())
-        async with (
-            harness.running(settings or Settings(auth="none", max_concurrent_searches=8), services) as app,
-            running_service.listening(app) as client,
-        ):
-            yield client, database, app
-    finally:
-        await database.close()
+        yield client, database, app
 
 
 async def _hits(client: httpx.AsyncClient) -> int:
@@ -55,23 +40,12 @@ async def _hits(client: httpx.AsyncClient) -> int:
     return len(response.json()["results"])
 
 
-@pytest.fixture(scope="module")
-async def stoppable() -> AsyncIterator[postgres.EmbeddedPostgres]:
-    """A migrated server that a test may stop and start."""
-    with server_folders.temporary() as folder:
-        server = postgres.EmbeddedPostgres(folder / "data", tuning=postgres.SMALL)
-        await server.start()
-        await migration.upgrade(server.owner_dsn, model=MODEL.name, dimension=MODEL.dimension)
-        yield server
-        await server.stop()
-
-
 async def test_searches_fail_with_503_while_postgres_is_down_and_work_again_afterwards(
-    stoppable: postgres.EmbeddedPostgres,
+    own_server: postgres.EmbeddedPostgres,
 ) -> None:
-    async with _serving(SimpleNamespace(service_dsn=stoppable.service_dsn)) as (client, database, _app):
+    async with _serving(own_server) as (client, database, _app):
         assert (await client.get("/readyz")).status_code == 200
-        await stoppable.stop()
+        await own_server.stop()
         for method, path, body in (
             ("POST", SEARCH, LIME),
             ("POST", DOCUMENTS, {"content": "Clay."}),
@@ -79,31 +53,29 @@ async def test_searches_fail_with_503_while_postgres_is_down_and_work_again_afte
             ("GET", DOCUMENTS, None),
             ("GET", "/readyz", None),
         ):
-            began = time.perf_counter()
             async with asyncio.timeout(2 if path == DOCUMENTS else None):
                 unavailable(await client.request(method, path, json=body))
-            print(f"{path}: 503 after {1000 * (time.perf_counter() - began):.0f} ms")
         assert (await client.get("/healthz")).status_code == 200
-        await stoppable.start()
+        await own_server.start()
         assert await _hits(client) == 1
 
         async def ready() -> bool:  # a result is kept for two seconds
             return (await client.get("/readyz")).status_code == 200
 
         await until(ready)
-        await until(lambda: _is(lambda: database.in_use() == 0))
+        await until(lambda: database.in_use() == 0)
 
 
 async def test_a_start_waits_for_a_database_that_is_not_available_yet(
-    stoppable: postgres.EmbeddedPostgres,
+    own_server: postgres.EmbeddedPostgres,
 ) -> None:
-    settings = Settings(database_url=stoppable.service_dsn)
-    await stoppable.stop()
+    settings = Settings(database_url=own_server.service_dsn)
+    await own_server.stop()
     opening = runtime.open_services(settings)
     starting = asyncio.create_task(opening.__aenter__())
     await asyncio.wait({starting}, timeout=0.5)
     assert not starting.done()
-    await stoppable.start()
+    await own_server.start()
     services = await starting
     assert await Tenant(services.db).uris() == []
     await opening.__aexit__(None, None, None)
@@ -117,7 +89,7 @@ async def test_a_start_fails_if_the_database_stays_unavailable() -> None:
 
 
 async def test_terminated_connections_are_replaced_without_failed_requests(address: Any) -> None:
-    async with _serving(address, pool_size=4) as (client, _database, _app):
+    async with _serving(address, pool={"pool_size": 4}) as (client, _database, _app):
         async with locked_chunks(address) as hold:
             asked = [asyncio.create_task(_hits(client)) for _ in range(4)]
             await hold.reached(4)
@@ -128,7 +100,7 @@ async def test_terminated_connections_are_replaced_without_failed_requests(addre
 
 
 async def test_a_read_whose_connection_is_terminated_is_retried(address: Any) -> None:
-    async with _serving(address, pool_size=2) as (client, database, _app):
+    async with _serving(address, pool={"pool_size": 2}) as (client, database, _app):
         (stored,) = (await client.get(DOCUMENTS)).json()["documents"]
         reads = {SEARCH: LIME, SIMILAR: NEAR, f"{DOCUMENTS}/{stored['document_id']}/chunks": None}
         for path, body in reads.items():
@@ -139,12 +111,12 @@ async def test_a_read_whose_connection_is_terminated_is_retried(address: Any) ->
                 await hold.reached(1)
                 await hold.release()
                 assert (await asked).status_code == 200, path
-            await until(lambda: _is(lambda: database.in_use() == 0))
+            await until(lambda: database.in_use() == 0)
 
 
 async def test_a_read_whose_connection_is_terminated_twice_is_a_503_with_retry_after(address: Any) -> None:
     async with (
-        _serving(address, pool_size=2) as (client, database, _app),
+        _serving(address, pool={"pool_size": 2}) as (client, database, _app),
         locked_chunks(address) as hold,
     ):
         asked = asyncio.create_task(client.post(SEARCH, json=LIME))
@@ -154,22 +126,20 @@ async def test_a_read_whose_connection_is_terminated_twice_is_a_503_with_retry_a
         unavailable(await asked)
         await hold.release()
         assert await _hits(client) == 1
-        await until(lambda: _is(lambda: database.in_use() == 0))
+        await until(lambda: database.in_use() == 0)
 
 
 async def test_an_exhausted_pool_is_a_503_and_running_requests_are_answered(address: Any) -> None:
-    async with _serving(address, pool_size=2, pool_wait_s=1.0) as (client, database, _app):
+    async with _serving(address, pool={"pool_size": 2, "pool_wait_s": 1.0}) as (client, database, _app):
         async with locked_chunks(address) as hold:
             asked = [asyncio.create_task(_hits(client)) for _ in range(2)]
             await hold.reached(2)
-            began = time.perf_counter()
             unavailable(await client.post(SEARCH, json=LIME))
-            print(f"pool exhausted: 503 after {1000 * (time.perf_counter() - began):.0f} ms with 1 s to wait")
             unavailable(await client.get("/readyz"))
             assert (await client.get("/healthz")).status_code == 200
             await hold.release()
         assert await asyncio.gather(*asked) == [1, 1]
-        await until(lambda: _is(lambda: database.in_use() == 0))
+        await until(lambda: database.in_use() == 0)
 
 
 @pytest.mark.parametrize(
@@ -178,14 +148,12 @@ async def test_an_exhausted_pool_is_a_503_and_running_requests_are_answered(addr
     ids=["statement timeout", "deadline of the search"],
 )
 async def test_a_slow_query_is_a_504_and_leaves_no_backend(address: Any, limits: TimeLimits, budget: Budget) -> None:
-    async with _serving(address, pool_size=2, limits=limits, budget=budget) as (client, database, _app):
+    async with _serving(address, pool={"pool_size": 2, "limits": limits}, budget=budget) as (client, database, _app):
         async with locked_chunks(address) as hold:
-            began = time.perf_counter()
             response = await client.post(SEARCH, json=LIME)
-            print(f"slow query: 504 after {1000 * (time.perf_counter() - began):.0f} ms with 300 ms to answer")
             assert (response.status_code, response.json()["code"]) == (504, "search_timeout")
             await hold.reached(0)
-            await until(lambda: _is(lambda: database.in_use() == 0))
+            await until(lambda: database.in_use() == 0)
         await until(lambda: _found(client))
 
 
@@ -197,22 +165,15 @@ async def _found(client: httpx.AsyncClient) -> bool:
 
 async def test_a_client_disconnect_cancels_the_query(address: Any) -> None:
     async with (
-        _serving(address, pool_size=2) as (client, database, app),
+        _serving(address, pool={"pool_size": 2}) as (client, database, app),
         locked_chunks(address) as hold,
     ):
         for path, body in ((SEARCH, LIME), (SIMILAR, NEAR)):
             asked = asyncio.create_task(client.post(path, json=body))
             await hold.reached(1)
-            asked.cancel()
-            await asyncio.gather(asked, return_exceptions=True)
-            began = time.perf_counter()
+            await running_service.cancel(asked)
             await hold.reached(0)
-            print(f"the query is gone {1000 * (time.perf_counter() - began):.0f} ms after its caller")
-
-            async def returned() -> bool:
-                return database.in_use() == 0 and app.state.searches.running == 0
-
-            await until(returned)
+            await until(lambda: database.in_use() == 0 and app.state.searches.running == 0)
         await hold.release()
         assert await _hits(client) == 1
 
@@ -221,18 +182,18 @@ async def test_a_client_disconnect_frees_a_place_in_the_queue(address: Any, monk
     settings = Settings(auth="none", max_concurrent_searches=1)
     monkeypatch.setattr(main, "MAX_WAITING_SEARCHES", 1)
     async with (
-        _serving(address, settings=settings) as (client, _database, app),
+        _serving(address, settings) as (client, _database, app),
         locked_chunks(address) as hold,
     ):
         running = asyncio.create_task(_hits(client))
         await hold.reached(1)
         queued = asyncio.create_task(client.post(SEARCH, json=LIME))
-        await until(lambda: _is(lambda: app.state.searches.waiting == 1))
+        await until(lambda: app.state.searches.waiting == 1)
         unavailable(await client.post(SEARCH, json=LIME), "overloaded")
         queued.cancel()
-        await until(lambda: _is(lambda: app.state.searches.waiting == 0))
+        await until(lambda: app.state.searches.waiting == 0)
         another = asyncio.create_task(_hits(client))
-        await until(lambda: _is(lambda: app.state.searches.waiting == 1))
+        await until(lambda: app.state.searches.waiting == 1)
         await hold.release()
         assert await asyncio.gather(running, another) == [1, 1]
 
@@ -243,22 +204,18 @@ async def test_endless_searches_with_one_key_do_not_block_another_key(
     settings = Settings(auth="api_key", max_concurrent_searches=1)
     monkeypatch.setattr(main, "MAX_WAITING_SEARCHES", 2)
     async with (
-        _serving(address, settings=settings) as (client, database, app),
+        _serving(address, settings) as (client, database, app),
         locked_chunks(address) as hold,
     ):
-        greedy, modest = [{"X-API-Key": await harness.create_key(database, name)} for name in ("greedy", "modest")]
+        greedy, modest = await running_service.keys(database, "greedy", "modest")
         running = asyncio.create_task(client.post(SEARCH, json=LIME, headers=greedy))
         await hold.reached(1)
         waiting = []
         for count in (1, 2):
             waiting.append(asyncio.create_task(client.post(SEARCH, json=LIME, headers=greedy)))
-            await until(lambda count=count: _is(lambda: app.state.searches.waiting == count))
+            await until(lambda count=count: app.state.searches.waiting == count)
         unavailable(await client.post(SEARCH, json=LIME, headers=greedy), "overloaded")
         other = asyncio.create_task(client.post(SEARCH, json=LIME, headers=modest))
         unavailable(await waiting.pop(), "overloaded")
         await hold.release()
         assert [one.status_code for one in await asyncio.gather(running, *waiting, other)] == [200] * 3
-
-
-async def _is(so: Any) -> bool:
-    return bool(so())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,9 +20,10 @@ from running_service import DOCUMENTS, SEARCH, until
 from app import errors, runtime
 from app.database import pools, transactions
 from app.database.embedded import postgres
-from app.database.schema import health
+from app.database.schema import health, migration
 from app.documents.storing import ingest
 from app.documents.types import Upload
+from app.models.local.minilm import MODEL
 from app.search import search
 from app.settings import Settings
 from benchmarks.fake_embedder import FakeEmbedder
@@ -146,41 +147,25 @@ async def _refuses_writes_and_answers_searches(client: httpx.AsyncClient) -> Non
 async def test_a_server_whose_disk_fills_during_writes_recovers_every_acknowledged_write():
     with small_disk() as disk:
         async with postgres.EmbeddedPostgres(disk / "data", tuning=postgres.SMALL) as server:
-            await _written_until_full(server, disk / "ballast")
+            await migration.upgrade(server.owner_dsn, model=MODEL.name, dimension=MODEL.dimension)
+            # No threshold: the writes themselves meet the end of the disk.
+            hooks = pools.ServerHooks(server.ensure_running)
+            tenant = harness.Tenant(transactions.connect(server.service_dsn, pool_size=2, hooks=hooks))
+            fill(disk / "ballast", leave=30_000_000)
+            text, stored = " ".join(f"word{number}" for number in range(20_000)), 0
+            while await _is_stored(tenant, f"Lime mortar {stored}. {text}", f"note-{stored}"):
+                stored += 1
+            assert 0 < stored < 1_000, "the disk never filled"
+            (disk / "ballast").unlink()
+            await until(lambda: _is_stored(tenant, "Cement sets fast.", "after"))
+            assert {f"note-{number}" for number in range(stored)} <= set(await tenant.uris())
+            assert (await tenant.ask("lime mortar")).hits
+            await tenant.db.close()
 
 
-async def _written_until_full(server: postgres.EmbeddedPostgres, ballast: Path) -> None:
-    from app.database.schema import migration
-    from app.models.local.minilm import MODEL
-
-    await migration.upgrade(server.owner_dsn, model=MODEL.name, dimension=MODEL.dimension)
-    # No threshold: the writes themselves meet the end of the disk.
-    database = transactions.connect(server.service_dsn, pool_size=2, hooks=pools.ServerHooks(server.ensure_running))
-    tenant = harness.Tenant(database)
-    fill(ballast, leave=30_000_000)
-    stored = [uri async for uri in _stored_until_refused(tenant)]
-    os.unlink(ballast)
-
-    async def writes() -> bool:
-        try:
-            await tenant.add("Cement sets fast.", "after")
-        except errors.StepwellError:
-            return False
-        return True
-
-    await until(writes)
-    kept = await tenant.uris()
-    assert set(stored) <= set(kept)
-    assert (await tenant.ask("lime mortar")).hits
-    await database.close()
-
-
-async def _stored_until_refused(tenant: harness.Tenant) -> AsyncIterator[str]:
-    text = " ".join(f"word{number}" for number in range(20_000))
-    for number in range(1_000):
-        try:
-            await tenant.add(f"Lime mortar {number}. {text}", f"note-{number}")
-        except (errors.DiskFull, errors.DatabaseUnavailable, errors.EmbeddedServerError):
-            return
-        yield f"note-{number}"
-    raise AssertionError("the disk never filled")
+async def _is_stored(tenant: harness.Tenant, text: str, uri: str) -> bool:
+    try:
+        await tenant.add(text, uri)
+    except (errors.DiskFull, errors.DatabaseUnavailable, errors.EmbeddedServerError):
+        return False
+    return True

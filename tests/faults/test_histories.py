@@ -25,7 +25,7 @@ from app.derived_rows import Damage
 from app.maintenance import repair
 from app.text.names import tags
 
-OPERATIONS, KILLS, SEEDS = (300, 12, range(1, 7)) if FULL else (40, 2, (1,))
+OPERATIONS, KILLS, SEEDS = (300, 12, range(1, 7)) if FULL else (25, 2, (1,))
 RAG = "/api/rag"
 WORDS = [f"{first}{last}" for first in ("copper", "lantern", "meadow", "anchor", "ember") for last in ("", *"aeiouxyz")]
 PEOPLE = ("Ilse Brandt", "Tomas Vidal", "Mara Quint", "Jürgen Müller", "Li Hua", "Oskar Lindqvist")
@@ -73,18 +73,10 @@ class World:
         (self.folder / path).parent.mkdir(exist_ok=True)
         (self.folder / path).write_text(text, encoding="utf-8")
 
-    def files(self) -> list[Path]:
-        """The files of the source."""
-        return sorted(path for path in self.folder.rglob("*") if path.is_file())
-
     def rename(self, file: Path, path: str) -> None:
         """Move a file of the source."""
         (self.folder / path).parent.mkdir(exist_ok=True)
         file.rename(self.folder / path)
-
-    def remove(self, file: Path) -> None:
-        """Remove a file of the source."""
-        file.unlink()
 
 
 class Texts:
@@ -243,7 +235,7 @@ class History:
 
     async def _change_files(self, _service: ForkedService) -> list[Request]:
         for _ in range(3):
-            files = self._world.files()
+            files = sorted(path for path in self._world.folder.rglob("*") if path.is_file())
             action = self._dice.choice(("write", "change", "rename", "remove")) if files else "write"
             file = self._dice.choice(files) if files else Path()
             if action == "write":
@@ -253,7 +245,7 @@ class History:
             elif action == "rename":
                 self._world.rename(file, f"{self._dice.choice('abc')}/{next(self._numbers)}.md")
             else:
-                self._world.remove(file)
+                file.unlink()
         return [Request("POST", "sources/notes/sync")]
 
     def _any(self) -> str | None:

@@ -1,6 +1,6 @@
 """Nothing is lost or doubled when workers and Postgres are killed at random points of a synchronisation.
 
-STEPWELL_FAULTS=full kills each 20 times during the synchronisation of 2,000 files; with `-s` it prints the rates.
+STEPWELL_FAULTS=full kills each 20 times during the synchronisation of 2,000 files.
 """
 
 from __future__ import annotations
@@ -10,14 +10,13 @@ import faulthandler
 import os
 import random
 import sys
-import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from uuid import UUID
 
 import asyncpg
-import psutil
 import pytest
 import running_service
 import server_folders
@@ -26,26 +25,16 @@ from harness import Tenant
 
 from app.database import pools, transactions
 from app.database.embedded import postgres
-from app.database.schema import migration
 from app.derived_rows import Damage
 from app.jobs import followed_jobs
 from app.maintenance import repair
 from app.sources import sources
 from app.text.names import tags
 
-KILLS, FILES, GROUP = (20, 2_000, 10) if running_service.FULL else (2, 30, 1)
+KILLS, FILES, GROUP = (20, 2_000, 10) if running_service.FULL else (1, 20, 1)
 WORKER = Path(__file__).parents[1] / "sync_worker.py"
 DONE = "SELECT coalesce(CAST(progress->>'done' AS integer), 0) FROM stepwell.jobs WHERE job_id = $1"
 EXPIRE = "UPDATE stepwell.jobs SET leased_until = now(), run_at = now() WHERE job_id = $1 AND status <> 'done'"
-
-
-@pytest.fixture
-async def killable() -> AsyncIterator[postgres.EmbeddedPostgres]:
-    """A server of this test's own, made to die."""
-    with server_folders.temporary() as folder:
-        async with postgres.EmbeddedPostgres(folder / "data", tuning=postgres.SMALL) as started:
-            await migration.upgrade(started.owner_dsn, model="fake", dimension=384)
-            yield started
 
 
 @pytest.fixture
@@ -55,67 +44,42 @@ def folder(tmp_path: Path) -> Path:
 
 
 async def test_a_synchronisation_survives_killed_workers_and_a_killed_database(
-    killable: postgres.EmbeddedPostgres, folder: Path
+    own_server: postgres.EmbeddedPostgres, folder: Path
 ) -> None:
     if running_service.FULL:
         faulthandler.cancel_dump_traceback_later()  # it takes longer than other tests may
     chance = random.Random(11)
-    hooks = pools.ServerHooks(killable.ensure_running)
-    database = transactions.connect(killable.service_dsn, pool_size=4, pool_wait_s=30, hooks=hooks)
+    hooks = pools.ServerHooks(own_server.ensure_running)
+    database = transactions.connect(own_server.service_dsn, pool_size=4, pool_wait_s=30, hooks=hooks)
     tenant = Tenant(database)
     paths = source_folder.fill(folder, FILES, kinds=("md", "txt", "csv", "html"))
     added = await source_folder.add(tenant, folder)
-    with _rated("a new folder", FILES, killable):
-        await source_folder.work(tenant)
+    await source_folder.work(tenant)
     changed = source_folder.disturb(folder, paths, chance)
     job_id = await sources.sync(added.source.source_id, tenant.user_id, db=database)
     total = sum(changed.counts.values()) - changed.counts["unchanged"]
     points = sorted(chance.sample(range(1, total - 2), 2 * KILLS))
     victims = ["worker", "postgres"] * KILLS
-    began = time.monotonic()
-    async with _worker(killable) as worker:
+    async with _worker(own_server) as worker:
         for point, victim in zip(points, victims, strict=True):
-            await _reached(killable, job_id, point)
+            await running_service.until(partial(_has_done, own_server, job_id, point))
             if victim == "worker":
                 await worker.killed()
             else:
-                server_folders.kill(killable)
-            await killable.ensure_running()
+                server_folders.kill(own_server)
+            await own_server.ensure_running()
             if victim == "worker":
                 await worker.start()
-            await _execute(killable, EXPIRE, job_id)
+            await _fetch(own_server, EXPIRE, job_id)
         await running_service.until(lambda: _is_done(tenant, job_id))
-    took = time.monotonic() - began
-    print(f"the changed folder with {2 * KILLS} kills: {total} files in {took:.0f} s, {total / took:.1f} a second")
     state = await followed_jobs.get(job_id, tenant.user_id, db=database)
     assert source_folder.counts(state) == dict(changed.counts)
     assert state.attempts > KILLS
     fresh = Tenant(database)
-    with _rated("the changed folder for another user", source_folder.count(folder), killable):
-        await source_folder.synced(fresh, await source_folder.add(fresh, folder))
+    await source_folder.synced(fresh, await source_folder.add(fresh, folder))
     assert await source_folder.stored(tenant) == await source_folder.stored(fresh)
     assert (await repair.check(tenant.user_id, db=database, keys=tags.KEYS)).damage == Damage()
     await database.close()
-
-
-@contextmanager
-def _rated(name: str, files: int, server: postgres.EmbeddedPostgres) -> Iterator[None]:
-    """Prints the rate at which a block stores files, and the CPU time of this process and of Postgres per file."""
-    before = time.monotonic(), time.process_time(), _cpu_s(server)
-    yield
-    after = time.monotonic(), time.process_time(), _cpu_s(server)
-    took, service, postgres = (end - start for end, start in zip(after, before, strict=True))
-    per_file = (
-        f"{1_000 * service / files:.1f} ms of the service and {1_000 * postgres / files:.1f} ms of Postgres a file"
-    )
-    print(f"{name}: {files} files in {took:.0f} s, {files / took:.1f} a second; {per_file}")
-
-
-def _cpu_s(server: postgres.EmbeddedPostgres) -> float:
-    """The CPU time of a server with all its processes, ended ones included."""
-    main = psutil.Process(server.postmaster_pid)
-    running = sum(sum(child.cpu_times()[:2]) for child in main.children(recursive=True))
-    return float(sum(main.cpu_times()[:4]) + running)
 
 
 class Worker:
@@ -151,23 +115,17 @@ async def _worker(server: postgres.EmbeddedPostgres) -> AsyncIterator[Worker]:
         await worker.killed()
 
 
-async def _reached(server: postgres.EmbeddedPostgres, job_id: UUID, point: int) -> None:
-    """Returns once this many files are done."""
+async def _fetch(server: postgres.EmbeddedPostgres, statement: str, job_id: UUID) -> int:
+    """The number that a statement about the job returns."""
     connection = await asyncpg.connect(server.dsn(user=postgres.OWNER, driver="postgresql"))
     try:
-
-        async def there() -> bool:
-            return int(await connection.fetchval(DONE, job_id)) >= point
-
-        await running_service.until(there)
+        return int(await connection.fetchval(statement, job_id) or 0)
     finally:
         await connection.close()
 
 
-async def _execute(server: postgres.EmbeddedPostgres, statement: str, job_id: UUID) -> None:
-    connection = await asyncpg.connect(server.dsn(user=postgres.OWNER, driver="postgresql"))
-    await connection.execute(statement, job_id)
-    await connection.close()
+async def _has_done(server: postgres.EmbeddedPostgres, job_id: UUID, files: int) -> bool:
+    return await _fetch(server, DONE, job_id) >= files
 
 
 async def _is_done(tenant: Tenant, job_id: UUID) -> bool:

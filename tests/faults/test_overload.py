@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Any
 
 import harness
@@ -16,7 +15,6 @@ from fake_provider import FakeProvider
 from harness import Tenant
 from running_service import SEARCH, until
 
-from app.database import transactions
 from app.models.remote.chat import ChatLlm
 from app.models.remote.rerankers import HttpReranker
 from app.settings import Settings
@@ -25,17 +23,12 @@ LLM_HOPS = {"hops": {"extractor": "llm"}}
 
 
 @asynccontextmanager
-async def _one_at_a_time(address: Any, auth: str, **providers: Any) -> AsyncIterator[tuple[httpx.AsyncClient, Any]]:
+async def _one_at_a_time(address: Any, auth: Any, **providers: Any) -> AsyncIterator[tuple[httpx.AsyncClient, Any]]:
     """The service that runs one search at a time, over a socket, with a note in it."""
-    database = transactions.connect(address.service_dsn, pool_wait_s=30)
-    try:
+    settings = Settings(auth=auth, max_concurrent_searches=1)
+    async with running_service.serving(address, settings, **providers) as (client, database, app):
         await Tenant(database, user_id="local").add("The Gannet reports every eleven minutes.", "gannet")
-        services = replace(await harness.services(database), **providers)
-        settings = Settings(auth=auth, max_concurrent_searches=1)
-        async with harness.running(settings, services) as app, running_service.listening(app) as client:
-            yield client, app
-    finally:
-        await database.close()
+        yield client, app
 
 
 @pytest.mark.parametrize(("auth", "status"), [("none", 408), ("api_key", 401)])
@@ -66,23 +59,13 @@ async def test_searches_that_wait_for_a_provider_do_not_block_others(address: An
             asyncio.create_task(client.post(f"{SEARCH}/multihop", json={"query": "Gannet", "ranking": LLM_HOPS})),
             asyncio.create_task(client.post(SEARCH, json={"query": "Gannet", "ranking": {"rerank": "provider"}})),
         ]
-
-        async def asked() -> bool:
-            return len(provider.requests) == len(hanging)
-
-        await until(asked)
+        await until(lambda: len(provider.requests) == len(hanging))
         for _ in range(3):
             found = await client.post(SEARCH, json={"query": "Gannet"})
             assert found.json()["results"]
         assert not any(one.done() for one in hanging)
-        for one in hanging:
-            one.cancel()
-        await asyncio.gather(*hanging, return_exceptions=True)
-
-        async def idle() -> bool:
-            return (app.state.searches.running, app.state.searches.waiting) == (0, 0)
-
-        await until(idle)
+        await running_service.cancel(*hanging)
+        await until(lambda: (app.state.searches.running, app.state.searches.waiting) == (0, 0))
     await llm.aclose()
     await reranker.aclose()
 

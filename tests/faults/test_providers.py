@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
+import fake_provider
 import harness
 import httpx
 import pytest
@@ -51,11 +52,22 @@ async def _service(address: Any, url: str, *, patience_s: float = BULK_PATIENCE_
         yield client
 
 
-@pytest.fixture
-def provider_embeds(provider: FakeProvider) -> FakeProvider:
-    """A server that embeds well until it is told otherwise."""
-    provider.embedder = FakeEmbedder(dimension=minilm.MODEL.dimension)
-    return provider
+Served = tuple[httpx.AsyncClient, FakeProvider]
+
+
+@pytest.fixture(scope="module")
+async def served(address: Any) -> AsyncIterator[Served]:
+    """The service of most tests with a stored text, and the provider, which embeds well until it is told otherwise."""
+    async with _providing() as provider, _service(address, provider.url) as client:
+        assert (await client.post(DOCUMENTS, json={"content": TEXT, "uri": "mortar"})).status_code == 201
+        yield client, provider
+
+
+@asynccontextmanager
+async def _providing() -> AsyncIterator[FakeProvider]:
+    async with fake_provider.serve() as provider:
+        provider.embedder = FakeEmbedder(dimension=minilm.MODEL.dimension)
+        yield provider
 
 
 @contextmanager
@@ -82,85 +94,81 @@ async def _state(client: httpx.AsyncClient) -> str:
     return state
 
 
-@pytest.mark.parametrize("fault", [*FAULTS, "tls"])
+@pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.usefixtures("patient_readiness")
 async def test_searches_are_answered_from_the_words_while_the_provider_fails_and_fully_after_it_recovers(
-    address: Any, provider_embeds: FakeProvider, fault: str
+    served: Served, fault: str
 ) -> None:
-    async with _service(address, provider_embeds.url) as client:
-        assert (await client.post(DOCUMENTS, json={"content": TEXT, "uri": "mortar"})).status_code in (200, 201)
-        assert await _search(client, f"lime mortar {fault}") == []
-        await _fail(client, address, provider_embeds, fault)
-        if fault == "tls":
-            return
-        provider_embeds.misbehave(None)
-        with _later(calls.LONGEST_PAUSE_S):
-            assert await _search(client, f"lime mortar after {fault}") == []
-            assert await _state(client) == "closed"
-
-
-async def _fail(client: httpx.AsyncClient, address: Any, provider: FakeProvider, fault: str) -> None:
-    """Search while the provider fails: first it is called, then it is not."""
-    if fault == "tls":
-        async with _service(address, provider.url.replace("http:", "https:")) as encrypted:
-            for number in range(SEARCHES):
-                assert "embedding_failed" in await _search(encrypted, f"lime mortar {number} {fault}")
-            assert await _state(encrypted) == "open"
-        return
+    client, provider = served
+    assert await _search(client, f"lime mortar {fault}") == []
     provider.misbehave(fault)
     sent = len(provider.requests)
+    await _fails(client, fault)
+    # A failure that is not sent in time counts too.
+    assert 1 <= len(provider.requests) - sent <= (1 if fault == "busy" else calls.BREAKER_FAILURES)
+    provider.misbehave(None)
+    with _later(calls.LONGEST_PAUSE_S):
+        assert await _search(client, f"lime mortar after {fault}") == []
+        assert await _state(client) == "closed"
+
+
+@pytest.mark.usefixtures("patient_readiness")
+async def test_searches_are_answered_from_the_words_while_the_provider_speaks_no_tls(
+    address: Any, served: Served
+) -> None:
+    _, provider = served
+    async with _service(address, provider.url.replace("http:", "https:")) as client:
+        await _fails(client, "tls")
+
+
+async def _fails(client: httpx.AsyncClient, fault: str) -> None:
+    """Search while the provider fails: first it is called, then it is not."""
     for number in range(SEARCHES):
         assert "embedding_failed" in await _search(client, f"lime mortar {number} {fault}")
     assert await _state(client) == "open"
-    # A failure that is not sent in time counts too.
-    assert 1 <= len(provider.requests) - sent <= (1 if fault == "busy" else calls.BREAKER_FAILURES)
 
 
-async def test_a_burst_of_searches_meets_its_deadline_while_the_provider_hangs(
-    address: Any, provider_embeds: FakeProvider
-) -> None:
-    async with _service(address, provider_embeds.url) as client:
-        await client.post(DOCUMENTS, json={"content": TEXT, "uri": "mortar"})
-        provider_embeds.misbehave("silent")
-        asked = []
-        for burst in range(2):  # all of the first may have called before the first call has failed
-            numbers = range(40 * burst, 40 * (burst + 1))
-            found = await asyncio.gather(*(_search(client, f"lime mortar {number} burst") for number in numbers))
-            assert all("embedding_failed" in codes for codes in found)
-            asked.append(len(provider_embeds.requests))
-        assert asked[1] - asked[0] < 5, "the breaker is open"
+async def test_a_burst_of_searches_meets_its_deadline_while_the_provider_hangs(served: Served) -> None:
+    client, provider = served
+    provider.misbehave("silent")
+    asked = []
+    for burst in range(2):  # all of the first may have called before the first call has failed
+        numbers = range(40 * burst, 40 * (burst + 1))
+        found = await asyncio.gather(*(_search(client, f"lime mortar {number} burst") for number in numbers))
+        assert all("embedding_failed" in codes for codes in found)
+        asked.append(len(provider.requests))
+    assert asked[1] - asked[0] < 5, "the breaker is open"
+    provider.misbehave(None)
 
 
-async def test_an_upload_waits_for_the_pause_that_the_provider_asks_for(
-    address: Any, provider_embeds: FakeProvider
-) -> None:
-    async with _service(address, provider_embeds.url) as client:
-        provider_embeds.misbehave("busy")
-        provider_embeds.headers = {"Retry-After": "0.3"}
+async def test_an_upload_waits_for_the_pause_that_the_provider_asks_for(address: Any) -> None:
+    async with _providing() as provider, _service(address, provider.url) as client:
+        provider.misbehave("busy")
+        provider.headers = {"Retry-After": "0.3"}
         uploading = asyncio.create_task(client.post(DOCUMENTS, json={"content": "Wait for the pause."}))
-        while not provider_embeds.answered:  # noqa: ASYNC110 - the server sets no event
+        while not provider.answered:  # noqa: ASYNC110 - the server sets no event
             await asyncio.sleep(0.01)
-        provider_embeds.misbehave(None)
+        provider.misbehave(None)
         assert (await uploading).status_code == 201
-        assert len(provider_embeds.requests) >= 2
+        assert len(provider.requests) >= 2
 
 
-@pytest.mark.parametrize("fault", ["error", "reset", "nan", "unauthorized"])
 async def test_an_upload_during_an_outage_stores_nothing_and_succeeds_afterwards(
-    address: Any, provider_embeds: FakeProvider, caplog: pytest.LogCaptureFixture, fault: str
+    address: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    upload = {"content": f"Stored after the outage {fault}.", "uri": f"outage-{fault}"}
-    async with _service(address, provider_embeds.url, patience_s=0.3) as client:
-        provider_embeds.misbehave(fault)
-        refused = await client.post(DOCUMENTS, json=upload)
-        assert refused.status_code == 502, refused.text
-        assert refused.json()["code"] == ("bad_embedding" if fault == "nan" else "provider_failed")
-        assert KEY not in refused.text
-        assert upload["uri"] not in (await client.get(DOCUMENTS)).text
-        assert (await client.get("/readyz")).status_code == 200
-        for path in ("/readyz", "/metrics", "/api/rag/stats"):
-            assert KEY not in (await client.get(path)).text
-        assert KEY not in caplog.text
-        provider_embeds.misbehave(None)
-        with _later(calls.LONGEST_PAUSE_S):
-            assert (await client.post(DOCUMENTS, json=upload)).status_code == 201
+    async with _providing() as provider, _service(address, provider.url, patience_s=0.3) as client:
+        for fault in ("error", "reset", "nan", "unauthorized"):
+            upload = {"content": f"Stored after the outage {fault}.", "uri": f"outage-{fault}"}
+            provider.misbehave(fault)
+            refused = await client.post(DOCUMENTS, json=upload)
+            assert refused.status_code == 502, refused.text
+            assert refused.json()["code"] == ("bad_embedding" if fault == "nan" else "provider_failed")
+            assert KEY not in refused.text
+            assert upload["uri"] not in (await client.get(DOCUMENTS)).text
+            assert (await client.get("/readyz")).status_code == 200
+            for path in ("/readyz", "/metrics", "/api/rag/stats"):
+                assert KEY not in (await client.get(path)).text
+            assert KEY not in caplog.text
+            provider.misbehave(None)
+            with _later(calls.LONGEST_PAUSE_S):
+                assert (await client.post(DOCUMENTS, json=upload)).status_code == 201

@@ -15,13 +15,15 @@ import httpx
 import psutil
 import pytest
 import running_service
-from running_service import DOCUMENTS, SEARCH, locked_chunks
+from running_service import DOCUMENTS, SEARCH, locked_chunks, until
 
 from app import settings as config
 from app.settings import Settings
 
 ENTITIES = "/api/rag/entities"
-START_S, POLL_S = 600.0, 0.2
+START_S = 600.0
+SLOWLY = {"within_s": START_S, "pause_s": 0.2}
+"""Processes take seconds to start, and more on a busy machine."""
 SEARCHES = 'stepwell_http_requests_total{method="POST",route="/api/rag/search",status="200"}'
 
 
@@ -32,13 +34,6 @@ class Served:
     supervisor: asyncio.subprocess.Process
     address: str
     clients: dict[int, httpx.AsyncClient]
-
-
-async def until(happened: Callable[[], Awaitable[bool]]) -> None:
-    """Returns once `happened` returns true; looks less often than others, since processes take seconds to start."""
-    async with asyncio.timeout(START_S):
-        while not await happened():  # noqa: ASYNC110 - another process cannot set an event
-            await asyncio.sleep(POLL_S)
 
 
 async def metrics(client: httpx.AsyncClient) -> dict[str, float]:
@@ -67,7 +62,7 @@ async def served(address: Any) -> AsyncIterator[Served]:
             except httpx.ConnectError:
                 return False
 
-        await until(both)
+        await until(both, **SLOWLY)
         clients: dict[int, httpx.AsyncClient] = {}
         for _ in range(100):
             one = await stack.enter_async_context(httpx.AsyncClient(base_url=client.base_url, timeout=60))
@@ -123,18 +118,14 @@ async def _is_replaced_after_being_killed(service: Served) -> None:
     victim, survivor = service.clients
     before = (await metrics(service.clients[survivor]))[SEARCHES]
     psutil.Process(victim).kill()
-
-    async def gone() -> bool:
-        return victim not in pids(service.supervisor)
-
-    await until(gone)
+    await until(lambda: victim not in pids(service.supervisor), **SLOWLY)
 
     async def replaced() -> bool:
         async with httpx.AsyncClient(base_url=service.address, timeout=60) as newcomer:
             assert (await newcomer.post(SEARCH, json={"query": "batteries"})).status_code == 200
             return (await metrics(newcomer))["stepwell_processes"] == 2
 
-    await until(replaced)
+    await until(replaced, **SLOWLY)
     assert len(pids(service.supervisor)) == 2
     assert (await metrics(service.clients[survivor]))[SEARCHES] > before
     del service.clients[victim]
@@ -154,7 +145,7 @@ async def _finishes_what_runs(service: Served, address: Any) -> None:
                 return True
             return False
 
-        await until(refuses)
+        await until(refuses, **SLOWLY)
         assert not [one for one in running if one.done()]
         await hold.release()
         assert [one.status_code for one in await asyncio.gather(*running)] == [200, 200]

@@ -7,8 +7,8 @@ import json
 import random
 import signal
 import time
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from functools import cache
 from typing import Any
 from uuid import uuid4
@@ -18,7 +18,7 @@ import made_files
 import psutil
 import pytest
 import running_service
-from running_service import DOCUMENTS, SEARCH, until
+from running_service import DOCUMENTS, SEARCH, cancel, serving, until
 
 from app.database import transactions
 from app.documents import documents
@@ -30,6 +30,7 @@ from benchmarks.fake_embedder import FakeEmbedder
 
 UPLOADS, BYTES = 14, 9_600_000
 STOP_S = 15.0
+OPEN, KEYED = Settings(auth="none"), Settings(auth="api_key")
 
 
 class Endless(FakeEmbedder):
@@ -51,111 +52,81 @@ class Endless(FakeEmbedder):
         raise AssertionError
 
 
+PATIENT = ParseLimits(wall_s=3_600, cpu_s=3_600)
+
+
 @pytest.mark.parametrize("kind", ["json", "form", "put"])
 async def test_uploads_of_one_user_are_limited_and_end_when_their_clients_disconnect(address: Any, kind: str) -> None:
-    database, embedder = transactions.connect(address.service_dsn, pool_wait_s=30), Endless()
-    greedy, modest = harness.new_user("greedy"), harness.new_user("modest")
-    keys = [{"X-API-Key": await harness.create_key(database, name)} for name in (greedy, modest)]
-    services = await harness.services(database, embedder)
-    try:
-        async with harness.running(Settings(auth="api_key"), services) as app, running_service.listening(app) as client:
-            first = (await client.post(DOCUMENTS, json={"content": "Clay."}, headers=keys[0])).json()["document_id"]
-            method, path = ("PUT", f"{DOCUMENTS}/{first}") if kind == "put" else ("POST", DOCUMENTS)
-            sent: list[dict[str, Any]] = [
-                {"files": {"files": (f"{n}.md", f"An endless text {n}.".encode())}}
-                if kind == "form"
-                else {"json": {"content": f"An endless text {n}."}}
-                for n in range(6)
-            ]
-            asked = [asyncio.create_task(client.request(method, path, headers=keys[0], **one)) for one in sent]
-            await until(lambda: _is(lambda: embedder.running == admission.UPLOADS_OF_USER))
-            assert (await client.post(DOCUMENTS, json={"content": "Chalk."}, headers=keys[1])).status_code == 201
-            assert (await client.post(SEARCH, json={"query": "chalk"}, headers=keys[1])).status_code == 200
-            assert embedder.running == admission.UPLOADS_OF_USER
-            for one in asked:
-                one.cancel()
-            await asyncio.gather(*asked, return_exceptions=True)
-            await until(lambda: _is(lambda: embedder.running == 0 and app.state.uploads.running == 0))
-            assert (await client.put(f"{DOCUMENTS}/{first}", json={"content": "Loam."}, headers=keys[0])).is_success
+    embedder, greedy = Endless(), harness.new_user("greedy")
+    async with serving(address, KEYED, embedder=embedder) as (client, database, app):
+        keys = await running_service.keys(database, greedy, harness.new_user("modest"))
+        first = (await client.post(DOCUMENTS, json={"content": "Clay."}, headers=keys[0])).json()["document_id"]
+        method, path = ("PUT", f"{DOCUMENTS}/{first}") if kind == "put" else ("POST", DOCUMENTS)
+        sent: list[dict[str, Any]] = [
+            {"files": {"files": (f"{n}.md", f"An endless text {n}.".encode())}}
+            if kind == "form"
+            else {"json": {"content": f"An endless text {n}."}}
+            for n in range(6)
+        ]
+        asked = [asyncio.create_task(client.request(method, path, headers=keys[0], **one)) for one in sent]
+        await until(lambda: embedder.running == admission.UPLOADS_OF_USER)
+        assert (await client.post(DOCUMENTS, json={"content": "Chalk."}, headers=keys[1])).status_code == 201
+        assert (await client.post(SEARCH, json={"query": "chalk"}, headers=keys[1])).status_code == 200
+        assert embedder.running == admission.UPLOADS_OF_USER
+        await cancel(*asked)
+        await until(lambda: embedder.running == 0 and app.state.uploads.running == 0)
+        assert (await client.put(f"{DOCUMENTS}/{first}", json={"content": "Loam."}, headers=keys[0])).is_success
         assert (await documents.stats(greedy, db=database)).documents == 1
-    finally:
-        await database.close()
 
 
 async def test_the_process_that_parses_a_file_ends_when_the_client_disconnects(address: Any) -> None:
-    database = transactions.connect(address.service_dsn, pool_wait_s=30)
-    services = replace(await harness.services(database), parse_limits=ParseLimits(wall_s=3_600, cpu_s=3_600))
-    try:
-        async with harness.running(Settings(auth="none"), services) as app, running_service.listening(app) as client:
-            asked = asyncio.create_task(client.post(DOCUMENTS, files={"files": ("slow.pdf", _slow())}))
-            await until(lambda: _is(_parsers))
-            (parser,) = _parsers()
-            parser.suspend()
-            asked.cancel()
-            await asyncio.gather(asked, return_exceptions=True)
-            await until(lambda: _is(lambda: not _parsers() and app.state.uploads.running == 0))
-        assert not parser.is_running()
-    finally:
-        await database.close()
+    async with serving(address, OPEN, parse_limits=PATIENT) as (client, _database, app):
+        asked = asyncio.create_task(client.post(DOCUMENTS, files={"files": ("slow.pdf", _slow())}))
+        await until(_parsers)
+        (parser,) = _parsers()
+        parser.suspend()
+        await cancel(asked)
+        await until(lambda: not _parsers() and app.state.uploads.running == 0)
+    assert not parser.is_running()
 
 
 async def test_files_that_are_parsed_hold_no_turn(address: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(admission, "WAIT_S", 2.0)
-    database = transactions.connect(address.service_dsn, pool_wait_s=30)
-    limits = ParseLimits(wall_s=3_600, cpu_s=3_600)
-    services = replace(await harness.services(database), parse_limits=limits)
-    keys = [{"X-API-Key": await harness.create_key(database, harness.new_user("parsing"))} for _ in range(3)]
-    try:
-        async with harness.running(Settings(auth="api_key"), services) as app, running_service.listening(app) as client:
-            asked = [
-                asyncio.create_task(client.post(DOCUMENTS, files={"files": ("slow.pdf", _slow())}, headers=keys[n % 2]))
-                for n in range(admission.UPLOADS)
-            ]
-            await until(lambda: _is(lambda: len(_suspended()) == admission.UPLOADS))
-            assert (await client.post(DOCUMENTS, json={"content": "Chalk."}, headers=keys[2])).status_code == 201
-            assert not any(one.done() for one in asked)
-            for one in asked:
-                one.cancel()
-            await asyncio.gather(*asked, return_exceptions=True)
-            await until(lambda: _is(lambda: not _parsers() and app.state.uploads.running == 0))
-    finally:
-        await database.close()
+    async with serving(address, KEYED, parse_limits=PATIENT) as (client, database, app):
+        keys = await running_service.keys(database, *(harness.new_user("parsing") for _ in range(3)))
+        asked = [
+            asyncio.create_task(client.post(DOCUMENTS, files={"files": ("slow.pdf", _slow())}, headers=keys[n % 2]))
+            for n in range(admission.UPLOADS)
+        ]
+        await until(lambda: len(_suspended()) == admission.UPLOADS)
+        assert (await client.post(DOCUMENTS, json={"content": "Chalk."}, headers=keys[2])).status_code == 201
+        assert not any(one.done() for one in asked)
+        await cancel(*asked)
+        await until(lambda: not _parsers() and app.state.uploads.running == 0)
 
 
 async def test_a_form_of_hostile_files_is_read_within_the_time_of_a_request(address: Any) -> None:
-    database = transactions.connect(address.service_dsn, pool_wait_s=30)
-    services = replace(await harness.services(database), parse_limits=ParseLimits(request_s=1.0))
     files = [("files", (f"{n}.pdf", _slow())) for n in range(20)] + [("files", ("a.md", b"Lime."))]
-    try:
-        async with harness.running(Settings(auth="none"), services) as app, running_service.listening(app) as client:
-            answer = (await client.post(DOCUMENTS, files=files)).json()
-        assert [document["uri"] for document in answer["documents"]] == ["a.md"]
-        assert {(one["code"], "took 1 seconds, which is its limit" in one["detail"]) for one in answer["failed"]} == {
-            ("parse_limit", True)
-        }
-        assert len(answer["failed"]) == 20
-    finally:
-        await database.close()
+    async with serving(address, OPEN, parse_limits=ParseLimits(request_s=1.0)) as (client, _database, _app):
+        answer = (await client.post(DOCUMENTS, files=files)).json()
+    assert [document["uri"] for document in answer["documents"]] == ["a.md"]
+    assert [(one["code"], "took 1 seconds, which is its limit" in one["detail"]) for one in answer["failed"]] == [
+        ("parse_limit", True)
+    ] * 20
 
 
 async def test_an_upload_that_would_wait_too_long_is_refused(address: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(admission, "WAIT_S", 0.2)
-    database, embedder = transactions.connect(address.service_dsn, pool_wait_s=30), Endless()
-    services = await harness.services(database, embedder)
-    try:
-        async with harness.running(Settings(auth="none"), services) as app, running_service.listening(app) as client:
-            asked = [
-                asyncio.create_task(client.post(DOCUMENTS, json={"content": f"An endless text {n}."})) for n in range(2)
-            ]
-            await until(lambda: _is(lambda: embedder.running == 2))
-            running_service.unavailable(await client.post(DOCUMENTS, json={"content": "Chalk."}), "overloaded")
-            replacing = client.put(f"{DOCUMENTS}/{uuid4()}", json={"content": "Chalk."})
-            running_service.unavailable(await replacing, "overloaded")
-            for one in asked:
-                one.cancel()
-            await asyncio.gather(*asked, return_exceptions=True)
-    finally:
-        await database.close()
+    embedder = Endless()
+    async with serving(address, OPEN, embedder=embedder) as (client, _database, _app):
+        asked = [
+            asyncio.create_task(client.post(DOCUMENTS, json={"content": f"An endless text {n}."})) for n in range(2)
+        ]
+        await until(lambda: embedder.running == 2)
+        running_service.unavailable(await client.post(DOCUMENTS, json={"content": "Chalk."}), "overloaded")
+        replacing = client.put(f"{DOCUMENTS}/{uuid4()}", json={"content": "Chalk."})
+        running_service.unavailable(await replacing, "overloaded")
+        await cancel(*asked)
 
 
 @pytest.mark.skipif(not running_service.FULL, reason="it takes a minute")
@@ -197,27 +168,16 @@ async def test_a_service_with_ten_running_uploads_ends_within_the_grace_period(a
             writer.transport.abort()
 
 
-class _Served:
-    def __init__(self, address: Any) -> None:
-        self._address = address
-        self._process = running_service.process(
-            DATABASE_URL=address.service_dsn, AUTH="api_key", STEPWELL_LOG_LEVEL="error"
-        )
-
-    async def __aenter__(self) -> Any:
-        self._started, self._client = await self._process.__aenter__()
-        await running_service.answers(self._started, self._client)
-        database = transactions.connect(self._address.service_dsn)
-        keys = [{"X-API-Key": await harness.create_key(database, harness.new_user())} for _ in range(2)]
+@asynccontextmanager
+async def _served(address: Any) -> AsyncIterator[Any]:
+    """A service of its own process, with a client and two keys."""
+    env = {"DATABASE_URL": address.service_dsn, "AUTH": "api_key", "STEPWELL_LOG_LEVEL": "error"}
+    async with running_service.process(**env) as (started, client):
+        await running_service.answers(started, client)
+        database = transactions.connect(address.service_dsn)
+        keys = await running_service.keys(database, harness.new_user(), harness.new_user())
         await database.close()
-        return self._started, self._client, keys
-
-    async def __aexit__(self, *error: Any) -> None:
-        await self._process.__aexit__(*error)
-
-
-def _served(address: Any) -> Any:
-    return _Served(address)
+        yield started, client, keys
 
 
 def _body() -> bytes:
@@ -251,7 +211,3 @@ def _suspended() -> list[psutil.Process]:
 
 def _parsers() -> list[psutil.Process]:
     return [child for child in psutil.Process().children() if "app.parsing.worker" in child.cmdline()]
-
-
-async def _is(so: Any) -> bool:
-    return bool(so())

@@ -21,36 +21,28 @@ LOCK = "SELECT * FROM stepwell.tenants WHERE user_id = $1 FOR UPDATE"
 
 
 async def test_writes_of_one_user_that_wait_for_a_lock_leave_connections_for_reads_and_other_users(
-    address: Any, monkeypatch: pytest.MonkeyPatch
+    address: Any, owner: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(api_keys, "LOOKUP_S", 30.0)  # a machine may stall for a second; other tests cover the limit
-    database = transactions.connect(address.service_dsn, pool_size=4, limits=TimeLimits(lock_ms=700))
-    owner = await address.connect()
-    try:
-        greedy, modest = harness.new_user("greedy"), harness.new_user("modest")
+    limits, greedy = {"pool_size": 4, "limits": TimeLimits(lock_ms=700), "pool_wait_s": 1.0}, harness.new_user("greedy")
+    async with running_service.serving(address, Settings(auth="api_key"), pool=limits) as (client, database, _app):
         await Tenant(database, user_id=greedy).add("We use lime.", "lime")
-        keys = [{"X-API-Key": await harness.create_key(database, name)} for name in (greedy, modest)]
-        settings = Settings(auth="api_key")
-        services = await harness.services(database)
-        async with harness.running(settings, services) as app, running_service.listening(app) as client:
-            async with owner.transaction():
-                await owner.execute(LOCK.replace("$1", f"'{greedy}'"))
-                writes = [
-                    asyncio.create_task(client.post(DOCUMENTS, json={"content": f"Clay {n}."}, headers=keys[0]))
-                    for n in range(5)
-                ]
-                await until(lambda: _waits(address))
-                stored = await client.post(DOCUMENTS, json={"content": "Chalk."}, headers=keys[1])
-                listed = await client.get(DOCUMENTS, headers=keys[0])
-                found = await client.post(SEARCH, json={"query": "lime"}, headers=keys[0])
-                assert [one.status_code for one in (stored, listed, found)] == [201, 200, 200]
-                for response in await asyncio.gather(*writes):
-                    unavailable(response, "busy")
-            assert (await client.post(DOCUMENTS, json={"content": "Clay."}, headers=keys[0])).status_code == 201
-            await until(lambda: _idle(database))
-    finally:
-        await owner.close()
-        await database.close()
+        keys = await running_service.keys(database, greedy, harness.new_user("modest"))
+        async with owner.transaction():
+            await owner.execute(LOCK.replace("$1", f"'{greedy}'"))
+            writes = [
+                asyncio.create_task(client.post(DOCUMENTS, json={"content": f"Clay {n}."}, headers=keys[0]))
+                for n in range(5)
+            ]
+            await until(lambda: _waits(address))
+            stored = await client.post(DOCUMENTS, json={"content": "Chalk."}, headers=keys[1])
+            listed = await client.get(DOCUMENTS, headers=keys[0])
+            found = await client.post(SEARCH, json={"query": "lime"}, headers=keys[0])
+            assert [one.status_code for one in (stored, listed, found)] == [201, 200, 200]
+            for response in await asyncio.gather(*writes):
+                unavailable(response, "busy")
+        assert (await client.post(DOCUMENTS, json={"content": "Clay."}, headers=keys[0])).status_code == 201
+        await until(lambda: database.in_use() == 0)
 
 
 async def test_writes_of_all_users_hold_at_most_half_of_the_connections(
@@ -114,7 +106,3 @@ async def _waits(address: Any) -> bool:
         return int(await watcher.fetchval(harness.WAITING)) > 0
     finally:
         await watcher.close()
-
-
-async def _idle(database: Database) -> bool:
-    return database.in_use() == 0

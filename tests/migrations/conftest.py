@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import pytest
+
+from app.database import transactions
 
 DUMP = Path(__file__).with_name("populated_0040.sql.gz")
 """A `pg_dump --inserts` of a database that commit b8c21b15 has filled, with vectors of 64 dimensions.
@@ -26,3 +30,19 @@ async def populated(new_database: Any, template: str) -> Any:
     finally:
         await owner.close()
     return address
+
+
+@pytest.fixture
+async def owner(populated: Any) -> AsyncIterator[asyncpg.Connection]:
+    """A connection to the populated database as its owner."""
+    connection = await populated.connect()
+    yield connection
+    await connection.close()
+
+
+@pytest.fixture
+async def service(populated: Any) -> AsyncIterator[transactions.Database]:
+    """The populated database, opened as the service's role."""
+    opened = transactions.connect(populated.service_dsn, pool_size=1)
+    yield opened
+    await opened.close()

@@ -20,7 +20,7 @@ from app import errors
 from app.database import filters, transactions
 from app.database.calibrations import LogitScale, RelevanceCalibration
 from app.database.filter_types import Filters
-from app.database.schema import migration, reembedding, upgrade_progress
+from app.database.schema import migration, reembedding
 from app.derived_rows import Damage
 from app.maintenance import repair
 from app.query.types import HybridRequest, LexicalQuery, Weights
@@ -49,42 +49,34 @@ async def test_the_baseline_equals_the_schema_that_the_revisions_before_it_made(
     assert schema_dump.dump(empty) == schema_dump.dump(populated)
 
 
-async def test_each_revision_keeps_the_rows_that_it_does_not_drop(populated) -> None:
-    owner = await populated.connect()
-    try:
-        before = await _columns(owner)
-        for revision in REVISIONS[1:]:
-            rows = await _rows(owner, before)
-            assert await _upgrade(populated, revision) == revision
-            after = await _columns(owner)
-            changed = REWRITTEN.get(revision, {})
-            kept = {
-                table: [c for c in before[table] if c in after[table] and c not in changed.get(table, ())]
-                for table in before.keys() & after.keys()
-            }
-            now = await _rows(owner, kept)
-            assert {t: _sorted(now[t], kept[t]) for t in kept} == {t: _sorted(rows[t], kept[t]) for t in kept}
-            before = after
-    finally:
-        await owner.close()
+async def test_each_revision_keeps_the_rows_that_it_does_not_drop(populated, owner) -> None:
+    before = await _columns(owner)
+    for revision in REVISIONS[1:]:
+        rows = await _rows(owner, before)
+        assert await _upgrade(populated, revision) == revision
+        after = await _columns(owner)
+        changed = REWRITTEN.get(revision, {})
+        kept = {
+            table: [c for c in before[table] if c in after[table] and c not in changed.get(table, ())]
+            for table in before.keys() & after.keys()
+        }
+        now = await _rows(owner, kept)
+        assert {t: _sorted(now[t], kept[t]) for t in kept} == {t: _sorted(rows[t], kept[t]) for t in kept}
+        before = after
 
 
-async def test_0047_gives_documents_the_identity_of_their_uri_in_any_spelling(populated) -> None:
-    owner = await populated.connect()
-    try:
-        await _upgrade(populated, "0045")
-        decomposed, path = "file:///x/e%CC%81 b.md", "/x/é b.md"
-        for number, uri in enumerate((decomposed, path, "notes/e\u0301.md", "notes/a.md")):
-            document_id, hashed = str(UUID(int=number)), hashlib.sha256(json.dumps(["uri", uri]).encode()).digest()
-            await owner.execute(INSERT, document_id, hashed, uri)
-        await _upgrade(populated)
-        for table in ("documents", "staged_documents"):
-            rows = await owner.fetch(f"SELECT uri, identity FROM stepwell.{table} WHERE uri IS NOT NULL")
-            assert {row["uri"] for row in rows if row["identity"] != uris.identity(row["uri"])} <= {decomposed}
-        rows = await owner.fetch("SELECT uri FROM stepwell.documents WHERE user_id = 'eva'")
-        assert {row["uri"] for row in rows} == {decomposed, path, "notes/é.md", "notes/a.md"}
-    finally:
-        await owner.close()
+async def test_0047_gives_documents_the_identity_of_their_uri_in_any_spelling(populated, owner) -> None:
+    await _upgrade(populated, "0045")
+    decomposed, path = "file:///x/e%CC%81 b.md", "/x/é b.md"
+    for number, uri in enumerate((decomposed, path, "notes/e\u0301.md", "notes/a.md")):
+        document_id, hashed = str(UUID(int=number)), hashlib.sha256(json.dumps(["uri", uri]).encode()).digest()
+        await owner.execute(INSERT, document_id, hashed, uri)
+    await _upgrade(populated)
+    for table in ("documents", "staged_documents"):
+        rows = await owner.fetch(f"SELECT uri, identity FROM stepwell.{table} WHERE uri IS NOT NULL")
+        assert {row["uri"] for row in rows if row["identity"] != uris.identity(row["uri"])} <= {decomposed}
+    rows = await owner.fetch("SELECT uri FROM stepwell.documents WHERE user_id = 'eva'")
+    assert {row["uri"] for row in rows} == {decomposed, path, "notes/é.md", "notes/a.md"}
 
 
 INSERT = """
@@ -94,25 +86,20 @@ VALUES ('eva', $1, $2, $3, 'Tide', 'english', 'Tide.', 'h', 'a', 0)
 """
 
 
-async def test_an_upgraded_database_is_accepted_and_searched(populated) -> None:
-    owner, database = await populated.connect(), transactions.connect(populated.service_dsn, pool_size=1)
-    try:
-        matches = [tuple(row) for row in await owner.fetch(MATCHES)]
-        assert {(user, kind) for user, kind, _ in matches} >= {("ana", "howto"), ("ana", "products"), ("bob", None)}
-        steps: list[migration.AppliedRevision] = []
-        upgraded = migration.upgrade(populated.owner_dsn, model=MODEL, dimension=DIMENSION, report=steps.append)
-        assert await upgraded == migration.head()
-        assert [step.revision for step in steps if step.summary and step.seconds >= 0] == REVISIONS[1:]
-        await migration.check(database, model=MODEL, dimension=DIMENSION)
-        for user in ("ana", "bob"):
-            assert await _found(database, user) == sum(count for of, _, count in matches if of == user)
-            checked = await repair.check(user, db=database, keys=ChunkingOptions().entity_keys)
-            assert checked.damage == Damage()
-        restricted = database.restricted(filters.restriction(Filters(metadata={"kind": "howto"})))
-        assert [("ana", "howto", await _found(restricted, "ana"))] == [row for row in matches if "howto" in row]
-    finally:
-        await database.close()
-        await owner.close()
+async def test_an_upgraded_database_is_accepted_and_searched(populated, owner, service) -> None:
+    matches = [tuple(row) for row in await owner.fetch(MATCHES)]
+    assert {(user, kind) for user, kind, _ in matches} >= {("ana", "howto"), ("ana", "products"), ("bob", None)}
+    steps: list[migration.AppliedRevision] = []
+    upgraded = migration.upgrade(populated.owner_dsn, model=MODEL, dimension=DIMENSION, report=steps.append)
+    assert await upgraded == migration.head()
+    assert [step.revision for step in steps if step.summary and step.seconds >= 0] == REVISIONS[1:]
+    await migration.check(service, model=MODEL, dimension=DIMENSION)
+    for user in ("ana", "bob"):
+        assert await _found(service, user) == sum(count for of, _, count in matches if of == user)
+        checked = await repair.check(user, db=service, keys=ChunkingOptions().entity_keys)
+        assert checked.damage == Damage()
+    restricted = service.restricted(filters.restriction(Filters(metadata={"kind": "howto"})))
+    assert [("ana", "howto", await _found(restricted, "ana"))] == [row for row in matches if "howto" in row]
 
 
 MATCHES = """
@@ -123,55 +110,47 @@ WHERE c.tsv @@ 'tide' GROUP BY 1, 2
 """How many chunks have a word, by user and kind of document."""
 
 
-async def test_0041_gives_a_calibration_of_four_numbers_the_scale_of_relevance_for_several_hops(populated) -> None:
-    owner, database = await populated.connect(), transactions.connect(populated.service_dsn, pool_size=1)
-    try:
-        await owner.execute("UPDATE stepwell.tenants SET calibration = calibration[1:4] WHERE user_id = 'ana'")
+async def test_0041_gives_a_calibration_of_four_numbers_the_scale_of_relevance_for_several_hops(
+    populated, owner, service
+) -> None:
+    await owner.execute("UPDATE stepwell.tenants SET calibration = calibration[1:4] WHERE user_id = 'ana'")
+    await _upgrade(populated)
+    async with service.reading("ana") as reading:
+        relevance = LogitScale(1.5, 0.8)
+        assert reading.calibration == RelevanceCalibration(relevance, LogitScale(), relevance)
+
+
+async def test_a_database_of_an_earlier_revision_is_refused_and_not_changed(populated, owner) -> None:
+    await owner.execute("UPDATE stepwell.alembic_version SET version_num = '0039'")
+    schema = schema_dump.dump(populated)
+    with pytest.raises(errors.SchemaMismatch) as refused:
         await _upgrade(populated)
-        async with database.reading("ana") as reading:
-            relevance = LogitScale(1.5, 0.8)
-            assert reading.calibration == RelevanceCalibration(relevance, LogitScale(), relevance)
-    finally:
-        await database.close()
-        await owner.close()
+    assert str(refused.value) == (
+        "The database is at revision 0039, this version upgrades from 0040 on: "
+        "run `stepwell db upgrade` of commit b8c21b15 first."
+    )
+    assert schema_dump.dump(populated) == schema
 
 
-async def test_a_database_of_an_earlier_revision_is_refused_and_not_changed(populated) -> None:
-    owner = await populated.connect()
-    try:
-        await owner.execute("UPDATE stepwell.alembic_version SET version_num = '0039'")
-        schema = schema_dump.dump(populated)
-        with pytest.raises(errors.SchemaMismatch) as refused:
-            await _upgrade(populated)
-        assert str(refused.value) == (
-            "The database is at revision 0039, this version upgrades from 0040 on: "
-            "run `stepwell db upgrade` of commit b8c21b15 first."
-        )
-        assert schema_dump.dump(populated) == schema
-    finally:
-        await owner.close()
-
-
-async def test_vectors_of_32_bits_are_found_through_their_index_and_replaced_by_those_of_16_bits(populated) -> None:
-    owner, database = await populated.connect(), transactions.connect(populated.service_dsn, pool_size=1)
+async def test_vectors_of_32_bits_are_found_through_their_index_and_replaced_by_those_of_16_bits(
+    populated, owner, service
+) -> None:
     owning = transactions.connect(populated.owner_dsn, pool_size=1)
     try:
         await owner.execute(AS_VECTOR)
         await _upgrade(populated)
-        await migration.check(database, model=MODEL, dimension=DIMENSION)
+        await migration.check(service, model=MODEL, dimension=DIMENSION)
         assert await owner.fetchval(TYPES) == f"vector({DIMENSION}) vector({DIMENSION})"
-        assert await _indexes_of_hybrid(database) == {"ix_embeddings_embedding"}
+        assert await _indexes_of_hybrid(service) == {"ix_embeddings_embedding"}
 
         await reembedding.begin(owning, "next", 2)
         await owner.execute(NEXT_ROWS)
         assert await reembedding.switch(owning)
         assert await owner.fetchval(TYPES) == "halfvec(2) halfvec(2)"
-        await migration.check(database, model="next", dimension=2)
-        assert await _indexes_of_hybrid(database, [0.6, 0.8]) == {"ix_embeddings_embedding"}
+        await migration.check(service, model="next", dimension=2)
+        assert await _indexes_of_hybrid(service, [0.6, 0.8]) == {"ix_embeddings_embedding"}
     finally:
         await owning.close()
-        await database.close()
-        await owner.close()
 
 
 AS_VECTOR = "".join(
@@ -237,15 +216,13 @@ async def _found(database: transactions.Database, user: str) -> int:
         return len((await recall.hybrid(reading, request)).candidates)
 
 
-async def test_a_rehearsal_takes_each_revision_and_changes_nothing(populated) -> None:
+async def test_a_rehearsal_takes_each_revision_and_changes_nothing(populated, owner) -> None:
     steps: list[Any] = []
     reached = await migration.rehearse(populated.owner_dsn, model=MODEL, dimension=DIMENSION, report=steps.append)
     assert reached == migration.head()
     assert [step.revision for step in steps] == REVISIONS[1:]
     assert all(step.summary and step.seconds >= 0 for step in steps)
-    owner = await populated.connect()
     assert await owner.fetchval("SELECT version_num FROM stepwell.alembic_version") == migration.BASELINE
-    await owner.close()
 
 
 SLOW = """
@@ -268,11 +245,11 @@ async def test_a_slow_revision_shows_how_far_it_is_and_how_long_it_will_take(pop
     (tmp_path / "scripts" / "versions" / "9999_slow.py").write_text(SLOW.replace("HEAD", migration.head()))
     monkeypatch.setattr(migration, "scripts", lambda: tmp_path / "scripts")
     monkeypatch.setattr(migration, "_known", lambda: (*REVISIONS, "9999"))
-    monkeypatch.setattr(upgrade_progress, "WATCH_S", 0.01)
+    monkeypatch.setattr(migration, "WATCH_S", 0.01)
     steps: list[Any] = []
     dsn = populated.owner_dsn
     assert await migration.rehearse(dsn, model=MODEL, dimension=DIMENSION, report=steps.append) == "9999"
-    seen = [step for step in steps if isinstance(step, upgrade_progress.StatementProgress)]
+    seen = [step for step in steps if isinstance(step, migration.StatementProgress)]
     indexing = [step for step in seen if step.statement.startswith("CREATE INDEX large_text")]
     assert {step.phase.partition(":")[0] for step in indexing if step.phase} == {"building index"}
     updating = [step for step in seen if step.statement.startswith("UPDATE public.large") and step.share]

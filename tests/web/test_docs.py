@@ -11,13 +11,8 @@ from example_app import assert_problem
 from app.web import pages
 
 
-async def _get(path: str, **options) -> example_app.httpx.Response:
-    async with example_app.calling(example_app.make()) as client:
-        return await client.get(path, **options)
-
-
 async def test_the_page_holds_no_inline_script_and_its_policy_allows_none():
-    response = await _get("/docs")
+    response = await example_app.get("/docs")
     policy = response.headers["content-security-policy"]
     assert "default-src 'self'" in policy
     assert "unsafe" not in policy
@@ -26,9 +21,9 @@ async def test_the_page_holds_no_inline_script_and_its_policy_allows_none():
 
 
 async def test_a_cached_file_is_not_sent_again():
-    first = await _get("/docs/assets/swagger-ui.css")
+    first = await example_app.get("/docs/assets/swagger-ui.css")
     assert first.headers["cache-control"] == "public, max-age=3600"
-    again = await _get("/docs/assets/swagger-ui.css", headers={"If-None-Match": first.headers["etag"]})
+    again = await example_app.get("/docs/assets/swagger-ui.css", **{"If-None-Match": first.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
 
 
@@ -41,4 +36,4 @@ async def test_the_served_swagger_ui_is_of_the_stated_version():
     "path", ["/docs/assets/none.js", "/docs/assets/../../errors.py", "/docs/assets/%2e%2e/%2e%2e/errors.py"]
 )
 async def test_nothing_else_is_served_from_there(path):
-    assert_problem(await _get(path), 404, "not_found")
+    assert_problem(await example_app.get(path), 404, "not_found")

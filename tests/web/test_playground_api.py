@@ -18,11 +18,6 @@ from app.web import pages
 HTML = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 
 
-async def _get(path: str, **headers: str) -> example_app.httpx.Response:
-    async with example_app.calling(example_app.make()) as client:
-        return await client.get(path, headers=headers)
-
-
 async def test_the_redirect_keeps_the_prefix_of_a_proxy() -> None:
     transport = example_app.httpx.ASGITransport(app=example_app.make(), root_path="/stepwell")
     async with example_app.httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
@@ -31,7 +26,7 @@ async def test_the_redirect_keeps_the_prefix_of_a_proxy() -> None:
 
 async def test_the_policy_allows_the_files_and_calls_of_this_service_only() -> None:
     for path in ("/", "/playground"):
-        headers = (await _get(path, **HTML)).headers
+        headers = (await example_app.get(path, **HTML)).headers
         allowed = dict(part.strip().split(" ", 1) for part in headers["content-security-policy"].split(";"))
         assert allowed == {
             "default-src": "'none'",
@@ -44,21 +39,19 @@ async def test_the_policy_allows_the_files_and_calls_of_this_service_only() -> N
 
 
 async def test_every_file_that_the_page_and_its_modules_name_is_served() -> None:
-    page = (await _get("/playground")).text
+    page = (await example_app.get("/playground")).text
     named = set(re.findall(r'(?:src|href)="(playground/[^"]+)"', page))
-    assert len(named) >= 6
+    assert len(named) >= 5
     for module in pages.PLAYGROUND.rglob("*.js"):
         own = f"playground/assets/{module.relative_to(pages.PLAYGROUND)}"
-        named |= {
-            urljoin(own, name) for name in re.findall(r'(?:from |import |addStyle\()"(\.[^"]+)"', module.read_text())
-        }
+        named |= {urljoin(own, name) for name in re.findall(r'(?:from |import )"(\.[^"]+)"', module.read_text())}
     for path in named:
-        headers = (await _get(f"/{path}")).headers
+        headers = (await example_app.get(f"/{path}")).headers
         assert (headers["cache-control"], headers["x-content-type-options"]) == ("no-cache", "nosniff"), path
     files = {path.name for path in pages.PLAYGROUND.rglob("*.*")} - {"index.html"}
     made = {"signals.js", "levels.js", "folder_names.js", "upload_rules.js", "job_kinds.js"}
     assert {path.rpartition("/")[2] for path in named} == files | made
-    assert_problem(await _get("/playground/assets/../../../errors.py"), 404, "not_found")
+    assert_problem(await example_app.get("/playground/assets/../../../errors.py"), 404, "not_found")
 
 
 def test_the_files_hold_no_inline_script_no_html_from_strings_and_no_other_origin() -> None:
@@ -74,7 +67,7 @@ def test_the_files_hold_no_inline_script_no_html_from_strings_and_no_other_origi
 
 
 async def test_a_module_of_the_page_has_the_label_of_every_signal() -> None:
-    response = await _get("/playground/assets/signals.js")
+    response = await example_app.get("/playground/assets/signals.js")
     assert response.headers["content-type"] == "text/javascript; charset=utf-8"
     tables = dict(re.findall(r"^export const (\w+) = (.+);$", response.text, re.MULTILINE))
     assert json.loads(tables["SIGNALS"]) == {signal.name: signal.label for signal in signals.SIGNALS}

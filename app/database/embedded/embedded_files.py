@@ -20,7 +20,7 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,53 +61,25 @@ class Account:
         return self.uid != os.geteuid()
 
 
-@dataclass(frozen=True, slots=True)
 class Layout:
-    """The paths of one embedded server, the same for every client of a data dir."""
+    """The paths of one embedded server, the same for every client of a data dir.
 
-    base: Path
-    sockets: Path
+    `base` holds the others, and `sockets` unless its path is too long for a socket: then that is a short folder in
+    `socket_root`. `data` is the cluster (PGDATA), and `draft` the cluster until initdb has completed. `version_file`
+    contains the major version that wrote it; the eighth line of `pid_file` is the postmaster's status. `log` has the
+    logs of the server, and `start_log` its output at the last start, before its rotated log began.
+    """
 
-    @classmethod
-    def of(cls, data_dir: Path, socket_root: Path) -> Layout:
-        """The paths for `data_dir`; a socket with too long a path is put into a short folder in `socket_root`."""
-        base = data_dir.expanduser().resolve() / "postgres"
+    def __init__(self, data_dir: Path, socket_root: Path) -> None:
+        self.base = base = data_dir.expanduser().resolve() / "postgres"
         if not str(base).isprintable():
             raise EmbeddedServerError("STEPWELL_DATA_DIR contains a control character: choose another folder name.")
-        sockets = base / "run"
-        if len(os.fsencode(sockets / SOCKET_FILE)) > SOCKET_PATH_BYTES:
-            sockets = socket_root.resolve() / f"stepwell-{hashlib.sha256(os.fsencode(base)).hexdigest()[:16]}"
-        return cls(base=base, sockets=sockets)
-
-    @property
-    def data(self) -> Path:
-        """The cluster (PGDATA)."""
-        return self.base / "data"
-
-    @property
-    def draft(self) -> Path:
-        """The cluster until initdb has completed."""
-        return self.base / "data.draft"
-
-    @property
-    def log(self) -> Path:
-        """The folder of the server's logs."""
-        return self.base / "log"
-
-    @property
-    def start_log(self) -> Path:
-        """The server's output at the last start, before its rotated log began."""
-        return self.log / "start.log"
-
-    @property
-    def version_file(self) -> Path:
-        """Contains the major version that wrote the cluster."""
-        return self.data / "PG_VERSION"
-
-    @property
-    def pid_file(self) -> Path:
-        """Written by the postmaster; the eighth line is its status."""
-        return self.data / "postmaster.pid"
+        self.sockets = base / "run"
+        if len(os.fsencode(self.sockets / SOCKET_FILE)) > SOCKET_PATH_BYTES:
+            self.sockets = socket_root.resolve() / f"stepwell-{hashlib.sha256(os.fsencode(base)).hexdigest()[:16]}"
+        self.data, self.draft, self.log = base / "data", base / "data.draft", base / "log"
+        self.version_file, self.pid_file = self.data / "PG_VERSION", self.data / "postmaster.pid"
+        self.start_log = self.log / "start.log"
 
 
 def server_account() -> Account:
@@ -149,27 +121,18 @@ def _root_account() -> pwd.struct_passwd:
 def prepare(layout: Layout, account: Account) -> None:
     """Create missing folders, and reject existing ones that the server cannot use or that others can write."""
     mode = 0o711 if account.switches else 0o700
-    for folder in reversed([folder for folder in _upwards(layout.base) if not folder.exists()]):
-        _make_folder(folder, mode)
+    way = (layout.base, *layout.base.parents)
+    for folder in reversed([folder for folder in way if not folder.exists()]):
+        with suppress(FileExistsError):
+            folder.mkdir(mode=mode)
+            folder.chmod(mode)  # the umask may have cleared bits of this new folder
     status = layout.base.stat()
     if status.st_uid != os.geteuid() or status.st_mode & 0o022:
         raise EmbeddedServerError(
             f"{layout.base} belongs to another user or is writable by others: "
             "run as its owner, or set STEPWELL_DATA_DIR to a folder of your own."
         )
-    _reject_closed_parents(layout.base, account)
-
-
-def _make_folder(folder: Path, mode: int) -> None:
-    try:
-        folder.mkdir(mode=mode)
-    except FileExistsError:
-        return
-    folder.chmod(mode)  # the umask may have cleared bits of this new folder
-
-
-def _reject_closed_parents(base: Path, account: Account) -> None:
-    closed = next((folder for folder in _upwards(base) if not _may_pass(folder, account)), None)
+    closed = next((folder for folder in way if not _may_pass(folder, account)), None)
     if closed is not None:
         raise EmbeddedServerError(
             f"Under root, Postgres runs as the system user {account.name}, who cannot enter {closed}. Stepwell never "
@@ -199,8 +162,3 @@ def _may_pass(folder: Path, account: Account) -> bool:
     if status.st_uid == account.uid:
         return bool(status.st_mode & 0o100)
     return bool(status.st_mode & (0o010 if status.st_gid == account.gid else 0o001))
-
-
-def _upwards(path: Path) -> Iterator[Path]:
-    yield path
-    yield from path.parents

@@ -104,16 +104,6 @@ def initialise(programs: Path, layout: embedded_files.Layout, account: embedded_
     raise EmbeddedServerError(f"Postgres could not create its data folder: {failure}")
 
 
-def check_version(layout: embedded_files.Layout) -> None:
-    """Reject a cluster that was written by another major version of Postgres."""
-    written_by = layout.version_file.read_text(encoding="ascii").strip()
-    if written_by != MAJOR:
-        raise EmbeddedServerError(
-            f"The data in {layout.data} were written by Postgres {written_by}, and this is {MAJOR}: dump them with "
-            f"Postgres {written_by} and restore, or set STEPWELL_DATA_DIR to another folder."
-        )
-
-
 def launch(programs: Path, layout: embedded_files.Layout, account: embedded_files.Account, life: int) -> str:
     """Start the server and wait until it is ready; returns the error output, empty on success.
 
@@ -206,8 +196,10 @@ def tune(tuning: Tuning) -> dict[str, str]:
 def configure(layout: embedded_files.Layout, account: embedded_files.Account, tuning: Tuning) -> None:
     """Write postgresql.conf, pg_hba.conf and pg_ident.conf to the base folder."""
     users = sorted({account.name, account.client, "root"})
+    settings = _server_settings(layout, tuning).items()
+    quoted = {name: value.replace("\\", "\\\\").replace("'", "''") for name, value in settings}
     for name, text in (
-        ("postgresql.conf", _conf(_server_settings(layout, tuning))),
+        ("postgresql.conf", "".join(f"{name} = '{value}'\n" for name, value in quoted.items())),
         ("pg_hba.conf", "local all all peer map=stepwell\n"),
         ("pg_ident.conf", "".join(f'stepwell "{user}" all\n' for user in users)),
     ):
@@ -217,6 +209,9 @@ def configure(layout: embedded_files.Layout, account: embedded_files.Account, tu
 
 
 def _server_settings(layout: embedded_files.Layout, tuning: Tuning) -> dict[str, str]:
+    # A parallel index build needs the memory twice; the default size of /dev/shm in containers is 64 MB.
+    needed = 2 * tuning.maintenance_work_mem * MB
+    is_small = SHARED_MEMORY.is_dir() and shutil.disk_usage(SHARED_MEMORY).total < needed
     return {
         "hba_file": str(layout.base / "pg_hba.conf"),
         "ident_file": str(layout.base / "pg_ident.conf"),
@@ -225,7 +220,7 @@ def _server_settings(layout: embedded_files.Layout, tuning: Tuning) -> dict[str,
         "unix_socket_permissions": "0700",
         "port": "5432",
         "cluster_name": "stepwell",
-        "dynamic_shared_memory_type": _shared_memory_kind(tuning),
+        "dynamic_shared_memory_type": "sysv" if is_small else "posix",
         "fsync": "on",
         "full_page_writes": "on",
         "synchronous_commit": "on",
@@ -242,15 +237,3 @@ def _server_settings(layout: embedded_files.Layout, tuning: Tuning) -> dict[str,
         "log_file_mode": "0600",
         "log_line_prefix": "%m [%p] %q%u@%d ",
     }
-
-
-def _shared_memory_kind(tuning: Tuning) -> str:
-    """Use System V if /dev/shm is too small for parallel index builds; the default size in containers is 64 MB."""
-    if not SHARED_MEMORY.is_dir():
-        return "posix"
-    return "posix" if shutil.disk_usage(SHARED_MEMORY).total >= 2 * tuning.maintenance_work_mem * MB else "sysv"
-
-
-def _conf(settings: dict[str, str]) -> str:
-    quoted = {name: value.replace("\\", "\\\\").replace("'", "''") for name, value in settings.items()}
-    return "".join(f"{name} = '{value}'\n" for name, value in quoted.items())

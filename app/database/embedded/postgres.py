@@ -3,17 +3,25 @@
 Starts a Postgres 18 server with pgvector (from a wheel) on the data dir, or joins the running one. All processes that
 use the data dir share the server; it is restarted within seconds if it dies, and the last process to leave stops it.
 The server listens only on a socket in a private folder, and accepts the user of this process and root (`peer`
-authentication).
+authentication). Processes coordinate by kernel locks (flock), which are released when their holder ends for any reason:
+
+    lock      exclusive, while a client starts or stops the server
+    clients   shared by every client; a client that gets it exclusively is the last one
+    server    shared by every process of the server through inheritance; free if none of them runs
 """
 
 from __future__ import annotations
 
 import asyncio
 import atexit
+import fcntl
 import logging
+import os
+import shutil
+import subprocess
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -22,7 +30,7 @@ from urllib.parse import quote
 import asyncpg
 import psutil
 
-from app.database.embedded import embedded_programs, embedded_server
+from app.database.embedded import embedded_files, embedded_programs
 from app.errors import EmbeddedServerError
 
 log = logging.getLogger(__name__)
@@ -38,6 +46,12 @@ SOCKET_ROOT = Path("/tmp")
 WATCH_S = 0.25
 MAX_PAUSE_S = 5.0
 ACCEPT_WAIT_S = 30.0
+LOCK_WAIT_S = 180.0
+LEFTOVER_GRACE_S = 0.5
+LEFTOVER_WAIT_S = 10.0
+POLL_S = 0.02
+RESERVE_BYTES = 20_000_000
+"""Room that a start takes: a segment of the write-ahead log (16 MiB), the pid and the logs."""
 
 Tuning = embedded_programs.Tuning
 SMALL = embedded_programs.SMALL
@@ -47,8 +61,11 @@ class EmbeddedPostgres:
     """The server of a data dir, in use during the `async with` block, or from `start` to `stop`."""
 
     def __init__(self, data_dir: Path, *, tuning: Tuning | None = None, socket_root: Path = SOCKET_ROOT) -> None:
-        tuning = tuning or embedded_programs.for_memory(psutil.virtual_memory().total)
-        self._server = embedded_server.Server(data_dir, tuning=tuning, socket_root=socket_root)
+        self.layout = embedded_files.Layout(data_dir, socket_root)
+        self._tuning = tuning or embedded_programs.for_memory(psutil.virtual_memory().total)
+        self._account: embedded_files.Account | None = None
+        self._client_lock: int | None = None
+        self._postmaster: psutil.Process | None = None
         self._watcher: asyncio.Task[None] | None = None
 
     @property
@@ -64,17 +81,17 @@ class EmbeddedPostgres:
     @property
     def postmaster_pid(self) -> int | None:
         """The process id of the server at the last check."""
-        return self._server.postmaster_pid
+        return None if self._postmaster is None else self._postmaster.pid
 
     def dsn(self, *, user: str, database: str = DATABASE, driver: str = "postgresql+asyncpg") -> str:
         """The URL of `database` for `user`, unchanged by restarts; asyncpg itself requires the driver `postgresql`."""
-        socket_folder = quote(str(self._server.layout.sockets), safe="/")
+        socket_folder = quote(str(self.layout.sockets), safe="/")
         return f"{driver}://{quote(user)}@/{quote(database)}?host={socket_folder}&port=5432"
 
     async def start(self) -> Self:
         """Join or start the server, ensure database and role, and start the watcher. Raises EmbeddedServerError."""
         try:
-            await _run_uninterrupted(self._server.join)
+            await _run_uninterrupted(self._join)
             atexit.register(self._leave_at_exit)
             await self.ensure_database_and_role()
         except BaseException:
@@ -89,7 +106,7 @@ class EmbeddedPostgres:
             self._watcher.cancel()
             await asyncio.gather(self._watcher, return_exceptions=True)
             self._watcher = None
-        await _run_uninterrupted(self._server.leave)
+        await _run_uninterrupted(self._leave)
         atexit.unregister(self._leave_at_exit)
 
     async def __aenter__(self) -> Self:
@@ -105,26 +122,25 @@ class EmbeddedPostgres:
         pause = WATCH_S
         while True:
             await asyncio.sleep(pause)
-            pause = WATCH_S if self._server.alive() or await self._restart() else min(2 * pause, MAX_PAUSE_S)
-
-    async def _restart(self) -> bool:
-        log.warning("the embedded Postgres died; restarting it")
-        try:
-            await asyncio.to_thread(self._server.ensure_up)
-        except Exception as error:
-            log.error("the embedded Postgres could not be restarted: %s", error)
-            return False
-        return True
+            pause, next_pause = WATCH_S, min(2 * pause, MAX_PAUSE_S)
+            if self._is_alive():
+                continue
+            log.warning("the embedded Postgres died; restarting it")
+            try:
+                await asyncio.to_thread(self._restart)
+            except Exception as error:
+                log.error("the embedded Postgres could not be restarted: %s", error)
+                pause = next_pause
 
     async def ensure_running(self) -> None:
         """Return once the server accepts connections, restarting it if it died; for callers that lost a connection.
 
         Raises EmbeddedServerError if the restart fails, or if no connection succeeds within ACCEPT_WAIT_S seconds.
         """
-        if not self._server.joined:
+        if self._client_lock is None:
             raise EmbeddedServerError("The embedded Postgres is not in use: call start() first.")
-        if not self._server.alive():
-            await asyncio.to_thread(self._server.ensure_up)
+        if not self._is_alive():
+            await asyncio.to_thread(self._restart)
         (await self._connect()).terminate()
 
     async def ensure_database_and_role(self) -> None:
@@ -155,7 +171,193 @@ class EmbeddedPostgres:
 
     def _leave_at_exit(self) -> None:
         with suppress(EmbeddedServerError):
-            self._server.leave()
+            self._leave()
+
+    def _is_alive(self) -> bool:
+        """Whether the postmaster of the last check still runs; takes well under a millisecond."""
+        return self._postmaster is not None and _runs(self._postmaster)
+
+    # All methods that follow block: they are called from a thread.
+
+    def _join(self) -> None:
+        """Register as a client, and start the server unless it runs. Raises EmbeddedServerError."""
+        with _translate_errors():
+            self._account = embedded_files.server_account()
+            embedded_files.prepare(self.layout, self._account)
+            with self._hold_lock():
+                if self._client_lock is None:
+                    self._client_lock = self._open("clients", fcntl.LOCK_SH)
+                try:
+                    self._ensure_up(self._account)
+                except BaseException:
+                    self._release_client_lock()
+                    raise
+
+    def _restart(self) -> None:
+        """Restart the server if it died; no effect if it runs or if this client has left."""
+        with _translate_errors(), self._hold_lock():
+            if self._client_lock is not None and self._account is not None:
+                self._ensure_up(self._account)
+
+    def _leave(self) -> None:
+        """Unregister; the last client stops the server. Repeated calls have no effect."""
+        if self._client_lock is None:
+            return
+        with _translate_errors(), self._hold_lock():
+            self._release_client_lock()
+            exclusive = self._try_exclusive("clients")
+            if exclusive is not None and self._account is not None:
+                os.close(exclusive)
+                if self._find_postmaster() is not None:
+                    embedded_programs.halt(
+                        embedded_programs.locate(self.layout, self._account), self.layout, self._account
+                    )
+                self._postmaster = None
+
+    def _ensure_up(self, account: embedded_files.Account) -> None:
+        if self._wait_until_ready():
+            return
+        embedded_files.private_folder(self.layout.sockets, account)
+        self._clear_leftovers()
+        programs = embedded_programs.locate(self.layout, account)
+        embedded_files.private_folder(self.layout.log, account)
+        life = self._open("server", fcntl.LOCK_SH)
+        try:
+            if not self.layout.version_file.exists():
+                embedded_programs.initialise(programs, self.layout, account, life)
+            self._launch(programs, account, life)
+        finally:
+            os.close(life)
+
+    def _wait_until_ready(self) -> bool:
+        """Wait until the running postmaster is ready; returns False if no postmaster runs."""
+        deadline = time.monotonic() + embedded_programs.START_WAIT_S
+        while (postmaster := self._find_postmaster()) is not None:
+            self._postmaster = postmaster
+            lines = self._pid_file_lines()
+            if len(lines) > 7 and lines[7].strip() in ("ready", "standby"):
+                return True
+            if time.monotonic() > deadline:
+                raise EmbeddedServerError(
+                    f"Postgres did not become ready in {embedded_programs.START_WAIT_S} s.{self._last_log_lines()}"
+                )
+            time.sleep(POLL_S)
+        return False
+
+    def _find_postmaster(self) -> psutil.Process | None:
+        """The process in the pid file if it runs in the data folder; the pid alone may have been reused."""
+        lines = self._pid_file_lines()
+        if not lines or not lines[0].strip().isdigit():
+            return None
+        try:
+            process = psutil.Process(int(lines[0]))
+            if not _runs(process):
+                return None
+            try:
+                is_server = Path(process.cwd()) == self.layout.data
+            except psutil.AccessDenied:
+                is_server = process.name() == "postgres"
+        except psutil.NoSuchProcess:
+            return None
+        return process if is_server else None
+
+    def _pid_file_lines(self) -> list[str]:
+        try:
+            return self.layout.pid_file.read_text(encoding="utf-8").splitlines()
+        except FileNotFoundError:
+            return []
+
+    def _clear_leftovers(self) -> None:
+        """End all processes of an earlier server: two servers on one data folder would corrupt it.
+
+        Child processes survive a killed postmaster for a moment, or until their query ends; after a grace period they
+        are killed.
+        """
+        if not self._wait_until_unused(LEFTOVER_GRACE_S):
+            for process in psutil.process_iter():
+                with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+                    is_program = process.name() in embedded_programs.NAMES
+                    if is_program and Path(process.cwd()) in (self.layout.data, self.layout.draft):
+                        process.kill()
+            if not self._wait_until_unused(LEFTOVER_WAIT_S):
+                raise EmbeddedServerError(
+                    f"{self.layout.base} is in use by processes that cannot be seen or ended from here, "
+                    "for example in another container: stop them, or set STEPWELL_DATA_DIR to another folder."
+                )
+        # Postgres does not start if a pid in a stale file is in use again.
+        socket_file = self.layout.sockets / embedded_files.SOCKET_FILE
+        for stale in (self.layout.pid_file, socket_file, socket_file.with_name(f"{socket_file.name}.lock")):
+            stale.unlink(missing_ok=True)
+
+    def _wait_until_unused(self, seconds: float) -> bool:
+        deadline = time.monotonic() + seconds
+        while (exclusive := self._try_exclusive("server")) is None:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(POLL_S)
+        os.close(exclusive)
+        return True
+
+    def _launch(self, programs: Path, account: embedded_files.Account, life: int) -> None:
+        written_by = self.layout.version_file.read_text(encoding="ascii").strip()
+        if written_by != embedded_programs.MAJOR:
+            raise EmbeddedServerError(
+                f"The data in {self.layout.data} were written by Postgres {written_by}, and this is "
+                f"{embedded_programs.MAJOR}: dump them with Postgres {written_by} and restore, or set "
+                "STEPWELL_DATA_DIR to another folder."
+            )
+        embedded_files.private_folder(self.layout.data, account)
+        if shutil.disk_usage(self.layout.base).free < RESERVE_BYTES:
+            (self.layout.base / "reserve").unlink(missing_ok=True)
+        embedded_programs.configure(self.layout, account, self._tuning)
+        self.layout.start_log.unlink(missing_ok=True)
+        failure = embedded_programs.launch(programs, self.layout, account, life)
+        if failure or not self._wait_until_ready():
+            raise EmbeddedServerError(f"Postgres did not start: {failure}{self._last_log_lines()}")
+        _keep_reserve(self.layout.base)
+
+    def _last_log_lines(self) -> str:
+        """The last lines of the newest logs, for an error message."""
+        rotated = sorted(self.layout.log.glob("postgres-*.log"), key=lambda path: path.stat().st_mtime)
+        logs = [path for path in (self.layout.start_log, *rotated[-1:]) if path.exists()]
+        lines = [line for path in logs for line in path.read_text(errors="replace").splitlines()[-5:]]
+        return "".join(f"\n  {line}" for line in lines)
+
+    @contextmanager
+    def _hold_lock(self) -> Iterator[None]:
+        """Hold the lock of the data dir under which one client at a time starts or stops the server."""
+        deadline = time.monotonic() + LOCK_WAIT_S
+        while (lock := self._try_exclusive("lock")) is None:
+            if time.monotonic() > deadline:
+                raise EmbeddedServerError(
+                    f"Another process has been starting or stopping the embedded Postgres for {LOCK_WAIT_S:.0f} s."
+                )
+            time.sleep(POLL_S)
+        try:
+            yield
+        finally:
+            os.close(lock)
+
+    def _open(self, name: str, kind: int) -> int:
+        """Lock a file of the base folder, until the returned descriptor is closed or the process ends."""
+        lock = os.open(self.layout.base / name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(lock, kind)
+        except BaseException:
+            os.close(lock)
+            raise
+        return lock
+
+    def _try_exclusive(self, name: str) -> int | None:
+        try:
+            return self._open(name, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return None
+
+    def _release_client_lock(self) -> None:
+        if self._client_lock is not None:
+            os.close(self._client_lock)
+            self._client_lock = None
 
 
 ROLE_EXCEEDS_RIGHTS = """
@@ -172,3 +374,42 @@ async def _run_uninterrupted(work: Callable[[], None]) -> None:
     except asyncio.CancelledError:
         await asyncio.wait([running])
         raise
+
+
+def _runs(process: psutil.Process) -> bool:
+    """Whether a process is alive and not a zombie; zombies that are children of this process are reaped."""
+    try:
+        if not process.is_running():
+            return False
+        if process.status() != psutil.STATUS_ZOMBIE:
+            return True
+    except psutil.NoSuchProcess:
+        return False
+    with suppress(ChildProcessError):
+        os.waitpid(process.pid, os.WNOHANG)
+    return False
+
+
+def _keep_reserve(base: Path) -> None:
+    """Write the file if it is missing and the disk has room for twice as much."""
+    file = base / "reserve"
+    if file.exists() or shutil.disk_usage(base).free < 2 * RESERVE_BYTES:
+        return
+    try:
+        file.write_bytes(bytes(RESERVE_BYTES))
+    except OSError:
+        with suppress(OSError):
+            file.unlink(missing_ok=True)
+
+
+@contextmanager
+def _translate_errors() -> Iterator[None]:
+    """Translate operating system errors (permissions, space, missing programs) into EmbeddedServerError."""
+    try:
+        yield
+    except OSError as error:
+        place = f" ({error.filename})" if error.filename else ""
+        reason = error.strerror or type(error).__name__
+        raise EmbeddedServerError(f"The embedded Postgres cannot be run here: {reason}{place}.") from error
+    except subprocess.SubprocessError as error:
+        raise EmbeddedServerError(f"The embedded Postgres cannot be run here: {error}") from error

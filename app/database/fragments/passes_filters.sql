@@ -3,32 +3,19 @@
 -- of its source, $uri, its URI, and $created, its creation time in microseconds since 1970; those of `matching_source` also
 -- have $source_name, the name of the source in lower case.
 -- $document  alias of a row of documents
--- part document_ids  ids of documents
--- part source_ids  ids of sources
--- part source_names  names of sources
--- part containing  metadata that must be contained
--- part containing_1  metadata of which one must be contained
--- part containing_2  the same
--- part containing_3  the same
--- part matching  a JSON path on metadata
--- part matching_moments  a JSON path on the dates in the metadata
--- part matching_document  a JSON path on metadata with variables
--- part matching_source  a JSON path on metadata with variables and the name of the source
--- part created_after  creation time, inclusive
--- part created_before  creation time, exclusive
--- :document_ids uuid[]  ids of documents
--- :source_ids uuid[]  ids of sources
--- :source_names text[]  names of sources, as they are written and in lower case
--- :containing jsonb  metadata that must be contained
--- :containing_1 jsonb[]  metadata of which one must be contained
--- :containing_2 jsonb[]  the same
--- :containing_3 jsonb[]  the same
--- :matching jsonpath  a JSON path on metadata
--- :matching_moments jsonpath  a JSON path on the dates in the metadata
--- :matching_document jsonpath  a JSON path on metadata with variables
--- :matching_source jsonpath  a JSON path on metadata with variables and the name of the source
--- :created_after timestamptz  creation time, inclusive
--- :created_before timestamptz  creation time, exclusive
+-- :document_ids? uuid[]  ids of documents
+-- :source_ids? uuid[]  ids of sources
+-- :source_names? text[]  names of sources, as they are written and in lower case
+-- :containing? jsonb  metadata that must be contained
+-- :containing_1? jsonb[]  metadata of which one must be contained
+-- :containing_2? jsonb[]  the same
+-- :containing_3? jsonb[]  the same
+-- :matching? jsonpath  a JSON path on metadata
+-- :matching_moments? jsonpath  a JSON path on the dates in the metadata
+-- :matching_document? jsonpath  a JSON path on metadata with variables
+-- :matching_source? jsonpath  a JSON path on metadata with variables and the name of the source
+-- :created_after? timestamptz  creation time, inclusive
+-- :created_before? timestamptz  creation time, exclusive
 (true
 -- if document_ids
           AND $document.document_id = ANY (:document_ids)

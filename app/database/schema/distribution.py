@@ -132,7 +132,7 @@ def node_problems(known: list[Node]) -> list[str]:
     problems += [
         f"node {node.name} has pgvector {node.vector or 'not installed'}, 0.8 or newer is needed"
         for node in answering
-        if not node.vector or _version(node.vector) < VECTOR
+        if not node.vector or tuple(int(part) for part in node.vector.split(".") if part.isdigit()) < VECTOR
     ]
     ours = {name for node in answering if node.coordinator for name in node.unmarked}
     problems += [
@@ -152,21 +152,16 @@ def nodes(connection: Connection) -> list[Node]:
 
 def _answers(connection: Connection) -> list[Node]:
     """The nodes of the cluster with their answers."""
-    return [_node(row) for row in connection.execute(sql.statement("distribution_nodes"))]
-
-
-def _node(row: sa.Row[tuple[str, bool, bool, bool, str]]) -> Node:
-    if not row.success:
-        return Node(row.name, row.coordinator, row.holds_shards, error=row.answer.strip().splitlines()[0])
-    answer = json.loads(row.answer)
-    return Node(
-        row.name,
-        row.coordinator,
-        row.holds_shards,
-        vector=answer["vector"],
-        bytes=answer["bytes"],
-        unmarked=tuple(answer["unmarked"]),
-    )
+    found = []
+    for row in connection.execute(sql.statement("distribution_nodes")):
+        error, answer = "", {}
+        if row.success:
+            answer = json.loads(row.answer)
+            answer["unmarked"] = tuple(answer["unmarked"])
+        else:
+            error = row.answer.strip().splitlines()[0]
+        found.append(Node(row.name, row.coordinator, row.holds_shards, error, **answer))
+    return found
 
 
 def _check_cluster(connection: Connection) -> None:
@@ -224,7 +219,3 @@ def _creation(name: str, shards: int | None) -> tuple[sa.TextClause, dict[str, o
     if name == FIRST and shards is not None:
         arguments, values["shards"] = f"{arguments}, shard_count => :shards", shards
     return sa.text(f"SELECT create_distributed_table({arguments})"), values
-
-
-def _version(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split(".") if part.isdigit())

@@ -20,6 +20,7 @@ from app import errors
 from app.database import addresses, sql, transactions
 from app.database.schema import distribution, tables
 
+_HNSW = {name: str(value) for name, value in tables.HNSW.items()}
 KEPT_FREE_BYTES = 200_000_000
 """Room that writes leave on the embedded server's disk: for the write-ahead log, a checkpoint and temporary files."""
 
@@ -97,8 +98,7 @@ async def differences(database: transactions.Database, *, dimension: int) -> lis
     Missing and additional columns and indexes, invalid indexes, and tables that are not distributed as others are.
     """
     async with database.shared() as connection:
-        found = await connection.run_sync(_compare, dimension)
-        return [*found, *await connection.run_sync(distribution.differences)]
+        return await connection.run_sync(_compare, dimension)
 
 
 def free_bytes(folder: Path) -> int:
@@ -113,11 +113,6 @@ def is_full(folder: Path) -> bool:
     return free_bytes(folder) < KEPT_FREE_BYTES
 
 
-def address(dsn: str) -> str:
-    """Host and port of a database address, or the directory of its Unix socket; never the user or the password."""
-    return addresses.read(dsn).server
-
-
 @contextmanager
 def naming_server(url: str | None, variable: str) -> Iterator[None]:
     """Adds the server's host and port, and the variable that sets them, to the message of DatabaseUnavailable."""
@@ -126,7 +121,7 @@ def naming_server(url: str | None, variable: str) -> Iterator[None]:
     except errors.DatabaseUnavailable as error:
         if url is None:
             raise
-        raise type(error)(f"{error.message} {variable} names the server {address(url)}.") from error
+        raise type(error)(f"{error.message} {variable} names the server {addresses.read(url).server}.") from error
 
 
 _LIVE_COLUMNS = sql.inline(
@@ -155,7 +150,11 @@ def _compare(connection: Connection, dimension: int) -> list[str]:
         for name in ("embeddings.embedding", "entity_vectors.embedding")
         if (found := live_types.get(name)) and found != expected
     ]
-    return problems + _index_differences(connection, base_type) + _unprotected_tables(connection)
+    protected = set(connection.execute(_PROTECTED, {"schema": tables.SCHEMA}).scalars())
+    unprotected = sorted({table.name for table in tables.of_users()} - protected)
+    problems += _index_differences(connection, base_type)
+    problems += [f"table {name} has no row-level security or no policy" for name in unprotected]
+    return problems + distribution.differences(connection)
 
 
 _PROTECTED = sql.inline(
@@ -167,13 +166,6 @@ _PROTECTED = sql.inline(
     """,
     schema="text",
 )
-
-
-def _unprotected_tables(connection: Connection) -> list[str]:
-    """Tenant tables without row-level security."""
-    rows = connection.execute(_PROTECTED, {"schema": tables.SCHEMA}).scalars()
-    unprotected = {table.name for table in tables.of_users()} - set(rows)
-    return [f"table {name} has no row-level security or no policy" for name in sorted(unprotected)]
 
 
 _LIVE_INDEXES = sql.inline(
@@ -203,11 +195,10 @@ def _index_differences(connection: Connection, base_type: str) -> list[str]:
                 problems.append(f"index {name} is {live.kind}, expected {kind}")
             elif not live.valid:
                 problems.append(f"index {name} is invalid: run REINDEX INDEX {tables.SCHEMA}.{name}")
-            elif kind == "hnsw" and not _is_hnsw(live.definition, base_type):
-                problems.append(f"index {name} is not m 16, ef_construction 200, {base_type}_cosine_ops")
+            elif kind == "hnsw" and not (
+                f" {base_type}_cosine_ops" in live.definition
+                and dict(re.findall(r"(m|ef_construction)='?(\d+)'?", live.definition)) == _HNSW
+            ):
+                expected = ", ".join(f"{option} {value}" for option, value in tables.HNSW.items())
+                problems.append(f"index {name} is not {expected}, {base_type}_cosine_ops")
     return problems
-
-
-def _is_hnsw(definition: str, base_type: str) -> bool:
-    options = dict(re.findall(r"(m|ef_construction)='?(\d+)'?", definition))
-    return f" {base_type}_cosine_ops" in definition and options == {k: str(v) for k, v in tables.HNSW.items()}

@@ -1,10 +1,17 @@
-"""Migrates the database, and refuses one that this version would misread."""
+"""Migrates the database, and refuses one that this version would misread.
+
+While a statement runs for long, another session reports how far it is. Postgres tells that of an index that it builds.
+A revision that changes rows in batches says so itself, in the name of its session: `SELECT
+set_config('application_name', '2000 of 90000', true)`, also within a DO block.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -12,11 +19,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app import __version__, errors
 from app.database import driver_errors, engines, sql
-from app.database.schema import distribution, health, reembedding, roles, tables, upgrade_progress
-from app.database.schema.upgrade_progress import StatementProgress
+from app.database.schema import distribution, health, reembedding, roles, tables
 from app.database.transactions import Database
 
 if TYPE_CHECKING:  # a service whose schema is current does not load Alembic, which takes 7 MB
@@ -45,6 +52,28 @@ class AppliedRevision:
         return f"{self.revision} in {self.seconds:.1f} s: {self.summary}"
 
 
+@dataclass(frozen=True, slots=True)
+class StatementProgress:
+    """A statement that runs: its beginning, its phase, its seconds so far, and the share done, None if unknown.
+
+    Of a revision that works in batches, share and seconds are those of all batches. `left_s` are the seconds for the
+    rest of the phase, None before two reports.
+    """
+
+    statement: str
+    phase: str
+    seconds: float
+    share: float | None = None
+    left_s: float | None = None
+
+    def __str__(self) -> str:
+        share = "" if self.share is None else f"{self.share:.0%}"
+        left = "" if self.left_s is None else f"about {self.left_s:.0f} s left"
+        return (
+            f"{self.statement} … {', '.join(filter(None, (self.phase, share, f'{self.seconds:.0f} s so far', left)))}"
+        )
+
+
 Report = Callable[[AppliedRevision | StatementProgress], None]
 
 
@@ -59,15 +88,8 @@ async def upgrade(dsn: str, *, model: str, dimension: int, revision: str = "head
     """
 
     def run(connection: Connection) -> str:
-        def migrate(config: Config) -> None:
-            from alembic import command
-
-            if report is not None:
-                config.attributes["on_version_apply"] = _time_stage(report)
-            command.upgrade(config, revision)
-
-        is_current = read_revision(connection) == head()
-        return upgrade_by(connection, None if is_current else migrate, model=model, dimension=dimension)
+        migrate = None if read_revision(connection) == head() else _migrate_to(revision, report)
+        return upgrade_by(connection, migrate, model=model, dimension=dimension)
 
     return await on_connection(dsn, run, report)
 
@@ -76,13 +98,7 @@ async def rehearse(dsn: str, *, model: str, dimension: int, report: Report) -> s
     """Do what `upgrade` does and roll it back; returns the revision that it would reach. It locks the same tables."""
 
     def run(connection: Connection) -> str:
-        def migrate(config: Config) -> None:
-            from alembic import command
-
-            config.attributes["on_version_apply"] = _time_stage(report)
-            command.upgrade(config, "head")
-
-        raise _Rehearsed(upgrade_by(connection, migrate, model=model, dimension=dimension))
+        raise _Rehearsed(upgrade_by(connection, _migrate_to("head", report), model=model, dimension=dimension))
 
     try:
         return await on_connection(dsn, run, report)
@@ -94,22 +110,28 @@ class _Rehearsed(Exception):
     """Ends a rehearsal, so that its transaction is rolled back; the message is the revision reached."""
 
 
-def _time_stage(report: Report) -> Callable[..., None]:
-    """What Alembic calls after each revision."""
-    began = time.monotonic()
+def _migrate_to(revision: str, report: Report | None) -> Callable[[Config], None]:
+    """What lets Alembic run the revisions up to one, and report each."""
 
-    def applied(*, step: Any, **_: Any) -> None:
-        nonlocal began
-        now = time.monotonic()
-        report(AppliedRevision(step.up_revision_id, step.up_revision.doc, now - began))
-        began = now
+    def migrate(config: Config) -> None:
+        from alembic import command
 
-    return applied
+        began = time.monotonic()
+
+        def applied(*, step: Any, **_: Any) -> None:
+            nonlocal began
+            now = time.monotonic()
+            if report is not None:
+                report(AppliedRevision(step.up_revision_id, step.up_revision.doc, now - began))
+            began = now
+
+        config.attributes["on_version_apply"] = applied
+        command.upgrade(config, revision)
+
+    return migrate
 
 
-async def on_connection(
-    dsn: str, run: Callable[[Connection], _Returned], report: upgrade_progress.Report | None = None
-) -> _Returned:
+async def on_connection(dsn: str, run: Callable[[Connection], _Returned], report: Report | None = None) -> _Returned:
     """Run a function on a connection to `dsn`, in one transaction; returns what it returns.
 
     `report` is told how far a statement is that runs for long.
@@ -117,8 +139,62 @@ async def on_connection(
     engine = engines.create(dsn, pool_size=1, max_overflow=0)
     try:
         with driver_errors.explaining():
-            async with engine.begin() as connection, upgrade_progress.watching(dsn, connection, report):
+            async with engine.begin() as connection, _watching(dsn, connection, report):
                 return await connection.run_sync(run)
+    finally:
+        await engine.dispose()
+
+
+WATCH_S = 5.0
+"""Seconds between two reports, and before the first."""
+# Of an index the blocks of the table are read first; then the tuples are sorted and written.
+_STATEMENT = sql.inline(
+    """
+    SELECT left(regexp_replace(a.query, '\\s+', ' ', 'g'), 60) AS statement, coalesce(p.phase, '') AS phase,
+           CAST(extract(epoch FROM clock_timestamp() - a.query_start) AS float8) AS seconds,
+           CASE WHEN p.blocks_done < p.blocks_total THEN ARRAY[p.blocks_done, p.blocks_total]
+                WHEN p.tuples_total > 0 THEN ARRAY[p.tuples_done, p.tuples_total]
+                ELSE CAST(regexp_match(a.application_name, '^(\\d+) of ([1-9]\\d*)$') AS bigint[]) END AS counts
+    FROM pg_stat_activity AS a LEFT JOIN pg_stat_progress_create_index AS p ON p.pid = a.pid
+    WHERE a.pid = :pid AND a.state = 'active'
+    """,
+    pid="integer",
+)
+
+
+@asynccontextmanager
+async def _watching(dsn: str, connection: AsyncConnection, report: Report | None) -> AsyncIterator[None]:
+    """Report how far the statements of a connection are, while the block runs, if a second connection is granted."""
+    if report is None:
+        yield
+        return
+    watch = asyncio.create_task(_watch(dsn, await connection.scalar(sa.text("SELECT pg_backend_pid()")), report))
+    try:
+        yield
+    finally:
+        watch.cancel()
+        await asyncio.gather(watch, return_exceptions=True)
+
+
+async def _watch(dsn: str, pid: int, report: Report) -> None:
+    engine = engines.create(dsn, pool_size=1, max_overflow=0, isolation_level="AUTOCOMMIT")
+    phase, began, before = None, 0.0, 0.0
+    try:
+        while True:
+            await asyncio.sleep(WATCH_S)
+            async with engine.connect() as observing:
+                row: Any = (await observing.execute(_STATEMENT, {"pid": pid})).one_or_none()
+            if row is None:
+                continue
+            if row.counts is None:
+                report(StatementProgress(row.statement, row.phase, row.seconds))
+                continue
+            now, (done, total) = time.monotonic(), row.counts
+            share = done / total
+            if phase != (row.phase, total):
+                phase, began, before = (row.phase, total), now, share
+            left_s = (1 - share) * (now - began) / (share - before) if share > before else None
+            report(StatementProgress(row.statement, row.phase, max(row.seconds, now - began), share, left_s))
     finally:
         await engine.dispose()
 
@@ -129,7 +205,9 @@ def upgrade_by(connection: Connection, migrate: Callable[[Config], None] | None,
     It is passed Alembic's configuration, whose attributes the revisions read; None runs none. Returns the revision
     reached.
     """
-    _check_dimension(dimension)
+    if not 1 <= dimension <= tables.MOST_HALFVEC:
+        most = f"{tables.MOST_HALFVEC:,}"
+        raise errors.BadRequest(f"Vectors must have 1 to {most} dimensions.", field="STEPWELL_EMBEDDER_DIM")
     connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
     _prepare(connection)
     found = read_revision(connection)
@@ -145,12 +223,6 @@ def upgrade_by(connection: Connection, migrate: Callable[[Config], None] | None,
     roles.restrict(connection)
     distribution.extend(connection)
     return reached
-
-
-def _check_dimension(dimension: int) -> None:
-    if not 1 <= dimension <= tables.MOST_HALFVEC:
-        most = f"{tables.MOST_HALFVEC:,}"
-        raise errors.BadRequest(f"Vectors must have 1 to {most} dimensions.", field="STEPWELL_EMBEDDER_DIM")
 
 
 async def distribute(dsn: str, *, shards: int | None = None) -> tuple[distribution.Distribution, list[str]]:
@@ -178,22 +250,6 @@ def configuration(connection: Connection, *, model: str, dimension: int) -> Conf
     return config
 
 
-def _prepare(connection: Connection) -> None:
-    if connection.scalar(sa.text("SHOW transaction_read_only")) == "on":
-        raise errors.ReadOnly(driver_errors.READ_ONLY)
-    roles.check_creation(connection)
-    connection.execute(sa.text(f"CREATE SCHEMA IF NOT EXISTS {tables.SCHEMA}"))
-    if _has_vectors(connection):
-        return
-    try:
-        with connection.begin_nested():
-            connection.execute(sa.text("CREATE EXTENSION IF NOT EXISTS vector"))
-    except sa.exc.DBAPIError as error:
-        raise errors.SchemaMismatch(
-            "pgvector is missing and this role may not install it: run CREATE EXTENSION vector as a superuser first."
-        ) from error
-
-
 _VECTORS = sql.inline(
     """
     SELECT n.nspname AS schema, to_regtype('vector') IS NOT NULL AS found, quote_ident(current_database()) AS database
@@ -202,15 +258,30 @@ _VECTORS = sql.inline(
 )
 
 
-def _has_vectors(connection: Connection) -> bool:
-    """Whether pgvector is installed. Raises SchemaMismatch, with the remedy, if its schema is not searched."""
-    row = connection.execute(_VECTORS).one_or_none()
-    if row is not None and not row.found:
+def _prepare(connection: Connection) -> None:
+    """Create the schema, and install pgvector unless it is. Raises SchemaMismatch, with the remedy, if it is of no use.
+
+    Raises ReadOnly too.
+    """
+    if connection.scalar(sa.text("SHOW transaction_read_only")) == "on":
+        raise errors.ReadOnly(driver_errors.READ_ONLY)
+    roles.check_creation(connection)
+    connection.execute(sa.text(f"CREATE SCHEMA IF NOT EXISTS {tables.SCHEMA}"))
+    vectors = connection.execute(_VECTORS).one_or_none()
+    if vectors is not None and not vectors.found:
         raise errors.SchemaMismatch(
-            f"pgvector is in the schema {row.schema}, which is not on the search path: run ALTER DATABASE "
-            f'{row.database} SET search_path = "$user", public, {row.schema}.'
+            f"pgvector is in the schema {vectors.schema}, which is not on the search path: run ALTER DATABASE "
+            f'{vectors.database} SET search_path = "$user", public, {vectors.schema}.'
         )
-    return row is not None
+    if vectors is not None:
+        return
+    try:
+        with connection.begin_nested():
+            connection.execute(sa.text("CREATE EXTENSION IF NOT EXISTS vector"))
+    except sa.exc.DBAPIError as error:
+        raise errors.SchemaMismatch(
+            "pgvector is missing and this role may not install it: run CREATE EXTENSION vector as a superuser first."
+        ) from error
 
 
 async def check(database: Database, *, model: str, dimension: int, target: tuple[str, int] | None = None) -> None:

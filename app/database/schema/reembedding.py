@@ -273,7 +273,8 @@ def _create(dimension: int) -> list[str]:
         statements += [
             f"CREATE TABLE stepwell.{table} ({shared}{body})",
             f"ALTER TABLE stepwell.{table} ALTER COLUMN embedding SET STORAGE MAIN",
-            _hnsw(table),
+            f"CREATE INDEX ix_{table}_embedding ON stepwell.{table} "
+            f"USING hnsw (embedding halfvec_cosine_ops) WITH ({_HNSW})",
             f"ALTER TABLE stepwell.{table} ENABLE ROW LEVEL SECURITY",
             _POLICY.format(table=table),
             f"GRANT SELECT, INSERT, UPDATE, DELETE ON stepwell.{table} TO stepwell_service",
@@ -283,12 +284,6 @@ def _create(dimension: int) -> list[str]:
         *statements,
         "CREATE INDEX ix_embeddings_next_user_id_document_id ON stepwell.embeddings_next (user_id, document_id)",
     ]
-
-
-def _hnsw(table: str) -> str:
-    """The statement that creates the HNSW index of a table."""
-    key = "embedding halfvec_cosine_ops"
-    return f"CREATE INDEX ix_{table}_embedding ON stepwell.{table} USING hnsw ({key}) WITH ({_HNSW})"
 
 
 def _switch() -> list[str]:

@@ -6,42 +6,20 @@ that the schema can be distributed by it. The tables in SHARED are the exception
 
 from __future__ import annotations
 
+import sqlalchemy as sa
 from pgvector.sqlalchemy import HALFVEC
-from sqlalchemy import (
-    ARRAY,
-    BigInteger,
-    Boolean,
-    CheckConstraint,
-    Column,
-    Computed,
-    Date,
-    DateTime,
-    ForeignKeyConstraint,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    PrimaryKeyConstraint,
-    SmallInteger,
-    Table,
-    Text,
-    UniqueConstraint,
-    Uuid,
-    func,
-    text,
-)
 from sqlalchemy.dialects.postgresql import JSONB, REAL, TSVECTOR
 
 from app import capability
 
 SCHEMA = "stepwell"
-HNSW = {"m": 16, "ef_construction": 200}
+HNSW = {"m": 16, "ef_construction": 100}
 NEXT = ("embeddings_next", "entity_vectors_next")
 """Tables of the vectors of the model that is to replace the one in use, which exist meanwhile only."""
 MOST_VECTOR, MOST_HALFVEC = 2_000, 4_000
 """The largest numbers of dimensions that an HNSW index allows."""
 
-metadata = MetaData(
+metadata = sa.MetaData(
     schema=SCHEMA,
     naming_convention={
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -53,465 +31,471 @@ metadata = MetaData(
 )
 
 
-def tenant() -> list[Column[str] | CheckConstraint]:
+def tenant() -> list[sa.Column[str] | sa.CheckConstraint]:
     """The column of the user who owns a row, with its check."""
-    return [Column("user_id", Text, nullable=False), CheckConstraint("user_id <> ''", name="user_id")]
+    return [sa.Column("user_id", sa.Text, nullable=False), sa.CheckConstraint("user_id <> ''", name="user_id")]
 
 
-def moment(name: str) -> Column[object]:
+def moment(name: str) -> sa.Column[object]:
     """A point in time, by default the present."""
-    return Column(name, DateTime(timezone=True), nullable=False, server_default=func.now())
+    return sa.Column(name, sa.DateTime(timezone=True), nullable=False, server_default=sa.func.now())
 
 
-def json(name: str, empty: str = "{}") -> Column[object]:
+def json(name: str, empty: str = "{}") -> sa.Column[object]:
     """JSON that is never null."""
-    return Column(name, JSONB, nullable=False, server_default=text(f"'{empty}'"))
+    return sa.Column(name, JSONB, nullable=False, server_default=sa.text(f"'{empty}'"))
 
 
-def hnsw(name: str) -> Index:
+def hnsw(name: str) -> sa.Index:
     """The index of the vectors in the column `embedding`, by cosine."""
     operators = {"embedding": "halfvec_cosine_ops"}
-    return Index(name, "embedding", postgresql_using="hnsw", postgresql_with=HNSW, postgresql_ops=operators)
+    return sa.Index(name, "embedding", postgresql_using="hnsw", postgresql_with=HNSW, postgresql_ops=operators)
 
 
-def complete() -> MetaData:
+def complete() -> sa.MetaData:
     """All tables, also the ones that capabilities define in their own folders."""
     capability.declared("tables")
     return metadata
 
 
-tenants = Table(
+tenants = sa.Table(
     "tenants",
     metadata,
     *tenant(),
-    Column("version", BigInteger, nullable=False, server_default="0"),
-    Column("next_chunk_no", BigInteger, nullable=False, server_default="1"),
+    sa.Column("version", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("next_chunk_no", sa.BigInteger, nullable=False, server_default="1"),
     moment("created_at"),
-    Column("names_version", BigInteger, nullable=False, server_default="0"),
+    sa.Column("names_version", sa.BigInteger, nullable=False, server_default="0"),
     # When texts may be linked to changed names again; null: now.
-    Column("names_pause", DateTime(timezone=True)),
+    sa.Column("names_pause", sa.DateTime(timezone=True)),
     # Intercept and slope of relevance, then those of answerable, in millionths; null: the defaults.
-    Column("calibration", ARRAY(BigInteger)),
+    sa.Column("calibration", sa.ARRAY(sa.BigInteger)),
     # From what they were fitted.
     json("calibrated"),
     # Groups of words and phrases: lists of terms, and for some of targets.
     json("synonyms", "[]"),
     # The version when they were stored; 0 without synonyms.
-    Column("synonyms_version", BigInteger, nullable=False, server_default="0"),
-    CheckConstraint("cardinality(calibration) = 6", name="calibration"),
-    PrimaryKeyConstraint("user_id"),
+    sa.Column("synonyms_version", sa.BigInteger, nullable=False, server_default="0"),
+    sa.CheckConstraint("cardinality(calibration) = 6", name="calibration"),
+    sa.PrimaryKeyConstraint("user_id"),
 )
 
-documents = Table(
+documents = sa.Table(
     "documents",
     metadata,
     *tenant(),
-    Column("document_id", Uuid, nullable=False),
-    Column("source_id", Uuid),
-    Column("identity", LargeBinary, nullable=False),
-    Column("uri", Text),
-    Column("title", Text, nullable=False),
-    Column("config", Text, nullable=False),
+    sa.Column("document_id", sa.Uuid, nullable=False),
+    sa.Column("source_id", sa.Uuid),
+    sa.Column("identity", sa.LargeBinary, nullable=False),
+    sa.Column("uri", sa.Text),
+    sa.Column("title", sa.Text, nullable=False),
+    sa.Column("config", sa.Text, nullable=False),
     json("metadata"),
-    Column("content", Text, nullable=False),
-    Column("content_hash", LargeBinary, nullable=False),
-    Column("attributes_hash", LargeBinary, nullable=False),
-    Column("chunk_count", Integer, nullable=False),
+    sa.Column("content", sa.Text, nullable=False),
+    sa.Column("content_hash", sa.LargeBinary, nullable=False),
+    sa.Column("attributes_hash", sa.LargeBinary, nullable=False),
+    sa.Column("chunk_count", sa.Integer, nullable=False),
     moment("created_at"),
     moment("updated_at"),
-    Column("names_version", Integer, nullable=False, server_default="0"),
+    sa.Column("names_version", sa.Integer, nullable=False, server_default="0"),
     # {"moments": {key: [the dates in it, in microseconds since 1970]}}: the variables of the JSON paths of filters.
-    Column("moments", JSONB, Computed("stepwell.moments(metadata)", persisted=True), nullable=False),
+    sa.Column("moments", JSONB, sa.Computed("stepwell.moments(metadata)", persisted=True), nullable=False),
     # How the text was cut into chunks: its format, and the size and overlap of chunks in tokens.
-    Column("markdown", Boolean, nullable=False, server_default="true"),
-    Column("chunk_tokens", SmallInteger, nullable=False, server_default="160"),
-    Column("chunk_overlap", SmallInteger, nullable=False, server_default="24"),
-    Column("page_starts", ARRAY(Integer), nullable=False, server_default="{}"),
-    Column("cleaning_version", SmallInteger, nullable=False, server_default="1"),
+    sa.Column("markdown", sa.Boolean, nullable=False, server_default="true"),
+    sa.Column("chunk_tokens", sa.SmallInteger, nullable=False, server_default="160"),
+    sa.Column("chunk_overlap", sa.SmallInteger, nullable=False, server_default="24"),
+    sa.Column("page_starts", sa.ARRAY(sa.Integer), nullable=False, server_default="{}"),
+    sa.Column("cleaning_version", sa.SmallInteger, nullable=False, server_default="1"),
     # The file of the source that the document comes from.
-    Column("source_path", Text),
+    sa.Column("source_path", sa.Text),
     # The entities that the language model has named: objects with type, name, aliases and role.
     json("extracted", "[]"),
-    PrimaryKeyConstraint("user_id", "document_id"),
-    UniqueConstraint("user_id", "identity"),
-    Index(None, "user_id", "created_at", "document_id"),
-    Index(None, "user_id", "source_id", "source_path"),
-    Index("ix_documents_metadata", "metadata", postgresql_using="gin", postgresql_ops={"metadata": "jsonb_path_ops"}),
-    Index(None, "names_version"),
+    sa.PrimaryKeyConstraint("user_id", "document_id"),
+    sa.UniqueConstraint("user_id", "identity"),
+    sa.Index(None, "user_id", "created_at", "document_id"),
+    sa.Index(None, "user_id", "source_id", "source_path"),
+    sa.Index(
+        "ix_documents_metadata", "metadata", postgresql_using="gin", postgresql_ops={"metadata": "jsonb_path_ops"}
+    ),
+    sa.Index(None, "names_version"),
 )
 
-chunks = Table(
+chunks = sa.Table(
     "chunks",
     metadata,
     *tenant(),
-    Column("chunk_id", Uuid, nullable=False),
-    Column("chunk_no", BigInteger, nullable=False),
-    Column("document_id", Uuid, nullable=False),
-    Column("chunk_index", Integer, nullable=False),
-    Column("content", Text, nullable=False),
-    Column("start_offset", Integer, nullable=False),
-    Column("end_offset", Integer, nullable=False),
-    Column("heading_path", ARRAY(Text), nullable=False),
-    Column("config", Text, nullable=False),
-    Column("tsv", TSVECTOR, nullable=False),
-    Column("length", Integer, nullable=False),
-    Column("embedding_key", Uuid, nullable=False),
-    PrimaryKeyConstraint("user_id", "chunk_id"),
-    UniqueConstraint("user_id", "document_id", "chunk_index", deferrable=True, initially="IMMEDIATE"),
-    ForeignKeyConstraint(
+    sa.Column("chunk_id", sa.Uuid, nullable=False),
+    sa.Column("chunk_no", sa.BigInteger, nullable=False),
+    sa.Column("document_id", sa.Uuid, nullable=False),
+    sa.Column("chunk_index", sa.Integer, nullable=False),
+    sa.Column("content", sa.Text, nullable=False),
+    sa.Column("start_offset", sa.Integer, nullable=False),
+    sa.Column("end_offset", sa.Integer, nullable=False),
+    sa.Column("heading_path", sa.ARRAY(sa.Text), nullable=False),
+    sa.Column("config", sa.Text, nullable=False),
+    sa.Column("tsv", TSVECTOR, nullable=False),
+    sa.Column("length", sa.Integer, nullable=False),
+    sa.Column("embedding_key", sa.Uuid, nullable=False),
+    sa.PrimaryKeyConstraint("user_id", "chunk_id"),
+    sa.UniqueConstraint("user_id", "document_id", "chunk_index", deferrable=True, initially="IMMEDIATE"),
+    sa.ForeignKeyConstraint(
         ["user_id", "document_id"], [documents.c.user_id, documents.c.document_id], ondelete="CASCADE"
     ),
-    Index("ix_chunks_tsv", "tsv", postgresql_using="gin"),
-    Index("uq_chunks_user_id_chunk_no", "user_id", "chunk_no", unique=True, postgresql_include=["chunk_id"]),
-    Index(None, "user_id", "embedding_key"),
+    sa.Index("ix_chunks_tsv", "tsv", postgresql_using="gin"),
+    sa.Index("uq_chunks_user_id_chunk_no", "user_id", "chunk_no", unique=True, postgresql_include=["chunk_id"]),
+    sa.Index(None, "user_id", "embedding_key"),
 )
 
 
 # Apart from the chunks, so that exact scans and re-embedding read nothing else. Its dimension is that of the model.
-embeddings = Table(
+embeddings = sa.Table(
     "embeddings",
     metadata,
     *tenant(),
-    Column("chunk_no", BigInteger, nullable=False),
-    Column("document_id", Uuid, nullable=False),
-    Column("embedding", HALFVEC(384), nullable=False),
-    PrimaryKeyConstraint("user_id", "chunk_no"),
-    ForeignKeyConstraint(["user_id", "chunk_no"], [chunks.c.user_id, chunks.c.chunk_no], ondelete="CASCADE"),
-    Index(None, "user_id", "document_id"),
+    sa.Column("chunk_no", sa.BigInteger, nullable=False),
+    sa.Column("document_id", sa.Uuid, nullable=False),
+    sa.Column("embedding", HALFVEC(384), nullable=False),
+    sa.PrimaryKeyConstraint("user_id", "chunk_no"),
+    sa.ForeignKeyConstraint(["user_id", "chunk_no"], [chunks.c.user_id, chunks.c.chunk_no], ondelete="CASCADE"),
+    sa.Index(None, "user_id", "document_id"),
     hnsw("ix_embeddings_embedding"),
 )
 
-text_statistics = Table(
+text_statistics = sa.Table(
     "text_statistics",
     metadata,
     *tenant(),
-    Column("config", Text, nullable=False),
-    Column("chunks", BigInteger, nullable=False),
-    Column("tokens", BigInteger, nullable=False),
-    PrimaryKeyConstraint("user_id", "config"),
+    sa.Column("config", sa.Text, nullable=False),
+    sa.Column("chunks", sa.BigInteger, nullable=False),
+    sa.Column("tokens", sa.BigInteger, nullable=False),
+    sa.PrimaryKeyConstraint("user_id", "config"),
 )
 
-lexemes = Table(
+lexemes = sa.Table(
     "lexemes",
     metadata,
     *tenant(),
-    Column("lexeme", Text(collation="C"), nullable=False),
-    Column("df", Integer, nullable=False),
-    Column("tail_no", BigInteger, nullable=False),
-    Column("tail_size", Integer, nullable=False),
-    PrimaryKeyConstraint("user_id", "lexeme"),
+    sa.Column("lexeme", sa.Text(collation="C"), nullable=False),
+    sa.Column("df", sa.Integer, nullable=False),
+    sa.Column("tail_no", sa.BigInteger, nullable=False),
+    sa.Column("tail_size", sa.Integer, nullable=False),
+    sa.PrimaryKeyConstraint("user_id", "lexeme"),
 )
 
-postings = Table(
+postings = sa.Table(
     "postings",
     metadata,
     *tenant(),
-    Column("lexeme", Text(collation="C"), nullable=False),
-    Column("first_no", BigInteger, nullable=False),
-    Column("items", ARRAY(BigInteger), nullable=False),
-    PrimaryKeyConstraint("user_id", "lexeme", "first_no"),
+    sa.Column("lexeme", sa.Text(collation="C"), nullable=False),
+    sa.Column("first_no", sa.BigInteger, nullable=False),
+    sa.Column("items", sa.ARRAY(sa.BigInteger), nullable=False),
+    sa.PrimaryKeyConstraint("user_id", "lexeme", "first_no"),
 )
 
-entities = Table(
+entities = sa.Table(
     "entities",
     metadata,
     *tenant(),
-    Column("entity_id", Uuid, nullable=False),
-    Column("type", Text, nullable=False),
-    Column("name", Text, nullable=False),
-    Column("origin", Text, nullable=False),
-    Column("role", Text),
+    sa.Column("entity_id", sa.Uuid, nullable=False),
+    sa.Column("type", sa.Text, nullable=False),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("origin", sa.Text, nullable=False),
+    sa.Column("role", sa.Text),
     json("facts", "[]"),
-    Column("description", Text),
+    sa.Column("description", sa.Text),
     json("metadata"),
     moment("created_at"),
     moment("updated_at"),
-    CheckConstraint("origin IN ('user', 'metadata', 'title', 'text')", name="origin"),
-    PrimaryKeyConstraint("user_id", "entity_id"),
-    Index(
-        "ix_entities_user_id_name_entity_id", "user_id", "name", "entity_id", postgresql_where=text("origin <> 'text'")
+    sa.CheckConstraint("origin IN ('user', 'metadata', 'title', 'text')", name="origin"),
+    sa.PrimaryKeyConstraint("user_id", "entity_id"),
+    sa.Index(
+        "ix_entities_user_id_name_entity_id",
+        "user_id",
+        "name",
+        "entity_id",
+        postgresql_where=sa.text("origin <> 'text'"),
     ),
 )
 
-entity_names = Table(
+entity_names = sa.Table(
     "entity_names",
     metadata,
     *tenant(),
-    Column("name_key", LargeBinary, nullable=False),
-    Column("entity_id", Uuid, nullable=False),
-    Column("name", Text, nullable=False),
-    Column("place", SmallInteger, nullable=False, server_default="0"),
-    PrimaryKeyConstraint("user_id", "name_key", "entity_id"),
-    ForeignKeyConstraint(["user_id", "entity_id"], [entities.c.user_id, entities.c.entity_id], ondelete="CASCADE"),
+    sa.Column("name_key", sa.LargeBinary, nullable=False),
+    sa.Column("entity_id", sa.Uuid, nullable=False),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("place", sa.SmallInteger, nullable=False, server_default="0"),
+    sa.PrimaryKeyConstraint("user_id", "name_key", "entity_id"),
+    sa.ForeignKeyConstraint(["user_id", "entity_id"], [entities.c.user_id, entities.c.entity_id], ondelete="CASCADE"),
     # Not by user first: for a user that the statistics do not contain, the planner would look up names by key in it.
-    Index(None, "entity_id", "user_id"),
+    sa.Index(None, "entity_id", "user_id"),
 )
 
 
-def _to_entity(column: str, name: str) -> ForeignKeyConstraint:
+def _to_entity(column: str, name: str) -> sa.ForeignKeyConstraint:
     target = [entities.c.user_id, entities.c.entity_id]
-    return ForeignKeyConstraint(["user_id", column], target, ondelete="CASCADE", name=name)
+    return sa.ForeignKeyConstraint(["user_id", column], target, ondelete="CASCADE", name=name)
 
 
-entity_members = Table(
+entity_members = sa.Table(
     "entity_members",
     metadata,
     *tenant(),
-    Column("entity_id", Uuid, nullable=False),
-    Column("member_id", Uuid, nullable=False),
-    PrimaryKeyConstraint("user_id", "entity_id", "member_id"),
+    sa.Column("entity_id", sa.Uuid, nullable=False),
+    sa.Column("member_id", sa.Uuid, nullable=False),
+    sa.PrimaryKeyConstraint("user_id", "entity_id", "member_id"),
     _to_entity("entity_id", "fk_entity_members_entity"),
     _to_entity("member_id", "fk_entity_members_member"),
-    Index(None, "user_id", "member_id"),
+    sa.Index(None, "user_id", "member_id"),
 )
 
-entity_words = Table(
+entity_words = sa.Table(
     "entity_words",
     metadata,
     *tenant(),
-    Column("lexeme", Text(collation="C"), nullable=False),
-    Column("entity_id", Uuid, nullable=False),
-    PrimaryKeyConstraint("user_id", "lexeme", "entity_id"),
-    ForeignKeyConstraint(["user_id", "entity_id"], [entities.c.user_id, entities.c.entity_id], ondelete="CASCADE"),
-    Index(None, "user_id", "entity_id"),
+    sa.Column("lexeme", sa.Text(collation="C"), nullable=False),
+    sa.Column("entity_id", sa.Uuid, nullable=False),
+    sa.PrimaryKeyConstraint("user_id", "lexeme", "entity_id"),
+    sa.ForeignKeyConstraint(["user_id", "entity_id"], [entities.c.user_id, entities.c.entity_id], ondelete="CASCADE"),
+    sa.Index(None, "user_id", "entity_id"),
 )
 
 
 # The vectors of descriptions of entities.
-entity_vectors = Table(
+entity_vectors = sa.Table(
     "entity_vectors",
     metadata,
     *tenant(),
-    Column("entity_id", Uuid, nullable=False),
-    Column("embedding", HALFVEC(384), nullable=False),
-    PrimaryKeyConstraint("user_id", "entity_id"),
-    ForeignKeyConstraint(["user_id", "entity_id"], [entities.c.user_id, entities.c.entity_id], ondelete="CASCADE"),
+    sa.Column("entity_id", sa.Uuid, nullable=False),
+    sa.Column("embedding", HALFVEC(384), nullable=False),
+    sa.PrimaryKeyConstraint("user_id", "entity_id"),
+    sa.ForeignKeyConstraint(["user_id", "entity_id"], [entities.c.user_id, entities.c.entity_id], ondelete="CASCADE"),
     hnsw("ix_entity_vectors_embedding"),
 )
 
-entity_changes = Table(
+entity_changes = sa.Table(
     "entity_changes",
     metadata,
     *tenant(),
-    Column("name_key", LargeBinary, nullable=False),
-    Column("name", Text, nullable=False),
+    sa.Column("name_key", sa.LargeBinary, nullable=False),
+    sa.Column("name", sa.Text, nullable=False),
     # The user's names_version; 0 for a name that no gazetteer contains.
-    Column("version", BigInteger, nullable=False),
+    sa.Column("version", sa.BigInteger, nullable=False),
     # The user's version when texts came to differ from the name; null: texts are linked to it.
-    Column("pending_since", BigInteger),
+    sa.Column("pending_since", sa.BigInteger),
     # The number of the first chunk that was linked when the name had changed already.
-    Column("chunks_before", BigInteger, nullable=False),
-    PrimaryKeyConstraint("user_id", "name_key"),
-    Index(None, "user_id", "version"),
-    Index(
+    sa.Column("chunks_before", sa.BigInteger, nullable=False),
+    sa.PrimaryKeyConstraint("user_id", "name_key"),
+    sa.Index(None, "user_id", "version"),
+    sa.Index(
         "ix_entity_changes_pending",
         "user_id",
         "pending_since",
         "name_key",
-        postgresql_where=text("pending_since IS NOT NULL"),
+        postgresql_where=sa.text("pending_since IS NOT NULL"),
     ),
 )
 
-mentions = Table(
+mentions = sa.Table(
     "mentions",
     metadata,
     *tenant(),
-    Column("entity_id", Uuid, nullable=False),
-    Column("chunk_no", BigInteger, nullable=False),
-    Column("kind", Text, nullable=False),
-    Column("document_id", Uuid, nullable=False),
-    Column("count", Integer, nullable=False),
-    CheckConstraint("kind IN ('text', 'attendee', 'metadata', 'title')", name="kind"),
-    PrimaryKeyConstraint("user_id", "entity_id", "chunk_no", "kind"),
-    ForeignKeyConstraint(["user_id", "entity_id"], [entities.c.user_id, entities.c.entity_id], ondelete="CASCADE"),
-    ForeignKeyConstraint(["user_id", "chunk_no"], [chunks.c.user_id, chunks.c.chunk_no], ondelete="CASCADE"),
-    Index(None, "user_id", "chunk_no"),
-    Index(None, "user_id", "document_id"),
-    Index(None, "user_id", "entity_id", "kind", "document_id", postgresql_include=["count"]),
+    sa.Column("entity_id", sa.Uuid, nullable=False),
+    sa.Column("chunk_no", sa.BigInteger, nullable=False),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("document_id", sa.Uuid, nullable=False),
+    sa.Column("count", sa.Integer, nullable=False),
+    sa.CheckConstraint("kind IN ('text', 'attendee', 'metadata', 'title')", name="kind"),
+    sa.PrimaryKeyConstraint("user_id", "entity_id", "chunk_no", "kind"),
+    sa.ForeignKeyConstraint(["user_id", "entity_id"], [entities.c.user_id, entities.c.entity_id], ondelete="CASCADE"),
+    sa.ForeignKeyConstraint(["user_id", "chunk_no"], [chunks.c.user_id, chunks.c.chunk_no], ondelete="CASCADE"),
+    sa.Index(None, "user_id", "chunk_no"),
+    sa.Index(None, "user_id", "document_id"),
+    sa.Index(None, "user_id", "entity_id", "kind", "document_id", postgresql_include=["count"]),
 )
 
-headings = Table(
+headings = sa.Table(
     "headings",
     metadata,
     *tenant(),
-    Column("entity_id", Uuid, nullable=False),
-    Column("section_no", BigInteger, nullable=False),
-    Column("chunk_no", BigInteger, nullable=False),
-    Column("document_id", Uuid, nullable=False),
-    PrimaryKeyConstraint("user_id", "entity_id", "section_no", "chunk_no"),
-    ForeignKeyConstraint(["user_id", "entity_id"], [entities.c.user_id, entities.c.entity_id], ondelete="CASCADE"),
-    ForeignKeyConstraint(["user_id", "chunk_no"], [chunks.c.user_id, chunks.c.chunk_no], ondelete="CASCADE"),
-    Index(None, "user_id", "chunk_no"),
-    Index(None, "user_id", "document_id"),
+    sa.Column("entity_id", sa.Uuid, nullable=False),
+    sa.Column("section_no", sa.BigInteger, nullable=False),
+    sa.Column("chunk_no", sa.BigInteger, nullable=False),
+    sa.Column("document_id", sa.Uuid, nullable=False),
+    sa.PrimaryKeyConstraint("user_id", "entity_id", "section_no", "chunk_no"),
+    sa.ForeignKeyConstraint(["user_id", "entity_id"], [entities.c.user_id, entities.c.entity_id], ondelete="CASCADE"),
+    sa.ForeignKeyConstraint(["user_id", "chunk_no"], [chunks.c.user_id, chunks.c.chunk_no], ondelete="CASCADE"),
+    sa.Index(None, "user_id", "chunk_no"),
+    sa.Index(None, "user_id", "document_id"),
 )
 
-staged_documents = Table(
+staged_documents = sa.Table(
     "staged_documents",
     metadata,
     *tenant(),
-    Column("job_id", Uuid, nullable=False),
-    Column("document_id", Uuid, nullable=False),
-    Column("identity", LargeBinary, nullable=False),
-    Column("uri", Text),
-    Column("title", Text, nullable=False),
-    Column("config", Text, nullable=False),
+    sa.Column("job_id", sa.Uuid, nullable=False),
+    sa.Column("document_id", sa.Uuid, nullable=False),
+    sa.Column("identity", sa.LargeBinary, nullable=False),
+    sa.Column("uri", sa.Text),
+    sa.Column("title", sa.Text, nullable=False),
+    sa.Column("config", sa.Text, nullable=False),
     json("metadata"),
-    Column("content", Text, nullable=False),
-    Column("content_hash", LargeBinary, nullable=False),
-    Column("attributes_hash", LargeBinary, nullable=False),
+    sa.Column("content", sa.Text, nullable=False),
+    sa.Column("content_hash", sa.LargeBinary, nullable=False),
+    sa.Column("attributes_hash", sa.LargeBinary, nullable=False),
     # Null unless it was given with the document.
-    Column("created_at", DateTime(timezone=True)),
-    Column("markdown", Boolean, nullable=False),
-    Column("chunk_tokens", SmallInteger, nullable=False),
-    Column("chunk_overlap", SmallInteger, nullable=False),
-    Column("page_starts", ARRAY(Integer), nullable=False, server_default="{}"),
-    Column("cleaning_version", SmallInteger, nullable=False, server_default="1"),
-    Column("source_id", Uuid),
-    Column("source_path", Text),
-    PrimaryKeyConstraint("user_id", "job_id"),
+    sa.Column("created_at", sa.DateTime(timezone=True)),
+    sa.Column("markdown", sa.Boolean, nullable=False),
+    sa.Column("chunk_tokens", sa.SmallInteger, nullable=False),
+    sa.Column("chunk_overlap", sa.SmallInteger, nullable=False),
+    sa.Column("page_starts", sa.ARRAY(sa.Integer), nullable=False, server_default="{}"),
+    sa.Column("cleaning_version", sa.SmallInteger, nullable=False, server_default="1"),
+    sa.Column("source_id", sa.Uuid),
+    sa.Column("source_path", sa.Text),
+    sa.PrimaryKeyConstraint("user_id", "job_id"),
 )
 
-staged_chunks = Table(
+staged_chunks = sa.Table(
     "staged_chunks",
     metadata,
     *tenant(),
-    Column("job_id", Uuid, nullable=False),
-    Column("chunk_index", Integer, nullable=False),
-    Column("chunk_id", Uuid, nullable=False),
+    sa.Column("job_id", sa.Uuid, nullable=False),
+    sa.Column("chunk_index", sa.Integer, nullable=False),
+    sa.Column("chunk_id", sa.Uuid, nullable=False),
     # Null until its postings are stored.
-    Column("chunk_no", BigInteger),
-    Column("content", Text, nullable=False),
-    Column("start_offset", Integer, nullable=False),
-    Column("end_offset", Integer, nullable=False),
-    Column("heading_path", ARRAY(Text), nullable=False),
-    Column("tsv", TSVECTOR, nullable=False),
-    Column("length", Integer, nullable=False),
-    Column("embedding_key", Uuid, nullable=False),
+    sa.Column("chunk_no", sa.BigInteger),
+    sa.Column("content", sa.Text, nullable=False),
+    sa.Column("start_offset", sa.Integer, nullable=False),
+    sa.Column("end_offset", sa.Integer, nullable=False),
+    sa.Column("heading_path", sa.ARRAY(sa.Text), nullable=False),
+    sa.Column("tsv", TSVECTOR, nullable=False),
+    sa.Column("length", sa.Integer, nullable=False),
+    sa.Column("embedding_key", sa.Uuid, nullable=False),
     # Null until it is embedded.
-    Column("embedding", ARRAY(REAL)),
-    PrimaryKeyConstraint("user_id", "job_id", "chunk_index"),
+    sa.Column("embedding", sa.ARRAY(REAL)),
+    sa.PrimaryKeyConstraint("user_id", "job_id", "chunk_index"),
 )
 
-hidden_chunks = Table(
+hidden_chunks = sa.Table(
     "hidden_chunks",
     metadata,
     *tenant(),
     # Numbers with postings, but without visible chunks.
-    Column("first_no", BigInteger, nullable=False),
-    Column("last_no", BigInteger, nullable=False),
-    Column("config", Text, nullable=False),
-    Column("tokens", BigInteger, nullable=False),
+    sa.Column("first_no", sa.BigInteger, nullable=False),
+    sa.Column("last_no", sa.BigInteger, nullable=False),
+    sa.Column("config", sa.Text, nullable=False),
+    sa.Column("tokens", sa.BigInteger, nullable=False),
     # The job that stores these chunks or removes their postings; null: none yet.
-    Column("job_id", Uuid),
-    PrimaryKeyConstraint("user_id", "first_no"),
+    sa.Column("job_id", sa.Uuid),
+    sa.PrimaryKeyConstraint("user_id", "first_no"),
 )
 
-audit_log = Table(
+audit_log = sa.Table(
     "audit_log",
     metadata,
     *tenant(),
-    Column("event_id", Uuid, nullable=False),
+    sa.Column("event_id", sa.Uuid, nullable=False),
     moment("at"),
-    Column("actor", Text, nullable=False),
-    Column("action", Text, nullable=False),
-    Column("target", Text, nullable=False),
+    sa.Column("actor", sa.Text, nullable=False),
+    sa.Column("action", sa.Text, nullable=False),
+    sa.Column("target", sa.Text, nullable=False),
     json("counts"),
-    PrimaryKeyConstraint("user_id", "event_id"),
-    Index(None, "user_id", "at"),
+    sa.PrimaryKeyConstraint("user_id", "event_id"),
+    sa.Index(None, "user_id", "at"),
 )
 
-idempotency_keys = Table(
+idempotency_keys = sa.Table(
     "idempotency_keys",
     metadata,
     *tenant(),
-    Column("key", Text, nullable=False),
+    sa.Column("key", sa.Text, nullable=False),
     moment("created_at"),
     # The hash of the request and its response; null while the request is processed.
-    Column("fingerprint", LargeBinary),
-    Column("status", SmallInteger),
-    Column("location", Text),
-    Column("body", Text),
-    PrimaryKeyConstraint("user_id", "key"),
+    sa.Column("fingerprint", sa.LargeBinary),
+    sa.Column("status", sa.SmallInteger),
+    sa.Column("location", sa.Text),
+    sa.Column("body", sa.Text),
+    sa.PrimaryKeyConstraint("user_id", "key"),
 )
 
-api_keys = Table(
+api_keys = sa.Table(
     "api_keys",
     metadata,
-    Column("key_id", Text, nullable=False),
+    sa.Column("key_id", sa.Text, nullable=False),
     *tenant(),
-    Column("secret_hash", LargeBinary, nullable=False),
-    Column("scopes", ARRAY(Text), nullable=False),
-    Column("name", Text, nullable=False, server_default=""),
+    sa.Column("secret_hash", sa.LargeBinary, nullable=False),
+    sa.Column("scopes", sa.ARRAY(sa.Text), nullable=False),
+    sa.Column("name", sa.Text, nullable=False, server_default=""),
     moment("created_at"),
-    Column("expires_at", DateTime(timezone=True)),
-    Column("revoked_at", DateTime(timezone=True)),
+    sa.Column("expires_at", sa.DateTime(timezone=True)),
+    sa.Column("revoked_at", sa.DateTime(timezone=True)),
     # Filters that documents must pass for the key to see them; null: it sees all.
-    Column("filters", JSONB(none_as_null=True)),
-    Column("shows_entities", Boolean, nullable=False, server_default="false"),
+    sa.Column("filters", JSONB(none_as_null=True)),
+    sa.Column("shows_entities", sa.Boolean, nullable=False, server_default="false"),
     # The public half of the pair with which tokens are signed; null for a key that is older than tokens.
-    Column("token_key", LargeBinary),
-    PrimaryKeyConstraint("key_id"),
+    sa.Column("token_key", sa.LargeBinary),
+    sa.PrimaryKeyConstraint("key_id"),
 )
 
-key_uses = Table(
+key_uses = sa.Table(
     "key_uses",
     metadata,
-    Column("key_id", Text, nullable=False),
-    Column("day", Date, nullable=False),
-    Column("scope", Text, nullable=False),
+    sa.Column("key_id", sa.Text, nullable=False),
+    sa.Column("day", sa.Date, nullable=False),
+    sa.Column("scope", sa.Text, nullable=False),
     *tenant(),
-    Column("uses", BigInteger, nullable=False),
-    Column("last_used_at", DateTime(timezone=True), nullable=False),
-    PrimaryKeyConstraint("key_id", "day", "scope"),
+    sa.Column("uses", sa.BigInteger, nullable=False),
+    sa.Column("last_used_at", sa.DateTime(timezone=True), nullable=False),
+    sa.PrimaryKeyConstraint("key_id", "day", "scope"),
 )
 
-jobs = Table(
+jobs = sa.Table(
     "jobs",
     metadata,
-    Column("job_id", Uuid, nullable=False),
+    sa.Column("job_id", sa.Uuid, nullable=False),
     *tenant(),
-    Column("kind", Text, nullable=False),
-    Column("status", Text, nullable=False, server_default="queued"),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("status", sa.Text, nullable=False, server_default="queued"),
     json("payload"),
     json("progress"),
-    Column("error", Text),
-    Column("attempts", SmallInteger, nullable=False, server_default="0"),
+    sa.Column("error", sa.Text),
+    sa.Column("attempts", sa.SmallInteger, nullable=False, server_default="0"),
     moment("run_at"),
-    Column("leased_until", DateTime(timezone=True)),
+    sa.Column("leased_until", sa.DateTime(timezone=True)),
     moment("created_at"),
-    Column("finished_at", DateTime(timezone=True)),
-    Column("failures", SmallInteger, nullable=False, server_default="0"),
+    sa.Column("finished_at", sa.DateTime(timezone=True)),
+    sa.Column("failures", sa.SmallInteger, nullable=False, server_default="0"),
     json("result"),
     # The restriction of the key that queued it, see `Restriction.audience`; null for one that sees everything.
-    Column("audience", Text),
-    CheckConstraint("status IN ('queued', 'running', 'done', 'failed', 'cancelled')", name="status"),
-    PrimaryKeyConstraint("job_id"),
-    Index(None, "user_id", "created_at", "job_id"),
-    Index("ix_jobs_of_document", "user_id", "kind", "status", text("(payload ->> 'document_id')")),
-    Index("ix_jobs_waiting", "run_at", postgresql_where=text("status IN ('queued', 'running')")),
+    sa.Column("audience", sa.Text),
+    sa.CheckConstraint("status IN ('queued', 'running', 'done', 'failed', 'cancelled')", name="status"),
+    sa.PrimaryKeyConstraint("job_id"),
+    sa.Index(None, "user_id", "created_at", "job_id"),
+    sa.Index("ix_jobs_of_document", "user_id", "kind", "status", sa.text("(payload ->> 'document_id')")),
+    sa.Index("ix_jobs_waiting", "run_at", postgresql_where=sa.text("status IN ('queued', 'running')")),
 )
 
-embedding_identity = Table(
+embedding_identity = sa.Table(
     "embedding_identity",
     metadata,
-    Column("model", Text, nullable=False),
-    Column("dimension", Integer, nullable=False),
-    Column("active", SmallInteger, nullable=False, server_default="1"),
+    sa.Column("model", sa.Text, nullable=False),
+    sa.Column("dimension", sa.Integer, nullable=False),
+    sa.Column("active", sa.SmallInteger, nullable=False, server_default="1"),
     # The name in the keys of chunks' vectors, which stay those of the first model.
-    Column("keyed_by", Text),
-    CheckConstraint("active = 1", name="one_row"),
-    PrimaryKeyConstraint("active"),
+    sa.Column("keyed_by", sa.Text),
+    sa.CheckConstraint("active = 1", name="one_row"),
+    sa.PrimaryKeyConstraint("active"),
 )
 
-embedding_target = Table(
+embedding_target = sa.Table(
     "embedding_target",
     metadata,
-    Column("model", Text, nullable=False),
-    Column("dimension", Integer, nullable=False),
+    sa.Column("model", sa.Text, nullable=False),
+    sa.Column("dimension", sa.Integer, nullable=False),
     moment("started_at"),
-    Column("active", SmallInteger, nullable=False, server_default="1"),
-    CheckConstraint("active = 1", name="one_row"),
-    PrimaryKeyConstraint("active"),
+    sa.Column("active", sa.SmallInteger, nullable=False, server_default="1"),
+    sa.CheckConstraint("active = 1", name="one_row"),
+    sa.PrimaryKeyConstraint("active"),
 )
 
 SHARED = frozenset(table.name for table in (api_keys, key_uses, jobs, embedding_identity, embedding_target))
@@ -522,6 +506,6 @@ claimed by one function, whichever user's they are.
 """
 
 
-def of_users() -> tuple[Table, ...]:
+def of_users() -> tuple[sa.Table, ...]:
     """The tables with rows of users, referenced tables first."""
     return tuple(table for table in complete().sorted_tables if table.name not in SHARED)

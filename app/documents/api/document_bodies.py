@@ -83,34 +83,28 @@ async def opened(request: Request, services: Services) -> AsyncIterator[Upload |
         async with open_form(request, services) as items:
             yield items
         return
-    value, size = await _json(request)
+    strict = bodies.StrictRequest(request, request.receive)
+    await strict.read(strict_json.parse_items)
+    try:
+        value = await strict.json()
+    except AttributeError as error:
+        raise RequestValidationError([{"loc": ("body",), "type": "missing", "msg": "empty"}]) from error
     if isinstance(value, list):
-        yield _each(await offload.run(size, _items, value))
+        if not 1 <= len(value) <= MAX_DOCUMENTS:
+            raise errors.BadRequest(f"Send 1 to {MAX_DOCUMENTS} documents at once.", field="body")
+        yield _each(await offload.run(strict.size, lambda: [_item(one) for one in value]))
     elif isinstance(value, dict) and "url" in value:
-        yield await offload.run(size, _page, value)
+        for field, message in _NOT_WITH_URL.items():
+            if field in value:
+                raise errors.BadRequest(message, field=field)
+        yield await offload.run(strict.size, _validate, value, PageInput)
     else:
-        yield (await offload.run(size, _validate, value, DocumentInput)).shape()
+        yield (await offload.run(strict.size, _validate, value, DocumentInput)).shape()
 
 
 async def _each(items: list[Upload | RefusedItem]) -> AsyncIterator[Item]:
     for numbered in enumerate(items):
         yield numbered
-
-
-async def _json(request: Request) -> tuple[object, int]:
-    """The body's value, and its size in bytes."""
-    strict = bodies.StrictRequest(request, request.receive)
-    await strict.read(strict_json.parse_items)
-    try:
-        return await strict.json(), strict.size
-    except AttributeError as error:
-        raise RequestValidationError([{"loc": ("body",), "type": "missing", "msg": "empty"}]) from error
-
-
-def _items(values: list[object]) -> list[Upload | RefusedItem]:
-    if not 1 <= len(values) <= MAX_DOCUMENTS:
-        raise errors.BadRequest(f"Send 1 to {MAX_DOCUMENTS} documents at once.", field="body")
-    return [_item(value) for value in values]
 
 
 def _item(value: object) -> Upload | RefusedItem:
@@ -123,28 +117,17 @@ def _item(value: object) -> Upload | RefusedItem:
     except errors.BadRequest as error:
         return RefusedItem(error, _uri(value))
     except RequestValidationError as error:
-        return RefusedItem(_refusal(error), _uri(error.body))
-
-
-def _refusal(error: RequestValidationError) -> errors.BadRequest:
-    """The first of an item's field errors, with the code that the errors of a whole request would have."""
-    fields = validation_errors.read(error.errors(), error.body)
-    field = None if fields[0].field == "body" else fields[0].field
-    refused = errors.BadRequest(fields[0].message, field=field)
-    refused.code = problems.code_of(fields)
-    return refused
+        # The first of its field errors, with the code that the errors of a whole request would have.
+        fields = validation_errors.read(error.errors(), error.body)
+        field = None if fields[0].field == "body" else fields[0].field
+        refused = errors.BadRequest(fields[0].message, field=field)
+        refused.code = problems.code_of(fields)
+        return RefusedItem(refused, _uri(error.body))
 
 
 def _uri(value: object) -> str | None:
     uri = value.get("uri") if isinstance(value, dict) else None
     return uri if isinstance(uri, str) and len(uri) <= limits.MAX_URI and json_values.is_usable(uri) else None
-
-
-def _page(value: dict[str, object]) -> PageInput:
-    for field, message in _NOT_WITH_URL.items():
-        if field in value:
-            raise errors.BadRequest(message, field=field)
-    return _validate(value, PageInput)
 
 
 def _validate(value: object, model: type[_Model]) -> _Model:
@@ -180,8 +163,19 @@ async def open_form(request: Request, services: Services) -> AsyncIterator[Async
     Raises BadRequest and RequestValidationError naming the field if the form itself is invalid, and DiskFull.
     """
     async with AsyncExitStack() as stack:
-        form = await _receive(request, stack)
-        files = _files(form)
+        try:
+            with spooling.disk_errors():
+                opened_form = request.form(max_files=MAX_FILES, max_fields=MAX_FIELDS)
+                form = await stack.enter_async_context(opened_form)  # whose files are deleted with the stack
+        except HTTPException as error:
+            # The parser reports a malformed form, or too many files, as 400; a too large body stays 413.
+            if error.status_code != 400:
+                raise
+            raise errors.BadRequest(_USAGE, field="files") from error
+        sent = form.getlist("files")
+        files = [file for file in sent if isinstance(file, UploadFile)]
+        if not files or len(files) != len(sent):
+            raise errors.BadRequest(_USAGE, field="files")
         fields = _fields(form, len(files))
         user_id, limits = request.state.caller.user_id, services.parse_limits
         share = stack.enter_context(request.app.state.parse_times.share(user_id, limits))
@@ -190,31 +184,11 @@ async def open_form(request: Request, services: Services) -> AsyncIterator[Async
         yield _documents(files, _Form(fields, reader, request.state.upload_turn))
 
 
-async def _receive(request: Request, stack: AsyncExitStack) -> FormData:
-    """The form, whose files are deleted with the stack. Raises BadRequest, DiskFull."""
-    try:
-        with spooling.disk_errors():
-            return await stack.enter_async_context(request.form(max_files=MAX_FILES, max_fields=MAX_FIELDS))
-    except HTTPException as error:
-        # The parser reports a malformed form, or too many files, as 400; a too large body stays 413.
-        if error.status_code != 400:
-            raise
-        raise errors.BadRequest(_USAGE, field="files") from error
-
-
 async def _documents(files: Sequence[UploadFile], form: _Form) -> AsyncIterator[Item]:
     named: Sequence[str | None] = form.fields.uri or [None] * len(files)
     for index, (file, uri) in enumerate(zip(files, named, strict=True)):
         for item in await _read_file(file, uri, form):
             yield index, item
-
-
-def _files(form: FormData) -> list[UploadFile]:
-    files = form.getlist("files")
-    found = [file for file in files if isinstance(file, UploadFile)]
-    if not found or len(found) != len(files):
-        raise errors.BadRequest(_USAGE, field="files")
-    return found
 
 
 def _fields(form: FormData, files: int) -> DocumentForm:
@@ -266,20 +240,14 @@ async def _read_file(file: UploadFile, uri: str | None, form: _Form) -> list[Upl
             )
         if uri is not None:
             form.seen.add(uris.compose(uri))
-        return apply(await _uploads(file, path or "", uri, form), form.fields)
+        name, fields = (path or "").rpartition("/")[2][-200:], form.fields
+        titled = not cleaning.is_blank(fields.title or "")
+        named = NamedFile(await file.read(), name, uri=uri, text_field=fields.text_field, titled=titled)
+        async with form.turn.released():
+            found = await read(named, form.reader)
+        return apply(found, fields)
     except errors.BadRequest as error:
         return [RefusedItem(error, uri)]
-
-
-async def _uploads(file: UploadFile, path: str, uri: str | None, form: _Form) -> list[Upload | UnreadMember]:
-    """The documents of a file, and the files of an archive that cannot be read. Raises BadRequest."""
-    name = path.rpartition("/")[2][-200:]
-    fields = form.fields
-    named = NamedFile(
-        await file.read(), name, uri=uri, text_field=fields.text_field, titled=not cleaning.is_blank(fields.title or "")
-    )
-    async with form.turn.released():
-        return await read(named, form.reader)
 
 
 async def read(file: NamedFile, reader: FileReader) -> list[Upload | UnreadMember]:

@@ -2,43 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+import dataclasses
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import AsyncExitStack
 from functools import partial
 from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Body, Query, Request, Response
 
-from app import limits
+from app import errors, limits
 from app.concurrency import stage_times
+from app.concurrency.limiter import Turn
 from app.concurrency.stage_times import StageTimes
 from app.database.filter_types import DocumentFilter
 from app.documents import document_changes, documents
-from app.documents.api import document_bodies, storing
+from app.documents.api import document_bodies
 from app.documents.api import document_examples as examples
 from app.documents.api.document_bodies import Item
 from app.documents.api.document_models import (
     ChunkPage,
     DocumentChange,
     DocumentDeletion,
+    DocumentFailure,
     DocumentInput,
     DocumentPage,
     DocumentResult,
     DocumentResultList,
     PageInput,
+    RefusedItem,
     StorageStats,
     StoredChunk,
     StoredDocument,
 )
+from app.documents.files import file_reading, web_pages
+from app.documents.files.file_reading import NamedFile
 from app.documents.storing import ingest
-from app.documents.types import Chunk, Upload
+from app.documents.types import Chunk, IngestResult, Upload
 from app.http import admission, auth, bodies, filter_parameter, problems, responses
 from app.kinds import DocumentOrder
 from app.requests import cursors, wire
+from app.services import Services
+from app.text.words import cleaning
 
 router = APIRouter(
     prefix="/api/rag", tags=["documents"], route_class=bodies.DocumentsRoute, responses=problems.AUTHENTICATED
 )
+
+_Store = Callable[..., Coroutine[Any, Any, DocumentResult | DocumentResultList]]
 
 
 @router.post(
@@ -74,22 +85,16 @@ async def add(
     async with document_bodies.opened(request, use) as uploaded:
         # Work in a thread is not cancelled at once but ends at its next check; nothing is stored then.
         with stage_times.measuring(times):
-            stored = await admission.cancel_on_disconnect(
-                request, partial(_store(uploaded), request, response, user_id, use)
-            )
-    response.headers["Server-Timing"] = storing.server_timing(times)
+            store: _Store = _add_several
+            if isinstance(uploaded, Upload):
+                store = _add_one
+            elif isinstance(uploaded, PageInput):
+                store = _add_page
+            work = partial(store, uploaded, request, response, user_id, use)
+            stored = await admission.cancel_on_disconnect(request, work)
+    stages = (f"{stage};dur={1000 * seconds:.1f}" for stage, seconds in sorted(times.so_far().items()))
+    response.headers["Server-Timing"] = ", ".join(stages)  # https://www.w3.org/TR/server-timing/
     return stored
-
-
-def _store(
-    uploaded: Upload | PageInput | AsyncIterator[Item],
-) -> Callable[..., Coroutine[Any, Any, DocumentResult | DocumentResultList]]:
-    """What stores the documents of a body."""
-    if isinstance(uploaded, Upload):
-        return partial(storing.add_one, uploaded)
-    if isinstance(uploaded, PageInput):
-        return partial(storing.add_page, uploaded)
-    return partial(storing.add_several, uploaded)
 
 
 @router.post(
@@ -111,6 +116,115 @@ async def upload(
     """Store the documents of files of any supported format. The same as a form sent to `/documents`."""
     bodies.require(request, document_bodies.FORM)
     return await add(request, response, user_id, use)
+
+
+async def _add_page(
+    page: PageInput, request: Request, response: Response, user_id: str, use: Services
+) -> DocumentResultList:
+    """Fetch a page and store its documents.
+
+    Raises BadRequest naming the field, `fetch_not_allowed`, `site_unavailable`; then nothing is stored.
+    """
+    async with AsyncExitStack() as stack:
+        turn: Turn = request.state.upload_turn
+        async with turn.released():  # the place among the fetches is kept until the page is stored, as is its content
+            await stack.enter_async_context(request.app.state.fetches.turn(user_id))
+            fetched = await web_pages.fetch(page.url, use, allowed=use.fetch_hosts)
+        try:
+            items = document_bodies.apply(await _read(fetched, page, request, stack), page)
+
+            async def each() -> AsyncIterator[Item]:
+                for item in items:
+                    yield 0, item
+
+            return await _add_several(each(), request, response, user_id, use)
+        except errors.BadRequest as error:
+            named = (error.field or "").rpartition("].")[2]
+            error.field = named if named in PageInput.model_fields else "url"
+            raise
+
+
+async def _read(
+    fetched: NamedFile, page: PageInput, request: Request, stack: AsyncExitStack
+) -> Sequence[Upload | file_reading.UnreadMember]:
+    """The documents of a page, as those of a file that is sent. Raises BadRequest, `rate_limited`."""
+    user_id, services = request.state.caller.user_id, request.app.state.services
+    share = stack.enter_context(request.app.state.parse_times.share(user_id, services.parse_limits))
+    recognise = file_reading.recogniser(user_id, services)
+    reader = await stack.enter_async_context(file_reading.opened(services.parse_limits, share, recognise))
+    is_titled = not cleaning.is_blank(page.title or "")
+    file = dataclasses.replace(fetched, text_field=page.text_field, titled=is_titled)
+    async with request.state.upload_turn.released():
+        return await document_bodies.read(file, reader)
+
+
+async def _add_one(upload: Upload, request: Request, response: Response, user_id: str, use: Services) -> DocumentResult:
+    """Store the document of a request."""
+    stored = await ingest.store_one(upload, user_id, use, ingest.IN_REQUEST)
+    response.status_code = 200 if stored.status == "unchanged" else 201
+    return _result(stored, request, response)
+
+
+def _result(stored: IngestResult, request: Request, response: Response) -> DocumentResult:
+    """The result of storing one document; that of a queued one is 202 with the path of its job."""
+    request.state.stored = [stored]
+    if stored.job_id is not None:
+        response.status_code = 202
+        response.headers["Location"] = f"/api/rag/jobs/{stored.job_id}"
+    return DocumentResult.of(stored)
+
+
+async def _add_several(
+    items: AsyncIterable[Item],
+    request: Request,
+    response: Response,
+    user_id: str,
+    use: Services,
+) -> DocumentResultList:
+    """Store each document and list the error of each that failed.
+
+    Raises BadRequest if all failed, OutsideOfKey if they did because the key may not store them.
+    """
+    stored: list[DocumentResult] = []
+    failed: list[DocumentFailure] = []
+    request.state.stored = done = []
+    indices: dict[int, int] = {}
+
+    async def readable() -> AsyncIterator[Upload]:
+        async for index, item in items:
+            if isinstance(item, RefusedItem):
+                failed.append(DocumentFailure.of(index, item))
+            else:
+                indices[id(item)] = index
+                yield item
+
+    async for outcome in ingest.store(readable(), user_id, use, ingest.IN_REQUEST):
+        index = indices.pop(id(outcome.upload))
+        if outcome.stored is not None:
+            done.append(outcome.stored)
+            stored.append(DocumentResult.of(outcome.stored))
+        elif outcome.error is not None:
+            failed.append(DocumentFailure.of(index, RefusedItem(outcome.error, outcome.upload.uri)))
+    request.state.refused = len(failed)
+    failed.sort(key=lambda refused: refused.index)
+    if not stored:
+        raise _refuse(failed, "files" if document_bodies.is_multipart(request) else "")
+    statuses = ("added", "replaced", "unchanged", "queued")
+    count = {status: sum(model.status == status for model in stored) for status in statuses}
+    response.status_code = 202 if count["queued"] else 201 if count["added"] or count["replaced"] else 200
+    return DocumentResultList(documents=stored, failed=failed, **count)
+
+
+def _refuse(failed: Sequence[DocumentFailure], form: str) -> errors.StepwellError:
+    """The error of a request of which no document is stored: that of its first document."""
+    first = failed[0]
+    item = f"{form}[{first.index}]"
+    field = f"{item}.{first.field}" if first.field else item
+    if {failure.code for failure in failed} == {errors.OutsideOfKey.code}:
+        return errors.OutsideOfKey(first.detail, field=field)
+    refused = errors.BadRequest(first.detail, field=field)
+    refused.code = first.code
+    return refused
 
 
 @router.get("/documents", operation_id="list_documents", summary="List documents")
@@ -177,7 +291,7 @@ async def replace(
         use,
     )
     stored = await admission.cancel_on_disconnect(request, replaced)
-    return storing.result(stored, request, response)
+    return _result(stored, request, response)
 
 
 @router.patch(
@@ -208,7 +322,7 @@ async def change(
         check_metadata=wire.expect_metadata,
     )
     stored = await admission.cancel_on_disconnect(request, patched)
-    return storing.result(stored, request, response)
+    return _result(stored, request, response)
 
 
 @router.delete(

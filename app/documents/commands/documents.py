@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
 import typer
@@ -30,14 +28,10 @@ def stats(client: Client, as_json: options.AsJson = False) -> None:
             options.out.print(f"[bold]{name}[/]: {'–' if value is None else escape(str(value))}", soft_wrap=True)
     equal = found["duplicates"]
     options.out.print(f"[bold]documents with the text of an older one[/]: {equal['documents']}")
-    _print_sets("equal texts", equal["sets"])
-
-
-def _print_sets(name: str, sets: Sequence[Mapping[str, Any]]) -> None:
-    for one in sets:
+    for one in equal["sets"]:
         named = ", ".join(uris.show(document["uri"] or "") or document["title"] for document in one["documents"])
         more = ", …" if one["count"] > len(one["documents"]) else ""
-        options.out.print(f"[bold]{name}[/]: {escape(named)}{more}", soft_wrap=True)
+        options.out.print(f"[bold]equal texts[/]: {escape(named)}{more}", soft_wrap=True)
 
 
 FIRST_WORDS = 50
@@ -62,14 +56,10 @@ def list_all(
         return
     table = options.table("document", "chunks", "updated", ids=("document",))
     for document in found:
-        shown = options.cell(_name(document), uris.show(document["uri"] or ""), identity=document["document_id"])
+        named = document["title"] or textwrap.shorten(document["content"] or "", FIRST_WORDS, placeholder=" …")
+        shown = options.cell(named, uris.show(document["uri"] or ""), identity=document["document_id"])
         table.add_row(shown, str(document["chunk_count"]), options.moment(document["updated_at"]))
     options.print_table(table)
-
-
-def _name(document: Answer) -> str:
-    """The title of a listed document; without title and uri its first words."""
-    return str(document["title"] or textwrap.shorten(document["content"] or "", FIRST_WORDS, placeholder=" …"))
 
 
 @app.command()
@@ -106,7 +96,7 @@ def delete(
         selected = {"all": True} if every else {"filters": json_option.filters(filters) or {}}
         if every and filters is not None:
             raise errors.BadRequest("Use either --filters or --all.", field="--all")
-        _delete_selected(client, selected, Asked(dry_run=dry_run, yes=yes, as_json=as_json))
+        _delete_selected(client, selected, dry_run=dry_run, yes=yes, as_json=as_json)
         return
     if filters is not None or every or dry_run:
         raise errors.BadRequest("Name one document, or use --filters or --all.", field="ID_OR_URI")
@@ -133,27 +123,18 @@ def find(client: Client, id_or_uri: str) -> Answer:
     raise errors.NotFound("There is no document with this id or uri.")
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """How a deletion by filter is to be done and shown."""
-
-    dry_run: bool
-    yes: bool
-    as_json: bool
-
-
-def _delete_selected(client: Client, selected: Answer, asked: Asked) -> None:
-    if asked.dry_run or not asked.yes:
+def _delete_selected(client: Client, selected: Answer, *, dry_run: bool, yes: bool, as_json: bool) -> None:
+    if dry_run or not yes:
         counted = client.post("/documents/delete", {**selected, "dry_run": True})
-        if asked.dry_run:
-            if asked.as_json:
+        if dry_run:
+            if as_json:
                 terminal.write_json(counted)
             else:
                 terminal.write(f"{_numbers(counted['matched'])} would be deleted.")
             return
         terminal.confirm(f"Delete {_numbers(counted['matched'])}?")
     done = client.post("/documents/delete", selected)
-    if asked.as_json:
+    if as_json:
         terminal.write_json(done)
         return
     deleted = {"documents": done["documents_deleted"], "chunks": done["chunks_deleted"]}

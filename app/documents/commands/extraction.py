@@ -15,21 +15,18 @@ async def finish(user_id: str, services: Services) -> None:
 
     Prints how many documents still wait for the model. Raises DatabaseUnavailable.
     """
+    left = 0
     if services.chunking_options.llm_entities:
-        await _ask(user_id, services)
-    await mention_refresh.settle(user_id, services)
-
-
-async def _ask(user_id: str, services: Services) -> None:
-    total = left = await llm_entities.waiting(user_id, services.db)
-    with Progress(console=options.err) as bar:
-        task = bar.add_task("Extracting entities", total=total)
-        async with aclosing(llm_entities.run_waiting(user_id, services)) as run:
-            async for left in run:
-                bar.update(task, completed=total - left)
+        total = left = await llm_entities.waiting(user_id, services.db)
+        with Progress(console=options.err) as bar:
+            task = bar.add_task("Extracting entities", total=total)
+            async with aclosing(llm_entities.run_waiting(user_id, services)) as run:
+                async for left in run:
+                    bar.update(task, completed=total - left)
     if left:
         options.err.print(
             f"Documents that wait for the language model: {left}. A service, `stepwell worker` or this command, "
             "if it is repeated, asks it about them.",
             soft_wrap=True,
         )
+    await mention_refresh.settle(user_id, services)

@@ -1,24 +1,53 @@
-"""Implements `stepwell ingest`: stores files and folders of every supported format."""
+"""Implements `stepwell ingest`: finds files, sends them in batches, fetches pages, and shows the progress."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, Task, TextColumn
+from rich.text import Text
 
+from app import errors
 from app.cli import connecting, options, terminal
-from app.cli.client import Client
-from app.documents.commands import estimating, ingest_report, uploading
-from app.documents.commands.ingest_report import Files, ListedFile, Summary
+from app.cli.client import Answer, Client
+from app.cli.progress import Progress
+from app.documents.commands import ingest_report
+from app.documents.commands.ingest_report import Estimate, Files, ListedFile, Summary
 from app.documents.files import file_reading, folders
+from app.documents.files.file_reading import PICTURE
+from app.kinds import LeftOutReason
+from app.text import uris
 
 _ADDRESS = re.compile(r"https?://", re.I)
+CONCURRENT = 2
+"""Batches that are sent at once: as many as a service works on for one user."""
+BATCH_FILES, BATCH_BYTES, BATCH_CHUNKS = 32, 1_000_000, 128.0
+"""Files of a request, and their bytes and estimated chunks unless it is a single file: some seconds of work."""
+FIRST_CHUNKS = 8.0
+"""Estimated chunks of the first request, which shows the rate early; each following one has up to twice as many."""
+RATE_S = 60.0
+"""Seconds whose rate the time left is computed from."""
+PATIENCE_S = 900.0
+"""How long a batch is sent again while the service or its model is not available."""
+REFUSALS = frozenset({400, 413, 415, 422})
+"""Statuses of requests of which no file can be stored; others end the command."""
+_UNREAD_PICTURES: dict[str, LeftOutReason] = {"unsupported_format": "binary", "no_text": "empty"}
+"""Why pictures are left out that are refused with one of these codes: without OCR, and without text on them."""
+_PAGE_REFUSALS = frozenset({"site_unavailable", "fetch_not_allowed"})
+"""Codes of requests whose page cannot be fetched."""
+_STAGE = re.compile(r"([a-z]+);dur=([\d.]+)")
+_Batch = list[ListedFile]
 
 
 @connecting.connect
@@ -46,45 +75,29 @@ def ingest(
     With --url the files are sent to the service, which reads them, with their pictures if it reads those.
     """
     options.check_target(report, option="--report")
-    local = [options.read_path(path) for path in paths if not _is_address(path)]
+    addresses = [path for path in paths if _ADDRESS.match(path)]
+    local = [options.read_path(path) for path in paths if path not in addresses]
     summary = Summary()
     listed = find(local, summary, pictures=client.local is None or client.local.reads_pictures)
-    files = Files(listed, text_field, [path for path in paths if _is_address(path)])
+    files = Files(listed, text_field, addresses)
     if dry_run:
-        plan = ingest_report.planned(summary, files)
-        _finish(summary, plan, report, partial(ingest_report.show_plan, summary, plan), as_json=as_json)
-        return
-    try:
-        uploading.run(files, summary, client)
-    except KeyboardInterrupt:
-        raise options.report_interrupt(ingest_report.so_far(summary, files)) from None
-    show = partial(ingest_report.show, summary)
-    _finish(summary, summary.as_json(), report, show, as_json=as_json, written=summary.report())
-
-
-def _finish(
-    summary: Summary,
-    result: Mapping[str, object],
-    report: Path | None,
-    show: Callable[[], None],
-    *,
-    as_json: bool,
-    written: Mapping[str, object] | None = None,
-) -> None:
-    """Writes the report, and prints the result as JSON or with `show`; exits with 1 after a failure."""
+        written = result = ingest_report.planned(summary, files)
+    else:
+        try:
+            _run(files, summary, client)
+        except KeyboardInterrupt:
+            raise options.report_interrupt(ingest_report.so_far(summary, files)) from None
+        written, result = summary.report(), summary.as_json()
     if report is not None:
-        ingest_report.write(report, written or result)
+        ingest_report.write(report, written)
     if as_json:
         terminal.write_json(result)
+    elif dry_run:
+        ingest_report.show_plan(summary, result)
     else:
-        show()
+        ingest_report.show(summary)
     if summary.failures:
         raise typer.Exit(1)
-
-
-def _is_address(given: str) -> bool:
-    """Whether an argument is the address of a page and no path."""
-    return _ADDRESS.match(given) is not None
 
 
 def find(paths: Sequence[Path], summary: Summary, *, pictures: bool = False) -> list[ListedFile]:
@@ -98,24 +111,20 @@ def find(paths: Sequence[Path], summary: Summary, *, pictures: bool = False) -> 
         if folders.is_in_database(path.absolute()):
             summary.fail(path, "It belongs to a Postgres server.")
         elif path.is_dir():
-            found |= {file.path: file for file in _readable(path, summary, pictures=pictures)}
+            for inside in folders.files(path, summary.left_out, summary.unreadable):
+                file, head = _list(inside)
+                # One that cannot be opened is among those to read, and fails later.
+                reason = head is not None and folders.unread(head, file.size, inside.name, pictures=pictures)
+                if reason:
+                    summary.left_out.add(reason, inside.relative_to(path).as_posix())
+                else:
+                    found[inside] = replace(file, is_found=True)
         elif path.is_file():
             found[path] = _list(path)[0]
         else:
             summary.fail(path, "No such file or folder.")
     summary.note(found.values())
     return list(found.values())
-
-
-def _readable(folder: Path, summary: Summary, *, pictures: bool) -> Iterator[ListedFile]:
-    """The files of a folder that are read; one that cannot be opened is among them, and fails later."""
-    for path in folders.files(folder, summary.left_out, summary.unreadable):
-        file, head = _list(path)
-        reason = None if head is None else folders.unread(head, file.size, path.name, pictures=pictures)
-        if reason is not None:
-            summary.left_out.add(reason, path.relative_to(folder).as_posix())
-        else:
-            yield replace(file, is_found=True)
 
 
 def _list(path: Path) -> tuple[ListedFile, bytes | None]:
@@ -127,4 +136,230 @@ def _list(path: Path) -> tuple[ListedFile, bytes | None]:
     except OSError:
         return ListedFile(path, 0, "unsupported"), None
     format = file_reading.format_name(head, path.name)
-    return ListedFile(path, size, format, estimating.chunks_of(path, size, format, head)), head
+    return ListedFile(path, size, format, ingest_report.estimate_chunks(path, size, format, head)), head
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """What became of files that were sent together: the answer, or why one of them could not be read or sent."""
+
+    files: Sequence[ListedFile]
+    answer: Answer | None = None
+    error: errors.StepwellError | OSError | None = None
+
+
+class _Chunks(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        """The stored chunks, the estimate of all, and the chunks per second."""
+        chunks, pace = task.fields["chunks"], task.fields["pace"]
+        if pace is None:
+            return Text(f"about {options.format_count(task.fields['estimate'], 'chunk')}")
+        return Text(f"{chunks:,} of about {options.format_count(task.fields['estimate'], 'chunk')}, {pace.rate:.0f}/s")
+
+
+class _Remaining(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        """The time left, which the first answers show."""
+        pace: _Pace | None = task.fields["pace"]
+        if pace is None or task.finished:
+            return Text("" if task.finished else "measuring the time left")
+        left = max(0, round(pace.ends_at - time.monotonic()))
+        return Text(f"{timedelta(seconds=left)} left")
+
+
+BAR = 12
+"""Characters of the bar, beside which the numbers fit into a line of 80."""
+COLUMNS = (TextColumn("Storing files"), BarColumn(BAR), MofNCompleteColumn(), _Chunks(), _Remaining())
+
+
+@dataclass(frozen=True, slots=True)
+class _Pace:
+    """Chunks per second, and the moment at which all are stored at this rate."""
+
+    rate: float
+    ends_at: float
+
+
+class _Clock:
+    """Measures the rate of the last RATE_S seconds."""
+
+    def __init__(self) -> None:
+        self._seen = deque([(time.monotonic(), 0)])
+
+    def pace(self, chunks: int, left: float) -> _Pace | None:
+        """The pace once this number of chunks is stored; None before the first one."""
+        now = time.monotonic()
+        self._seen.append((now, chunks))
+        while len(self._seen) > 2 and self._seen[1][0] < now - RATE_S:
+            self._seen.popleft()
+        began, before = self._seen[0]
+        rate = (chunks - before) / max(0.001, now - began)
+        return _Pace(rate, now + left / rate) if rate else None
+
+
+def _run(files: Files, summary: Summary, client: Client) -> None:
+    """Stores files and pages and counts what becomes of each. Raises StepwellError where this cannot go on."""
+    began = time.monotonic()
+    sender = _Sender(client, files.text_field)
+    _store(files, summary, sender)
+    for address in files.addresses:
+        _fetch(address, files.text_field, summary, client)
+    client.finish_jobs()
+    summary.seconds, summary.stages = time.monotonic() - began, sender.stages
+
+
+def _store(files: Files, summary: Summary, sender: _Sender) -> None:
+    """Stores the files, and shows the progress."""
+    estimate, clock = Estimate(files.listed), _Clock()
+    with Progress(*COLUMNS, console=options.err) as bar:
+        task = bar.add_task("ingest", total=len(files.listed), chunks=0, estimate=files.chunks, pace=None)
+        for sent in _send(files.listed, sender):
+            _count(sent, summary)
+            estimate.add(sent.files)
+            left = estimate.left(summary.formats)
+            bar.update(
+                task,
+                advance=len(sent.files),
+                chunks=summary.chunks,
+                estimate=round(summary.chunks + left),
+                pace=clock.pace(summary.chunks, left),
+            )
+    summary.sort()
+
+
+def _send(listed: Sequence[ListedFile], sender: _Sender) -> Iterator[_Sent]:
+    """What becomes of the files, as they are answered; a service finishes the batches of an interrupted command."""
+    with ThreadPoolExecutor(CONCURRENT) as threads:
+        futures = [threads.submit(sender.send, batch) for batch in _batches(listed)]
+        try:
+            for future in as_completed(futures):
+                yield from future.result()
+        except BaseException:
+            sender.stopped.set()
+            threads.shutdown(wait=False, cancel_futures=True)
+            sender.client.cancel_requests()
+            raise
+
+
+def _batches(listed: Sequence[ListedFile]) -> Iterator[_Batch]:
+    batch: _Batch = []
+    most = FIRST_CHUNKS
+    for file in listed:
+        grown = [*batch, file]
+        size, chunks = sum(one.size for one in grown), sum(one.chunks for one in grown)
+        if batch and (len(grown) > BATCH_FILES or size > BATCH_BYTES or chunks > most):
+            yield batch
+            batch, most = [], min(2 * most, BATCH_CHUNKS)
+        batch.append(file)
+    if batch:
+        yield batch
+
+
+@dataclass(slots=True)
+class _Sender:
+    """Sends batches, from several threads. `stages` are the seconds that the service has spent on each stage."""
+
+    client: Client
+    text_field: str | None
+    stopped: threading.Event = field(default_factory=threading.Event)
+    stages: dict[str, float] = field(default_factory=dict)
+
+    def send(self, batch: _Batch) -> list[_Sent]:
+        """What becomes of the files of a batch; queued documents have been stored then. Raises StepwellError."""
+        if self.stopped.is_set():
+            return []
+        read, unread = list[tuple[ListedFile, bytes]](), list[_Sent]()
+        for file in batch:
+            try:
+                read.append((file, file.path.read_bytes()))
+            except OSError as error:
+                unread.append(_Sent([file], error=error))
+        try:
+            return [*unread, *([_Sent([file for file, _raw in read], self._upload(read))] if read else ())]
+        except errors.StepwellError as error:
+            if error.status not in REFUSALS:
+                raise
+            if len(read) == 1:
+                return [*unread, _Sent([read[0][0]], error=error)]
+        return [*unread, *(sent for file, _raw in read for sent in self.send([file]))]
+
+    def _upload(self, read: Sequence[tuple[ListedFile, bytes]]) -> Answer:
+        form: dict[str, object] = {"uri": [file.path.resolve().as_uri() for file, _raw in read]}
+        if self.text_field is not None:
+            form["text_field"] = self.text_field
+        files = [("files", (file.path.name, raw)) for file, raw in read]
+        answer, headers = self.client.respond(
+            "POST", "/documents/upload", files=files, data=form, patience_s=PATIENCE_S
+        )
+        for stage, milliseconds in _STAGE.findall(headers.get("Server-Timing", "")):
+            self.stages[stage] = self.stages.get(stage, 0.0) + float(milliseconds) / 1000
+        answer["documents"] = [self._stored(document) for document in answer["documents"]]
+        return answer
+
+    def _stored(self, document: Answer) -> Answer:
+        """The result of a document; that of a queued one is its job's."""
+        if document["status"] != "queued":
+            return document
+        job = self.client.wait_for_job(document["job_id"], lambda _job: self._check())
+        if job["status"] == "queued":
+            ended = f"failed, and is tried again at {job['run_at'][:19]}"
+            return {**document, "status": ended, "error": job["error"]}
+        if job["status"] != "done":
+            return {**document, "status": job["status"], "error": job["error"] or "cancelled"}
+        return {**document, **job["result"]}
+
+    def _check(self) -> None:
+        if self.stopped.is_set():
+            raise errors.Unavailable("Interrupted.")
+
+
+def _fetch(address: str, text_field: str | None, summary: Summary, client: Client) -> None:
+    given = {"url": address} if text_field is None else {"url": address, "text_field": text_field}
+    try:
+        answer = client.post("/documents", given)
+    except errors.StepwellError as error:
+        if error.status not in REFUSALS and error.code not in _PAGE_REFUSALS:
+            raise
+        summary.fail(address, error.message)
+        return
+    for stored in answer["documents"]:
+        summary.store(address, stored["status"], stored["chunk_count"], stored["warnings"])
+
+
+def _count(sent: _Sent, summary: Summary) -> None:
+    summary.read += len(sent.files)
+    if isinstance(sent.error, OSError):
+        summary.unreadable(sent.files[0].path, sent.error)
+    elif sent.error is not None:
+        _refuse(sent.files[0], sent.error.code, sent.error.message, summary)
+    if sent.answer is None:
+        return
+    for stored in sent.answer["documents"]:
+        path = stored["uri"].partition("#")[0]
+        if "error" in stored:
+            summary.fail(path, f"The job that stores it {stored['status']}: {stored['error']}.")
+        else:
+            summary.store(path, stored["status"], stored["chunk_count"], stored.get("warnings", ()))
+    for refused in sent.answer["failed"]:
+        _count_refused(refused, sent.files[refused["index"]], summary)
+
+
+def _count_refused(refused: Answer, file: ListedFile, summary: Summary) -> None:
+    """Counts a file, a document of it, or a file of an archive that was not stored."""
+    path, uri = str(file.path.resolve()), uris.show(refused["uri"] or "").partition("#")[0]
+    member = uri.removeprefix(f"{path}/")
+    if member == uri:
+        _refuse(file, refused["code"], refused["detail"], summary)
+    elif refused["left_out"] is not None:
+        summary.left_out.add(refused["left_out"], f"{file.path.name}/{member}")
+    else:
+        summary.fail(f"{file.path}/{member}", refused["detail"])
+
+
+def _refuse(file: ListedFile, code: str, reason: str, summary: Summary) -> None:
+    """Counts a file as failed; a picture of a folder that has no text, or is not read, is left out."""
+    left_out = _UNREAD_PICTURES.get(code) if file.is_found and file.format == PICTURE else None
+    if left_out is not None:
+        summary.left_out.add(left_out, file.path.name)
+    else:
+        summary.refuse(str(file.path), reason)

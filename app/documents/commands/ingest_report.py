@@ -1,9 +1,15 @@
-"""Counts, prints and writes what an ingest has stored, refused and left out, or would read."""
+"""Estimates what an ingest stores, and counts, prints and writes what it has stored, refused and left out.
+
+The chunks of files are estimated from their sizes first, then also from the chunks of those already read.
+"""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
+import re
+import zipfile
+import zlib
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
@@ -15,6 +21,7 @@ from typing import Any
 from rich.markup import escape
 
 from app.cli import options
+from app.documents.files.file_reading import PICTURE
 from app.documents.files.left_out import LeftOutCounts
 from app.kinds import LeftOutReason
 from app.parsing import formats
@@ -82,20 +89,18 @@ class Summary:
     def note(self, files: Iterable[ListedFile]) -> None:
         """Counts files that are to be read."""
         for file in files:
-            self.note_page(str(file.path.resolve()), file.size, file.format)
-
-    def note_page(self, place: str, size: int, format: str) -> None:
-        """Counts a page by its address, or a file by its absolute path."""
-        self._format_of[place] = format
-        count = self.formats.setdefault(format, FormatCount())
-        count.files += 1
-        count.bytes += size
+            self._format_of[str(file.path.resolve())] = file.format
+            count = self.formats.setdefault(file.format, FormatCount())
+            count.files += 1
+            count.bytes += file.size
 
     def store(self, path: str, status: str, chunks: int, warnings: Iterable[str] = ()) -> None:
         """Counts a document of a file that has been stored or found unchanged."""
         self.counts[status] += 1
-        for warning in warnings:
-            self._warn(path, warning)
+        for warning in warnings:  # each once, however many documents of the file have it
+            if (path, warning) not in self._warned:
+                self._warned.add((path, warning))
+                self.warnings.append((path, warning))
         self.chunks += chunks
         if (count := self._count_of(path)) is not None:
             count.documents += 1
@@ -146,18 +151,105 @@ class Summary:
             "stages": {stage: round(seconds, 2) for stage, seconds in sorted(self.stages.items())},
         }
 
-    def _warn(self, path: str, warning: str) -> None:
-        """Lists a warning on a file once, however many of its documents have it."""
-        if (path, warning) not in self._warned:
-            self._warned.add((path, warning))
-            self.warnings.append((path, warning))
-
     def _count_of(self, path: str) -> FormatCount | None:
         if (name := self._format_of.get(path)) is None:
             resolved = Path(path).resolve()
             places = map(str, (resolved, *resolved.parents))  # a file of an archive is counted with the archive
             name = next((self._format_of[place] for place in places if place in self._format_of), None)
         return None if name is None else self.formats[name]
+
+
+CHUNK_BYTES = 600
+"""Bytes of text per chunk."""
+TEXT_SHARES = {"pdf": 0.05, "html": 0.4, "notebook": 0.1}
+"""Estimated share of text in the bytes of a file; 1 for other formats."""
+MARKUP_SHARE = 0.1
+"""Estimated share of text in the XML of Office files and books."""
+OLD_OFFICE_SHARE = 0.05
+"""Estimated share of text in Office files that are no archives."""
+PICTURE_CHUNKS = 3.0
+ROWS = frozenset({"csv", "json_lines"})
+"""Formats of which each line is a document."""
+OFFICE = frozenset({"word", "slides", "opendocument", "book"})
+ARCHIVES = OFFICE | {"sheets", "packed"}
+SHEET_SAMPLE = 64_000
+"""Bytes of a sheet in which rows are counted."""
+PRIOR_CHUNKS = 30.0
+"""How many chunks of a format count as much as the estimate from its sizes."""
+_TEXT_PARTS = ("word/document.xml", "ppt/slides/slide", "content.xml")
+_SHEETS = ("xl/worksheets/sheet", "content.xml")
+_PAGES = (".html", ".xhtml", ".htm")
+_ROW_END = re.compile(rb"</(?:table:table-)?row>")
+_VALUE = re.compile(rb"</(?:v|t|text:p)>")
+_UNREADABLE = (OSError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
+
+
+def estimate_chunks(path: Path, size: int, format: str, head: bytes) -> float:
+    """The estimated chunks of a file with these first bytes, at least 1. Reads little of it."""
+    if format == PICTURE:
+        return PICTURE_CHUNKS
+    text = size * TEXT_SHARES.get(format, 1.0)
+    if format in OFFICE or format == "sheets":
+        text = size * OLD_OFFICE_SHARE
+    rows = size * head.count(b"\n") / len(head) if format in ROWS and head else 0.0
+    try:
+        if head.startswith(b"PK") and format in ARCHIVES:
+            text, rows = _in_archive(path, format)
+        elif head.startswith(b"\x1f\x8b"):
+            text = _unpacked_size(path)
+    except _UNREADABLE:
+        return 1.0
+    return max(1.0, rows, text / CHUNK_BYTES)
+
+
+def _in_archive(path: Path, format: str) -> tuple[float, float]:
+    """The estimated bytes of text, and rows of tables, of a file that is a ZIP archive."""
+    with zipfile.ZipFile(path) as archive:
+        entries = archive.infolist()
+        if format == "sheets":
+            return 0.0, sum(_rows(archive, entry) for entry in entries if entry.filename.startswith(_SHEETS))
+    if format in OFFICE:
+        texts = (one for one in entries if one.filename.startswith(_TEXT_PARTS) or one.filename.endswith(_PAGES))
+        return MARKUP_SHARE * sum(entry.file_size for entry in texts), 0.0
+    return sum(entry.file_size for entry in entries), 0.0
+
+
+def _rows(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> float:
+    """The rows of a sheet that hold something, counted in its beginning."""
+    with archive.open(entry) as opened:
+        sample = opened.read(SHEET_SAMPLE)
+    rows = sum(_VALUE.search(row) is not None for row in _ROW_END.split(sample))
+    return entry.file_size * rows / max(1, len(sample))
+
+
+def _unpacked_size(path: Path) -> float:
+    """The size of what a gzip file holds, as its last four bytes say (RFC 1952)."""
+    with path.open("rb") as opened:
+        opened.seek(-4, 2)
+        return float(int.from_bytes(opened.read(), "little"))
+
+
+class Estimate:
+    """The chunks of all files, corrected for each format by the chunks of its files that have been read."""
+
+    def __init__(self, files: Sequence[ListedFile]) -> None:
+        self._expected: dict[str, float] = defaultdict(float)
+        self._left: dict[str, float] = defaultdict(float)
+        for file in files:
+            self._left[file.format] += file.chunks
+
+    def add(self, files: Sequence[ListedFile]) -> None:
+        """Notes that files have been read."""
+        for file in files:
+            self._expected[file.format] += file.chunks
+            self._left[file.format] -= file.chunks
+
+    def left(self, counted: Mapping[str, FormatCount]) -> float:
+        """The chunks of the files that have not been read; `counted` are those of the others, by format."""
+        return sum(
+            left * (counted[name].chunks + PRIOR_CHUNKS) / (self._expected[name] + PRIOR_CHUNKS)
+            for name, left in self._left.items()
+        )
 
 
 LABELS: Mapping[LeftOutReason, str] = {
@@ -189,7 +281,13 @@ def show(summary: Summary) -> None:
     """Prints a table by format, what is left out, warnings by file, each failure with its reason, and the counts."""
     _show_formats(summary, ("files", "documents", "chunks", "failed"))
     show_left_out(summary.left_out.as_json())
-    _show_warnings(summary.warnings)
+    by_path: dict[str, list[str]] = {}
+    for path, warning in summary.warnings:
+        by_path.setdefault(path, []).append(warning)
+    for path, found in islice(by_path.items(), MOST_WARNED):
+        options.err.print(f"[yellow]warning[/] {escape(path)}: {escape(' '.join(found))}", soft_wrap=True)
+    if (more := len(by_path) - MOST_WARNED) > 0:
+        options.err.print(f"Warnings on {more:,} more files are in the report of --report.", soft_wrap=True)
     for path, reason in summary.failures:
         options.err.print(f"[red]failed[/] {escape(path)}: {escape(summary.reason(path, reason))}", soft_wrap=True)
     counts, failed = summary.counts, len(summary.failures)
@@ -198,17 +296,6 @@ def show(summary: Summary) -> None:
         f"{counts['added']} added, {counts['replaced']} replaced, {counts['unchanged']} unchanged, "
         f"{failed} failed; {chunks} in {timedelta(seconds=round(summary.seconds))}."
     )
-
-
-def _show_warnings(warnings: Sequence[tuple[str, str]]) -> None:
-    """Prints a line for each file, up to MOST_WARNED."""
-    by_path: dict[str, list[str]] = {}
-    for path, warning in warnings:
-        by_path.setdefault(path, []).append(warning)
-    for path, found in islice(by_path.items(), MOST_WARNED):
-        options.err.print(f"[yellow]warning[/] {escape(path)}: {escape(' '.join(found))}", soft_wrap=True)
-    if (more := len(by_path) - MOST_WARNED) > 0:
-        options.err.print(f"Warnings on {more:,} more files are in the report of --report.", soft_wrap=True)
 
 
 def so_far(summary: Summary, files: Files) -> str:

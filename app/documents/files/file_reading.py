@@ -138,11 +138,6 @@ class FileReader:
         """Documents that a file of a request may hold."""
         return self._limits.documents
 
-    @property
-    def reads_pictures(self) -> bool:
-        """Whether text in pictures is read."""
-        return self._recognise is not None
-
     async def uploads(self, file: NamedFile) -> AsyncGenerator[Upload | UnreadMember, None]:
         """The documents of a file, and the files of an archive that cannot be read.
 
@@ -154,7 +149,9 @@ class FileReader:
                 if isinstance(one, Upload):
                     yield one
                     continue
-                members = members or _ArchiveMembers(file, await self._inner(stack), self._limits, self.reads_pictures)
+                if members is None:
+                    pictures = self._recognise is not None
+                    members = _ArchiveMembers(file, await self._inner(stack), self._limits, pictures)
                 async with aclosing(members.uploads(one)) as uploads:
                     async for upload in uploads:
                         yield upload
@@ -196,7 +193,11 @@ class _ArchiveMembers:
                 async for one in found:
                     if isinstance(one, ArchiveMember):
                         raise UnreadableFile("unsupported_format", "An archive in an archive is not read: unpack it.")
-                    self._count(one)
+                    self.size += len(one.content)
+                    if self.size > self.limits.text_bytes:
+                        raise UnreadableFile(
+                            "parse_limit", "The files of the archive have too much text together: unpack it."
+                        )
                     yield one
         except UnreadableFile as error:
             if self.size > self.limits.text_bytes:
@@ -220,11 +221,6 @@ class _ArchiveMembers:
             uri = f"{uri}/{quote(member.path) if uri.startswith('file:') else member.path}"
         name = member.path.rpartition("/")[2][-MAX_NAME:]
         return replace(self.archive, raw=member.raw, name=name, uri=uri)
-
-    def _count(self, upload: Upload) -> None:
-        self.size += len(upload.content)
-        if self.size > self.limits.text_bytes:
-            raise UnreadableFile("parse_limit", "The files of the archive have too much text together: unpack it.")
 
 
 async def _find(file: NamedFile, parser: Parser) -> AsyncGenerator[Upload | ArchiveMember, None]:

@@ -15,7 +15,7 @@ from typing import Self
 
 from pathspec import GitIgnoreSpec
 
-from app.documents.files import file_reading, folder_names
+from app.documents.files import file_reading, left_out
 from app.documents.files.left_out import LeftOutCounts
 from app.kinds import LeftOutReason
 
@@ -53,13 +53,13 @@ class Rules:
         return self.spec.check_file(relative + "/" * is_folder).include
 
 
-def files(folder: Path, left_out: LeftOutCounts, failed: Failed) -> Iterator[Path]:
+def files(folder: Path, counts: LeftOutCounts, failed: Failed) -> Iterator[Path]:
     """Yields the files under a folder in order whose names do not exclude them; the others are counted.
 
     `failed` is called for each subfolder that cannot be read. Symbolic links to folders are not followed. The
     .gitignore files between the root of the Git repository and the folder count, unless they exclude the folder itself.
     """
-    walk = _Walk(folder, left_out, failed)
+    walk = _Walk(folder, counts, failed)
     yield from walk.files(folder, _inherited(folder))
 
 
@@ -121,10 +121,10 @@ def _excluded_by_name(path: Path, rules: Sequence[Rules], *, is_folder: bool) ->
     if _exclude(path, rules, is_folder=is_folder):
         return "ignored"
     if not is_folder:
-        return folder_names.of_file(path.name)
+        return left_out.of_file(path.name)
     if path.is_symlink():
         return "link"
-    return "database" if _holds_database(path) else folder_names.of_folder(path)
+    return "database" if _holds_database(path) else left_out.of_folder(path)
 
 
 def _inherited(folder: Path) -> list[Rules]:

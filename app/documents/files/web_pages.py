@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import codecs
 import re
-from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
 from app import errors
 from app.concurrency import offload
-from app.documents.files.file_reading import MAX_NAME
+from app.documents.files.file_reading import MAX_NAME, NamedFile
 from app.fetching.pages import AllowedHosts, WebPage
 from app.parsing import formats
 from app.services import Services
@@ -34,23 +33,17 @@ _AS_BROWSERS = {"ascii": "cp1252", "iso8859-1": "cp1252"}
 _NOT_OF_THE_WEB = frozenset({"idna", "punycode", "raw-unicode-escape", "unicode-escape", "utf-7"})
 
 
-@dataclass(frozen=True, slots=True)
-class FetchedPage:
-    """A page as a file: its content, a name that shows its format, and its URI, which is its address."""
+async def fetch(address: str, services: Services, *, allowed: AllowedHosts) -> NamedFile:
+    """The page at an address, with a name that shows its format, and its address as URI.
 
-    raw: bytes
-    name: str
-    uri: str
-
-
-async def fetch(address: str, services: Services, *, allowed: AllowedHosts) -> FetchedPage:
-    """The page at an address. Raises `blocked_url`, `fetch_not_allowed`, `fetch_failed` and `site_unavailable`."""
+    Raises `blocked_url`, `fetch_not_allowed`, `fetch_failed` and `site_unavailable`.
+    """
     if services.pages is None:
         raise errors.Forbidden(errors.FETCH_NOT_ALLOWED, field="url", code="fetch_not_allowed")
     uri = services.pages.normalised(address)
     page = await services.pages.fetch(uri, allowed=allowed)
     name = _name(uri, page.media_type)
-    return FetchedPage(await offload.run(len(page.raw), _decode, page, name), name, uri)
+    return NamedFile(await offload.run(len(page.raw), _decode, page, name), name, uri)
 
 
 def _name(uri: str, media_type: str) -> str:
@@ -65,20 +58,15 @@ def _decode(page: WebPage, name: str) -> bytes:
 
     A mark at its beginning outweighs the header, and the header what a page declares of itself, as in browsers.
     """
-    if page.raw.startswith(_MARKS) or not page.charset or not _is_text(page.raw, name):
+    if page.raw.startswith(_MARKS) or not page.charset:
         return page.raw
     try:
+        format = formats.sniff(page.raw, name)
+        if format.content != "plain" and format.name != "html":
+            return page.raw
         codec = codecs.lookup(page.charset).name
         if codec in _NOT_OF_THE_WEB:
             return page.raw
         return codecs.BOM_UTF8 + page.raw.decode(_AS_BROWSERS.get(codec, codec)).encode()
-    except (LookupError, ValueError):
+    except (errors.UnreadableFile, LookupError, ValueError):
         return page.raw
-
-
-def _is_text(raw: bytes, name: str) -> bool:
-    try:
-        format = formats.sniff(raw, name)
-    except errors.UnreadableFile:
-        return False
-    return format.content == "plain" or format.name == "html"

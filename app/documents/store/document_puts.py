@@ -1,4 +1,4 @@
-"""Stores drafts as the documents with their identities, several of a user in one transaction."""
+"""Reads what is stored of drafts, and stores them as the documents with their identities, several in a transaction."""
 
 from __future__ import annotations
 
@@ -8,19 +8,35 @@ from typing import Literal
 from uuid import UUID, uuid4
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
 
 from app import errors
 from app.database import sql
 from app.database.schema import tables
-from app.database.transactions import Writing
+from app.database.transactions import Reading, Writing
 from app.database.vectors import VectorValue
-from app.documents.store import document_rows, documents, key_bounds, staging
+from app.documents.store import document_rows, key_bounds, staging
 from app.documents.store.document_rows import DocumentWrite
-from app.documents.store.documents import StoredVersion
 from app.documents.types import DocumentDraft
 from app.entities.store.mentions import LinkedNames
 
 _d = tables.documents.c
+_c = tables.chunks.c
+_e = tables.embeddings.c
+
+
+@dataclass(frozen=True, slots=True)
+class StoredVersion:
+    """The id, hashes and size of a stored document."""
+
+    document_id: UUID
+    content_hash: bytes
+    attributes_hash: bytes
+    chunk_count: int
+
+    def same_as(self, draft: DocumentDraft) -> bool:
+        """Whether storing `draft` would change nothing."""
+        return (self.content_hash, self.attributes_hash) == (draft.content_hash, draft.attributes_hash)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +59,35 @@ class Target:
     document_id: UUID
     stored: StoredVersion | None
     is_staged: bool
+
+
+async def find(db: Reading, *, identity: bytes) -> StoredVersion | None:
+    """The user's document with this identity."""
+    return (await find_many(db, identities=[identity])).get(identity)
+
+
+async def find_many(db: Reading, *, identities: Sequence[bytes]) -> dict[bytes, StoredVersion]:
+    """The user's documents with these identities, by identity."""
+    wanted = sa.any_(sa.literal(list(identities), sa.ARRAY(sa.LargeBinary)))
+    query = sa.select(_d.identity, _d.document_id, _d.content_hash, _d.attributes_hash, _d.chunk_count)
+    rows = await db.execute(query.where(_d.user_id == db.user_id, _d.identity == wanted))
+    return {identity: StoredVersion(*rest) for identity, *rest in rows}
+
+
+async def known_vectors(db: Reading, *, keys: Sequence[UUID]) -> dict[UUID, str]:
+    """The user's stored vectors (as Postgres text) by embedding key, for the keys that exist."""
+    query = (
+        sa.select(_c.embedding_key, sa.cast(_e.embedding, sa.Text))
+        .ext(postgresql.distinct_on(_c.embedding_key))
+        .join_from(
+            tables.chunks,
+            tables.embeddings,
+            sa.and_(_e.user_id == db.user_id, _e.chunk_no == _c.chunk_no),
+        )
+        .where(_c.user_id == db.user_id, _c.embedding_key == sa.any_(sa.literal(list(keys), sa.ARRAY(sa.Uuid))))
+        .order_by(_c.embedding_key)
+    )
+    return {key: vector for key, vector in await db.execute(query)}
 
 
 async def put(
@@ -101,7 +146,8 @@ async def targets(
             found[row.identity] = Target(new_id, None, row.is_staged)
     if document_id is not None:
         await key_bounds.check_seen(db, [document_id])
-    await key_bounds.check_replaced(db, [target.document_id for target in found.values() if target.stored])
+    if db.restriction is not None:
+        await key_bounds.check_replaced(db, [target.document_id for target in found.values() if target.stored])
     if document_id is not None:
         found = {identity: await _chosen(db, document_id, target.stored) for identity, target in found.items()}
     return found
@@ -111,7 +157,7 @@ async def _chosen(db: Writing, document_id: UUID, same: StoredVersion | None) ->
     """This document as the target of a draft, whose identity `same` has."""
     count = sa.select(_d.chunk_count).where(_d.user_id == db.user_id, _d.document_id == document_id)
     if (chunk_count := await db.scalar(count)) is None:
-        raise documents.not_found()
+        raise key_bounds.not_found()
     if same is not None and same.document_id != document_id:
         raise errors.Conflict("Another document already has this uri or this content.", field="uri")
     # No draft is the same as a version with another identity.

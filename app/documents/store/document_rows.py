@@ -99,24 +99,20 @@ async def write(
     Their chunks are numbered consecutively, in the order of the documents. `names_version` is that of the rules by
     which the caller links the documents to entities in this transaction.
     """
-    await _insert(db, [one for one in writes if one.is_new], names_version)
+    if new := [one for one in writes if one.is_new]:
+        rows = json.dumps([_of_document(one) for one in new])
+        binds = {"user_id": db.user_id, "documents": rows, "names_version": names_version}
+        await db.execute(sql.statement("insert_documents"), binds)
+        await note_metadata(db, added=[one.draft.metadata for one in new])
     for one in writes:
         if not one.is_new:
             values = {**attributes(one.draft), **cut(one.draft), "names_version": names_version}
             # A caller that links the document in this transaction has no entities that a model named.
             values |= {"extracted": []} if names_version else {}
             await update(db, one.document_id, one.draft, values)
-    await key_bounds.check_written(db, [one.document_id for one in writes])
+    if db.restriction is not None:
+        await key_bounds.check_written(db, [one.document_id for one in writes])
     await _write_chunks(db, [one for one in writes if one.draft.chunks], vectors_by_key)
-
-
-async def _insert(db: Writing, new: Sequence[DocumentWrite], names_version: int) -> None:
-    if not new:
-        return
-    rows = [_of_document(one) for one in new]
-    binds = {"user_id": db.user_id, "documents": json.dumps(rows), "names_version": names_version}
-    await db.execute(sql.statement("insert_documents"), binds)
-    await note_metadata(db, added=[one.draft.metadata for one in new])
 
 
 def _of_document(new: DocumentWrite) -> dict[str, Any]:
@@ -244,5 +240,6 @@ def of_chunk(chunk: ChunkDraft) -> dict[str, Any]:
 
 async def note_metadata(db: Writing, *, added: Sequence[Json] = (), removed: Sequence[Json] = ()) -> None:
     """Tell those who count metadata what a write adds, and what it removes or replaces. Under the user's lock."""
-    for take in capability.declared("metadata"):
-        await take(db, added=added, removed=removed)
+    if any(added) or any(removed):
+        for take in capability.declared("metadata"):
+            await take(db, added=added, removed=removed)

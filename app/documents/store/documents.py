@@ -6,7 +6,7 @@ and inconsistent text statistics.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import starmap
@@ -14,7 +14,6 @@ from typing import Any
 from uuid import UUID
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql
 
 from app import capability, errors, limits
 from app.database import filters, foreign_operators, sql
@@ -22,7 +21,7 @@ from app.database.filter_types import ORDERED_CHARACTERS, DocumentFilter
 from app.database.schema import tables
 from app.database.transactions import Reading, Writing
 from app.database.vectors import VectorValue
-from app.documents.store import document_rows, key_bounds, selections, staging
+from app.documents.store import document_puts, document_rows, key_bounds, selections, staging
 from app.documents.store.document_rows import DocumentWrite
 from app.documents.types import (
     Chunk,
@@ -54,7 +53,6 @@ async def _find_equal(db: Reading) -> DuplicateUse:
 
 _d = tables.documents.c
 _c = tables.chunks.c
-_e = tables.embeddings.c
 _LISTED = (
     _d.document_id,
     _d.source_id,
@@ -67,20 +65,6 @@ _LISTED = (
     _d.created_at,
     _d.updated_at,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class StoredVersion:
-    """The id, hashes and size of a stored document."""
-
-    document_id: UUID
-    content_hash: bytes
-    attributes_hash: bytes
-    chunk_count: int
-
-    def same_as(self, draft: DocumentDraft) -> bool:
-        """Whether storing `draft` would change nothing."""
-        return (self.content_hash, self.attributes_hash) == (draft.content_hash, draft.attributes_hash)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,42 +85,13 @@ class DocumentSource:
         return self.identity, self.attributes_hash, content_hash, self.document.updated_at
 
 
-async def find(db: Reading, *, identity: bytes) -> StoredVersion | None:
-    """The user's document with this identity."""
-    return (await find_many(db, identities=[identity])).get(identity)
-
-
-async def find_many(db: Reading, *, identities: Sequence[bytes]) -> dict[bytes, StoredVersion]:
-    """The user's documents with these identities, by identity."""
-    wanted = sa.any_(sa.literal(list(identities), sa.ARRAY(sa.LargeBinary)))
-    query = sa.select(_d.identity, _d.document_id, _d.content_hash, _d.attributes_hash, _d.chunk_count)
-    rows = await db.execute(query.where(_d.user_id == db.user_id, _d.identity == wanted))
-    return {identity: StoredVersion(*rest) for identity, *rest in rows}
-
-
-async def known_vectors(db: Reading, *, keys: Sequence[UUID]) -> dict[UUID, str]:
-    """The user's stored vectors (as Postgres text) by embedding key, for the keys that exist."""
-    query = (
-        sa.select(_c.embedding_key, sa.cast(_e.embedding, sa.Text))
-        .ext(postgresql.distinct_on(_c.embedding_key))
-        .join_from(
-            tables.chunks,
-            tables.embeddings,
-            sa.and_(_e.user_id == db.user_id, _e.chunk_no == _c.chunk_no),
-        )
-        .where(_c.user_id == db.user_id, _c.embedding_key == sa.any_(sa.literal(list(keys), sa.ARRAY(sa.Uuid))))
-        .order_by(_c.embedding_key)
-    )
-    return {key: vector for key, vector in await db.execute(query)}
-
-
 async def source(db: Reading, document_id: UUID) -> DocumentSource:
     """What one document's chunks are made of. Raises NotFound."""
     others = (_d.markdown, _d.identity, _d.attributes_hash, _d.page_starts, _d.cleaning_version)
     query = sa.select(*_LISTED, _d.content, *others)
     row = (await db.execute(query.where(_d.user_id == db.user_id, _d.document_id == document_id))).one_or_none()
     if row is None:
-        raise not_found()
+        raise key_bounds.not_found()
     fields = dict(row._mapping)
     markdown, identity, attributes_hash, page_starts, version = (fields.pop(column.name) for column in others)
     return DocumentSource(_document(fields), markdown, identity, attributes_hash, tuple(page_starts), version)
@@ -176,7 +131,7 @@ async def is_current(db: Reading, source: DocumentSource) -> bool:
     of_document = sa.and_(_d.user_id == db.user_id, _d.document_id == source.document.document_id)
     row = (await db.execute(sa.select(*columns).where(of_document))).first()
     if row is None:
-        raise not_found()
+        raise key_bounds.not_found()
     return tuple(row) == source.version
 
 
@@ -188,7 +143,7 @@ async def check_change(db: Writing, source: DocumentSource, draft: DocumentDraft
     document_id = source.document.document_id
     await key_bounds.check_seen(db, [document_id])
     staging.check_none(await staging.pending(db, identities=[draft.identity], document_ids=[document_id]))
-    other = await find(db, identity=draft.identity)
+    other = await document_puts.find(db, identity=draft.identity)
     if other and other.document_id != document_id:
         raise errors.Conflict("Another document already has this uri or this content.", field="uri")
 
@@ -205,9 +160,9 @@ async def delete(db: Writing, document_ids: Sequence[UUID]) -> dict[UUID, RowCou
     try:
         superseded = await staging.supersede(db, document_ids=document_ids)
     except errors.OutsideOfKey:
-        raise not_found() from None
+        raise key_bounds.not_found() from None
     if not superseded and not found:
-        raise not_found()
+        raise key_bounds.not_found()
     linked = await document_rows.clear(db, {document_id: rows.chunks for document_id, rows in found.items()})
     await mentions.prune(db, linked)
     these = _d.document_id == sa.any_(sa.literal(list(found), sa.ARRAY(sa.Uuid)))
@@ -221,7 +176,7 @@ async def get(db: Reading, document_id: UUID) -> Document:
     query = sa.select(*_LISTED, _d.content, _d.markdown).where(_d.user_id == db.user_id, _d.document_id == document_id)
     row = (await db.execute(query)).one_or_none()
     if row is None:
-        raise not_found()
+        raise key_bounds.not_found()
     return _document(row._mapping)
 
 
@@ -268,7 +223,7 @@ async def page(
 async def chunks(db: Reading, document_id: UUID, *, limit: int, offset: int) -> list[Chunk]:
     """A document's chunks in order. Raises NotFound."""
     if not await db.scalar(sa.select(_d.chunk_count).where(_d.user_id == db.user_id, _d.document_id == document_id)):
-        raise not_found()
+        raise key_bounds.not_found()
     listed = (_c.chunk_id, _c.document_id, _c.chunk_index, _c.content, _c.start_offset, _c.end_offset, _c.heading_path)
     page = sa.func.nullif(sa.func.width_bucket(_c.start_offset, _d.page_starts), 0).label("page")
     of_document = sa.and_(_d.user_id == db.user_id, _d.document_id == _c.document_id)
@@ -281,6 +236,39 @@ async def chunks(db: Reading, document_id: UUID, *, limit: int, offset: int) -> 
         .offset(offset)
     )
     return [Chunk(**{**row._mapping, "heading_path": tuple(row.heading_path)}) for row in await db.execute(query)]
+
+
+_CREATED = sql.inline(
+    """
+    SELECT d.document_id, CAST(extract(epoch FROM d.created_at) * 1000000 AS bigint) AS moment
+    FROM stepwell.documents AS d
+    WHERE d.user_id = :user_id AND d.document_id = ANY (:document_ids)
+    """,
+    user_id="text",
+    document_ids="uuid[]",
+)
+_IN_METADATA = sql.inline(
+    """
+    SELECT d.document_id, max(CAST(m.moment AS bigint)) AS moment
+    FROM stepwell.documents AS d
+    CROSS JOIN LATERAL jsonb_array_elements_text(d.moments -> 'moments' -> :key) AS m (moment)
+    WHERE d.user_id = :user_id AND d.document_id = ANY (:document_ids)
+    GROUP BY d.document_id
+    """,
+    user_id="text",
+    document_ids="uuid[]",
+    key="text",
+)
+
+
+async def dates(db: Reading, document_ids: Collection[UUID], *, key: str | None) -> dict[UUID, int]:
+    """The dates of documents in microseconds since 1970: their creation, or the latest date under a key of metadata.
+
+    A document whose metadata has no date under the key, as filters read dates, has none.
+    """
+    binds = {"user_id": db.user_id, "document_ids": list(document_ids)}
+    found = await db.execute(_CREATED, binds) if key is None else await db.execute(_IN_METADATA, {**binds, "key": key})
+    return {row.document_id: row.moment for row in found}
 
 
 _VISIBLE_LEXEMES = sql.inline(
@@ -318,11 +306,6 @@ async def stats(db: Reading) -> Stats:
         embedding_dimension=model.dimension,
         duplicates=await _find_equal(db),
     )
-
-
-def not_found() -> errors.NotFound:
-    """The error for an id that does not exist or belongs to another user."""
-    return errors.NotFound("No such document.")
 
 
 def _count(table: sa.Table, where: Mapping[str, Any]) -> sa.Select[int]:

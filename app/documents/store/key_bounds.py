@@ -44,10 +44,15 @@ _HIDDEN_STAGED = sql.inline(
 )
 
 
+def not_found() -> errors.NotFound:
+    """The error for an id that does not exist or belongs to another user."""
+    return errors.NotFound("No such document.")
+
+
 async def check_seen(db: Writing, document_ids: Sequence[UUID]) -> None:
     """Raises NotFound if one of the stored documents does not pass the filters: the caller does not see it."""
     if await _hidden(db, _HIDDEN_DOCUMENTS, document_ids):
-        raise errors.NotFound("No such document.")
+        raise not_found()
 
 
 async def check_replaced(db: Writing, document_ids: Sequence[UUID], job_ids: Sequence[UUID] = ()) -> None:

@@ -10,10 +10,8 @@
 -- :after_title text  title of the position
 -- :characters int  characters of a title that are compared
 -- :after_id uuid  id of the position
--- part identity  one document
--- :identity bytea  hash of its URI
--- part words  words that title and URI must contain together
--- :words text[]  the words
+-- :identity? bytea  hash of its URI
+-- :words? text[]  the words
 -- :limit bigint  maximum number of documents
 SELECT d.document_id, d.source_id, d.uri, d.title, d.metadata, d.config, d.content_hash, d.chunk_count, d.created_at,
        d.updated_at, CASE WHEN d.title = '' AND d.uri IS NULL THEN left(d.content, 200) END AS content

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections import OrderedDict
-from collections.abc import Sequence
 from typing import Any
-from uuid import UUID
 
 from app.database import filters, sql
 from app.database.filter_types import Filters
@@ -70,24 +68,18 @@ async def _current(db: Reading, audience: str) -> Listed | None:
     lists = _kept.setdefault(db.database_key, OrderedDict())
     version, listed = lists.get((db.user_id, audience), (None, None))
     if version != db.version.data:
-        listed = await _read(db)
+        binds = filters.binds(filters.visible(db, Filters()))
+        values = {"user_id": db.user_id, "most_listed": MOST_LISTED, **binds}
+        row = (await db.execute(sql.statement("listed_documents", *binds), values)).one()
+        found, listed = tuple(row.document_ids or ()), None
+        if len(found) <= MOST_LISTED:
+            statistics = None
+            if row.chunks <= MOST_COUNTED:
+                rows = await db.execute(_STATISTICS, {"user_id": db.user_id, "document_ids": found})
+                statistics = {one.config: (one.chunks, one.tokens) for one in rows}
+            listed = Listed(found, row.chunks, statistics)
         lists[db.user_id, audience] = (db.version.data, listed)
         while len(lists) > MAX_CALLERS:
             lists.popitem(last=False)
     lists.move_to_end((db.user_id, audience))
     return listed
-
-
-async def _read(db: Reading) -> Listed | None:
-    binds = filters.binds(filters.visible(db, Filters()))
-    values = {"user_id": db.user_id, "most_listed": MOST_LISTED, **binds}
-    row = (await db.execute(sql.statement("listed_documents", *binds), values)).one()
-    found = tuple(row.document_ids or ())
-    if len(found) > MOST_LISTED:
-        return None
-    return Listed(found, row.chunks, await _statistics(db, found) if row.chunks <= MOST_COUNTED else None)
-
-
-async def _statistics(db: Reading, document_ids: Sequence[UUID]) -> dict[str, tuple[int, int]]:
-    rows = await db.execute(_STATISTICS, {"user_id": db.user_id, "document_ids": document_ids})
-    return {row.config: (row.chunks, row.tokens) for row in rows}

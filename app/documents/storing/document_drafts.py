@@ -71,7 +71,10 @@ def resolve(upload: Upload, *, language: str | None = None) -> CleanDocument:
     interruption.point()
     cleaned = _clean(upload.content, upload.page_starts)
     interruption.point()
-    parsed = _parse(upload, cleaned.text)
+    if upload.markdown and upload.frontmatter:
+        parsed = markdown.parse(cleaned.text)
+    else:
+        parsed = markdown.ParsedMarkdown(cleaned.text, structure.title(cleaned.text) if upload.markdown else None)
     metadata, problems = plain_json.join(parsed.metadata, upload.metadata)
     if problems:  # a frontmatter that is not kept as metadata stays in the text
         parsed = dataclasses.replace(parsed, body=cleaned.text)
@@ -138,21 +141,15 @@ def passages(draft: DocumentDraft, *, model: EmbeddingModel, options: ChunkingOp
     """The passages into which a document is cut; one of no length with the title if it is a title alone."""
     if not draft.content:
         return [Passage(draft.title, 0, 0)]
+    is_code = formats.is_code(str(draft.metadata.get("filename") or ""))  # by the name of its file
     return chunking.split(
         draft.content,
-        kind=_kind(draft),
+        kind="markdown" if draft.markdown else "code" if is_code else "plain",
         target_tokens=options.target,
         overlap_tokens=min(options.overlap, options.target - 1),
         max_tokens=max(options.target, model.max_tokens - RESERVED_TOKENS - tokens.count(draft.title)),
         starts=model.token_starts or tokens.starts,
     )
-
-
-def _kind(draft: DocumentDraft) -> chunking.TextKind:
-    """How the structure of a document's text is marked; source code is known by the name of its file."""
-    if draft.markdown:
-        return "markdown"
-    return "code" if formats.is_code(str(draft.metadata.get("filename") or "")) else "plain"
 
 
 def chunk(passage: Passage, draft: DocumentDraft, *, model: EmbeddingModel) -> ChunkDraft:
@@ -196,13 +193,6 @@ def _clean(text: str, page_starts: Sequence[int]) -> CleanedPages:
         return cleaning.clean_pages(text, page_starts)
     cleaned = cleaning.clean(text)
     return CleanedPages(cleaned.text, (), cleaned.warnings)
-
-
-def _parse(upload: Upload, text: str) -> markdown.ParsedMarkdown:
-    """The text with what its frontmatter and its first heading say about it."""
-    if upload.markdown and upload.frontmatter:
-        return markdown.parse(text)
-    return markdown.ParsedMarkdown(text, structure.title(text) if upload.markdown else None)
 
 
 def embedded_title(title: str, filename: object) -> str:

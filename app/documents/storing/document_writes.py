@@ -1,25 +1,119 @@
-"""Writes drafts with their vectors: the rows of documents, their links to entities, and the jobs that follow.
+"""Finds the vectors of chunks, and writes drafts with them: rows, links to entities, and the jobs that follow.
 
-Every function runs in the transaction of its caller, and takes the user's lock.
+No transaction is open while the model computes vectors. What writes runs in the transaction of its caller, and takes
+the user's lock.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from array import array
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
 from uuid import UUID
 
+from app import errors
+from app.concurrency import stage_times
 from app.database.schema import reembedding
+from app.database.schema.reembedding import StoredModel
 from app.database.transactions import Writing
+from app.database.vectors import VectorValue
 from app.documents.store import document_puts, documents
 from app.documents.store.document_puts import PutDocument
 from app.documents.store.documents import DocumentSource
-from app.documents.storing.chunk_vectors import ChunkVectors, TargetVectors
 from app.documents.types import DocumentDraft
 from app.entities.linking import llm_entities, mention_extraction
 from app.entities.linking.mention_extraction import DocumentToLink
 from app.entities.store.mentions import ChunkText, DocumentHead, LinkedNames
-from app.services import ChunkingOptions
+from app.models import base
+from app.models.base import Embedder
+from app.query import model_switch
+from app.services import ChunkingOptions, Services
 from app.text.names import names
+
+log = logging.getLogger(__name__)
+Key = TypeVar("Key")
+
+EMBED_SLICE = 256
+"""Chunks that are embedded by one call; the work can be cancelled between two calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkVectors:
+    """The vectors of all chunks by embedding key; `computed` has the keys of those that the model computed.
+
+    `of_target` are the vectors of the model that is to replace the present one, for the table with the object id
+    `target_table`.
+    """
+
+    by_key: Mapping[UUID, VectorValue]
+    computed: frozenset[UUID]
+    target_table: int = 0
+    of_target: Mapping[UUID, VectorValue] | None = None
+
+    def joined(self, other: ChunkVectors) -> ChunkVectors:
+        """The vectors of both; those that `other` computed, and of the target only those for its latest table."""
+        by_key = {**self.by_key, **other.by_key}
+        if not other.of_target:
+            return ChunkVectors(by_key, other.computed, self.target_table, self.of_target)
+        before = self.of_target or {} if self.target_table == other.target_table else {}
+        return ChunkVectors(by_key, other.computed, other.target_table, {**before, **other.of_target})
+
+
+NONE = ChunkVectors({}, frozenset())
+
+
+def texts(drafts: Iterable[DocumentDraft], *, besides: Container[UUID] = ()) -> dict[UUID, str]:
+    """The embedded texts of the chunks of some documents by embedding key, for the keys that are not in `besides`."""
+    chunks = (chunk for draft in drafts for chunk in draft.chunks)
+    return {chunk.embedding_key: chunk.embedded for chunk in chunks if chunk.embedding_key not in besides}
+
+
+async def find_vectors(texts: Mapping[UUID, str], user_id: str, services: Services) -> ChunkVectors:
+    """The vectors of texts by key: those that are stored with the user's chunks, and computed ones.
+
+    Raises ProviderError, DatabaseUnavailable, DiskFull.
+    """
+    with stage_times.stage("database"):
+        await services.db.check_writable()
+        async with services.db.reading(user_id) as reading:
+            stored = await document_puts.known_vectors(reading, keys=list(texts))
+            target = await reembedding.target(reading) if reading.vector_tables.next else None
+    missing = {key: text for key, text in texts.items() if key not in stored}
+    with stage_times.stage("model"):
+        new = await compute_vectors(missing, services.embedder)
+        found: dict[UUID, VectorValue] = {**stored, **new}
+        if target is None:
+            return ChunkVectors(found, frozenset(new))
+        return ChunkVectors(found, frozenset(new), target.table, await _of_target(texts, target, services))
+
+
+async def _of_target(
+    texts: Mapping[UUID, str], target: StoredModel, services: Services
+) -> Mapping[UUID, VectorValue] | None:
+    """The vectors of the model that is to replace the present one; None if it fails: a job adds what is missing."""
+    switch = model_switch.of(services.embedder)
+    embedder = switch.configured(target) if switch else None
+    if embedder is None:
+        return None
+    try:
+        return await compute_vectors(texts, embedder)
+    except errors.ProviderError as error:
+        log.warning("vectors of the next model were not computed: %s", error.code, extra={"action": "target_failed"})
+        return None
+
+
+async def compute_vectors(texts: Mapping[Key, str], embedder: Embedder) -> dict[Key, array[float]]:
+    """The vectors of texts by key as 32-bit floats. Raises ProviderError."""
+    vectors: dict[Key, array[float]] = {}
+    keys = list(texts)
+    for start in range(0, len(keys), EMBED_SLICE):
+        some = keys[start : start + EMBED_SLICE]
+        raw = await embedder.embed_documents([texts[key] for key in some])
+        usable = base.unit_arrays(raw, count=len(some), dimension=embedder.model.dimension)
+        vectors |= dict(zip(some, usable, strict=True))
+    return vectors
 
 
 async def put(
@@ -37,20 +131,19 @@ async def put(
     stored, replaced = await document_puts.put(
         db, drafts, vectors_by_key=vectors.by_key, names_version=names.VERSION, document_id=document_id
     )
-    written = [_to_link(put) for put in stored if put.status != "unchanged"]
+    written = []
+    for put in stored:
+        if put.status == "unchanged":
+            continue
+        head = DocumentHead(put.draft.title, put.draft.metadata)
+        chunks = []
+        for index, chunk in enumerate(put.draft.chunks):
+            opening, path = None if index else head, tuple(chunk.passage.heading_path)
+            chunks.append(ChunkText(put.first_no + index, put.document_id, chunk.passage.content, opening, path))
+        written.append(DocumentToLink(put.document_id, head, chunks))
     if written:
-        await _complete(db, written, replaced, vectors.target, options)
+        await _complete(db, written, replaced, vectors, options)
     return stored
-
-
-def _to_link(put: PutDocument) -> DocumentToLink:
-    """A document that was stored in this transaction, as it is linked."""
-    head = DocumentHead(put.draft.title, put.draft.metadata)
-    chunks = []
-    for index, chunk in enumerate(put.draft.chunks):
-        opening, path = None if index else head, tuple(chunk.passage.heading_path)
-        chunks.append(ChunkText(put.first_no + index, put.document_id, chunk.passage.content, opening, path))
-    return DocumentToLink(put.document_id, head, chunks)
 
 
 async def change(
@@ -64,7 +157,7 @@ async def change(
     if replaced is None:
         return False
     written = [await mention_extraction.stored_document(db, source.document.document_id)]
-    await _complete(db, written, replaced, vectors.target, options)
+    await _complete(db, written, replaced, vectors, options)
     return True
 
 
@@ -72,7 +165,7 @@ async def _complete(
     db: Writing,
     written: Sequence[DocumentToLink],
     replaced: LinkedNames,
-    target: TargetVectors,
+    vectors: ChunkVectors,
     options: ChunkingOptions,
 ) -> None:
     """Store what belongs to documents that were written, and queue the jobs that follow.
@@ -80,6 +173,8 @@ async def _complete(
     `replaced` are the names that their former versions contained.
     """
     document_ids = [document.document_id for document in written]
-    await reembedding.add_documents(db, document_ids, target.by_key, table=target.table)
+    if vectors.of_target:
+        await reembedding.add_documents(db, document_ids, vectors.of_target, table=vectors.target_table)
     await mention_extraction.link_all(db, written, replaced, keys=options.entity_keys)
-    await llm_entities.enqueue(db, document_ids, options)
+    if options.llm_entities:
+        await llm_entities.enqueue(db, document_ids)

@@ -17,11 +17,10 @@ from uuid import UUID
 
 from app import errors
 from app.concurrency import cancellable, retries, stage_times
-from app.documents.store import documents
-from app.documents.store.document_puts import PutDocument
-from app.documents.store.documents import StoredVersion
-from app.documents.storing import chunk_vectors, document_drafts, document_writes, large_documents
-from app.documents.storing.chunk_vectors import ChunkVectors
+from app.documents.store import document_puts, documents
+from app.documents.store.document_puts import PutDocument, StoredVersion
+from app.documents.storing import document_drafts, document_writes, large_documents
+from app.documents.storing.document_writes import ChunkVectors
 from app.documents.types import DocumentDraft, IngestResult, Upload
 from app.entities.linking import gazetteers
 from app.models.base import EmbeddingModel
@@ -134,9 +133,9 @@ async def _replace(document_id: UUID, upload: Upload, user_id: str, services: Se
         upload = dataclasses.replace(upload, uri=document.uri)
     cut = partial(_draft, upload, services.embedder.model, services.chunking_options)
     draft = await cancellable.run(len(upload.content), cut)
-    if large_documents.is_large(draft):
+    if draft.is_large:
         return await large_documents.queue(draft, user_id, services, document_id=document_id)
-    found = await chunk_vectors.find(chunk_vectors.texts([draft]), user_id, services)
+    found = await document_writes.find_vectors(document_writes.texts([draft]), user_id, services)
     async with services.db.writing(user_id, checked=True) as writing:
         (put,) = await document_writes.put(writing, [draft], found, services.chunking_options, document_id=document_id)
     embedded = 0 if put.status == "unchanged" else len(found.computed)
@@ -180,7 +179,7 @@ class _Batch:
     being_stored: Set[UUID] = frozenset()
     writes: int = 0
     model: EmbeddingModel | None = None
-    vectors: ChunkVectors = chunk_vectors.NONE
+    vectors: ChunkVectors = document_writes.NONE
     uncounted: set[UUID] = field(default_factory=set)
 
     def drafts(self) -> list[DocumentDraft]:
@@ -200,7 +199,7 @@ class _Batch:
         found: dict[bytes, DocumentDraft] = {}
         chunks = 0
         for _upload, draft in self.uploads[place : place + most]:
-            if not isinstance(draft, DocumentDraft) or large_documents.is_large(draft):
+            if not isinstance(draft, DocumentDraft) or draft.is_large:
                 break
             chunks += len(draft.chunks)
             if found and (draft.identity in found or draft.identity in self.stored or chunks > MOST_CHUNKS):
@@ -301,26 +300,26 @@ class _Steps:
     async def _look_up_versions(self, drafts: Sequence[DocumentDraft], batch: _Batch) -> None:
         async with self.services.db.reading(self.user_id) as reading:
             await gazetteers.current(reading)
-            batch.stored = await documents.find_many(reading, identities=[draft.identity for draft in drafts])
+            batch.stored = await document_puts.find_many(reading, identities=[draft.identity for draft in drafts])
         batch.being_stored = frozenset()
-        same = [known for draft in drafts if (known := batch.same(draft)) is not None]
-        batch.being_stored = await large_documents.being_stored(same, self.user_id, self.services)
+        if same := [known for draft in drafts if (known := batch.same(draft)) is not None]:
+            batch.being_stored = await large_documents.being_stored(same, self.user_id, self.services)
 
     def _leave_to_jobs(self, batch: _Batch) -> None:
         """Make large documents of the changed ones whose chunks are too many for one call with those before them."""
         for place, (upload, draft) in enumerate(batch.uploads):
             if isinstance(draft, DocumentDraft) and batch.same(draft) is None:
                 if self.chunks + len(draft.chunks) > self.options.most_chunks:
-                    batch.uploads[place] = upload, large_documents.uncut(draft)
+                    batch.uploads[place] = upload, dataclasses.replace(draft, chunks=())
                 else:
                     self.chunks += len(draft.chunks)
 
     async def _find_vectors(self, drafts: Sequence[DocumentDraft], batch: _Batch) -> None:
         """Read or compute the vectors that a batch does not have, or has of a model that another one has replaced."""
         model = self.services.embedder.model
-        known = batch.vectors if batch.model == model else chunk_vectors.NONE
-        if missing := chunk_vectors.texts(drafts, besides=known.by_key):
-            found = await chunk_vectors.find(missing, self.user_id, self.services)
+        known = batch.vectors if batch.model == model else document_writes.NONE
+        if missing := document_writes.texts(drafts, besides=known.by_key):
+            found = await document_writes.find_vectors(missing, self.user_id, self.services)
             batch.model, batch.vectors = model, known.joined(found)
             batch.uncounted |= found.computed
 

@@ -19,9 +19,10 @@ from app import errors
 from app.concurrency import cancellable, interruption, stage_times
 from app.database.transactions import Reading, Transaction, Writing
 from app.documents.store import document_puts, document_rows, documents, hidden_chunks, key_bounds, staging
-from app.documents.store.documents import DocumentSource, StoredVersion
+from app.documents.store.document_puts import StoredVersion
+from app.documents.store.documents import DocumentSource
 from app.documents.store.staging import StagedDocument
-from app.documents.storing import chunk_vectors, document_drafts
+from app.documents.storing import document_drafts, document_writes
 from app.documents.types import ChunkDraft, DocumentDraft, IngestResult
 from app.entities.linking import llm_entities, mention_refresh
 from app.jobs import workers
@@ -63,16 +64,11 @@ def cut(draft: DocumentDraft, *, model: EmbeddingModel, options: ChunkingOptions
     if len(draft.content) > LARGE:
         return draft
     whole = document_drafts.cut(draft, model=model, options=options)
-    return uncut(whole) if is_large(whole) else whole
+    return dataclasses.replace(whole, chunks=()) if needs_job(whole) else whole
 
 
-def uncut(draft: DocumentDraft) -> DocumentDraft:
-    """A document without its chunks, which a job stores."""
-    return dataclasses.replace(draft, chunks=())
-
-
-def is_large(draft: DocumentDraft) -> bool:
-    """Whether a job stores the document, which was cut."""
+def needs_job(draft: DocumentDraft) -> bool:
+    """Whether a document that was cut is stored by a job."""
     return not draft.chunks or len(draft.content) > LARGE or len(draft.chunks) > MANY_CHUNKS
 
 
@@ -135,8 +131,6 @@ def _queue(draft: DocumentDraft, document_id: UUID, job_id: UUID) -> IngestResul
 
 async def being_stored(versions: Sequence[StoredVersion], user_id: str, services: Services) -> frozenset[UUID]:
     """The ids of those of the documents of which jobs are to store another version."""
-    if not versions:
-        return frozenset()
     # A restricted caller has no privilege on what jobs are to store, which says only how a document is written.
     async with services.db.whole.reading(user_id) as reading:
         pending = await staging.pending(reading, document_ids=[version.document_id for version in versions])
@@ -150,20 +144,15 @@ async def reading_stored(document_id: UUID, user_id: str, services: Services) ->
         async with services.db.reading(user_id) as reading:
             yield reading
     except errors.NotFound:
-        await _check_not_queued(document_id, user_id, services)
+        async with services.db.whole.reading(user_id) as reading:
+            is_pending = bool(await staging.pending(reading, document_ids=[document_id]))
+        if is_pending:
+            async with services.db.writing(user_id, checked=True) as writing:
+                pending = await staging.pending(writing, document_ids=[document_id])
+                with suppress(errors.OutsideOfKey):  # the caller will not see the document
+                    await key_bounds.check_replaced(writing, [], [version.job_id for version in pending])
+                    staging.check_none(pending)
         raise
-
-
-async def _check_not_queued(document_id: UUID, user_id: str, services: Services) -> None:
-    """Raises Conflict if a job is to store the first version of a document, which the caller will see."""
-    async with services.db.whole.reading(user_id) as reading:
-        if not await staging.pending(reading, document_ids=[document_id]):
-            return
-    async with services.db.writing(user_id, checked=True) as writing:
-        pending = await staging.pending(writing, document_ids=[document_id])
-        with suppress(errors.OutsideOfKey):
-            await key_bounds.check_replaced(writing, [], [version.job_id for version in pending])
-            staging.check_none(pending)
 
 
 async def settle(queued: IngestResult, user_id: str, services: Services) -> IngestResult:
@@ -229,7 +218,7 @@ class _Storing:
                 return
             last = texts[-1].chunk_index
             wanted = {text.embedding_key: embedded(text.heading_path, text.content) for text in texts}
-            found = await chunk_vectors.find(wanted, user_id, services)
+            found = await document_writes.find_vectors(wanted, user_id, services)
             computed = self.progress.get("embedded", 0) + len(found.computed)
             async with services.db.writing(user_id) as writing:
                 job_id = self.staged.job_id
@@ -248,12 +237,13 @@ class _Storing:
                 await self._check_wanted(done=min(first + CHUNKS, total))
             await self._take_lock(writing, done=total)
             await writing.lock()
-            other = await documents.find(writing, identity=staged.draft.identity)
+            other = await document_puts.find(writing, identity=staged.draft.identity)
             if other and other.document_id != staged.document_id:
                 raise errors.Conflict("Another document already has this uri or this content.", field="uri")
             await staging.finish(writing, staged, names_version=names.VERSION)
             await mention_refresh.leave(writing, staged.document_id)
-            await llm_entities.enqueue(writing, [staged.document_id], self.run.services.chunking_options)
+            if self.run.services.chunking_options.llm_entities:
+                await llm_entities.enqueue(writing, [staged.document_id])
             result = {"document_id": str(staged.document_id), "status": "added" if added else "replaced"}
             counts = {"chunk_count": total, "embedded": self.progress.get("embedded", 0)}
             await self.run.finish(writing, **result, **counts)
@@ -295,10 +285,7 @@ def _chunks(passages: Sequence[Passage], draft: DocumentDraft, model: EmbeddingM
 
 
 async def _store(run: Run) -> int:
-    return await model_switch.run(run.services.embedder, run.db, partial(_store_with_one_model, run))
-
-
-async def _store_with_one_model(run: Run) -> int:
+    """Store the document of a job, with one model; returns the number of its chunks."""
     async with run.db.reading(run.user_id) as reading:
         staged = await staging.get(reading, run.job.job_id)
     if staged is None:
@@ -311,6 +298,10 @@ async def _store_with_one_model(run: Run) -> int:
     with stage_times.stage("database"):
         await storing.publish()
     return int(storing.progress["total"])
+
+
+async def _store_with_one_model(run: Run) -> int:
+    return await model_switch.run(run.services.embedder, run.db, partial(_store, run))
 
 
 async def _remove_postings(run: Run) -> int:
@@ -341,6 +332,6 @@ async def _remove_postings(run: Run) -> int:
 
 
 REMOVAL = JobKind(document_rows.POSTING_REMOVAL, _remove_postings, queue="documents", is_cancellable=False, kept=0)
-KIND = JobKind("store_document", _store, queue="documents", on_failure=REMOVAL.name)
+KIND = JobKind("store_document", _store_with_one_model, queue="documents", on_failure=REMOVAL.name)
 KINDS = (KIND, mention_refresh.KIND, REMOVAL)
 """The kinds of jobs that store a document as a whole."""

@@ -20,7 +20,7 @@ from app.jobs import workers
 from app.jobs.store import jobs
 from app.jobs.workers import JobKind, Run
 from app.models.base import Llm
-from app.services import ChunkingOptions, Services
+from app.services import Services
 from app.text.names import gazetteer as gazetteers
 from app.text.names import names, tags
 from app.text.names.gazetteer import Gazetteer
@@ -35,10 +35,9 @@ MAX_ALIASES, MAX_LENGTH = 5, 200
 _NO_ID = UUID(int=0)
 
 
-async def enqueue(db: Writing, document_ids: Sequence[UUID], options: ChunkingOptions) -> None:
-    """Queue a job for each document that is stored in this transaction, if the model is to be asked."""
-    if options.llm_entities and document_ids:
-        await jobs.enqueue_for_documents(db, KIND.name, document_ids)
+async def enqueue(db: Writing, document_ids: Sequence[UUID]) -> None:
+    """Queue a job for each document that is stored in this transaction."""
+    await jobs.enqueue_for_documents(db, KIND.name, document_ids)
 
 
 async def run_waiting(user_id: str, services: Services) -> AsyncGenerator[int, None]:

@@ -103,7 +103,8 @@ async def link_all(
         await mentions.ensure(db, _spelt(extracted), origin="text")
         found = await _mentions(db, extracted)
         await mentions.add(db, found)
-        await document_names.use_titles(db, _of_names(found))
+        if used := _of_names(found):
+            await document_names.use_titles(db, used)
     await mentions.prune(db, replaced)
 
 
@@ -126,6 +127,8 @@ def _names_of(documents: Sequence[DocumentToLink], keys: Sequence[str]) -> list[
 
 
 def _tags(head: DocumentHead, keys: Sequence[str]) -> list[Tag]:
+    if not head.metadata and not head.extracted:
+        return []
     return tags.of_document(names.title_name(head.title), head.metadata, head.extracted, keys)
 
 
@@ -187,7 +190,7 @@ def _exclude(metadata: Mapping[str, Any], gazetteer: Gazetteer, keys: Sequence[s
     Metadata that gives the `entity_id` of somebody beside the name means none of the other entities of the name.
     """
     found: set[tuple[str, UUID]] = set()
-    for tag in tags.from_metadata(metadata, keys) if tags.has_ids(metadata) else ():
+    for tag in tags.from_metadata(metadata, keys) if metadata and tags.has_ids(metadata) else ():
         named = set(gazetteer.named(tag.text)) if tag.meant else set()
         if named & tag.meant:
             found |= {(tag.key, entity) for entity in named - tag.meant - {tag.entity_id}}

@@ -83,17 +83,21 @@ async def store(db: Writing, documents: Sequence[DocumentNames], *, before: Link
     titles = {one.title.entity_id: one.title for one in reversed(documents) if one.title is not None}
     sections = {chunk.name.entity_id: chunk.name for one in reversed(documents) for chunk in one.in_sections}
     given = titles | sections
+    if tags := [tag for one in documents for tag in one.tags]:
+        await _store_tags(db, tags)
+    if not given:
+        return
     several = {entity for entity, name in given.items() if text_headings.is_searched(name.key)}
     known = before.titles | before.headings & several if before else frozenset()
     known |= await document_names.list_given(db, given.keys() - known, several=several - known)
-    await _store_tags(db, [tag for one in documents for tag in one.tags])
     await mentions.ensure(db, [entity_of(name) for name in given.values()], origin="text")
     rows = [
         HeadingChunk(chunk.name.entity_id, chunk.section, chunk.chunk_no, one.document_id)
         for one in documents
         for chunk in one.in_sections
     ]
-    await document_names.add_headings(db, rows)
+    if rows:
+        await document_names.add_headings(db, rows)
     searched = titles.keys() | several
     new = {name.key: name.text for entity, name in given.items() if entity in searched - known}
     await name_changes.record_new(db, new, in_gazetteer=False)
@@ -110,9 +114,10 @@ async def _store_tags(db: Writing, found: Sequence[Tag]) -> None:
     new = await mentions.ensure(db, entities, origin="metadata")
     changed = {tag.key: tag.text for entity, tag in tags.items() if entity in new}
     aliases = {(tag.entity_id, key): alias for tag in found for key, alias in tag.aliases.items()}
-    changed |= await extracted_names.add_aliases(db, [(*one, alias) for one, alias in aliases.items()])
+    if aliases:
+        changed |= await extracted_names.add_aliases(db, [(*one, alias) for one, alias in aliases.items()])
     roles = {tag.entity_id: (tag.role, role_key) for tag in found if tag.role and (role_key := names.key(tag.role))}
-    await extracted_names.add_roles(
-        db, {entity: (role, stored_entities.ROLE + key) for entity, (role, key) in roles.items()}
-    )
+    if roles:
+        keyed = {entity: (role, stored_entities.ROLE + key) for entity, (role, key) in roles.items()}
+        await extracted_names.add_roles(db, keyed)
     await name_changes.record_new(db, changed, in_gazetteer=True)

@@ -39,7 +39,7 @@ async def delete_headings(db: Writing, document_id: UUID) -> None:
 
 
 async def add_headings(db: Writing, found: Iterable[HeadingChunk]) -> None:
-    """Store the headings of a document; their entities must exist."""
+    """Store the headings of a document, at least one; their entities must exist."""
     rows = [
         {
             "user_id": db.user_id,
@@ -50,8 +50,7 @@ async def add_headings(db: Writing, found: Iterable[HeadingChunk]) -> None:
         }
         for one in found
     ]
-    if rows:
-        await db.execute(sa.insert(tables.headings), rows)
+    await db.execute(sa.insert(tables.headings), rows)
 
 
 async def headings_of(db: Reading, document_ids: Sequence[UUID]) -> frozenset[UUID]:

@@ -54,8 +54,6 @@ _ADD_ALIASES = sql.inline(
 
 async def add_aliases(db: Writing, aliases: Sequence[tuple[UUID, str, str]]) -> dict[str, str]:
     """Add aliases (entity, key, name) of entities of origin `metadata`; returns the new ones by key."""
-    if not aliases:
-        return {}
     binds = {
         "entity_ids": [entity for entity, _key, _name in aliases],
         "keys": [key.encode() for _entity, key, _name in aliases],
@@ -67,10 +65,9 @@ async def add_aliases(db: Writing, aliases: Sequence[tuple[UUID, str, str]]) -> 
 
 async def add_roles(db: Writing, roles: Mapping[UUID, tuple[str, str]]) -> None:
     """Add the roles (text and look-up key) of entities of origin `metadata` that have none."""
-    if roles:
-        texts, keys = [text for text, _key in roles.values()], [key for _text, key in roles.values()]
-        binds = {"entity_ids": list(roles), "roles": texts, "keys": keys}
-        await db.execute(sql.statement("add_extracted_roles"), {"user_id": db.user_id, **binds})
+    texts, keys = [text for text, _key in roles.values()], [key for _text, key in roles.values()]
+    binds = {"entity_ids": list(roles), "roles": texts, "keys": keys}
+    await db.execute(sql.statement("add_extracted_roles"), {"user_id": db.user_id, **binds})
 
 
 async def delete_details(db: Writing, entity_ids: Sequence[UUID]) -> None:

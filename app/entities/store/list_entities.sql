@@ -2,14 +2,12 @@
 -- subquery checks this for each returned row, because a join would read all names.
 -- Columns: entity_id.
 -- part after  continue after a position
--- part type  only one type
--- part origin  only one origin
 -- part restricted  entities that the caller sees
 -- :user_id text  owner of the rows
 -- :after_name text  name of the last row of the previous page
 -- :after_id uuid  entity_id of that row
--- :type text  only one type
--- :origin text  only one origin
+-- :type? text  only one type
+-- :origin? text  only one origin
 -- :limit bigint  maximum number of entities
 SELECT e.entity_id
 -- if restricted

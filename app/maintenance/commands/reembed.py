@@ -24,8 +24,8 @@ from app.database.schema import reembedding
 from app.database.schema.reembedding import StoredModel
 from app.database.transactions import Database, Writing
 from app.database.vectors import VectorValue
-from app.documents.storing import chunk_vectors
-from app.documents.storing.chunk_vectors import Key
+from app.documents.storing import document_writes
+from app.documents.storing.document_writes import Key
 from app.maintenance import repair
 from app.maintenance.store import repairs
 from app.runtime import models
@@ -200,7 +200,7 @@ class _Filling:
 
     async def _add(self, store: Store[Key], texts: Mapping[Key, str]) -> None:
         """Compute vectors and store them."""
-        vectors = await chunk_vectors.computed(texts, self.services.embedder)
+        vectors = await document_writes.compute_vectors(texts, self.services.embedder)
         await retries.while_unavailable(LOCK_RETRY_S, self._write, store, vectors)
 
     async def _write(self, store: Store[Key], vectors: Mapping[Key, VectorValue]) -> None:

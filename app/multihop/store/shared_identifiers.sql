@@ -2,9 +2,9 @@
 --
 -- An identifier is analysed with the source's text-search configuration, and matches the same lexemes next to each other
 -- in any chunk. It links chunks if :rarest to :commonest of them contain it and the source lacks a word of the query. The
--- weight is w / n: w is the source's weight, and n the number of documents to which the other chunks with the identifier
--- belong. A chunk has the weight of its best identifier. Candidates are the postings of an identifier's rarest lexeme;
--- identifiers with fewer of them go first, and :most_compared candidates are read.
+-- weight is w / n: w is the source's weight, and n the number of other chunks with the identifier. A chunk has the weight
+-- of its best identifier. Candidates are the postings of an identifier's rarest lexeme; identifiers with fewer of them go
+-- first, and :most_compared candidates are read.
 -- Columns: those of `links.py`, one row a chunk; the name is the identifier as given.
 -- part filtered  filters on documents
 -- :user_id text  owner of the rows
@@ -62,20 +62,20 @@ matches AS MATERIALIZED (
 ),
 shared AS MATERIALIZED (
     SELECT m.place, count(*) AS chunks,
-           count(DISTINCT m.document_id) FILTER (WHERE m.chunk_no <> m.source_no) AS documents
+           count(*) FILTER (WHERE m.chunk_no <> m.source_no) AS others
     FROM matches AS m
     GROUP BY m.place
     HAVING count(*) BETWEEN :rarest AND :commonest
 ),
 linked AS MATERIALIZED (
-    SELECT DISTINCT ON (m.chunk_no) m.chunk_no, m.chunk_id, m.document_id, m.word, m.source, s.chunks, m.weight / s.documents AS weight
+    SELECT DISTINCT ON (m.chunk_no) m.chunk_no, m.chunk_id, m.document_id, m.word, m.source, s.chunks, m.weight / s.others AS weight
     FROM matches AS m
     JOIN shared AS s ON s.place = m.place
     WHERE m.chunk_no <> m.source_no AND NOT m.chunk_id = ANY (:exclude_chunk_ids)
 -- if filtered
       AND {{document_passes m}}
 -- end
-    ORDER BY m.chunk_no, m.weight / s.documents DESC, m.place
+    ORDER BY m.chunk_no, m.weight / s.others DESC, m.place
 )
 SELECT c.chunk_id, c.document_id, v.similarity, c.weight, 'identifier' AS signal, c.word AS name, c.source AS source_chunk_id,
        CAST(c.chunks AS integer) AS chunks, 1 AS steps, false AS heading

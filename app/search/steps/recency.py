@@ -15,7 +15,7 @@ from typing import Any
 from uuid import UUID
 
 from app.database.transactions import retry_read
-from app.documents.store import document_dates
+from app.documents.store import documents
 from app.kinds import FusionUsed
 from app.query import fused_scores
 from app.query.search_request import Recency
@@ -51,7 +51,7 @@ def explain(search: SearchState) -> dict[str, Any]:
 @retry_read
 async def _dates(document_ids: set[UUID], options: Recency, context: SearchContext) -> dict[UUID, int]:
     async with context.services.db.reading(context.user_id) as reading:
-        return await document_dates.of(reading, document_ids, key=options.key)
+        return await documents.dates(reading, document_ids, key=options.key)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,18 +1,18 @@
 // Wires the page: views, key and keyboard.
 
 import "./features/features.js";
-import { current, entitle } from "./page/address.js";
-import { call, hasKey, setKey } from "./page/api.js";
 import { showDocument, showNewDocument } from "./document/document.js";
 import { listDocuments } from "./documents/documents.js";
-import { byId, fill } from "./page/dom.js";
+import { acceptFiles } from "./documents/uploads.js";
 import { listEntities } from "./entities/entities.js";
 import { listJobs } from "./jobs/jobs.js";
+import { current, entitle } from "./page/address.js";
+import { call, hasKey, setKey } from "./page/api.js";
+import { byId, fill } from "./page/dom.js";
+import { guarded } from "./page/messages.js";
 import { addedViews } from "./page/parts.js";
-import { showProblem } from "./page/problems.js";
 import { ask, forgetSearch, showSearch } from "./search/search_view.js";
-import { acceptFiles } from "./documents/uploads.js";
-import { welcome } from "./search/welcome.js";
+import { showWelcome } from "./search/welcome.js";
 
 const VIEWS = {
   search: { title: "Search", show: (parameters, isOpened) => showSearch(parameters, { greet, isOpened }) },
@@ -23,7 +23,6 @@ const VIEWS = {
   jobs: { title: "Jobs", show: listJobs },
   ...Object.fromEntries(addedViews),
 };
-const SAMPLE = "sample/howto/travel-claims.md";
 
 async function showView() {
   const { view, parameters } = current();
@@ -39,29 +38,9 @@ async function showView() {
   await VIEWS[chosen].show(parameters, isOpened);
 }
 
-/** Shows where to begin while `isWanted`, or what stands in the way. */
-async function greet(isWanted) {
-  await reachable(async () => {
-    const [stats, sample, recent] = await Promise.all([
-      call("GET", "stats"),
-      call("GET", `documents?${new URLSearchParams({ uri: SAMPLE })}`),
-      call("GET", "documents?limit=3"),
-    ]);
-    const state = { documents: stats.documents, hasSamples: sample.documents.length > 0, recent: recent.documents };
-    if (isWanted()) fill(byId("answer"), welcome(state, ask));
-  });
-}
-
-/** Whether calls of the API succeed; if one does not, what to do is shown above the view. */
-async function reachable(calls) {
-  fill(byId("access"));
-  try {
-    await calls();
-    return true;
-  } catch (error) {
-    showProblem(byId("access"), error);
-    return false;
-  }
+/** Shows where to begin, or what stands in the way. */
+function greet(isWanted) {
+  return guarded(byId("access"), () => showWelcome(ask, isWanted));
 }
 
 function keyChanged(event) {
@@ -70,7 +49,7 @@ function keyChanged(event) {
 }
 
 async function keyEntered() {
-  if (!(await reachable(() => call("GET", "stats")))) return;
+  if (!(await guarded(byId("access"), () => call("GET", "stats")))) return;
   if (hasKey()) {
     byId("key-menu").open = false;
     byId("query").focus();

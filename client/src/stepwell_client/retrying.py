@@ -41,11 +41,7 @@ def wait_after(outcome: Outcome, otherwise: float, *, repeatable: bool) -> float
         return otherwise if repeatable and broke and not isinstance(outcome, httpx.ConnectError) else None
     if outcome.status_code not in (STATUSES_IF_REPEATABLE if repeatable else STATUSES):
         return None
-    return _wait(outcome, otherwise)
-
-
-def _wait(response: httpx.Response, otherwise: float) -> float | None:
-    wait = _retry_after(response)
+    wait = _retry_after(outcome)
     if wait is None:
         return otherwise
     return wait if wait <= MAX_WAIT_S else None

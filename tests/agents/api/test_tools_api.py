@@ -132,6 +132,7 @@ async def test_documents_are_listed_by_words_uri_and_metadata(caller: Caller) ->
         ("search_documents", {"query": "lime", "mode": "fuzzy"}, 422, "mode: Must be one of"),
         ("search_documents", {"query": "lime", "sources": ["nope"]}, 404, "source: nope. list_sources names them."),
         ("search_documents", {"q": "lime"}, 422, "q: Unknown field. Did you mean query?"),
+        ("get_document", {"uri": "notes/lime.md"}, 422, "uri: Unknown field. Did you mean document_id?"),
         ("get_document", {"document_id": "notes/none.md"}, 404, "list_documents finds some by words"),
         ("search", {"query": "lime"}, 404, "There is no such tool. Did you mean search_documents?"),
         ("get_document", {"document_id": str(uuid4())}, 404, "No such document"),

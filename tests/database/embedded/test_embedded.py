@@ -22,7 +22,7 @@ import server_folders
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from app.database.embedded import embedded_files, embedded_programs, embedded_server, postgres
+from app.database.embedded import embedded_files, embedded_programs, postgres
 from app.errors import EmbeddedServerError
 
 IS_ROOT = os.geteuid() == 0
@@ -175,26 +175,40 @@ async def test_another_system_user_cannot_open_the_socket(server: postgres.Embed
         tried.connect(address)
 
 
-async def test_data_survive_a_stop_and_new_settings_apply_at_the_next_start(data_dir: Path) -> None:
-    async with _served(data_dir) as first, _connected(first) as owner:
-        await owner.execute("CREATE TABLE kept AS SELECT 42 AS answer")
-    other = postgres.Tuning(shared_buffers=24, effective_cache=64, maintenance_work_mem=32)
-    async with postgres.EmbeddedPostgres(data_dir, tuning=other) as second, _connected(second) as owner:
-        assert await owner.fetchval("SELECT answer FROM kept") == 42
-        assert await owner.fetchval("SHOW shared_buffers") == "24MB"
-
-
-async def test_clients_share_one_server_and_the_last_to_leave_stops_it(data_dir: Path) -> None:
+async def test_clients_share_one_server_which_one_of_them_restarts_and_the_last_to_leave_stops(data_dir: Path) -> None:
     first, second = await _served(data_dir).start(), await _served(data_dir).start()
     pid = first.postmaster_pid
     assert pid is not None
     assert second.postmaster_pid == pid
+    for process in [psutil.Process(pid), *psutil.Process(pid).children()]:
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
+    await _until(lambda: pid not in (first.postmaster_pid, second.postmaster_pid))
+    assert first.postmaster_pid == second.postmaster_pid
     await first.stop()
     await first.stop()
     await second.ensure_running()
-    assert second.postmaster_pid == pid
+    pid = second.postmaster_pid
+    assert pid is not None
     await second.stop()
     assert not _runs(pid)
+
+
+async def test_data_survive_a_stop_and_new_settings_apply_at_the_next_start_in_spite_of_stale_files(
+    data_dir: Path,
+) -> None:
+    async with _served(data_dir) as first, _connected(first) as owner:
+        await owner.execute("CREATE TABLE kept AS SELECT 42 AS answer")
+        base = data_dir / "postgres"
+        written = (base / "data" / "postmaster.pid").read_text()
+    stale = written.replace(written.split("\n")[0], str(os.getpid()), 1)
+    for path in (base / "data" / "postmaster.pid", base / "run" / ".s.PGSQL.5432.lock"):
+        path.write_text(stale)
+    other = postgres.Tuning(shared_buffers=24, effective_cache=64, maintenance_work_mem=32)
+    async with postgres.EmbeddedPostgres(data_dir, tuning=other) as second, _connected(second) as owner:
+        assert second.postmaster_pid not in (None, os.getpid())
+        assert await owner.fetchval("SELECT answer FROM kept") == 42
+        assert await owner.fetchval("SHOW shared_buffers") == "24MB"
 
 
 async def test_the_server_of_a_killed_client_serves_the_next_client_and_the_dead_entry_is_removed(
@@ -210,17 +224,24 @@ async def test_the_server_of_a_killed_client_serves_the_next_client_and_the_dead
     assert not _runs(pid)
 
 
-async def test_a_killed_server_restarts_with_all_commits_even_while_a_child_process_is_busy(data_dir: Path) -> None:
-    async with _served(data_dir) as server, _connected(server) as owner, _connected(server) as busy:
-        await owner.execute("CREATE TABLE committed AS SELECT 42 AS answer")
-        dsn, pid, child = server.owner_dsn, server.postmaster_pid, await busy.fetchval("SELECT pg_backend_pid()")
+async def test_a_killed_session_is_recovered_from_and_a_killed_server_restarts_with_all_commits(data_dir: Path) -> None:
+    async with _served(data_dir) as server:
+        dsn, pid = server.owner_dsn, server.postmaster_pid
         assert pid is not None
-        endless = asyncio.create_task(busy.execute("SELECT count(*) FROM generate_series(1, 100000000000)"))
-        await _until(lambda: psutil.Process(child).cpu_times().user > 0.1)
-        os.kill(pid, signal.SIGKILL)
-        await _until(lambda: server.postmaster_pid != pid)
-        with pytest.raises(asyncpg.PostgresConnectionError):
-            await endless
+        async with _connected(server) as one, _connected(server) as other:
+            os.kill(await one.fetchval("SELECT pg_backend_pid()"), signal.SIGKILL)
+            await _until(other.is_closed)
+        await server.ensure_running()
+        assert server.postmaster_pid == pid
+        async with _connected(server) as owner, _connected(server) as busy:
+            await owner.execute("CREATE TABLE committed AS SELECT 42 AS answer")
+            child = await busy.fetchval("SELECT pg_backend_pid()")
+            endless = asyncio.create_task(busy.execute("SELECT count(*) FROM generate_series(1, 100000000000)"))
+            await _until(lambda: psutil.Process(child).cpu_times().user > 0.1)
+            os.kill(pid, signal.SIGKILL)
+            await _until(lambda: server.postmaster_pid != pid)
+            with pytest.raises(asyncpg.PostgresConnectionError):
+                await endless
         assert not _runs(child)
         await server.ensure_running()
         assert server.owner_dsn == dsn
@@ -228,56 +249,22 @@ async def test_a_killed_server_restarts_with_all_commits_even_while_a_child_proc
             assert await again.fetchval("SELECT answer FROM committed") == 42
 
 
-async def test_ensure_running_waits_out_the_recovery_after_a_killed_session(data_dir: Path) -> None:
-    async with _served(data_dir) as server, _connected(server) as one, _connected(server) as other:
-        pid = server.postmaster_pid
-        os.kill(await one.fetchval("SELECT pg_backend_pid()"), signal.SIGKILL)
-        await _until(other.is_closed)
-        await server.ensure_running()
-        async with _connected(server) as again:
-            assert await again.fetchval("SELECT 1") == 1
-        assert server.postmaster_pid == pid
-
-
-async def test_two_watchers_restart_one_server(data_dir: Path) -> None:
-    async with _served(data_dir) as first, _served(data_dir) as second:
-        pid = first.postmaster_pid
-        assert pid is not None
-        for process in [psutil.Process(pid), *psutil.Process(pid).children()]:
-            with suppress(psutil.NoSuchProcess):
-                process.kill()
-        await _until(lambda: pid not in (first.postmaster_pid, second.postmaster_pid))
-        assert first.postmaster_pid == second.postmaster_pid
-
-
-async def test_stale_files_with_the_pid_of_another_process_do_not_block_the_start(data_dir: Path) -> None:
-    async with _served(data_dir):
-        base = data_dir / "postgres"
-        written = (base / "data" / "postmaster.pid").read_text()
-    stale = written.replace(written.split("\n")[0], str(os.getpid()), 1)
-    for path in (base / "data" / "postmaster.pid", base / "run" / ".s.PGSQL.5432.lock"):
-        path.write_text(stale)
-    async with _served(data_dir) as server:
-        assert server.postmaster_pid not in (None, os.getpid())
-
-
-async def test_an_interrupted_initialisation_is_restarted(empty_dir: Path) -> None:
+def _prepared(data_dir: Path, folder: str = "") -> embedded_files.Layout:
+    """The folders of a server that has not run, with one that another version, or an interrupted start, has left."""
     account = embedded_files.server_account()
-    layout = embedded_files.Layout.of(empty_dir, Path(tempfile.gettempdir()))
+    layout = embedded_files.Layout(data_dir, Path(tempfile.gettempdir()))
     embedded_files.prepare(layout, account)
-    embedded_files.private_folder(layout.draft, account)
-    (layout.draft / "PG_VERSION").write_text("18\n")
-    async with _served(empty_dir) as server, _connected(server) as owner:
-        assert await owner.fetchval("SELECT 1") == 1
-    assert not layout.draft.exists()
+    if folder:
+        embedded_files.private_folder(layout.base / folder, account)
+        (layout.base / folder / "PG_VERSION").write_text("16\n")
+    return layout
 
 
 async def test_no_second_server_starts_beside_one_of_another_container(
     empty_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedded_server, "LEFTOVER_WAIT_S", 0.1)
-    layout = embedded_files.Layout.of(empty_dir, Path(tempfile.gettempdir()))
-    embedded_files.prepare(layout, embedded_files.server_account())
+    monkeypatch.setattr(postgres, "LEFTOVER_WAIT_S", 0.1)
+    layout = _prepared(empty_dir)
     with (layout.base / "server").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_SH)
         with pytest.raises(EmbeddedServerError, match="STEPWELL_DATA_DIR"):
@@ -286,11 +273,7 @@ async def test_no_second_server_starts_beside_one_of_another_container(
 
 
 async def test_data_of_another_major_version_are_refused_untouched(empty_dir: Path) -> None:
-    account = embedded_files.server_account()
-    layout = embedded_files.Layout.of(empty_dir, Path(tempfile.gettempdir()))
-    embedded_files.prepare(layout, account)
-    embedded_files.private_folder(layout.data, account)
-    layout.version_file.write_text("16\n")
+    layout = _prepared(empty_dir, "data")
     with pytest.raises(EmbeddedServerError, match="Postgres 16"):
         await _served(empty_dir).start()
     assert [path.name for path in layout.data.iterdir()] == ["PG_VERSION"]
@@ -307,6 +290,7 @@ async def test_a_start_that_is_cancelled_leaves_no_server_behind(empty_dir: Path
 
 async def test_a_data_dir_too_deep_for_a_socket_path_uses_a_short_private_socket_folder(empty_dir: Path) -> None:
     deep = empty_dir / ("deep " * 12) / ('it\'s "$HOME" ' * 6)
+    draft = _prepared(deep, "data.draft").draft  # of an interrupted initialisation, which is restarted
     roomy = postgres.EmbeddedPostgres(deep, tuning=postgres.SMALL, socket_root=empty_dir.parent)
     async with roomy as server, _connected(server) as owner:
         folder = Path((await owner.fetchval("SHOW unix_socket_directories")).strip('"'))
@@ -314,4 +298,4 @@ async def test_a_data_dir_too_deep_for_a_socket_path_uses_a_short_private_socket
         async with engine.connect() as connection:
             assert (await connection.execute(text("SELECT current_user"))).scalar_one() == "stepwell_service"
         await engine.dispose()
-    assert (folder.parent, _mode(folder)) == (empty_dir.parent, 0o700)
+    assert (folder.parent, _mode(folder), draft.exists()) == (empty_dir.parent, 0o700, False)

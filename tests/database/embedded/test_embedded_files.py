@@ -12,6 +12,8 @@ import pytest
 from app.database.embedded import embedded_files
 from app.errors import EmbeddedServerError
 
+OURS = embedded_files.Account(name="me", uid=os.geteuid(), gid=os.getegid(), client="me")
+
 
 def _mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
@@ -22,36 +24,33 @@ def test_a_parent_folder_without_access_for_another_user_is_refused_and_keeps_it
     closed.mkdir(mode=0o700)
     other = embedded_files.Account(name="other", uid=os.geteuid() + 4242, gid=os.getegid() + 4242, client="me")
     with pytest.raises(EmbeddedServerError, match="STEPWELL_DATA_DIR"):
-        embedded_files.prepare(embedded_files.Layout.of(closed / "data", tmp_path), other)
+        embedded_files.prepare(embedded_files.Layout(closed / "data", tmp_path), other)
     assert _mode(closed) == 0o700
 
 
 def test_an_existing_folder_of_our_own_user_keeps_its_permissions(tmp_path: Path) -> None:
     tmp_path.chmod(0o750)
-    ours = embedded_files.Account(name="me", uid=os.geteuid(), gid=os.getegid(), client="me")
-    layout = embedded_files.Layout.of(tmp_path / "new", tmp_path)
-    embedded_files.prepare(layout, ours)
+    layout = embedded_files.Layout(tmp_path / "new", tmp_path)
+    embedded_files.prepare(layout, OURS)
     assert (_mode(tmp_path), _mode(tmp_path / "new"), _mode(layout.base)) == (0o750, 0o700, 0o700)
 
 
 def test_a_folder_that_others_may_write_is_refused(tmp_path: Path) -> None:
-    ours = embedded_files.Account(name="me", uid=os.geteuid(), gid=os.getegid(), client="me")
-    layout = embedded_files.Layout.of(tmp_path, tmp_path)
+    layout = embedded_files.Layout(tmp_path, tmp_path)
     layout.base.mkdir()
     layout.base.chmod(0o777)
     with pytest.raises(EmbeddedServerError, match="writable by others"):
-        embedded_files.prepare(layout, ours)
+        embedded_files.prepare(layout, OURS)
 
 
 def test_a_planted_socket_folder_is_refused(tmp_path: Path) -> None:
-    ours = embedded_files.Account(name="me", uid=os.geteuid(), gid=os.getegid(), client="me")
     (tmp_path / "target").mkdir(mode=0o700)
     (tmp_path / "link").symlink_to(tmp_path / "target")
     (tmp_path / "open").mkdir()
     (tmp_path / "open").chmod(0o755)
     for planted in ("link", "open"):
         with pytest.raises(EmbeddedServerError, match="not a private folder"):
-            embedded_files.private_folder(tmp_path / planted, ours)
+            embedded_files.private_folder(tmp_path / planted, OURS)
 
 
 @pytest.mark.parametrize(

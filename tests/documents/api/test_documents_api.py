@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-import pytest
 from api_caller import Caller
 from example_app import assert_problem
 
@@ -45,7 +44,7 @@ async def test_each_item_of_a_list_is_stored_or_refused_on_its_own(caller: Calle
 
 
 async def test_pages_neither_skip_nor_repeat_while_documents_are_added(caller: Caller) -> None:
-    before = [(await caller.add(f"Note {n}."))["document_id"] for n in range(10)]
+    before = [(await caller.add(f"Note {n}."))["document_id"] for n in range(7)]
     seen: list[str] = []
     async for page in caller.pages(DOCUMENTS, limit=3):
         seen += [document["document_id"] for document in page["documents"]]
@@ -69,10 +68,10 @@ async def test_only_a_document_without_title_and_uri_is_listed_with_its_beginnin
 
 
 async def test_documents_of_one_moment_are_paged_without_gaps(caller: Caller) -> None:
-    for n in range(5):
+    for n in range(3):
         await caller.add(f"Note {n}.", created_at="2024-01-01T00:00:00Z")
     pages = [page["documents"] async for page in caller.pages(DOCUMENTS, limit=2)]
-    assert len({document["document_id"] for page in pages for document in page}) == sum(map(len, pages)) == 5
+    assert len({document["document_id"] for page in pages for document in page}) == sum(map(len, pages)) == 3
 
 
 async def test_documents_are_listed_in_each_order_page_by_page(caller: Caller) -> None:
@@ -102,9 +101,8 @@ def _cursor(text: str) -> str:
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
-@pytest.mark.parametrize(
-    "cursor",
-    [
+async def test_a_tampered_cursor_is_422(caller: Caller) -> None:
+    for cursor in (
         "x",
         "é",
         "' OR 1=1",
@@ -114,12 +112,10 @@ def _cursor(text: str) -> str:
         _cursor(f"2024-01-01T00:00:00|{UUID(int=1)}"),
         _cursor(f"0001-01-01T00:00:00+23:59|{UUID(int=1)}"),
         _cursor(f"9999-12-31T23:59:59-23:59|{UUID(int=1)}"),
-    ],
-)
-async def test_a_tampered_cursor_is_422(caller: Caller, cursor: str) -> None:
-    response = await caller.client.get(DOCUMENTS, params={"cursor": cursor})
-    assert response.status_code == 422, response.text
-    assert [e["field"] for e in response.json()["errors"]] == ["cursor"]
+    ):
+        response = await caller.client.get(DOCUMENTS, params={"cursor": cursor})
+        assert response.status_code == 422, response.text
+        assert [e["field"] for e in response.json()["errors"]] == ["cursor"]
 
 
 async def test_another_users_cursor_lists_only_the_callers_documents(caller: Caller, new_caller: Any) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 
 import httpx
 import made_files
-import pytest
 from api_caller import Caller
 from example_app import assert_problem
 
@@ -29,12 +28,12 @@ async def _stored(caller: Caller, response: httpx.Response) -> list[dict[str, An
     return [(await caller.client.get(f"{DOCUMENTS}/{document_id}")).json() for document_id in ids]
 
 
-@pytest.mark.parametrize("again", ["a.md", "./a.md", "/tmp/a.md", "C:\\notes\\a.md", "a\u200b.md"])
-async def test_a_name_that_comes_twice_is_refused_as_a_duplicate(caller: Caller, again: str) -> None:
-    response = await _upload(caller, ("a.md", b"# Lime"), (again, b"# Clay"), ("b.md", b"# Sand"))
-    answer = response.json()
+async def test_a_name_that_comes_twice_is_refused_as_a_duplicate(caller: Caller) -> None:
+    again = [(name, b"# Clay") for name in ("a.md", "./a.md", "/tmp/a.md", "C:\\notes\\a.md", "a\u200b.md")]
+    answer = (await _upload(caller, ("a.md", b"# Lime"), *again, ("b.md", b"# Sand"))).json()
     assert [document["title"] for document in answer["documents"]] == ["Lime", "Sand"]
-    assert [(one["index"], one["uri"], one["code"]) for one in answer["failed"]] == [(1, "a.md", "duplicate_uri")]
+    duplicates = [(index, "a.md", "duplicate_uri") for index in range(1, 6)]
+    assert [(one["index"], one["uri"], one["code"]) for one in answer["failed"]] == duplicates
 
 
 async def test_a_file_that_leaves_its_folder_or_has_a_long_path_is_refused_alone(caller: Caller) -> None:
@@ -67,9 +66,8 @@ async def test_form_fields_describe_the_file(caller: Caller) -> None:
     assert [document["metadata"]["team"] for document in several] == ["pilots", "pilots"]
 
 
-@pytest.mark.parametrize(
-    ("data", "field"),
-    [
+async def test_an_invalid_form_field_is_named_and_nothing_is_stored(caller: Caller) -> None:
+    invalid: list[tuple[dict[str, Any], str]] = [
         ({"uri": ""}, "uri[0]"),
         ({"uri": "a\x00b"}, "uri[0]"),
         ({"uri": "u" * 2049}, "uri[0]"),
@@ -82,14 +80,14 @@ async def test_form_fields_describe_the_file(caller: Caller) -> None:
         ({"language": "x" * 41}, "language"),
         ({"content": "x"}, "content"),
         ({"<b>": "x"}, "(key)"),
-    ],
-)
-async def test_an_invalid_form_field_is_named_and_nothing_is_stored(
-    caller: Caller, data: dict[str, Any], field: str
-) -> None:
-    response = await _upload(caller, ("a.md", b"# Lime"), data=data)
-    assert response.status_code == 422, response.text
-    assert [error["field"] for error in response.json()["errors"]] == [field]
+    ]
+    for data, field in invalid:
+        response = await _upload(caller, ("a.md", b"# Lime"), data=data)
+        assert response.status_code == 422, response.text
+        assert [error["field"] for error in response.json()["errors"]] == [field]
+    for field in ("uri", "title"):  # of one file do not apply to two
+        response = await _upload(caller, ("a.md", b"# Lime"), ("b.md", b"# Clay"), data={field: "x"})
+        assert_problem(response, 422, "invalid_request", field)
     assert (await caller.client.get(DOCUMENTS)).json()["documents"] == []
 
 
@@ -97,12 +95,6 @@ async def test_each_file_of_a_form_may_have_a_uri(caller: Caller) -> None:
     files = (("one.md", b"# Lime"), ("one.md", b"# Clay"))
     stored = await _stored(caller, await _upload(caller, *files, data={"uri": ["a/one.md", "b/one.md"]}))
     assert {document["uri"]: document["title"] for document in stored} == {"a/one.md": "Lime", "b/one.md": "Clay"}
-
-
-@pytest.mark.parametrize("field", ["uri", "title"])
-async def test_the_uri_or_title_of_one_file_does_not_apply_to_two(caller: Caller, field: str) -> None:
-    response = await _upload(caller, ("a.md", b"# Lime"), ("b.md", b"# Clay"), data={field: "x"})
-    assert_problem(response, 422, "invalid_request", field)
 
 
 async def test_files_without_text_are_stored_by_their_titles(caller: Caller) -> None:
@@ -201,14 +193,9 @@ async def test_rows_and_lines_of_files_are_documents_with_filterable_metadata(ca
     assert (again.status_code, again.json()["unchanged"]) == (200, 2)
 
 
-async def test_a_file_of_too_many_rows_is_refused_whole(caller: Caller) -> None:
+async def test_a_file_of_too_many_rows_or_that_breaks_after_its_first_ones_is_refused_whole(caller: Caller) -> None:
     rows = "\n".join(["text", *(f"Note {number}." for number in range(ParseLimits().documents + 1))])
-    response = await _upload(caller, ("a.csv", rows.encode()))
-    assert_problem(response, 422, "invalid_request", "files[0]")
-    assert (await caller.client.get(DOCUMENTS)).json()["documents"] == []
-
-
-async def test_a_file_that_breaks_after_its_first_rows_is_refused_whole(caller: Caller) -> None:
+    assert_problem(await _upload(caller, ("a.csv", rows.encode())), 422, "invalid_request", "files[0]")
     response = await _upload(caller, ("a.jsonl", b'{"text": "Lime."}\n{'))
     assert_problem(response, 422, "damaged", "files[0]")
     assert (await caller.client.get(DOCUMENTS)).json()["documents"] == []

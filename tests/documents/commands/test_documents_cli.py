@@ -42,7 +42,7 @@ def test_documents_are_listed_with_whole_ids_and_shown_by_id_or_uri(stepwell: St
     assert stepwell("documents", "show", mortar["uri"], "--user", user, "--json").json["content"] == "Lime sets slowly."
 
 
-def test_a_file_is_shown_by_its_path_and_named_by_path_or_uri(
+def test_a_file_is_shown_and_deleted_by_its_path_or_uri_and_by_no_empty_selection(
     stepwell: Stepwell, user: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "Boje ü.txt"
@@ -55,10 +55,9 @@ def test_a_file_is_shown_by_its_path_and_named_by_path_or_uri(
         why = stepwell("why", "gannet", named, "--user", user)
         assert why.code == 0, named
     assert stepwell("documents", "show", "other.txt", "--user", user).code != 0
-    assert stepwell("documents", "delete", path, "--yes", "--user", user).code == 0
-
-
-@pytest.mark.parametrize("wrong", [(), ("--filters", "{}"), ("--filters", '{"document_ids": []}', "--all")])
-def test_an_empty_or_twofold_selection_deletes_nothing(stepwell: Stepwell, user: str, wrong: tuple[str, ...]) -> None:
-    assert stepwell("documents", "delete", *wrong, "--user", user, "--yes").code == 2
+    for wrong in ((), ("--filters", "{}"), ("--filters", '{"document_ids": []}', "--all")):
+        assert stepwell("documents", "delete", *wrong, "--user", user, "--yes").code == 2, (
+            "an empty or twofold selection"
+        )
     assert len(stepwell("documents", "list", "--user", user, "--json").json) == 2
+    assert stepwell("documents", "delete", path, "--yes", "--user", user).code == 0

@@ -9,8 +9,7 @@ import made_files
 import pytest
 
 from app.documents.commands import ingest
-from app.documents.commands.estimating import Estimate
-from app.documents.commands.ingest_report import ListedFile, Summary
+from app.documents.commands.ingest_report import Estimate, ListedFile, Summary
 
 TEXT = b"Lime putty rests below the landing for three months. " * 1_000
 FILES = {

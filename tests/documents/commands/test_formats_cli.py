@@ -13,7 +13,9 @@ from app.parsing import formats
 Stepwell = Callable[..., Any]
 
 
-def test_the_formats_are_listed_with_their_suffixes_and_what_is_read(stepwell: Stepwell) -> None:
+def test_the_formats_are_listed_with_their_suffixes_and_what_is_read_with_and_without_ocr(
+    stepwell: Stepwell, monkeypatch: pytest.MonkeyPatch
+) -> None:
     listed = stepwell("formats", "--json").json
     assert {one["suffixes"][0]: one["read"] for one in listed if one["formats"] == ["RTF"]} == {
         ".rtf": "headings, paragraphs, list items, tables, notes; title, author, date"
@@ -22,15 +24,9 @@ def test_the_formats_are_listed_with_their_suffixes_and_what_is_read(stepwell: S
         suffix for one in formats.FORMATS for suffix in one.suffixes
     }
     shown = stepwell("formats").out
-    assert all(name in shown for name in ("PDF", ".ipynb", "Markdown"))
-
-
-def test_what_ocr_reads_is_listed_with_and_without_the_extra(
-    stepwell: Stepwell, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    without = {one["formats"][0]: one for one in stepwell("formats", "--json").json}
+    assert all(name in shown for name in ("PDF", ".ipynb", "Markdown", 'pip install ".[ocr]"'))
+    without = {one["formats"][0]: one for one in listed}
     assert (without["PNG"]["is_read"], without["PNG"]["read"], without["PDF"]["is_read"]) == (False, "", True)
-    assert 'pip install ".[ocr]"' in stepwell("formats").out
     monkeypatch.setattr(runtime, "reads_pictures", lambda _settings: True)
     listed = {one["formats"][0]: one for one in stepwell("formats", "--json").json}
     assert all(one["is_read"] for one in listed.values())

@@ -1,4 +1,4 @@
-"""`stepwell ingest` on folders: which files are read, what is skipped, the progress, and the jobs that complete it."""
+"""`stepwell ingest`: which files of folders are read or left out, pages, the progress, and the jobs that follow."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from app.cli import progress
 from app.cli.progress import Progress
 from app.concurrency import stage_times
 from app.concurrency.stage_times import StageTimes
-from app.documents.commands import ingest, uploading
+from app.documents.commands import ingest
 from app.documents.commands.ingest_report import Summary
 from app.documents.files import file_reading, folders
 from app.documents.files.file_reading import NamedFile, ParseLimits
@@ -131,7 +131,7 @@ def test_pictures_are_read_with_ocr_and_those_of_a_folder_without_text_are_left_
         ("b.jpg", "picture", False),
     ]
     for file in listed:
-        uploading._refuse(file, "no_text", "No text.", summary)
+        ingest._refuse(file, "no_text", "No text.", summary)
     assert summary.left_out.counts == {"empty": 1}
     assert [Path(path).name for path, _reason in summary.failures] == ["b.jpg"]
 
@@ -251,12 +251,12 @@ def test_a_table_of_any_length_is_read(stepwell: Stepwell, tmp_path: Path) -> No
 def test_without_a_terminal_progress_is_a_line_at_most_every_few_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     console, written = Console(file=io.StringIO()), threading.Event()
     monkeypatch.setattr(console, "print", lambda line, **_: (console.file.write(line), written.set()))
-    with Progress(*uploading.COLUMNS, console=console) as bar:
+    with Progress(*ingest.COLUMNS, console=console) as bar:
         bar.add_task("ingest", total=10, completed=5, chunks=0, estimate=0, pace=None)
         assert console.file.getvalue() == ""
     monkeypatch.setattr(progress, "INTERVAL_S", 0.01)
-    with Progress(*uploading.COLUMNS, console=console) as bar:
-        pace = uploading._Pace(rate=17.2, ends_at=time.monotonic() + 3_600)
+    with Progress(*ingest.COLUMNS, console=console) as bar:
+        pace = ingest._Pace(rate=17.2, ends_at=time.monotonic() + 3_600)
         bar.add_task("ingest", total=31, completed=7, chunks=40, estimate=1_300, pace=pace)
         assert written.wait(10)
     line = r"Storing files +7/31 40 of about 1,300 chunks, 17/s (1:00:00|0:59:5\d) left"
@@ -325,7 +325,7 @@ def test_files_of_every_format_are_ingested_and_each_failure_is_one_line(stepwel
     assert planned.json["formats"]["word"]["files"] == 2
     assert planned.json["estimated_chunks"] > 0
     assert stepwell("documents", "list", "--user", other, "--json").json == []
-    assert "14 files would be read" in stepwell("ingest", tmp_path, "--dry-run").out
+    assert "14 files would be read" in stepwell("ingest", tmp_path, "--dry-run", "--user", other).out
     documents = stepwell("documents", "list", "--user", user, "--json").json
     listed = {document["uri"].rpartition("/")[2]: document["title"] for document in documents}
     assert listed.keys() == {
@@ -338,6 +338,16 @@ def test_files_of_every_format_are_ingested_and_each_failure_is_one_line(stepwel
     } - {*("e.csv", "f.jsonl", "k.xlsx", "m.pdf", "n.docx")}
     own_titles = {"d.rst": "Slate", "g.eml": "Stone", "j.pptx": "Plaster", "l.epub": "Stone"}
     assert listed == {name: own_titles.get(name, name.partition("#")[0]) for name in listed}
+
+
+def test_an_address_of_this_machine_fails_and_a_dry_run_fetches_nothing(stepwell: Stepwell) -> None:
+    address = "http://127.0.0.1:1/lime.md"
+    failed = stepwell("ingest", address, "--json")
+    assert failed.code == 1
+    assert failed.json["failures"][0]["path"] == address
+    assert "not public" in failed.json["failures"][0]["reason"]
+    planned = stepwell("ingest", address, "--dry-run", "--json")
+    assert (planned.code, planned.json["pages"], planned.json["files"]) == (0, 1, 0)
 
 
 def test_several_refused_rows_of_a_file_are_one_failure() -> None:

@@ -37,7 +37,7 @@ READ = "SELECT idx_tup_fetch + seq_tup_read FROM pg_stat_xact_user_tables WHERE 
 @pytest.fixture(scope="module")
 async def first(database: Database, owner: asyncpg.Connection, embedder: FakeEmbedder) -> list[UUID]:
     """The documents of a user in a database without statistics, whose table of documents has grown beyond 384 kB."""
-    stored = [await hybrid.store(database, FIRST, _draft(n), embedder=embedder) for n in range(DOCUMENTS)]
+    stored = await _store(database, FIRST, embedder, at_once=1)
     await owner.execute(JUDGE, FIRST)
     return stored
 
@@ -48,7 +48,7 @@ async def unknown(
 ) -> list[UUID]:
     """The documents of a second user, who is not in the statistics."""
     await owner.execute("ANALYZE")
-    stored = [await hybrid.store(database, NEW, _draft(n), embedder=embedder) for n in range(DOCUMENTS)]
+    stored = await _store(database, NEW, embedder, at_once=44)
     await owner.execute(JUDGE, NEW)
     return stored
 
@@ -62,11 +62,21 @@ async def _read(db: Writing, table: str) -> int:
     return int(await db.scalar(sa.text(READ), {"name": f"stepwell.{table}"}) or 0)
 
 
-async def _put(writing: Writing, user: str, embedder: FakeEmbedder) -> None:
-    new = _draft(-1)
-    embedded = await embedder.embed_documents([chunk.embedded for chunk in new.chunks])
-    by_key = {chunk.embedding_key: vectors.as_text(v) for chunk, v in zip(new.chunks, embedded, strict=True)}
-    await document_puts.put(writing, [new], vectors_by_key=by_key)
+async def _store(database: Database, user: str, embedder: FakeEmbedder, *, at_once: int) -> list[UUID]:
+    """Store documents, so many in one transaction."""
+    stored: list[UUID] = []
+    for start in range(0, DOCUMENTS, at_once):
+        async with database.writing(user) as writing:
+            stored += await _put(writing, [_draft(n) for n in range(start, start + at_once)], embedder)
+    return stored
+
+
+async def _put(writing: Writing, new: list[hybrid.DocumentDraft], embedder: FakeEmbedder) -> list[UUID]:
+    chunks = [chunk for one in new for chunk in one.chunks]
+    embedded = await embedder.embed_documents([chunk.embedded for chunk in chunks])
+    by_key = {chunk.embedding_key: vectors.as_text(v) for chunk, v in zip(chunks, embedded, strict=True)}
+    done, _replaced = await document_puts.put(writing, new, vectors_by_key=by_key)
+    return [one.document_id for one in done]
 
 
 async def _mention(writing: Writing, user: str) -> float:
@@ -83,7 +93,7 @@ async def _mention(writing: Writing, user: str) -> float:
 async def test_plans_follow_the_growth_of_an_empty_database(first, database, embedder) -> None:
     async with database.writing(FIRST) as writing:
         before = await _read(writing, "documents")
-        await _put(writing, FIRST, embedder)
+        await _put(writing, [_draft(-1)], embedder)
         assert await _read(writing, "documents") - before <= 4 * CHUNKS
 
 
@@ -100,7 +110,7 @@ async def test_with_custom_plans_it_reads_the_chunks_of_a_user_without_statistic
 async def test_storing_and_deleting_a_document_reads_its_own_rows(unknown, database, embedder) -> None:
     async with database.writing(NEW) as writing:
         before = {table: await _read(writing, table) for table in TABLES}
-        await _put(writing, NEW, embedder)
+        await _put(writing, [_draft(-1)], embedder)
         await documents.delete(writing, [unknown[3]])
         read = {table: await _read(writing, table) - before[table] for table in TABLES}
     assert max(read.values()) <= 10 * CHUNKS, read

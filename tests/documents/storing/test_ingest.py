@@ -97,7 +97,7 @@ async def test_nothing_is_stored_if_the_provider_returns_invalid_vectors(tenant:
 
 async def test_documents_stored_before_the_caller_stops_reading_are_kept(tenant: Tenant) -> None:
     outcomes = ingest.store(
-        (Upload(f"Note {n}. " + "Stone. " * 6000, uri=str(n)) for n in range(6)),
+        (Upload(f"Note {n}. " + "Stone. " * 1500, uri=str(n)) for n in range(6)),
         tenant.user_id,
         tenant.services(),
     )
@@ -106,7 +106,7 @@ async def test_documents_stored_before_the_caller_stops_reading_are_kept(tenant:
         break
     await outcomes.aclose()  # type: ignore[attr-defined]
     assert await tenant.uris() == ["0"]
-    again = await tenant.many([Upload(f"Note {n}. " + "Stone. " * 6000, uri=str(n)) for n in range(6)])
+    again = await tenant.many([Upload(f"Note {n}. " + "Stone. " * 1500, uri=str(n)) for n in range(6)])
     assert [o.stored and o.stored.status for o in again] == ["unchanged", *["added"] * 5]
 
 

@@ -164,29 +164,34 @@ STEPS = {
 }
 
 
-@pytest.mark.parametrize("step", STEPS)
-async def test_a_job_whose_worker_died_in_any_step_is_continued(
-    tenant: Tenant, owner: Any, monkeypatch: pytest.MonkeyPatch, step: str
-) -> None:
-    class Killed(BaseException):
-        pass
+class Killed(BaseException):
+    """Ends a worker as if its process was killed."""
 
-    await tenant.add(OLD, "stair")
-    await _work(tenant)
-    queued = await _queue(tenant, NEW)
+
+async def _work_until_killed(tenant: Tenant, owner: Any, step: str, *, call: int, does_it: bool = False) -> None:
+    """Run jobs to a call of a step, before or after which the worker dies, and let its lease end."""
     real, calls = getattr(STEPS[step], step), itertools.count(1)
 
     async def dying(*args: Any, **options: Any) -> Any:
-        result = await real(*args, **options)
-        if next(calls) == 2 or step == "finish":
+        is_last = next(calls) == call
+        result = None if is_last and not does_it else await real(*args, **options)
+        if is_last:
             raise Killed
         return result
 
-    with monkeypatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(STEPS[step], step, dying)
         with pytest.raises(Killed):
             await _work(tenant)
     await owner.execute("UPDATE stepwell.jobs SET leased_until = now() WHERE user_id = $1", tenant.user_id)
+
+
+@pytest.mark.parametrize("step", STEPS)
+async def test_a_job_whose_worker_died_in_any_step_is_continued(tenant: Tenant, owner: Any, step: str) -> None:
+    await tenant.add(OLD, "stair")
+    await _work(tenant)
+    queued = await _queue(tenant, NEW)
+    await _work_until_killed(tenant, owner, step, call=1 if step == "finish" else 2, does_it=True)
     await _work(tenant)
     await _assert_as_stored_whole(tenant, queued, NEW)
     await _assert_sound(tenant)
@@ -195,18 +200,8 @@ async def test_a_job_whose_worker_died_in_any_step_is_continued(
 async def test_a_document_that_is_staged_whole_is_not_cut_again_by_another_model(
     tenant: Tenant, owner: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Killed(BaseException):
-        pass
-
-    async def dying(*_args: Any, **_options: Any) -> Any:
-        raise Killed
-
     queued = await _queue(tenant, NEW)
-    with monkeypatch.context() as patch:
-        patch.setattr(staging, "stage_vectors", dying)
-        with pytest.raises(Killed):
-            await _work(tenant)
-    await owner.execute("UPDATE stepwell.jobs SET leased_until = now() WHERE user_id = $1", tenant.user_id)
+    await _work_until_killed(tenant, owner, "stage_vectors", call=1)
     real = document_drafts.passages
     with monkeypatch.context() as patch:
         patch.setattr(document_drafts, "passages", lambda draft, **options: real(draft, **options)[::2])
@@ -218,27 +213,13 @@ async def test_a_document_that_is_staged_whole_is_not_cut_again_by_another_model
 async def test_what_is_deleted_while_a_removal_of_postings_is_interrupted_is_removed_from_all_lexemes(
     tenant: Tenant, owner: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Killed(BaseException):
-        pass
-
     monkeypatch.setattr(document_rows, "MOST_UNINDEXED", 5)
     await tenant.add("A kept stone of another stair.", "kept")
     first, second = await _queue(tenant, OLD, "first"), await _queue(tenant, OLD + " An abbey, too.", "second")
     await _work(tenant)
     await documents.delete(first.document_id, tenant.user_id, db=tenant.db)
-    real, calls = hidden_chunks.unindex, itertools.count(1)
-
-    async def dying(*args: Any, **options: Any) -> Any:
-        if next(calls) == 2:
-            raise Killed
-        return await real(*args, **options)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(hidden_chunks, "unindex", dying)
-        with pytest.raises(Killed):
-            await _work(tenant)
+    await _work_until_killed(tenant, owner, "unindex", call=2)
     await documents.delete(second.document_id, tenant.user_id, db=tenant.db)
-    await owner.execute("UPDATE stepwell.jobs SET leased_until = now() WHERE user_id = $1", tenant.user_id)
     await _work(tenant)
     await _assert_sound(tenant)
 

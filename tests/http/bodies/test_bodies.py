@@ -52,8 +52,7 @@ async def test_json_by_any_of_its_names_is_read(content_type):
     assert (await example_app.post("/rag/search", '{"query": "a"}', content_type)).status_code == 200
 
 
-@pytest.mark.parametrize("depth", [64, 900, 100_000, 1_000_000])
-@pytest.mark.parametrize("opening", ["[", '{"a":', '[{"a":'])
+@pytest.mark.parametrize(("depth", "opening"), [(64, "["), (900, '{"a":'), (100_000, '[{"a":'), (1_000_000, "[")])
 async def test_deep_nesting_is_refused_whether_closed_or_not(depth, opening):
     assert_problem(await search_raw('{"query": "a", "filters": ' + opening * depth), 422, "too_deep", "body")
 
@@ -121,23 +120,8 @@ async def test_of_duplicate_keys_the_last_one_wins():
     assert (await search_raw('{"query": "a", "limit": 99, "limit": 7}')).json()["limit"] == 7
 
 
-@pytest.mark.parametrize("declared", [True, False])
-async def test_a_body_past_the_cap_is_a_413_problem_whether_its_length_is_declared_or_not(declared):
-    raw = json.dumps({"query": CANARY + "a" * 10_000_000}).encode()
-
-    async def pieces():
-        for at in range(0, len(raw), 100_000):
-            yield raw[at : at + 100_000]
-
-    async with example_app.calling(example_app.make()) as client:
-        sent = await client.post(
-            "/rag/search", content=raw if declared else pieces(), headers={"Content-Type": "application/json"}
-        )
-        assert "10,000,000 bytes" in assert_problem(sent, 413, "too_large")["detail"]
-
-
 @pytest.mark.parametrize(("declared", "most_pieces"), [(True, 0), (False, 101)])
-async def test_what_lies_past_the_cap_is_not_read(declared, most_pieces):
+async def test_a_body_past_the_cap_is_413_and_what_lies_past_it_is_not_read(declared, most_pieces):
     read = 0
 
     async def pieces():
@@ -148,12 +132,9 @@ async def test_what_lies_past_the_cap_is_not_read(declared, most_pieces):
 
     headers = {"Content-Type": "application/json"} | ({"Content-Length": "100000000"} if declared else {})
     async with example_app.calling(example_app.make()) as client:
-        assert_problem(await client.post("/rag/search", content=pieces(), headers=headers), 413, "too_large")
+        sent = await client.post("/rag/search", content=pieces(), headers=headers)
+    assert "10,000,000 bytes" in assert_problem(sent, 413, "too_large")["detail"]
     assert read <= most_pieces
-
-
-async def test_a_query_of_a_megabyte_gets_a_short_error():
-    assert_problem(await search_raw(json.dumps({"query": CANARY + "a" * 1_000_000})), 422, "invalid_request", "query")
 
 
 async def test_ten_megabytes_of_bad_items_get_one_short_error():
@@ -168,7 +149,7 @@ _texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"))
 _trees = st.recursive(_scalars | _texts, lambda inner: st.lists(inner) | st.dictionaries(_texts, inner), max_leaves=30)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(_trees, st.booleans())
 def test_every_ordinary_value_is_read_as_json_reads_it(value, ascii_only):
     assert strict_json.parse(json.dumps(value, ensure_ascii=ascii_only).encode()) == value

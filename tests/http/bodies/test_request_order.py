@@ -64,12 +64,11 @@ async def answered(app: FastAPI, method: str, path: str, headers: dict[str, str]
     return sent[0]["status"], json.loads(b"".join(message.get("body", b"") for message in sent[1:]))
 
 
-@pytest.mark.parametrize("length", ["17", "99999999999"])
 @pytest.mark.parametrize(("method", "path"), list(operations()))
-async def test_without_a_valid_key_no_byte_of_a_body_is_read(app: FastAPI, method: str, path: str, length: str) -> None:
-    body = {"Content-Type": "application/json", "Content-Length": length}
+async def test_without_a_valid_key_no_byte_of_a_body_is_read(app: FastAPI, method: str, path: str) -> None:
+    body = {"Content-Type": "application/json", "Content-Length": "17"}
     guessed = {"Authorization": "Bearer sw_" + "0" * 12 + "_" + "0" * 43}
-    for headers in (body, {**body, **guessed}):
+    for headers in (body, {**body, **guessed, "Content-Length": "99999999999"}):
         status, told = await answered(app, method, path, headers)
         assert (status, told["code"]) == (401, "unauthorized")
 
@@ -95,7 +94,7 @@ async def impatient() -> AsyncIterator[httpx.AsyncClient]:
     async def length(request: Request) -> int:
         return len(await request.body())
 
-    app = example_app.make()
+    app = example_app.build()
     app.include_router(router)
     async with example_app.calling(app) as client:
         yield client

@@ -15,6 +15,9 @@ import pytest
 
 from app.search.steps.synonyms import lines
 
+OWN_DATABASE = True
+"""A database of its own: no job of another test runs in this service."""
+
 TESTS = Path(__file__).parents[2]
 MOST_MS = 50.0
 WORDS = ["lime", "mortar", "cement", "tide", "buoy", "gasket", "keel", "rope", "sail", "chart"]

@@ -5,15 +5,20 @@ from __future__ import annotations
 import asyncio
 import re
 import time
+from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import harness
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from app import errors, main
 from app.database import connections, transactions
+from app.http.metrics import Metrics
 from app.models.base import CachingEmbedder
+from app.serving import shared_metrics
 from app.settings import Settings
 from benchmarks.fake_embedder import FakeEmbedder
 
@@ -30,14 +35,15 @@ class Broken(FakeEmbedder):
         raise errors.ProviderError("down")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 async def services(database):
     return await harness.services(database)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 async def client(services) -> AsyncIterator:
-    async with harness.running(Settings(), services) as app, harness.client(app) as calling:
+    """A client of a service that most tests share; it runs no jobs."""
+    async with harness.running(Settings(worker=False), services) as app, harness.client(app) as calling:
         yield calling
 
 
@@ -49,6 +55,11 @@ async def counts(client, **headers) -> dict[str, float]:
     return samples(response.text)
 
 
+async def grown(client, before: dict[str, float]) -> Counter[str]:
+    """By how much each sample has grown."""
+    return Counter({name: value - before.get(name, 0) for name, value in (await counts(client)).items()})
+
+
 def samples(text: str) -> dict[str, float]:
     return {
         name: float(value)
@@ -57,15 +68,16 @@ def samples(text: str) -> dict[str, float]:
 
 
 async def test_requests_are_counted_by_route_template_method_and_status(client):
+    before = await counts(client)
     for unknown in ("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a12"):
         await client.get(f"/api/rag/documents/{unknown}")
-    found = await counts(client)
+    found = await grown(client, before)
     labels = 'method="GET",route="/api/rag/documents/{document_id}",status="404"'
     assert found[f"stepwell_http_requests_total{{{labels}}}"] == 2
     timed = 'stepwell_http_request_duration_seconds_count{method="GET",route="/api/rag/documents/{document_id}"}'
     assert found[timed] == 2
     assert found['stepwell_http_problems_total{code="not_found",status="404"}'] == 2
-    assert found["stepwell_http_requests_in_flight"] == 1, "the scrape itself"
+    assert (await counts(client))["stepwell_http_requests_in_flight"] == 1, "the scrape itself"
 
 
 async def test_values_from_callers_become_no_metric_labels(client):
@@ -83,15 +95,12 @@ async def test_a_search_counts_its_stages_and_its_answer(client):
     before = await counts(client)
     response = await client.post("/api/rag/search", json={"query": QUERY})
     assert response.json()["results"]
-    after = await counts(client)
+    found = await grown(client, before)
     series = [f'stepwell_search_stage_seconds_count{{stage="{stage}"}}' for stage in ("embed", "recall")]
-    for name in (*series, 'stepwell_search_duration_seconds_count{kind="flat"}'):
-        assert after[name] - before.get(name, 0) == 1
-    total = 'stepwell_search_duration_seconds_sum{kind="flat"}'
-    assert after[total] - before.get(total, 0) == pytest.approx(response.json()["took_ms"] / 1000)
-    assert after['stepwell_search_answers_total{found="true"}'] - before.get(
-        'stepwell_search_answers_total{found="true"}', 0
-    ) == 1  # fmt: skip
+    series += ['stepwell_search_duration_seconds_count{kind="flat"}', 'stepwell_search_answers_total{found="true"}']
+    assert [found[name] for name in series] == [1] * 4
+    took_s = found['stepwell_search_duration_seconds_sum{kind="flat"}']
+    assert took_s == pytest.approx(response.json()["took_ms"] / 1000)
     assert "zebracanary" not in (await client.get("/metrics")).text
 
 
@@ -117,15 +126,11 @@ async def test_ingest_counts_documents_and_chunks_by_what_became_of_them(client)
         assert (await client.post("/api/rag/documents", json=document)).is_success
     several = await client.post("/api/rag/documents", json=[{"content": "---\ntags: [only]\n---\n"}])
     assert several.status_code == 422
-    after = await counts(client)
-
-    def grown(name: str) -> float:
-        return after.get(name, 0) - before.get(name, 0)
-
+    found = await grown(client, before)
     for status in ("added", "unchanged", "replaced", "refused"):
-        assert grown(f'stepwell_ingest_documents_total{{status="{status}"}}') == 1
-    assert grown('stepwell_ingest_chunks_total{status="added"}') == 1
-    assert grown("stepwell_ingest_embedded_chunks_total") == 2, "unchanged content is not embedded again"
+        assert found[f'stepwell_ingest_documents_total{{status="{status}"}}'] == 1
+    assert found['stepwell_ingest_chunks_total{status="added"}'] == 1
+    assert found["stepwell_ingest_embedded_chunks_total"] == 2, "unchanged content is not embedded again"
 
 
 async def test_connections_and_embeddings_in_flight_show_while_they_last(database):
@@ -154,11 +159,9 @@ async def test_statements_are_timed_by_the_name_of_their_file_and_slow_ones_are_
     monkeypatch.setattr(connections, "SLOW_S", 0.0)
     before = await counts(client)
     await client.post("/api/rag/documents", json={"content": "Pilots board by a ladder."})
-    after = await counts(client)
-    name = '{statement="lock_tenant"}'
-    count, seconds = (f"stepwell_db_statement_seconds_{part}{name}" for part in ("count", "sum"))
-    assert after[count] - before.get(count, 0) == 1
-    assert after[seconds] > before.get(seconds, 0)
+    found = await grown(client, before)
+    assert found['stepwell_db_statement_seconds_count{statement="lock_tenant"}'] == 1
+    assert found['stepwell_db_statement_seconds_sum{statement="lock_tenant"}'] > 0
     slow = {record.statement for record in caplog.records if record.message == "slow statement"}
     assert {"lock_tenant", "other"} <= slow
 
@@ -246,14 +249,15 @@ async def test_metrics_can_be_opened_to_everyone_or_switched_off(services):
             assert (await client.get("/metrics")).status_code == status
 
 
-async def test_texts_that_follow_a_new_name_are_counted(client, services):
-    await client.post("/api/rag/documents", json={"content": "Quorl Zantis was here.", "uri": "zantis"})
-    await client.post("/api/rag/entities", json={"type": "person", "name": "Quorl Zantis"})
-    for _ in range(5_000):
-        await client.get("/api/rag/entities")
-        found = await counts(client)
-        if found.get('stepwell_jobs_total{kind="relink"}'):
-            break
+async def test_texts_that_follow_a_new_name_are_counted(services):
+    async with harness.running(Settings(), services) as app, harness.client(app) as client:
+        await client.post("/api/rag/documents", json={"content": "Quorl Zantis was here.", "uri": "zantis"})
+        await client.post("/api/rag/entities", json={"type": "person", "name": "Quorl Zantis"})
+        for _ in range(5_000):
+            await client.get("/api/rag/entities")
+            found = await counts(client)
+            if found.get('stepwell_jobs_total{kind="relink"}'):
+                break
     assert found['stepwell_jobs_total{kind="relink"}'] == 1
     assert found['stepwell_job_chunks_total{kind="relink"}'] == 1
 
@@ -263,9 +267,39 @@ async def test_a_stall_of_the_event_loop_is_measured(client) -> None:
     began = time.thread_time()
     while time.thread_time() - began < 0.15:
         pass
-    while (after := await counts(client))["stepwell_event_loop_lag_max_seconds"] < 0.05:  # noqa: ASYNC110 - nothing sets an event
+    while (await grown(client, before))["stepwell_event_loop_lag_seconds_sum"] < 0.05:  # noqa: ASYNC110 - nothing sets an event
         await asyncio.sleep(0)
-    assert after["stepwell_event_loop_lag_seconds_count"] > before["stepwell_event_loop_lag_seconds_count"]
+    assert (await counts(client))["stepwell_event_loop_lag_max_seconds"] >= 0.05
+
+
+async def _text_of(requests: int, lag_s: float) -> str:
+    metrics = Metrics()
+    scope = {"method": "GET", "route": SimpleNamespace(path='/a b\n"c"'), "state": {}}
+    for _ in range(requests):
+        metrics.request(scope, 200, 0.02)
+    metrics.lagged(lag_s)
+    metrics.watch("stepwell_searches_running", "Searches.", lambda: 2)
+    metrics.watch("stepwell_jobs_waiting", "Jobs of all processes.", lambda: 5)
+    return await metrics.text()
+
+
+async def test_metrics_of_several_processes_are_added_by_their_meaning() -> None:
+    running, ended = [await _text_of(1, 0.2), await _text_of(2, 0.3)], await _text_of(4, 0.9)
+    totals = {
+        (sample.name, *sorted(sample.labels.values())): sample.value
+        for family in text_string_to_metric_families(shared_metrics.add_up(running, ended=[ended]))
+        for sample in family.samples
+    }
+    route = '/a b\n"c"'
+    assert totals["stepwell_http_requests_total", route, "200", "GET"] == 7
+    assert totals["stepwell_http_request_duration_seconds_bucket", route, "0.025", "GET"] == 7
+    assert totals["stepwell_http_request_duration_seconds_bucket", route, "0.01", "GET"] == 0
+    assert totals["stepwell_http_request_duration_seconds_count", route, "GET"] == 7
+    assert totals["stepwell_searches_running",] == 4
+    assert totals["stepwell_jobs_waiting",] == 5
+    assert totals["stepwell_processes",] == 2
+    assert totals["stepwell_event_loop_lag_max_seconds",] == 0.3
+    assert totals["stepwell_event_loop_lag_seconds_count",] == 3
 
 
 def test_the_documentation_lists_every_metric():

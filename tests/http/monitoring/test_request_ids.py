@@ -1,16 +1,19 @@
-"""Tests of request ids and of the request log, which contains no text or secret of a user."""
+"""Tests of request ids, the request log and OpenTelemetry spans, which contain no text or secret of a user."""
 
 from __future__ import annotations
 
 import json
 import logging
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import harness
 import pytest
+from opentelemetry import trace
 
 from app import errors, telemetry
+from app import settings as config
 from app.database import transactions
 from app.settings import Settings
 from benchmarks.fake_embedder import FakeEmbedder
@@ -91,12 +94,13 @@ async def test_no_line_contains_user_text_user_names_or_a_secret(database, user,
         "metadata": {"a": CANARY},
     }
     down = transactions.connect(f"postgresql://stepwell_service:{PASSWORD}@127.0.0.1:9/db")
-    for embedder in (FakeEmbedder(), Failing(), Failing(errors.ProviderError)):
-        services = await harness.services(database, embedder)
-        async with (
-            harness.running(settings, services) as app,
-            harness.client(app, Authorization=f"Bearer {key}") as client,
-        ):
+    services = await harness.services(database)
+    async with (
+        harness.running(settings, services) as app,
+        harness.client(app, Authorization=f"Bearer {key}") as client,
+    ):
+        for embedder in (FakeEmbedder(), Failing(), Failing(errors.ProviderError)):
+            app.state.services = replace(services, embedder=embedder)
             await client.post("/api/rag/documents", json=document)
             await client.post("/api/rag/documents", files={"files": (f"{CANARY}.exe", CANARY.encode())})
             await client.get("/api/rag/documents", params={"uri": f"{CANARY}.md", "cursor": CANARY})
@@ -111,7 +115,7 @@ async def test_no_line_contains_user_text_user_names_or_a_secret(database, user,
             await client.post("/api/rag/search", json={"query": CANARY}, headers={"Authorization": f"Bearer {key}x"})
             await client.post("/api/rag/search", json={"query": "a"}, headers={"X-Request-ID": f"{CANARY} and spaces"})
             await client.get(f"/nowhere/{key}")
-            app.state.services = await _with(services, down)
+            app.state.services = replace(services, db=down)
             assert (await client.post("/api/rag/search", json={"query": CANARY})).status_code == 503
     await down.close()
     requests = log.read()
@@ -119,10 +123,6 @@ async def test_no_line_contains_user_text_user_names_or_a_secret(database, user,
     assert {line["status"] for line in requests} >= {200, 201, 401, 404, 422, 500, 503}
     for secret in (CANARY, PASSWORD, key.split("_", 2)[2][:20], key[16:], user):
         assert secret not in log.text
-
-
-async def _with(services, database):
-    return type(services)(db=database, embedder=services.embedder, expected_schema=services.expected_schema)
 
 
 async def test_lines_name_the_trace_of_the_client_and_the_code_of_a_problem(database, log):
@@ -143,3 +143,53 @@ def test_secrets_are_masked_at_every_position():
     assert (
         shown == "GET /sw_0123456789ab_*** swl_*** failed on postgresql+asyncpg://me:***@db:5432/x and redis://:***@r"
     )
+
+
+async def test_a_search_is_a_span_with_its_route_stages_and_request_id_and_no_word_of_the_user(
+    database, monkeypatch, capsys
+):
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    kept, provider = InMemorySpanExporter(), TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(kept))
+    monkeypatch.setattr(trace, "_TRACER_PROVIDER", provider)
+    async with (
+        harness.running(Settings(), await harness.services(database)) as app,
+        harness.client(app) as client,
+    ):
+        found = await client.post("/api/rag/search", json={"query": CANARY}, headers={"X-Request-ID": "r-5"})
+        await client.get("/api/rag/documents", params={"uri": CANARY})
+    servers = [span for span in kept.get_finished_spans() if span.kind is trace.SpanKind.SERVER]
+    searched, listed = servers
+    assert searched.name == "POST /api/rag/search"
+    assert searched.attributes["http.response.status_code"] == 200
+    assert searched.attributes["stepwell.request_id"] == "r-5"
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines() if '"request"' in line]
+    assert lines[0]["traceparent"][3:-3] == f"{searched.context.trace_id:032x}-{searched.context.span_id:016x}"
+    assert searched.attributes["stepwell.total_ms"] == found.json()["took_ms"]
+    assert listed.attributes["url.query"] == "REDACTED"
+    assert CANARY not in "".join(span.to_json() for span in kept.get_finished_spans())
+
+
+async def test_spans_are_exported_to_the_standard_address_only(database, monkeypatch, caplog):
+    services = await harness.services(database)
+    assert not config.exports_traces()
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "not an address")
+    await _started(Settings(), services)
+    assert caplog.text.count("Invalid OTLP traces endpoint") == 1
+
+
+async def _started(settings, services) -> None:
+    """Start and stop as a server does, through the ASGI lifespan, where FastAPI sets up its exporters."""
+    async with harness.running(settings, services) as app:
+        messages = iter([{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}])
+
+        async def receive():
+            return next(messages)
+
+        async def send(_):
+            pass
+
+        await app({"type": "lifespan", "app": app, "state": {}}, receive, send)

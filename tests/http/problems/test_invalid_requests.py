@@ -54,24 +54,25 @@ async def test_many_words_and_one_endless_word_are_answered(reader: Caller) -> N
         assert (await reader.search(query))["results"]
 
 
-@pytest.mark.parametrize("key", ["'; DROP TABLE stepwell.chunks; --", "$.x", "%s", "{0}", ":name", "\\", '"', "a.b[0]"])
-@pytest.mark.parametrize("value", ["%s {0} '; --", {"gte": 1}, {"lt": "2024-01-01"}, [1, {"a": 1}]])
-async def test_an_odd_metadata_key_is_compared_and_never_executed(reader: Caller, key: str, value: Any) -> None:
-    answer = await reader.search("lime", filters={"metadata": {key: value}})
-    assert (answer["results"], answer["hints"][:1]) == ([], ["The filters and exclusions leave out every document."])
+async def test_an_odd_metadata_key_is_compared_and_never_executed(reader: Caller) -> None:
+    keys = ("'; DROP TABLE stepwell.chunks; --", "$.x", "%s", "{0}", ":name", "\\", '"', "a.b[0]")
+    values: list[Any] = ["%s {0} '; --", {"gte": 1}, {"lt": "2024-01-01"}, [1, {"a": 1}]]
+    for key, value in zip(keys, values * 2, strict=True):
+        answer = await reader.search("lime", filters={"metadata": {key: value}})
+        hint = "The filters and exclusions leave out every document."
+        assert (answer["results"], answer["hints"][:1]) == ([], [hint]), key
     assert (await reader.search("lime", filters={"metadata": {"a'b": 1}}))["results"][0]["uri"] == "lime"
 
 
-@pytest.mark.parametrize("many", [1_001, 5_000])
 @pytest.mark.parametrize("listed", ["filters.document_ids", "filters.source_ids", "exclude_chunk_ids"])
-async def test_a_thousand_ids_are_answered_and_more_are_422(reader: Caller, listed: str, many: int) -> None:
+async def test_a_thousand_ids_are_answered_and_more_are_422(reader: Caller, listed: str) -> None:
     def fields(count: int) -> dict[str, Any]:
         ids = [str(uuid4()) for _ in range(count)]
         outer, _, inner = listed.partition(".")
         return {outer: {inner: ids} if inner else ids}
 
     assert (await _asked(reader, **fields(1_000))).status_code == 200
-    assert_problem(await _asked(reader, **fields(many)), 422, "invalid_request", listed)
+    assert_problem(await _asked(reader, **fields(1_001)), 422, "invalid_request", listed)
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,11 @@
-"""A request with a wrong value is refused with a code and the place of the value, and stores nothing."""
+"""A request with a wrong value is refused with a code and the place of the value, and stores nothing.
+
+Bounds and enumerations are in the OpenAPI document, which another test compares; here is one of each kind.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 from uuid import UUID
 
@@ -24,8 +27,6 @@ def nested(depth: int) -> Json:
 
 OPTIONS: list[tuple[Json, str, str]] = [
     ({"lmit": 5}, "invalid_request", "lmit"),
-    ({"mode": "magic"}, "invalid_request", "mode"),
-    ({"detail": "some"}, "invalid_request", "detail"),
     ({"collapse": "all"}, "invalid_request", "collapse"),
     ({"explain": "yes"}, "invalid_request", "explain"),
     ({"cursor": "A" * 65}, "invalid_request", "cursor"),
@@ -33,41 +34,22 @@ OPTIONS: list[tuple[Json, str, str]] = [
 ]
 """What every search refuses, with its field."""
 RANKING: list[tuple[Json, str, str]] = [
-    ({"fusion": "sum"}, "invalid_request", "ranking.fusion"),
     ({"weights": {"vector": 0, "text": 0}}, "no_leg", "ranking.weights"),
-    ({"weights": {"vector": -1}}, "invalid_request", "ranking.weights.vector"),
-    ({"k": 0}, "invalid_request", "ranking.k"),
-    ({"candidates": 5}, "invalid_request", "ranking.candidates"),
     ({"candidates": 100_000}, "invalid_request", "ranking.candidates"),
-    ({"min_vector_score": 2}, "invalid_request", "ranking.min_vector_score"),
-    ({"min_confidence": "sure"}, "invalid_request", "ranking.min_confidence"),
-    ({"rerank": "best"}, "invalid_request", "ranking.rerank"),
     ({"mmr": 1}, "invalid_request", "ranking.mmr"),
     ({"hops": {}}, "invalid_request", "ranking.hops"),
     ({"recency": "often"}, "invalid_request", "ranking.recency"),
     ({"recency": 30}, "invalid_request", "ranking.recency"),
-    ({"recency": {"half_life_days": 0}}, "invalid_request", "ranking.recency.half_life_days"),
-    ({"recency": {"half_life_days": 40_000}}, "invalid_request", "ranking.recency.half_life_days"),
     ({"recency": {"weight": 1.5}}, "invalid_request", "ranking.recency.weight"),
-    ({"recency": {"field": ""}}, "invalid_request", "ranking.recency.field"),
-    ({"recency": {"half_life": 30}}, "invalid_request", "ranking.recency.half_life"),
-    ({"guidance": {"alpha": 1.5}}, "invalid_request", "ranking.guidance.alpha"),
     ({"guidance": {"alpha": "0.5"}}, "invalid_request", "ranking.guidance.alpha"),
-    ({"guidance": {"alpha": True}}, "invalid_request", "ranking.guidance.alpha"),
-    ({"guidance": {"threshold": -0.1}}, "invalid_request", "ranking.guidance.threshold"),
-    ({"guidance": {"max_entities": 0}}, "invalid_request", "ranking.guidance.max_entities"),
     ({"guidance": {"max_entities": 2.0}}, "invalid_request", "ranking.guidance.max_entities"),
-    ({"guidance": {"mode": "maybe"}}, "invalid_request", "ranking.guidance.mode"),
     ({"guidance": {"boost": 1}}, "invalid_request", "ranking.guidance.boost"),
-    ({"group": {"size": 0}}, "invalid_request", "ranking.group.size"),
     ({"group": {"size": 11}}, "invalid_request", "ranking.group.size"),
-    ({"group": {"by": "source"}}, "invalid_request", "ranking.group.by"),
 ]
 FILTERS: list[tuple[Json, str, str]] = [
     ({"document_ids": ["'; DROP TABLE"]}, "invalid_request", "filters.document_ids[0]"),
     ({"source_ids": [1]}, "invalid_request", "filters.source_ids[0]"),
     ({"created_after": "yesterday"}, "invalid_request", "filters.created_after"),
-    ({"teams": ["x"]}, "invalid_request", "filters.teams"),
     ({"any": []}, "invalid_request", "filters.any"),
     ({"all": [{}]}, "empty_filter", "filters.all[0]"),
     ({"not": {"metadata": {}}}, "empty_filter", "filters.not"),
@@ -125,13 +107,9 @@ REFUSED: dict[str, tuple[Json, list[tuple[Any, str, str]]]] = {
         [
             *OPTIONS,
             ({"query": " "}, "blank_query", "query"),
-            ({"limit": 0}, "invalid_request", "limit"),
             ({"depth": "auto"}, "invalid_request", "depth"),
             ({"ranking": {"min_confidence": "low"}}, "invalid_request", "ranking.min_confidence"),
-            ({"ranking": {"hops": {"max_hops": 1}}}, "invalid_request", "ranking.hops.max_hops"),
             ({"ranking": {"hops": {"max_hops": 5}}}, "invalid_request", "ranking.hops.max_hops"),
-            ({"ranking": {"hops": {"extractor": "guess"}}}, "invalid_request", "ranking.hops.extractor"),
-            ({"ranking": {"hops": {"merge": "rrf"}}}, "invalid_request", "ranking.hops.merge"),
             (
                 {"ranking": {"hops": {"merge": "classic", "extractor": "none"}}},
                 "invalid_request",
@@ -147,22 +125,18 @@ REFUSED: dict[str, tuple[Json, list[tuple[Any, str, str]]]] = {
             ({"vector": []}, "invalid_request", "vector"),
             ({"vector": ["1"] * 384}, "invalid_request", "vector[0]"),
             ({"vector": VECTOR, "cursor": "A" * 65}, "invalid_request", "cursor"),
-            ({"vector": VECTOR, "group": {"size": 11}}, "invalid_request", "group.size"),
         ],
     ),
     "POST rerank": (
         {"lists": [{"name": "a", "hits": []}]},
         [
-            ({"lists": []}, "invalid_request", "lists"),
             ({"lists": None}, "invalid_request", "lists"),
             ({"lists": [{"name": "x"}]}, "invalid_request", "lists[0].hits"),
             ({"lists": [{"name": "x", "hits": [{}]}]}, "invalid_request", "lists[0].hits[0].chunk_id"),
-            ({"lists": [{"name": "x", "hits": 5}]}, "invalid_request", "lists[0].hits"),
             ({"lists": [{"name": "one", "hits": [{"chunk_id": one}]} for one in "ab"]}, "duplicate_name", "lists"),
             ({"rerank": "cosine"}, "invalid_request", "query"),
             ({"rerank": "provider"}, "invalid_request", "query"),
             ({"rerank": True}, "invalid_request", "rerank"),
-            ({"mmr": "yes"}, "invalid_request", "mmr"),
             ({"query": " "}, "blank_query", "query"),
         ],
     ),
@@ -176,11 +150,8 @@ REFUSED: dict[str, tuple[Json, list[tuple[Any, str, str]]]] = {
             ),
             ({"groups": [{"terms": ["boiler", " … "]}]}, "blank_term", "groups[0].terms[1]"),
             ({"groups": [{"terms": ["boiler", "Boiler"]}]}, "one_term", "groups[0]"),
-            ({"groups": [{"terms": []}]}, "invalid_request", "groups[0].terms"),
-            ({"groups": [{"terms": ["a"], "expand_to": ["b"] * 21}]}, "invalid_request", "groups[0].expand_to"),
             ({"groups": [{"terms": ["a", "b"]}] * 501}, "invalid_request", "groups"),
             ({"groups": None}, "invalid_request", "groups"),
-            ({"groups": [{"terms": ["a", "b"], "words": []}]}, "invalid_request", "groups[0].words"),
         ],
     ),
     **{
@@ -202,8 +173,6 @@ REFUSED: dict[str, tuple[Json, list[tuple[Any, str, str]]]] = {
         [
             ({"content": "\u200b "}, "blank_content", "content"),
             ({"content": 5}, "invalid_request", "content"),
-            ({"titel": "y"}, "invalid_request", "titel"),
-            ({"uri": ""}, "invalid_request", "uri"),
             ({"uri": "u" * 2049}, "invalid_request", "uri"),
             ({"created_at": "now"}, "invalid_request", "created_at"),
             ({"created_at": "0001-01-01T00:00:00+23:59"}, "invalid_request", "created_at"),
@@ -224,27 +193,13 @@ REFUSED: dict[str, tuple[Json, list[tuple[Any, str, str]]]] = {
             *(({"name": name}, "invalid_request", "name") for name in ("x" * 201, "x" * 5_000, 5, None)),
             *(({"type": kind}, "invalid_request", "type") for kind in ("Person", "", "p" * 41)),
             ({"aliases": ["Ana", "..."]}, "blank_name", "aliases[1]"),
-            ({"aliases": ["a"] * 51}, "invalid_request", "aliases"),
-            ({"role": "r" * 201}, "invalid_request", "role"),
             ({"role": " "}, "blank_text", "role"),
-            ({"facts": ["f"] * 201}, "invalid_request", "facts"),
-            ({"facts": ["f" * 1_001]}, "invalid_request", "facts[0]"),
-            ({"description": "d" * 4_001}, "invalid_request", "description"),
             ({"metadata": []}, "invalid_request", "metadata"),
             ({"members": ["nobody"]}, "invalid_request", "members[0]"),
             ({"members": [NOBODY]}, "invalid_request", "members[0]"),
-            ({"nmae": "Ana"}, "invalid_request", "nmae"),
         ],
     ),
 }
-
-
-def cases() -> Iterator[Any]:
-    """Method and path, body, code and field of each wrong request."""
-    for operation, (base, rows) in REFUSED.items():
-        for wrong, code, field in rows:
-            body = {**base, **wrong} if isinstance(wrong, dict) else wrong
-            yield pytest.param(operation, body, code, field, id=f"{operation} {field}")
 
 
 @pytest.fixture(scope="module")
@@ -257,10 +212,11 @@ async def writer(new_caller: Callable[..., Awaitable[Caller]]) -> AsyncIterator[
     assert (await caller.client.get("/api/rag/synonyms")).json() == {"groups": []}
 
 
-@pytest.mark.parametrize(("operation", "body", "code", "field"), list(cases()))
-async def test_a_wrong_value_is_refused_with_its_place(
-    writer: Caller, operation: str, body: Any, code: str, field: str
-) -> None:
+@pytest.mark.parametrize("operation", REFUSED)
+async def test_a_wrong_value_is_refused_with_its_place(writer: Caller, operation: str) -> None:
     method, _, path = operation.partition(" ")
-    response = await writer.client.request(method, f"/api/rag/{path}", json=body)
-    assert_problem(response, 400 if code == "blank_query" else 422, code, field)
+    base, rows = REFUSED[operation]
+    for wrong, code, field in rows:
+        body = {**base, **wrong} if isinstance(wrong, dict) else wrong
+        response = await writer.client.request(method, f"/api/rag/{path}", json=body)
+        assert_problem(response, 400 if code == "blank_query" else 422, code, field)

@@ -2,11 +2,9 @@
 
 import { address, entitle } from "../page/address.js";
 import { call } from "../page/api.js";
-import { confirmed } from "../page/confirm.js";
-import { byId, documentName, el, fill, uriBesideName } from "../page/dom.js";
+import { byId, documentName, el, factLine, fill, termList, uriBesideName } from "../page/dom.js";
 import { forgetEdits, hasEdits } from "../page/edits.js";
-import { metadataList } from "../page/metadata.js";
-import { showProblem } from "../page/problems.js";
+import { confirmed, guarded, say } from "../page/messages.js";
 import { chunksFold, chunksOf } from "./chunks.js";
 import { documentForm, editsOf } from "./document_form.js";
 import { placeOf, showText } from "./text.js";
@@ -14,6 +12,7 @@ import { placeOf, showText } from "./text.js";
 const MISSING = "No such document";
 const DELETED = "Document deleted";
 const GONE = "The passage is no longer where it was: the document has changed since. This is the document as it is now.";
+const message = byId("document-message");
 let wanted = null;
 // What is said above the next document that is shown.
 let notice = null;
@@ -26,21 +25,19 @@ export function documentAddress(id, { chunk_id: chunk, chunk_index: at } = {}) {
 /** Shows the document `id` of the parameters, at its chunk `chunk`, whose index `at` is only a hint where to look. */
 export async function showDocument(parameters) {
   const own = (wanted = parameters);
-  say(notice);
-  notice = null;
   fill(byId("document"));
-  try {
+  await guarded(message, async () => {
+    if (notice) say(message, notice);
+    notice = null;
     const found = await stored(parameters.get("id"));
     const passage = found && (await passageOf(found, parameters));
     if (own !== wanted) return;
     if (!byId("view-document").hidden) entitle(found ? documentName(found) : MISSING);
     if (!found) return showAlone(MISSING, "It was deleted, or replaced by a document with another id.");
-    if (parameters.get("chunk") && !passage) say(GONE);
+    if (parameters.get("chunk") && !passage) say(message, GONE);
     if (hasEdits(editsOf(found.document_id))) edit(found);
     else show(found, passage);
-  } catch (error) {
-    if (own === wanted) showProblem(byId("document-message"), error);
-  }
+  });
 }
 
 /** Shows a form for a new document; text that was pasted fills it. */
@@ -72,43 +69,41 @@ async function passageOf({ document_id: id, content }, parameters) {
   return found?.chunk_id === chunk ? placeOf(found, content) : null;
 }
 
-function say(text) {
-  fill(byId("document-message"), text ? el("p", { class: "message" }, text) : null);
-}
-
 /** Shows a heading with a sentence in the place of a document. */
 function showAlone(heading, text) {
-  const message = el("p", { class: "message", role: "status" }, text, " ", el("a", { href: "#documents" }, "All documents"));
-  fill(byId("document"), el("h1", { id: "document-title", class: "lead", tabindex: "-1" }, heading), message);
+  const said = el("p", { class: "message", role: "status" }, text, " ", el("a", { href: "#documents" }, "All documents"));
+  fill(byId("document"), title(heading), said);
+}
+
+function title(text) {
+  return el("h1", { id: "document-title", tabindex: "-1", dir: "auto" }, text);
 }
 
 function show(found, passage) {
   const change = el("button", { type: "button", click: () => edit(found) }, "Edit");
   const remove = el("button", { type: "button", class: "danger", click: () => removed(found) }, "Delete");
+  const metadata = Object.entries(found.metadata).map(([key, value]) => [key, metadataText(value)]);
   const text = el("div", { class: "document-text" });
-  fill(byId("document"), head(found, [change, remove]), text, chunksFold(found));
+  fill(byId("document"), head(found, el("div", { class: "actions" }, change, remove), metadata.length ? termList(metadata) : null), text, chunksFold(found));
   showText(text, found, passage);
 }
 
 function edit(found) {
-  const form = documentForm(found, { saved: (result) => changed(result), closed: () => show(found, null) });
-  fill(byId("document"), head(found, []), form);
+  const form = documentForm(found, { saved: changed, closed: () => show(found, null) });
+  fill(byId("document"), head(found), form);
   form.elements.content.focus();
 }
 
-function head(found, actions) {
-  return el(
-    "header",
-    { class: "document-head" },
-    el("div", { class: "document-top" }, el("h1", { id: "document-title", class: "lead", tabindex: "-1", dir: "auto" }, documentName(found)), el("div", { class: "actions" }, actions)),
-    el("p", { class: "where" }, facts(found).map((fact) => (typeof fact === "string" ? el("span", {}, fact) : fact))),
-    actions.length ? metadataList(found.metadata) : null,
-  );
+function head(found, actions, metadata) {
+  const day = (moment) => moment.slice(0, 10);
+  const facts = factLine(found.uri ? uriBesideName(found) : "no URI", found.language, `created ${day(found.created_at)}`, `changed ${day(found.updated_at)}`);
+  return el("header", { class: "document-head" }, el("div", { class: "list-head" }, title(documentName(found)), actions), facts, metadata);
 }
 
-function facts(found) {
-  const day = (moment) => moment.slice(0, 10);
-  return [found.uri ? uriBesideName(found) : "no URI", found.language, `created ${day(found.created_at)}`, `changed ${day(found.updated_at)}`].filter(Boolean);
+/** A value of metadata as people read it: strings as they are, other values as JSON. */
+function metadataText(value) {
+  if (Array.isArray(value) && value.every((one) => typeof one === "string")) return value.join(", ");
+  return typeof value === "string" ? value : JSON.stringify(value);
 }
 
 async function changed(result) {
@@ -131,14 +126,11 @@ async function removed(found) {
   const name = documentName(found);
   const text = `“${name}” and its chunks are removed for good.`;
   if (!(await confirmed({ title: "Delete this document?", text, action: "Delete" }))) return;
-  try {
+  await guarded(message, async () => {
     await call("DELETE", `documents/${found.document_id}`);
     forgetEdits(editsOf(found.document_id));
-    say(null);
     entitle(DELETED);
     showAlone(DELETED, `“${name}” and its chunks are deleted.`);
     byId("document-title").focus();
-  } catch (error) {
-    showProblem(byId("document-message"), error);
-  }
+  });
 }

@@ -1,11 +1,10 @@
 // A form for the title, the text, the URI and the metadata of a document, whose edits are kept until they are saved.
 
-import { Problem, call } from "../page/api.js";
-import { confirmed } from "../page/confirm.js";
-import { el, fill } from "../page/dom.js";
-import { forgetEdits, hasEdits, keepEdits } from "../page/edits.js";
-import { showProblem } from "../page/problems.js";
-import { mergePatch } from "./merge_patch.js";
+import { call } from "../page/api.js";
+import { el } from "../page/dom.js";
+import { editForm, forgetEdits, hasEdits } from "../page/edits.js";
+import { readObject } from "../page/filters.js";
+import { confirmed } from "../page/messages.js";
 
 // Characters of a text that a field takes without stopping the page.
 const LONGEST = 1_000_000;
@@ -24,37 +23,22 @@ export function editsOf(id = "") {
 export function documentForm(found, { saved, closed }) {
   const old = found ?? NEW;
   const key = editsOf(old.document_id);
-  const title = el("input", { name: "title", maxlength: "500", dir: "auto", value: old.title, placeholder: "By default its first heading" });
-  const content = el("textarea", { name: "content", rows: "18", dir: "auto", class: "prose" });
-  const uri = el("input", { name: "uri", maxlength: "2048", spellcheck: "false", value: old.uri, placeholder: "notes/lime.md" });
-  const metadata = el("textarea", { name: "metadata", rows: "5", spellcheck: "false", dir: "auto" });
-  const message = el("div", { role: "status" });
-  const cancel = el("button", { type: "button", click: () => discard(key, closed) }, "Cancel");
-  content.disabled = old.content.length > LONGEST;
-  content.value = content.disabled ? LONG : old.content;
+  const isLong = old.content.length > LONGEST;
+  const content = el("textarea", { name: "content", rows: "18", dir: "auto", class: "prose", disabled: isLong }, isLong ? LONG : old.content);
   content.setSelectionRange(0, 0);
-  metadata.value = JSON.stringify(old.metadata, null, 2);
-  const form = el(
-    "form",
-    { class: "fields document-form", autocomplete: "off" },
-    el("label", {}, "Title", title),
-    el("label", {}, "Text, plain or Markdown", content),
-    el("label", {}, "URI: a document with the same one is replaced", uri),
-    el("label", {}, "Metadata as JSON, to filter by", metadata),
-    el("div", { class: "actions" }, cancel, el("button", { type: "submit", class: "primary" }, "Save")),
-    message,
-  );
-  const began = keepEdits(form, key, old.updated_at);
-  const notes = [old.source_id ? OF_SOURCE : null, began === old.updated_at ? null : CHANGED].filter(Boolean);
-  form.prepend(...notes.map((note) => el("p", { class: "note" }, note)));
-  form.addEventListener("submit", async (event) => {
-    event.preventDefault();
-    const result = await save(found, { title, content, uri, metadata }, message);
-    if (!result) return;
-    forgetEdits(key);
-    saved(result);
+  const labels = {
+    Title: el("input", { name: "title", maxlength: "500", dir: "auto", value: old.title, placeholder: "By default its first heading" }),
+    "Text, plain or Markdown": content,
+    "URI: a document with the same one is replaced": el("input", { name: "uri", maxlength: "2048", spellcheck: "false", value: old.uri, placeholder: "notes/lime.md" }),
+    "Metadata as JSON, to filter by": el("textarea", { name: "metadata", rows: "5", spellcheck: "false", dir: "auto" }, JSON.stringify(old.metadata, null, 2)),
+  };
+  return editForm(key, labels, {
+    version: old.updated_at,
+    noteOf: (began) => [old.source_id && OF_SOURCE, began !== old.updated_at && CHANGED],
+    save: (controls) => save(found, controls),
+    done: saved,
+    cancel: () => discard(key, closed),
   });
-  return form;
 }
 
 /** Closes a form; edits are discarded after a question. */
@@ -65,25 +49,17 @@ async function discard(key, closed) {
   closed();
 }
 
-/** Stores what the controls hold; the result, or null if it is refused. */
-async function save(found, controls, message) {
-  fill(message);
-  for (const control of Object.values(controls)) control.removeAttribute("aria-invalid");
-  try {
-    const given = read(controls);
-    if (!found) return await call("POST", "documents", { body: { ...given, title: given.title ?? undefined, uri: given.uri ?? undefined } });
-    const body = changes(found, given);
-    return Object.keys(body).length ? await call("PATCH", `documents/${found.document_id}`, { body }) : UNCHANGED;
-  } catch (error) {
-    showProblem(message, error);
-    for (const { field } of error.errors) controls[field.split(/[.[]/)[0]]?.setAttribute("aria-invalid", "true");
-    return null;
-  }
-}
-
-/** The fields as a request has them. Throws Problem. */
-function read({ title, content, uri, metadata }) {
-  return { title: title.value.trim() || null, content: content.disabled ? undefined : content.value, uri: uri.value.trim() || null, metadata: objectOf(metadata.value) };
+/** Stores what the controls hold, and returns the result. Throws Problem. */
+function save(found, { title, content, uri, metadata }) {
+  const given = {
+    title: title.value.trim() || null,
+    content: content.disabled ? undefined : content.value,
+    uri: uri.value.trim() || null,
+    metadata: readObject(metadata.value.trim() || "{}", "metadata", 'Must be a JSON object, such as {"team": "tide"}.'),
+  };
+  if (!found) return call("POST", "documents", { body: { ...given, title: given.title ?? undefined, uri: given.uri ?? undefined } });
+  const body = changes(found, given);
+  return Object.keys(body).length ? call("PATCH", `documents/${found.document_id}`, { body }) : UNCHANGED;
 }
 
 /** The fields that differ, metadata as a merge patch. */
@@ -93,13 +69,22 @@ function changes(found, { metadata, ...given }) {
   return { ...Object.fromEntries(changed), ...(Object.keys(patch).length ? { metadata: patch } : {}) };
 }
 
-function objectOf(text) {
-  let value = null;
-  try {
-    value = JSON.parse(text.trim() || "{}");
-  } catch {
-    // Reported below, as other values that are no objects.
+/** What turns one object into another (RFC 7396); a key that the new one lacks is null. */
+function mergePatch(before, after) {
+  const patch = Object.create(null);
+  for (const key of Object.keys(before)) if (!Object.hasOwn(after, key)) patch[key] = null;
+  for (const [key, value] of Object.entries(after)) {
+    const old = Object.hasOwn(before, key) ? before[key] : undefined;
+    if (isObject(value) && isObject(old)) {
+      const inner = mergePatch(old, value);
+      if (Object.keys(inner).length) patch[key] = inner;
+    } else if (JSON.stringify(value) !== JSON.stringify(old)) {
+      patch[key] = value;
+    }
   }
-  if (value !== null && typeof value === "object" && !Array.isArray(value)) return value;
-  throw Problem.of("metadata", 'Must be a JSON object, such as {"team": "tide"}.');
+  return patch;
+}
+
+function isObject(value) {
+  return value !== null && typeof value === "object" && !Array.isArray(value);
 }

@@ -1,125 +1,116 @@
 // Lists the stored documents page by page, with search, filters, order and selection, and deletes them.
 
-import { address, replaceAddress } from "../page/address.js";
+import { address, withParameters } from "../page/address.js";
 import { call } from "../page/api.js";
-import { filterChips } from "../page/chips.js";
-import { confirmed } from "../page/confirm.js";
-import { byId, documentName, el, fill, uriBesideName } from "../page/dom.js";
-import { readFilters } from "../page/filters.js";
-import { setValue } from "../page/form_values.js";
-import { Pages } from "../page/pages.js";
+import { amount, byId, documentName, el, factLine, fill, uriBesideName } from "../page/dom.js";
+import { filterChips, readFilters } from "../page/filters.js";
+import { confirmed, guarded, say } from "../page/messages.js";
+import { Listing } from "../page/pages.js";
 import { partsOf } from "../page/parts.js";
-import { guarded } from "../page/problems.js";
-import { Selection } from "./selection.js";
 
 const PER_PAGE = 50;
 const TYPING_MS = 250;
-const DEFAULTS = { sort: "newest" };
 const form = byId("documents-form");
-const guard = (work) => guarded(byId("documents-message"), work);
-const pages = new Pages(byId("documents-pages"), { load, show, guard });
-const selection = new Selection({ bar: byId("documents-bulk"), list: byId("documents"), remove: removeSelected });
+const filters = byId("documents-filters");
+const message = byId("documents-message");
+const guard = (work) => guarded(message, work);
+const listing = new Listing("documents", { load, show, guard, changed });
+const all = el("input", { type: "checkbox", id: "documents-all", change: chooseAll });
+const chosen = el("span", { role: "status" });
+const remove = el("button", { type: "button", class: "danger", click: removeSelected }, "Delete selected");
 let typing = null;
 
 /** Shows what the address selects of what is stored. */
-export async function listDocuments(parameters = new URLSearchParams(selected())) {
-  for (const { name } of controls()) setValue(form.elements[name], parameters.get(name) ?? DEFAULTS[name] ?? "");
-  const filters = byId("documents-filters");
-  if (filters.open) offerChoices();
-  if (showFilters()) filters.open = true;
-  await Promise.all([pages.open(selected()), guard(showStats)]);
+export async function listDocuments(parameters) {
+  const listed = listing.open(parameters);
+  if (!byId("documents-filters-set").hidden) filters.open = true;
+  await Promise.all([listed, guard(showStats)]);
 }
 
 /** Loads the shown page again, and the counts. */
 export async function refreshDocuments() {
-  await Promise.all([pages.again(), guard(showStats)]);
+  await Promise.all([listing.again(), guard(showStats)]);
 }
 
-form.addEventListener("submit", (event) => {
-  event.preventDefault();
-  changed();
-});
-form.addEventListener("reset", () => setTimeout(changed));
+fill(byId("documents-bulk"), el("label", { class: "check" }, all, "Select this page"), chosen, remove);
+byId("documents").addEventListener("change", showSelected);
 form.elements.query.addEventListener("input", () => {
   clearTimeout(typing);
-  typing = setTimeout(changed, TYPING_MS);
+  typing = setTimeout(() => listing.change(), TYPING_MS);
 });
-form.addEventListener("change", ({ target }) => target.name && target.name !== "query" && changed());
-byId("documents-filters").addEventListener("toggle", (event) => event.target.open && offerChoices());
-
-/** The controls that the address has. */
-function controls() {
-  return [...form.elements].filter(({ name }) => name);
-}
-
-/** What the controls select, by name; only those that are set. */
-function selected() {
-  const values = controls().map(({ name, value }) => [name, value.trim()]);
-  return Object.fromEntries(values.filter(([name, value]) => value && value !== DEFAULTS[name]));
-}
+filters.addEventListener("toggle", () => filters.open && offerChoices());
 
 /** Fills the filters whose choices depend on what is stored. */
 function offerChoices() {
   return guard(() => Promise.all(partsOf("documents", form)));
 }
 
-function changed() {
+/** Shows which filters are set. */
+function changed({ query, sort, ...given }) {
   clearTimeout(typing);
-  replaceAddress("documents", selected());
-  showFilters();
-  if (byId("documents-filters").open) offerChoices();
-  return pages.open(selected());
-}
-
-/** Shows how many filters are set, and returns that. */
-function showFilters() {
-  const { query, sort, ...filters } = selected();
-  const number = Object.keys(filters).length;
+  const number = Object.keys(given).length;
   byId("documents-filters-set").hidden = !number;
   byId("documents-filters-set").textContent = `${number} set`;
   fill(byId("documents-chosen"), filterChips(form));
-  return number;
+  if (filters.open) offerChoices();
 }
 
-function load(cursor) {
-  const { query, sort } = selected();
-  const filters = readFilters(form);
-  const given = { limit: PER_PAGE, query, sort, filters: filters && JSON.stringify(filters), cursor };
-  const parameters = Object.fromEntries(Object.entries(given).filter(([, value]) => value));
-  return call("GET", `documents?${new URLSearchParams(parameters)}`);
+function load({ query, sort }, cursor) {
+  return call("GET", withParameters("documents", { limit: PER_PAGE, query, sort, filters: readFilters(form), cursor }));
 }
 
-function show(page, at) {
-  const chosen = selection.ids();
-  fill(byId("documents"), page.documents.map((document) => row(document, chosen.includes(document.document_id))));
-  selection.show();
-  if (page.documents.length || at) return;
-  const { sort, ...narrowed } = selected();
-  const text = Object.keys(narrowed).length ? "No document matches." : "Nothing is stored yet.";
-  fill(byId("documents-message"), el("p", { class: "message" }, text));
+function show({ documents }, at) {
+  const ids = selectedIds();
+  fill(byId("documents"), documents.map((document) => row(document, ids.includes(document.document_id))));
+  showSelected();
+  if (documents.length || at) return;
+  const { sort, ...narrowed } = listing.selected;
+  say(message, Object.keys(narrowed).length ? "No document matches." : "Nothing is stored yet.");
 }
 
 async function showStats() {
-  const stats = await call("GET", "stats");
-  const number = (value) => value.toLocaleString("en");
-  byId("stats").textContent = `${number(stats.documents)} documents, ${number(stats.chunks)} chunks, ${number(stats.tokens)} words, embedded by ${stats.embedding_model}`;
+  const { documents, chunks, tokens, embedding_model: model } = await call("GET", "stats");
+  byId("stats").textContent = `${amount(documents, "document")}, ${amount(chunks, "chunk")}, ${amount(tokens, "word")}, embedded by ${model}`;
 }
 
 function row(document, isChosen) {
+  const { document_id: id, chunk_count: chunks, created_at: created } = document;
   const name = documentName(document);
-  const chunks = document.chunk_count === 1 ? "1 chunk" : `${document.chunk_count.toLocaleString("en")} chunks`;
-  const facts = el("span", { class: "where" }, uriBesideName(document), el("span", {}, chunks), el("span", {}, document.created_at.slice(0, 10)));
-  const title = el("a", { href: address("document", { id: document.document_id }), dir: "auto" }, name);
-  return el("li", { class: "row row-chosen" }, el("input", { type: "checkbox", value: document.document_id, checked: isChosen, "aria-label": `Select ${name}` }), el("div", { class: "row-text" }, el("strong", {}, title), facts));
+  const box = el("input", { type: "checkbox", value: id, checked: isChosen, "aria-label": `Select ${name}` });
+  const title = el("strong", {}, el("a", { href: address("document", { id }), dir: "auto" }, name));
+  return el("li", { class: "row" }, box, el("div", { class: "row-text" }, title, factLine(uriBesideName(document), amount(chunks, "chunk"), created.slice(0, 10))));
 }
 
-async function removeSelected(ids) {
-  const what = ids.length === 1 ? "1 document" : `${ids.length} documents`;
+function boxes() {
+  return [...byId("documents").querySelectorAll("input[type=checkbox]")];
+}
+
+function selectedIds() {
+  return boxes().filter((box) => box.checked).map((box) => box.value);
+}
+
+function chooseAll() {
+  for (const box of boxes()) box.checked = all.checked;
+  showSelected();
+}
+
+function showSelected() {
+  const [listed, number] = [boxes().length, selectedIds().length];
+  byId("documents-bulk").hidden = !listed;
+  all.checked = listed > 0 && number === listed;
+  all.indeterminate = number > 0 && number < listed;
+  chosen.textContent = number ? `${number} selected` : "";
+  remove.hidden = !number;
+}
+
+async function removeSelected() {
+  const ids = selectedIds();
+  const what = amount(ids.length, "document");
   if (!(await confirmed({ title: `Delete ${what}?`, text: `${what} with their chunks are removed for good.`, action: `Delete ${what}` }))) return;
   await guard(async () => {
     const { documents_deleted: deleted } = await call("POST", "documents/delete", { body: { filters: { document_ids: ids } } });
     await refreshDocuments();
-    byId("documents-message").textContent = `${deleted} of ${ids.length} deleted.`;
+    message.textContent = `${deleted} of ${ids.length} deleted.`;
     byId("documents-title").focus();
   });
 }

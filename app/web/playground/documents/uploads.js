@@ -1,20 +1,20 @@
 // Uploads files that are chosen, dropped or pasted, in their order, and follows the jobs that store large ones.
 
 import { address } from "../page/address.js";
-import { Problem, follow, upload } from "../page/api.js";
-import { refreshDocuments } from "./documents.js";
-import { byId, el, fill } from "../page/dom.js";
-import { acceptDrops, acceptPastes } from "./drops.js";
-import { readable } from "./folders.js";
+import { Problem, call, upload } from "../page/api.js";
+import { amount, byId, el, fill } from "../page/dom.js";
+import { problemText } from "../page/messages.js";
 import { progressText } from "../jobs/job_progress.js";
-import { problemText } from "../page/problems.js";
 import { MAX_BYTES } from "../upload_rules.js";
+import { refreshDocuments } from "./documents.js";
+import { onFiles, readable } from "./files.js";
 
 const DONE = { added: "Stored", replaced: "Replaced the earlier version", unchanged: "Stored already", changed: "Changed" };
 // The form around a file takes some of the bytes that a request may have.
 const FORM_BYTES = 4_000;
 // Of a long list those that are stored make room.
 const MOST = 100;
+const POLL_MS = 500;
 let queue = [];
 let run = null;
 // Whether a file is on its way; what a job stores is safe, and needs the page no longer.
@@ -23,20 +23,9 @@ let isSending = false;
 /** Takes files from the inputs, the drop zone and the clipboard; `read` gets a text that is pasted. */
 export function acceptFiles(read) {
   addEventListener("beforeunload", (event) => (isSending || queue.length) && event.preventDefault());
-  taken(byId("files"), (file) => file.name);
-  taken(byId("folder"), (file) => file.webkitRelativePath || file.name);
-  acceptDrops(byId("drop"), send, () => says("Nothing is stored: drop files into the frame under Documents."));
-  acceptPastes(byId("view-documents"), send, read);
+  onFiles({ take: send, missed: () => says("Nothing is stored: drop files into the frame under Documents."), read });
   byId("uploads-clear").addEventListener("click", cleared);
   byId("uploads-stop").addEventListener("click", () => (queue = []));
-}
-
-function taken(input, nameOf) {
-  input.addEventListener("change", () => {
-    const files = [...input.files].map((file) => ({ file, name: nameOf(file) }));
-    input.value = "";
-    send(files);
-  });
 }
 
 /** Appends files to those that are sent; what a folder need not have is left out. */
@@ -45,13 +34,11 @@ function send(found) {
   const byPath = new Intl.Collator("en", { numeric: true });
   const files = readable(found).sort((one, other) => byPath.compare(one.name, other.name));
   queue.push(...files);
-  if (run) {
-    run.total += files.length;
-    run.leftOut += found.length - files.length;
-  } else {
-    run = { stored: 0, sent: 0, total: files.length, leftOut: found.length - files.length };
-    sendAll();
-  }
+  const isNew = !run;
+  run ??= { stored: 0, sent: 0, total: 0, leftOut: 0 };
+  run.total += files.length;
+  run.leftOut += found.length - files.length;
+  if (isNew) sendAll();
 }
 
 async function sendAll() {
@@ -94,12 +81,6 @@ function about({ uri }, text, name) {
   return uri?.startsWith(`${name}/`) ? `${uri.slice(name.length + 1).split("#")[0]}: ${text}` : text;
 }
 
-/** The warnings on the documents of a file; one that many rows share is said once. */
-function warningsOf(documents, name) {
-  const warned = documents.flatMap((document) => document.warnings.map((warning) => about(document, warning, name)));
-  return [...new Set(warned)].join(" ");
-}
-
 function tooLarge(file) {
   const megabytes = (bytes) => `${(bytes / 1_000_000).toLocaleString("en", { maximumFractionDigits: 1 })} MB`;
   return `It has ${megabytes(file.size)}, and a request at most ${megabytes(MAX_BYTES)}: split it, or use \`stepwell ingest\` where the service runs.`;
@@ -107,12 +88,14 @@ function tooLarge(file) {
 
 /** Follows the job that stores a large document; the document with its counts. Throws Problem. */
 async function queued(document, row) {
-  const last = await follow(document.job_id, (job) => {
+  for (;;) {
+    const job = await call("GET", `jobs/${document.job_id}`);
     const { done, total } = job.progress;
     row.at(total ? done / total : null, progressText(job) || job.status);
-  });
-  if (last.status !== "done") throw new Problem({ detail: `${last.status}${last.error ? `: ${last.error}` : ""}` });
-  return { ...document, ...last.result };
+    if (job.status === "done") return { ...document, ...job.result };
+    if (!["queued", "running"].includes(job.status)) throw new Problem({ detail: `${job.status}${job.error ? `: ${job.error}` : ""}` });
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
 }
 
 function cleared() {
@@ -149,17 +132,17 @@ class UploadRow {
   stored(documents) {
     const chunks = documents.reduce((sum, { chunk_count: number }) => sum + (number ?? 0), 0);
     const [{ document_id: id, status }] = documents;
-    const counted = chunks === 1 ? "1 chunk" : `${chunks.toLocaleString("en")} chunks`;
+    // A warning that many rows share is said once.
+    const warnings = new Set(documents.flatMap((document) => document.warnings.map((warning) => about(document, warning, this.name))));
     const target = documents.length > 1 ? `${documents.length} documents` : el("a", { href: address("document", { id }), "aria-label": `Open ${this.name}` }, "Open");
-    const warnings = warningsOf(documents, this.name);
-    fill(this.text, `${DONE[status] ?? "Stored"}, ${counted}. `, target, warnings && `. ${warnings}`);
+    fill(this.text, `${DONE[status] ?? "Stored"}, ${amount(chunks, "chunk")}. `, target, warnings.size > 0 && `. ${[...warnings].join(" ")}`);
     this.bar.value = 1;
     this.item.dataset.state = "done";
   }
 
   failed(text, stored) {
-    const others = stored === 1 ? "1 document is stored. " : `${stored.toLocaleString("en")} documents are stored. `;
-    fill(this.text, `${stored ? others : ""}Not stored: ${text}`);
+    fill(this.text, stored > 0 && `Stored: ${amount(stored, "document")}. `, `Not stored: ${text}`);
+    this.bar.remove();
     this.item.dataset.state = "failed";
   }
 }

@@ -1,12 +1,12 @@
 // Lists the entities page by page, or searches them with scores, and selects those that are to be merged.
 
-import { address, replaceAddress } from "../page/address.js";
+import { address, withParameters } from "../page/address.js";
 import { call } from "../page/api.js";
-import { confirmed } from "../page/confirm.js";
-import { byId, documentName, el, fill, uriBesideName } from "../page/dom.js";
+import { byId, documentName, el, factLine, fill, uriBesideName } from "../page/dom.js";
+import { lazyFold } from "../page/folds.js";
+import { confirmed, guarded } from "../page/messages.js";
+import { Listing } from "../page/pages.js";
 import { editEntity, newEntity } from "./entity_form.js";
-import { Pages } from "../page/pages.js";
-import { guarded } from "../page/problems.js";
 
 const PER_PAGE = 50;
 const MATCHED_BY = {
@@ -18,68 +18,44 @@ const MATCHED_BY = {
   fact: "by what is known",
 };
 const ORIGINS = { user: "added", metadata: "from metadata", title: "from a title" };
-const form = byId("entities-form");
 const guard = (work) => guarded(byId("entities-message"), work);
-const pages = new Pages(byId("entities-pages"), { load, show, guard });
 const chosen = new Map();
+const listing = new Listing("entities", { load, show, guard, changed: () => chosen.clear() });
 
 /** Shows the entities that the address selects. */
-export function listEntities(parameters = new URLSearchParams(wanted())) {
-  for (const name of ["query", "type", "origin"]) form.elements[name].value = parameters.get(name) ?? "";
-  return listed();
+export function listEntities(parameters) {
+  return listing.open(parameters);
 }
 
-form.addEventListener("submit", (event) => {
-  event.preventDefault();
-  changed();
-});
-form.elements.query.addEventListener("search", changed);
-for (const name of ["type", "origin"]) form.elements[name].addEventListener("change", changed);
 byId("entities-new").addEventListener("click", () => newEntity(saved));
 byId("entities-merge").addEventListener("click", merged);
 
-function changed() {
-  replaceAddress("entities", wanted());
-  return listed();
-}
-
-function wanted() {
-  return Object.fromEntries(["query", "type", "origin"].map((name) => [name, form.elements[name].value.trim()]).filter(([, value]) => value));
-}
-
-function listed() {
-  chosen.clear();
-  return pages.open(wanted());
-}
-
-function load(cursor) {
-  const { query, type, origin } = wanted();
+function load({ query, type, origin }, cursor) {
   // Hits are ordered by their score and have no origin.
-  form.elements.origin.disabled = Boolean(query);
-  if (query) return call("POST", "entities/search", { body: { query, limit: PER_PAGE, ...(type ? { type } : {}) } });
-  return call("GET", `entities?${new URLSearchParams({ limit: PER_PAGE, ...(type ? { type } : {}), ...(origin ? { origin } : {}), ...(cursor ? { cursor } : {}) })}`);
+  listing.form.elements.origin.disabled = Boolean(query);
+  if (query) return call("POST", "entities/search", { body: { query, limit: PER_PAGE, type } });
+  return call("GET", withParameters("entities", { limit: PER_PAGE, type, origin, cursor }));
 }
 
 function show(page, at) {
   fill(byId("entities"), page.entities.map(row));
   showChosen();
-  const types = new Set([...byId("entity-types").children].map((option) => option.value));
-  for (const { type } of page.entities) if (!types.has(type)) types.add(type), byId("entity-types").append(el("option", { value: type }));
-  const none = Object.keys(wanted()).length ? "No entity matches." : "There are no entities. They come from titles and metadata of documents, or you add them.";
+  const types = new Set([...byId("entity-types").children].map((option) => option.value).concat(page.entities.map(({ type }) => type)));
+  fill(byId("entity-types"), [...types].map((value) => el("option", { value })));
+  const none = Object.keys(listing.selected).length ? "No entity matches." : "There are no entities. They come from titles and metadata of documents, or you add them.";
   const notes = [page.degraded?.length ? "The embedding model failed, so entities were not found by their meaning." : null, page.entities.length || at ? null : none];
   fill(byId("entities-message"), notes.filter(Boolean).map((note) => el("p", { class: "message" }, note)));
 }
 
 function row(entity) {
-  const also = entity.aliases?.length ? el("span", { dir: "auto" }, `also ${entity.aliases.join(", ")}`) : null;
-  const matched = entity.matched_by ? el("span", {}, `${MATCHED_BY[entity.matched_by]}, ${entity.score.toFixed(2)}`) : null;
-  const origin = entity.origin ? el("span", {}, ORIGINS[entity.origin]) : null;
-  const role = entity.role ? el("span", { dir: "auto" }, entity.role) : null;
-  const facts = el("span", { class: "where" }, el("span", { class: "badge" }, entity.type), role, also, matched, origin);
-  const edit = el("button", { type: "button", class: "quiet edit", "aria-label": `Edit ${entity.name}`, click: () => guard(() => editEntity(entity.entity_id, saved)) }, "Edit");
-  const isFound = entity.origin && entity.origin !== "user";
-  const remove = isFound ? null : el("button", { type: "button", class: "quiet", "aria-label": `Delete ${entity.name}`, click: () => removed(entity) }, "Delete");
-  return el("li", { class: "row row-tall row-chosen" }, box(entity), el("div", { class: "row-text" }, el("strong", { dir: "auto" }, entity.name), facts), edit, remove, documents(entity));
+  const { name, origin } = entity;
+  const also = entity.aliases?.length > 0 && `also ${entity.aliases.join(", ")}`;
+  const matched = entity.matched_by && `${MATCHED_BY[entity.matched_by]}, ${entity.score.toFixed(2)}`;
+  const facts = factLine(el("span", { class: "badge" }, entity.type), entity.role, also, matched, ORIGINS[origin]);
+  const button = (action, click) => el("button", { type: "button", class: "quiet", "aria-label": `${action} ${name}`, click }, action);
+  const edit = button("Edit", () => guard(() => editEntity(entity.entity_id, saved)));
+  const remove = (!origin || origin === "user") && button("Delete", () => removed(entity));
+  return el("li", { class: "row" }, box(entity), el("div", { class: "row-text" }, el("strong", { dir: "auto" }, name), facts), edit, remove, documents(entity));
 }
 
 function box(entity) {
@@ -97,23 +73,18 @@ function showChosen() {
   byId("entities-merge").disabled = chosen.size < 2;
 }
 
-function documents(entity) {
-  const body = el("div", { class: "fold-body" });
-  const fold = el("details", { class: "fold" }, el("summary", {}, "Documents", el("span", { class: "visually-hidden" }, ` of ${entity.name}`)), body);
-  fold.addEventListener("toggle", () => guard(() => linked(entity, body)), { once: true });
-  return fold;
-}
-
-async function linked(entity, body) {
-  const page = await call("GET", `entities/${entity.entity_id}/documents?limit=20`);
-  const items = page.documents.map((document) => el("li", {}, el("a", { href: address("document", { id: document.document_id }), dir: "auto" }, documentName(document)), " ", uriBesideName(document)));
-  const more = page.next_cursor ? el("p", { class: "note" }, "The 20 with the strongest links are shown.") : null;
-  fill(body, items.length ? el("ul", { class: "plain" }, items) : el("p", { class: "note" }, "None yet."), more);
+function documents({ entity_id: id, name }) {
+  return lazyFold("fold", ["Documents", el("span", { class: "visually-hidden" }, ` of ${name}`)], async () => {
+    const page = await call("GET", `entities/${id}/documents?limit=20`);
+    const items = page.documents.map((document) => el("li", {}, el("a", { href: address("document", { id: document.document_id }), dir: "auto" }, documentName(document)), " ", uriBesideName(document)));
+    const note = page.next_cursor ? "The 20 with the strongest links are shown." : !items.length && "None yet.";
+    return [el("ul", {}, items), note && el("p", { class: "note" }, note)];
+  });
 }
 
 async function saved(text) {
   chosen.clear();
-  await pages.again();
+  await listing.again();
   byId("entities-message").prepend(el("p", { class: "message" }, text));
   byId("entities-title").focus();
 }

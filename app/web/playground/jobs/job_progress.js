@@ -35,7 +35,7 @@ export function jobDetails({ result }) {
   const refused = (result.failures ?? []).map(({ path, reason }) => [path, reason]);
   const leftOut = Object.entries(result.left_out ?? {}).map(([reason, { count, examples }]) => [`${number(count)} left out`, `${reason}: ${(examples ?? []).join(", ")}`]);
   const items = [...refused, ...leftOut].map(([name, reason]) => el("li", {}, el("span", { class: "uri", dir: "auto" }, name), " ", reason));
-  return [el("p", { class: "note" }, counts.join(", ")), items.length ? el("ul", { class: "plain" }, items) : null];
+  return [el("p", { class: "note" }, counts.join(", ")), el("ul", {}, items)];
 }
 
 /** The time left, if the rest takes as long as what is done. */

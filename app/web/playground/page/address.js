@@ -1,20 +1,21 @@
 // Reads and writes the fragment of the address: the view, and its parameters. Browsers send no fragment to a server.
 
-/** The fragment of a view; parameters that are null, undefined or empty are left out. */
-export function address(view, parameters = {}) {
+/** A path with parameters; those that are null, undefined or empty are left out, and objects are written as JSON. */
+export function withParameters(path, parameters = {}) {
   const given = Object.entries(parameters).filter(([, value]) => value !== null && value !== undefined && value !== "");
-  return given.length ? `#${view}?${new URLSearchParams(given)}` : `#${view}`;
+  const written = given.map(([name, value]) => [name, typeof value === "object" ? JSON.stringify(value) : value]);
+  return written.length ? `${path}?${new URLSearchParams(written)}` : path;
+}
+
+/** The fragment of a view. */
+export function address(view, parameters) {
+  return withParameters(`#${view}`, parameters);
 }
 
 /** The view and the parameters of the address. */
 export function current() {
   const [, view, parameters] = location.hash.match(/^#?([^?]*)\??(.*)$/s);
   return { view, parameters: new URLSearchParams(parameters) };
-}
-
-/** Changes the address without a step in the history. */
-export function replaceAddress(view, parameters) {
-  history.replaceState(null, "", address(view, parameters));
 }
 
 /** Sets the title of the tab: what is shown, and where. */

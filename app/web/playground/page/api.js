@@ -1,7 +1,6 @@
 // Calls the API of the service that served this page. The key is a variable of this module: it is stored nowhere.
 
 const BASE = new URL("api/rag/", document.baseURI);
-const POLL_MS = 500;
 let key = "";
 
 /** A failed call: the problem+json of the service, why there was no response, or a field that cannot be sent. */
@@ -14,11 +13,6 @@ export class Problem extends Error {
   /** The problem of a field that cannot be sent. */
   static of(field, message) {
     return new Problem({ status: 422, errors: [{ field, message }] });
-  }
-
-  /** Whether the service wants a key, or another one. */
-  get wantsKey() {
-    return this.status === 401;
   }
 }
 
@@ -67,16 +61,6 @@ export function upload(file, name, progress) {
   });
 }
 
-/** Passes each state of a job to `seen`, until it has ended, and resolves to the last one. Throws Problem. */
-export async function follow(jobId, seen) {
-  for (;;) {
-    const job = await call("GET", `jobs/${jobId}`);
-    seen(job);
-    if (!["queued", "running"].includes(job.status)) return job;
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-  }
-}
-
 function credentials() {
   if (!key) return {};
   if (!/^[\x21-\x7e]+$/.test(key)) throw new Problem({ status: 401, detail: "The key holds characters that no key has." });
@@ -87,7 +71,8 @@ function unreachable() {
   return new Problem({ title: "No response", detail: "The service did not answer. Is it still running?" });
 }
 
-function parsed(text) {
+/** The value that a text has as JSON, or null. */
+export function parsed(text) {
   try {
     return JSON.parse(text);
   } catch {

@@ -4,7 +4,7 @@ const SVG = "http://www.w3.org/2000/svg";
 // Characters of a text up to which it is a name.
 const WORDS = 80;
 
-/** An element. Attributes that are functions are event listeners; null, undefined and false are left out. */
+/** An element. Attributes that are functions are event listeners. What is null, undefined or false is left out. */
 export function el(name, attributes = {}, ...children) {
   return filled(document.createElement(name), attributes, children);
 }
@@ -19,9 +19,9 @@ export function byId(id) {
   return document.getElementById(id);
 }
 
-/** Replaces the children of an element; null children are left out. */
+/** Replaces the children of an element. */
 export function fill(parent, ...children) {
-  parent.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined));
+  parent.replaceChildren(...children.flat(2).filter(isGiven));
 }
 
 /** Sets where a bar begins and how long it is, as shares of its track. The CSP permits this, unlike `style="…"`. */
@@ -35,11 +35,30 @@ function filled(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (typeof value === "function") element.addEventListener(name, value);
     else if (value === true) element.setAttribute(name, "");
-    else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value);
+    else if (isGiven(value)) element.setAttribute(name, value);
   }
   // One after the other: a call takes fewer arguments than a table may have cells.
-  for (const child of children.flat()) if (child !== null && child !== undefined && child !== false) element.append(child);
+  for (const child of children.flat(2).filter(isGiven)) element.append(child);
   return element;
+}
+
+function isGiven(value) {
+  return value !== null && value !== undefined && value !== false;
+}
+
+/** A line of facts, of which strings run in the direction of their script. */
+export function factLine(...facts) {
+  return el("p", { class: "facts" }, facts.flat().filter(Boolean).map((fact) => (typeof fact === "string" ? el("span", { dir: "auto" }, fact) : fact)));
+}
+
+/** Terms with what they mean, as pairs. */
+export function termList(pairs) {
+  return el("dl", { class: "metadata" }, pairs.map(([term, text]) => el("div", {}, el("dt", { dir: "auto" }, term), el("dd", { dir: "auto" }, text))));
+}
+
+/** A number with its noun. */
+export function amount(number, noun) {
+  return `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
 }
 
 /** A code in words. */

@@ -1,12 +1,41 @@
-// Keeps what is typed into a form until it is saved or discarded, so that it is there again when the form is.
+// Forms whose edits are kept until they are saved or discarded, so that they are there again when the form is.
+
+import { el } from "./dom.js";
+import { guarded } from "./messages.js";
 
 // The values that differ from what is saved, by what a form edits, and the version that they began with.
 const kept = new Map();
 
 addEventListener("beforeunload", (event) => kept.size && event.preventDefault());
 
-/** Keeps the edits of a form, which holds `version` of what it edits, and restores earlier ones; returns the version that they began with. */
-export function keepEdits(form, key, version = null) {
+/**
+ * A form of labelled controls that edits `key`, of which it shows `version`. `save` stores what the controls hold and
+ * may throw a Problem, `done` gets its result; without `cancel` it has no such button. `noteOf` gets the version that
+ * its edits began with, and returns sentences that stand above.
+ */
+export function editForm(key, labels, { version = null, noteOf = () => [], save, done, cancel }) {
+  const message = el("div", { role: "status" });
+  const button = el("button", { type: "submit", class: "primary" }, "Save");
+  const submit = async (event) => {
+    event.preventDefault();
+    let result = null;
+    button.disabled = true;
+    const isSaved = await guarded(message, async () => (result = await save(form.elements)), form);
+    button.disabled = false;
+    if (!isSaved) return;
+    forgetEdits(key);
+    done(result);
+  };
+  const controls = Object.entries(labels).map(([label, control]) => el("label", {}, label, control));
+  const back = cancel && el("button", { type: "button", click: cancel }, "Cancel");
+  const form = el("form", { class: "fields", autocomplete: "off", submit }, controls, el("div", { class: "actions" }, back, button), message);
+  const notes = noteOf(keepEdits(form, key, version)).filter(Boolean);
+  form.prepend(...notes.map((note) => el("p", { class: "note" }, note)));
+  return form;
+}
+
+/** Keeps the edits of a form, and restores earlier ones; returns the version that they began with. */
+function keepEdits(form, key, version) {
   const saved = valuesOf(form);
   const { values = {}, began = version } = kept.get(key) ?? {};
   for (const [name, value] of Object.entries(values)) form.elements[name].value = value;

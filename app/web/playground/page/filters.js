@@ -1,6 +1,7 @@
-// Reads the controls that select documents into the filters of a request.
+// Reads the controls that select documents into the filters of a request, and shows each filter as a button that takes it back.
 
-import { Problem } from "./api.js";
+import { Problem, parsed } from "./api.js";
+import { el } from "./dom.js";
 
 // The label of each control, and the filters that its value stands for.
 const fields = new Map();
@@ -14,22 +15,24 @@ export function addFilter(name, label, read) {
   fields.set(name, { label, read });
 }
 
-/** The controls of a form that are set, each with its label and its value. A form need not have all controls. */
-export function setFields(form) {
-  return [...fields]
-    .map(([name, field]) => ({ ...field, control: form.elements[name], value: form.elements[name]?.value.trim() }))
-    .filter(({ value }) => value);
-}
-
-/** The filters of a form, or null. `without` is a facet whose chosen values are left out. Throws Problem. */
+/** The filters of a form, which need not have all controls, or null. `without` is a facet whose values are left out. Throws Problem. */
 export function readFilters(form, without = {}) {
   const simple = {};
   const metadata = [...chosenValues(form)].filter(([key]) => key !== without.key);
   if (metadata.length) simple.metadata = Object.fromEntries(metadata.map(([key, values]) => [key, { in: values }]));
-  for (const { control, read, value } of setFields(form)) if (control.name !== without.control) Object.assign(simple, read(value));
-  const written = readJson(form.elements.filters?.value ?? "");
+  for (const { control, read } of setFields(form)) if (control.name !== without.control) Object.assign(simple, read(control.value.trim()));
+  const text = form.elements.filters?.value.trim();
+  const written = text ? readObject(text, "filters", 'The filter must be a JSON object, such as {"metadata": {"tags": "howto"}}.') : null;
   if (!Object.keys(simple).length) return written;
   return written ? { all: [simple, written] } : simple;
+}
+
+/** The buttons that take back the filters of a form. */
+export function filterChips(form) {
+  const values = [...chosenValues(form)].flatMap(([key, chosen]) => chosen.map((value) => chip(form, key, valueText(value), () => choose(form, key, value, false))));
+  const { filters } = form.elements;
+  const controls = [...setFields(form), ...(filters?.value.trim() ? [{ label: "filter as JSON", control: filters }] : [])];
+  return [...values, ...controls.map(({ label, control }) => chip(form, label, control.value.trim(), () => setControl(control, "")))];
 }
 
 /** A map of the chosen values of metadata by key; what an address holds instead of that is ignored. */
@@ -39,20 +42,24 @@ export function chosenValues(form) {
   return new Map(Object.entries(value).filter(([, values]) => Array.isArray(values) && values.length));
 }
 
-/** The file types that a text names. */
-export function fileTypes(text) {
-  return text.split(/[\s,]+/).filter(Boolean);
-}
-
 /** Chooses a value of a key, or takes it back. */
 export function choose(form, key, value, isChosen) {
   const chosen = chosenValues(form);
   const others = (chosen.get(key) ?? []).filter((one) => one !== value);
-  if (isChosen) chosen.set(key, [...others, value]);
-  else if (others.length) chosen.set(key, others);
-  else chosen.delete(key);
-  form.elements.metadata.value = chosen.size ? JSON.stringify(Object.fromEntries(chosen)) : "";
-  form.elements.metadata.dispatchEvent(new Event("change", { bubbles: true }));
+  chosen.set(key, isChosen ? [...others, value] : others);
+  const given = [...chosen].filter(([, values]) => values.length);
+  setControl(form.elements.metadata, given.length ? JSON.stringify(Object.fromEntries(given)) : "");
+}
+
+/** Sets a control as if it was typed. */
+export function setControl(control, value) {
+  control.value = value;
+  control.dispatchEvent(new Event("change", { bubbles: true }));
+}
+
+/** The file types that a text names. */
+export function fileTypes(text) {
+  return text.split(/[\s,]+/).filter(Boolean);
 }
 
 /** A value of metadata as people read it. */
@@ -60,19 +67,23 @@ export function valueText(value) {
   return typeof value === "string" ? value || "(empty)" : JSON.stringify(value);
 }
 
-function readJson(text) {
-  if (!text.trim()) return null;
+/** The object that a text has as JSON. Throws Problem. */
+export function readObject(text, field, message) {
   const value = parsed(text);
-  if (value === null || typeof value !== "object" || Array.isArray(value)) {
-    throw Problem.of("filters", 'The filter must be a JSON object, such as {"metadata": {"tags": "howto"}}.');
-  }
-  return value;
+  if (value !== null && typeof value === "object" && !Array.isArray(value)) return value;
+  throw Problem.of(field, message);
 }
 
-function parsed(text) {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
+function setFields(form) {
+  const controls = [...fields].map(([name, field]) => ({ ...field, control: form.elements[name] }));
+  return controls.filter(({ control }) => control?.value.trim());
+}
+
+function chip(form, name, value, remove) {
+  const click = () => {
+    remove();
+    form.elements.query.focus();
+  };
+  const text = el("span", { dir: "auto" }, `${name}: `, el("strong", {}, value));
+  return el("li", {}, el("button", { type: "button", class: "chip", "aria-label": `Remove the filter ${name}: ${value}`, click }, text, el("span", { "aria-hidden": "true" }, "✕")));
 }

@@ -1,30 +1,53 @@
 // Shows a listing one page at a time, so that the page stays as small for 10,000 rows as for 50.
 
-import { el, fill } from "./dom.js";
+import { address } from "./address.js";
+import { byId, el, fill } from "./dom.js";
+import { changedValues, setValues } from "./forms.js";
 
-/** A listing in pages: `load(cursor)` resolves to a page with `next_cursor`, `show(page, number)` shows it, `guard` runs both. */
-export class Pages {
+/**
+ * The listing of a view, which its form selects and its address holds: `load(selected, cursor)` resolves to a page with
+ * `next_cursor`, `show(page, number)` shows it, `guard` runs both; `changed` is called when something else is selected.
+ */
+export class Listing {
   #cursors = [null];
   #at = 0;
   #asked = 0;
   #of = null;
 
-  constructor(nav, { load, show, guard }) {
-    Object.assign(this, { nav, load, show, guard });
+  constructor(view, { load, show, guard, changed = () => {} }) {
+    Object.assign(this, { view, load, show, guard, changed, form: byId(`${view}-form`), nav: byId(`${view}-pages`) });
     this.back = el("button", { type: "button", click: () => this.#go(this.#at - 1) }, "Previous");
     this.ahead = el("button", { type: "button", click: () => this.#go(this.#at + 1) }, "Next");
     this.number = el("span", { class: "note", role: "status" });
-    fill(nav, this.back, this.number, this.ahead);
+    fill(this.nav, this.back, this.number, this.ahead);
+    this.form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.change();
+    });
+    this.form.addEventListener("reset", () => setTimeout(() => this.change()));
+    this.form.addEventListener("search", () => this.change());
+    this.form.addEventListener("change", ({ target }) => target.name && target.name !== "query" && this.change());
   }
 
-  /** Shows what is listed with these parameters: the page that was shown if they are those of before, else the first. */
+  /** What the form selects, by name; only what differs from its defaults. */
+  get selected() {
+    return changedValues(this.form);
+  }
+
+  /** Shows what the address selects: the page that was shown if it was listed before, else the first. */
   open(parameters) {
-    const of = JSON.stringify(parameters);
-    if (of === this.#of) return this.again();
+    if (parameters) setValues(this.form, parameters);
+    this.changed(this.selected);
+    const of = JSON.stringify(this.selected);
+    if (of !== this.#of) [this.#cursors, this.#at] = [[null], 0];
     this.#of = of;
-    this.#cursors = [null];
-    this.#at = 0;
     return this.again();
+  }
+
+  /** Shows what the form selects, and changes the address without a step in the history. */
+  change() {
+    history.replaceState(null, "", address(this.view, this.selected));
+    return this.open();
   }
 
   /** Loads the page that is shown again. */
@@ -35,7 +58,7 @@ export class Pages {
   #go(at) {
     const own = ++this.#asked;
     return this.guard(async () => {
-      const page = await this.load(this.#cursors[at]);
+      const page = await this.load(this.selected, this.#cursors[at]);
       if (own !== this.#asked) return;
       const isBeyond = at > 0 && !Object.values(page).some((rows) => rows?.length);
       if (isBeyond) return this.#go(at - 1);

@@ -18,7 +18,7 @@ export const addedViews = new Map();
 
 /** Adds a view with a link in the navigation, before that to the API; `show` is called when it is opened. Returns its section. */
 export function addView(name, title, show) {
-  const section = el("section", { id: `view-${name}`, "aria-labelledby": `${name}-title`, hidden: true }, el("h1", { id: `${name}-title`, class: "lead", tabindex: "-1" }, title));
+  const section = el("section", { id: `view-${name}`, "aria-labelledby": `${name}-title`, hidden: true }, el("h1", { id: `${name}-title`, tabindex: "-1" }, title));
   document.querySelector("nav [href='docs']").before(el("a", { href: `#${name}`, "data-view": name }, title));
   byId("view-jobs").after(section);
   addedViews.set(name, { title, show });
@@ -33,9 +33,4 @@ export function addPart(place, part) {
 /** What the functions of a place return for these values. */
 export function partsOf(place, ...values) {
   return (added.get(place) ?? []).map((part) => part(...values));
-}
-
-/** Adds a stylesheet whose path is relative to a module. */
-export function addStyle(path, module) {
-  document.head.append(el("link", { rel: "stylesheet", href: new URL(path, module).href }));
 }

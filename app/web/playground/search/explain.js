@@ -21,25 +21,17 @@ const PARTS = {
   single_document: "only one of its document",
 };
 
-/** The components of a score in order, each with its name, how it came about, and its signed value. */
-function components(explain) {
-  return explain.parts ? ofHops(explain) : ofSearch(explain);
-}
-
-/** The components as bars, each of which starts where the one before ends. */
+/** The components of a score as bars, each of which starts where the one before ends. */
 export function scoreBars(explain) {
-  const parts = components(explain);
-  const scale = Math.max(1, ...ends(parts));
-  let before = 0;
-  const rows = parts.map((part) => {
-    const row = bar(part, before, scale);
-    before += part.value;
-    return row;
-  });
-  const total = { name: "Score", how: "", value: explain.score, kind: "total" };
-  return el("div", { class: "explain" }, el("div", { class: "bars", role: "list", "aria-label": "Components of the score" }, rows, bar(total, 0, scale)), order(explain));
+  const parts = explain.parts ? ofHops(explain) : ofSearch(explain);
+  let sum = 0;
+  const placed = parts.map((part) => ({ ...part, before: sum, after: (sum += part.value) }));
+  const scale = Math.max(1, ...placed.map(({ after }) => after));
+  const total = { name: "Score", how: "", value: explain.score, kind: "total", before: 0, after: explain.score };
+  return [el("div", { class: "bars", role: "list", "aria-label": "Components of the score" }, [...placed, total].map((part) => bar(part, scale))), order(explain)];
 }
 
+/** The components of the score of one search, each with its name, how it came about, and its signed value. */
 function ofSearch(explain) {
   const legs = Object.entries(explain.legs).map(([name, leg]) => ({
     name: LEGS[name] ?? name,
@@ -47,14 +39,18 @@ function ofSearch(explain) {
     value: leg.share ?? 0,
     kind: name,
   }));
-  const steps = Object.keys(explain)
-    .filter((name) => name in STEPS)
+  return [...legs, ...steps(explain, Object.keys(explain))];
+}
+
+/** The steps of these names that have changed a score. */
+function steps(explain, names) {
+  return names
+    .filter((name) => name in STEPS && name in explain)
     .map((name) => {
-      const step = explain[name];
       const [title, how] = STEPS[name];
+      const step = explain[name];
       return { name: title, how: how(step), value: step.score - step.score_before, kind: "step" };
     });
-  return [...legs, ...steps];
 }
 
 function ofHops(explain) {
@@ -64,26 +60,23 @@ function ofHops(explain) {
     value: value / explain.best,
     kind: name === "fused" || name === "cos" ? "vector" : "text",
   }));
-  for (const name of ["rerank", "recency"].filter((step) => step in explain)) {
-    const [title, how] = STEPS[name];
-    parts.push({ name: title, how: how(explain[name]), value: explain[name].score - explain[name].score_before, kind: "step" });
-  }
+  parts.push(...steps(explain, ["rerank", "recency"]));
   const sum = parts.reduce((total, part) => total + part.value, 0);
   if (sum > 1) parts.push({ name: "Cap", how: "a score is at most 1", value: 1 - sum, kind: "step" });
   return parts;
 }
 
-function bar(part, before, scale) {
-  const [low, high] = [Math.min(before, before + part.value), Math.max(before, before + part.value)];
+function bar(part, scale) {
+  const [low, high] = [Math.min(part.before, part.after), Math.max(part.before, part.after)];
   const fillClass = `bar bar-${part.kind}${part.value < 0 ? " bar-less" : ""}`;
   const sign = part.value < 0 ? "−" : part.kind === "step" ? "+" : "";
   return el(
     "div",
     { class: `bar-row${part.kind === "total" ? " bar-sum" : ""}`, role: "listitem", "data-value": part.value },
-    el("span", { class: "bar-name" }, part.name),
-    el("span", { class: "track", "aria-hidden": "true" }, extent(el("span", { class: fillClass }), low / scale, (high - low) / scale)),
+    el("span", {}, part.name),
     el("span", { class: "bar-value" }, sign + number(Math.abs(part.value))),
-    part.how ? el("span", { class: "bar-how" }, part.how) : null,
+    el("span", { class: "track", "aria-hidden": "true" }, extent(el("span", { class: fillClass }), low / scale, (high - low) / scale)),
+    el("span", { class: "note" }, part.how),
   );
 }
 
@@ -92,11 +85,6 @@ function order(explain) {
   if (!mmr) return null;
   const text = `MMR placed it by ${number(mmr.value)}: ${number(mmr.lambda)} × score − ${number(1 - mmr.lambda)} × ${number(mmr.nearest)}, the similarity to the nearest hit above.`;
   return el("p", { class: "note" }, text);
-}
-
-function ends(parts) {
-  let sum = 0;
-  return parts.map((part) => (sum += part.value));
 }
 
 function number(value) {

@@ -1,34 +1,34 @@
 // Runs a search and shows its answer.
 
-import { call } from "../page/api.js";
+import { call, hasKey, origin } from "../page/api.js";
 import { byId, el, fill } from "../page/dom.js";
-import { explanationOf } from "./explanations.js";
+import { markInvalid } from "../page/forms.js";
+import { guarded, showProblem } from "../page/messages.js";
+import { partsOf } from "../page/parts.js";
 import { hopGraph } from "./graph.js";
 import { hitCard } from "./hits.js";
-import { markInvalid, readRequest } from "./options.js";
-import { partsOf } from "../page/parts.js";
-import { showProblem } from "../page/problems.js";
-import { progressLine } from "./progress.js";
-import { requestPanel } from "./requests.js";
+import { readRequest } from "./options.js";
 import { announcement, answerHead, isAnswerUnlikely, searchedPanel } from "./summaries.js";
 
+const PATIENCE_MS = 400;
 let running = null;
 
 /** Searches with the form's values; a search that still runs is cancelled. */
 export async function search() {
   const form = byId("search-form");
-  const answer = byId("answer");
   stop();
-  const own = (running = { controller: new AbortController() });
-  own.ended = progressLine(byId("progress"), cancelled);
-  answer.setAttribute("aria-busy", "true");
+  const own = (running = { controller: new AbortController(), ended: progressLine() });
+  byId("answer").setAttribute("aria-busy", "true");
   markInvalid(form, []);
   try {
     const request = readRequest(form);
     const found = await call("POST", "search", { body: request, signal: own.controller.signal });
     if (running === own) show(found, request);
   } catch (error) {
-    if (error.name !== "AbortError" && running === own) showFailure(error, form);
+    if (error.name === "AbortError" || running !== own) return;
+    byId("status").textContent = "";
+    showProblem(byId("answer"), error);
+    markInvalid(form, error.errors);
   } finally {
     if (running === own) stop();
   }
@@ -45,19 +45,32 @@ export function clearAnswer() {
   fill(byId("answer"));
 }
 
+function stop() {
+  running?.controller.abort();
+  running?.ended();
+  running = null;
+  byId("answer").removeAttribute("aria-busy");
+}
+
+/** Shows after a moment that a search runs. Returns what removes that. */
+function progressLine() {
+  const place = byId("progress");
+  const waiting = setTimeout(() => {
+    fill(place, el("progress", { "aria-label": "Searching" }), "Searching", el("button", { type: "button", click: cancelled }, "Cancel"));
+    byId("status").textContent = "Searching";
+  }, PATIENCE_MS);
+  return () => {
+    clearTimeout(waiting);
+    fill(place);
+  };
+}
+
 function cancelled() {
   stop();
   byId("status").textContent = "Search cancelled";
   const again = el("button", { type: "button", click: search }, "Search again");
   fill(byId("answer"), el("div", { class: "message" }, el("p", {}, "The search was cancelled."), again));
   again.focus();
-}
-
-function stop() {
-  running?.controller.abort();
-  running?.ended();
-  running = null;
-  byId("answer").removeAttribute("aria-busy");
 }
 
 function show(found, request) {
@@ -68,13 +81,23 @@ function show(found, request) {
   fill(
     byId("answer"),
     answerHead(found),
-    ...(isAnswerUnlikely(found) ? [folded(list, more)] : [found.results.length ? list : nothing(found), more]),
+    isAnswerUnlikely(found) ? folded(list, more) : [found.results.length ? list : nothing(found), more],
     hopGraph(found, request.query),
     searchedPanel(explained),
-    ...partsOf("answer", request),
+    partsOf("answer", request),
     requestPanel(request),
   );
   byId("status").textContent = announcement(found);
+}
+
+/** What resolves to the explained answer to a request: it is asked for at the first call, and again after a failure. */
+function explanationOf(request) {
+  let asked = null;
+  return () => {
+    asked ??= call("POST", "search", { body: { ...request, explain: true } });
+    asked.catch(() => (asked = null));
+    return asked;
+  };
 }
 
 function addCards(list, answer, query, explained) {
@@ -83,24 +106,19 @@ function addCards(list, answer, query, explained) {
 }
 
 function moreButton(found, request, list) {
-  let cursor = found.next_cursor;
+  const next = { ...request, cursor: found.next_cursor };
   const button = el("button", { type: "button", class: "more" }, "More passages");
   const failed = el("div");
   button.addEventListener("click", async () => {
     button.disabled = true;
-    fill(failed);
-    try {
-      const next = { ...request, cursor };
+    await guarded(failed, async () => {
       const page = await call("POST", "search", { body: next });
-      addCards(list, page, request.query, explanationOf(next));
-      cursor = page.next_cursor;
+      addCards(list, page, request.query, explanationOf({ ...next }));
+      next.cursor = page.next_cursor;
       byId("status").textContent = `${page.results.length} more passages`;
-      button.hidden = cursor === null;
-    } catch (error) {
-      showProblem(failed, error);
-    } finally {
-      button.disabled = false;
-    }
+      button.hidden = page.next_cursor === null;
+    });
+    button.disabled = false;
   });
   return el("div", {}, button, failed);
 }
@@ -116,8 +134,10 @@ function nothing({ hints = ["Nothing matches: remove required words or quotes, o
   return el("div", { class: "message" }, hints.map((line) => el("p", { dir: "auto" }, line)));
 }
 
-function showFailure(error, form) {
-  byId("status").textContent = "";
-  showProblem(byId("answer"), error);
-  markInvalid(form, error.errors.map((one) => one.field));
+/** A panel with the request as a curl command. The key is named by a variable, never written out. */
+function requestPanel(request) {
+  const key = hasKey() ? ` \\\n  -H "Authorization: Bearer $STEPWELL_API_KEY"` : "";
+  const body = JSON.stringify(request, null, 2).replaceAll("'", "'\\''");
+  const command = `curl -s ${origin}/api/rag/search -H 'Content-Type: application/json'${key} -d '${body}'`;
+  return el("details", { class: "panel" }, el("summary", {}, "This request as a command"), el("div", { class: "fold-body code" }, el("pre", { tabindex: "0", "aria-label": "curl" }, command)));
 }

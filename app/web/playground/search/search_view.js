@@ -2,9 +2,9 @@
 
 import { address, current } from "../page/address.js";
 import { byId, fill } from "../page/dom.js";
-import { filterChips } from "../page/chips.js";
+import { filterChips } from "../page/filters.js";
+import { changedValues, setValues } from "../page/forms.js";
 import { partsOf } from "../page/parts.js";
-import { changedValues, setValues } from "../page/form_values.js";
 import { adaptToDepth, showChanged } from "./options.js";
 import { clearAnswer, isSearching, search } from "./search.js";
 
@@ -13,20 +13,21 @@ let shown = null;
 
 /** Shows the search of the address, unless it is shown already; without a query `greet` is shown. */
 export async function showSearch(parameters, { greet, isOpened }) {
-  if (isOpened) showPartsIfOpen();
+  if (isOpened) showParts();
   if (location.hash === shown) return;
   setValues(form, parameters);
   if (form.elements.query.value) return start();
   remember();
   clearAnswer();
-  refresh();
+  showControls();
+  showParts();
   await greet(() => shown === location.hash && !current().parameters.get("query"));
 }
 
 /** Lets the search be shown anew, for instance with another key. */
 export function forgetSearch() {
   shown = null;
-  showPartsIfOpen();
+  showParts();
 }
 
 /** Searches for a query with some controls, and with defaults for the others. */
@@ -35,38 +36,29 @@ export function ask(query, controls = {}) {
 }
 
 /** Begins a search with what the form holds, unless it runs already: Enter in a field changes it and submits the form. */
-export function submit() {
+function submit() {
   const wanted = address("search", changedValues(form));
   if (wanted === shown && isSearching()) return;
   if (location.hash !== wanted) location.hash = wanted;
   start();
 }
 
-function changed({ target }) {
-  if (target.form !== form || !target.name || target.name === "query") return;
-  controlsChanged();
-}
-
-function controlsChanged() {
-  if (current().parameters.get("query")) submit();
-  else refresh();
+function changed() {
+  if (current().parameters.get("query")) return submit();
+  showControls();
+  showParts();
 }
 
 async function start() {
   remember();
   showControls();
   await search();
-  showPartsIfOpen();
+  showParts();
 }
 
 function remember() {
   shown = location.hash;
   document.querySelector("nav [data-view=search]").href = shown || "#search";
-}
-
-function refresh() {
-  showControls();
-  showPartsIfOpen();
 }
 
 function showControls() {
@@ -75,7 +67,7 @@ function showControls() {
   fill(byId("chosen"), filterChips(form));
 }
 
-function showPartsIfOpen() {
+function showParts() {
   if (byId("options").open) partsOf("options", form);
 }
 
@@ -94,9 +86,9 @@ form.addEventListener("submit", (event) => {
   event.preventDefault();
   submit();
 });
-byId("view-search").addEventListener("change", changed);
+byId("view-search").addEventListener("change", ({ target }) => target.form === form && target.name && target.name !== "query" && changed());
 byId("options-reset").addEventListener("click", () => {
   setValues(form, new URLSearchParams({ query: form.elements.query.value }));
-  controlsChanged();
+  changed();
 });
-byId("options").addEventListener("toggle", showPartsIfOpen);
+byId("options").addEventListener("toggle", showParts);

@@ -1,7 +1,7 @@
 // Draws what holds for a whole answer: whether it answers, what was left out, how it was searched, and how long it took.
 
-import { el, inWords } from "../page/dom.js";
-import { explainedFold } from "./explanations.js";
+import { amount, el, factLine, inWords, termList } from "../page/dom.js";
+import { lazyFold } from "../page/folds.js";
 import { LIKELY, POSSIBLE } from "../levels.js";
 
 const DEGRADED = {
@@ -21,12 +21,15 @@ const RELAXED = {
 
 /** The head of an answer. */
 export function answerHead(answer) {
+  const { answerable, search_mode: mode, pass1_entities: entities, hops, total_results: total, took_ms: ms } = answer;
+  const guide = mode === "two_pass" && `guided by ${entities.map((entity) => entity.name).join(", ")}`;
+  const reached = hops?.length > 1 && `${total} found, also by names in the first passages`;
   return el(
     "div",
     { class: "answer-head" },
-    el("h2", { tabindex: "-1", id: "answer-title" }, count(answer.results.length)),
-    verdict(answer),
-    el("p", { class: "facts" }, facts(answer).map((fact) => el("span", {}, fact))),
+    el("h2", { tabindex: "-1", id: "answer-title" }, passages(answer)),
+    answerable == null ? null : verdict(answerable),
+    factLine(guide, reached, `${ms.toFixed(0)} ms`),
     notices(answer),
   );
 }
@@ -39,23 +42,23 @@ export function isAnswerUnlikely(answer) {
 /** What a screen reader says when an answer has come. */
 export function announcement(answer) {
   const verdict = answer.answerable == null ? "" : `, ${inVerdict(answer.answerable)[0].toLowerCase()}`;
-  return count(answer.results.length) + verdict;
+  return passages(answer) + verdict;
 }
 
 /** A panel with how the query was read and searched, and the milliseconds of each stage. */
 export function searchedPanel(explained) {
-  return explainedFold("How it was searched", "panel", explained, ({ explain }) => {
+  return lazyFold("panel", "How it was searched", async () => {
+    const { explain } = await explained();
     const facts = ["query_type", "mode", "fusion", "depth", "depth_reason", "search_mode", "fallback_reason"];
     const words = facts.filter((name) => explain[name]).map((name) => [inWords(name), inWords(String(explain[name]))]);
     const times = Object.entries(explain.timings).map(([stage, ms]) => [inWords(stage), `${ms.toFixed(1)} ms`]);
-    const rows = [...words, ...times].map(([name, text]) => el("div", {}, el("dt", {}, name), el("dd", {}, text)));
-    const missed = explain.approximate ? el("p", {}, "Matching passages may be missing: the index was not searched to its end.") : null;
-    return [missed, el("dl", { class: "metadata" }, rows)];
+    const missed = explain.approximate && el("p", {}, "Matching passages may be missing: the index was not searched to its end.");
+    return [missed, termList([...words, ...times])];
   });
 }
 
-function count(number) {
-  return number === 1 ? "1 passage" : `${number || "No"} passages`;
+function passages({ results: { length } }) {
+  return length ? amount(length, "passage") : "No passages";
 }
 
 function inVerdict(score) {
@@ -63,19 +66,10 @@ function inVerdict(score) {
   return score >= POSSIBLE ? ["Answer uncertain", "open"] : ["No answer likely", "no"];
 }
 
-function verdict(answer) {
-  if (answer.answerable == null) return null;
-  const percent = `${Math.round(100 * answer.answerable)}%`;
-  const [text, kind] = inVerdict(answer.answerable);
+function verdict(answerable) {
+  const [text, kind] = inVerdict(answerable);
   const title = "Score, 0 to 100%, of whether any of these passages answers the query";
-  return el("p", { class: `verdict verdict-${kind}`, title }, el("strong", {}, text), el("span", {}, percent));
-}
-
-function facts({ search_mode: mode, pass1_entities: entities, hops, total_results: total, took_ms: ms }) {
-  const found = [];
-  if (mode === "two_pass") found.push(`guided by ${entities.map((entity) => entity.name).join(", ")}`);
-  if (hops?.length > 1) found.push(`${total} found, also by names in the first passages`);
-  return [...found, `${ms.toFixed(0)} ms`];
+  return el("p", { class: `verdict badge badge-${kind}`, title }, el("strong", {}, text), ` ${Math.round(100 * answerable)}%`);
 }
 
 /** Sentences on what the answer leaves out or does otherwise than asked; hints of an empty answer stand in its place. */
@@ -86,5 +80,5 @@ function notices({ results, degraded = [], relaxed = [], excluded = [], hints = 
     ...(excluded.length ? [`Passages with ${excluded.join(", ")} are left out.`] : []),
     ...(results.length ? hints : []),
   ];
-  return texts.length ? el("ul", { class: "notices" }, texts.map((text) => el("li", { dir: "auto" }, text))) : null;
+  return texts.length ? el("ul", { class: "notices" }, texts.map((text) => el("li", { class: "message", dir: "auto" }, text))) : null;
 }

@@ -1,9 +1,12 @@
 // Shows where to begin before the first search: queries for the sample notes, or how to store documents.
 
-import { documentName, el } from "../page/dom.js";
+import { withParameters } from "../page/address.js";
+import { call } from "../page/api.js";
+import { amount, byId, documentName, el, fill } from "../page/dom.js";
 
-/** Queries that the sample notes answer, each with what it shows and the controls it sets. */
-export const SAMPLE_QUERIES = [
+const SAMPLE = "sample/howto/travel-claims.md";
+// Queries that the sample notes answer, each with what it shows and the controls it sets.
+const SAMPLE_QUERIES = [
   ["Why don't the Gannets phone home every minute?", "a question in other words than the document's"],
   ["ERR_TIDE_4012", "an identifier"],
   ['"no cement below the third landing"', "a phrase"],
@@ -12,26 +15,32 @@ export const SAMPLE_QUERIES = [
   ["What is the capital of France?", "not in the notes: no answer likely"],
 ];
 
-/** The page before the first search; `ask` runs a query with controls. */
-export function welcome({ documents, hasSamples, recent }, ask) {
-  if (!documents) return nothingStored();
-  const stored = documents === 1 ? "1 document is" : `${documents.toLocaleString("en")} documents are`;
-  if (hasSamples) return queries(`${stored} stored, the sample notes of a small company among them. Try one of these:`, SAMPLE_QUERIES, ask);
+/** Shows where to begin while `isWanted`; `ask` runs a query with controls. Throws Problem. */
+export async function showWelcome(ask, isWanted) {
+  const [{ documents: number }, { documents: samples }, { documents: recent }] = await Promise.all([
+    call("GET", "stats"),
+    call("GET", withParameters("documents", { uri: SAMPLE })),
+    call("GET", "documents?limit=3"),
+  ]);
+  if (!isWanted()) return;
+  const stored = `${amount(number, "document")} ${number === 1 ? "is" : "are"} stored`;
   const titles = recent.map((document) => [documentName(document), "the title of a recent document"]);
-  return queries(`${stored} stored. Ask a question about them, or begin with a title:`, titles, ask);
+  if (!number) fill(byId("answer"), nothingStored());
+  else if (samples.length) fill(byId("answer"), queries(`${stored}, the sample notes of a small company among them. Try one of these:`, SAMPLE_QUERIES, ask));
+  else fill(byId("answer"), queries(`${stored}. Ask a question about them, or begin with a title:`, titles, ask));
 }
 
 function queries(text, found, ask) {
   const items = found.map(([query, what, controls = {}]) =>
-    el("li", {}, el("button", { type: "button", class: "sample", click: () => ask(query, controls) }, el("span", {}, query), el("small", {}, what))),
+    el("li", {}, el("button", { type: "button", class: "sample", click: () => ask(query, controls) }, el("span", {}, query), el("small", { class: "note" }, what))),
   );
-  return el("div", { class: "welcome" }, el("p", {}, text), el("ul", { class: "samples" }, items));
+  return el("div", { class: "welcome fold-body" }, el("p", {}, text), el("ul", { class: "samples" }, items));
 }
 
 function nothingStored() {
   return el(
     "div",
-    { class: "welcome" },
+    { class: "welcome fold-body" },
     el("h2", {}, "Nothing is stored yet"),
     el("p", {}, "Add some files under ", el("a", { href: "#documents" }, "Documents"), ", or start the service with ", el("code", {}, "stepwell demo"), ", which stores the notes of a small company to try things on."),
   );

@@ -1,9 +1,10 @@
 // Shows folders, file types and keys of metadata with their values and numbers of documents, to filter searches and documents by them.
 
+import { withParameters } from "../../page/address.js";
 import { Problem, call } from "../../page/api.js";
-import { byId, el, fill, shownUri } from "../../page/dom.js";
-import { choose, chosenValues, fileTypes, readFilters, valueText } from "../../page/filters.js";
-import { addPart, addStyle } from "../../page/parts.js";
+import { amount, byId, el, fill, shownUri } from "../../page/dom.js";
+import { choose, chosenValues, fileTypes, readFilters, setControl, valueText } from "../../page/filters.js";
+import { addPart } from "../../page/parts.js";
 
 const VALUES = 8;
 const FOUND = 20;
@@ -11,10 +12,10 @@ const KEYS = 10;
 
 /** The facets of the documents that pass the filters of a form; a key's own values do not reduce its numbers. */
 class Facets {
-  #order = [];
-  #shared = new Set();
+  // Whether documents share the values of a key, by key in the order in which they were shown first.
+  #known = new Map();
   #isComplete = false;
-  #running = null;
+  #asked = null;
   #drawn = null;
 
   constructor(form) {
@@ -23,40 +24,38 @@ class Facets {
   }
 
   async show() {
-    const own = { controller: new AbortController() };
+    const own = {};
     try {
       own.filters = JSON.stringify(readFilters(this.form));
-      if (own.filters === this.#running?.filters) return;
-      this.#running?.controller.abort();
-      this.#running = own;
-      this.#draw(await this.#load(own.controller.signal));
+      if (own.filters === this.#asked?.filters) return;
+      this.#asked = own;
+      const facets = await this.#load();
+      if (this.#asked === own) this.#draw(facets);
     } catch (error) {
-      if (error.name === "AbortError") return;
       // The page works without facets, and its list or answer says what is wrong with the key or a filter.
       if (!(error instanceof Problem)) throw error;
       this.place.hidden = true;
       this.#drawn = null;
-    } finally {
-      if (this.#running === own) this.#running = null;
     }
+    if (this.#asked === own) this.#asked = null;
   }
 
-  async #load(signal) {
-    const all = await allFacets(this.form, signal);
+  async #load() {
+    const all = await allFacets(this.form);
     // A folder is counted below the chosen one; values of others are chosen beside one another.
     const chosen = chosenFacets(this.form);
-    const alone = await Promise.all(chosen.filter(({ control }) => control !== "folder").map((facet) => counted(this.form, facet, { limit: VALUES }, signal)));
+    const alone = await Promise.all(chosen.filter(({ control }) => control !== "folder").map((facet) => counted(this.form, facet, { limit: VALUES })));
     const found = new Map([...chosen, ...all, ...alone.flat()].map((facet) => [facet.id, facet]));
     const isShown = ({ id, control, values }) => chosen.some((one) => one.id === id) || values.length > (control ? 1 : 0);
     return this.#inOrder([...found.values()].filter(isShown));
   }
 
-  /** Those of few values first; keys stay in the order in which they were shown first, so that none moves while filters change. */
+  /** Those of few values first; keys stay where they were shown first, so that none moves while filters change. */
   #inOrder(facets) {
-    const added = facets.filter(({ id }) => !this.#order.includes(id)).sort((one, other) => one.distinct - other.distinct);
-    for (const facet of added) if (facet.control || isShared(facet)) this.#shared.add(facet.id);
-    this.#order.push(...added.map(({ id }) => id));
-    const rank = ({ id }) => this.#order.indexOf(id) + (this.#shared.has(id) ? 0 : this.#order.length);
+    const added = facets.filter(({ id }) => !this.#known.has(id)).sort((one, other) => one.distinct - other.distinct);
+    for (const facet of added) this.#known.set(facet.id, Boolean(facet.control) || isShared(facet));
+    const order = [...this.#known.keys()];
+    const rank = ({ id }) => order.indexOf(id) + (this.#known.get(id) ? 0 : order.length);
     return facets.sort((one, other) => rank(one) - rank(other));
   }
 
@@ -67,14 +66,14 @@ class Facets {
     this.#drawn = state;
     const focused = document.activeElement?.dataset?.facet;
     const open = new Set([...this.place.querySelectorAll(".facet[open]")].map((details) => details.dataset.id));
-    const first = facets.filter(({ id }) => this.#shared.has(id)).slice(0, KEYS);
+    const first = facets.filter(({ id }) => this.#known.get(id)).slice(0, KEYS);
     const shown = this.#isComplete ? facets : facets.filter((facet) => first.includes(facet) || chosen.includes(facet.id));
     const rest = facets.length - shown.length;
     const all = () => {
       this.#isComplete = true;
       this.#draw(facets);
     };
-    const more = rest ? el("button", { type: "button", class: "quiet", click: all }, rest === 1 ? "1 more key" : `${rest} more keys`) : null;
+    const more = rest ? el("button", { type: "button", class: "quiet", click: all }, amount(rest, "more key")) : null;
     this.place.hidden = !facets.length;
     fill(this.place, shown.map((facet) => keyItem(this.form, facet, open.has(facet.id))), more);
     // The boxes are new, so the one that was used gets the focus again.
@@ -110,23 +109,20 @@ function chosenOf(form, { key, control }) {
 function chooseOf(form, facet, value, isChosen) {
   if (!facet.control) return choose(form, facet.key, value, isChosen);
   const others = facet.control === "folder" ? [] : chosenOf(form, facet).filter((one) => one !== value);
-  const control = form.elements[facet.control];
-  control.value = [...others, ...(isChosen ? [value] : [])].join(", ");
-  control.dispatchEvent(new Event("change", { bubbles: true }));
+  setControl(form.elements[facet.control], [...others, ...(isChosen ? [value] : [])].join(", "));
 }
 
 /** The facets of metadata, and of files unless they are too many to count in time. */
-async function allFacets(form, signal) {
+async function allFacets(form) {
   const late = (error) => (error.status === 504 ? [] : Promise.reject(error));
-  const found = await Promise.all([counted(form, { of: "files" }, { limit: VALUES }, signal).catch(late), counted(form, { of: "metadata" }, { limit: VALUES }, signal)]);
-  return found.flat();
+  const files = counted(form, { of: "files" }, { limit: VALUES }).catch(late);
+  return (await Promise.all([files, counted(form, { of: "metadata" }, { limit: VALUES })])).flat();
 }
 
 /** The facets of metadata or files, or one of them; the values that are chosen of that one do not reduce its numbers. */
-async function counted(form, facet, parameters, signal) {
-  const filters = readFilters(form, facet);
-  const given = { of: facet.of, ...parameters, ...(facet.asked && { key: facet.asked }), ...(filters && { filters: JSON.stringify(filters) }) };
-  const { facets } = await call("GET", `facets?${new URLSearchParams(given)}`, { signal });
+async function counted(form, facet, parameters) {
+  const path = withParameters("facets", { of: facet.of, ...parameters, key: facet.asked, filters: readFilters(form, facet) });
+  const { facets } = await call("GET", path);
   return facets.map(({ key, ...counts }) => facetOf(facet.of, key, counts));
 }
 
@@ -168,6 +164,5 @@ function finder(form, facet, list) {
 const [searches, documents] = ["search-form", "documents-form"].map((id) => new Facets(byId(id)));
 searches.form.elements.metadata.after(searches.place);
 documents.form.elements.file_types.after(documents.place);
-addStyle("./facets.css", import.meta.url);
 addPart("options", () => searches.show());
 addPart("documents", () => documents.show());

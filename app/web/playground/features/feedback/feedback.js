@@ -1,15 +1,15 @@
 // Two buttons that say whether a passage helped, and take it back.
 
-import { Problem, call } from "../../page/api.js";
+import { call } from "../../page/api.js";
 import { byId, el } from "../../page/dom.js";
-import { addPart, addStyle } from "../../page/parts.js";
+import { guarded } from "../../page/messages.js";
+import { addPart } from "../../page/parts.js";
 
-addStyle("./feedback.css", import.meta.url);
 addPart("card", thumbs);
 
 /** The buttons for a hit of a query. A judgement is stored with the query, and by nothing else than these buttons. */
 function thumbs(hit, query) {
-  const note = el("span", { class: "note" });
+  const failed = el("div");
   const button = (label, helpful) => {
     const click = (event) => judge(event.currentTarget, helpful);
     return el("button", { type: "button", class: "quiet thumb", "aria-pressed": "false", title: "Stores this judgement with the query", click }, label);
@@ -19,18 +19,13 @@ function thumbs(hit, query) {
   async function judge(chosen, helpful) {
     const isTakenBack = chosen.getAttribute("aria-pressed") === "true";
     for (const one of buttons) one.disabled = true;
-    note.textContent = "";
-    try {
+    await guarded(failed, async () => {
       await call("POST", "feedback", { body: { query, chunk_id: hit.chunk_id, helpful: isTakenBack ? null : helpful } });
       for (const one of buttons) one.setAttribute("aria-pressed", String(one === chosen && !isTakenBack));
       byId("status").textContent = isTakenBack ? "Feedback withdrawn" : "Feedback stored";
-    } catch (error) {
-      if (!(error instanceof Problem)) throw error;
-      note.textContent = error.message;
-    } finally {
-      for (const one of buttons) one.disabled = false;
-    }
+    });
+    for (const one of buttons) one.disabled = false;
   }
 
-  return el("div", { class: "thumbs", role: "group", "aria-label": "Did this passage help?" }, note, buttons);
+  return el("div", { class: "thumbs", role: "group", "aria-label": "Did this passage help?" }, failed, buttons);
 }

@@ -1,50 +1,44 @@
-// A page that shows the groups of synonyms as lines, and stores them.
+// A page that shows the groups of synonyms as lines, such as `boiler, furnace` or `vehicle => car, lorry`, and stores them.
 
 import { Problem, call } from "../../page/api.js";
-import { byId, el, fill } from "../../page/dom.js";
-import { forgetEdits, keepEdits } from "../../page/edits.js";
+import { amount, byId, el, fill } from "../../page/dom.js";
+import { editForm } from "../../page/edits.js";
+import { guarded, say } from "../../page/messages.js";
 import { addView } from "../../page/parts.js";
-import { guarded } from "../../page/problems.js";
-import { readGroups, writeGroup } from "./lines.js";
 
-const KEY = "synonyms";
 const view = addView("synonyms", "Synonyms", showSynonyms);
-const lines = el("textarea", { name: "lines", rows: "14", spellcheck: "false", dir: "auto", placeholder: "boiler, furnace, heating unit\nvehicle => car, lorry" });
 const message = el("div", { id: "synonyms-message", role: "status" });
-const form = el(
-  "form",
-  { class: "fields", hidden: true },
-  el("label", {}, "Groups, one a line", lines),
-  el("div", { class: "actions" }, el("button", { type: "submit", class: "primary" }, "Save")),
-);
+const place = el("div");
 
 view.append(
   el("p", { class: "note" }, "A search for a word or phrase also finds the others of its line; with ", el("code", {}, "=>"), " only those after it, and not the other way round."),
   message,
-  form,
+  place,
 );
-form.addEventListener("submit", (event) => {
-  event.preventDefault();
-  guarded(message, save);
-});
 
 /** Shows what is stored, or what was typed and is not saved yet. */
 async function showSynonyms() {
-  form.hidden = !(await guarded(message, async () => {
+  fill(place);
+  await guarded(message, async () => {
     const { groups } = await call("GET", "synonyms");
-    lines.value = groups.map((group) => `${writeGroup(group)}\n`).join("");
-    keepEdits(form, KEY);
-  }));
+    const stored = groups.map((group) => `${writeGroup(group)}\n`).join("");
+    const lines = el("textarea", { name: "lines", rows: "14", spellcheck: "false", dir: "auto", placeholder: "boiler, furnace, heating unit\nvehicle => car, lorry" }, stored);
+    fill(place, editForm("synonyms", { "Groups, one a line": lines }, { save, done }));
+  });
 }
 
-async function save() {
+async function save({ lines }) {
   const groups = readGroups(lines.value);
-  const stored = await call("PUT", "synonyms", { body: { groups: groups.map(({ terms, expand_to }) => ({ terms, expand_to })) } }).catch((error) => {
+  try {
+    return await call("PUT", "synonyms", { body: { groups: groups.map(({ terms, expand_to }) => ({ terms, expand_to })) } });
+  } catch (error) {
     throw byLine(error, groups);
-  });
-  forgetEdits(KEY);
+  }
+}
+
+async function done({ groups }) {
   await showSynonyms();
-  fill(message, el("p", { class: "message" }, stored.groups === 1 ? "1 group is stored." : `${stored.groups.toLocaleString("en")} groups are stored.`));
+  say(message, `Stored: ${amount(groups, "group")}.`);
   byId("synonyms-title").focus();
 }
 
@@ -55,4 +49,30 @@ function byLine(error, groups) {
     return group ? { ...one, field: `line ${group.line}` } : one;
   });
   return error instanceof Problem ? new Problem({ ...error, detail: error.message, errors }) : error;
+}
+
+/** The groups of a text, each with the number of its line, as the service reads those of a file. A backslash makes the character after it plain. */
+function readGroups(text) {
+  return text
+    .split("\n")
+    .map((line, index) => ({ line: index + 1, text: line.trim() }))
+    .filter((one) => one.text && !one.text.startsWith("#"))
+    .map((one) => ({ line: one.line, ...groupOf(one.text) }));
+}
+
+/** A group as a line. */
+function writeGroup({ terms, expand_to: others }) {
+  const written = [terms, others].filter((side) => side?.length).map((side) => side.map((term) => term.replace(/[\\,]|=(?=>)|^#/g, "\\$&")).join(", "));
+  return written.join(" => ");
+}
+
+function groupOf(line) {
+  const sides = [[""]];
+  for (const [, escaped, mark, plain] of line.matchAll(/\\(.)|(=>|,)|(.)/gs)) {
+    if (mark === "=>") sides.push([""]);
+    else if (mark) sides.at(-1).push("");
+    else sides.at(-1)[sides.at(-1).length - 1] += escaped ?? plain;
+  }
+  const [terms, ...others] = sides.map((side) => side.map((term) => term.trim()).filter(Boolean));
+  return { terms, expand_to: others.flat() };
 }

@@ -1,0 +1,69 @@
+// Shows failed calls in words, with the fields that are wrong, and asks before what cannot be undone.
+
+import { Problem, hasKey } from "./api.js";
+import { byId, el, fill } from "./dom.js";
+import { markInvalid } from "./forms.js";
+
+/** Runs work whose Problem is shown in a place, which is emptied before, and marked in a form. Whether it succeeded. */
+export async function guarded(place, work, form = null) {
+  fill(place);
+  if (form) markInvalid(form, []);
+  try {
+    await work();
+    return true;
+  } catch (error) {
+    showProblem(place, error);
+    if (form) markInvalid(form, error.errors);
+    return false;
+  }
+}
+
+/** Shows what has failed in a place; an error that is no Problem is thrown. A problem is on the page once, where it was last met. */
+export function showProblem(place, error) {
+  if (!(error instanceof Problem)) throw error;
+  const message = error.status === 401 ? keyMessage(error) : problemMessage(error);
+  message.dataset.problem = "";
+  for (const other of document.querySelectorAll("[data-problem]")) if (other.textContent === message.textContent) other.remove();
+  fill(place, message);
+}
+
+/** What is wrong, without the names of fields: for a list of files, where each has a row. */
+export function problemText(problem) {
+  return problem.errors.map((error) => error.message).join(" ") || problem.detail || problem.title;
+}
+
+/** Shows a sentence in a place, with what belongs to it. */
+export function say(place, ...said) {
+  fill(place, el("p", { class: "message" }, ...said));
+}
+
+/** Whether the user confirms; `action` is what the button says. Escape and the other button do not confirm. */
+export function confirmed(question) {
+  const dialog = byId("confirm");
+  for (const [part, text] of Object.entries(question)) byId(`confirm-${part}`).textContent = text;
+  dialog.returnValue = "";
+  dialog.showModal();
+  byId("confirm-cancel").onclick = () => dialog.close();
+  byId("confirm-action").onclick = () => dialog.close("confirmed");
+  return new Promise((resolve) => dialog.addEventListener("close", () => resolve(dialog.returnValue === "confirmed"), { once: true }));
+}
+
+function problemMessage({ status, title, detail, errors }) {
+  const heading = status === 0 ? "No response." : `${title || "The call failed"}.`;
+  const fields = errors.map((error) => el("li", {}, el("code", {}, error.field), ": ", error.message));
+  const said = fields.length ? [el("strong", {}, "The request was refused:"), el("ul", {}, fields)] : [el("strong", {}, heading), ` ${detail || title}`];
+  return el("div", { class: "message problem", role: "alert" }, said);
+}
+
+/** What to do where the service wants a key, or another one. */
+function keyMessage(problem) {
+  byId("key-menu").hidden = false;
+  const enter = () => {
+    byId("key-menu").open = true;
+    byId("key").focus();
+  };
+  const [text, action] = hasKey()
+    ? ["The service does not accept this key. Check it, or ask for another one.", "Change the key"]
+    : ["This service needs a key. Type an API key or the local token; it stays in the memory of this page.", "Enter a key"];
+  return el("div", { class: "message", "data-code": problem.code }, el("p", {}, text), el("button", { type: "button", click: enter }, action));
+}
