@@ -31,6 +31,7 @@ from app.query import hints
 from app.requests import cursors, filter_models, wire
 from app.search.steps.guidance import entity_search
 from app.search.steps.guidance.entity_search import EntityQuery
+from app.text.queries import spelling
 from app.tools import Tool, ToolArguments, ToolContext, clamped
 
 MAX_CONTENT = 1_000_000
@@ -194,7 +195,11 @@ async def _no_type(given: ListEntitiesArguments, context: ToolContext) -> str | 
     """What to say if no entity has the type that was asked for."""
     if given.type is None or given.type in (known := await entities.types(context.user_id, db=context.services.db)):
         return None
-    return f"No entity has this type. The types are {', '.join(known)}." if known else "There are no entities."
+    if not known:
+        return "There are no entities."
+    near = spelling.nearest(given.type, known)
+    meant = f" Did you mean {near[0]}?" if near else ""
+    return f"No entity has this type.{meant} The types are {', '.join(known)}."
 
 
 async def knowledge_stats(given: StatsArguments, context: ToolContext) -> KnowledgeStats:

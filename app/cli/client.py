@@ -186,8 +186,9 @@ class Client:
         try:
             return self._http.request(method, path, **request)
         except httpx.HTTPError as error:
-            place, reason = self._http.base_url.copy_with(path="/"), type(error).__name__
-            message = f"The service at {str(place).rstrip('/')} did not answer ({reason}): is it running?"
+            place = str(self._http.base_url.copy_with(path="/")).rstrip("/")
+            what = "did not answer in time" if isinstance(error, httpx.TimeoutException) else "cannot be reached"
+            message = f"The service at {place} {what}: is it running?"
             raise errors.Unavailable(message) from error
         except ValueError as error:  # infinite numbers, and bytes of an argument that are not UTF-8
             raise errors.BadRequest("A text or number in it cannot be sent: use UTF-8.") from error

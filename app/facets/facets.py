@@ -65,7 +65,6 @@ def _conditions(filters: Filters) -> Iterator[tuple[str, Any]]:
 
 
 def _text(wanted: Any) -> str | None:
-    """The string that a condition wants, if it wants one."""
     if is_operator_object(wanted):
         listed = wanted.get("in", ())
         wanted = listed[0] if len(listed) == 1 else None

@@ -27,8 +27,13 @@ async def record(db: Writing, *, added: Sequence[Json] = (), removed: Sequence[J
     if binds["added"] == binds["removed"]:
         return
     await db.execute(sql.statement("count_facets"), {"user_id": db.user_id, **binds})
-    if binds["removed"]:
-        await _forget(db, keys=list({key for one in removed for key in one}))
+    if not binds["removed"]:
+        return
+    keys = sa.literal(list({key for one in removed for key in one}), sa.ARRAY(sa.Text))
+    for table in _COUNTS:  # keys and values that no document has any more
+        unused = [column == 0 for column in table.c if column.name in {"documents", "distinct_values"}]
+        own = table.c.user_id == db.user_id
+        await db.execute(sa.delete(table).where(own, table.c.key == sa.any_(keys), *unused))
 
 
 async def differences(db: Reading) -> int:
@@ -43,15 +48,6 @@ async def recount(db: Writing) -> None:
     await db.execute(sql.statement("count_facets", "all"), {"user_id": db.user_id})
 
 
-async def _forget(db: Writing, *, keys: Sequence[str]) -> None:
-    """Delete the counts of keys and values that no document has any more."""
-    for table in _COUNTS:
-        c = table.c
-        some = c.key == sa.any_(sa.literal(list(keys), sa.ARRAY(sa.Text)))
-        unused = [column == 0 for column in c if column.name in {"documents", "distinct_values"}]
-        await db.execute(sa.delete(table).where(c.user_id == db.user_id, some, *unused))
-
-
 def _texts(metadata: Sequence[Json]) -> list[str]:
     return [json.dumps(one, sort_keys=True) for one in metadata if one]
 
@@ -62,12 +58,15 @@ async def count(db: Reading, query: FacetQuery) -> list[Facet]:
     among = filters.visible(db, query.filters)
     filtering = filters.binds(among)
     name = "file_facets" if query.of == "files" else "facets" if among else "counted_facets"
-    statement = sql.statement(name, *filtering)
-    prefixes = {"key_prefix": query.prefix, "value_prefix": ""}
-    if query.key is not None:
-        prefixes = {"key_prefix": "", "value_prefix": query.prefix}
-    limits = {"keys": MAX_KEYS, "limit": query.limit}
-    rows = await db.execute(statement, {"user_id": db.user_id, "key": query.key, **prefixes, **limits, **filtering})
+    binds = {
+        "user_id": db.user_id,
+        "key": query.key,
+        "key_prefix": query.prefix if query.key is None else "",
+        "value_prefix": "" if query.key is None else query.prefix,
+        "keys": MAX_KEYS,
+        "limit": query.limit,
+    }
+    rows = await db.execute(sql.statement(name, *filtering), {**binds, **filtering})
     return [
         Facet(
             row.key,

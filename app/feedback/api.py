@@ -30,10 +30,6 @@ class FeedbackRequest(wire.WireModel):
             raise PydanticCustomError("one_of", "Give either chunk_id or document_id, and only one of them.")
         return self
 
-    def shape(self) -> Feedback:
-        """The judgement as a core type."""
-        return Feedback(self.query, self.helpful, self.chunk_id, self.document_id)
-
 
 class FeedbackResult(BaseModel):
     """What is stored now."""
@@ -83,7 +79,8 @@ async def give(
     Judgements calibrate `relevance` where the owner of the documents wants it (`stepwell calibrate --feedback`). They
     are deleted with the document, and after STEPWELL_FEEDBACK_DAYS days. Nothing else stores a query.
     """
-    document_id = await feedback.give(given.shape(), user_id, use)
+    said = Feedback(given.query, given.helpful, given.chunk_id, given.document_id)
+    document_id = await feedback.give(said, user_id, use)
     judgements: Counter = request.app.state.judgements
     judgements.labels("withdrawn" if given.helpful is None else str(given.helpful).lower()).inc()
     return FeedbackResult(document_id=document_id, helpful=given.helpful)

@@ -17,7 +17,7 @@ from app.feedback.types import GivenFeedback
 from app.text import uris
 
 if TYPE_CHECKING:  # `give` by way of a service needs none of it
-    from app.settings import Settings
+    pass
 
 app = typer.Typer(help="Feedback: give, list, export.", no_args_is_help=True)
 
@@ -63,16 +63,37 @@ def list_all(
     user: options.User = options.LOCAL, as_json: options.AsJson = False, data_dir: options.DataDir = None
 ) -> None:
     """List judgements of hits, newest first."""
-    found = options.run(_list(options.check_user(user), options.settings(data_dir)))
+    user_id, settings = options.check_user(user), options.settings(data_dir)
+
+    async def read() -> list[GivenFeedback]:
+        from app import runtime
+        from app.feedback import feedback
+
+        async with runtime.open_services(settings, pool_size=2) as services:
+            return [one async for one in feedback.list_all(user_id, services)]
+
+    found = options.run(read())
     if as_json:
-        terminal.write_json([_row(one) for one in found])
+        terminal.write_json(
+            [
+                {
+                    "at": one.at,
+                    "query": one.query,
+                    "helpful": one.helpful,
+                    "document_id": str(one.document_id),
+                    "chunk_id": one.chunk_id and str(one.chunk_id),
+                    "uri": one.uri,
+                    "title": one.title,
+                }
+                for one in found
+            ]
+        )
         return
     table = options.table("at", "helpful", "query", "document")
     for one in found:
         helpful = "yes" if one.helpful else "no"
-        table.add_row(
-            f"{one.at:%Y-%m-%d %H:%M}", helpful, escape(one.query), escape(uris.show(one.uri or "") or one.title)
-        )
+        place = uris.show(one.uri or "") or one.title
+        table.add_row(f"{one.at:%Y-%m-%d %H:%M}", helpful, escape(one.query), escape(place))
     options.print_table(table)
 
 
@@ -84,45 +105,22 @@ def export(
     data_dir: options.DataDir = None,
 ) -> None:
     """Write judged queries with all documents as a set that `eval` and `calibrate` read (BEIR layout)."""
-    _make(folder)
-    questions, documents = options.run(_export(options.check_user(user), folder, options.settings(data_dir)))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise errors.BadRequest(f"The folder cannot be made: {error.strerror}.", field="FOLDER") from error
+    user_id, settings = options.check_user(user), options.settings(data_dir)
+
+    async def write() -> tuple[int, int]:
+        from app import runtime
+        from app.feedback import feedback
+
+        async with runtime.open_services(settings, pool_size=2) as services:
+            return await feedback.export(user_id, folder, services)
+
+    questions, documents = options.run(write())
     if as_json:
         terminal.write_json({"questions": questions, "documents": documents})
     else:
         counts = (options.format_count(questions, "question"), options.format_count(documents, "document"))
         options.out.print(f"Wrote {folder}: {', '.join(counts)}.", markup=False)
-
-
-async def _list(user_id: str, settings: Settings) -> list[GivenFeedback]:
-    from app import runtime
-    from app.feedback import feedback as pipeline
-
-    async with runtime.open_services(settings, pool_size=2) as services:
-        return [one async for one in pipeline.list_all(user_id, services)]
-
-
-async def _export(user_id: str, folder: Path, settings: Settings) -> tuple[int, int]:
-    from app import runtime
-    from app.feedback import feedback as pipeline
-
-    async with runtime.open_services(settings, pool_size=2) as services:
-        return await pipeline.export(user_id, folder, services)
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise errors.BadRequest(f"The folder cannot be made: {error.strerror}.", field="FOLDER") from error
-
-
-def _row(one: GivenFeedback) -> dict[str, object]:
-    return {
-        "at": one.at.isoformat(),
-        "query": one.query,
-        "helpful": one.helpful,
-        "document_id": str(one.document_id),
-        "chunk_id": str(one.chunk_id) if one.chunk_id else None,
-        "uri": one.uri,
-        "title": one.title,
-    }

@@ -73,7 +73,7 @@ async def expire_forever(services: Services) -> None:
 
 
 def group(given: Iterable[GivenFeedback]) -> list[JudgedQuestion]:
-    """The judgements as questions, in the order of the first on each.
+    """The judgements as questions, in the order of the first on each; the id of a query is the same in later exports.
 
     A document, named by URI or else by id, has grade 1 if it or a passage of it helped, else 0.
     """
@@ -82,12 +82,8 @@ def group(given: Iterable[GivenFeedback]) -> list[JudgedQuestion]:
         grades = found.setdefault(one.query, {})
         name = one.uri or str(one.document_id)
         grades[name] = max(grades.get(name, 0), int(one.helpful))
-    return [JudgedQuestion(_id(query), query, grades) for query, grades in found.items()]
-
-
-def _id(query: str) -> str:
-    """An id of a query that stays the same in later exports."""
-    return hashlib.sha256(query.encode()).hexdigest()[:12]
+    ids = (hashlib.sha256(query.encode()).hexdigest()[:12] for query in found)
+    return [JudgedQuestion(name, query, grades) for name, (query, grades) in zip(ids, found.items(), strict=True)]
 
 
 async def export(user_id: str, folder: Path, services: Services) -> tuple[int, int]:

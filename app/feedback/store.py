@@ -48,12 +48,7 @@ _TRIM = sql.inline(
     kept="bigint",
 )
 
-_EXPIRE = sql.inline(
-    """
-    SELECT stepwell.expire_feedback(:days)
-    """,
-    days="integer",
-)
+_EXPIRE = sql.inline("SELECT stepwell.expire_feedback(:days)", days="integer")
 
 
 def feedback_id(given: Feedback) -> UUID:

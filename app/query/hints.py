@@ -34,20 +34,19 @@ def of(answer: Answer) -> list[str]:
 
 
 def sentences(missed: Iterable[MissedFilter]) -> list[str]:
-    """One sentence for each condition, such as "team: did you mean Firmware? Values are case-sensitive."."""
-    return [sentence(one) for one in missed]
-
-
-def sentence(missed: MissedFilter) -> str:
-    """What to change in a condition."""
-    if missed.nearest_key is not None:
-        return f"metadata.{missed.key}: no document has this key. Did you mean {missed.nearest_key}?"
-    if missed.nearest_value is not None:
-        case = " Values are case-sensitive." if missed.same_letters else ""
-        return f"{missed.key}: did you mean {missed.nearest_value}?{case}"
-    missing = "this value" if missed.has_key else "this key"
-    named = f" There is {', '.join(missed.present)}." if missed.present else ""
-    return f"{missed.key}: no document has {missing}.{named}"
+    """What to change in each condition, such as "team: did you mean Firmware? Values are case-sensitive."."""
+    found = []
+    for one in missed:
+        if one.nearest_key is not None:
+            found.append(f"metadata.{one.key}: no document has this key. Did you mean {one.nearest_key}?")
+        elif one.nearest_value is not None:
+            case = " Values are case-sensitive." if one.same_letters else ""
+            found.append(f"{one.key}: did you mean {one.nearest_value}?{case}")
+        else:
+            missing = "this value" if one.has_key else "this key"
+            named = f" There is {', '.join(one.present)}." if one.present else ""
+            found.append(f"{one.key}: no document has {missing}.{named}")
+    return found
 
 
 async def missed(filters: Filters, user_id: str, *, db: Database) -> list[MissedFilter]:

@@ -44,12 +44,8 @@ _RECENCY = (
 Share = Annotated[wire.Number, Field(ge=0, le=1)]
 
 
-def _to_a_millionth(weight: float) -> float:
-    return round(weight, 6)
-
-
 # Rounded, because Postgres raises an error on a product too small for a float, such as a score times 5e-324.
-_Weight = Annotated[wire.Number, Field(ge=0, le=100), AfterValidator(_to_a_millionth)]
+_Weight = Annotated[wire.Number, Field(ge=0, le=100), AfterValidator(lambda weight: round(weight, 6))]
 
 
 class LegWeights(wire.WireModel):

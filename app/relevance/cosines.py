@@ -70,7 +70,6 @@ async def measure(embedder: Embedder, measured: MeasuredModels, *, timeout_s: fl
 
 
 def _name(embedder: Embedder) -> str:
-    """The name of a model without its owner."""
     return embedder.model.name.rpartition("/")[2]
 
 

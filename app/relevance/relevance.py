@@ -13,6 +13,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from app.database.calibrations import LogitScale, RelevanceCalibration
 from app.kinds import FusionUsed
@@ -85,7 +86,7 @@ class MeanEffect:
 NO_EFFECT = MeanEffect()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Assessment:
     """What is known of the candidates of a query, and how probable that makes an answer and the relevance of a hit.
 
@@ -128,24 +129,21 @@ class Assessment:
         best, none = max(relevances, default=0.0), math.prod(1 - one for one in relevances)
         return max(best, min(logit_scales.apply(self.calibration.answerable, self.answered), 1 - none, self._most))
 
-    @property
+    @cached_property
     def answered(self) -> float:
         """The probability that the documents answer the query, before it is calibrated."""
-        chosen = self._coefficients
+        if self.cosine is None:
+            chosen = TEXT_LEG
+        elif self.is_foreign:
+            chosen = OTHER_LANGUAGE
+        else:
+            chosen = VECTOR_LEG if self.coverage is None else BOTH_LEGS
         logit = chosen.intercept + LITERAL * self.is_literal
         logit += chosen.cosine * (self.cosine or 0.0) + chosen.coverage * (self.coverage or 0.0)
         logit += chosen.closeness * self.closeness
         return min(logit_scales.logistic(logit), self._most)
 
-    @property
-    def _coefficients(self) -> OfQuery:
-        if self.cosine is None:
-            return TEXT_LEG
-        if self.is_foreign:
-            return OTHER_LANGUAGE
-        return VECTOR_LEG if self.coverage is None else BOTH_LEGS
-
-    @property
+    @cached_property
     def _most(self) -> float:
         return UNKNOWN_NAME if self.names_unknown else 1.0
 
@@ -161,7 +159,7 @@ def score_logit(score: float) -> float:
 
 def coverage(text_score: float | None, terms: Sequence[Term]) -> float | None:
     """Returns a BM25 score as a share of the upper bound of the query with these terms; None without terms."""
-    bound = _total_idf(terms) * float(bm25.K1 + 1)
+    bound = _total_idf(own_words(terms), terms) * float(bm25.K1 + 1)
     return min(1.0, (text_score or 0.0) / bound) if bound else None
 
 
@@ -170,10 +168,12 @@ def closeness(text: str, terms: Sequence[Term]) -> float:
 
     A word is found by its beginning, since lexemes are stems. Corrections and synonyms count as in `coverage`.
     """
-    total = _total_idf(terms)
+    own = own_words(terms)
+    total = _total_idf(own, terms)
     if not total:
         return 0.0
-    sought = [(_beginning(term.parts[0]), term.idf * term.times) for term in (*own_words(terms), *_added(terms))]
+    counted = [*own, *(term for term in terms if term.is_added and term.df)]
+    sought = [(_beginning(term.parts[0]), term.idf * term.times) for term in counted]
     prefixes = [(_beginning(term.lexeme), term.idf) for term in terms if term.is_expansion and term.df]
     sentences = [" " + " ".join(names.words(one)) for one in _SENTENCE_END.split(text)]
     return min(1.0, max(_idf_in(one, sought, prefixes) for one in sentences) / total)
@@ -192,31 +192,32 @@ def _beginning(lexeme: str) -> str:
     return " " + (folded if len(folded) <= stems.SHORTEST else folded[:-1])
 
 
-def _total_idf(terms: Sequence[Term]) -> float:
-    """The idf of the query's words.
+def _total_idf(own: Iterable[Term], terms: Iterable[Term]) -> float:
+    """The idf of the query's own words, among all its terms.
 
     Words that no chunk contains count, each once: where documents have several languages, a word has a form in each. A
     correction counts less than the word that it corrects. The words that begin with a prefix count as one.
     """
-    words = sum(term.idf * term.times for term in own_words(terms))
+    words = sum(term.idf * term.times for term in own)
     return words + max((term.idf for term in terms if term.is_expansion and term.df), default=0.0)
 
 
-def _added(terms: Iterable[Term]) -> list[Term]:
-    return [term for term in terms if term.is_added and term.df]
-
-
 def own_words(terms: Iterable[Term]) -> list[Term]:
-    """Returns the terms of the query itself, without forms that its words have only in other languages."""
+    """Returns the terms of the query itself, without forms that its words have only in other languages.
+
+    Such a form is of the same word as another one that is found, or is a shorter stem.
+    """
     own = [term for term in terms if not (term.is_expansion or term.is_added)]
-    return [term for term in own if term.df or not any(_is_other_form(term, one) for one in own)]
+    if all(term.df for term in own):
+        return own
+    folded = {term.lexeme: stems.fold(term.lexeme) for term in own}
 
+    def is_other_form(term: Term, other: Term) -> bool:
+        if len(other.lexeme) < len(term.lexeme):
+            return stems.may_be_stem(folded[other.lexeme], folded[term.lexeme])
+        return bool(other.df) and stems.may_be_stem(folded[term.lexeme], folded[other.lexeme])
 
-def _is_other_form(term: Term, other: Term) -> bool:
-    """Whether a term is of the same word as another one that is found, or is a shorter stem."""
-    if len(other.lexeme) < len(term.lexeme):
-        return stems.may_be_stem(other.lexeme, stems.fold(term.lexeme))
-    return bool(other.df) and stems.may_be_stem(term.lexeme, stems.fold(other.lexeme))
+    return [term for term in own if term.df or not any(is_other_form(term, one) for one in own)]
 
 
 def weight(hits: int) -> float:

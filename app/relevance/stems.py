@@ -10,12 +10,11 @@ SHORTEST = 4
 """Letters of a stored lexeme that is taken for the stem of a longer word."""
 
 
-def may_be_stem(lexeme: str, word: str) -> bool:
+def may_be_stem(folded: str, word: str) -> bool:
     """Returns whether a word may have this stem; the last letter of a stem may differ, as in `deliveri`.
 
-    `word` is without accents, as `names.words` folds it.
+    `folded` is what `fold` returns of a lexeme, and `word` is without accents, as `names.words` folds it.
     """
-    folded = fold(lexeme)
     return (
         bool(folded) and len(word) <= max(2 * len(folded), len(folded) + 2) and word.startswith(folded[:-1] or folded)
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from app.query.types import Term
 from app.relevance import stems
@@ -26,13 +26,14 @@ def find(query: str, terms: Sequence[Term], *, config: str, known_words: Collect
     synonyms have added. `config` is the text-search configuration of the documents. `known_words` are known in another
     way, such as aliases.
     """
-    missing = [one.lexeme for one in terms if not one.df and not one.is_added]
+    missing = [stems.fold(one.lexeme) for one in terms if not one.df and not one.is_added]
     if not missing:
         return []
-    known = [part for one in terms if one.df for part in one.parts]
+    known = {lexeme: stems.fold(lexeme) for one in terms if one.df for lexeme in one.parts}
+    long = [folded for lexeme, folded in known.items() if len(lexeme) >= stems.SHORTEST]
     read = query_words.read(query)
-    indexed = [index for index, word in enumerate(read.words) if _has_stem(word, (*known, *missing))]
-    unknown = {index for index in indexed if not _is_known(read.words[index], known)}
+    indexed = [index for index, word in enumerate(read.words) if _has_stem(word, (*known.values(), *missing))]
+    unknown = {index for index in indexed if not (read.words[index] in known or _has_stem(read.words[index], long))}
     has_case = config != GERMAN and any(read.small[index] for index in indexed)
     runs = list(_names(query, read, indexed, has_case=has_case))
     others = set(indexed).difference(*runs)
@@ -65,9 +66,6 @@ def _names(query: str, read: QueryWords, indexed: Sequence[int], *, has_case: bo
         yield run
 
 
-def _is_known(word: str, known: Sequence[str]) -> bool:
-    return any(word == one or (len(one) >= stems.SHORTEST and stems.may_be_stem(one, word)) for one in known)
-
-
-def _has_stem(word: str, lexemes: Sequence[str]) -> bool:
-    return word not in stop_words.QUESTION_WORDS and any(stems.may_be_stem(one, word) for one in lexemes)
+def _has_stem(word: str, folded: Iterable[str]) -> bool:
+    """Returns whether a word that is no question word may have one of some stems, which are folded."""
+    return word not in stop_words.QUESTION_WORDS and any(stems.may_be_stem(one, word) for one in folded)

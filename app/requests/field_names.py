@@ -115,21 +115,22 @@ def value_advice(given: object, expected: str) -> str | None:
 
 
 def _nearest(unknown: str, known: Mapping[str, str]) -> str | None:
+    """The path of the known name that is written so elsewhere, or resembles it.
+
+    Last, that of which another name is misspelt: `fliters` means `metadata` where that is known.
+    """
+    bare = _plain(unknown)
     plain = {_plain(name): path for name, path in known.items()}
-    if _plain(unknown) in plain:
-        return plain[_plain(unknown)]
-    for name, other_names in _OTHER_NAMES.items():
-        if name in known and _plain(unknown) in other_names.split():
+    if bare in plain:
+        return plain[bare]
+    for name, listed in _OTHER_NAMES.items():
+        if name in known and bare in listed.split():
             return known[name]
-    similar = process.extractOne(unknown, list(known), scorer=fuzz.ratio, score_cutoff=NEAREST_SCORE)
-    return known[similar[0]] if similar else _nearest_other(_plain(unknown), known)
-
-
-def _nearest_other(unknown: str, known: Mapping[str, str]) -> str | None:
-    """The path of the known name of which another name is misspelt: `fliters` means `metadata` where that is known."""
+    if similar := process.extractOne(unknown, list(known), scorer=fuzz.ratio, score_cutoff=NEAREST_SCORE):
+        return known[similar[0]]
     others = {other: known[name] for name, listed in _OTHER_NAMES.items() if name in known for other in listed.split()}
     long = [other for other in others if len(other) >= LONG]
-    similar = process.extractOne(unknown, long, scorer=fuzz.ratio, score_cutoff=NEAREST_OTHER)
+    similar = process.extractOne(bare, long, scorer=fuzz.ratio, score_cutoff=NEAREST_OTHER)
     return others[similar[0]] if similar else None
 
 

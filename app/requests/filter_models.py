@@ -29,28 +29,24 @@ IN_SEARCHES = "Values of metadata by key, or operators, as in search_documents."
 
 def _condition(given: Any) -> Any:
     """The value of a metadata filter, checked. Raises PydanticCustomError."""
-    if is_operator_object(given):
-        if not given.keys() <= set(OPERATORS):
-            raise PydanticCustomError("unknown_operator", _unknown(given))
-        checked = {operator: _operand(operator, operand) for operator, operand in given.items()}
-        if len({isinstance(checked[operator], str) for operator in checked.keys() & set(BOUNDS)}) > 1:
+    if not is_operator_object(given):
+        if _has_operator(given):
             raise PydanticCustomError(
-                "invalid_range", "The bounds of a range must be all numbers or all dates and times."
+                "nested_operator", "Operators apply to a key of the metadata, not inside a list or another object."
             )
-        return checked
-    if _has_operator(given):
+        return given
+    if not given.keys() <= set(OPERATORS):
+        advised = next((advice for key in given if (advice := foreign_operators.advice(key)) is not None), None)
         raise PydanticCustomError(
-            "nested_operator", "Operators apply to a key of the metadata, not inside a list or another object."
+            "unknown_operator",
+            f"Has an unknown operator: the operators are {KNOWN}, without $ and without other keys beside them. "
+            f"Groups are filters.any, filters.all and filters.not.{f' For this one, {advised}.' if advised else ''}",
         )
+    for operator, operand in given.items():
+        _check_operand(operator, operand)
+    if len({isinstance(given[operator], str) for operator in given.keys() & set(BOUNDS)}) > 1:
+        raise PydanticCustomError("invalid_range", "The bounds of a range must be all numbers or all dates and times.")
     return given
-
-
-def _unknown(given: Mapping[str, Any]) -> str:
-    advised = next((advice for key in given if (advice := foreign_operators.advice(key)) is not None), None)
-    return (
-        f"Has an unknown operator: the operators are {KNOWN}, without $ and without other keys beside them. "
-        f"Groups are filters.any, filters.all and filters.not.{f' For this one, {advised}.' if advised else ''}"
-    )
 
 
 def _has_operator(given: Any) -> bool:
@@ -59,25 +55,19 @@ def _has_operator(given: Any) -> bool:
     return isinstance(given, list) and any(map(_has_operator, given))
 
 
-def _operand(operator: str, operand: Any) -> Any:
-    if operator in BOUNDS:
-        return _bind(operand)
-    expected = OPERANDS[operator]
-    if not expected.accepts(operand):
-        raise PydanticCustomError("invalid_operand", f"{operator} takes {expected.takes}.")
-    return operand
-
-
-def _bind(operand: Any) -> float | str:
-    """A number, or a date or time of ISO 8601."""
-    if isinstance(operand, int | float) and not isinstance(operand, bool):
-        return operand
-    if isinstance(operand, str) and dates.microseconds(operand) is not None:
-        return operand
-    raise PydanticCustomError(
-        "invalid_range",
-        "The bounds of a range must be numbers, or dates and times such as 2026-01-31 or 2026-01-31T12:00:00Z.",
-    )
+def _check_operand(operator: str, operand: Any) -> None:
+    """Raises PydanticCustomError unless an operator takes this; a bound is a number, or a date or time of ISO 8601."""
+    if operator not in BOUNDS:
+        if not OPERANDS[operator].accepts(operand):
+            raise PydanticCustomError("invalid_operand", f"{operator} takes {OPERANDS[operator].takes}.")
+        return
+    is_number = isinstance(operand, int | float) and not isinstance(operand, bool)
+    is_moment = isinstance(operand, str) and dates.microseconds(operand) is not None
+    if not is_number and not is_moment:
+        raise PydanticCustomError(
+            "invalid_range",
+            "The bounds of a range must be numbers, or dates and times such as 2026-01-31 or 2026-01-31T12:00:00Z.",
+        )
 
 
 def _check_metadata(given: object) -> object:
@@ -199,11 +189,10 @@ class _ReadAsFilters:
     model = SearchFilters
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
-        return core_schema.no_info_wrap_validator_function(_filters, handler.generate_schema(SearchFilters))
+        def make(given: Any, read: Callable[[Any], SearchFilters]) -> Filters:
+            return given if isinstance(given, Filters) else read(given).shape()
 
-
-def _filters(given: Any, read: Callable[[Any], SearchFilters]) -> Filters:
-    return given if isinstance(given, Filters) else read(given).shape()
+        return core_schema.no_info_wrap_validator_function(make, handler.generate_schema(SearchFilters))
 
 
 FILTERS = "Conditions on the documents searched."

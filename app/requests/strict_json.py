@@ -84,7 +84,8 @@ def _decode(raw: bytes) -> tuple[object, bool]:
     try:
         value = decoder.decode(text)
     except json.JSONDecodeError as error:
-        raise invalid([((), "invalid_json", _position(error))]) from None
+        place = f"line {error.lineno}, column {error.colno}: {error.msg.partition(':')[0]}"
+        raise invalid([((), "invalid_json", f"The body is not valid JSON at {place}.")]) from None
     return value, decoder.has_bad_numbers or _RISKY_ESCAPE.search(text) is not None
 
 
@@ -103,11 +104,6 @@ def _check_nesting(text: str) -> None:
                 raise invalid([((), "too_many_parts", f"Send at most {MAX_CONTAINERS:,} objects and lists at once.")])
         elif kind in "]}":
             depth -= match.end() - match.start()
-
-
-def _position(error: json.JSONDecodeError) -> str:
-    reason = error.msg.partition(":")[0]
-    return f"The body is not valid JSON at line {error.lineno}, column {error.colno}: {reason}."
 
 
 class _Decoder:
@@ -138,8 +134,5 @@ class _Decoder:
 
 def invalid(values: list[UnusableValue]) -> RequestValidationError:
     """The error for values of a request, each with its path, a code and what to send instead."""
-    return RequestValidationError([{"loc": _location(path), "type": code, "msg": text} for path, code, text in values])
-
-
-def _location(path: tuple[str | int, ...]) -> tuple[str | int, ...]:
-    return path if path[:1] == ("query",) else ("body", *path)
+    located = ((path if path[:1] == ("query",) else ("body", *path), code, text) for path, code, text in values)
+    return RequestValidationError([{"loc": path, "type": code, "msg": text} for path, code, text in located])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, get_args
@@ -21,61 +22,38 @@ _MAX_READ = 200
 _PYDANTIC_CODES = frozenset(get_args(core_schema.ErrorType))
 _ABSENT = object()
 
-_WHOLE = "Must be a whole number, without quotes or a decimal point."
-_NUMBER = "Must be a finite number, without quotes."
-_FLAG = "Must be true or false, without quotes."
-_STRING = "Must be a string."
-_LIST = "Must be a list."
-_OBJECT = "Must be a JSON object."
-_UUID = "Must be a UUID such as 3fa85f64-5717-4562-b3fc-2c963f66afa6."
-_MOMENT = "Must be a date and time in ISO 8601 such as 2026-01-31T12:00:00Z."
 _GENERIC = "Invalid value: compare it with the schema at /docs."
-
-# The values of placeholders come from the schema, never from the request.
 _MESSAGES = {
     "missing": "Required: add this field.",
     "json_invalid": "The body is not valid JSON.",
-    "int_type": _WHOLE,
-    "int_parsing": _WHOLE,
-    "int_parsing_size": _WHOLE,
-    "int_from_float": _WHOLE,
-    "float_type": _NUMBER,
-    "float_parsing": _NUMBER,
-    "finite_number": _NUMBER,
-    "bool_type": _FLAG,
-    "bool_parsing": _FLAG,
-    "string_type": _STRING,
-    "string_unicode": _STRING,
-    "string_sub_type": _STRING,
+    **dict.fromkeys(
+        ("int_type", "int_parsing", "int_parsing_size", "int_from_float"),
+        "Must be a whole number, without quotes or a decimal point.",
+    ),
+    **dict.fromkeys(("float_type", "float_parsing", "finite_number"), "Must be a finite number, without quotes."),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "Must be true or false, without quotes."),
+    **dict.fromkeys(("string_type", "string_unicode", "string_sub_type"), "Must be a string."),
     "string_too_long": "Must have at most {max_length} characters.",
     "string_too_short": "Must have at least {min_length} characters.",
     "string_pattern_mismatch": "Must match the pattern {pattern}.",
-    "list_type": _LIST,
-    "tuple_type": _LIST,
-    "set_type": _LIST,
+    **dict.fromkeys(("list_type", "tuple_type", "set_type"), "Must be a list."),
     "too_long": "Must have at most {max_length} items.",
     "too_short": "Must have at least {min_length} items.",
-    "dict_type": _OBJECT,
-    "model_type": _OBJECT,
-    "model_attributes_type": _OBJECT,
-    "mapping_type": _OBJECT,
-    "uuid_type": _UUID,
-    "uuid_parsing": _UUID,
-    "uuid_version": _UUID,
-    "datetime_type": _MOMENT,
-    "datetime_parsing": _MOMENT,
-    "datetime_from_date_parsing": _MOMENT,
-    "datetime_object_invalid": _MOMENT,
-    "date_type": "Must be a date such as 2026-01-31.",
-    "date_parsing": "Must be a date such as 2026-01-31.",
-    "date_from_datetime_parsing": "Must be a date such as 2026-01-31.",
+    **dict.fromkeys(("dict_type", "model_type", "model_attributes_type", "mapping_type"), "Must be a JSON object."),
+    **dict.fromkeys(
+        ("uuid_type", "uuid_parsing", "uuid_version"), "Must be a UUID such as 3fa85f64-5717-4562-b3fc-2c963f66afa6."
+    ),
+    **dict.fromkeys(
+        ("datetime_type", "datetime_parsing", "datetime_from_date_parsing", "datetime_object_invalid"),
+        "Must be a date and time in ISO 8601 such as 2026-01-31T12:00:00Z.",
+    ),
+    **dict.fromkeys(("date_type", "date_parsing", "date_from_datetime_parsing"), "Must be a date such as 2026-01-31."),
     "greater_than": "Must be more than {gt}.",
     "greater_than_equal": "Must be {ge} or more.",
     "less_than": "Must be less than {lt}.",
     "less_than_equal": "Must be {le} or less.",
     "multiple_of": "Must be a multiple of {multiple_of}.",
-    "literal_error": "Must be one of: {expected}.",
-    "enum": "Must be one of: {expected}.",
+    **dict.fromkeys(("literal_error", "enum"), "Must be one of: {expected}."),
     "none_required": "Must be null or left out.",
     "union_tag_invalid": "Must be one of: {expected_tags}.",
     "union_tag_not_found": "Required: selects the kind of object.",
@@ -105,11 +83,21 @@ _ABOUT_ABSENT = ("missing", "no_selection")
 def read(raised: Iterable[Mapping[str, Any]], body: object = None) -> list[FieldError]:
     """The field errors in pydantic's order, with one error for each field of a union; at most 200 errors are read.
 
-    `body` is the validated value. It distinguishes names of fields from the names that pydantic gives to branches of a
-    union, which are internal; without it every step of a location counts as a field.
+    Errors are left out of branches of a union that match less of the value than another branch. `body` is the validated
+    value. It distinguishes names of fields from the names that pydantic gives to branches of a union, which are
+    internal; without it every step of a location counts as a field.
     """
     located = [_locate(error, body) for error in itertools.islice(raised, _MAX_READ)]
-    return _one_per_field(_without_lost_branches(located))
+    entered = {p.branched_at for p in located if p.branched_at is not None and len(p.path) > len(p.branched_at)}
+    merged: dict[tuple[str, bool], FieldError] = {}
+    for p in located:
+        if p.path == p.branched_at and p.branched_at in entered:
+            continue
+        key = (p.error.field, p.branched_at is not None)
+        first = merged.setdefault(key, p.error)
+        if p.branched_at is not None and p.error.message not in first.message:
+            merged[key] = replace(first, message=f"{first.message} Or: {p.error.message}"[:300])
+    return list(merged.values())
 
 
 def is_pydantic_code(code: str) -> bool:
@@ -127,13 +115,11 @@ def _locate(error: Mapping[str, Any], body: object) -> _LocatedError:
     path, branched_at = _resolve(location[1:], root, absent_last=code in _ABOUT_ABSENT)
     otherwise = str(location[0]) if location else "body"
     message = _unknown(path, location[0], context) if code == "extra_forbidden" else _message(code, error, context)
-    if code == "literal_error" and (meant := field_names.value_advice(_value(root, path), context["expected"])):
-        message = f"{message} Did you mean {meant}?"
+    if code == "literal_error":
+        given = functools.reduce(_child, path, root)
+        if meant := field_names.value_advice(given, context["expected"]):
+            message = f"{message} Did you mean {meant}?"
     return _LocatedError(path, branched_at, FieldError(json_values.path_of(path, otherwise=otherwise), message, code))
-
-
-def _value(root: object, path: Sequence[str | int]) -> object:
-    return functools.reduce(_child, path, root)
 
 
 def _resolve(
@@ -161,22 +147,6 @@ def _child(value: object, step: str | int) -> object:
     return _ABSENT
 
 
-def _without_lost_branches(located: Sequence[_LocatedError]) -> list[_LocatedError]:
-    """The errors without those of union branches that match less of the value than another branch."""
-    entered = {p.branched_at for p in located if p.branched_at is not None and len(p.path) > len(p.branched_at)}
-    return [p for p in located if p.path != p.branched_at or p.branched_at not in entered]
-
-
-def _one_per_field(located: Sequence[_LocatedError]) -> list[FieldError]:
-    merged: dict[tuple[str, bool], FieldError] = {}
-    for p in located:
-        key = (p.error.field, p.branched_at is not None)
-        first = merged.setdefault(key, p.error)
-        if p.branched_at is not None and p.error.message not in first.message:
-            merged[key] = replace(first, message=f"{first.message} Or: {p.error.message}"[:300])
-    return list(merged.values())
-
-
 def _unknown(path: Sequence[str | int], place: object, context: Mapping[str, Any]) -> str:
     kind = "Unknown query parameter" if place == "query" else "Unknown field"
     if nearest := context.get("nearest"):
@@ -192,11 +162,5 @@ def _message(code: str, error: Mapping[str, Any], context: Mapping[str, Any]) ->
         return str(context["error"])[:300] if is_own else _GENERIC
     if not is_pydantic_code(code):
         return str(error["msg"])[:300]
-    return _MESSAGES.get(code, _GENERIC).format_map(_Schema(context))
-
-
-class _Schema(dict[str, Any]):
-    """The values that a message may contain: numbers and strings from the schema."""
-
-    def __missing__(self, key: str) -> str:
-        return "the value in the schema at /docs"
+    # The values of placeholders are numbers and strings from the schema, never from the request.
+    return _MESSAGES.get(code, _GENERIC).format_map(defaultdict(lambda: "the value in the schema at /docs", context))

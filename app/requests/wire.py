@@ -10,7 +10,7 @@ Messages do not contain input; custom codes are the `code` of field errors.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cache, partial
 from typing import Annotated, Any, ClassVar, NoReturn, Self, get_args
@@ -26,8 +26,7 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
-from pydantic.fields import FieldInfo
-from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from app import errors, limits
 from app.requests import field_names
@@ -70,8 +69,7 @@ class WireModel(BaseModel):
         known = _required(cls)
         if cls.null_is_default and None in given.values():
             given = {name: value for name, value in given.items() if value is not None or known.get(name, True)}
-        unknown = [name for name in given if name not in known]
-        return _reject(cls, unknown, given, validate) if unknown else validate(given)
+        return validate(given) if given.keys() <= known.keys() else _reject(cls, given, validate)
 
     @classmethod
     def expanded(cls, given: dict[str, Any]) -> dict[str, Any]:
@@ -90,28 +88,25 @@ def _paths(model: type[WireModel]) -> dict[str, str]:
     """The paths of a model's fields and of the fields of objects in it, by name; the outer ones count."""
     found = {name: name for name in _required(model)}
     for outer, field in model.model_fields.items():
-        for inner in _models_in(field):
-            if inner is not model:
+        models = (getattr(one, "model", None) for one in field.metadata)
+        for inner in (field.annotation, *get_args(field.annotation), *models):
+            if isinstance(inner, type) and issubclass(inner, WireModel) and inner is not model:
                 for name, path in _paths(inner).items():
                     found.setdefault(name, f"{field.alias or outer}.{path}")
     return found
 
 
-def _models_in(field: FieldInfo) -> list[type[WireModel]]:
-    """The models of the objects that a field takes."""
-    kinds = (field.annotation, *get_args(field.annotation), *(getattr(one, "model", None) for one in field.metadata))
-    return [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, WireModel)]
-
-
-def _reject(
-    model: type[WireModel], unknown: list[str], given: dict[str, Any], validate: ModelWrapValidatorHandler[Any]
-) -> NoReturn:
+def _reject(model: type[WireModel], given: dict[str, Any], validate: ModelWrapValidatorHandler[Any]) -> NoReturn:
     """Raises ValidationError for the unknown fields, after the errors of the others."""
+    unknown = [name for name in given if name not in _required(model)]
     lines: list[InitErrorDetails] = []
     try:
         validate({name: value for name, value in given.items() if name not in unknown})
     except ValidationError as error:
-        lines = [_line(raised) for raised in error.errors(include_url=False, include_input=False)]
+        for raised in error.errors(include_url=False, include_input=False):
+            # Raised as pydantic's own, it would have to have the context that pydantic requires for its code.
+            again = PydanticCustomError(raised["type"], raised["msg"], raised.get("ctx", {}))
+            lines.append(InitErrorDetails(type=again, loc=raised["loc"], input=None))
     lines += [InitErrorDetails(type=_unknown(model, name, given[name]), loc=(name,), input=None) for name in unknown]
     raise ValidationError.from_exception_data(model.__name__, lines, hide_input=True)
 
@@ -134,28 +129,18 @@ def wrong(model: type[WireModel], path: tuple[str, ...], code: str, message: str
     return ValidationError.from_exception_data(model.__name__, [line], hide_input=True)
 
 
-def _line(raised: ErrorDetails) -> InitErrorDetails:
-    """An error in the form in which it is raised again."""
-    # Raised as pydantic's own, it would have to have the context that pydantic requires for its code.
-    again = PydanticCustomError(raised["type"], raised["msg"], raised.get("ctx", {}))
-    return InitErrorDetails(type=again, loc=raised["loc"], input=None)
-
-
 def at_most(items: int, *, at_least: int = 0) -> tuple[Any, ...]:
     """The annotations of a list of `at_least` to `items`: `Annotated[list[X], *at_most(50)]`.
 
     The length is checked before the items, and validation stops at the first invalid item.
     """
-    return Field(fail_fast=True, min_length=at_least or None, max_length=items), BeforeValidator(_short(items))
 
-
-def _short(items: int) -> Callable[[object], object]:
     def check(given: object) -> object:
         if isinstance(given, list) and len(given) > items:
             raise PydanticCustomError("too_long", "Must have at most {max_length} items.", {"max_length": items})
         return given
 
-    return check
+    return Field(fail_fast=True, min_length=at_least or None, max_length=items), BeforeValidator(check)
 
 
 def not_null(value: object) -> object:

@@ -30,7 +30,9 @@ def is_usable(text: str) -> bool:
 
 def find_unusable(value: object, path: tuple[str | int, ...] = ()) -> Iterator[UnusableValue]:
     """Every number and every text in a JSON value that Postgres cannot store. The value is nested at most 64 levels."""
-    if isinstance(value, BadNumber | int | float) and not _is_number(value):
+    if isinstance(value, float) and math.isfinite(value):
+        return
+    if isinstance(value, BadNumber | float) or (isinstance(value, int) and value not in INT64):
         yield path, "invalid_number", BAD_NUMBER
     elif isinstance(value, str) and not is_usable(value):
         yield path, "invalid_text", BAD_TEXT
@@ -44,18 +46,11 @@ def find_unusable(value: object, path: tuple[str | int, ...] = ()) -> Iterator[U
             yield from find_unusable(item, (*path, key))
 
 
-def _is_number(number: BadNumber | int | float) -> bool:
-    return math.isfinite(number) if isinstance(number, float) else isinstance(number, int) and number in INT64
-
-
 def path_of(steps: Sequence[str | int], *, otherwise: str = "body") -> str:
     """`("filters", "document_ids", 3)` as `filters.document_ids[3]`, at most 160 characters.
 
     It contains only identifiers: any other key of the request is replaced by `(key)`.
     """
-    path = "".join(f"[{step}]" if isinstance(step, int) else f".{_safe_name(step)}" for step in steps)
+    names = (step if isinstance(step, int) or _NAME.fullmatch(step) else "(key)" for step in steps)
+    path = "".join(f"[{name}]" if isinstance(name, int) else f".{name}" for name in names)
     return path.lstrip(".")[:160] or otherwise
-
-
-def _safe_name(step: str) -> str:
-    return step if _NAME.fullmatch(step) else "(key)"

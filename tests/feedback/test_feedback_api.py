@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import asyncpg
 import harness
@@ -14,8 +15,9 @@ from example_app import assert_problem
 from fastapi import FastAPI
 
 from app.database.transactions import Database
+from app.feedback import feedback as pipeline
 from app.feedback import store as feedback
-from app.feedback.types import FeedbackOptions
+from app.feedback.types import FeedbackOptions, GivenFeedback
 from app.kinds import OPTIONAL_TOOLS
 from app.settings import Settings
 
@@ -137,3 +139,17 @@ async def test_none_is_taken_where_none_is_kept(database: Database, owner: async
         refused = await client.post("/api/rag/feedback", json=body)
         assert_problem(refused, 422, "invalid_request")
         assert "STEPWELL_FEEDBACK_DAYS" in refused.json()["detail"]
+
+
+def test_feedback_is_grouped_by_query_and_a_helpful_passage_makes_its_document_relevant() -> None:
+    def said(query: str, document: int, helpful: bool, uri: str | None) -> GivenFeedback:
+        at = datetime(2026, 1, 1, tzinfo=UTC)
+        return GivenFeedback(query, helpful, UUID(int=document), UUID(int=9), uri, "Title", at)
+
+    given = [said("a", 1, False, "x"), said("b", 1, False, "x"), said("a", 1, True, "x"), said("a", 2, False, None)]
+    grouped = pipeline.group(given)
+    assert [(one.text, one.relevant) for one in grouped] == [
+        ("a", {"x": 1, str(UUID(int=2)): 0}),
+        ("b", {"x": 0}),
+    ]
+    assert grouped[0].query_id == pipeline.group(given[:1])[0].query_id

@@ -195,9 +195,9 @@ async def test_a_process_without_the_new_model_refuses_to_search_and_names_the_s
     alone.embedder = SwitchingEmbedder([tenant.old], await reembedding.read_stored(database))
     assert (await alone.ask("lime")).hits
     await _run(tenant.filling(), owning)
-    with pytest.raises(errors.SchemaMismatch, match="STEPWELL_NEXT_EMBEDDER to next"):
+    with pytest.raises(errors.SchemaMismatch, match="back to what gives next"):
         await alone.ask("lime")
-    with pytest.raises(errors.SchemaMismatch, match="STEPWELL_NEXT_EMBEDDER to next"):
+    with pytest.raises(errors.SchemaMismatch, match="back to what gives next"):
         await alone.add("Slate.")
 
 

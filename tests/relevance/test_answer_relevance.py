@@ -21,7 +21,7 @@ from app.database import filters
 from app.database.calibrations import LogitScale, RelevanceCalibration, StoredCalibration
 from app.database.filter_types import Filters
 from app.database.transactions import Database
-from app.documents import documents
+from app.documents import documents, selections
 from app.documents.types import Upload
 from app.entities import entities
 from app.entities.types import EntityDraft
@@ -65,15 +65,14 @@ async def test_relevance_does_not_depend_on_the_number_of_hits(notes: Tenant) ->
     assert all(hit.relevance == pytest.approx(by_id[hit.candidate.chunk_id], rel=1e-6) for hit in few.hits)
 
 
-@pytest.mark.parametrize("others", [("Der Hafenmeister hat am Montag die Leinen geprüft.",), ("Buoy painted.",) * 90])
 async def test_a_word_that_a_passage_has_is_likely_answered_beside_other_languages_and_short_texts(
-    database: Database, minilm: OnnxEmbedder, others: tuple[str, ...]
+    notes: Tenant,
 ) -> None:
-    tenant = Tenant(database, embedder=minilm)
-    await tenant.many([Upload(path.read_text("utf-8"), uri=path.name) for path in samples.NOTES.rglob("*.md")])
-    await tenant.many([Upload(text, uri=str(number)) for number, text in enumerate(others)])
-    answer = await tenant.ask("controller")
-    assert not answerability.is_unlikely(answer.answerable)
+    for others in (("Der Hafenmeister hat am Montag die Leinen geprüft.",), ("Buoy painted.",) * 90):
+        await notes.many([Upload(text, uri=f"others/{number}") for number, text in enumerate(others)])
+        answer = await notes.ask("controller")
+        assert not answerability.is_unlikely(answer.answerable)
+        await selections.delete(Filters(folder="others"), notes.user_id, db=notes.db, actor="test")
 
 
 async def test_the_hits_of_several_hops_have_a_relevance_and_its_level(notes: Tenant) -> None:
@@ -189,7 +188,7 @@ async def test_relevance_and_answerable_follow_the_stored_scales_until_they_are_
 
 async def test_the_uncalibrated_probabilities_are_fitted_whatever_is_stored(notes: Tenant) -> None:
     named = {"howto/reset-gannet.md": 1}
-    judged = Judgements([JudgedQuestion(str(n), f"{text} {n}", named) for n in range(3) for text in QUESTIONS])
+    judged = Judgements([JudgedQuestion(str(n), f"{text} {n}", named) for n in range(2) for text in QUESTIONS])
     fresh = await calibration.fit_user(judged, notes.user_id, notes.services())
     await calibrations.put(notes.user_id, STORED, db=notes.db)
     again = await calibration.fit_user(judged, notes.user_id, notes.services())

@@ -104,7 +104,7 @@ def refusal(stored: tuple[str, int], configured: Sequence[tuple[str, int]]) -> s
     asked = " and ".join(f"{model} ({dimension})" for model, dimension in configured)
     return (
         f"The stored vectors come from {stored[0]} ({stored[1]} dimensions), the settings ask for {asked}: set "
-        f"STEPWELL_EMBEDDER or STEPWELL_NEXT_EMBEDDER to {stored[0]}. To change the model, name the new one in "
+        f"STEPWELL_EMBEDDER back to what gives {stored[0]}. To change the model, name the new one in "
         "STEPWELL_NEXT_EMBEDDER and run `stepwell reembed`."
     )
 

@@ -21,7 +21,6 @@ from typing import Any
 from rich.markup import escape
 
 from app.cli import options
-from app.documents.files.file_reading import PICTURE
 from app.documents.files.left_out import LeftOutCounts
 from app.kinds import LeftOutReason
 from app.parsing import formats
@@ -186,7 +185,7 @@ _UNREADABLE = (OSError, zipfile.BadZipFile, zlib.error, EOFError, NotImplemented
 
 def estimate_chunks(path: Path, size: int, format: str, head: bytes) -> float:
     """The estimated chunks of a file with these first bytes, at least 1. Reads little of it."""
-    if format == PICTURE:
+    if format == formats.PICTURE.name:
         return PICTURE_CHUNKS
     text = size * TEXT_SHARES.get(format, 1.0)
     if format in OFFICE or format == "sheets":

@@ -98,12 +98,15 @@ class FuzzyNames:
         trigrams = _trigrams(words)
         if not trigrams:
             return []
-        scores: dict[str, float] = self._more_similar(text, limit)
+        scores = dict(self._more.similar(text, limit)) if self._more else {}
         counts, candidates = self._sharing(trigrams)
         for index in _best(candidates, counts[candidates] / (self._sizes[candidates] + len(trigrams))):
             known = self._keys[index]
             if known not in self._gone:
-                scores[known] = max(_similarity(query, known), scores.get(known, 0))
+                whole = fuzz.ratio(query, known) / 100
+                partial = _PARTIAL_FACTOR * fuzz.token_set_ratio(query, known) / 100
+                prefix = _PREFIX_FACTOR if f" {query}" in f" {known}" else 0.0
+                scores[known] = max(float(max(whole, partial, prefix)), scores.get(known, 0))
         return sorted(scores.items(), key=lambda scored: (-scored[1], scored[0]))[:limit]
 
     def comparable(self, text: str) -> set[str]:
@@ -118,8 +121,14 @@ class FuzzyNames:
 
         The most similar first. Exact matches are included, with similarity 1.
         """
+        matches = self._more.within(text) if self._more else []
+        for span, margin, start, end in self._spans(text):
+            candidates = self._candidates(span, margin)
+            choices = {index: self._keys[index] for index in _best(candidates, margin[candidates])}
+            similar = process.extract(span, choices, scorer=fuzz.ratio, score_cutoff=_CUTOFF, limit=_MAX_MATCHES)
+            matches += [FuzzyMatch(known, ratio / 100, start, end) for known, ratio, _index in similar]
         best: dict[str, FuzzyMatch] = {}
-        for found in (*(self._more.within(text) if self._more else ()), *self._within(text)):
+        for found in matches:
             known = best.get(found.key)
             if found.key not in self._gone and (known is None or found.similarity > known.similarity):
                 best[found.key] = found
@@ -133,14 +142,6 @@ class FuzzyNames:
             similar = process.extract(span, keys, scorer=fuzz.ratio, score_cutoff=_CUTOFF, limit=None)
             found.update(known for known, _ratio, _index in similar if known not in self._gone)
         return found
-
-    def _within(self, text: str) -> Iterator[FuzzyMatch]:
-        for span, margin, start, end in self._spans(text):
-            candidates = self._candidates(span, margin)
-            choices = {index: self._keys[index] for index in _best(candidates, margin[candidates])}
-            similar = process.extract(span, choices, scorer=fuzz.ratio, score_cutoff=_CUTOFF, limit=_MAX_MATCHES)
-            for known, ratio, _index in similar:
-                yield FuzzyMatch(known, ratio / 100, start, end)
 
     def _spans(self, text: str) -> Iterator[tuple[str, _Counts, int, int]]:
         """Yields each span of a text with the margins of the names, and its first word and the one after its last.
@@ -174,14 +175,10 @@ class FuzzyNames:
         return counts, candidates
 
     def _counted(self, trigrams: Collection[str]) -> _Counts:
-        """Returns how many of the trigrams each key contains."""
         postings = [self._postings[trigram] for trigram in trigrams if trigram in self._postings]
         if not postings:
             return np.zeros_like(self._sizes)
         return np.bincount(np.concatenate(postings), minlength=len(self._keys)).astype(np.int16)
-
-    def _more_similar(self, text: str, limit: int) -> dict[str, float]:
-        return dict(self._more.similar(text, limit)) if self._more else {}
 
 
 def is_misspelling(words: Sequence[str], known: str) -> bool:
@@ -200,7 +197,6 @@ def is_misspelling(words: Sequence[str], known: str) -> bool:
 
 
 def _best(candidates: NDArray[Any], margins: NDArray[Any]) -> list[int]:
-    """Returns the positions of the candidates with the highest scores, at most _MAX_CANDIDATES."""
     if len(candidates) > _MAX_CANDIDATES:
         candidates = candidates[np.argpartition(-margins, _MAX_CANDIDATES)[:_MAX_CANDIDATES]]
     return [int(index) for index in candidates]
@@ -211,10 +207,3 @@ def _trigrams(words: Iterable[str]) -> set[str]:
     padded = (f"  {word} " for word in words)
     found = [word[start : start + 3] for word in padded for start in range(len(word) - 2)]
     return set(found[:_MAX_TRIGRAMS])
-
-
-def _similarity(query: str, known: str) -> float:
-    whole = fuzz.ratio(query, known) / 100
-    partial = _PARTIAL_FACTOR * fuzz.token_set_ratio(query, known) / 100
-    prefix = _PREFIX_FACTOR if f" {known}".find(f" {query}") >= 0 else 0.0
-    return float(max(whole, partial, prefix))

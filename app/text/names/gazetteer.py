@@ -11,20 +11,27 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from typing import Self
 from uuid import UUID
 
-from app.text.names import names, symbols
+from app.text.names import names
 
 MIN_JOINED_LENGTH = 8
 """Letters of the shortest joined form that is matched; shorter ones are often ordinary words."""
 MAX_KEY_BYTES = 1_000
 """Bytes of the longest key; a B-tree index entry of Postgres holds up to 2,700."""
 
+MAX_LETTERS, MAX_LENGTH = 4, 12
+"""Letters and digits, and characters, of the longest name in which symbols count: in others they are punctuation."""
+_SYMBOLS = frozenset("&#@%*/\\")
+_EMPHASIS = "*"
+"""A symbol inside a name only: around one it is a mark of Markdown."""
+_PLUS = frozenset("&+#")
 _HUMPS = re.compile(r"[^\W\d_a-z][^\W\d_A-Z]++(?:[A-Z][^\W\d_A-Z]++)*+")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _UP_TO_LAST_CAPITAL = re.compile(r".*[A-Z]")
@@ -52,7 +59,7 @@ def key(name: str) -> str | None:
 
     It consists of the words of the name, and of the symbols of a short one.
     """
-    found = symbols.key(name) or " ".join(names.words(name))
+    found = _key_with_symbols(name) or " ".join(names.words(name))
     return found if found and len(found.encode("utf-8", "surrogatepass")) <= MAX_KEY_BYTES else None
 
 
@@ -63,7 +70,7 @@ def forms(key: str, name: str) -> list[list[str]]:
     """
     words = names.words(key)
     found = [words]
-    if symbols.key(key) is not None:
+    if _key_with_symbols(key) is not None:
         return found
     if joined := _join(words):
         found.append([joined])
@@ -133,26 +140,25 @@ class Gazetteer:
     def find(self, text: str) -> list[NameMatch]:
         """Returns the names in a text, from left to right, without overlaps."""
         words = names.words(text)
-        starts = [index for index, word in enumerate(words) if word in self._ids or word in self._joined]
-        return list(self._find(_TextWords(text, words), starts)) if starts else []
+        source = _TextWords(text, words)
+        found: list[NameMatch] = []
+        free = 0
+        for start, word in enumerate(words):
+            if start < free or not (word in self._ids or word in self._joined):
+                continue
+            for end, keys in self._candidates(source, start):
+                ids = [self._matching_ids(folded, partial(source.written, start, end)) for folded in keys]
+                if any(ids):
+                    found.append(NameMatch(tuple(dict.fromkeys(chain(*ids))), keys[0], start, end, tuple(keys[1:])))
+                    free = end
+                    break
+        return found
 
     def occurring(self, text: str) -> set[str]:
         """Returns the keys of all names that may be in a text, those too that overlap or are part of others."""
         source = _TextWords(text, names.words(text))
         found = (self._candidates(source, start) for start in range(len(source.words)))
         return {folded for candidates in found for _end, keys in candidates for folded in keys}
-
-    def _find(self, source: _TextWords, starts: Sequence[int]) -> Iterator[NameMatch]:
-        free = 0
-        for start in starts:
-            if start < free:
-                continue
-            for end, keys in self._candidates(source, start):
-                ids = [self._matching_ids(folded, partial(source.written, start, end)) for folded in keys]
-                if any(ids):
-                    yield NameMatch(tuple(dict.fromkeys(chain(*ids))), keys[0], start, end, tuple(keys[1:]))
-                    free = end
-                    break
 
     def _candidates(self, source: _TextWords, start: int) -> list[tuple[int, list[str]]]:
         """Returns the end (exclusive) and the keys of each name that may begin at a word, the longest first.
@@ -190,7 +196,7 @@ class Gazetteer:
     def _add(self, changed: Mapping[str, Sequence[Entry]]) -> None:
         for folded, entries in changed.items():
             words = names.words(folded)
-            has_symbols = symbols.key(folded) is not None
+            has_symbols = _key_with_symbols(folded) is not None
             for name, _entity in self._entries.get(folded, ()):
                 if (parts := _parts(name)) is not None:
                     split = " ".join(parts)
@@ -232,15 +238,21 @@ class _TextWords:
         self._offsets: list[tuple[int, int]] | None = None
 
     def written(self, start: int, end: int) -> str | None:
-        """Returns the words from `start` to `end` as written, separated by spaces; None for a part of another name."""
+        """Returns the words from `start` to `end` as written, separated by spaces; None for a part of another name.
+
+        A letter with a symbol beside it is such a part: the C of "C++", the K of "K&V".
+        """
         offsets = self._places(start, end)
-        if end == start + 1 and offsets[0][1] == offsets[0][0] + 1 and symbols.is_part(self._text, *offsets[0]):
-            return None
+        first, last = offsets[0]
+        if end == start + 1 and last == first + 1:
+            beside = (self._text[last : last + 1], self._text[first - 1] if first else "")
+            if not _PLUS.isdisjoint(beside):
+                return None
         return " ".join(self._text[first:last] for first, last in offsets)
 
     def has(self, key: str, start: int, end: int) -> bool:
         """Returns whether the words from `start` to `end` are the short name with this key, with its symbols."""
-        return symbols.stands(key, self._text, self._places(start, end), self.words[start:end])
+        return _stands(key, self._text, self._places(start, end), self.words[start:end])
 
     def _places(self, start: int, end: int) -> list[tuple[int, int]]:
         if self._offsets is None:
@@ -271,16 +283,53 @@ def _is_mixed(name: str) -> bool:
     first, *others = name.split("-")
     if not _HUMPS.fullmatch(first) or not all(map(_LETTERS.fullmatch, others)):
         return False
-    return _ends_with_hump(first, 2) or any(_ends_with_hump(part, 1) for part in others)
-
-
-def _ends_with_hump(letters: str, least: int) -> bool:
-    """Returns whether a hump that ends the letters has `least` letters or more before it."""
-    capital = _UP_TO_LAST_CAPITAL.match(letters)
-    start = capital.end() if capital else 0
-    return least < start < len(letters) or _UNCASED.search(letters, max(start, least), len(letters) - 1) is not None
+    for part, least in ((first, 2), *((other, 1) for other in others)):  # whether a hump ends it after so many letters
+        capital = _UP_TO_LAST_CAPITAL.match(part)
+        start = capital.end() if capital else 0
+        if least < start < len(part) or _UNCASED.search(part, max(start, least), len(part) - 1):
+            return True
+    return False
 
 
 def _write(name: str) -> str:
-    """Returns the words of a name as written, separated by spaces."""
     return " ".join(name[start:end] for start, end in names.word_offsets(name))
+
+
+def _key_with_symbols(name: str) -> str | None:
+    """Returns the key of a short name with symbols, or None for another one."""
+    if len(name) > MAX_LENGTH or name.replace(" ", "").isalnum():
+        return None
+    words = names.words(name)
+    if not words or sum(map(len, words)) > MAX_LETTERS:
+        return None
+    offsets = names.word_offsets(name)
+    start, end = first, last = offsets[0][0], offsets[-1][1]
+    while start and name[start - 1] != _EMPHASIS and (_is_symbol(name[start - 1]) or name[start - 1] == "."):
+        start -= 1
+    while end < len(name) and name[end] != _EMPHASIS and _is_symbol(name[end]):
+        end += 1
+    core = _join_with_symbols(words, name, offsets)
+    has_symbols = start < first or end > last or core != " ".join(words)
+    return name[start:first] + core + name[last:end] if has_symbols else None
+
+
+def _stands(key: str, text: str, offsets: Sequence[tuple[int, int]], words: Sequence[str]) -> bool:
+    """Returns whether a text has the short name with this key, with its symbols, at words with these offsets."""
+    before, found, after = key.partition(_join_with_symbols(words, text, offsets))
+    start, end = offsets[0][0] - len(before), offsets[-1][1] + len(after)
+    if not found or start < 0 or text[start : offsets[0][0]] != before or text[offsets[-1][1] : end] != after:
+        return False
+    goes_on_before = before and start > 0 and (text[start - 1].isalnum() or text[start - 1] == text[start])
+    goes_on_after = after and end < len(text) and (text[end].isalpha() or text[end] == text[end - 1])
+    return not (goes_on_before or goes_on_after)
+
+
+def _join_with_symbols(words: Sequence[str], text: str, offsets: Sequence[tuple[int, int]]) -> str:
+    """Returns words with the symbols between them in a text; a space where there are none or other punctuation."""
+    gaps = (re.sub(r"\s+", "", text[end:start]) for (_first, end), (start, _last) in itertools.pairwise(offsets))
+    between = (gap if gap and all(map(_is_symbol, gap)) else " " for gap in gaps)
+    return words[0] + "".join(gap + word for gap, word in zip(between, words[1:], strict=True))
+
+
+def _is_symbol(character: str) -> bool:
+    return character in _SYMBOLS or unicodedata.category(character) in ("Sm", "Sc")

@@ -45,6 +45,5 @@ def is_searched(key: str) -> bool:
 
 def is_general(title: str) -> bool:
     """Returns whether a title is a file's name, or has only words that head documents of any kind ("Appendix B")."""
-    words = set(names.words(title)) - stop_words.FUNCTION_WORDS
-    is_said = any(len(word) > 1 and not word.isdigit() and word not in stop_words.HEADING_WORDS for word in words)
-    return not is_said or _FILE_NAME.fullmatch(title) is not None
+    words = set(names.words(title)) - stop_words.FUNCTION_WORDS - stop_words.HEADING_WORDS
+    return all(len(word) == 1 or word.isdigit() for word in words) or _FILE_NAME.fullmatch(title) is not None

@@ -40,16 +40,12 @@ class Probe:
 
 def probes(key: str, name: str) -> list[Probe]:
     """Returns a probe for each form in which a name, given with its key, is matched."""
-    return [_probe(form) for form in dict.fromkeys(map(tuple, gazetteer.forms(key, name)))]
-
-
-def _probe(form: tuple[str, ...]) -> Probe:
-    numbers = frozenset(word for word in form if _NUMBER.fullmatch(word))
-    return Probe(form, tuple(word for word in form if word in numbers or _is_indexed(word)), numbers)
-
-
-def _is_indexed(word: str) -> bool:
-    return len(word) < names.MAX_WORD_LENGTH and _INDEXED.fullmatch(word) is not None
+    found = []
+    for form in dict.fromkeys(map(tuple, gazetteer.forms(key, name))):
+        numbers = frozenset(word for word in form if _NUMBER.fullmatch(word))
+        indexed = {word for word in form if len(word) < names.MAX_WORD_LENGTH and _INDEXED.fullmatch(word)}
+        found.append(Probe(form, tuple(word for word in form if word in numbers | indexed), numbers))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +70,13 @@ class FormFinder:
 
     def among(self, texts: Iterable[NumberedText]) -> list[int]:
         """Returns the numbers of the texts that contain a form."""
-        return [one.number for one in texts if self._contains(names.words(one.text), one.number)]
+        return [one.number for one in texts if self._is_in(names.words(one.text), one.number)]
 
-    def _contains(self, words: Sequence[str], number: int) -> bool:
+    def _is_in(self, words: Sequence[str], number: int) -> bool:
         if any(self._by_word[word] > number for word in self._by_word.keys() & words):
             return True
-        pairs = enumerate(itertools.pairwise(words), start=2)
-        return any(
-            before > number and words[place : place + len(rest)] == rest
-            for place, pair in pairs
-            if pair in self._by_pair
-            for rest, before in self._by_pair[pair]
-        )
+        for place, pair in enumerate(itertools.pairwise(words), start=2):
+            for rest, before in self._by_pair.get(pair, ()):
+                if before > number and words[place : place + len(rest)] == rest:
+                    return True
+        return False

@@ -101,25 +101,22 @@ class QueryText:
 
     def _phrases(self, start: int, end: int, type_words: Collection[str]) -> tuple[tuple[str, ...], ...]:
         """Returns the name with the word before it and with the word after it, if these are ordinary words."""
-        words = self._words.words
-        spans = {start - 1: (max(0, start - 1), end), end: (start, end + 1)}
-        return tuple(
-            words[first:last] for place, (first, last) in spans.items() if self._is_ordinary(place, type_words)
-        )
-
-    def _is_ordinary(self, position: int, type_words: Collection[str]) -> bool:
         words = self._words
-        return (
-            0 <= position < len(words.words)
-            and position not in self._taken
-            and not (words.capital[position] and not words.opens[position])
-            and words.words[position] not in type_words
-            and names.is_distinctive(words.words[position : position + 1])
-        )
+        found = []
+        for place, first, last in ((start - 1, start - 1, end), (end, start, end + 1)):
+            if not 0 <= place < len(words.words) or place in self._taken:
+                continue
+            is_capital = words.capital[place] and not words.opens[place]
+            if not is_capital and words.words[place] not in type_words and self._is_distinctive(place):
+                found.append(words.words[first:last])
+        return tuple(found)
+
+    def _is_distinctive(self, position: int) -> bool:
+        return names.is_distinctive(self._words.words[position : position + 1])
 
     def _case(self, start: int, end: int) -> NameCase:
         words = self._words
-        named = [i for i in range(start, end) if names.is_distinctive(words.words[i : i + 1])]
+        named = [i for i in range(start, end) if self._is_distinctive(i)]
         others = self._others(start, end)
         capitals = sum(words.capital[i] for i in others)
         if not named:
@@ -127,52 +124,38 @@ class QueryText:
         if self._text.isupper() or (capitals > 1 and 2 * capitals >= len(others)):
             return "uniform"
         if any(words.small[i] for i in named):
-            return (
-                "small" if any(words.capital[i] and not words.opens[i] for i in range(len(words.words))) else "unknown"
-            )
+            has_capitals = any(words.capital[i] and not words.opens[i] for i in range(len(words.words)))
+            return "small" if has_capitals else "unknown"
         if len(named) == 1 and words.opens[named[0]] and len(words.words) > len(named):
             return "unknown"
         return "capital"
 
     def _others(self, start: int, end: int) -> list[int]:
         """Returns the positions of the distinctive words outside known names that do not open a sentence."""
-        words = self._words
-        return [
-            i
-            for i in range(len(words.words))
-            if not start <= i < end
-            and i not in self._taken
-            and not words.opens[i]
-            and names.is_distinctive(words.words[i : i + 1])
-        ]
+        places = [i for i in range(len(self._words.words)) if not start <= i < end and i not in self._taken]
+        return [i for i in places if not self._words.opens[i] and self._is_distinctive(i)]
 
     def _in_identifier(self, start: int, end: int) -> bool:
         first, last = self._offsets[start][0], self._offsets[end - 1][1]
-        return bool(_JOINS_BEFORE.search(self._text, 0, first) if first else None) or bool(
-            _JOINS_AFTER.match(self._text, last)
-        )
+        is_joined_before = first > 0 and _JOINS_BEFORE.search(self._text, 0, first) is not None
+        return is_joined_before or _JOINS_AFTER.match(self._text, last) is not None
 
     def _has_neighbour(self, start: int, end: int, type_words: Collection[str]) -> bool:
-        if self._case(start, end) != "capital" and not self._opens_name(start, end):
+        """Returns whether a capitalised name has a word of another name beside it, with a space or hyphen between.
+
+        A name that opens the sentence counts as capitalised in a query that has lower-case words.
+        """
+        words, offsets = self._words, self._offsets
+        is_capital_first = words.opens[start] and words.capital[start]
+        opens_name = is_capital_first and any(words.small[i] for i in self._others(start, end))
+        if not opens_name and self._case(start, end) != "capital":
             return False
+        before = (start - 1, offsets[start - 1][1], offsets[start][0]) if start > 0 else None
+        after = (end, offsets[end - 1][1], offsets[end][0]) if end < len(offsets) else None
         return any(
             self._is_other_name(i, type_words) and self._text[left:right].strip(" ") in ("", "-")
-            for i, left, right in self._beside(start, end)
+            for i, left, right in filter(None, (before, after))
         )
-
-    def _opens_name(self, start: int, end: int) -> bool:
-        """Returns whether a name opens the sentence and is capitalised there, in a query that has lower-case words."""
-        words = self._words
-        return words.opens[start] and words.capital[start] and any(words.small[i] for i in self._others(start, end))
-
-    def _beside(self, start: int, end: int) -> list[tuple[int, int, int]]:
-        """Returns the positions of the words next to the name, with the offsets of the text between."""
-        found = []
-        if start > 0:
-            found.append((start - 1, self._offsets[start - 1][1], self._offsets[start][0]))
-        if end < len(self._offsets):
-            found.append((end, self._offsets[end - 1][1], self._offsets[end][0]))
-        return found
 
     def _is_other_name(self, position: int, type_words: Collection[str]) -> bool:
         words = self._words
@@ -220,26 +203,20 @@ def small_share(texts: Iterable[str], use: NameUse) -> float:
 
 def _initials(texts: Sequence[str], words: Sequence[str], phrase: Sequence[str]) -> list[str]:
     """Returns the first letters of a name where texts contain it in a phrase that begins or ends with it."""
-    name = rf"(?P<name>{_pattern(words)})"
     others = len(phrase) - len(words)
-    if tuple(phrase[others:]) == tuple(words):
-        name = "".join(rf"{re.escape(word)}\W+" for word in phrase[:others]) + name
-    else:
-        name += "".join(rf"\W+{re.escape(word)}" for word in phrase[len(words) :])
-    pattern = re.compile(rf"\b{name}\b", re.IGNORECASE)
+    start = others if tuple(phrase[others:]) == tuple(words) else 0
+    parts = list(map(re.escape, phrase))
+    gap = r"\W+"
+    name = f"(?P<name>{gap.join(map(re.escape, words))})"
+    parts[start : start + len(words)] = [name]
+    pattern = re.compile(rf"\b{gap.join(parts)}\b", re.IGNORECASE)
     return [match["name"][0] for text in texts for match in pattern.finditer(text)]
-
-
-def _pattern(words: Sequence[str]) -> str:
-    return r"\W+".join(map(re.escape, words))
 
 
 def is_lexeme_of(lexeme: str, word: str) -> bool:
     """Returns whether a lexeme may be the stem of a word: equal to it, or equal apart from their endings."""
-    if lexeme == word or (
-        len(lexeme) >= MIN_STEM and word.startswith(lexeme) and len(word) - len(lexeme) <= MAX_ENDING
-    ):
+    is_beginning = word.startswith(lexeme) and len(lexeme) >= MIN_STEM and len(word) - len(lexeme) <= MAX_ENDING
+    if lexeme == word or is_beginning:
         return True
-    return len(lexeme) > MIN_STEM and (
-        word.startswith(lexeme[:-1]) or (len(lexeme) <= len(word) and lexeme.startswith(word[:-1]))
-    )
+    is_changed = len(lexeme) <= len(word) and lexeme.startswith(word[:-1])
+    return len(lexeme) > MIN_STEM and (word.startswith(lexeme[:-1]) or is_changed)

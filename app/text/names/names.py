@@ -168,22 +168,22 @@ class WrittenWords:
         return single - stop_words.FUNCTION_WORDS - stop_words.HEADING_WORDS, pairs
 
     def sequences_after(self, known: Collection[str]) -> Counter[str]:
-        """Counts the word sequences that are written as names and are or begin with a known opening."""
+        """Counts the word sequences that are written as names and are or begin with a known opening.
+
+        One of several words has a capital then, other than that with which a sentence begins.
+        """
         counted: Counter[str] = Counter()
         for start, word in enumerate(self.words):
-            if word in known and self._as_name[start]:
+            as_name = self._as_name[start : start + MAX_WORDS]
+            if word in known and as_name[0]:
                 counted[word] += 1
             found = self.words[start : start + MAX_WORDS]
-            if len(found) > 1 and f"{word} {found[1]}" in known:
-                ends = range(2, len(found) + 1)
-                counted.update(" ".join(found[:end]) for end in ends if self._is_name(start, start + end))
+            if len(found) < 2 or f"{word} {found[1]}" not in known:
+                continue
+            is_inside = as_name[0] and not _opens_sentence(self._text, self._starts[start], after_short_form=False)
+            ends = range(2, len(found) + 1)
+            counted.update(" ".join(found[:end]) for end in ends if is_inside or any(as_name[1:end]))
         return counted
-
-    def _is_name(self, start: int, end: int) -> bool:
-        """Returns whether one of several words has a capital, other than that with which a sentence begins."""
-        if any(self._as_name[start + 1 : end]):
-            return True
-        return self._as_name[start] and not _opens_sentence(self._text, self._starts[start], after_short_form=False)
 
 
 def find(text: str) -> list[Name]:
@@ -196,15 +196,14 @@ def find(text: str) -> list[Name]:
     capitalised_inside = {token.text for token in tokens if token.capital and not token.opens}
     found: dict[str, str] = {}
     counts: Counter[str] = Counter()
-    for run in _runs(tokens, text):
-        for part in _parts(_trim(run)):
-            if not _is_name(part, capitalised_inside) or _is_joined(part, text):
-                continue
-            name = _write(part, text)
-            named = key(name)
-            if named is not None and len(name) <= MAX_CHARACTERS:
-                found.setdefault(named, name)
-                counts[named] += 1
+    for part in itertools.chain.from_iterable(map(_parts, _runs(tokens, text))):
+        if not _is_name(part, capitalised_inside) or _is_joined(part, text):
+            continue
+        name = _POSSESSIVE.sub("", " ".join(text[part[0].start : part[-1].end].split())).rstrip(".")
+        named = key(name)
+        if named is not None and len(name) <= MAX_CHARACTERS:
+            found.setdefault(named, name)
+            counts[named] += 1
     return [Name(named, name, counts[named]) for named, name in found.items()]
 
 
@@ -220,7 +219,7 @@ def _tokens(text: str) -> Iterator[_Word]:
     for match in _TOKEN.finditer(text):
         word = match[0]
         capital = word[0].isupper()
-        if word[-1] == "." and not (capital and _is_short_form(word)):
+        if word[-1] == "." and not (capital and (len(word) == 2 or word.count(".") > 1 or word in _SHORT_FORMS)):
             word = word[:-1]
         if capital or word in stop_words.NAME_PARTICLES or word[0].isdecimal():
             start = match.start()
@@ -230,17 +229,11 @@ def _tokens(text: str) -> Iterator[_Word]:
 
 
 def _opens_sentence(text: str, start: int, *, after_short_form: bool) -> bool:
-    """Returns whether a word at an offset starts a sentence."""
     if start == 0 or after_short_form:
         return start == 0
     if start > 1 and text[start - 1] == " " and (text[start - 2] == "," or text[start - 2].isalnum()):
         return False  # what the expression finds too, in ten times the time
     return _SENTENCE_END.search(text, max(0, start - 12), start) is not None
-
-
-def _is_short_form(word: str) -> bool:
-    """Returns whether a capitalised word is an initial or an abbreviated title: "J.", "U.S.", "Dr."."""
-    return len(word) == 2 or word.count(".") > 1 or word in _SHORT_FORMS
 
 
 def _runs(tokens: Sequence[_Word], text: str) -> Iterator[list[_Word]]:
@@ -260,7 +253,7 @@ def _runs(tokens: Sequence[_Word], text: str) -> Iterator[list[_Word]]:
         yield run
 
 
-def _trim(run: list[_Word]) -> list[_Word]:
+def _trim(run: Sequence[_Word]) -> Sequence[_Word]:
     """Returns a run without particles at its end and function words at its start."""
     start, end = 0, len(run)
     while end > start and run[end - 1].text in stop_words.NAME_PARTICLES:
@@ -270,18 +263,16 @@ def _trim(run: list[_Word]) -> list[_Word]:
     return run[start:end]
 
 
-def _parts(run: list[_Word]) -> Iterator[list[_Word]]:
-    """Yields the run and, if particles divide it, the parts between them."""
-    if run:
-        yield run
+def _parts(run: Sequence[_Word]) -> Iterator[Sequence[_Word]]:
+    """Yields a trimmed run and, if particles divide it, the trimmed parts between them."""
+    whole = _trim(run)
     pieces: list[list[_Word]] = [[]]
-    for token in run:
+    for token in whole:
         if token.text in stop_words.NAME_PARTICLES:
             pieces.append([])
         else:
             pieces[-1].append(token)
-    if len(pieces) > 1:
-        yield from (trimmed for piece in pieces if (trimmed := _trim(piece)))
+    yield from filter(None, (whole, *map(_trim, pieces if len(pieces) > 1 else ())))
 
 
 def _is_name(run: Sequence[_Word], capitalised_inside: set[str]) -> bool:
@@ -293,7 +284,3 @@ def _is_name(run: Sequence[_Word], capitalised_inside: set[str]) -> bool:
     return (
         len(run) > 1 or not first.opens or first.text in capitalised_inside or first.text[1:] != first.text[1:].lower()
     )
-
-
-def _write(run: Sequence[_Word], text: str) -> str:
-    return _POSSESSIVE.sub("", " ".join(text[run[0].start : run[-1].end].split())).rstrip(".")

@@ -29,14 +29,17 @@ def read(text: str) -> QueryWords:
     words = names.words(text)
     starts = [start for start, _end in names.word_offsets(text)]
     places: dict[str, list[int]] = {}
-    for index, word in enumerate(words):
+    opens = []
+    for index, (word, start) in enumerate(zip(words, starts, strict=True)):
         places.setdefault(word, []).append(index)
+        before = text[max(0, start - 12) : start].rstrip(" \"'“‘«([¿¡")
+        opens.append(start <= 12 if not before else before[-1] in ".!?:;…")
     return QueryWords(
         words=tuple(words),
         places=places,
-        small=tuple(text[start].islower() for start in starts),
-        capital=tuple(text[start].isupper() for start in starts),
-        opens=tuple(_opens(text, start) for start in starts),
+        small=tuple([text[start].islower() for start in starts]),
+        capital=tuple([text[start].isupper() for start in starts]),
+        opens=tuple(opens),
     )
 
 
@@ -74,8 +77,3 @@ def asks_for_type(query: QueryWords, kind: str) -> bool:
     """Returns whether a query asks for an entity of a type: for a person ("who …"), or by the type ("which vendor")."""
     type_words = (*names.words(kind), *names.words(f"{kind}s"))
     return any(word in query.places for word in (*stop_words.PERSON_QUESTION_WORDS, *type_words))
-
-
-def _opens(text: str, start: int) -> bool:
-    before = text[max(0, start - 12) : start].rstrip(" \"'“‘«([¿¡")
-    return (not before and start <= 12) or before[-1:] in tuple(".!?:;…")

@@ -83,23 +83,23 @@ def of_document(
     `role`. The type of a name in both is that in metadata.
     """
     found = {tag.key: tag for tag in from_metadata(metadata, keys)}
-    if title is not None and (aliases := _aliases(metadata, title.key)):
+    given = next((value for name, value in metadata.items() if name.casefold() == ALIASES), None)
+    texts = [item.text for item in _items(given) if len(item.text) <= MAX_VALUE_LENGTH][:MAX_VALUES]
+    if title is not None and (aliases := _by_key(texts, without=title.key)):
         tag = found.get(title.key) or Tag(title.key, title.text, "name", "metadata")
         found[title.key] = replace(tag, aliases=aliases)
     for one in extracted:
         key = gazetteer.key(one["name"])
         if key is not None:
             tag = found.get(key) or Tag(key, one["name"], one["type"], "metadata")
-            aliases = {folded: alias for alias in one["aliases"] if (folded := gazetteer.key(alias)) not in (None, key)}
-            found[key] = replace(tag, aliases={**tag.aliases, **aliases}, role=one["role"])
+            aliases = {**tag.aliases, **_by_key(one["aliases"], without=key)}
+            found[key] = replace(tag, aliases=aliases, role=one["role"])
     return list(found.values())
 
 
-def _aliases(metadata: Mapping[str, Any], title: str) -> dict[str, str]:
-    """Returns by key the other names that metadata gives to what the title names."""
-    given = next((value for name, value in metadata.items() if name.casefold() == ALIASES), None)
-    texts = [item.text for item in _items(given) if len(item.text) <= MAX_VALUE_LENGTH][:MAX_VALUES]
-    return {key: text for text in texts if (key := gazetteer.key(text)) not in (None, title)}
+def _by_key(aliases: Sequence[str], *, without: str) -> dict[str, str]:
+    """Returns other names by their keys, without those whose key is that of the name itself."""
+    return {key: alias for alias in aliases if (key := gazetteer.key(alias)) not in (None, without)}
 
 
 def type_name(text: str) -> str:
@@ -110,8 +110,12 @@ def type_name(text: str) -> str:
 @functools.lru_cache(maxsize=16)
 def _types(keys: tuple[str, ...]) -> Mapping[str, str]:
     """Returns the type of the names of each key, by the folded key."""
-    split = [(key.strip().casefold(), kind.strip()) for key, _, kind in (one.partition(":") for one in keys)]
-    return {key: type_name(kind) if kind else _type(key) for key, kind in split}
+    found = {}
+    for key, _, kind in (one.partition(":") for one in keys):
+        folded = key.strip().casefold()
+        own = "person" if folded in _PEOPLE else "tag" if folded == "tags" else folded
+        found[folded] = type_name(kind.strip() or own)
+    return found
 
 
 class _Item(NamedTuple):
@@ -136,9 +140,3 @@ def _id(given: object) -> UUID | None:
         return UUID(given) if isinstance(given, str) else None
     except ValueError:
         return None
-
-
-def _type(field: str) -> str:
-    if field in _PEOPLE:
-        return "person"
-    return "tag" if field == "tags" else type_name(field)

@@ -58,10 +58,6 @@ class _Limits:
     def whole(self) -> int:
         return min(self.maximum, int(self.target * SLACK))
 
-    @property
-    def tiny(self) -> int:
-        return int(self.target * TINY)
-
     def under(self, path: tuple[str, ...]) -> _Limits:
         """Returns the limits for content that is embedded together with its heading path."""
         maximum = max(self.maximum // 2, self.maximum - sum(map(tokens.count, path)))
@@ -161,8 +157,8 @@ def _outline(text: str, blocks: Iterable[structure.Block]) -> _Section:
 
 def _passages(source: _PieceOffsets, section: _Section, limits: _Limits) -> Iterator[Passage]:
     """Yields the passages of a section and its subsections."""
-    while _only_wraps_one(section):
-        section = section.children[0]
+    while not section.blocks and len(section.children) == 1 and section.children[0].body < section.children[0].end:
+        section = section.children[0]  # it contains only one subsection, which has text
     inner = limits.under(section.path)
     if source.fits(section.body, section.end, inner.whole):
         yield from _passage(source.text, section.body, section.end, section.path)
@@ -178,11 +174,6 @@ def _passages(source: _PieceOffsets, section: _Section, limits: _Limits) -> Iter
             yield from _cut(source, [heading], section.path, inner)
         else:
             yield from _passages(source, first, limits)
-
-
-def _only_wraps_one(section: _Section) -> bool:
-    """Returns whether the section contains only one subsection, which has text."""
-    return not section.blocks and len(section.children) == 1 and section.children[0].body < section.children[0].end
 
 
 def _passage(
@@ -202,7 +193,7 @@ def _groups(source: _PieceOffsets, section: _Section, limits: _Limits) -> Iterat
         start, end = (section.blocks[0].start, section.blocks[-1].end) if part is section else (part.start, part.end)
         size = source.count(start, end)
         begin = section.blocks[0].start if group and group[0] is section else (group[0].start if group else start)
-        joins = min(group_size, size) < limits.tiny and source.fits(begin, end, limits.target)
+        joins = min(group_size, size) < int(limits.target * TINY) and source.fits(begin, end, limits.target)
         if group and not joins:
             yield group
             group, group_size = [], 0
@@ -264,41 +255,34 @@ def _units(
     if source.fits(block.start, block.end, limits.whole if rigid else limits.target, caption):
         yield _Unit(block.start, block.end, not rigid, caption)
         return
-    header = _header(source, block, limits) if block.kind == "table" else None
-    if header:
-        yield from _table_units(source, _Header(header, caption).within(source, limits), block.end, limits)
+    rows = _header(source, block, limits) if block.kind == "table" else None
+    if rows:
+        yield from _table_units(source, rows, caption, block.end, limits)
         return
-    splitters = _splitters(block.kind, source.text[block.start : min(block.end, block.start + 2_000)])
+    splitters: tuple[_Splitter, ...] = (_BY_LINE.get(block.kind, sentences.lines), sentences.lines, sentences.spans)
+    if block.kind == "paragraph" and not _is_chat(source.text[block.start : min(block.end, block.start + 2_000)]):
+        splitters = (sentences.spans, sentences.lines)
     for unit in _pieces(source, block.start, block.end, splitters, limits.target):
         yield _Unit(unit.start, unit.end, unit.whole and not rigid)
 
 
-@dataclass(frozen=True, slots=True)
-class _Header:
-    """The header rows of a table, and its caption above them."""
+def _table_units(
+    source: _PieceOffsets, header: sentences.Span, caption: sentences.Span | None, end: int, limits: _Limits
+) -> Iterator[_Unit]:
+    """Yields the rows of a table, the first one with the header rows if they fit.
 
-    rows: sentences.Span
-    caption: sentences.Span | None
-
-    @property
-    def whole(self) -> sentences.Span:
-        """From the caption to the end of the header rows."""
-        return (self.caption or self.rows)[0], self.rows[1]
-
-    def within(self, source: _PieceOffsets, limits: _Limits) -> _Header:
-        """The header without a caption that makes it too large to be repeated."""
-        return self if source.count(*self.whole) <= HEADER_SHARE * limits.target else _Header(self.rows, None)
-
-
-def _table_units(source: _PieceOffsets, header: _Header, end: int, limits: _Limits) -> Iterator[_Unit]:
-    """Yields the rows of a table, the first one with the header rows if they fit."""
-    limit = limits.target - source.count(*header.whole)
-    rows = list(sentences.lines(source.text, header.rows[1], end))
-    joined = bool(rows) and source.fits(header.rows[0], rows[0][1], limits.target, header.caption)
-    yield _Unit(header.rows[0], rows[0][1] if joined else header.rows[1], False, header.caption)
+    Header rows are repeated with the caption above them, if both are small enough.
+    """
+    whole = ((caption or header)[0], header[1])
+    if source.count(*whole) > HEADER_SHARE * limits.target:
+        caption, whole = None, header
+    rows = list(sentences.lines(source.text, header[1], end))
+    joined = bool(rows) and source.fits(header[0], rows[0][1], limits.target, caption)
+    yield _Unit(header[0], rows[0][1] if joined else header[1], False, caption)
+    limit = limits.target - source.count(*whole)
     for begin, finish in rows[joined:]:
         for unit in _pieces(source, begin, finish, (sentences.lines, sentences.spans), limit):
-            yield _Unit(unit.start, unit.end, False, header.whole)
+            yield _Unit(unit.start, unit.end, False, whole)
 
 
 def _caption(text: str, above: structure.Block | None) -> sentences.Span | None:
@@ -318,13 +302,6 @@ def _header(source: _PieceOffsets, block: structure.Block, limits: _Limits) -> s
     header = rows[0][0], rows[1][1]
     small = source.count(*header) <= HEADER_SHARE * limits.target and header[1] - header[0] <= MAX_CHARACTERS // 2
     return header if small else None
-
-
-def _splitters(kind: structure.Kind, sample: str) -> tuple[_Splitter, ...]:
-    if kind == "paragraph" and not _is_chat(sample):
-        return sentences.spans, sentences.lines
-    by_line: dict[structure.Kind, _Splitter] = {"paragraph": _turns, "list": _items}
-    return by_line.get(kind, sentences.lines), sentences.lines, sentences.spans
 
 
 def _pieces(
@@ -364,7 +341,15 @@ def _is_chat(sample: str) -> bool:
 
 
 def _turns(text: str, start: int, end: int) -> Iterator[sentences.Span]:
-    return _join(sentences.lines(text, start, end), lambda span: _is_stamp(text, span))
+    """Yields the lines of a conversation; a line that only has a time is joined with the next."""
+    begin = finish = -1
+    for first, last in sentences.lines(text, start, end):
+        begin, finish = (first if begin < 0 else begin), last
+        if last - first > 60 or _STAMP.match(text[first:last].lower()) is None:
+            yield begin, finish
+            begin = -1
+    if begin >= 0:
+        yield begin, finish
 
 
 def _items(text: str, start: int, end: int) -> Iterator[sentences.Span]:
@@ -379,18 +364,5 @@ def _items(text: str, start: int, end: int) -> Iterator[sentences.Span]:
         yield item
 
 
-def _join(spans: Iterable[sentences.Span], joins_next: Callable[[sentences.Span], bool]) -> Iterator[sentences.Span]:
-    """Yields spans; a span for which `joins_next` is true is joined with the next."""
-    begin = -1
-    finish = -1
-    for span in spans:
-        begin, finish = (span[0] if begin < 0 else begin), span[1]
-        if not joins_next(span):
-            yield begin, finish
-            begin = -1
-    if begin >= 0:
-        yield begin, finish
-
-
-def _is_stamp(text: str, span: sentences.Span) -> bool:
-    return span[1] - span[0] <= 60 and _STAMP.match(text[span[0] : span[1]].lower()) is not None
+_BY_LINE: dict[structure.Kind, _Splitter] = {"paragraph": _turns, "list": _items}
+"""What the lines of a block are joined to."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Sequence
-from functools import lru_cache
 
 from app.kinds import QueryType
 from app.text.queries import language
-from app.text.queries.conditions import Condition, Negation, ParsedQuery, TextCondition, is_simple
+from app.text.queries.conditions import Condition, Negation, ParsedQuery, is_simple
 from app.text.queries.language import QueryReading
 from app.text.words import characters, cleaning, stop_words
 
@@ -32,6 +32,7 @@ _IDENTIFIER = re.compile(
 
 
 _LETTER = rf"[^\W{characters.UNSPACED}]"
+_BEFORE, _AFTER = rf"(?<!{_LETTER})(?<!{_LETTER}[-.:])", rf"(?!{_LETTER})(?![-.:]{_LETTER})"
 _WORDS = re.compile(rf"{_LETTER}+|[{characters.UNSPACED}]")
 MIN_TITLE_LENGTH = 4
 """Characters of the shortest title that is matched: shorter ones occur in queries by chance."""
@@ -65,7 +66,7 @@ def normalise(query: str) -> str:
 
 
 def parse(query: str, *, literal: Collection[str] = ()) -> ParsedQuery:
-    """Reads a query in the language of `grammar`; one that cannot be read is words, so no query is rejected.
+    """Reads a query in the grammar of `language`; one that cannot be read is words, so no query is rejected.
 
     A query of exclusions alone has no `words`, and keeps the excluded ones in `text`, because something must be
     embedded. Quotes in a question with more words outside than inside them are a title or saying that it is about, and
@@ -73,56 +74,51 @@ def parse(query: str, *, literal: Collection[str] = ()) -> ParsedQuery:
     """
     query = normalise(query)
     reading = language.read(query, literal=literal)
-    texts = [token for token in reading.tokens if token.text]
-    found = [
-        token for place, token in enumerate(reading.tokens) if place not in reading.excluded and token.kind in _TEXTS
-    ]
-    words = " ".join(token.text for token in (texts if reading.error else found))
-    text = words or " ".join(token.text for token in reading.tokens if token.kind in _TEXTS) or query
-    conditions = _conditions(reading)
-    phrases = conditions["phrase"]
-    if _has_incidental_quotes([token.text for token in found if token.kind == "word"], phrases, words):
-        phrases = ()
+    said = [(place, token) for place, token in enumerate(reading.tokens) if token.kind in _TEXTS]
+    wanted = [token for place, token in said if place not in reading.excluded]
+    words = " ".join(token.text for token in (reading.tokens if reading.error else wanted) if token.text)
+    text = words or " ".join(token.text for _place, token in said) or query
+    required, phrases, excluded, groups = _sort(reading)
+    if phrases:
+        outside = sum(token.kind == "word" for token in wanted)
+        inside = sum(len(phrase.split()) for phrase in phrases)
+        is_about_them = outside > max(MAX_WORDS_OUTSIDE_QUOTES, inside) and _is_sentence(words, words.split())
+        phrases = () if is_about_them else phrases
+    signed = (place for place in sorted(reading.excluded) if place and reading.tokens[place - 1].kind == "-")
     return ParsedQuery(
         text=text,
         words=words,
-        required=conditions["required"],
+        required=required,
         phrases=phrases,
-        excluded=conditions["excluded"],
+        excluded=excluded,
         query_type="phrase" if phrases else query_type(text),
-        groups=_groups(reading),
+        groups=groups,
         expression_error=reading.error,
-        signed=_sign(reading),
+        signed=_distinct(
+            f"-{bare(reading.tokens[place].text)}" for place in signed if reading.tokens[place].kind == "word"
+        ),
     )
 
 
-def _conditions(reading: QueryReading) -> dict[str, tuple[str, ...]]:
-    """The required words, the phrases and what is excluded, without conditions that are more than a word or phrase."""
-    found: dict[str, list[str]] = {"required": [], "phrase": [], "excluded": []}
+def _sort(
+    reading: QueryReading,
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[Condition, ...]]:
+    """The words that are required, the phrases, what is excluded, and the conditions that are more than these."""
+    required, phrases, excluded = list[str](), list[str](), list[str]()
+    groups: list[Condition] = []
     for clause in reading.clauses:
         one = clause.condition
-        if clause.role == "optional" or not isinstance(one, TextCondition) or not is_simple(one):
+        if clause.role == "optional":
             continue
-        role = "phrase" if clause.role == "required" and one.is_phrase else clause.role
-        found[role].append(one.text if role == "phrase" else bare(one.text))
-    return {role: _distinct(texts) for role, texts in found.items()}
-
-
-def _groups(reading: QueryReading) -> tuple[Condition, ...]:
-    """The conditions that are more than a word or phrase."""
-    found = [
-        clause.condition if clause.role == "required" else Negation(clause.condition)
-        for clause in reading.clauses
-        if clause.role != "optional" and not is_simple(clause.condition)
-    ]
-    return tuple(dict.fromkeys(found))
-
-
-def _sign(reading: QueryReading) -> tuple[str, ...]:
-    """The words that a minus sign directly before them excludes, with the sign."""
-    read = reading.tokens
-    places = (place for place in sorted(reading.excluded) if read[place].kind == "word" and place > 0)
-    return _distinct(f"-{bare(read[place].text)}" for place in places if read[place - 1].kind == "-")
+        if not is_simple(one):
+            groups.append(one if clause.role == "required" else Negation(one))
+        elif clause.role == "excluded":
+            excluded.append(bare(one.text))
+        elif one.is_phrase:
+            phrases.append(one.text)
+        else:
+            required.append(bare(one.text))
+    return _distinct(required), _distinct(phrases), _distinct(excluded), tuple(dict.fromkeys(groups))
 
 
 def query_type(text: str) -> QueryType:
@@ -130,14 +126,16 @@ def query_type(text: str) -> QueryType:
 
     An identifier makes it technical. A question, or six words with a function word, is conceptual even if it
     contains a name; the caller sets the type to entity if that name is a known entity. Two capitalised words in a row,
-    with or without a particle such as "of" between them, are an entity.
+    with or without a particle such as "of" between them, are an entity, unless the query is all capitals.
     """
     if identifiers(text):
         return "technical"
     words = _bare_words(text)
     if _is_sentence(text, words):
         return "conceptual"
-    return "entity" if _has_name(words) else "keyword"
+    pairs = itertools.pairwise(word for word in words if word not in stop_words.QUERY_PARTICLES)
+    has_name = any(first[0].isupper() and second[0].isupper() for first, second in pairs)
+    return "entity" if has_name and not all(map(str.isupper, words)) else "keyword"
 
 
 def identifiers(text: str) -> list[str]:
@@ -150,12 +148,6 @@ def identifiers(text: str) -> list[str]:
 
 def _bare_words(text: str) -> list[str]:
     return [stripped for word in text.split() if (stripped := bare(word))]
-
-
-def _has_incidental_quotes(outside: Sequence[str], phrases: Sequence[str], words: str) -> bool:
-    """Returns whether a question mentions its phrases without requiring them."""
-    inside = sum(len(phrase.split()) for phrase in phrases)
-    return len(outside) > max(MAX_WORDS_OUTSIDE_QUOTES, inside) and _is_sentence(words, words.split())
 
 
 def bare(word: str) -> str:
@@ -174,21 +166,6 @@ def _is_sentence(text: str, words: Sequence[str]) -> bool:
     return len(words) >= MIN_SENTENCE_WORDS and any(word in stop_words.SENTENCE_WORDS for word in lowered)
 
 
-def _has_name(words: Sequence[str]) -> bool:
-    """Returns whether a query that is not all capitals has two capitalised words in a row."""
-    if all(word.isupper() for word in words):
-        return False
-    capitalised = 0
-    for word in words:
-        if word[0].isupper():
-            capitalised += 1
-            if capitalised == 2:
-                return True
-        elif word not in stop_words.QUERY_PARTICLES:
-            capitalised = 0
-    return False
-
-
 def asks_for_newest(query: str) -> bool:
     """Whether a query asks for the newest: "latest", "newest" or "most recent", also in six other languages.
 
@@ -201,36 +178,23 @@ def asks_for_newest(query: str) -> bool:
 def find_literal_matches(parsed: ParsedQuery, *, title: str, content: str) -> tuple[str, ...]:
     """Returns the literal matches of a hit: any of `phrase`, `identifier`, `title`.
 
-    `content` includes the headings above the text.
+    `content` includes the headings above the text. An identifier is no part of a longer one: "ERR_40" in "ERR_4012",
+    "1.2" in "1.2.3". Letters of a script without spaces may adjoin it.
     """
     found = []
-    if parsed.phrases and _contains_phrases(parsed.phrases, _space(f"{title} {content}")):
-        found.append("phrase")
-    if parsed.query_type == "technical" and _contains_identifier(parsed.words, f"{title} {content}"):
-        found.append("identifier")
+    if parsed.phrases:
+        text = _space(f"{title} {content}")
+        if all(phrase.strip() and phrase in text for phrase in map(_space, parsed.phrases)):
+            found.append("phrase")
+    if parsed.query_type == "technical":
+        text = f"{title} {content}".casefold()
+        coded = (re.escape(identifier.casefold()) for identifier in identifiers(parsed.words))
+        if any(re.search(f"{_BEFORE}{identifier}{_AFTER}", text) for identifier in coded):
+            found.append("identifier")
     spaced_title = _space(title)
-    if len(spaced_title.strip()) >= MIN_TITLE_LENGTH and spaced_title in _spaced_query(parsed.words):
+    if len(spaced_title.strip()) >= MIN_TITLE_LENGTH and spaced_title in _space(parsed.words):
         found.append("title")
     return tuple(found)
-
-
-def _contains_phrases(phrases: Iterable[str], text: str) -> bool:
-    return all(phrase.strip() and phrase in text for phrase in map(_space, phrases))
-
-
-def _contains_identifier(words: str, text: str) -> bool:
-    folded = text.casefold()
-    return any(_whole(identifier.casefold()).search(folded) for identifier in identifiers(words))
-
-
-def _whole(identifier: str) -> re.Pattern[str]:
-    """Returns a pattern of an identifier that is not part of a longer one ("ERR_40" in "ERR_4012", "1.2" in "1.2.3").
-
-    Letters of a script without spaces may adjoin it.
-    """
-    before = rf"(?<!{_LETTER})(?<!{_LETTER}[-.:])"
-    after = rf"(?!{_LETTER})(?![-.:]{_LETTER})"
-    return re.compile(f"{before}{re.escape(identifier)}{after}")
 
 
 def _space(text: str) -> str:
@@ -239,9 +203,3 @@ def _space(text: str) -> str:
     In scripts without spaces each character is a word.
     """
     return f" {' '.join(_WORDS.findall(text.casefold()))} "
-
-
-@lru_cache(maxsize=64)
-def _spaced_query(words: str) -> str:
-    """Returns the words of a query like `_spaced`; they are the same for each hit of an answer."""
-    return _space(words)

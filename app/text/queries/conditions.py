@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypeGuard
 
 from app.kinds import ExpressionError, QueryType
 
@@ -57,20 +57,15 @@ Condition = TextCondition | Negation | Combination
 
 def operands(condition: Condition, *, wanted: bool | None = None) -> Iterator[TextCondition]:
     """The operands of a condition in their order; only those that are wanted, or not wanted, if that is given."""
-    for operand, is_wanted in _with_sign(condition, True):
-        if wanted is None or is_wanted is wanted:
-            yield operand
-
-
-def _with_sign(condition: Condition, is_wanted: bool) -> Iterator[tuple[TextCondition, bool]]:
     match condition:
         case TextCondition():
-            yield condition, is_wanted
+            if wanted is not False:
+                yield condition
         case Negation():
-            yield from _with_sign(condition.condition, not is_wanted)
+            yield from operands(condition.condition, wanted=None if wanted is None else not wanted)
         case Combination():
             for part in condition.conditions:
-                yield from _with_sign(part, is_wanted)
+                yield from operands(part, wanted=wanted)
 
 
 def mapped(condition: Condition, change: Callable[[TextCondition], TextCondition]) -> Condition:
@@ -84,35 +79,27 @@ def mapped(condition: Condition, change: Callable[[TextCondition], TextCondition
             return replace(condition, conditions=tuple(mapped(part, change) for part in condition.conditions))
 
 
-def every(conditions: list[Condition]) -> Condition:
-    """The condition that all of some conditions are met."""
-    return conditions[0] if len(conditions) == 1 else Combination("and", tuple(conditions))
-
-
-def any_of(conditions: list[Condition]) -> Condition:
-    """The condition that one of some conditions is met."""
-    return conditions[0] if len(conditions) == 1 else Combination("or", tuple(conditions))
+def combine(operator: Literal["and", "or"], conditions: Sequence[Condition]) -> Condition:
+    """The condition that all of some conditions are met, or one."""
+    return conditions[0] if len(conditions) == 1 else Combination(operator, tuple(conditions))
 
 
 def write(condition: Condition) -> str:
     """The condition as it can be written in a query."""
     match condition:
-        case TextCondition():
-            text = f'"{condition.text}"' if condition.is_phrase else _escape(condition.text)
-            return f"{f'{condition.field}:' if condition.field else ''}{text}{'*' if condition.is_prefix else ''}"
+        case TextCondition(text=text):
+            escape = "\\" if text in OPERATORS or text[:1] in ("+", "-", "(") else ""
+            written = f'"{text}"' if condition.is_phrase else f"{escape}{text}"
+            return f"{f'{condition.field}:' if condition.field else ''}{written}{'*' if condition.is_prefix else ''}"
         case Negation():
             return f"NOT {write(condition.condition)}"
         case Combination():
             return f"({f' {condition.operator.upper()} '.join(map(write, condition.conditions))})"
 
 
-def is_simple(condition: Condition) -> bool:
+def is_simple(condition: Condition) -> TypeGuard[TextCondition]:
     """Whether a condition is a word or phrase of the whole text."""
     return isinstance(condition, TextCondition) and not condition.is_prefix and condition.field is None
-
-
-def _escape(text: str) -> str:
-    return f"\\{text}" if text in OPERATORS or text[:1] in ("+", "-", "(") else text
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,10 +67,8 @@ def pieces(text: str, config: str = "simple") -> str:
     if not joined:
         return ""
     alone = set(names.words(" ".join(token for token in tokens if token not in joined)))
-    found = (word for token in joined for word in _pieces(token, config))
-    return " ".join(dict.fromkeys(word for word in found if word not in alone))
-
-
-def _pieces(token: str, config: str) -> list[str]:
-    words = lexical.index_text(token, config).split()
-    return words if token.startswith(("#", "@")) else words[1:]
+    found: dict[str, None] = {}
+    for token in joined:
+        words = lexical.index_text(token, config).split()
+        found |= dict.fromkeys(words if token.startswith(("#", "@")) else words[1:])
+    return " ".join(word for word in found if word not in alone)

@@ -26,8 +26,7 @@ from app.text.queries.conditions import (
     Field,
     Negation,
     TextCondition,
-    any_of,
-    every,
+    combine,
     is_simple,
     mapped,
     operands,
@@ -98,10 +97,16 @@ def read(query: str, *, literal: Collection[str] = ()) -> QueryReading:
     to them.
     """
     if "(" in query or ")" in query:
-        grouped = list(_tokens(query, literal, groups=True))
-        if _has_group(grouped):
-            reading = _read(grouped)
-            if reading.error not in _GROUP_ERRORS or _has_group_operator(grouped):
+        tokens = list(_tokens(query, literal, groups=True))
+        neighbours = list(_with_neighbours(tokens))
+        # An operator, a sign or a field stands directly before or after a group, or inside one.
+        has_operator = any(
+            token.kind in _BINDING and (depth > 0 or before == ")" or after == "(")
+            for token, depth, before, after in neighbours
+        )
+        if has_operator or any(depth > 0 and token.kind in _CONDITIONS for token, depth, _, _ in neighbours):
+            reading = _read(tokens)
+            if has_operator or reading.error not in _GROUP_ERRORS:
                 return reading
     return _read(list(_tokens(query, literal, groups=False)))
 
@@ -139,17 +144,11 @@ class _UnreadableError(Exception):
 def _parts(clause: Clause) -> Iterator[Clause]:
     """The clauses that a clause is made of, so that as many as possible are a word or phrase."""
     match clause.role, clause.condition:
-        case "required", Combination("and", parts):
+        case ("required", Combination("and", parts)) | ("excluded" | "optional", Combination("or", parts)):
             for part in parts:
-                yield from _parts(Clause(part, "required"))
+                yield from _parts(Clause(part, clause.role))
         case "required", Negation(condition):
             yield from _parts(Clause(condition, "excluded"))
-        case "excluded", Combination("or", parts):
-            for part in parts:
-                yield from _parts(Clause(part, "excluded"))
-        case "optional", Combination("or", parts):
-            for part in parts:
-                yield Clause(part, "optional")
         case _:
             yield clause
 
@@ -178,12 +177,13 @@ class _Parser:
     def _clause(self) -> list[Clause]:
         is_operand = self.kind not in ("+", "-", "NOT")
         group = self._group() if self.kind == "(" else None
-        if group is not None and self.kind not in ("AND", "OR") and all(_is_word(one) for one in group):
+        is_text = group is not None and all(one.role == "optional" and _is_plain(one.condition) for one in group)
+        if group is not None and is_text and self.kind not in ("AND", "OR"):
             return group  # parentheses of a text
         parts = [self._all(None if group is None else _of_group(group))]
         while self._skip("OR"):
             parts.append(self._all(None))
-        condition = any_of(parts)
+        condition = combine("or", parts)
         if isinstance(condition, Negation):
             return [Clause(condition.condition, "excluded")]
         is_optional = is_operand and group is None and all(map(_is_plain, parts))
@@ -193,7 +193,7 @@ class _Parser:
         parts = [first or self._signed()]
         while self._skip("AND"):
             parts.append(self._signed())
-        return every(parts)
+        return combine("and", parts)
 
     def _signed(self) -> Condition:
         is_negated = False
@@ -246,31 +246,12 @@ def _of_group(clauses: Sequence[Clause]) -> Condition:
     required = [one.condition for one in clauses if one.role == "required"]
     optional = [one.condition for one in clauses if one.role == "optional"]
     excluded: list[Condition] = [Negation(one.condition) for one in clauses if one.role == "excluded"]
-    wanted = required or ([any_of(optional)] if optional else [])
-    return every([*wanted, *excluded])
-
-
-def _is_word(clause: Clause) -> bool:
-    return clause.role == "optional" and _is_plain(clause.condition)
+    wanted = required or ([combine("or", optional)] if optional else [])
+    return combine("and", [*wanted, *excluded])
 
 
 def _is_plain(condition: Condition) -> bool:
-    """Whether a condition is a word of the whole text."""
-    return isinstance(condition, TextCondition) and is_simple(condition) and not condition.is_phrase
-
-
-def _has_group(tokens: Sequence[Token]) -> bool:
-    """Whether a parenthesis groups something: a condition stands in it or an operator beside it."""
-    inside = any(depth > 0 and token.kind in _CONDITIONS for token, depth, _, _ in _with_neighbours(tokens))
-    return inside or _has_group_operator(tokens)
-
-
-def _has_group_operator(tokens: Sequence[Token]) -> bool:
-    """Whether an operator, a sign or a field stands directly before or after a group, or inside one."""
-    return any(
-        token.kind in _BINDING and (depth > 0 or before == ")" or after == "(")
-        for token, depth, before, after in _with_neighbours(tokens)
-    )
+    return is_simple(condition) and not condition.is_phrase
 
 
 def _with_neighbours(tokens: Sequence[Token]) -> Iterator[tuple[Token, int, Kind | None, Kind | None]]:
@@ -295,7 +276,7 @@ def _tokens(query: str, literal: Collection[str], *, groups: bool) -> Iterator[T
             depth += 1 if character == "(" else -1
             yield Token(cast("Kind", character), "")
             at += 1
-        elif _is_operator_sign(query, at, literal, is_asked):
+        elif character in "+-" and _is_operator_sign(query, at, literal, is_asked):
             yield Token(cast("Kind", character), "")
             at += 1
         elif found := _FIELD.match(query, at):
@@ -340,16 +321,14 @@ def _has_operator_at_group(query: str) -> bool:
 
 
 def _is_in_sentence(query: str, place: int) -> bool:
-    """Whether the word before or after an operator is a function word."""
     before = query[max(0, place - 20) : place].rsplit(maxsplit=1)
     after = query[place : place + 24].split(maxsplit=2)[1:2]
-    return any(_is_function_word(word) for word in (*before[-1:], *after))
-
-
-def _is_function_word(word: str) -> bool:
-    bare = word.strip(EDGES)
-    is_quoted = word[0] in _QUOTES or word[-1] in _QUOTES
-    return len(bare) > 1 and not is_quoted and bare not in OPERATORS and bare.lower() in stop_words.FUNCTION_WORDS
+    for word in (*before[-1:], *after):
+        bare = word.strip(EDGES)
+        is_quoted = word[0] in _QUOTES or word[-1] in _QUOTES
+        if len(bare) > 1 and not is_quoted and bare not in OPERATORS and bare.lower() in stop_words.FUNCTION_WORDS:
+            return True
+    return False
 
 
 def _is_operator_sign(query: str, at: int, literal: Collection[str], is_asked: bool) -> bool:
@@ -363,13 +342,12 @@ def _is_operator_sign(query: str, at: int, literal: Collection[str], is_asked: b
         return True
     if is_asked:
         return False
-    word = _SIGNED_WORD.match(query, at)
-    return word is None or not (_has_own_sign(word["word"].strip(EDGES)) or word[0].strip(EDGES) in literal)
-
-
-def _has_own_sign(word: str) -> bool:
-    is_letter = len(word) == 1 and word.lower() != word.upper()
-    return is_letter or any(character.isdigit() or character.isupper() for character in word)
+    if (word := _SIGNED_WORD.match(query, at)) is None:
+        return True
+    bare = word["word"].strip(EDGES)
+    is_letter = len(bare) == 1 and bare.lower() != bare.upper()
+    has_own_sign = is_letter or any(character.isdigit() or character.isupper() for character in bare)
+    return not has_own_sign and word[0].strip(EDGES) not in literal
 
 
 def _word(query: str, at: int, *, is_operator: bool, closes: bool) -> tuple[Token, int]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from rapidfuzz import fuzz, process
 
-from app.text.queries import analysis
+from app.text.queries import analysis, language
 
 MAX_RESULTS = 5
 MIN_RATIO = 75
@@ -27,29 +27,24 @@ _ALPHABETS = (
     "αβγδεζηθικλμνξοπρστυφχψωςάέήίόύώ",
 )
 _WORD = re.compile(r"[^\W\d_]+")
-_EDGES = ".,;:!?…()[]{}\"“”„«»'’‘"
 
 
 def nearest(word: str, stored: Sequence[str]) -> list[str]:
     """Returns up to five stored words: completions of `word`, similar words, then stems similar to a prefix of it.
 
-    Similar is a ratio (rapidfuzz, 0 to 100) of at least 75, for stems 80. A stem has at least four letters and half the
-    length of the word.
+    Similar is a ratio (rapidfuzz, 0 to 100) of at least 75, for stems 80; the most similar first. A stem has at least
+    four letters and half the length of the word; of equally similar ones the longest is first.
     """
     if len(word) > MAX_WORD_LENGTH:
         return []
     completions = sorted((candidate for candidate in stored if candidate.startswith(word)), key=len)[:MAX_RESULTS]
     similar = process.extract(word, stored, scorer=fuzz.ratio, score_cutoff=MIN_RATIO, limit=MAX_RESULTS)
-    found = [*completions, *(candidate for candidate, _score, _index in similar), *_stems(word, stored)]
-    return list(dict.fromkeys(found))[:MAX_RESULTS]
-
-
-def _stems(word: str, stored: Sequence[str]) -> list[str]:
-    """Returns stored stems that the word may be a form of, by similarity, then by length, longest first."""
     shorter = [candidate for candidate in stored if max(MIN_STEM_LENGTH, len(word) / 2) <= len(candidate) < len(word)]
     scores = {candidate: fuzz.ratio(word[: len(candidate)], candidate) for candidate in shorter}
-    close = [candidate for candidate in shorter if scores[candidate] >= MIN_STEM_RATIO]
-    return sorted(close, key=lambda candidate: (-scores[candidate], -len(candidate), candidate))
+    stems = [candidate for candidate in shorter if scores[candidate] >= MIN_STEM_RATIO]
+    stems.sort(key=lambda candidate: (-scores[candidate], -len(candidate), candidate))
+    found = [*completions, *(candidate for candidate, _score, _index in similar), *stems]
+    return list(dict.fromkeys(found))[:MAX_RESULTS]
 
 
 def may_be_misspelt(query: str, literal: Iterable[str] = ()) -> list[str]:
@@ -61,15 +56,13 @@ def may_be_misspelt(query: str, literal: Iterable[str] = ()) -> list[str]:
     kept = {word.casefold() for text in literal for word in _WORD.findall(text)}
     kept |= {word.casefold() for word in analysis.identifiers(query)}
     all_capitals = query.isupper()
-    words = [bare for word in query.split() if _is_plain(bare := word.strip(_EDGES), all_capitals=all_capitals)]
-    found = dict.fromkeys(word.casefold() for word in words)
+    found: dict[str, None] = {}
+    for word in query.split():
+        bare = word.strip(language.EDGES)
+        is_usual = all_capitals or bare[1:].islower()
+        if is_usual and SHORTEST <= len(bare) <= LONGEST and _WORD.fullmatch(bare) and _alphabet(bare):
+            found[bare.casefold()] = None
     return sorted((word for word in found if word not in kept), key=len, reverse=True)
-
-
-def _is_plain(word: str, *, all_capitals: bool) -> bool:
-    """Returns whether a word is written like any other, in letters of one of the alphabets."""
-    usual = word[1:].islower() or (all_capitals and word.isupper())
-    return usual and SHORTEST <= len(word) <= LONGEST and bool(_WORD.fullmatch(word)) and _alphabet(word) is not None
 
 
 def edits(word: str) -> list[str]:

@@ -62,14 +62,6 @@ _ABOVE = re.compile(r"@|#(?!!)|//|/\*|\*|--|\[[A-Z]|template\b")
 _CLOSING = re.compile(r"[)\]}]|end\b|\{")
 
 
-@dataclass(slots=True)
-class _Lead:
-    """Lines that may belong to the definition below them: where they start, and their indentation."""
-
-    start: int
-    indent: int
-
-
 def blocks(text: str) -> list[Block]:
     """Returns the blocks of code: before each definition an empty heading with its name, and its lines as fences.
 
@@ -81,11 +73,14 @@ def blocks(text: str) -> list[Block]:
 
 @dataclass(slots=True)
 class _DefinitionScanner:
-    """Scans line by line; `open` are the indentations of the definitions around the line."""
+    """Scans line by line; `open` are the indentations of the definitions around the line.
+
+    `lead` has the start and the indentation of the lines that may belong to the definition below them.
+    """
 
     text: str
     open: list[int] = field(default_factory=list)
-    lead: _Lead | None = None
+    lead: tuple[int, int] | None = None
     start: int = -1
     end: int = -1
 
@@ -100,48 +95,33 @@ class _DefinitionScanner:
         line = self.text[start : min(end, start + MAX_LINE)].expandtabs(TAB)
         words = line.strip()
         indent = len(line) - len(line.lstrip())
+        around = [outer for outer in self.open if outer < indent]
         is_apart = start > self.end + 1
+        is_outside = bool(self.open) and indent <= self.open[-1] and not _CLOSING.match(words)
         name = _name(words, following) if end - start <= MAX_LINE else None
-        if name is not None and len(self._around(indent)) < MAX_DEPTH:
-            yield from self._definition(self._lead_start(start, indent), indent, name)
-        elif is_apart or self._is_outside(indent, words):
-            yield from self._apart(start, indent, words)
+        if name is not None and len(around) < MAX_DEPTH:
+            begin = self.lead[0] if self.lead is not None and self.lead[1] == indent else start
+            yield from self._closed(begin)
+            self.open = [*around, indent]
+            yield Block("heading", begin, begin, len(self.open), name)
+            self.start = begin if begin < self.end else -1
+            self.lead = None
+        elif is_apart or is_outside:
+            yield from self._closed()
+            if is_outside and not _ABOVE.match(words):
+                self.open = around
+                yield Block("heading", start, start, len(around) + 1)
         self._follow(start, indent, words, is_apart)
         self.start, self.end = (start if self.start < 0 else self.start), end
 
-    def _definition(self, start: int, indent: int, name: str) -> Iterator[Block]:
-        """End the lines before a definition, and begin it."""
-        yield from self._closed(start)
-        self.open = [*self._around(indent), indent]
-        yield Block("heading", start, start, len(self.open), name)
-        self.start = start if start < self.end else -1
-        self.lead = None
-
-    def _apart(self, start: int, indent: int, words: str) -> Iterator[Block]:
-        """End a run of lines; where the definition ends too, begin a section with the headings around it."""
-        yield from self._closed()
-        if self._is_outside(indent, words) and not _ABOVE.match(words):
-            self.open = self._around(indent)
-            yield Block("heading", start, start, len(self.open) + 1)
-
-    def _is_outside(self, indent: int, words: str) -> bool:
-        return bool(self.open) and indent <= self.open[-1] and not _CLOSING.match(words)
-
-    def _around(self, indent: int) -> list[int]:
-        """The indentations of the open definitions that contain a line with this one."""
-        return [outer for outer in self.open if outer < indent]
-
-    def _lead_start(self, start: int, indent: int) -> int:
-        return self.lead.start if self.lead is not None and self.lead.indent == indent else start
-
     def _follow(self, start: int, indent: int, words: str, is_apart: bool) -> None:
         """Note whether the line may belong to a definition below it."""
-        if self.lead is not None and not is_apart and (indent > self.lead.indent or _CLOSING.match(words)):
+        if self.lead is not None and not is_apart and (indent > self.lead[1] or _CLOSING.match(words)):
             return
         if not _ABOVE.match(words):
             self.lead = None
-        elif self.lead is None or is_apart or self.lead.indent != indent:
-            self.lead = _Lead(start, indent)
+        elif self.lead is None or is_apart or self.lead[1] != indent:
+            self.lead = start, indent
 
     def _closed(self, before: int | None = None) -> Iterator[Block]:
         """The lines since the last block, up to an offset."""
@@ -153,7 +133,6 @@ class _DefinitionScanner:
 
 
 def _name(words: str, following: str) -> str | None:
-    """The name that a line defines."""
     for pattern in (_NAMED, _ASSIGNED, _CREATED, _EXPRESSION):
         if match := pattern.match(words):
             return match["name"]

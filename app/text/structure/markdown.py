@@ -77,9 +77,12 @@ def parse(text: str) -> ParsedMarkdown:
     deeper than 32, with more than 10,000 values or with aliases that multiply stays in the text, with a warning.
     Never raises.
     """
-    block, body, warnings = _split(text)
-    if block is None:
-        return ParsedMarkdown(body, structure.title(body), warnings=warnings)
+    opening = _OPENING.match(text)
+    closing = _CLOSING.search(text, opening.end()) if opening else None
+    if not opening or not closing:
+        notes = ("frontmatter is never closed: kept as text",) if opening else ()
+        return ParsedMarkdown(text, structure.title(text), warnings=notes)
+    block, body = text[opening.end() : closing.start()], text[closing.end() :].lstrip("\n")
     try:
         metadata = _load(block)
     except _RefusedError as refusal:
@@ -95,17 +98,6 @@ def parse(text: str) -> ParsedMarkdown:
         created_at=created_at,
         warnings=warnings,
     )
-
-
-def _split(text: str) -> tuple[str | None, str, tuple[str, ...]]:
-    """Returns the frontmatter or None, the body, and warnings."""
-    opening = _OPENING.match(text)
-    if not opening:
-        return None, text, ()
-    closing = _CLOSING.search(text, opening.end())
-    if not closing:
-        return None, text, ("frontmatter is never closed: kept as text",)
-    return text[opening.end() : closing.start()], text[closing.end() :].lstrip("\n"), ()
 
 
 def _load(block: str) -> dict[str, Any]:

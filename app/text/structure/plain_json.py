@@ -98,11 +98,12 @@ class _Plain:
 
     def mapping(self, value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
         """Returns a dictionary with string keys; entries without a JSON value are dropped."""
-        entries = ((self._key(key), self._value(item, depth + 1)) for key, item in value.items())
-        return {key: item for key, item in entries if item is not ...}
-
-    def _key(self, key: object) -> str:
-        return str(self._value(key, MAX_DEPTH)) if key is not None else "null"
+        found = {}
+        for key, item in value.items():
+            name = "null" if key is None else str(self._value(key, MAX_DEPTH))
+            if (kept := self._value(item, depth + 1)) is not ...:
+                found[name] = kept
+        return found
 
     def _value(self, value: object, depth: int) -> Any:
         self._left -= 1
@@ -125,17 +126,14 @@ def _scalar(value: object) -> object:
     if isinstance(value, float):
         return value if math.isfinite(value) else ...
     if isinstance(value, int) and not isinstance(value, bool):
-        return value if abs(value) < MAX_INTEGER else _digits(value)
+        if abs(value) < MAX_INTEGER:
+            return value
+        return str(value) if abs(value) < LONGEST_INTEGER else hex(value)  # more decimal digits would take long
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace").replace("\x00", "")
     if isinstance(value, str):
         return re.sub("[\x00\ud800-\udfff]", "", value)
     return value if value is None or isinstance(value, bool) else str(value)
-
-
-def _digits(value: int) -> str:
-    """A number beyond 64 bits as text; in hexadecimal form where decimal digits would take long."""
-    return str(value) if abs(value) < LONGEST_INTEGER else hex(value)
 
 
 def _number(value: float) -> int | float:

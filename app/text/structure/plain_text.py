@@ -79,20 +79,16 @@ def _of_block(text: str, block: structure.Block) -> Iterator[Mark]:
     elif block.kind == "fence":
         opening = _FENCE_LINE.match(text, *whole)
         found = [opening, _LAST_FENCE.search(text, opening.end() - 1 if opening else block.start, block.end)]
-    elif block.kind == "table":
-        yield from _of_table(text, block)
+    elif block.kind == "table":  # a rule below the header, bars at the ends of rows, and those between cells
+        rules, edges, cells = (
+            [(one.start(), one.end(), shown) for one in pattern.finditer(text, *whole)]
+            for pattern, shown in ((_RULE_ROW, ""), (_EDGE, ""), (_CELLS, ", "))
+        )
+        yield from _join(rules, _join(edges, cells))
         return
     else:
         found = [*_LINE_MARK.finditer(text, *whole)]
     yield from ((one.start(), one.end(), "") for one in found if one)
-
-
-def _of_table(text: str, block: structure.Block) -> Iterator[Mark]:
-    """The rule below the header, the bars at the ends of rows, and those between cells, for which commas are shown."""
-    rules = [(one.start(), one.end(), "") for one in _RULE_ROW.finditer(text, block.start, block.end)]
-    edges = [(one.start(), one.end(), "") for one in _EDGE.finditer(text, block.start, block.end)]
-    cells = [(one.start(), one.end(), ", ") for one in _CELLS.finditer(text, block.start, block.end)]
-    yield from _join(rules, _join(edges, cells))
 
 
 def _of_inline(text: str, start: int, end: int) -> list[Mark]:

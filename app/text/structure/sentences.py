@@ -65,9 +65,5 @@ def _is_boundary(text: str, match: re.Match[str], end: int) -> bool:
     detached = match.start() > 0 and text[match.start() - 1].isspace()  # "a wing in a slipstream . the next"
     if following[1].islower() and not detached:
         return False
-    return match[0] != "." or not _is_abbreviation(text[max(0, match.start() - 12) : match.end()])
-
-
-def _is_abbreviation(tail: str) -> bool:
-    found = _LAST_WORD.search(tail)
-    return found is not None and _ABBREVIATION.fullmatch(found[0]) is not None
+    last = _LAST_WORD.search(text[max(0, match.start() - 12) : match.end()]) if match[0] == "." else None
+    return last is None or not _ABBREVIATION.fullmatch(last[0])

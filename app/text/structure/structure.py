@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -57,20 +57,16 @@ def blocks(text: str, *, markdown: bool = True) -> list[Block]:
     """Returns the blocks of a text in order; blank lines between them belong to none.
 
     Plain text has paragraphs and headings only: underlined lines, and lines in capitals between blank lines, as in
-    manual pages. In Markdown, a heading is ATX or one underlined
-    line; an unclosed fence extends to the end.
+    manual pages. In Markdown, a heading is ATX or one underlined line; an unclosed fence extends to the end.
     """
-    return list(_Scanner(text).run() if markdown else _plain(text))
-
-
-def _plain(text: str) -> Iterator[Block]:
-    """The headings of a plain text and the paragraphs between them."""
+    if markdown:
+        return list(_Scanner(text).run())
+    found: list[Block] = []
     place = 0
     for heading in find_plain_headings(text):
-        yield from _paragraphs(text, place, heading.start)
-        yield heading
+        found += [*_paragraphs(text, place, heading.start), heading]
         place = heading.end
-    yield from _paragraphs(text, place, len(text))
+    return [*found, *_paragraphs(text, place, len(text))]
 
 
 def _paragraphs(text: str, begin: int, finish: int) -> Iterator[Block]:
@@ -99,12 +95,14 @@ class _Scanner:
     def run(self) -> Iterator[Block]:
         for match in _LINE.finditer(self._text):
             line = match[0]
-            if not line.strip():
+            if not (mark := line.strip()):
                 continue
-            if self._fence:
-                self._inside_fence(line, match.end())
-            else:
+            if not self._fence:
                 yield from self._step(line, match.start(), match.end())
+                continue
+            self._end = match.end()
+            if len(mark) >= len(self._fence) and not mark.strip(self._fence[0]):
+                self._fence = ""
         yield from self._close()
 
     def _step(self, line: str, start: int, end: int) -> Iterator[Block]:
@@ -113,19 +111,17 @@ class _Scanner:
             yield from self._close()
             yield Block("heading", start, end, *heading)
         elif self._is_underline(line, start):
-            yield Block("heading", self._start, end, *self._setext(line))
+            words = self._text[self._start : self._end]
+            yield Block("heading", self._start, end, 1 if "=" in line else 2, _words_of(words) or words.strip())
             self._kind = None
         elif self._continues(line, start):
             self._end, self._lines = end, self._lines + 1
         else:
             yield from self._close()
-            self._open(line, start, end)
-
-    def _open(self, line: str, start: int, end: int) -> None:
-        fence = _FENCE.match(line)
-        self._fence = fence[1] if fence else ""
-        self._kind = "fence" if fence else _kind(line)
-        self._start, self._end, self._lines = start, end, 1
+            fence = _FENCE.match(line)
+            self._fence = fence[1] if fence else ""
+            self._kind = "fence" if fence else _kind(line)
+            self._start, self._end, self._lines = start, end, 1
 
     def _close(self) -> Iterator[Block]:
         interruption.point()
@@ -133,14 +129,7 @@ class _Scanner:
             yield Block(self._kind, self._start, self._end)
         self._kind = None
 
-    def _inside_fence(self, line: str, end: int) -> None:
-        self._end = end
-        mark = line.strip()
-        if len(mark) >= len(self._fence) and not mark.strip(self._fence[0]):
-            self._fence = ""
-
     def _continues(self, line: str, start: int) -> bool:
-        """Returns whether the line continues the open block."""
         if self._kind in (None, "fence") or _FENCE.match(line):
             return False
         touching = start == self._end + 1
@@ -152,10 +141,6 @@ class _Scanner:
         if self._kind != "paragraph" or self._lines != 1 or start != self._end + 1 or not _SETEXT.match(line):
             return False
         return self._end - self._start <= MAX_HEADING and not _NOT_SETEXT.match(self._text, self._start)
-
-    def _setext(self, line: str) -> tuple[int, str]:
-        words = self._text[self._start : self._end]
-        return (1 if "=" in line else 2), _words_of(words) or words.strip()
 
 
 def _atx(line: str) -> tuple[int, str] | None:
@@ -173,7 +158,6 @@ def _kind(line: str) -> Kind:
 
 
 def _words_of(inline: str) -> str:
-    """Returns the words of a heading without links, emphasis and code marks."""
     return " ".join(_EMPHASIS.sub("", _LINK.sub(r"\1", inline)).split())
 
 
@@ -182,19 +166,18 @@ def find_plain_headings(text: str) -> list[Block]:
     lines = _visible_lines(text)
     capitals = [_is_capitals(line[0]) for line in lines]
     use_capitals = sum(capitals) <= max(1, MOST_CAPITALS * len(lines))
-    return list(_headings(text, lines, capitals if use_capitals else [False] * len(lines)))
-
-
-def _headings(text: str, lines: Sequence[re.Match[str]], capitals: Sequence[bool]) -> Iterator[Block]:
+    found = []
     for number, (line, below) in enumerate(itertools.pairwise(lines)):
         start = _begin(text, lines[number - 1] if number else None, line, below)
         if start is None:
             continue
         is_touching = below.start() == line.end() + 1
+        is_alone = start == line.start() and not (is_touching and capitals[number + 1])
         if is_touching and (level := _underline(line[0], below[0])):
-            yield Block("heading", start, below.end(), level, line[0].strip())
-        elif start == line.start() and capitals[number] and not (is_touching and capitals[number + 1]):
-            yield Block("heading", start, line.end(), 2, line[0].strip())
+            found.append(Block("heading", start, below.end(), level, line[0].strip()))
+        elif use_capitals and capitals[number] and is_alone:
+            found.append(Block("heading", start, line.end(), 2, line[0].strip()))
+    return found
 
 
 def _begin(text: str, above: re.Match[str] | None, line: re.Match[str], below: re.Match[str]) -> int | None:

@@ -1,4 +1,4 @@
-"""Repairs text that was decoded wrongly before, removes invisible characters and artefacts, and joins pages."""
+"""Repairs text that was decoded wrongly, removes what is invisible and artefacts, and joins divided words and pages."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 from app.concurrency import interruption
-from app.text.words import characters, hyphens
-from app.text.words.hyphens import Words
+from app.text.words import characters
 
 VERSION = 3
 """Version of the rules of cleaning and cutting; a reindex applies them to documents with another one.
@@ -76,6 +76,38 @@ _INDENTED_PROSE = re.compile(r"[ \t]+(?:[^\W\d_][^\s=<>{}]*+[ \t]++){4}")
 _NOT_PROSE = re.compile(r"(?: {4}|\t| {0,3}(?:[-*+>|#]|\d{1,9}[.)]\s|```|~~~))")
 _STRUCTURE = re.compile(r"\s*(?:#{1,6}\s|\||```|~~~|[-*+]\s|\d{1,9}[.)]\s)")
 _SENTENCE_END = re.compile(r"[.!?:;。！？…][\"'”’)\]]*$")
+LONGEST_WORD = 100
+"""Code points before and after the end of a line in which its word is searched."""
+_WORD_END = re.compile(r"(?:[^\W\d_]+[-\u2010])*([^\W\d_]+)[-\u2010]$")
+_WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
+_CONJUNCTIONS = re.compile("und|oder|bzw|sowie|beziehungsweise|bis|and|or|nor|plus")
+"""Words before which a hyphen stands for the end of the word after them: Vor- und Nachteile."""
+_SHORT_CONJUNCTIONS = re.compile("to|et|ou|y|e|o|en|of|og|och|i|ja|a")
+"""Such words that are syllables as well, before which only a prefix ends with such a hyphen: pre- et post-."""
+_PREFIXES = re.compile(
+    "pre|post|pré|pro|anti|sub|inter|intra|micro|macro|mikro|makro|hypo|hyper|under|over|upper|lower|vor|"
+    "nach|ein|aus|auf|ab|an|mono|poly|multi|short|long|low|high|left|right|in|out|up|down|top|bottom|one|"
+    "two|three|on|off"
+)
+_FUNCTION_WORDS = re.compile("of|the|to|in|and|by|on|up|at|for|with|as|or|de|la|le|du|der|die|das|und")
+"""Parts of compounds such as state-of-the-art, of which a line ends before or after one."""
+_SECOND_PARTS = re.compile("known|based|called|oriented|specific|term|level|driven|free|like|sized|aware")
+_FIRST_PARTS = ("well", "self")
+_NOT_SECOND_PARTS = ("ness", "ish", "less", "hood", "ing", "fare", "be")
+_BOUND = re.compile("un|in|re|de|non|co|mis|pre|be|dis|over|under")
+"""Prefixes that are written without a hyphen."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words of a text, by which a word is known that is divided at the end of a line."""
+
+    text: str
+
+    @cached_property
+    def known(self) -> frozenset[str]:
+        """The words in lower case, compounds with their hyphens."""
+        return frozenset(found[0].casefold().replace("\u2010", "-") for found in _WORD.finditer(self.text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +160,11 @@ def _repaired_and_cleaned(text: str, noted: list[str], words: Words) -> str | No
 
 
 def _once(text: str, noted: list[str], words: Words) -> str:
-    text = _without_files_in_links(_without_control_sequences(_with_line_feeds(text), noted), noted)
+    text = _with_line_feeds(text)
+    if "\x1b" in text:
+        text = _without(_TERMINAL, text, _TERMINAL_NOTE, noted)
+    if "data:" in text:
+        text = _without_files_in_links(text, noted)
     if "\b" in text:
         text = "".join(_OVERSTRIKE.sub("", piece) for piece in _pieces(text, _between_lines))
     cleaned = "".join([_clean(piece, noted) for piece in _pieces(text, _between_lines)])
@@ -137,24 +173,18 @@ def _once(text: str, noted: list[str], words: Words) -> str:
     return "".join(shortened).strip("\n")
 
 
-def _without_control_sequences(text: str, noted: list[str]) -> str:
-    return _without(_TERMINAL, text, _TERMINAL_NOTE, noted) if "\x1b" in text else text
-
-
 def _without_files_in_links(text: str, noted: list[str]) -> str:
     """Returns the text without pictures and other files that are written in it, such as in exported Markdown."""
-    if "data:" not in text:
-        return text
-    kept = _FILE_IN_LINK.sub(lambda link: "" if _is_file(link) else link[0], text)
+
+    def shown(link: re.Match[str]) -> str:
+        is_picture = (link["type"] or "").startswith("image/")
+        return "" if is_picture or (link["base64"] is not None and len(link[0]) > SHORT_LINK) else link[0]
+
+    kept = _FILE_IN_LINK.sub(shown, text)
     if kept == text:
         return text
     noted.append(_LINK_NOTE)
     return _IMAGE_WITHOUT_LINK.sub(r"\1", kept)
-
-
-def _is_file(link: re.Match[str]) -> bool:
-    is_picture = (link["type"] or "").startswith("image/")
-    return is_picture or (link["base64"] is not None and len(link[0]) > SHORT_LINK)
 
 
 def _with_line_feeds(text: str) -> str:
@@ -263,8 +293,10 @@ def _without_line_end_hyphens(text: str, words: Words) -> str:
     kept: list[str] = []
     above, fenced, prose = "", False, False
     for line in text.split("\n"):
-        below = _continuation(above, line)
-        joined = hyphens.join(above, below, words) if below else None
+        below = line.lstrip(" \t")
+        # A line that continues the one above has the same indent.
+        continues = below[:1].islower() and line[: -len(below)] == above[: -len(above.lstrip(" \t"))]
+        joined = _join_lines(above, below, words) if above and continues else None
         if joined is not None:
             kept += [kept.pop()[: len(joined) - len(above) or None], below]
         else:
@@ -275,11 +307,36 @@ def _without_line_end_hyphens(text: str, words: Words) -> str:
     return "".join(kept)[1:]
 
 
-def _continuation(above: str, line: str) -> str:
-    """Returns a line without its indent if it may continue the line above, which has the same indent; else nothing."""
-    bare = line.lstrip(" \t")
-    is_next = above and bare[:1].islower() and line[: -len(bare)] == above[: -len(above.lstrip(" \t"))]
-    return bare if is_next else ""
+def _join_lines(above: str, below: str, words: Words) -> str | None:
+    """The line `above` as it continues with `below`: without its hyphen or with it; None if the two stay apart.
+
+    They stay apart if the second part is a word of its own, and the first one stands for a longer word.
+    """
+    end, begin = _WORD_END.search(above[-LONGEST_WORD:]), _WORD.match(below[:LONGEST_WORD])
+    if end is None or begin is None:
+        return None
+    chain, left, right = end[0][:-1].casefold(), end[1].casefold(), begin[0].casefold()
+    if left + right in words.known:
+        return above[:-1]
+    if _CONJUNCTIONS.fullmatch(right) or (_PREFIXES.fullmatch(left) and _SHORT_CONJUNCTIONS.fullmatch(right)):
+        return None
+    is_known = f"{chain}-{right}" in words.known
+    return above if is_known or _is_compound(chain, left, right) else above[:-1]
+
+
+def _is_compound(chain: str, left: str, right: str) -> bool:
+    """Whether a word has a hyphen at the end of the line anyway, as far as its parts show that.
+
+    `chain` is what is before it with all hyphens, `left` the last part of that, and `right` the rest.
+    """
+    first = right.partition("-")[0]
+    if len(left) == 1 or (chain != left and _FUNCTION_WORDS.fullmatch(left)):
+        return True
+    if right != first and _FUNCTION_WORDS.fullmatch(first):
+        return True
+    if left in _FIRST_PARTS:
+        return not right.startswith(_NOT_SECOND_PARTS)
+    return bool(_SECOND_PARTS.fullmatch(right) and not _BOUND.fullmatch(left))
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,7 +369,10 @@ def _join_pages(pages: Sequence[str], words: Words) -> tuple[str, list[int]]:
             previous, separator = _separate(previous, page, words)
             length += len(previous) - len(parts[-1]) + len(separator)
             parts[-1:] = [previous, separator]
-            _lower(starts, length)
+            place = len(starts)
+            while place and starts[place - 1] > length:  # blank pages, after a hyphen before them was removed
+                place -= 1
+                starts[place] = length
         starts.append(length)
         if page:
             parts.append(page)
@@ -321,20 +381,12 @@ def _join_pages(pages: Sequence[str], words: Words) -> tuple[str, list[int]]:
     return "".join(parts), starts
 
 
-def _lower(starts: list[int], most: int) -> None:
-    """Lower the starts of the blank pages at the end, after a hyphen before them was removed."""
-    place = len(starts)
-    while place and starts[place - 1] > most:
-        place -= 1
-        starts[place] = most
-
-
 def _separate(above: str, below: str, words: Words) -> tuple[str, str]:
     """Returns the page above, without the hyphen of a word that continues below, and what separates the two."""
     first, last = below.partition("\n")[0], above.rpartition("\n")[2]
     prose = not (_STRUCTURE.match(first) or _STRUCTURE.match(last))
     if prose and first[:1].islower():
-        joined = hyphens.join(last, first, words) if last[-2:-1].islower() else None
+        joined = _join_lines(last, first, words) if last[-2:-1].islower() else None
         if joined is not None:
             return above[: len(above) - len(last)] + joined, ""
         if not _SENTENCE_END.search(last):

@@ -15,7 +15,7 @@ import math
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -99,19 +99,17 @@ def accepted() -> str:
 
 
 def _key(name: str) -> str:
-    """Returns a name without case and accents."""
     bare = (c for c in unicodedata.normalize("NFKD", name.strip()) if unicodedata.category(c) != "Mn")
     return " ".join("".join(bare).casefold().split())
 
 
-def _configs() -> dict[str, str]:
-    found: dict[str, str] = {}
-    for config, names in (*_STEMMED.items(), (UNSTEMMED, _OTHERS)):
-        found |= dict.fromkeys((_key(name.replace("_", " ")) for name in (config, *names.split())), config)
-    return found
-
-
-CONFIGS: Mapping[str, str] = MappingProxyType(_configs())
+CONFIGS: Mapping[str, str] = MappingProxyType(
+    {
+        _key(name.replace("_", " ")): config
+        for config, names in (*_STEMMED.items(), (UNSTEMMED, _OTHERS))
+        for name in (config, *names.split())
+    }
+)
 """Names and two-letter codes of languages, as keys, to the text-search configuration of Postgres 15 to 18."""
 
 LISTED = 400
@@ -197,7 +195,9 @@ def config_of(text: str) -> str | None:
 
     Takes the same time for every text that is longer than the samples.
     """
-    sample = "\n".join(_samples(text))
+    last = len(text) - SAMPLE
+    starts = [place * last // (SAMPLES - 1) for place in range(SAMPLES)]
+    sample = text if len(text) <= SAMPLE * SAMPLES else "\n".join(text[start : start + SAMPLE] for start in starts)
     script = _script(sample) if not sample.isascii() else None
     if script is not None and script not in _SHARED:
         return script
@@ -210,7 +210,11 @@ def config_of(text: str) -> str | None:
         if not evidence:
             return script if script.title() in possible else UNSTEMMED
         return _BY_WORDS[max(evidence, key=lambda name: sum(evidence[name]))]
-    return _latin(evidence, len(words))
+    # In Latin script, a text that does not clearly say otherwise may be English.
+    best = max(evidence, key=lambda name: sum(evidence[name]), default="")
+    found = evidence.get(best, ())
+    needed = max(LEAST_SHARE * len(words), LEAD * sum(evidence.get("English", ())))
+    return _BY_WORDS[best] if len(found) >= LEAST_WORDS and sum(found) >= needed else None
 
 
 def configs_of_script(text: str) -> frozenset[str]:
@@ -250,14 +254,6 @@ def _in_alphabet(names: Iterable[str], sample: str) -> set[str]:
     return {name for name in names if sum(counts[letter] for letter in foreign[name]) <= most}
 
 
-def _latin(evidence: Mapping[str, Sequence[float]], words: int) -> str | None:
-    """Returns the configuration of a text in Latin script with this many words; None if it may be English."""
-    best = max(evidence, key=lambda name: sum(evidence[name]), default="")
-    found = evidence.get(best, ())
-    needed = max(LEAST_SHARE * words, LEAD * sum(evidence.get("English", ())))
-    return _BY_WORDS[best] if len(found) >= LEAST_WORDS and sum(found) >= needed else None
-
-
 def _evidence(words: Iterable[str]) -> dict[str, list[float]]:
     """Returns what each of the words says for each list that has it."""
     frequent = _frequent_words()
@@ -270,31 +266,20 @@ def _evidence(words: Iterable[str]) -> dict[str, list[float]]:
 
 @functools.cache
 def _frequent_words() -> Mapping[str, Sequence[tuple[str, float]]]:
-    """Returns the lists and weights of each frequent word. Takes 30 ms and 6 MB, once."""
-    weights: dict[str, list[tuple[str, float]]] = defaultdict(list)
-    for name in _BY_WORDS:
-        for rank, word in enumerate(_list(name), start=1):
-            weights[word].append((name, math.log(LISTED / rank)))
-    return dict(weights)
+    """Returns the lists and weights of each frequent word. Takes 30 ms and 6 MB, once.
 
-
-def _list(name: str) -> list[str]:
-    """Returns the most frequent words of a list; the module is not imported, because it loads an HTML parser."""
+    The library of the lists is not imported, because it loads an HTML parser.
+    """
     spec = importlib.util.find_spec("justext")
     assert spec is not None
     assert spec.origin is not None
-    with (Path(spec.origin).parent / "stoplists" / f"{name}.txt").open(encoding="utf-8") as lines:
-        words = dict.fromkeys(line.strip().lower() for line in lines)
-    return list(itertools.islice(filter(None, words), LISTED))
-
-
-def _samples(text: str) -> Iterator[str]:
-    if len(text) <= SAMPLE * SAMPLES:
-        yield text
-        return
-    for place in range(SAMPLES):
-        start = place * (len(text) - SAMPLE) // (SAMPLES - 1)
-        yield text[start : start + SAMPLE]
+    weights: dict[str, list[tuple[str, float]]] = defaultdict(list)
+    for name in _BY_WORDS:
+        with (Path(spec.origin).parent / "stoplists" / f"{name}.txt").open(encoding="utf-8") as lines:
+            words = dict.fromkeys(filter(None, (line.strip().lower() for line in lines)))
+        for rank, word in enumerate(itertools.islice(words, LISTED), start=1):
+            weights[word].append((name, math.log(LISTED / rank)))
+    return dict(weights)
 
 
 def _script(sample: str) -> str | None:

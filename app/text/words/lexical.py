@@ -72,9 +72,8 @@ def index_text(text: str, config: str) -> str:
     overlapping pairs, beside which the database indexes single characters. Words over 2,000 bytes are dropped. Linear
     in the length.
     """
-    text = _normalise(text, config)
     if not text.isascii():
-        text = _UNSPACED_RUN.sub(_pairs, text)
+        text = _UNSPACED_RUN.sub(_pairs, _normalise(text, config))
     if _COMMA_IN_NUMBER.search(text):
         text = _THOUSANDS.sub(lambda match: match[0].replace(",", ""), text)
     if _DOTTED_LETTER.search(text):
@@ -99,8 +98,6 @@ def _label(match: re.Match[str]) -> str:
 
 
 def _normalise(text: str, config: str) -> str:
-    if text.isascii():
-        return text
     text = _HYPHEN.sub("-", _UNSEEN.sub("", _POINTS.sub("", text)))
     text = _HALF_NASAL.sub(_ANUSVARA, text)
     text = unicodedata.normalize("NFKC", cleaning.capped_marks(text))
@@ -128,7 +125,6 @@ def _pairs(match: re.Match[str]) -> str:
 
 
 def _expand(match: re.Match[str]) -> str:
-    """Returns a compound followed by its parts."""
     compound = match[0]
     if _NUMBER.fullmatch(compound):
         return f"{compound} {compound[1:]}" if compound[0] == "v" else compound
@@ -140,22 +136,19 @@ def _expand(match: re.Match[str]) -> str:
 
 
 def _identifier(word: str) -> str:
-    """Rewrites `getUserName` and `get_user_name` to "getusername get user name"; hyphens are left to Postgres."""
+    """Rewrites `getUserName` and `get_user_name` to "getusername get user name"; hyphens are left to Postgres.
+
+    Mixed case inside a word makes it one ("getUserName", "HTTPServer"; not "Server", "NASA", "B2").
+    """
     if len(word) > _MAX_CAMEL:
         return word.replace("_", " ")
     if "_" in word:
         pieces = word.split("_")
         parts = " ".join(_identifier(piece) for piece in pieces)
         return parts if any("-" in piece or not piece.isalpha() for piece in pieces) else f"{''.join(pieces)} {parts}"
-    if not word.isascii() or not word.isalnum():
+    if not word.isascii() or not word.isalnum() or word[1:] == word[1:].lower() or word == word.upper():
         return word
-    names = [part for part in _CAMEL_PART.findall(word) if len(part) > 1]
-    return " ".join([word, *names]) if _is_mixed(word) else word
-
-
-def _is_mixed(word: str) -> bool:
-    """Returns whether a word has mixed case inside ("getUserName", "HTTPServer"; not "Server", "NASA", "B2")."""
-    return word[1:] != word[1:].lower() and word != word.upper()
+    return " ".join([word, *(part for part in _CAMEL_PART.findall(word) if len(part) > 1)])
 
 
 def _unless_too_long(match: re.Match[str]) -> str:

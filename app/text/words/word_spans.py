@@ -46,19 +46,17 @@ class WordSpan(NamedTuple):
 
 def of(text: str) -> list[WordSpan]:
     """Returns the words of a text in order, in linear time."""
-    return [span for number, token in enumerate(_TOKEN.finditer(text)) for span in _spans(token, number)]
-
-
-def _spans(token: re.Match[str], number: int) -> Iterator[WordSpan]:
-    start = token.start()
-    if token["unspaced"] is not None:
-        yield from _characters(token[0], start, number)
-        return
-    parts = [part for part in _PART.finditer(token[0])]
-    if len(parts) != 1 or len(parts[0][0]) != len(token[0]):
-        yield WordSpan(token[0], start, token.end(), number, is_compound=True)
-    for part in parts:
-        yield WordSpan(part[0], start + part.start(), start + part.end(), number)
+    found: list[WordSpan] = []
+    for number, token in enumerate(_TOKEN.finditer(text)):
+        start, run = token.start(), token[0]
+        if token["unspaced"] is not None:
+            found += _characters(run, start, number)
+            continue
+        parts = [part.span() for part in _PART.finditer(run)]
+        if parts != [(0, len(run))]:
+            found.append(WordSpan(run, start, token.end(), number, is_compound=True))
+        found += [WordSpan(run[first:last], start + first, start + last, number) for first, last in parts]
+    return found
 
 
 def _characters(run: str, start: int, number: int) -> Iterator[WordSpan]:

@@ -94,6 +94,8 @@ async def test_a_type_without_entities_is_answered_by_the_types_that_there_are(c
     for arguments in ({}, {"query": "Ana"}):
         found = await caller.call("list_entities", type="people", **arguments)
         assert found["no_results_because"] == "No entity has this type. The types are person."
+    near = await caller.call("list_entities", type="persons")
+    assert near["no_results_because"] == "No entity has this type. Did you mean person? The types are person."
     assert "no_results_because" not in await caller.call("list_entities", type="person", query="Zoe")
 
 

@@ -42,7 +42,7 @@ def test_the_built_in_model_is_replaced_by_one_in_a_folder_and_that_by_the_multi
     monkeypatch.delenv("STEPWELL_NEXT_EMBEDDER")
     behind = stepwell("search", "lime")
     assert behind.code != 0
-    assert "STEPWELL_NEXT_EMBEDDER to small" in " ".join(behind.err.split())
+    assert "back to what gives small" in " ".join(behind.err.split())
 
     monkeypatch.setenv("STEPWELL_EMBEDDER", "onnx")
     monkeypatch.setenv("STEPWELL_EMBEDDER_MODEL", str(folder))

@@ -26,10 +26,7 @@ def test_a_chunk_belongs_to_every_section_of_its_path_and_to_those_that_it_conta
         ("12) Refund policy", "refund policy"),
         ("Ilse Brandt (painter)", "ilse brandt"),
         ("2001 Space Odyssey", "2001 space odyssey"),
-        ("2025-10-09", None),
-        ("Monday 3 March", None),
-        ("7.", None),
-        ("And then", None),
+        *((text, None) for text in ("2025-10-09", "Monday 3 March", "7.", "And then")),
         ("What we would do otherwise if all of this came again", None),
     ],
 )

@@ -9,15 +9,6 @@ def _of(**metadata: object) -> list[tuple[str, str, str]]:
     return [(tag.text, tag.type, tag.kind) for tag in tags.from_metadata(metadata, tags.KEYS)]
 
 
-def test_strings_lists_and_objects_with_a_name_are_read() -> None:
-    people = ["Ana Silva", {"name": "Ben  Otto", "mail": "b@x.example"}, 7, None, {"id": 3}, ["Nested"]]
-    assert _of(attendees=people, author="Cy") == [
-        ("Ana Silva", "person", "attendee"),
-        ("Ben Otto", "person", "attendee"),
-        ("Cy", "person", "attendee"),
-    ]
-
-
 def test_each_key_has_its_type_and_kind_and_other_keys_are_skipped() -> None:
     found = _of(project="North stair", team={"name": "Masons"}, tags=["lime", "IT"], title="No", Speakers=["Ana"])
     assert found == [
@@ -37,15 +28,15 @@ def test_each_key_has_its_type_and_kind_and_other_keys_are_skipped() -> None:
     ]
 
 
-def test_vendors_clients_organisations_and_products_are_read_by_default_and_a_value_may_have_its_own_type() -> None:
+def test_strings_lists_and_objects_with_a_name_and_a_type_of_their_own_are_read() -> None:
+    people = ["Ana Silva", {"name": "Ben  Otto", "mail": "b@x.example"}, 7, None, {"id": 3}, ["Nested"]]
+    assert _of(attendees=people, author="Cy") == [
+        (name, "person", "attendee") for name in ("Ana Silva", "Ben Otto", "Cy")
+    ]
     keys = ("vendor", "client", "customer", "organisation", "organization", "company", "product")
     assert _of(**{key: f"Name {key}" for key in keys}) == [(f"Name {key}", key, "metadata") for key in keys]
-    typed = [
-        {"name": "Lundby", "type": "Vendor"},
-        {"name": "Cy", "type": "person"},
-        {"name": "Oslo", "type": "no type!"},
-    ]
-    assert _of(tags=typed) == [
+    typed = {"Lundby": "Vendor", "Cy": "person", "Oslo": "no type!"}
+    assert _of(tags=[{"name": name, "type": kind} for name, kind in typed.items()]) == [
         ("Lundby", "vendor", "metadata"),
         ("Cy", "person", "attendee"),
         ("Oslo", "name", "metadata"),

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from app.text.queries import analysis
 
@@ -13,13 +11,7 @@ from app.text.queries import analysis
     ("query", "words", "required", "phrases", "excluded"),
     [
         ('"exact phrase" rest', "exact phrase rest", (), ("exact phrase",), ()),
-        (
-            "“curly one” „deutsch“ «français»",
-            "curly one deutsch français",
-            (),
-            ("curly one", "deutsch", "français"),
-            (),
-        ),
+        ("“curly one” „deutsch“ «a b»", "curly one deutsch a b", (), ("curly one", "deutsch", "a b"), ()),
         ("+must may", "must may", ("must",), (), ()),
         ('+"must phrase" x', "must phrase x", (), ("must phrase",), ()),
         ("keep -drop", "keep", (), (), ("drop",)),
@@ -44,12 +36,6 @@ def test_operators_bind_their_words(query, words, required, phrases, excluded):
 @pytest.mark.parametrize(
     ("query", "words"),
     [
-        ("state-of-the-art C++", "state-of-the-art C++"),
-        ("| a | - - - | b |", "| a | - - - | b |"),
-        ("at -5 or +5 degrees", "at -5 or +5 degrees"),
-        ("use --verbose", "use --verbose"),
-        ("CPU AND GPU", "CPU AND GPU"),
-        ("war and peace or not", "war and peace or not"),
         ("AND then", "AND then"),
         ("then AND", "then AND"),
         ("then NOT", "then NOT"),
@@ -76,48 +62,18 @@ def test_a_query_of_exclusions_keeps_something_to_embed(query, text):
     ("query", "kind"),
     [
         ('who wrote "war and peace"', "phrase"),
-        ("Oak Ridge", "entity"),
-        ("Oak Ridge budget", "entity"),
-        ("Haymo of Faversham", "entity"),
-        ("U.S. Army", "entity"),
-        ("What did Ana Silva decide?", "conceptual"),
-        ("how do I reset my password", "conceptual"),
-        ("wie funktioniert das", "conceptual"),
-        ("¿dónde está la biblioteca", "conceptual"),
-        ("pourquoi ça marche", "conceptual"),
+        *((name, "entity") for name in ("Oak Ridge", "Oak Ridge budget", "Haymo of Faversham", "U.S. Army")),
+        *((text, "conceptual") for text in ("What did Ana Silva decide?", "how do I reset my password")),
+        *((text, "conceptual") for text in ("wie funktioniert das", "¿dónde está la biblioteca", "pourquoi ça marche")),
         ("papers on internal flow in heat exchangers", "conceptual"),
-        ("error E-1042", "technical"),
-        ("snake_case_name", "technical"),
-        ("what does getUserName return?", "technical"),
-        ("NullPointerException", "technical"),
-        ("python 3.11.2", "technical"),
-        ("upgrade to v2.3", "technical"),
-        ("app/text/words/cleaning.py", "technical"),
-        ("grep --recursive", "technical"),
-        ("commit 9fceb02", "technical"),
-        ("hotel booking", "keyword"),
-        ("COVID-19 vaccine", "keyword"),
-        ("HELLO WORLD", "keyword"),
-        ("what", "keyword"),
-        ("日本語", "keyword"),
-        ("😀", "keyword"),
+        *((text, "technical") for text in ("error E-1042", "snake_case_name", "what does getUserName return?")),
+        *((text, "technical") for text in ("NullPointerException", "python 3.11.2", "upgrade to v2.3")),
+        *((text, "technical") for text in ("app/text/words/cleaning.py", "grep --recursive", "commit 9fceb02")),
+        *((text, "keyword") for text in ("hotel booking", "COVID-19 vaccine", "HELLO WORLD", "what", "日本語", "😀")),
     ],
 )
 def test_the_type_of_a_query_follows_from_its_form(query, kind):
     assert analysis.parse(query).query_type == kind
-
-
-QUERY = st.lists(st.sampled_from([*list('ab AB"“”+-()|&!:*\n\u200b5'), " AND ", " OR ", " NOT "])).map("".join)
-
-
-@given(st.one_of(st.text(alphabet=st.characters(codec=None)), QUERY))
-def test_any_query_parses_into_parts_of_itself(query):
-    parsed = analysis.parse(query)
-    seen = analysis.normalise(query)
-    parts = (*parsed.required, *parsed.phrases, *parsed.excluded)
-    assert all(part and part in seen for part in parts)
-    assert bool(parsed.text) == bool(seen)
-    assert analysis.parse(query) == parsed
 
 
 @pytest.mark.parametrize(
@@ -180,49 +136,32 @@ def _reasons(query: str, content: str, title: str = "") -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize(
-    ("identifier", "content"),
+    ("identifier", "content", "is_whole"),
     [
-        ("ERR_40", "raised ERR_40."),
-        ("ERR_40", "(err_40)"),
-        ("ERR_40", "ERR_40: the gauge answered"),
-        ("ERR_40", "エラーERR_40が出た"),
-        ("E-1042", "E-1042, E-1043"),
-        ("v1.2", "since v1.2."),
-        ("getUserName", "calls getUserName() twice"),
-        ("foo()", "then foo() returns"),
-        ("app/text.py", "in app/text.py"),
-        ("--dry-run", "pass --dry-run first"),
+        *(
+            ("ERR_40", text, True)
+            for text in ("raised ERR_40.", "(err_40)", "ERR_40: it answered", "エラーERR_40が出た")
+        ),
+        ("E-1042", "E-1042, E-1043", True),
+        ("v1.2", "since v1.2.", True),
+        ("getUserName", "calls getUserName() twice", True),
+        ("foo()", "then foo() returns", True),
+        ("app/text.py", "in app/text.py", True),
+        ("--dry-run", "pass --dry-run first", True),
+        ("ERR_40", "raised ERR_4012, MY_ERR_40, ERR_40-B and X-ERR_40", False),
+        ("E-104", "E-1042", False),
+        ("v1.2", "since v1.2.3 or v1.21", False),
+        ("10.0.1", "10.0.1.7", False),
+        ("getUser", "calls getUserName() twice", False),
     ],
 )
-def test_an_identifier_matches_where_it_occurs_whole(identifier: str, content: str) -> None:
-    assert _reasons(f"what is {identifier}", content) == ("identifier",)
+def test_an_identifier_matches_where_it_occurs_whole(identifier: str, content: str, is_whole: bool) -> None:
+    assert _reasons(f"what is {identifier}", content) == (("identifier",) if is_whole else ())
 
 
-@pytest.mark.parametrize(
-    ("identifier", "content"),
-    [
-        ("ERR_40", "raised ERR_4012"),
-        ("ERR_40", "raised MY_ERR_40"),
-        ("ERR_40", "raised ERR_40-B"),
-        ("ERR_40", "raised X-ERR_40"),
-        ("E-104", "E-1042"),
-        ("v1.2", "since v1.2.3"),
-        ("v1.2", "since v1.21"),
-        ("10.0.1", "10.0.1.7"),
-        ("getUser", "calls getUserName() twice"),
-    ],
-)
-def test_a_part_of_a_longer_identifier_is_no_match(identifier: str, content: str) -> None:
-    assert _reasons(f"what is {identifier}", content) == ()
-
-
-@pytest.mark.parametrize("query", ["Error ERR_99 in 2024", "ERR_99 at 14:30", "ERR_99 1,000 times", "ERR_99 3.5"])
-def test_a_number_beside_an_identifier_is_none(query: str) -> None:
-    assert _reasons(query, "errors in 2024 at 14:30, 1,000 times, 3.5 hours") == ()
-
-
-def test_words_joined_by_punctuation_are_no_identifiers() -> None:
-    assert _reasons("ERR_99 in a well-known and/or case", "a well-known and/or case") == ()
+@pytest.mark.parametrize("query", ["ERR_99 in 2024", "ERR_99 at 14:30", "ERR_99 1,000 times", "ERR_99 3.5 or/and"])
+def test_a_number_or_joined_words_beside_an_identifier_are_none(query: str) -> None:
+    assert _reasons(query, "errors in 2024 at 14:30, 1,000 times, 3.5 hours or/and") == ()
 
 
 def test_a_phrase_in_a_script_without_spaces_matches_inside_a_run() -> None:
@@ -233,17 +172,10 @@ def test_a_phrase_in_a_script_without_spaces_matches_inside_a_run() -> None:
 @pytest.mark.parametrize(
     "query",
     [
-        "What is the latest decision on lime mortar?",
-        "newest firmware",
-        "latest firmware 7.2024.1-rc for board 4711",
-        "Which outage was the most recent?",
-        "Was ist der neueste Stand beim Umzug?",
-        "die aktuellste Fassung",
-        "la version la plus récente",
-        "el informe más reciente",
-        "il verbale più recente",
-        "o relatório mais recente",
-        "de nieuwste versie",
+        *("What is the latest decision on lime mortar?", "newest firmware", "Which outage was the most recent?"),
+        *("latest firmware 7.2024.1-rc for board 4711", "Was ist der neueste Stand beim Umzug?"),
+        *("die aktuellste Fassung", "la version la plus récente", "el informe más reciente"),
+        *("il verbale più recente", "o relatório mais recente", "de nieuwste versie"),
     ],
 )
 def test_superlatives_of_time_ask_for_the_newest(query: str) -> None:
@@ -253,17 +185,10 @@ def test_superlatives_of_time_ask_for_the_newest(query: str) -> None:
 @pytest.mark.parametrize(
     "query",
     [
-        "recent changes of the current plan",
-        "the last landing",
-        "Does 'The Latest Stock Market News' mention lime?",
-        'notes on "the newest harbour"',
-        "image-latest",
-        "latestVersion",
-        "un document plus récent que celui-ci",
-        "the latest good news as of 20260908",
-        "newest pumps in 2024",
-        "latest report before 2025-03",
-        "der neueste Stand vom 3.5.2024",
+        *("recent changes of the current plan", "the last landing", "image-latest", "latestVersion"),
+        *("Does 'The Latest Stock Market News' mention lime?", 'notes on "the newest harbour"'),
+        *("un document plus récent que celui-ci", "the latest good news as of 20260908", "newest pumps in 2024"),
+        *("latest report before 2025-03", "der neueste Stand vom 3.5.2024"),
     ],
 )
 def test_other_words_of_time_titles_and_identifiers_do_not(query: str) -> None:

@@ -175,16 +175,13 @@ def test_the_definitions_of_common_languages_are_found_with_those_around_them(te
     assert covered.split() == text.split()
 
 
-def test_comments_and_decorators_belong_to_the_definition_below_them() -> None:
+def test_comments_and_decorators_belong_to_the_definition_below_them_and_what_follows_it_does_not() -> None:
     starts = {block.title: block.start for block in code.blocks(PYTHON) if block.title}
     assert PYTHON[starts["Shelf"] :].startswith("@dataclass(\n")
     starts = {block.title: block.start for block in code.blocks(JAVA) if block.title}
     assert JAVA[starts["Shelf"] :].startswith("  Shelf(int")  # the constructor, the last of this name
     assert JAVA[starts["find"] :].startswith("  @Override")
-
-
-def test_what_follows_a_definition_is_outside_of_it() -> None:
-    after = [passage for passage in chunking.split(PYTHON, kind="code", target_tokens=20, overlap_tokens=0)]
+    after = chunking.split(PYTHON, kind="code", target_tokens=20, overlap_tokens=0)
     assert next(one for one in after if "READ = read" in one.content).heading_path == ()
     assert next(one for one in after if "return inner()" in one.content).heading_path == ("Shelf", "first")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.text.structure import escapes
@@ -29,6 +29,7 @@ def test_codes_in_json_become_characters_and_all_else_stays_as_written(text: str
 VALUE = st.text(st.characters(exclude_characters="\r\b\f"))
 
 
+@settings(max_examples=30)
 @given(st.recursive(VALUE | st.integers() | st.none(), lambda inner: st.lists(inner) | st.dictionaries(VALUE, inner)))
 def test_decoded_json_is_the_same_value(value: object) -> None:
     assert json.loads(escapes.decode_json(json.dumps(value)), strict=False) == value

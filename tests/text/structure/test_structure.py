@@ -115,17 +115,15 @@ def headings(text: str) -> list[tuple[int, str]]:
 def test_lines_in_capitals_of_a_manual_page_are_headings_and_its_name_is_the_title() -> None:
     assert headings(MANUAL) == [(2, "NAME"), (2, "SYNOPSIS"), (2, "DESCRIPTION"), (2, "EXIT STATUS")]
     assert structure.plain_title(MANUAL) == "grep, egrep - print lines that match patterns"
+    passages = chunking.split(MANUAL, kind="plain", target_tokens=12, max_tokens=60, overlap_tokens=0)
+    paths = {passage.content.split()[0]: passage.heading_path for passage in passages}
+    assert paths["Normally"] == ("EXIT STATUS",)
 
 
 def test_underlined_lines_of_notes_are_headings_and_the_first_is_the_title() -> None:
     assert headings(NOTES) == [(1, "Harbour notes"), (2, "Fees"), (2, "OPENING HOURS")]
     assert structure.plain_title(NOTES) == "Harbour notes"
-
-
-def test_passages_of_plain_text_have_their_headings() -> None:
-    passages = chunking.split(MANUAL, kind="plain", target_tokens=12, max_tokens=60, overlap_tokens=0)
-    paths = {passage.content.split()[0]: passage.heading_path for passage in passages}
-    assert paths["Normally"] == ("EXIT STATUS",)
+    assert structure.plain_title("a line of a log\n" * 20 + f"\n{NOTES}") == ""
 
 
 @pytest.mark.parametrize(
@@ -146,10 +144,6 @@ def test_passages_of_plain_text_have_their_headings() -> None:
 def test_other_lines_are_no_headings(text: str) -> None:
     assert headings(text) == []
     assert structure.plain_title(text) == ""
-
-
-def test_a_heading_far_below_is_not_the_title() -> None:
-    assert structure.plain_title("\n".join(f"line {n} of a log" for n in range(20)) + "\n\nSUMMARY\nall good") == ""
 
 
 def test_headings_of_restructured_text_are_found() -> None:

@@ -122,6 +122,7 @@ def test_a_script_stands_for_the_languages_that_have_it(query: str, configs: set
 
 
 def test_only_samples_of_a_long_text_are_read() -> None:
-    long = TEXTS["german"] * 10_000
-    assert languages.config_of(long) == "german"
-    assert sum(map(len, languages._samples(long))) == languages.SAMPLES * languages.SAMPLE
+    sample = (TEXTS["german"] * 100)[: languages.SAMPLE]
+    between = (TEXTS["greek"] * 1_000)[:20_000]
+    assert languages.config_of(f"{between}{sample}{between}") == "greek"
+    assert languages.config_of(f"{sample}{between}{sample}{between}{sample}") == "german"

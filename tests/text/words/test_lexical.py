@@ -85,14 +85,10 @@ def test_ligatures_equal_their_letters(config, ligature, letters):
     assert index(ligature, config) == index(letters, config)
 
 
-def test_ligatures_that_are_letters_of_the_language_are_kept():
+def test_letters_and_accents_of_the_language_are_kept():
     assert index("æble Œuvre", "danish") == "æble oeuvre"
-    assert index("Straße", "german") == "straße"
     assert index("Straße", "english") == "strasse"
-
-
-def test_other_stemmers_keep_their_accents_and_still_agree_on_composition():
-    assert index("Größe Café", "german") == "größe café"
+    assert index("Straße Größe Café", "german") == "straße größe café"
     assert index(unicodedata.normalize("NFD", "L’ÉTÉ"), "french") == "l été"
 
 
@@ -112,13 +108,6 @@ def test_scripts_without_spaces_become_overlapping_pairs(text, expected):
     assert index(text) == expected
 
 
-@pytest.mark.parametrize(
-    "compound", ["josh.ai", "foo/bar.txt", "a@b.com", "end.Start", "getUserName", "日本語テキスト"]
-)
-def test_a_phrase_inside_a_document_falls_into_neighbouring_words_of_it(compound):
-    assert f" {index(compound)} " in f" {index(f'before {compound}, after')} "
-
-
 def test_words_too_long_for_postgres_are_dropped_and_their_parts_kept():
     assert index("a" * 3_000) == ""
     assert index("é" * 1_500, "german") == ""
@@ -127,18 +116,33 @@ def test_words_too_long_for_postgres_are_dropped_and_their_parts_kept():
 
 
 @given(st.text(alphabet=st.characters(codec=None)), st.sampled_from(["english", "simple", "german", "turkish"]))
-def test_any_text_becomes_words_that_can_be_sent(text, config):
+def test_any_text_becomes_words_that_can_be_sent_whatever_its_composition(text, config):
     result = lexical.index_text(text, config)
     result.encode("utf-8")
     assert result == " ".join(result.split())
     assert not set(result) & set("\x00<>&'\"“”—:*!|()+")
-
-
-@given(st.text(alphabet=st.characters(codec="utf-8")))
-def test_composition_never_changes_the_words(text):
     assert index(unicodedata.normalize("NFC", text)) == index(unicodedata.normalize("NFD", text))
 
 
-@given(st.lists(st.sampled_from(["alpha", "josh.ai", "E-1042", "U.S.", "getName", "日本語", "3.14", "café", "x_y"])))
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "alpha",
+                "josh.ai",
+                "E-1042",
+                "U.S.",
+                "getName,",
+                "(日本語)",
+                "3.14",
+                "café",
+                "x_y",
+                "a/b.txt",
+                "a@b.com",
+                "end.Start",
+            ]
+        )
+    )
+)
 def test_each_word_is_rewritten_alone(words):
     assert index(" ".join(words)).split() == [part for word in words for part in index(word).split()]
