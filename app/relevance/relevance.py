@@ -45,7 +45,7 @@ class OfHit:
 
 BOTH_LEGS = OfQuery(-5.0, 7.1, 1.5, 2.7)
 VECTOR_LEG = OfQuery(-4.9, 9.4)
-TEXT_LEG = OfQuery(-2.1, coverage=3.0, closeness=4.1)
+TEXT_LEG = OfQuery(-2.2, coverage=3.0, closeness=4.1)
 OTHER_LANGUAGE = OfQuery(-3.7, 14.2)
 """A query in another language than the documents: their words say nothing, and cosines are smaller."""
 HIT, HIT_OF_HOPS = OfHit(-1.1, 1.5), OfHit(3.7, 3.45)
@@ -62,9 +62,8 @@ one search and .6 over several hops (docs/decisions/0060-relevance-for-any-model
 CORRELATION = 0.1
 """Of the errors of two hits of one question."""
 UNCALIBRATED = RelevanceCalibration()
-Pairs = Sequence[tuple[str, float]]
-"""Beginnings of words with their idf."""
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+|(?<=[。！？])")
+_DIGIT = re.compile(r"\d")
 _UNSPACED = re.compile(rf"[{characters.UNSPACED}]")
 
 
@@ -166,29 +165,34 @@ def coverage(text_score: float | None, terms: Sequence[Term]) -> float | None:
 def closeness(text: str, terms: Sequence[Term]) -> float:
     """Returns the largest share of the query's idf whose words one sentence of a text has, 0 to 1.
 
-    A word is found by its beginning, since lexemes are stems. Corrections and synonyms count as in `coverage`.
+    A word is found by its beginning, since lexemes are stems. Corrections and synonyms count as in `coverage`. With a
+    number or a code that no document has it is 0: the sentence may be about another one.
     """
     own = own_words(terms)
     total = _total_idf(own, terms)
-    if not total:
+    if not total or any(not term.df and _DIGIT.search(term.lexeme) for term in own):
         return 0.0
     counted = [*own, *(term for term in terms if term.is_added and term.df)]
-    sought = [(_beginning(term.parts[0]), term.idf * term.times) for term in counted]
+    sought = [(list(map(_beginning, term.parts)), term.idf * term.times) for term in counted]
     prefixes = [(_beginning(term.lexeme), term.idf) for term in terms if term.is_expansion and term.df]
-    sentences = [" " + " ".join(names.words(one)) for one in _SENTENCE_END.split(text)]
-    return min(1.0, max(_idf_in(one, sought, prefixes) for one in sentences) / total)
-
-
-def _idf_in(sentence: str, sought: Pairs, prefixes: Pairs) -> float:
-    words = sum(idf for beginning, idf in sought if beginning in sentence)
-    return words + max((idf for beginning, idf in prefixes if beginning in sentence), default=0.0)
+    best = 0.0
+    for one in _SENTENCE_END.split(text):
+        sentence = f" {' '.join(names.words(one))} "
+        found = sum(idf for parts, idf in sought if all(part in sentence for part in parts))
+        best = max(best, found + max((idf for prefix, idf in prefixes if prefix in sentence), default=0.0))
+    return min(1.0, best / total)
 
 
 def _beginning(lexeme: str) -> str:
-    """The space before a word and its beginning; the last letter of a longer stem may differ, as in `deliveri`."""
+    """The space before a word and its beginning; the last letter of a longer stem may differ, as in `deliveri`.
+
+    A word with digits is found whole, and a pair of characters anywhere.
+    """
     folded = stems.fold(lexeme)
     if _UNSPACED.match(lexeme):
         return folded
+    if not folded.isalpha():
+        return f" {folded} "
     return " " + (folded if len(folded) <= stems.SHORTEST else folded[:-1])
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import itertools
-from collections.abc import Callable, Coroutine
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Callable, Coroutine, Hashable
 from typing import Any
 
 import harness
@@ -14,9 +13,10 @@ import pytest
 from harness import Tenant
 
 from app import errors
+from app.concurrency.limiter import Limiter, Turn
 from app.database import filters
 from app.database.filter_types import Filters
-from app.database.transactions import Database, WriteTurns
+from app.database.transactions import Database
 from app.derived_rows import Damage
 from app.documents import document_changes, documents, selections
 from app.documents.store import document_rows, hidden_chunks, staging
@@ -237,7 +237,7 @@ async def test_a_job_that_is_cancelled_or_superseded_in_any_step_leaves_nothing(
     stored = await tenant.add("The stair before.", "stair")
     job_id = (await _queue(tenant, OLD)).job_id
     assert job_id is not None
-    real, real_turn, calls = getattr(STEPS[step], step), WriteTurns.of, itertools.count(1)
+    real, real_turn, calls = getattr(STEPS[step], step), Limiter.begin, itertools.count(1)
     reached, waits, interrupting = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def interrupted(*args: Any, **options: Any) -> Any:
@@ -246,10 +246,10 @@ async def test_a_job_that_is_cancelled_or_superseded_in_any_step_leaves_nothing(
             await interrupting.wait()
         return await real(*args, **options)
 
-    def turn(turns: WriteTurns, user_id: str) -> AbstractAsyncContextManager[None]:
+    async def turn(turns: Limiter, user: Hashable) -> Turn:
         if asyncio.current_task() is writing:
             waits.set()
-        return real_turn(turns, user_id)
+        return await real_turn(turns, user)
 
     monkeypatch.setattr(STEPS[step], step, interrupted)
     working = asyncio.create_task(_work(tenant))
@@ -261,7 +261,7 @@ async def test_a_job_that_is_cancelled_or_superseded_in_any_step_leaves_nothing(
         "large": (lambda: _queue(tenant, NEW), NEW),
     }
     interrupt, expected = interruptions[by]
-    monkeypatch.setattr(WriteTurns, "of", turn)
+    monkeypatch.setattr(Limiter, "begin", turn)
     writing = asyncio.create_task(interrupt())
     async with asyncio.timeout(PATIENCE_S):
         # Publishing lets other writes run; in the other steps the write waits for the step's transaction.
