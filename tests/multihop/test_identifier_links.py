@@ -55,11 +55,11 @@ async def test_an_identifier_of_the_question_links_nothing_nor_does_one_where_no
     assert all("identifier" not in (hit.explain or {})["signals"] for hit in answer.hits)
 
 
-async def test_the_chunks_of_a_manual_that_all_have_an_identifier_share_its_weight(tenant: Tenant) -> None:
+async def test_many_chunks_of_a_manual_that_have_an_identifier_share_the_weight_of_three(tenant: Tenant) -> None:
     pages = "\n\n".join(f"## Page {n}\n\n" + f"Turn kx-207b by {n} marks and wait. " * 30 for n in range(1, 5))
     notes = {"source": "the cells that swelled: kx-207b and qt-3301", "maker": "built by sisters: QT-3301"}
     await tenant.add_all({**notes, "manual": pages, **{f"noise{n}": text for n, text in enumerate(NOISE)}})
     answer = await _ask(tenant, "who makes cells that swelled?")
     linked = [(hit.candidate.uri, (hit.explain or {})["signals"].get("identifier", 0.0)) for hit in answer.hits]
     weights = {uri: weight for uri, weight in linked if weight}
-    assert weights["manual"] < weights["maker"] / 3
+    assert weights["manual"] < weights["maker"] / 2

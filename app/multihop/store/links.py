@@ -26,6 +26,8 @@ MIN_CHUNKS, MAX_CHUNKS = signals.MIN_CHUNKS, 50
 """Number of chunks with a shared name, a rare word or an identifier: one links nothing, more are not specific."""
 MAX_COMPARED, MAX_LINKED = 400, 60
 """Pairs of a chunk and a source, or of a chunk and an identifier, that are compared, and chunks that are returned."""
+MOST_FULL = 3
+"""Chunks of a document that each have the full weight of an identifier; more share that of so many."""
 MAX_COUNTED = 500
 """Chunks up to which a name's mentions are counted; beyond, its weight hardly changes."""
 MAX_SECTIONS = 3
@@ -193,6 +195,7 @@ def _limits(corpus_chunks: int) -> dict[str, Any]:
         "rarest": MIN_CHUNKS,
         "commonest": MAX_CHUNKS,
         "commonest_word": _most_chunks_of_rare_word(corpus_chunks),
+        "most_full": MOST_FULL,
         "most_compared": MAX_COMPARED,
         "most_chunks": MAX_LINKED,
         "first_step": signals.FIRST_STEP,

@@ -2,9 +2,10 @@
 --
 -- An identifier is analysed with the source's text-search configuration, and matches the same lexemes next to each other
 -- in any chunk. It links chunks if :rarest to :commonest of them contain it and the source lacks a word of the query. The
--- weight is w / n: w is the source's weight, and n the number of other chunks with the identifier. A chunk has the weight
--- of its best identifier. Candidates are the postings of an identifier's rarest lexeme; identifiers with fewer of them go
--- first, and :most_compared candidates are read.
+-- weight is w / n: w is the source's weight, and n the number of documents to which the other chunks with the identifier
+-- belong; more than :most_full chunks of a document share the weight of so many. A chunk has the weight of its best
+-- identifier. Candidates are the postings of an identifier's rarest lexeme; identifiers with fewer of them go first, and
+-- :most_compared candidates are read.
 -- Columns: those of `links.py`, one row a chunk; the name is the identifier as given.
 -- part filtered  filters on documents
 -- :user_id text  owner of the rows
@@ -16,6 +17,7 @@
 -- :words text[]  lexemes of the query
 -- :rarest bigint  minimum number of chunks that contain an identifier
 -- :commonest bigint  maximum number of chunks that contain an identifier
+-- :most_full bigint  maximum number of chunks of a document that have the full weight
 -- :most_compared bigint  maximum number of candidates that are read
 -- :most_chunks bigint  maximum number of chunks
 -- :embedding vector  query vector; null: none
@@ -62,20 +64,23 @@ matches AS MATERIALIZED (
 ),
 shared AS MATERIALIZED (
     SELECT m.place, count(*) AS chunks,
-           count(*) FILTER (WHERE m.chunk_no <> m.source_no) AS others
+           count(DISTINCT m.document_id) FILTER (WHERE m.chunk_no <> m.source_no) AS documents
     FROM matches AS m
     GROUP BY m.place
     HAVING count(*) BETWEEN :rarest AND :commonest
 ),
-linked AS MATERIALIZED (
-    SELECT DISTINCT ON (m.chunk_no) m.chunk_no, m.chunk_id, m.document_id, m.word, m.source, s.chunks, m.weight / s.others AS weight
+weighed AS MATERIALIZED (
+    SELECT m.chunk_no, m.chunk_id, m.document_id, m.place, m.word, m.source, s.chunks,
+           m.weight / s.documents * least(1, CAST(:most_full AS float8) / count(*) OVER (PARTITION BY m.place, m.document_id)) AS weight
     FROM matches AS m
     JOIN shared AS s ON s.place = m.place
     WHERE m.chunk_no <> m.source_no AND NOT m.chunk_id = ANY (:exclude_chunk_ids)
 -- if filtered
       AND {{document_passes m}}
 -- end
-    ORDER BY m.chunk_no, m.weight / s.others DESC, m.place
+),
+linked AS MATERIALIZED (
+    SELECT DISTINCT ON (w.chunk_no) w.* FROM weighed AS w ORDER BY w.chunk_no, w.weight DESC, w.place
 )
 SELECT c.chunk_id, c.document_id, v.similarity, c.weight, 'identifier' AS signal, c.word AS name, c.source AS source_chunk_id,
        CAST(c.chunks AS integer) AS chunks, 1 AS steps, false AS heading

@@ -158,7 +158,8 @@ def test_every_snippet_and_match_is_where_its_offsets_say(parts: list[str], quer
         assert (match.end, match.text_end) <= (snippet.end, len(snippet.text))
         shown, written = snippet.text[match.text_start : match.text_end], text[match.start : match.end]
         # Marks of Markdown may stand between the words of a phrase.
-        assert shown == written or (match.kind == "phrase" and words_of(shown) == words_of(written))
+        # A phrase may reach into the address of a link, which is not shown.
+        assert shown == written or (match.kind == "phrase" and set(words_of(shown)) <= set(words_of(written)))
         ends.append((match.end, match.text_end))
     raw = choose(text, " ".join(query), " ".join(query), markdown=False)
     assert (raw.text, raw.start, raw.end) == (text[raw.start : raw.end], snippet.start, snippet.end)
