@@ -45,4 +45,4 @@ app/
 └── errors.py        the exceptions, and the status of each code
 """
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
