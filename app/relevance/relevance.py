@@ -43,9 +43,9 @@ class OfHit:
     score: float
 
 
-BOTH_LEGS = OfQuery(-5.0, 7.1, 1.5, 2.7)
+BOTH_LEGS = OfQuery(-4.9, 7.1, 1.5, 2.6)
 VECTOR_LEG = OfQuery(-4.9, 9.4)
-TEXT_LEG = OfQuery(-2.2, coverage=3.0, closeness=4.1)
+TEXT_LEG = OfQuery(-2.0, coverage=3.2, closeness=3.9)
 OTHER_LANGUAGE = OfQuery(-3.7, 14.2)
 """A query in another language than the documents: their words say nothing, and cosines are smaller."""
 HIT, HIT_OF_HOPS = OfHit(-1.1, 1.5), OfHit(3.7, 3.45)
