@@ -169,7 +169,8 @@ def delete(
     if not yes:
         held = ownership.run_once(data_dir, lambda owner: stored_users.count_rows(owner, user))
         if any(held.values()):
-            terminal.confirm(f"Delete {_format_counts(held)} of {user}?")
+            known = {name: held.get(name, 0) for name in ("documents", "chunks", "entities", "sources")}
+            terminal.confirm(f"Delete {_format_counts(known)} of {user}, with keys and all else?")
     deleted, left = ownership.run(data_dir, lambda db: users.delete(user, db=db, actor=ownership.actor()))
     if as_json:
         terminal.write_json({"deleted": deleted, "left": left})
