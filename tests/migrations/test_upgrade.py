@@ -251,7 +251,8 @@ async def test_a_slow_revision_shows_how_far_it_is_and_how_long_it_will_take(pop
     assert await migration.rehearse(dsn, model=MODEL, dimension=DIMENSION, report=steps.append) == "9999"
     seen = [step for step in steps if isinstance(step, migration.StatementProgress)]
     indexing = [step for step in seen if step.statement.startswith("CREATE INDEX large_text")]
-    assert {step.phase.partition(":")[0] for step in indexing if step.phase} == {"building index"}
+    phases = {step.phase.partition(":")[0] for step in indexing if step.phase}
+    assert {"building index"} <= phases <= {"initializing", "building index"}
     updating = [step for step in seen if step.statement.startswith("UPDATE public.large") and step.share]
     for of_phase in (indexing, updating):
         assert [step for step in of_phase if step.share is not None and 0 < step.share <= 1]
