@@ -46,9 +46,9 @@ TESTED_CHUNKS = 1_000
 """Chunks up to which a scope is tested for the conditions of an expression, instead of reading their index."""
 
 CANDIDATE_POSTINGS, CANDIDATE_POSTINGS_OF_HYBRID = 20_000, 10_000
-"""Postings that may generate candidates of the text leg alone (docs/decisions/0001), and beside the vector leg.
+"""Postings that may generate candidates of the text leg alone, and beside the vector leg (docs/decisions/0001).
 
-From the fewer, the hits of the fusion are the same and cost a sixth less (docs/decisions/0047).
+From the fewer, the hits of the fusion are the same and cost a sixth less.
 """
 
 PHRASE_CHUNKS = 2_000
@@ -120,9 +120,9 @@ async def _run(
 
 
 def _vector_source(db: Reading, request: HybridRequest) -> tuple[str, ...]:
-    """The part that leaves out the source of the vector leg that would find nothing, as `corpus.sql` decides it.
+    """The part that says how the vector leg searches, where no filter or condition has a say, as `corpus.sql` decides.
 
-    None where conditions or filters decide: these are known to the statement only.
+    The source that it leaves out would find nothing.
     """
     if not WITHOUT_SCOPE.issuperset(needed_parts(request)):
         return ()

@@ -1,5 +1,5 @@
 -- Selects the nearest chunks, through the HNSW graph or exactly, or none without the vector leg. The conditions on `small`
--- and `few` make all but one of the sources empty; a source that is known to be empty is left out.
+-- and `few` make all but one of the sources empty. With `graph` or `exact` there is one source, without the condition.
 -- Columns: vector_leg: chunk_no, score (cosine similarity), rank.
 -- part vector  the vector leg
 -- part filtered  filters on documents
@@ -15,7 +15,10 @@
 nearest_by_index AS MATERIALIZED (
     SELECT e.chunk_no, e.embedding <=> (SELECT q.vector FROM query_vector AS q) AS distance
     FROM stepwell.embeddings AS e
-    WHERE e.user_id = :user_id AND NOT (SELECT small FROM scope)
+    WHERE e.user_id = :user_id
+-- unless graph
+      AND NOT (SELECT small FROM scope)
+-- end
 -- if strict
       AND NOT (SELECT few FROM strict_size)
 -- end
@@ -54,7 +57,10 @@ nearest_exactly AS MATERIALIZED (
 -- end
             SELECT e.chunk_no, e.embedding <=> (SELECT q.vector FROM query_vector AS q) AS distance
             FROM stepwell.embeddings AS e
-            WHERE e.user_id = :user_id AND (SELECT small FROM scope)
+            WHERE e.user_id = :user_id
+-- unless exact
+              AND (SELECT small FROM scope)
+-- end
 -- if strict
               AND NOT (SELECT few FROM strict_size)
 -- end
