@@ -173,11 +173,13 @@ def closeness(text: str, terms: Sequence[Term]) -> float:
     if not total or any(not term.df and _DIGIT.search(term.lexeme) for term in own):
         return 0.0
     counted = [*own, *(term for term in terms if term.is_added and term.df)]
-    sought = [(list(map(_beginning, term.parts)), term.idf * term.times) for term in counted]
     prefixes = [(_beginning(term.lexeme), term.idf) for term in terms if term.is_expansion and term.df]
+    sentences = [f" {' '.join(words)} " for one in _SENTENCE_END.split(text) if (words := names.words(one))]
+    whole = "".join(sentences)  # the words that it lacks are looked for once, however many sentences there are
+    sought = [(list(map(_beginning, term.parts)), term.idf * term.times) for term in counted]
+    sought = [one for one in sought if all(part in whole for part in one[0])]
     best = 0.0
-    for one in _SENTENCE_END.split(text):
-        sentence = f" {' '.join(names.words(one))} "
+    for sentence in sentences:
         found = sum(idf for parts, idf in sought if all(part in sentence for part in parts))
         best = max(best, found + max((idf for prefix, idf in prefixes if prefix in sentence), default=0.0))
     return min(1.0, best / total)
