@@ -76,13 +76,6 @@ Detail = TypeAliasType(
         Meaning("Text of a hit: the passage (`full`), its best sentences (`compact`), or `ids` alone."),
     ],
 )
-FacetsOf = TypeAliasType(
-    "FacetsOf",
-    Annotated[
-        Literal["metadata", "files"],
-        Meaning("What facets count: keys of metadata, or folders and types of files."),
-    ],
-)
 DocumentOrder = TypeAliasType(
     "DocumentOrder",
     Annotated[
@@ -143,19 +136,6 @@ JobStatus = TypeAliasType(
     "JobStatus",
     Annotated[Literal["queued", "running", "done", "failed", "cancelled"], Meaning("State of a background job.")],
 )
-_OrderingStep = Literal["guidance", "rerank", "recency", "mmr"]
-_Minimum = Literal["min_vector_score", "min_rrf_score", "min_confidence", "min_relevance"]
-_Scope = Literal["filters", "exclude_chunk_ids", "query", "candidates"]
-KeptOutBy = TypeAliasType(
-    "KeptOutBy",
-    Annotated[
-        Literal[_Scope, _OrderingStep, _Minimum, "collapse", "group", "limit", "hops"],
-        Meaning(
-            "What keeps a passage out of an answer. `query`: an excluded word, or a condition that is not met; "
-            "`candidates`: no leg has it among its candidates; `hops`: one search returns it, several hops do not."
-        ),
-    ],
-)
 LeftOutReason = TypeAliasType(
     "LeftOutReason",
     Annotated[
@@ -198,17 +178,12 @@ Mode = TypeAliasType(
         Meaning("Legs of a search: `semantic` is the vector leg, `lexical` the text leg, `hybrid` both."),
     ],
 )
-OrderingStep = TypeAliasType("OrderingStep", Annotated[_OrderingStep, Meaning("A step that orders passages anew.")])
 Rerank = TypeAliasType(
     "Rerank", Annotated[Literal["none", "cosine", "provider"], Meaning("Method that rescores the top hits.")]
 )
-SearchLeg = TypeAliasType("SearchLeg", Annotated[Literal["vector", "text"], Meaning("A leg of a search.")])
 SearchMode = TypeAliasType(
     "SearchMode",
     Annotated[Literal["two_pass", "flat"], Meaning("Whether entities guided a two-pass search (`two_pass`).")],
-)
-SourceStatus = TypeAliasType(
-    "SourceStatus", Annotated[Literal["added", "changed", "unchanged"], Meaning("Whether a source was new or changed.")]
 )
 StandbyStatus = TypeAliasType(
     "StandbyStatus",

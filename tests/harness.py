@@ -44,7 +44,7 @@ Posed = TypeVar("Posed", Reading, Writing)
 
 def posing_as(transaction: Posed, user_id: str) -> Posed:
     """The same transaction with another user in its statements, whom row-level security must not believe."""
-    return type(transaction)(transaction._entered, user_id)
+    return type(transaction)(transaction.entered, user_id)
 
 
 def new_user(name: str = "user") -> str:

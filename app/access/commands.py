@@ -148,7 +148,7 @@ def export(
     as_json: options.AsJson = False,
     data_dir: options.DataDir = None,
 ) -> None:
-    """Write a user's documents, entities, sources, feedback, keys (no secrets) and events to a ZIP of JSON lines."""
+    """Write all that a user has stored, with keys (no secrets) and events, to a ZIP of JSON lines."""
     options.check_user(user)
     written = ownership.run(data_dir, lambda db: users.export(user, file.absolute(), db=db, actor=ownership.actor()))
     if as_json:

@@ -114,20 +114,19 @@ class Listed:
 class Reading(Transaction):
     """A transaction that sees the rows of one user.
 
-    `version`, `has_hidden`, `graph_rows`, `chunks`, `calibration`, `synonyms_version` and `vector_tables` are what its
-    first statement has read; see `pools.Entered`. `restriction` is what its caller sees; None if that is everything of
-    the user. `listed` is set by `store.documents.visible_documents`, if the caller sees few documents.
+    `entered` is what its first statement has read, such as `version`; see `pools.Entered`. `restriction` is what
+    its caller sees; None if that is everything of the user. `listed` is set by `store.documents.visible_documents`,
+    if the caller sees few documents.
     """
 
     __slots__ = (
-        "_entered",
         "calibration",
         "chunks",
+        "entered",
         "graph_rows",
         "has_hidden",
         "listed",
         "restriction",
-        "synonyms_version",
         "user_id",
         "vector_tables",
         "version",
@@ -135,12 +134,12 @@ class Reading(Transaction):
 
     def __init__(self, entered: Entered, user_id: str, restriction: Restriction | None = None) -> None:
         super().__init__(entered)
-        self._entered = entered
+        self.entered = entered
         self.user_id = user_id
         self.restriction = restriction
         self.version, self.has_hidden = entered.version, entered.has_hidden
         self.graph_rows, self.chunks = entered.graph_rows, entered.chunks
-        self.calibration, self.synonyms_version = entered.calibration, entered.synonyms_version
+        self.calibration = entered.calibration
         self.vector_tables = entered.vector_tables
         self.listed: Listed | None = None
         if restriction is not None:
@@ -214,7 +213,7 @@ class Writing(Reading):
     @property
     def written_version(self) -> int:
         """The user's version of the data once the transaction has committed."""
-        return self._entered.version.data if self._locked_version is None else self._locked_version
+        return self.entered.version.data if self._locked_version is None else self._locked_version
 
     async def lock(self, *, chunks: int = 0) -> int:
         """Take the user's lock, which every change of documents and entities requires.

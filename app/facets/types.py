@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from cachetools import TTLCache
+from typing_extensions import TypeAliasType
 
 from app.database.filter_types import Filters
-from app.kinds import FacetsOf, Json
+from app.kinds import Json, Meaning
 
+FacetsOf = TypeAliasType(
+    "FacetsOf",
+    Annotated[
+        Literal["metadata", "files"],
+        Meaning("What facets count: keys of metadata, or folders and types of files."),
+    ],
+)
 MAX_KEYS = 100
 """Keys of one answer: those of most documents."""
 MAX_VALUES_OF_KEY = 100

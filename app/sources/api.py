@@ -16,12 +16,11 @@ from app.documents.files import left_out
 from app.documents.types import RowCounts
 from app.http import auth, bodies, problems
 from app.http.responses import NoneIfEmpty, Response
-from app.kinds import SourceStatus
 from app.requests import cursors, wire
 from app.services import Services
 from app.sources import sources
 from app.sources.sources import AddedSource
-from app.sources.types import EVERYTHING, SourceDraft
+from app.sources.types import EVERYTHING, SourceDraft, SourceStatus
 
 
 class SourceInput(wire.WireModel):

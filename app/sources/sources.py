@@ -17,11 +17,10 @@ from app.documents.files import folders
 from app.documents.store import staging
 from app.documents.types import RowCounts
 from app.jobs.store import jobs
-from app.kinds import SourceStatus
 from app.services import Services
 from app.sources import source_roots, source_scan, source_sync
 from app.sources.store import sources
-from app.sources.types import EVERYTHING, Source, SourceDraft, SourceRoots
+from app.sources.types import EVERYTHING, Source, SourceDraft, SourceRoots, SourceStatus
 from app.text import uris
 
 MAX_SOURCES = 1_000

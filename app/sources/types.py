@@ -7,12 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
+from typing_extensions import TypeAliasType
+
 from app import errors
+from app.kinds import Meaning
 from app.text import uris
 
+SourceStatus = TypeAliasType(
+    "SourceStatus", Annotated[Literal["added", "changed", "unchanged"], Meaning("Whether a source was new or changed.")]
+)
 EVERYTHING = ("**/*",)
 _NONE = "No folder may be added as a source: set STEPWELL_SOURCE_ROOTS to the folders that are allowed."
 

@@ -202,7 +202,7 @@ async def test_negative_control_a_session_setting_is_kept_on_the_connection(alon
 async def test_reading_writes_nothing(database, user) -> None:
     with pytest.raises(Exception, match="read-only transaction"):
         async with database.reading(user) as reading:
-            await document_puts.put(Writing(reading._entered, user), [hybrid.draft()], vectors_by_key={})
+            await document_puts.put(Writing(reading.entered, user), [hybrid.draft()], vectors_by_key={})
     async with database.writing(user) as writing:
         await document_puts.put(writing, [hybrid.draft()], vectors_by_key={})
 

@@ -54,13 +54,14 @@ async def put(user_id: str, groups: Sequence[SynonymGroup], *, db: Database) -> 
 async def expand(search: SearchState, db: SearchTransaction) -> SearchState:
     """Add the synonyms of the query's words to its text leg."""
     request, lexical = search.request, search.request.lexical
-    if not db.synonyms_version or lexical is None or not request.weights.text:
+    version = db.entered.synonyms_version
+    if not version or lexical is None or not request.weights.text:
         return search
     query = await stored.lexemes_of_query(db, lexical.words)
     if not query:
         return search
     cache, key = search.context.services.state(SynonymCache).of_versions, (db.user_id, frozenset(query))
-    known = await transactions.get_or_find(cache, db.synonyms_version, key, partial(_analyse, db, query))
+    known = await transactions.get_or_find(cache, version, key, partial(_analyse, db, query))
     added = (*lexical.added, *_synonyms(known, query))
     return replace(search, request=replace(request, lexical=replace(lexical, added=added)))
 

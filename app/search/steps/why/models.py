@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
 from pydantic import AfterValidator, BaseModel, Field, model_validator
 from pydantic_core import PydanticCustomError
+from typing_extensions import TypeAliasType
 
 from app import limits
-from app.kinds import KeptOutBy, OrderingStep, SearchLeg
+from app.kinds import Meaning
 from app.query.search_request import SearchRequest
 from app.text import uris
+
+_OrderingStep = Literal["guidance", "rerank", "recency", "mmr"]
+_Minimum = Literal["min_vector_score", "min_rrf_score", "min_confidence", "min_relevance"]
+_Scope = Literal["filters", "exclude_chunk_ids", "query", "candidates"]
+KeptOutBy = TypeAliasType(
+    "KeptOutBy",
+    Annotated[
+        Literal[_Scope, _OrderingStep, _Minimum, "collapse", "group", "limit", "hops"],
+        Meaning(
+            "What keeps a passage out of an answer. `query`: an excluded word, or a condition that is not met; "
+            "`candidates`: no leg has it among its candidates; `hops`: one search returns it, several hops do not."
+        ),
+    ],
+)
+OrderingStep = TypeAliasType("OrderingStep", Annotated[_OrderingStep, Meaning("A step that orders passages anew.")])
+SearchLeg = TypeAliasType("SearchLeg", Annotated[Literal["vector", "text"], Meaning("A leg of a search.")])
 
 
 class WhyRequest(SearchRequest):

@@ -10,12 +10,11 @@ from uuid import UUID
 
 from app import limits
 from app.database.transactions import retry_read
-from app.kinds import OrderingStep, SearchLeg
 from app.query.search_request import SearchRequest
 from app.query.types import Candidate, Hit, HybridRequest
 from app.search import pages, search, state
 from app.search.state import SearchContext, SearchState
-from app.search.steps.why.models import LegPlace, StepPlace
+from app.search.steps.why.models import LegPlace, OrderingStep, SearchLeg, StepPlace
 from app.search.store import recall
 
 LATER_STEPS: tuple[OrderingStep, ...] = ("rerank", "recency", "mmr")

@@ -17,7 +17,7 @@ from app.database import filters
 from app.database.filter_types import Filters
 from app.database.transactions import Reading, retry_read
 from app.documents.store import chunks, selections
-from app.kinds import KeptOutBy, OrderingStep, Vector
+from app.kinds import Vector
 from app.query import model_switch
 from app.query.search_request import SearchRequest
 from app.query.types import Answer, Candidate, LexicalQuery
@@ -25,7 +25,7 @@ from app.relevance import confidence
 from app.search import completion, search
 from app.search.state import SearchContext
 from app.search.steps.why import placed_search
-from app.search.steps.why.models import Placement, WhyRequest
+from app.search.steps.why.models import KeptOutBy, OrderingStep, Placement, WhyRequest
 from app.search.steps.why.placed_search import PlacedPassage, SearchRun
 from app.search.store import recall
 from app.services import Services

@@ -1,4 +1,4 @@
-// Lists what the page works without. Each module adds its own controls, panels and styles; see `page/parts.js`.
+// Lists what the page works without. Each module adds its own controls and panels; see `page/parts.js`.
 
 import "./sources/sources.js";
 import "./facets/facets.js";
