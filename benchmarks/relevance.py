@@ -47,8 +47,10 @@ FEATURES = {
     "vector": ("cosine",),
     "text": ("coverage", "closeness"),
     "foreign": ("cosine",),
+    "unread": ("cosine",),
 }
-"""What a query is assessed by: both legs, one of them, or the cosine alone for a query in another language."""
+"""What a query is assessed by: both legs, one of them, or for a query in another language, which the model reads or
+not, the cosine alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +177,7 @@ def _group(known: dict[str, Any]) -> str:
     if known["best_cosine"] is None:
         return "text"
     if known["other_language"]:
-        return "foreign"
+        return "foreign" if known["language_read"] else "unread"
     return "vector" if known["best_coverage"] is None else "both"
 
 
