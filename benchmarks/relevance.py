@@ -244,8 +244,10 @@ def _fit_hits(fitted: Fit, samples: Sequence[Sample], *, over_hops: bool) -> Arr
 
 
 def _hit_values(one: Question) -> Array:
+    """The values of the hits of a question: a constant, the logit of the score, and over several hops closeness."""
     logits = [relevance.score_logit(min(1.0, max(0.0, score))) for score in one.scores]
-    return np.column_stack([np.ones(len(logits)), logits])
+    rows = [[1.0, logit, one.closeness] if one.over_hops else [1.0, logit] for logit in logits]
+    return np.array(rows)
 
 
 def _maximise(rows: Sequence[Evidence], factors: Sequence[float]) -> Array:
