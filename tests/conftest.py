@@ -50,7 +50,8 @@ TOGETHER = (
 """Tests of one process: they share a browser and the sample notes, whose storing takes eight seconds."""
 END_TO_END = "tests/end_to_end/"
 """Tests of one process too: they share two services."""
-SLOW_FOLDERS = ("faults", "cli", "pipelines", "browser", "end_to_end")
+SLOW = ("browser", "end_to_end", "faults", "cli", "servers", "test_linear_time.py", "test_restricted_keys.py")
+"""Folders and files that take long."""
 MODEL = "fake"
 DIMENSION = 64
 TEMPLATE = "stepwell_template"
@@ -77,9 +78,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileSche
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts the folders of slow files first, so that no slow file is left to one process at the end."""
+    """Puts slow files first, so that none is left to one process at the end."""
     tests = Path(__file__).parent
-    items.sort(key=lambda item: item.path.relative_to(tests).parts[0] not in SLOW_FOLDERS)
+    items.sort(key=lambda item: not {*item.path.relative_to(tests).parts}.intersection(SLOW))
 
 
 def pytest_collection_finish() -> None:
