@@ -28,6 +28,7 @@ from app.database.schema import migration
 from app.documents.storing import ingest
 from app.documents.types import Upload
 from app.http import health
+from app.jobs import followed_jobs
 from app.models.base import Embedder
 from app.services import Services
 from app.settings import usable_cores
@@ -39,6 +40,7 @@ settings.register_profile("steady", deadline=None, suppress_health_check=[Health
 settings.load_profile("steady")
 # The results are the same with and without the extra `ocr`; the tests of OCR switch it on.
 os.environ.setdefault("STEPWELL_OCR", "off")
+followed_jobs.POLL_S = 0.1  # tests follow jobs that take milliseconds
 pytest_plugins = ["api_fixtures", "cli_fixtures", "store_fixtures", "use_case_fixtures"]
 TOGETHER = (
     "tests/browser/",
