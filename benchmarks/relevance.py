@@ -47,8 +47,10 @@ FEATURES = {
     "vector": ("cosine",),
     "text": ("coverage", "closeness"),
     "foreign": ("cosine",),
+    "unread": ("cosine",),
 }
-"""What a query is assessed by: both legs, one of them, or the cosine alone for a query in another language."""
+"""What a query is assessed by: both legs, one of them, or for a query in another language, which the model reads or
+not, the cosine alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +177,7 @@ def _group(known: dict[str, Any]) -> str:
     if known["best_cosine"] is None:
         return "text"
     if known["other_language"]:
-        return "foreign"
+        return "foreign" if known["language_read"] else "unread"
     return "vector" if known["best_coverage"] is None else "both"
 
 
@@ -242,8 +244,10 @@ def _fit_hits(fitted: Fit, samples: Sequence[Sample], *, over_hops: bool) -> Arr
 
 
 def _hit_values(one: Question) -> Array:
+    """The values of the hits of a question: a constant, the logit of the score, and over several hops closeness."""
     logits = [relevance.score_logit(min(1.0, max(0.0, score))) for score in one.scores]
-    return np.column_stack([np.ones(len(logits)), logits])
+    rows = [[1.0, logit, one.closeness] if one.over_hops else [1.0, logit] for logit in logits]
+    return np.array(rows)
 
 
 def _maximise(rows: Sequence[Evidence], factors: Sequence[float]) -> Array:

@@ -28,6 +28,7 @@ from app.database.schema import migration
 from app.documents.storing import ingest
 from app.documents.types import Upload
 from app.http import health
+from app.jobs import followed_jobs
 from app.models.base import Embedder
 from app.services import Services
 from app.settings import usable_cores
@@ -39,6 +40,7 @@ settings.register_profile("steady", deadline=None, suppress_health_check=[Health
 settings.load_profile("steady")
 # The results are the same with and without the extra `ocr`; the tests of OCR switch it on.
 os.environ.setdefault("STEPWELL_OCR", "off")
+followed_jobs.POLL_S = 0.1  # tests follow jobs that take milliseconds
 pytest_plugins = ["api_fixtures", "cli_fixtures", "store_fixtures", "use_case_fixtures"]
 TOGETHER = (
     "tests/browser/",
@@ -50,7 +52,8 @@ TOGETHER = (
 """Tests of one process: they share a browser and the sample notes, whose storing takes eight seconds."""
 END_TO_END = "tests/end_to_end/"
 """Tests of one process too: they share two services."""
-SLOW_FOLDERS = ("faults", "cli", "pipelines", "browser", "end_to_end")
+SLOW = ("browser", "end_to_end", "faults", "cli", "servers", "test_linear_time.py", "test_restricted_keys.py")
+"""Folders and files that take long."""
 MODEL = "fake"
 DIMENSION = 64
 TEMPLATE = "stepwell_template"
@@ -77,9 +80,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileSche
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts the folders of slow files first, so that no slow file is left to one process at the end."""
+    """Puts slow files first, so that none is left to one process at the end."""
     tests = Path(__file__).parent
-    items.sort(key=lambda item: item.path.relative_to(tests).parts[0] not in SLOW_FOLDERS)
+    items.sort(key=lambda item: not {*item.path.relative_to(tests).parts}.intersection(SLOW))
 
 
 def pytest_collection_finish() -> None:

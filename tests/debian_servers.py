@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import certificates
 import server_folders
@@ -50,10 +51,10 @@ def _free_port() -> int:
         return int(bound.getsockname()[1])
 
 
-def _as_account(*command: str | Path) -> list[str]:
+def _as_account() -> dict[str, Any]:
+    """Options of `subprocess` that start a program as the account of servers; `runuser` takes two seconds to end."""
     account = embedded_files.server_account()
-    switch = ["runuser", "-u", account.name, "--"] if account.switches else []
-    return [*switch, *map(str, command)]
+    return {"user": account.uid, "group": account.gid, "extra_groups": []} if account.switches else {}
 
 
 def _own(*paths: Path) -> None:
@@ -72,9 +73,8 @@ def postgres(bin_folder: Path, **settings: str) -> Iterator[Server]:
         _own(folder, certificate, key)
         data, port = folder / "data", _free_port()
         initdb = [bin_folder / "initdb", "-D", data, "-U", SUPERUSER, "-E", "UTF8", "--locale=C.UTF-8", "--auth=trust"]
-        subprocess.run(
-            _as_account(*initdb, f"--pwfile={folder / 'password'}", "--no-sync"), check=True, capture_output=True
-        )
+        initdb += [f"--pwfile={folder / 'password'}", "--no-sync"]
+        subprocess.run(initdb, check=True, capture_output=True, cwd=folder, **_as_account())
         access = "local all all trust\nhostssl all all 127.0.0.1/32 scram-sha-256\n"
         (data / "pg_hba.conf").write_text(access)
         given = {
@@ -89,7 +89,7 @@ def postgres(bin_folder: Path, **settings: str) -> Iterator[Server]:
         }
         with (data / "postgresql.conf").open("a") as file:
             file.writelines(f"{name} = '{value}'\n" for name, value in given.items())
-        with _running(_as_account(bin_folder / "postgres", "-D", data), folder / "log", port, signal.SIGINT):
+        with _running([bin_folder / "postgres", "-D", data], folder / "log", port, signal.SIGINT):
             while subprocess.run([bin_folder / "pg_isready", "-q", "-h", folder, "-p", str(port)]).returncode:
                 time.sleep(0.02)
             yield Server(folder, port, certificate)
@@ -116,15 +116,17 @@ def pgbouncer(*, host: str, port: int, mode: str, passwords: dict[str, str], tls
             lines.append(f"client_tls_key_file = {key}\nserver_tls_sslmode = require")
         (folder / "pgbouncer.ini").write_text("\n".join(lines) + "\n")
         (folder / "users").write_text("".join(f'"{user}" "{word}"\n' for user, word in passwords.items()))
-        with _running(_as_account(PGBOUNCER, folder / "pgbouncer.ini"), folder / "log", own, signal.SIGTERM):
+        with _running([PGBOUNCER, folder / "pgbouncer.ini"], folder / "log", own, signal.SIGTERM):
             yield own
 
 
 @contextmanager
-def _running(command: list[str], log: Path, port: int, stop: signal.Signals) -> Iterator[None]:
+def _running(command: list[str | Path], log: Path, port: int, stop: signal.Signals) -> Iterator[None]:
     """A program that answers on a port of 127.0.0.1 and ends with the block."""
     with log.open("wb") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
+        process = subprocess.Popen(
+            command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True, cwd=log.parent, **_as_account()
+        )
     try:
         until = time.monotonic() + STARTS_WITHIN_S
         while not _answers(port):

@@ -29,7 +29,9 @@ def module_name(path: Path) -> str:
 def _inline() -> Iterator[tuple[str, sql.StatementSource]]:
     """The statements in modules by module and constant."""
     for path in sorted(sql.FOLDER.rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        if ".inline" not in (code := path.read_text(encoding="utf-8")):
+            continue
+        tree = ast.parse(code)
         inline = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr == "inline"]
         found = 0
         for node in tree.body:

@@ -140,7 +140,9 @@ class LinkStrategy:
             state.chunks[chunk_id].lexemes = contained
 
     def scores(self, state: HopState) -> HopScores:
-        """The sums of signals, each with what the chunk covers of the question beyond the chunks above it."""
+        """The sums of signals, each with what the chunk covers beyond the others; hop 1's own if no further worked."""
+        if state.only_first_hop:
+            return _first_hop_scores(state)
         words, idf = state.question_lexemes, state.question_idf
         limited = limit_sums(_sums(state) if state.sums is None else state.sums, words, idf)
         covered = add_coverage(limited, words, idf, state.brought)
@@ -298,10 +300,8 @@ class ClassicStrategy:
 HopStrategy = LinkStrategy | ClassicStrategy
 
 
-def scores(strategy: HopStrategy, state: HopState) -> HopScores:
-    """Every chunk's combined score; hop 1's own if no further hop worked."""
-    if not state.only_first_hop:
-        return strategy.scores(state)
+def _first_hop_scores(state: HopState) -> HopScores:
+    """The scores of hop 1, where no further hop worked."""
     candidates = [chunk.candidate for chunk in state.chunks.values() if chunk.hop is not None and chunk.candidate]
     return HopScores({one.chunk_id: Scored(one.score, {"fused": one.score}) for one in candidates}, largest=1.0)
 

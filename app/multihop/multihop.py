@@ -139,7 +139,7 @@ class _MultihopSearch:
         if hop == 2:
             order = [hit.candidate.chunk_id for hit in self.state.first.hits]
         else:
-            order = merge.order(hop_strategies.scores(self.strategy, self.state).by_chunk, self.state.brought)
+            order = merge.order(self.strategy.scores(self.state).by_chunk, self.state.brought)
         return [chunk_id for chunk_id in order if self.state.chunks[chunk_id].hop is not None]
 
     async def _retrieve(self, hop: int, found: HopTerms, sources: Sequence[UUID]) -> list[UUID]:
@@ -151,7 +151,7 @@ class _MultihopSearch:
             found_texts = (self.state.chunks[chunk_id].candidate for chunk_id in new)
             await named_sources.read(self.context, filter(None, found_texts), reading)
             if hop == self.query.hops.max_hops:
-                self.scores = hop_strategies.scores(self.strategy, self.state)
+                self.scores = self.strategy.scores(self.state)
                 order = merge.order(self.scores.by_chunk, self.state.brought)[: self._needed()]
                 await self._read_texts([self.state.chunks[chunk_id] for chunk_id in order], reading)
         return new
@@ -198,7 +198,7 @@ class _MultihopSearch:
             with suppress(errors.StepwellError):
                 async with self.state.reading(self.context):  # removes the chunks that are no longer stored
                     self.scores = None
-        scores = self.scores or hop_strategies.scores(self.strategy, self.state)
+        scores = self.scores or self.strategy.scores(self.state)
         page = await self._page(scores)
         search = replace(self.state.first, query=self.query)
         hits = tuple(self._hit(hit, scores, search) for hit in page.hits)

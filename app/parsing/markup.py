@@ -26,6 +26,12 @@ def heading(level: int, text: str) -> str:
     return f"{'#' * max(1, min(level, LAST_LEVEL))} {words}" if words else ""
 
 
+def describe(alt: object) -> str:
+    """What a picture shows, by its description; empty for one word, which mostly names a kind, such as `logo`."""
+    words = str(alt or "").split()
+    return " ".join(words) if len(words) > 1 else ""
+
+
 def table(rows: Sequence[Sequence[str]]) -> str:
     """A table whose first row names its columns; empty if there are no rows."""
     if not rows:

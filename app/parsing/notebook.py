@@ -76,6 +76,7 @@ def _output(output: dict[str, Any], left_out: list[LeftOut]) -> str:
         left_out += [LeftOut("lines that were written over", over[1]) for over in _WRITTEN_OVER.finditer(text)]
         return _print(text)
     if output.get("output_type") == "error":
+        left_out.append(LeftOut("tracebacks", _text(output.get("traceback"))))
         return _print(f"{_text(output.get('ename'))}: {_text(output.get('evalue'))}")
     data = _mapping(output.get("data"))
     if any(name.startswith("image/") for name in data):
@@ -85,6 +86,7 @@ def _output(output: dict[str, Any], left_out: list[LeftOut]) -> str:
     others = [_text(data.get(name)) for name in _TEXTS if name not in (form, "text/html")]
     left_out += [LeftOut("other forms of the same output", other) for other in others if other.strip()]
     if form is None:
+        left_out.append(LeftOut("outputs without text", where=", ".join(data)))
         return ""
     text = _text(data[form])
     if form == "text/html":

@@ -37,10 +37,11 @@ class OfQuery:
 
 @dataclass(frozen=True, slots=True)
 class OfHit:
-    """The coefficients of the logit that a hit of an answered query is relevant: of the logit of its score."""
+    """The coefficients of the logit that a hit of an answered query is relevant: the logit of its score, closeness."""
 
     intercept: float
     score: float
+    closeness: float = 0.0
 
 
 BOTH_LEGS = OfQuery(-4.9, 7.1, 1.5, 2.6)
@@ -48,8 +49,11 @@ VECTOR_LEG = OfQuery(-4.9, 9.4)
 TEXT_LEG = OfQuery(-2.0, coverage=3.2, closeness=3.9)
 OTHER_LANGUAGE = OfQuery(-3.7, 14.2)
 """A query in another language than the documents: their words say nothing, and cosines are smaller."""
-HIT, HIT_OF_HOPS = OfHit(-1.1, 1.5), OfHit(3.7, 3.45)
-"""In one search, and over several hops, where the score is the sum of signals as a share of the largest one."""
+UNREAD_LANGUAGE = OfQuery(-0.85, 3.0)
+"""The same where the model does not read the language of the documents: a cosine says little."""
+HIT, HIT_OF_HOPS = OfHit(-1.1, 1.5), OfHit(5.4, 3.8, -2.5)
+"""In one search, and over several hops, where the score is the sum of signals as a share of the largest one. There one
+passage with most of the query leaves less to the others, and a topic that no sentence names has many answers."""
 MARGIN = 0.02
 """By which scores are kept off 0 and 1 before their logit is taken."""
 LITERAL = 2.0
@@ -95,6 +99,7 @@ class Assessment:
         coverage: The best BM25 score as a share of what the words of the query permit; None without the text leg.
         closeness: How much of the query one sentence of the best candidate has, 0 to 1.
         is_foreign: Whether the query is in another language than the documents, whose words then say nothing.
+        is_read: Whether the model reads the language of the documents.
         is_literal: Whether hits contain the phrases of the query, or its only word or identifier.
         names_unknown: Whether the query has a name or identifier, or many words, that no document contains.
         entities: The mean effect of entities on the scores.
@@ -106,6 +111,7 @@ class Assessment:
     coverage: float | None
     closeness: float = 0.0
     is_foreign: bool = False
+    is_read: bool = True
     is_literal: bool = False
     names_unknown: bool = False
     entities: MeanEffect = NO_EFFECT
@@ -134,7 +140,7 @@ class Assessment:
         if self.cosine is None:
             chosen = TEXT_LEG
         elif self.is_foreign:
-            chosen = OTHER_LANGUAGE
+            chosen = OTHER_LANGUAGE if self.is_read else UNREAD_LANGUAGE
         else:
             chosen = VECTOR_LEG if self.coverage is None else BOTH_LEGS
         logit = chosen.intercept + LITERAL * self.is_literal
@@ -147,7 +153,7 @@ class Assessment:
         return UNKNOWN_NAME if self.names_unknown else 1.0
 
     def _relevance(self, chosen: OfHit, score: float, calibration: LogitScale) -> float:
-        logit = chosen.intercept + chosen.score * score_logit(score)
+        logit = chosen.intercept + chosen.score * score_logit(score) + chosen.closeness * self.closeness
         return min(logit_scales.apply(calibration, self.answered * logit_scales.logistic(logit)), self._most)
 
 

@@ -189,6 +189,7 @@ def _relevance_explained(assessed: relevance.Assessment | None) -> dict[str, Any
         "best_coverage": assessed.coverage,
         "closeness": assessed.closeness,
         "other_language": assessed.is_foreign,
+        "language_read": assessed.is_read,
         "unknown_names": assessed.names_unknown,
         "entities": asdict(assessed.entities),
         "calibration": None if is_default else asdict(assessed.calibration),

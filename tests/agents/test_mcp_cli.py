@@ -148,7 +148,7 @@ def test_the_endpoint_is_found_from_the_address_of_the_service(url: str) -> None
 
 
 @pytest.mark.parametrize("program", ["claude-desktop", "cursor", "vscode"])
-@pytest.mark.parametrize("url", [None, "http://127.0.0.1:8000"])
+@pytest.mark.parametrize("url", [None, "http://127.0.0.1:9"])
 def test_the_printed_configuration_is_json_with_an_absolute_command_or_an_address(
     stepwell: Callable[..., Any], program: str, url: str | None
 ) -> None:
@@ -161,7 +161,7 @@ def test_the_printed_configuration_is_json_with_an_absolute_command_or_an_addres
         assert server["args"][0] == "mcp"
         assert ("--url" in server["args"]) is (url is not None)
     else:
-        assert server["url"] == "http://127.0.0.1:8000/mcp"
+        assert server["url"] == "http://127.0.0.1:9/mcp"
         assert server["headers"]["Authorization"].startswith("Bearer ")
 
 

@@ -37,7 +37,7 @@ KEYS = {
 """The arguments of `stepwell keys create` for each key; `local` is the user of a service without keys."""
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def folder() -> Iterator[Path]:
     """A folder for the database and for sources, in memory if there is room; other accounts may traverse it."""
     memory = Path("/dev/shm")
@@ -49,14 +49,14 @@ def folder() -> Iterator[Path]:
     shutil.rmtree(made)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def telemetry() -> Iterator[collector.Collector]:
     """A collector of OpenTelemetry, which fails at first."""
     with collector.running() as started:
         yield started
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def environment(folder: Path, telemetry: collector.Collector) -> dict[str, str]:
     """The environment of every process: the database and the settings of this suite, and none of the machine's."""
     own = {name: value for name, value in os.environ.items() if not name.startswith("STEPWELL_")}
@@ -100,13 +100,16 @@ class Process:
         except httpx.ConnectError:
             return False
 
-    def stop(self) -> None:
-        """Asks the service to stop, which it must do in order and within the time that its manifests give it."""
+    def terminate(self) -> None:
+        """Asks the service to stop."""
         self._process.terminate()
+
+    def await_end(self) -> None:
+        """The service stops in order, within the time that its manifests give it."""
         assert self._process.wait(timeout=GRACE_S) == 0
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def addresses(environment: dict[str, str], telemetry: collector.Collector) -> Iterator[tuple[str, str]]:
     """The addresses of two services on one database: one without keys, which runs the jobs, and one that needs keys.
 
@@ -114,10 +117,12 @@ def addresses(environment: dict[str, str], telemetry: collector.Collector) -> It
     """
     with ExitStack() as stack:
         without_keys = Process(environment)
-        stack.callback(without_keys.stop)
+        stack.callback(without_keys.await_end)
         without_keys.await_readiness()
         keyed = Process(environment | {"AUTH": "api_key", "STEPWELL_WORKER": "false"})
-        stack.callback(keyed.stop)
+        stack.callback(keyed.await_end)
+        for process in (without_keys, keyed):
+            stack.callback(process.terminate)
         _store_sample_notes(Caller(without_keys.address))
         keyed.await_readiness()
         stack.callback(telemetry.hang)
@@ -132,7 +137,7 @@ def _store_sample_notes(caller: Caller) -> None:
         caller.finish_jobs()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def service(addresses: tuple[str, str]) -> Iterator[Caller]:
     """A caller of the service without keys, whose user `local` has the sample notes."""
     caller = Caller(addresses[0])
@@ -147,7 +152,7 @@ def settled(service: Caller) -> Caller:
     return service
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def keys(addresses: tuple[str, str], environment: dict[str, str]) -> dict[str, str]:
     """The keys of `KEYS` by their names, made with the command line."""
     command = [sys.executable, "-m", "app", "keys", "create"]
@@ -160,7 +165,7 @@ def keys(addresses: tuple[str, str], environment: dict[str, str]) -> dict[str, s
     return made
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def with_key(addresses: tuple[str, str], keys: dict[str, str]) -> Iterator[dict[str, Caller]]:
     """A caller of the service that needs keys for each key, by the key's name."""
     with ExitStack() as stack:

@@ -17,7 +17,7 @@ from app.documents.types import Upload
 from app.search.store import recall
 from benchmarks.fake_embedder import FakeEmbedder
 
-STORED, CHANGED, ASKED = (5_000, 1_000, 50) if FULL else (400, 100, 10)
+STORED, CHANGED, ASKED = (5_000, 1_000, 50) if FULL else (200, 50, 10)
 WORDS = [f"w{number}" for number in range(400)]
 EXACT = """
 SELECT c.chunk_id FROM stepwell.chunks AS c JOIN stepwell.embeddings AS e USING (user_id, chunk_no)

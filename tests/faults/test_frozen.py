@@ -102,7 +102,8 @@ async def _timed(client: httpx.AsyncClient, request: tuple[str, str, Any]) -> tu
 async def test_every_route_answers_in_time_while_postgres_is_frozen_and_works_again_afterwards(
     own_server: postgres.EmbeddedPostgres, auth: str
 ) -> None:
-    async with _serving(own_server, auth) as (app, client, database):
+    limits = None if running_service.FULL else TimeLimits(read_ms=2_000)
+    async with _serving(own_server, auth, limits=limits) as (app, client, database):
         assert (await client.post(SEARCH, json={"query": "lime"})).status_code == 200
         requests = list(_requests(app))
         with _frozen(own_server):

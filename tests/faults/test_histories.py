@@ -25,7 +25,7 @@ from app.derived_rows import Damage
 from app.maintenance import repair
 from app.text.names import tags
 
-OPERATIONS, KILLS, SEEDS = (300, 12, range(1, 7)) if FULL else (25, 2, (1,))
+OPERATIONS, KILLS, SEEDS = (300, 12, range(1, 7)) if FULL else (16, 2, (1,))
 RAG = "/api/rag"
 WORDS = [f"{first}{last}" for first in ("copper", "lantern", "meadow", "anchor", "ember") for last in ("", *"aeiouxyz")]
 PEOPLE = ("Ilse Brandt", "Tomas Vidal", "Mara Quint", "Jürgen Müller", "Li Hua", "Oskar Lindqvist")

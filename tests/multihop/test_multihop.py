@@ -108,6 +108,18 @@ async def test_classic_never_returns_a_chunk_of_hop_1_again(library: Tenant) -> 
     assert all((hit.via is None) == (hit.hop == 1) for hit in answer.hits)
 
 
+async def test_classic_has_one_scale_whether_or_not_hop_2_finds_more(library: Tenant) -> None:
+    for limit, brought in ((6, [6, 6]), (20, [12, 0])):
+        answer = await _ask(
+            library, "Silent Harbour is a film: where was its director born?", merge="classic", limit=limit
+        )
+        assert [hop.result_count for hop in answer.hops or ()] == brought
+        for hit in answer.hits:
+            assert hit.combined_score == pytest.approx(
+                (hit.candidate.rrf_score or 0) + 0.0002 + 0.0005 * (hit.hop == 1)
+            )
+
+
 async def test_hops_continue_while_they_find_new_chunks(tenant: Tenant) -> None:
     fillers = (Upload(f"Where was filler number {n}", uri=f"filler{n}", title=f"filler {n}") for n in range(6))
     await tenant.add_all([*_uploads(LIBRARY), *fillers])

@@ -21,7 +21,8 @@ def test_a_notebook_has_its_cells_and_the_texts_of_outputs(read: Read) -> None:
             {"output_type": "stream", "name": "stdout", "text": ["10%\r100%\n", "high\n"]},
             {"output_type": "display_data", "data": {"image/png": PICTURE, "text/plain": "<Figure size 640x480>"}},
             {"output_type": "execute_result", "data": {"text/html": "<b>3</b>", "text/plain": ["3", ".5"]}},
-            {"output_type": "error", "ename": "KeyError", "evalue": "'Lindau'", "traceback": ["\x1b[0m"]},
+            {"output_type": "error", "ename": "KeyError", "evalue": "'Lindau'", "traceback": ["in tides.py"]},
+            {"output_type": "display_data", "data": {"application/json": {"high": 3}}},
         ),
         {"cell_type": "raw", "source": "Notes."},
         metadata={"title": "Harbour", "authors": [{"name": "Ana Veit"}], "language_info": {"name": "python"}},
@@ -32,6 +33,10 @@ def test_a_notebook_has_its_cells_and_the_texts_of_outputs(read: Read) -> None:
         "```\nKeyError: 'Lindau'\n```\n\nNotes."
     )
     assert (document.title, document.metadata) == ("Harbour", {"author": "Ana Veit"})
+    assert document.warnings[-2:] == (
+        "Left out as tracebacks: 1 line.",
+        "Left out as outputs without text: application/json.",
+    )
 
 
 def test_code_that_contains_fences_stays_one_block(read: Read) -> None:

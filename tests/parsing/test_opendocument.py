@@ -43,6 +43,15 @@ def test_a_text_has_headings_paragraphs_lists_tables_notes_and_comments(read: Re
     assert document.page_starts == ()
 
 
+@pytest.mark.parametrize("within", ["{}", "<text:section>{}</text:section>"], ids=["page", "section"])
+def test_a_text_box_beside_the_paragraphs_is_text(read: Read, within: str) -> None:
+    box = "<draw:frame><draw:text-box><text:p>boxed</text:p></draw:text-box></draw:frame>"
+    (document,) = read(
+        made_files.opendocument(f"<office:text><text:p>Lime</text:p>{within.format(box)}</office:text>"), "a.odt"
+    )
+    assert (document.text, document.warnings) == ("Lime\n\nboxed", ())
+
+
 def test_each_slide_is_a_page_with_its_title_first(read: Read) -> None:
     (document,) = read(made_files.opendocument(SLIDES, kind="presentation"), "a.odp")
     assert document.text == "## Tides\n\nTwice a day\n\nAsk.\n\nPorts"

@@ -9,7 +9,7 @@ from reading import Read, refusal
 
 HEAD = rb"""{\rtf1\ansi\ansicpg1252\deff0{\fonttbl{\f0\fswiss Arial;}{\f1\fcharset204 Arial Cyr;}{\f2\fcharset128 MS;}}
 {\stylesheet{\s0 Normal;}{\s1\outlinelevel0 Titel;}{\s2 heading 2;}}{\*\generator Writer;}
-{\info{\title Mortar {\b notes}}{\author Ana M\'fcller}{\creatim\yr2021\mo5\dy6\hr7\min8}}{\header Page\par}"""
+{\info{\title Mortar {\b notes}}{\author Ana M\'fcller}{\creatim\yr2021\mo5\dy6\hr7\min8}}"""
 
 
 def _text(read: Read, body: bytes) -> str:
@@ -17,11 +17,12 @@ def _text(read: Read, body: bytes) -> str:
 
 
 def test_a_document_has_headings_paragraphs_items_and_properties(read: Read) -> None:
-    body = rb"""\pard\s1 Lime\par\pard Lime dries \b slowly\b0 .\par# and cracks\par
+    body = rb"""{\headerl{\b Stepwell} yard\par}\pard\s1 Lime\par\pard Lime dries \b slowly\b0 .\par# and cracks\par
 {\listtext\'b7\tab}first\par{\pard{\pntext\'b7\tab}second\par}\pard\s2 Clay\par\pard Pipes{\footnote  Of clay.}."""
     (document,) = read(HEAD + body + b"}", "a.txt")
     assert document.text == (
-        "# Lime\n\nLime dries slowly.\n\n\\# and cracks\n\n- first\n- second\n\nClay\n\nPipes (Of clay.)."
+        "Stepwell yard\n\n# Lime\n\nLime dries slowly.\n\n\\# and cracks\n\n- first\n- second\n\nClay\n\n"
+        "Pipes (Of clay.)."
     )
     assert (document.title, document.metadata) == ("Mortar notes", {"author": "Ana Müller"})
     assert document.created_at == datetime(2021, 5, 6, 7, 8, tzinfo=UTC)

@@ -102,6 +102,7 @@ def workbook() -> bytes:
             for column, (value, shown) in enumerate(zip((0.125, 1234, 1234.5), formats, strict=True), 2):
                 sheet.write(row, column, value, shown)
         sheet.write_comment("B4", "Ask the harbour office")
+        sheet.insert_textbox("H20", "Ask before Monday")
         chart = book.add_chart({"type": "column"})
         chart.add_series({"values": "=Prices!$E$4:$E$5"})
         chart.set_title({"name": "Prices in a chart"})
@@ -122,6 +123,7 @@ def test_a_sheet_keeps_merged_cells_and_shows_numbers_as_it_does_and_names_the_r
     assert voss.metadata == {**title, "Region": "North", "Town": "Voss", **numbers}
     assert voss.warnings == (
         "Left out as charts: 2 lines, Prices in a chart.",
+        "Left out as text boxes: 1 line.",
         "Left out as comments of cells: 1 line, Prices B4.",
         "Left out as hidden sheets: Hidden.",
         "Left out as sheets of one row: 1 line, Notes.",
@@ -151,10 +153,12 @@ def test_the_cells_of_an_ods_are_shown_and_merged_as_in_the_sheet(read: Read) ->
         "<table:covered-table-cell/>" + cell("Voss") + cell("1,10", "float", 'office:value="1.1"'),
     ]
     body = "".join(f"<table:table-row>{row}</table:table-row>" for row in rows)
-    table = f'<office:spreadsheet><table:table table:name="S">{body}</table:table></office:spreadsheet>'
+    box = "<table:shapes><draw:frame><draw:text-box><text:p>Ask</text:p></draw:text-box></draw:frame></table:shapes>"
+    table = f'<office:spreadsheet><table:table table:name="S">{box}{body}</table:table></office:spreadsheet>'
     oslo, voss = read(made_files.opendocument(table, kind="spreadsheet"), "a.ods")
     assert (oslo.text, oslo.metadata["Rate"]) == ("Region: North\nTown: Oslo\nRate: 12,5 %", 0.125)
     assert (voss.text, voss.metadata["Rate"]) == ("Region: North\nTown: Voss\nRate: 1,10", 1.1)
+    assert voss.warnings == ("Left out as text boxes: 1 line.",)
 
 
 def test_a_column_without_any_value_is_named(read: Read) -> None:

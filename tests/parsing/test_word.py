@@ -62,8 +62,13 @@ SHAPE = "http://schemas.microsoft.com/office/word/2010/wordprocessingShape"
             "boxed",
         ),
         ('<w:ins w:id="1" w:author="a"><w:r><w:t>added</w:t></w:r></w:ins>', "added"),
+        (
+            "<w:r><w:ruby><w:rubyPr/><w:rt><w:r><w:t>かんじ</w:t></w:r></w:rt>"
+            "<w:rubyBase><w:r><w:t>漢字</w:t></w:r></w:rubyBase></w:ruby></w:r>",
+            "漢字(かんじ)",
+        ),
     ],
-    ids=["simple field", "field", "formula", "text box", "insertion"],
+    ids=["simple field", "field", "formula", "text box", "insertion", "reading"],
 )
 def test_fields_formulas_text_boxes_and_insertions_are_text(read: Read, xml: str, text: str) -> None:
     document = docx.Document()
@@ -108,9 +113,9 @@ def test_deleted_text_and_large_pictures_without_ocr_are_named(read: Read) -> No
     for side in (200, 20):
         picture = io.BytesIO()
         Image.new("L", (side, side)).save(picture, "PNG")
-        document.add_picture(picture)
+        document.add_picture(picture)._inline.docPr.set("descr", "A slaked pit" if side == 20 else "logo")
     (found,) = read(made_files.saved(document), "a.docx")
-    assert found.text == "Lime."
+    assert found.text == "Lime.\n\nA slaked pit"
     assert found.warnings == (
         "Left out as deleted text of tracked changes: 1 line.",
         "Left out as pictures, whose text is read by OCR only: 1.",

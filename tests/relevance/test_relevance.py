@@ -36,6 +36,13 @@ def test_a_score_of_rrf_counts_as_its_fifth_power_and_scores_beyond_the_scale_as
     assert (SEARCH.relevance(1.4), SEARCH.relevance(-0.1)) == (SEARCH.relevance(1.0), SEARCH.relevance(0.0))
 
 
+def test_over_several_hops_a_passage_with_all_of_the_query_leaves_less_to_the_others() -> None:
+    near, spread = (replace(SEARCH, closeness=value) for value in (1.0, 0.0))
+    over_hops = [one.relevance_over_hops(0.3) / one.answered for one in (near, spread)]
+    assert over_hops[0] < over_hops[1]
+    assert near.relevance(0.3) / near.answered == pytest.approx(spread.relevance(0.3) / spread.answered)
+
+
 @given(
     scores=st.lists(st.floats(0, 1), min_size=1, max_size=20),
     scales=st.tuples(*[st.builds(LogitScale, st.floats(-3, 3), st.floats(0.1, 3))] * 3),

@@ -73,3 +73,13 @@ async def test_documents_that_a_caller_does_not_see_choose_no_weights(minilm_ten
     seen = await minilm_tenant.ask(query, explain=True)
     assert seen.explain is not None
     assert seen.explain["weights"]["vector"] > unread
+
+
+async def test_a_cosine_says_little_of_documents_that_the_model_does_not_read(minilm_tenant: Tenant) -> None:
+    await minilm_tenant.add_all(SPANISH)
+    found = [
+        await minilm_tenant.ask(query, explain=True) for query in ("When does the harbour close?", "Why do cats purr?")
+    ]
+    known = [answer.explain and answer.explain["relevance"] for answer in found]
+    assert [(one["other_language"], one["language_read"]) for one in known] == [(True, False)] * 2
+    assert all(0.25 < one["answered"] < 0.7 for one in known)

@@ -17,7 +17,7 @@ from lxml import html as lxml_html
 from markdownify import MarkdownConverter
 
 from app.errors import BadRequest, UnreadableFile
-from app.parsing import archives, encodings
+from app.parsing import archives, encodings, markup
 from app.parsing.encodings import Decoded
 from app.parsing.files import ExtractedDocument, InputFile, LeftOut
 
@@ -101,8 +101,8 @@ def show(html: str) -> str:
         is_shown = element.tag not in (*_NOT_SHOWN, *_ELSEWHERE)
         if event == "start" and not is_shown:
             walk.skip_subtree()
-        if event == "start" and element.tag == "img":
-            parts.append(_description(element.get("alt")))
+        if event == "start" and element.tag == "img" and (description := markup.describe(element.get("alt"))):
+            parts.append(f" {description} ")
         edge = "\n" if element.tag in blocks else ""
         parts += [edge, (element.text or "") if is_shown else ""] if event == "start" else [edge, element.tail or ""]
     return "".join(parts)
@@ -160,8 +160,8 @@ def _prepare(soup: BeautifulSoup) -> list[LeftOut]:
             value = "[x]" if entry.has_attr("checked") else "[ ]"
         entry.replace_with(f" {value} ")
     for picture in soup.find_all("img"):
-        if description := _description(picture.get("alt")):
-            picture.replace_with(description)
+        if description := markup.describe(picture.get("alt")):
+            picture.replace_with(f" {description} ")
     for form in soup.find_all("form"):  # what recognises the main text takes forms for navigation
         form.name = "div"
     for heading in soup.find_all(_HEADINGS):
@@ -172,12 +172,6 @@ def _prepare(soup: BeautifulSoup) -> list[LeftOut]:
                 link.unwrap()
     _fill_tables(soup)
     return left_out
-
-
-def _description(alt: object) -> str:
-    """What a picture shows, by its attribute `alt`; empty for one word, which mostly names a kind, such as `logo`."""
-    words = str(alt or "").split()
-    return f" {' '.join(words)} " if len(words) > 1 else ""
 
 
 def _unchosen(soup: BeautifulSoup) -> Iterator[LeftOut]:

@@ -103,7 +103,12 @@ class Writer:
         return {"line_break": "\n", "math": f"${inline.text}$"}.get(kind, "")
 
     def _picture(self, inline: Inline) -> str:
-        """The text on a picture as paragraphs of their own; empty for one that is not in the file."""
+        """The description of a picture and the text on it as paragraphs of their own."""
+        paragraphs = (markup.describe(inline.alt), self._text_on(inline))
+        return "".join(f"\n\n{text}\n\n" for text in paragraphs if text)
+
+    def _text_on(self, inline: Inline) -> str:
+        """The text on a picture; empty for one that is not in the file."""
         source = inline.source
         if source is None or source.asset_id is None:
             return ""
@@ -111,8 +116,7 @@ class Writer:
         if not asset.media_type.startswith("image/"):
             self.left_out.append(LeftOut("embedded objects", where=inline.alt or asset.media_type))
             return ""
-        text = self._embedded.text(asset.data)
-        return f"\n\n{text}\n\n" if text else ""
+        return self._embedded.text(asset.data)
 
 
 def _fill(grid: Sequence[Sequence[tuple[CellSlot, Cell | None]]], texts: list[list[str]]) -> None:

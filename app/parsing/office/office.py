@@ -28,6 +28,7 @@ from app.parsing.pages import pictures
 from app.parsing.pages.pictures import Embedded
 
 _CONTENT, _STYLES, _META = "content.xml", "styles.xml", "meta.xml"
+_DOCUMENT = "word/document.xml"
 _CORE = "docProps/core.xml"
 _SLIDE, _NOTES = re.compile(r"ppt/slides/[^/]+\.xml"), re.compile(r"ppt/notesSlides/[^/]+\.xml")
 _CHART = re.compile(r"(?:word|ppt|xl)/charts/chart[^/]*\.xml")
@@ -47,7 +48,7 @@ _SYMBOL = re.compile(r"[^\x00-\x7f]")
 _DELETED = frozenset({"delText"})
 _BREAKS = frozenset(
     {"p", "h", "tc", "br", "cr", "tab", "cm", "table-cell", "line-break", "s", "note", "annotation"}
-    | {"covered-table-cell", "list-item", "oMath", "pt"}
+    | {"covered-table-cell", "list-item", "oMath", "pt", "rt", "rubyBase"}
 )
 _NO_TEXT = frozenset(
     {"tracked-changes", "binary-data", "event-listeners", "creator", "date", "forms", "Fallback"}
@@ -61,6 +62,9 @@ _FRAME = f"""<draw:frame xmlns:draw="urn:oasis:names:tc:opendocument:xmlns:drawi
  xmlns:presentation="urn:oasis:names:tc:opendocument:xmlns:presentation:1.0"
  xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0" presentation:class="title">
 <draw:text-box><text:p>{PAGE}</text:p></draw:text-box></draw:frame>"""
+_WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_DRAWN = "{urn:oasis:names:tc:opendocument:xmlns:drawing:1.0}*"
+_TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 _CLASS = "{urn:oasis:names:tc:opendocument:xmlns:presentation:1.0}class"
 
 
@@ -153,13 +157,17 @@ def _office(raw: bytes, archive: zipfile.ZipFile) -> Package:
         for tree in slide.iter("{*}spTree"):
             tree.insert(0, _shape(PAGE))
         _write_charts(archive, name, slide)
-    if "word/document.xml" in names and b"delText" in (document := archive.read("word/document.xml")):
+    changed = dict(slides)
+    document = archive.read(_DOCUMENT) if _DOCUMENT in names else b""
+    if b"delText" in document:
         left_out += _deleted(_lines(archives.xml(document), _DELETED))
+    if b":ruby>" in document:
+        changed[_DOCUMENT] = _write_readings(archives.xml(document))
     properties = archives.xml(archive.read(_CORE)) if _CORE in names else etree.Element("none")
     author = archives.words_of(properties, "creator")
     headers = (_lines(_part(archive, name), _OFFICE_TEXT) for name in names if _HEADERS.fullmatch(name))
     return Package(
-        _replace(raw, slides),
+        _replace(raw, changed),
         archives.words_of(properties, "title"),
         {"author": author} if author else {},
         created_at=archives.moment(archives.words_of(properties, "created")),
@@ -177,6 +185,7 @@ def _opendocument(raw: bytes, archive: zipfile.ZipFile) -> Package:
     left_out += _deleted("".join(_lines(changes, None) for changes in root.iter("{*}tracked-changes")))
     for page in pages:
         page.insert(0, etree.fromstring(_FRAME))
+    is_wrapped = _wrap_shapes(root)
     comments = [f"Comment: {text}" for text in map(_take, list(root.iter("{*}annotation"))) if text]
     objects = (_lines(_part(archive, name), None) for name in names if _OBJECT.fullmatch(name))
     styles = _part(archive, _STYLES) if _STYLES in names and not pages else etree.Element("none")
@@ -184,7 +193,7 @@ def _opendocument(raw: bytes, archive: zipfile.ZipFile) -> Package:
     properties = _part(archive, _META) if _META in names else etree.Element("none")
     author = archives.words_of(properties, "initial-creator") or archives.words_of(properties, "creator")
     return Package(
-        _replace(raw, {_CONTENT: root}) if pages or comments else raw,
+        _replace(raw, {_CONTENT: root}) if pages or comments or is_wrapped else raw,
         archives.words_of(properties, "title"),
         {"author": author} if author else {},
         archives.words_of(properties, "language"),
@@ -241,6 +250,28 @@ def _write_charts(archive: zipfile.ZipFile, name: str, slide: Any) -> None:
         _kind, part = targets.get(next(frame.iter("{*}chart")).get(archives.RELATION), ("", ""))
         if part in archive.namelist():
             frame.getparent().replace(frame, _shape(_chart(_part(archive, part))))
+
+
+def _write_readings(document: Any) -> Any:
+    """Write the reading of a word, which stands above it, behind it in parentheses."""
+    for ruby in list(document.iter(f"{_WORD}ruby")):
+        parts = [ruby.find(f"{_WORD}{name}") for name in ("rubyBase", "rt")]
+        base, reading = ("" if part is None else _lines(part, _OFFICE_TEXT).strip() for part in parts)
+        text = etree.Element(f"{_WORD}t")
+        text.text = f"{base}({reading})" if reading else base
+        ruby.getparent().replace(ruby, text)
+    return document
+
+
+def _wrap_shapes(root: Any) -> bool:
+    """Put frames and shapes beside paragraphs into paragraphs, which the library reads; whether there are any."""
+    blocks = root.iter("{*}text", "{*}section")
+    shapes = list(itertools.chain.from_iterable(block.iterchildren(_DRAWN) for block in blocks))
+    for shape in shapes:
+        paragraph = etree.Element(f"{_TEXT}p")
+        shape.getparent().replace(shape, paragraph)
+        paragraph.append(shape)
+    return bool(shapes)
 
 
 def _shape(text: str) -> Any:

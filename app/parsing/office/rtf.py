@@ -22,12 +22,14 @@ _CREATED = re.compile(rb"\\creatim\s*\\yr(\d{1,4})\\mo(\d{1,2})\\dy(\d{1,2})(?:\
 _PROPERTY = rb"\{\\%s\b((?:[^{}\\]|\\.|\{[^{}]{0,1000}\}){0,4000})\}"
 _INNER = rb"[^{}]*+(?:\{[^{}]*+\}[^{}]*+)*+"
 _NO_TEXT = re.compile(
-    rb"\{\\(?:\*(?!\\shpinst)|(?:fonttbl|colortbl|stylesheet|info|pict|header[lrf]?|footer[lrf]?|pntext|listtext|objdata"
+    rb"\{\\(?:\*(?!\\shpinst)|(?:fonttbl|colortbl|stylesheet|info|pict|pntext|listtext|objdata"
     rb"|nonshppict|title|author|operator|creatim|revtim|printim|annotation|atnid|atnauthor|sp|sn|sv|tc|xe)(?![a-z]))"
     + _INNER
     + rb"\}"
 )
 """A group without text of the document."""
+_HEADER = re.compile(rb"\{\\(?:header|footer)[lrf]?(?![a-z])")
+"""The beginning of a group that the library leaves out, apart from its first control word."""
 _DEPTH = 6
 """Groups without text within others that are found."""
 _BREAK = re.compile(
@@ -44,7 +46,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     if not file.raw.rstrip(b"\r\n\t \x00").endswith(b"}"):
         raise UnreadableFile("damaged", "The document is incomplete: its end is missing. Transfer it again.")
     try:
-        document = anydoc.to_document(file.raw)
+        document = anydoc.to_document(_HEADER.sub(rb"{\\par", file.raw))
     except anydoc.ConvertError as error:
         raise UnreadableFile("damaged", "The document is damaged: save it again.") from error
     embedded = Embedded(file.recognise)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import datetime
 import io
+import itertools
 import re
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
@@ -32,6 +33,7 @@ _NO_RESULT = re.compile(
     rb"<(?:\w+:)?c\b([^>]*)>\s*<(?:\w+:)?f\b(?:[^>]*/>|[^<]*</(?:\w+:)?f>)\s*(?:<(?:\w+:)?v\s*/>\s*)?</(?:\w+:)?c>"
 )
 _LONGEST_NAME = 60
+_DRAWING = re.compile(r"xl/drawings/drawing\d+\.xml")
 _TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
 _OFFICE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
 _NUMBERS = frozenset({"float", "percentage", "currency"})
@@ -176,6 +178,9 @@ def _read_parts(raw: bytes) -> tuple[Mapping[str, SheetParts], list[LeftOut]]:
         if "xl/workbook.xml" not in names:
             return {}, []
         left_out = [LeftOut("charts", text, text.partition("\n")[0][:_LONGEST_NAME]) for text in office.charts(archive)]
+        drawings = (archives.xml(archive.read(name)) for name in names if _DRAWING.fullmatch(name))
+        boxes = itertools.chain.from_iterable(drawing.iter("{*}txBody") for drawing in drawings)
+        left_out += _text_boxes(" ".join(line.text or "" for line in box.iter("{*}t")) for box in boxes)
         parts: dict[str, SheetParts] = {}
         codes = _codes(archive)
         targets = archives.targets(archive, "xl/workbook.xml")
@@ -227,9 +232,14 @@ def _comments(archive: zipfile.ZipFile, part: str, sheet: str) -> Iterator[LeftO
                 yield LeftOut("comments of cells", " ".join(text.split()), f"{sheet} {comment.get('ref', '')}")
 
 
+def _text_boxes(texts: Iterable[str]) -> Iterator[LeftOut]:
+    return (LeftOut("text boxes", " ".join(text.split())) for text in texts if text.strip())
+
+
 def _opendocument(root: Any) -> tuple[Mapping[str, SheetParts], list[LeftOut]]:
     parts = {}
-    left_out: list[LeftOut] = []
+    boxes = root.iter("{*}text-box", "{*}custom-shape")
+    left_out = list(_text_boxes(" ".join("".join(line.itertext()) for line in box.iter("{*}p")) for box in boxes))
     for table in root.iter(f"{_TABLE}table"):
         name = table.get(f"{_TABLE}name", "")
         parts[name] = found = SheetParts(texts={}, merged=[])

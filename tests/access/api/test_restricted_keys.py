@@ -433,14 +433,16 @@ async def test_every_read_answers_as_if_only_the_visible_documents_were_stored(c
         NAMES[3],
         NAMES[0],
     )
-    # Each way to ask is tried with the first query, and with each other one under one kind of restriction.
+    # Each way to ask is tried with each query under one kind of restriction, and each other read under two.
     for number, query in enumerate(queries):
         sides = (_searches(world, side, query) for side in (world.restricted, world.other))
         for way, pair in enumerate(zip(*sides, strict=True)):
-            if FULL or number == 0 or (number + way + place) % len(RESTRICTIONS) == 0:
+            if FULL or (number + way + place) % len(RESTRICTIONS) == 0:
                 await _compare(world, *pair, dropped=IDS | SCORES)
-    for pair in zip(_reads(world, world.restricted), _reads(world, world.other), strict=True):
-        await _compare(world, *pair, dropped=IDS)
+    reads = zip(_reads(world, world.restricted), _reads(world, world.other), strict=True)
+    for way, pair in enumerate(reads):
+        if FULL or (way + place) % 2 == 0:
+            await _compare(world, *pair, dropped=IDS)
 
 
 async def _compare(
@@ -561,7 +563,7 @@ async def test_what_a_caller_started_is_of_its_audience(callers) -> None:
 @pytest.mark.parametrize("kind", sorted(RESTRICTIONS) if FULL else ["a group"])
 async def test_every_write_answers_alike_whichever_names_it_has_and_leaves_the_same(callers, kind) -> None:
     world = await _world(callers, kind)
-    for number, name in enumerate(("Otto Lind", NAMES[0], world.hidden_name)):
+    for number, name in enumerate(("Otto Lind", NAMES[0], world.hidden_name)[0 if FULL else 1 :]):
         for side in (world.restricted, world.alike):
             await side.caller.client.post(f"{RAG}/search", json={"query": "tide"})  # which caches the names
         pairs = zip(

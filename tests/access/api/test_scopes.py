@@ -164,10 +164,7 @@ async def test_a_taken_name_does_not_tell_the_id_of_its_entity(stored: Stored) -
 
 
 @pytest.mark.parametrize("scopes", SCOPES, ids="+".join)
-@pytest.mark.parametrize("method", sorted(methods.SPEC_CLIENT_METHODS))
-async def test_no_method_of_mcp_returns_what_is_stored_without_search(
-    stored: Stored, method: str, scopes: tuple[str, ...]
-) -> None:
+async def test_no_method_of_mcp_returns_what_is_stored_without_search(stored: Stored, scopes: tuple[str, ...]) -> None:
     client = await stored.client(*scopes)
     given: dict[str, dict[str, Any]] = {
         "initialize": {
@@ -178,14 +175,15 @@ async def test_no_method_of_mcp_returns_what_is_stored_without_search(
         "resources/read": {"uri": f"stepwell://documents/{stored.ids['document_id']}"},
         "tools/call": {"name": "get_document", "arguments": {"document_id": stored.ids["document_id"]}},
     }
-    response = await _mcp(client, method, given.get(method, {}))
     may_read = bool({"search", "admin"} & {*scopes})
-    reads = method in ("resources/list", "resources/read", "tools/call")
-    assert (WORD in response.text) == (may_read and reads)
-    if scopes == ("metrics",):
-        assert_problem(response, 403, "forbidden")
-    elif method in RESOURCES:
-        assert ("lacks the scope `search`" in response.text) == (not may_read)
+    for method in sorted(methods.SPEC_CLIENT_METHODS):
+        response = await _mcp(client, method, given.get(method, {}))
+        reads = method in ("resources/list", "resources/read", "tools/call")
+        assert (WORD in response.text) == (may_read and reads), method
+        if scopes == ("metrics",):
+            assert_problem(response, 403, "forbidden")
+        elif method in RESOURCES:
+            assert ("lacks the scope `search`" in response.text) == (not may_read), method
 
 
 @pytest.mark.parametrize("tool", [tool.name for tool in registry.list_all() if tool.scope == "write"])

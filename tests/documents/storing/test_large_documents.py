@@ -33,7 +33,7 @@ from app.text.names import tags
 
 OLD = "# Old stair\n\n" + "\n\n".join(f"Ana Silva laid old stone {n} in lime mortar." for n in range(160))
 NEW = "# New stair\n\n" + "\n\n".join(
-    f"## Landing {n}\n\n" + f"Ilse Brandt laid new stone {n} in cement. " * 6 for n in range(30)
+    f"## Landing {n}\n\n" + f"Ilse Brandt laid new stone {n} in cement. " * 6 for n in range(16)
 )
 PATIENCE_S = 20
 

@@ -83,9 +83,9 @@ def refused(run_command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) ->
     return run
 
 
-@pytest.mark.parametrize("command", ["db upgrade", "search x"])
-def test_a_wrong_address_is_a_sentence(refused, command):
-    for address in ADDRESSES[1:]:
+@pytest.mark.parametrize(("command", "step"), [("db upgrade", 1), ("search x", 3)])
+def test_a_wrong_address_is_a_sentence(refused, command, step):
+    for address in ADDRESSES[1::step]:
         refused(command, DATABASE_URL=address)
 
 

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import os
-import signal
-import sys
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-import asyncpg
 import harness
 import pytest
 
 from app import __version__
-from app.database.embedded import postgres
-from app.database.embedded.postgres import EmbeddedPostgres
 
 Stepwell = Callable[..., Any]
 MEASURES = ("ndcg@10", "recall@2", "recall@5", "recall@10", "full_recall@5", "mrr@10", "p50_ms", "p95_ms", "skipped")
 ROOT = Path(__file__).parents[3]
-DOCUMENTS = 36
-"""Documents of a folder that are embedded in several groups, so that some are stored while others are embedded."""
 
 
 @pytest.fixture
@@ -187,46 +177,3 @@ def test_the_demo_ingests_the_samples_and_answers_its_questions(stepwell: Stepwe
         "Sundays belong to",
     ]
     assert "found through Ines Brandauer (title), which passage 1 names" in ran.out
-
-
-async def test_an_interrupted_ingest_keeps_what_it_stored_and_a_second_one_stores_the_rest(
-    data_dir: Path, tmp_path: Path
-) -> None:
-    user = harness.new_user()
-    for n in range(DOCUMENTS):
-        (tmp_path / f"{n:02}.txt").write_text(f"Note {n}. " + f"Stone {n} lies on lime. " * 80, encoding="utf-8")
-    running = await _ingest(tmp_path, user, data_dir)
-    while not await _stored(data_dir, user):
-        assert running.returncode is None
-        await asyncio.sleep(0.02)
-    running.send_signal(signal.SIGINT)
-    _out, expected = await running.communicate()
-    assert (running.returncode, "files are done, with " in expected.decode()) == (130, True), expected.decode()
-    kept = await _stored(data_dir, user)
-    assert 1 <= kept < DOCUMENTS
-    out, _expected = await (await _ingest(tmp_path, user, data_dir)).communicate()
-    summary = json.loads(out)
-    assert (summary["unchanged"], summary["added"], summary["failed"]) == (kept, DOCUMENTS - kept, 0)
-
-
-async def _ingest(folder: Path, user: str, data_dir: Path) -> asyncio.subprocess.Process:
-    return await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "app", "ingest", str(folder), "--user", user, "--json", "--data-dir", str(data_dir)),
-        cwd=ROOT,
-        env={name: value for name, value in os.environ.items() if "DATABASE_URL" not in name},
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        # A shell starts background jobs with SIGINT ignored, which a child process inherits.
-        preexec_fn=partial(signal.signal, signal.SIGINT, signal.default_int_handler),
-    )
-
-
-async def _stored(data_dir: Path, user: str) -> int:
-    dsn = EmbeddedPostgres(data_dir).dsn(user=postgres.OWNER, driver="postgresql")
-    connection = await asyncpg.connect(dsn)
-    try:
-        exists = await connection.fetchval("SELECT to_regclass('stepwell.documents') IS NOT NULL")
-        query = "SELECT count(*) FROM stepwell.documents WHERE user_id = $1"
-        return int(await connection.fetchval(query, user)) if exists else 0
-    finally:
-        await connection.close()

@@ -94,16 +94,15 @@ ASKED = {
 }
 
 
-@pytest.fixture(params=[0, 30], ids=["nothing seen", "30 seen"])
-def seen(request: pytest.FixtureRequest) -> int:
-    return request.param
+SEEN = [*((name, 30) for name in ASKED), ("plain", 0), ("convex", 0)]
 
 
-@pytest.fixture(params=[pytest.param(options, id=name) for name, options in ASKED.items()])
-async def asked(request, database, big, embedder, seen) -> HybridRequest:
+@pytest.fixture(params=[pytest.param((ASKED[name], seen), id=f"{name}, {seen} seen") for name, seen in SEEN])
+async def asked(request, database, big, embedder) -> HybridRequest:
     """A search, with as many chunks excluded as were seen before."""
+    options, seen = request.param
     query = await embedder.embed_query("balt kax")
-    first = hybrid.request(big, "balt kax common", query, **request.param)
+    first = hybrid.request(big, "balt kax common", query, **options)
     found = await hybrid.run(database, replace(first, limit=30))
     return replace(first, exclude_chunk_ids=tuple(candidate.chunk_id for candidate in found.candidates[:seen]))
 

@@ -102,7 +102,7 @@ def _assert_well_formed(blocks: list[tuple[int, list[int]]]) -> None:
         last = items[-1] >> 24
 
 
-@pytest.mark.parametrize("sizes", [[1], [127], [128], [129], [300], [127, 1, 1], [100, 100, 100], [1] * 5])
+@pytest.mark.parametrize("sizes", [[1], [128], [129], [300], [127, 1, 1], [100, 100, 100]])
 async def test_blocks_hold_up_to_128_postings_and_miss_none(put, owner, user, sizes) -> None:
     for size in sizes:
         await put(hybrid.draft(*(f"copper {'river ' * (n % 3)} {n}" for n in range(size))))
@@ -117,7 +117,7 @@ async def test_blocks_that_replacing_thins_are_merged(monkeypatch, database, put
     """Documents that stay are stored between the versions of one that fills blocks."""
     if by_job:
         monkeypatch.setattr(document_rows, "MOST_UNINDEXED", 1)
-    for n in range(10):
+    for n in range(6):
         await put(hybrid.draft("copper lantern", uri=f"stays{n}"))
         for m in range(2):
             await put(hybrid.draft(*[f"copper {n} {m}"] * 70, uri="changes"))
@@ -150,7 +150,7 @@ async def test_a_write_that_fails_half_way_leaves_no_count_behind(database, put,
     assert await owner.fetchval("SELECT content FROM stepwell.chunks WHERE user_id = $1", user) == "copper river"
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 async def test_any_sequence_of_changes_leaves_exact_counts(put, delete, owner, user, seed) -> None:
     dice = random.Random(seed)
     stored: dict[str, UUID] = {}
@@ -166,7 +166,7 @@ async def test_any_sequence_of_changes_leaves_exact_counts(put, delete, owner, u
         await assert_exact(owner, user)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 async def test_deleting_documents_together_leaves_exact_counts(put, database, owner, user, seed) -> None:
     dice = random.Random(seed)
     stored = []

@@ -169,10 +169,11 @@ def test_reading_takes_time_in_proportion_to_the_length(piece: str) -> None:
         query = (piece * length)[:length]
         taken = []
         for _ in range(5):
-            began = time.process_time()
+            began = time.thread_time()
             analysis.parse(query)
-            taken.append(time.process_time() - began)
+            taken.append(time.thread_time() - began)
         return min(taken)
 
     cost(100)
-    assert cost(4_000) < 24 * max(cost(500), 0.0001), "eight times the text; 64 times as long if it were quadratic"
+    growth = min(cost(4_000) / max(cost(500), 0.0001) for _ in range(3))
+    assert growth < 24, "eight times the text; 64 times as long if it were quadratic"
