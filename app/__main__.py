@@ -95,7 +95,8 @@ def run(commands: typer.Typer) -> None:
 
 
 def _advise(error: Any) -> None:
-    """Adds to the error for an unknown option the one that is meant, or how a query may begin with -."""
+    """Completes the message of an error: an unknown option is followed by the one that is meant."""
+    error.message = error.message.removeprefix("Value error, ")  # pydantic's words before Typer's
     if not hasattr(error, "possibilities") or error.ctx is None:
         return
     from app.requests import field_names

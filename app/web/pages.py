@@ -24,7 +24,7 @@ from starlette.types import Scope
 from app.documents.files import left_out
 from app.http import bodies
 from app.jobs import kinds
-from app.query import signals
+from app.query import notices, signals
 from app.relevance import answerability
 
 WEB = Path(__file__).parent
@@ -94,6 +94,7 @@ def tables() -> dict[str, dict[str, Any]]:
     """The modules of the playground that are made of tables of this program."""
     return {
         "signals": {"SIGNALS": {signal.name: signal.label for signal in signals.SIGNALS}},
+        "notices": {"DEGRADED": notices.DEGRADED, "RELAXED": notices.RELAXED},
         "levels": {"LIKELY": answerability.LIKELY, "POSSIBLE": answerability.POSSIBLE},
         "folder_names": {name: sorted(getattr(left_out, name)) for name in _FOLDER_NAMES},
         "upload_rules": {"MAX_BYTES": bodies.MAX_BYTES},

@@ -165,6 +165,13 @@ def test_the_printed_configuration_is_json_with_an_absolute_command_or_an_addres
         assert server["headers"]["Authorization"].startswith("Bearer ")
 
 
+def test_the_printed_configuration_names_the_data_folder_of_the_environment(
+    stepwell: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("STEPWELL_DATA_DIR", str(tmp_path))
+    assert f"mcp --data-dir {tmp_path}" in stepwell("mcp", "--print-config", "claude-code").out
+
+
 def test_the_printed_configuration_of_claude_code_is_a_command(stepwell: Callable[..., Any]) -> None:
     assert "claude mcp add stepwell -- /" in stepwell("mcp", "--print-config", "claude-code").out
     remote = stepwell("mcp", "--print-config", "claude-code", "--url", "https://search.example").out

@@ -71,4 +71,4 @@ def test_the_tree_shows_a_failed_hop_and_the_degradation() -> None:
     labels = [str(branch.label) for branch in tree.children]
     assert str(tree.label) == r"[bold]a \[b] c[/]"
     assert labels[1] == "hop 2: 0 passages [yellow](deadline_exceeded)[/]"
-    assert labels[-1] == "[yellow]degraded: hop2_failed[/]"
+    assert labels[-1] == "[yellow]The second hop failed, so only the first one is shown.[/]"

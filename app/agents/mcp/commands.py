@@ -51,9 +51,9 @@ def mcp(
 ) -> None:
     """Serve the tools over MCP on stdin and stdout, for desktop programs that start it."""
     if print_config is not None:
-        external = options.settings(data_dir).database_url is not None
+        settings = options.settings(data_dir)
         keyed = url is not None and (bool(api_key) or _needs_key(url))
-        launch = Launch(url, user, data_dir, external, keyed)
+        launch = Launch(url, user, settings.data_dir, settings.database_url is not None, keyed)
         typer.echo(text(print_config, launch))
     elif url is not None:
         options.run(forward_all(url, api_key))

@@ -10,9 +10,10 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from app import limits
+from app import errors, limits
 from app.cli import connecting, json_option, options, terminal
 from app.cli.client import Answer, Client
+from app.query import notices
 from app.relevance import answerability
 from app.search.commands import hits
 
@@ -88,7 +89,9 @@ def nothing(answer: Answer) -> list[str]:
 
 def warnings(answer: Answer) -> list[str]:
     """What to print, as markup, of an answer whose passages may not be what was asked for."""
-    said = [f"[yellow]{name}: {escape(code)}[/]" for name in ("degraded", "relaxed") for code in answer.get(name, ())]
+    sentences = {**notices.DEGRADED, **notices.RELAXED}
+    codes = [code for name in ("degraded", "relaxed") for code in answer.get(name, ())]
+    said = [f"[yellow]{escape(sentences.get(code, code))}[/]" for code in codes]
     if answer["results"] and answerability.is_unlikely(answer["answerable"]):
         share = f"{answer['answerable']:.0%}"
         said.insert(0, f"[yellow]No answer likely[/] ({share}): the passages are the nearest ones.")
@@ -134,11 +137,15 @@ def build(
 
 
 def _read_recency(given: str | None) -> Any:
-    """How the search weighs the age of documents, which the backend checks. Raises BadRequest for invalid JSON."""
+    """How the search weighs the age of documents, which the backend checks. Raises BadRequest."""
     if given is None or given == "auto":
         return given
-    written = given if given.lstrip().startswith("{") else f'{{"half_life_days": {given}}}'
-    return json_option.read(written, field="recency")
+    if given.lstrip().startswith("{"):
+        return json_option.read(given, field="recency")
+    try:
+        return {"half_life_days": float(given)}
+    except ValueError as error:
+        raise errors.BadRequest("Give a number of days, auto, or options as JSON.", field="recency") from error
 
 
 def _given(fields: dict[str, Any]) -> dict[str, Any]:
