@@ -112,10 +112,9 @@ def _reason(parsed: ParsedQuery, found: Answer) -> DepthReason:
     if _describes(found.entities):
         return "entity"
     passages = [hit.candidate for hit in found.hits[:BEST]]
+    titles = (one.title for one, hit in zip(passages, found.hits, strict=False) if "title" in hit.strategies)
     keys = {name.key for name in names.find(parsed.text)}
-    if parsed.text == parsed.text.lower():  # whoever writes capitals would have written a name with them
-        titles = (one.title for one, hit in zip(passages, found.hits, strict=False) if "title" in hit.strategies)
-        keys |= {" ".join(words) for title in titles if len(words := names.words(title)) >= MIN_TITLE_WORDS}
+    keys |= {" ".join(words) for title in titles if len(words := names.words(title)) >= MIN_TITLE_WORDS}
     if not keys:
         return "no_names"
     is_doubtful = answerability.is_doubtful(found.answerable)

@@ -72,17 +72,3 @@ async def test_the_pages_of_an_answer_have_one_depth(film: Tenant) -> None:
 async def test_auto_asks_a_configured_language_model(film: Tenant) -> None:
     answer = await _ask(film, "auto", llm=Model())
     assert (answer.hops or ())[1].term_method == "llm"
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("where was the director of silent harbour born?", "divided"),
-        ("Where was the director of silent harbour born?", "no_names"),
-    ],
-)
-async def test_a_title_in_small_letters_is_a_name_only_in_a_query_without_capitals(
-    film: Tenant, text: str, reason: str
-) -> None:
-    answer = await _ask(film, "auto", text)
-    assert answer.depth_reason == reason
