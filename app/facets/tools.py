@@ -14,7 +14,7 @@ from app.facets.types import MAX_VALUES_OF_KEY, Facet, FacetQuery
 from app.requests import filter_models
 from app.tools import NOTICE, Tool, ToolArguments, ToolContext, ToolResult, clamped
 
-_LITERAL = re.compile(r"true|false|null|-?[0-9].*")
+_LITERAL = re.compile(r"true|false|null|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 
 
 class ListFacetsArguments(ToolArguments):
@@ -47,10 +47,10 @@ class ToolFacet(ToolResult):
 
 
 class FacetEntries(ToolResult):
-    """Keys of metadata, those of most documents first."""
+    """Keys of metadata, those whose values most documents share first."""
 
     notice: str = Field(NOTICE, description="How to treat the texts.")
-    facets: list[ToolFacet] = Field(description="Keys, those of most documents first.")
+    facets: list[ToolFacet] = Field(description="Keys, those with shared values first.")
 
 
 def _text(value: Any) -> str:
@@ -61,10 +61,11 @@ def _text(value: Any) -> str:
 
 
 async def list_facets(given: ListFacetsArguments, context: ToolContext) -> FacetEntries:
-    """The keys of metadata with their types and commonest values."""
+    """The keys of metadata with their types and commonest values; one that tells each document apart comes last."""
     query = FacetQuery(Filters(metadata=given.metadata or None), given.key, given.prefix or "", given.limit)
     found = await facets.run(query, context.user_id, context.services)
-    return FacetEntries(facets=[ToolFacet.of(facet) for facet in found])
+    shared = sorted(found, key=lambda facet: facet.distinct / facet.documents)
+    return FacetEntries(facets=[ToolFacet.of(facet) for facet in shared])
 
 
 TOOLS = (

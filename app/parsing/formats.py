@@ -144,7 +144,8 @@ FORMATS = (
         "binary",
         ("DOCX", "DOC"),
         ("docx", "docm", "dotx", "doc", "dot"),
-        "headings, paragraphs, lists, tables, notes, formulas, charts, headers, footers, comments; title, author, date",
+        "headings, paragraphs, lists, tables, notes, formulas, charts, headers, footers, comments, "
+        "descriptions of pictures; title, author, date",
         "office.office",
         recognised="pictures",
         entries=frozenset({"word/document.xml"}),
@@ -154,7 +155,8 @@ FORMATS = (
         "binary",
         ("PPTX", "PPT"),
         ("pptx", "pptm", "ppsx", "ppt", "pps"),
-        "the title, texts, tables, charts and notes of each slide, which is a page; comments; the title of the first",
+        "the title, texts, tables, charts and notes of each slide, which is a page; comments; "
+        "descriptions of pictures; the title of the first",
         "office.office",
         recognised="pictures",
         entries=frozenset({"ppt/presentation.xml"}),
@@ -177,7 +179,7 @@ FORMATS = (
         "encoded",
         ("RTF",),
         ("rtf",),
-        "headings, paragraphs, list items, tables, notes; title, author, date",
+        "headings, paragraphs, list items, tables, notes, headers, footers; title, author, date",
         "office.rtf",
         signature=re.compile(rb"\{\\rtf"),
     ),

@@ -126,6 +126,7 @@ def test_words_are_neither_joined_nor_cut(read: Read) -> None:
     [
         ("Lime mortar – Masons Ltd", "Lime mortar", "Lime mortar"),
         ("Lime mortar | Masons", "lime  mortar", "lime mortar"),
+        ("Lime mortar — Masons", "Lime mortar\uf0c1", "Lime mortar"),
         ("Lime mortar", "Lime", "Lime mortar"),
         ("Lime mortar - Masons", "Masons", "Lime mortar - Masons"),
     ],

@@ -46,6 +46,8 @@ _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _NOT_WRITTEN = ("hidden", "submit", "button", "reset", "image", "file", "password", "range", "color")
 """Types of fields without a value that somebody wrote."""
 _PERMALINK = re.compile(r"\s*[¶#§🔗]\s*")
+_PERMALINK_MARKS = " ¶\uf0c1"
+"""What Sphinx shows beside a heading."""
 _SEPARATOR = re.compile(r"\s*(?:[|»«·•–—]|::|(?<=\s)[-:/](?=\s)|:(?=\s))\s*")
 _AUTHOR = frozenset({"author", "article:author", "dc.creator"})
 _DATE = frozenset({"article:published_time", "date", "dc.date", "datepublished", "dcterms.created"})
@@ -274,7 +276,8 @@ def _declared(soup: BeautifulSoup, names: Iterable[str]) -> str:
 
 
 def _line(element: Tag) -> str:
-    return " ".join(element.get_text().split())
+    """The text of an element on one line, without the mark of a link to itself at its end."""
+    return " ".join(element.get_text().split()).rstrip(_PERMALINK_MARKS)
 
 
 def _without_marks_in_words(convert: Callable[..., str]) -> Callable[..., str]:

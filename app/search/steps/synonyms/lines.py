@@ -14,7 +14,7 @@ MAX_GROUPS, MAX_TERMS, MAX_LENGTH = 500, 20, 100
 """Groups of synonyms of a user, words and phrases of each side of a group, and characters of one."""
 ARROW = "=>"
 _PIECE = re.compile(r"\\(.)|(=>)|(,)|(.)", re.DOTALL)
-_SPECIAL = re.compile(r"[\\,]|=(?=>)|^#")
+_SPECIAL = re.compile(r"[\\,]|=(?=>)|^[#\ufeff]")
 
 
 @dataclass(frozen=True, slots=True)
