@@ -18,7 +18,7 @@ def test_the_formats_are_listed_with_their_suffixes_and_what_is_read_with_and_wi
 ) -> None:
     listed = stepwell("formats", "--json").json
     assert {one["suffixes"][0]: one["read"] for one in listed if one["formats"] == ["RTF"]} == {
-        ".rtf": "headings, paragraphs, list items, tables, notes; title, author, date"
+        ".rtf": "headings, paragraphs, list items, tables, notes, headers, footers; title, author, date"
     }
     assert {suffix.removeprefix(".") for one in listed for suffix in one["suffixes"]} == {
         suffix for one in formats.FORMATS for suffix in one.suffixes
