@@ -207,10 +207,9 @@ async def plan(db: Reading, lines: Sequence[Line], keyed: KeyedLines) -> EntityP
     """What each line adds or replaces, with resolved members, or why it is refused."""
     size = entity_records.work_size(line.draft for line in lines)
     valid = [line for line in lines if line.number in keyed.names]
-    pairs = [keyed.pair(line) for line in valid]
-    own = await entities.own(db, pairs)
+    new_ids = await offload.run(size, _new_ids, valid, keyed, db.user_id)
+    own = await entities.own(db, list(new_ids))
     given = {line.entity_id for line in valid if line.entity_id is not None}
-    new_ids = {pair: entity_records.new_id(db.user_id, *pair) for pair in pairs}
     ids = {*itertools.chain(*own.values()), *given, *new_ids.values()}
     before = {entity.entity_id: entity for entity in await entities.of_ids(db, list(ids))}
     extracted = {one for one, origin in (await entities.origins(db, given)).items() if origin != "user"}
@@ -227,6 +226,11 @@ async def plan(db: Reading, lines: Sequence[Line], keyed: KeyedLines) -> EntityP
     extracted_named = {key: set(ids) - added for key, ids in named.items()}
     await offload.run(size, _resolve_members, planned, _Members(keys, own_named, extracted_named, stored))
     return planned
+
+
+def _new_ids(lines: Sequence[Line], keyed: KeyedLines, user_id: str) -> dict[tuple[str, str], UUID]:
+    """The id of a new entity for the type and the key of the name of each line."""
+    return {pair: entity_records.new_id(user_id, *pair) for pair in map(keyed.pair, lines)}
 
 
 @dataclass(frozen=True, slots=True)

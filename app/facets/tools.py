@@ -61,10 +61,10 @@ def _text(value: Any) -> str:
 
 
 async def list_facets(given: ListFacetsArguments, context: ToolContext) -> FacetEntries:
-    """The keys of metadata with their types and commonest values; one that tells each document apart comes last."""
+    """The keys of metadata with their types and commonest values; those with unique values or none last."""
     query = FacetQuery(Filters(metadata=given.metadata or None), given.key, given.prefix or "", given.limit)
     found = await facets.run(query, context.user_id, context.services)
-    shared = sorted(found, key=lambda facet: facet.distinct / facet.documents)
+    shared = sorted(found, key=lambda facet: (not facet.distinct, facet.distinct / facet.documents))
     return FacetEntries(facets=[ToolFacet.of(facet) for facet in shared])
 
 

@@ -98,7 +98,8 @@ def test_no_command_prints_a_control_character_of_stored_text(
     assert shown.keys() | of_owner.keys() | WITHOUT_STORED_TEXT == capability.commands().keys()
     for name, each in (shown | of_owner).items():
         whose = () if name in of_owner or name == "eval" else ("--user", user)
-        for arguments in (*each, *[(*each[0], "--json")][: name in ("search", "documents")]):
+        as_json = [(*each[0], "--json")] if name in ("search", "documents") else []
+        for arguments in (*each, *as_json):
             ran = stepwell(name, *arguments, *whose)
             said = ran.out + ran.err
             assert "Traceback" not in said, (name, said)

@@ -109,7 +109,7 @@ def test_a_wrong_filter_is_an_error_that_names_its_place_and_the_fix(stepwell: S
     assert "(filters.metadata.year)" in _plain(ran.err)
     assert "in, ne, exists, gte, gt, lte, lt" in _plain(ran.err)
     assert "is not valid JSON" in _plain(stepwell(command, "lime", "--filters", "team=tide").err)
-    for recency in ('{"weight": 7}', "never"):
+    for recency in ('{"weight": 7}', "never", "nan"):
         ran = stepwell(command, "lime", "--recency", recency)
         assert (ran.code, "recency" in _plain(ran.err)) == (2, True)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
@@ -142,10 +144,10 @@ def _read_recency(given: str | None) -> Any:
         return given
     if given.lstrip().startswith("{"):
         return json_option.read(given, field="recency")
-    try:
-        return {"half_life_days": float(given)}
-    except ValueError as error:
-        raise errors.BadRequest("Give a number of days, auto, or options as JSON.", field="recency") from error
+    with suppress(ValueError):
+        if math.isfinite(days := float(given)):
+            return {"half_life_days": days}
+    raise errors.BadRequest("Give a number of days, auto, or options as JSON.", field="recency")
 
 
 def _given(fields: dict[str, Any]) -> dict[str, Any]:

@@ -46,7 +46,7 @@ async def facets(caller: Caller, **parameters: Any) -> dict[str, Any]:
     arguments = {**parameters, **parameters.get("filters", {})}
     arguments.pop("filters", None)
     listed = (await caller.client.post("/api/rag/tools/list_facets", json=arguments)).json()["facets"]
-    shares = [one["distinct"] / one["documents"] for one in listed]
+    shares = [(not one["distinct"], one["distinct"] / one["documents"]) for one in listed]
     assert shares == sorted(shares)
     assert {one["key"]: (one["documents"], list(one["values"].values())) for one in listed} == {
         one["key"]: (one["documents"], [value["documents"] for value in one["values"]]) for one in found

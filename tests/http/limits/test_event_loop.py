@@ -17,7 +17,7 @@ OWN_DATABASE = True
 """A database of its own: no job of another test runs in this service."""
 
 TESTS = Path(__file__).parents[2]
-MOST_MS = 100.0
+MOST_MS = 50.0
 WORDS = ["lime", "mortar", "cement", "tide", "buoy", "gasket", "keel", "rope", "sail", "chart"]
 
 
