@@ -85,7 +85,7 @@ async def test_auto_keeps_the_best_hit_of_one_search_first(film: Tenant) -> None
 
 
 async def test_a_title_in_small_letters_is_a_name_unless_it_is_a_sentence(tenant: Tenant) -> None:
-    titles = ("ring gauge", "effects of pressure on buckling of circular shells under axial bending")
+    titles = ("ring gauge", "effects of internal pressure on the buckling of circular shells under axial bending")
     for title in titles:
         await tenant.add("Measured in a tunnel.", uri=title, title=title)
     await tenant.add("The engineers who investigated shells of steel.", uri="engineers", title="engineers")
