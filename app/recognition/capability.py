@@ -6,7 +6,7 @@ from app.capability import Capability
 
 RECOGNITION = Capability(
     tables=("recognition.store:TABLES",),
-    opens=("recognition.opening:open_recogniser",),
-    reads_pictures=("recognition.opening:is_wanted",),
+    opens=("recognition.process:open_recogniser",),
+    reads_pictures=("recognition.process:is_wanted",),
     recognisers=("recognition.kept_lines:recogniser",),
 )

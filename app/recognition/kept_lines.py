@@ -44,17 +44,27 @@ def recogniser(user_id: str, services: Services) -> Recognise | None:
 async def _lines(
     user_id: str, services: Services, recogniser: Recogniser, picture: Picture
 ) -> Sequence[RecognisedLine]:
-    """The lines on a picture. Raises Unrecognised."""
+    """The lines on a picture, kept ones or new ones, also where the database fails. Raises Unrecognised."""
     key = await offload.run(len(picture.pixels), PictureKey, picture)
     with stage_times.recognising(picture.page, picture.pages):
-        kept = await _kept(user_id, services, key)
-        if kept is not None:
-            return kept
+        try:
+            async with services.db.writing(user_id) as writing:
+                kept = await recognised_pictures.use(writing, key.row)
+            if kept is not None:
+                return key.decrypted(kept)
+        except (errors.StepwellError, InvalidTag, ValueError, zlib.error) as error:
+            log.warning("recognised lines are not read: %s", type(error).__name__, extra={"action": "picture_lines"})
+
         try:
             lines = await recogniser.lines(picture, user_id)
         except RecognitionFailed as error:
             raise Unrecognised(FAILED) from error
-        await _keep(user_id, services, key, lines)
+
+        try:
+            async with services.db.writing(user_id) as writing:
+                await recognised_pictures.add(writing, key.row, key.encrypted(lines))
+        except errors.StepwellError as error:
+            log.warning("recognised lines are not kept: %s", error.code, extra={"action": "picture_lines"})
     return lines
 
 
@@ -76,23 +86,3 @@ class PictureKey:
         """Kept lines. Raises InvalidTag, ValueError."""
         plain = self._cipher.decrypt(kept[:NONCE_BYTES], kept[NONCE_BYTES:], None)
         return [process.as_line(*one) for one in json.loads(zlib.decompress(plain))]
-
-
-async def _kept(user_id: str, services: Services, key: PictureKey) -> list[RecognisedLine] | None:
-    """The lines that are kept; None if there are none, or if the database does not give them."""
-    try:
-        async with services.db.writing(user_id) as writing:
-            kept = await recognised_pictures.use(writing, key.row)
-        return None if kept is None else key.decrypted(kept)
-    except (errors.StepwellError, InvalidTag, ValueError, zlib.error) as error:
-        log.warning("recognised lines are not read: %s", type(error).__name__, extra={"action": "picture_lines"})
-        return None
-
-
-async def _keep(user_id: str, services: Services, key: PictureKey, lines: Sequence[RecognisedLine]) -> None:
-    """Keep lines, unless the database does not take them."""
-    try:
-        async with services.db.writing(user_id) as writing:
-            await recognised_pictures.add(writing, key.row, key.encrypted(lines))
-    except errors.StepwellError as error:
-        log.warning("recognised lines are not kept: %s", error.code, extra={"action": "picture_lines"})
