@@ -221,7 +221,15 @@ def _main_text(soup: BeautifulSoup, title: str) -> tuple[str, list[LeftOut]]:
     if main is None:
         return whole, left_out
     main = _with_heading(main, soup, title)
-    rest = _rest(whole, main)
+
+    # The lines of the page whose words are not in its main text, and the words that are missing in other lines.
+    left, lines = Counter(_WORD.findall(whole)) - Counter(_WORD.findall(main)), []
+    for line in whole.split("\n"):
+        words = Counter(_WORD.findall(line))
+        if words and (words & left).total() > words.total() / 2:
+            left -= words
+            lines.append(line)
+    rest = "\n".join([*lines, " ".join(left.elements())]).strip()
     return main, [*left_out, *([LeftOut(reason, rest)] if rest else [])]
 
 
@@ -251,18 +259,6 @@ def _with_heading(main: str, soup: BeautifulSoup, title: str) -> str:
         if heading and not is_site:
             return main if heading in " ".join(main.split()) else f"# {heading}\n\n{main}"
     return main
-
-
-def _rest(whole: str, main: str) -> str:
-    """The lines of a page whose words are not in its main text, and the words that are missing in other lines."""
-    left = Counter(_WORD.findall(whole)) - Counter(_WORD.findall(main))
-    lines = []
-    for line in whole.split("\n"):
-        words = Counter(_WORD.findall(line))
-        if words and (words & left).total() > words.total() / 2:
-            left -= words
-            lines.append(line)
-    return "\n".join([*lines, " ".join(left.elements())]).strip()
 
 
 def _declared(soup: BeautifulSoup, names: Iterable[str]) -> str:
