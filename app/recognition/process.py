@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -17,15 +16,12 @@ from app.concurrency import pipes
 from app.concurrency.limiter import Limiter
 from app.concurrency.pipes import LimitedProcess
 from app.parsing.files import Picture, RecognisedLine
-from app.settings import Settings, usable_cores
 
 LIBRARY = "rapidocr"
 VERSION = "rapidocr-3/PP-OCRv6-small"
 """Names the recogniser and its models; lines that another one recognised are recognised again."""
 MAX_LINES = 16_000_000
 """Bytes of the lines of one picture as JSON."""
-MOST_THREADS = 4
-"""Threads beyond which recognising a page hardly gets faster."""
 WORKER = pipes.module("app.recognition.worker")
 """The program that recognises pictures, without its arguments: bytes of memory, and threads."""
 
@@ -54,21 +50,6 @@ class RecognitionLimits:
 def is_installed() -> bool:
     """Whether the library of the recogniser is installed."""
     return importlib.util.find_spec(LIBRARY) is not None
-
-
-def is_wanted(settings: Settings) -> bool:
-    """Whether text in pictures is read."""
-    return settings.ocr == "auto" and is_installed()
-
-
-@asynccontextmanager
-async def open_recogniser(settings: Settings) -> AsyncIterator[Recogniser | None]:
-    """Yields the recogniser, whose process leaves half of the cores to the service; None without OCR."""
-    if not is_wanted(settings):
-        yield None
-        return
-    async with Recogniser(RecognitionLimits(threads=max(1, min(MOST_THREADS, usable_cores() // 2)))) as recogniser:
-        yield recogniser
 
 
 class Recogniser:
