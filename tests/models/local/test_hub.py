@@ -122,7 +122,7 @@ class Handler(BaseHTTPRequestHandler):
 def server(tmp_path: Path) -> Iterator[Server]:
     with Server(("127.0.0.1", 0), Handler) as server:
         server.folders, server.requests = {}, []
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         yield server
         server.shutdown()
 

@@ -97,11 +97,16 @@ async def test_a_vector_does_not_depend_on_the_other_texts(model):
     assert [await model.embed_query(text) for text in texts[3:5]] == few
 
 
-async def test_weights_that_are_kept_are_used_without_the_published_ones(unpublished, content, tmp_path, expected):
+async def test_weights_that_are_kept_are_used_and_others_only_if_they_are_the_published_ones(
+    unpublished, content, tmp_path, expected
+):
     hub.keep(content, tmp_path / FILE)
     assert await vector_of(folder=unpublished, cache=tmp_path) == expected
     with pytest.raises(ProviderError, match="does not exist"):
         await vector_of(folder=unpublished, cache=tmp_path / "other")
+    (unpublished / minilm.WEIGHTS).write_bytes(b"not the published weights")
+    with pytest.raises(ProviderError, match="not the published ones"):
+        await vector_of(folder=unpublished)
 
 
 @pytest.mark.parametrize("is_damaged", [True, False])
