@@ -360,7 +360,10 @@ class _Filler:
     above: dict[int, tuple[Tag, int]] = field(default_factory=dict)
 
     def fill(self, element: Tag) -> None:
-        """Fill the next row, so that it has a cell in each column."""
+        """Fill the next row, so that it has a cell in each column.
+
+        A cell that extends over all columns is a heading, and is not repeated.
+        """
         if self.left <= 0:
             return
         row: list[Tag] = []
@@ -374,18 +377,15 @@ class _Filler:
                     self.above[column] = cell, rows - 1
                 row.append(self._repeated(cell))
             elif cells:
-                self._place(cells.popleft(), row, is_heading=is_heading)
+                cell = cells.popleft()
+                width, rows = min(_span(cell, "colspan"), 1 + max(0, self.left)), _span(cell, "rowspan")
+                if rows > 1:
+                    self.above |= {column + offset: (cell, rows - 1) for offset in range(width)}
+                row.append(cell)
+                row.extend(self._added("") if is_heading else self._repeated(cell) for _ in range(width - 1))
             else:
                 row.append(self._added(""))
         element.extend(row)
-
-    def _place(self, cell: Tag, row: list[Tag], *, is_heading: bool) -> None:
-        """Put a cell at the end of a row. One that extends over all columns is a heading, and is not repeated."""
-        width, rows = min(_span(cell, "colspan"), 1 + max(0, self.left)), _span(cell, "rowspan")
-        if rows > 1:
-            self.above |= {len(row) + offset: (cell, rows - 1) for offset in range(width)}
-        row.append(cell)
-        row.extend(self._added("") if is_heading else self._repeated(cell) for _ in range(width - 1))
 
     def _repeated(self, cell: Tag) -> Tag:
         """A cell with the text of another one; a blank one if that is long or has many elements."""
