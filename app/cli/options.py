@@ -174,8 +174,11 @@ def moment(at: str | None) -> str:
     return "" if at is None else at[:16].replace("T", "\n")
 
 
-def print_table(filled: Table) -> None:
-    """Prints a table as wide as the terminal, or wider where its ids would not fit otherwise."""
+def print_table(filled: Table, *, empty: str = "None found.") -> None:
+    """Prints a table as wide as the terminal, or wider where its ids would not fit otherwise; `empty` if it has no row."""
+    if not filled.row_count:
+        out.print(empty, soft_wrap=True, markup=False)
+        return
     for column in filled.columns:
         if column.min_width is not None:
             column.min_width = max((cell_len(_last_line(one)) for one in column.cells), default=1)

@@ -64,7 +64,7 @@ def list_all(
     for one in found:
         shown = options.cell(one["name"], ", ".join(one["aliases"]), identity=one["entity_id"])
         table.add_row(shown, one["type"], escape(one["role"] or ""), one["origin"])
-    options.print_table(table)
+    options.print_table(table, empty=_none(type))
 
 
 @app.command()
@@ -85,7 +85,14 @@ def search(
     for one in answer["entities"]:
         shown = options.cell(one["name"], one["role"], identity=one["entity_id"])
         table.add_row(f"{one['score']:.2f}", shown, one["type"], one["matched_by"])
-    options.print_table(table)
+    options.print_table(table, empty=_none(type))
+
+
+def _none(type: str | None) -> str:
+    """Says that no entity, or none of a type, was found."""
+    if type:
+        return f"No entity of the type {type} was found: `stepwell entities list` shows the types."
+    return "No entity was found."
 
 
 @app.command()

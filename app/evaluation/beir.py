@@ -199,4 +199,4 @@ def _lines(path: Path) -> Iterator[str]:
         with path.open(encoding="utf-8") as file:
             yield from (line for line in (raw.rstrip("\r\n") for raw in file) if line.strip())
     except (OSError, UnicodeDecodeError) as error:
-        raise errors.BadRequest("The file is missing or is not UTF-8 text.", field=path.name) from error
+        raise errors.BadRequest(f"{path} is missing or is not UTF-8 text.", field=path.name) from error

@@ -37,7 +37,14 @@ def facets(
         values = ", ".join(f"{_show(value['value'])} ({value['documents']})" for value in one["values"])
         more = ", …" if one["distinct"] > len(one["values"]) else ""
         table.add_row(escape(one["key"]), str(one["documents"]), ", ".join(one["types"]), escape(values + more))
-    options.print_table(table)
+    options.print_table(table, empty=_none(key, prefix))
+
+
+def _none(key: str | None, prefix: str | None) -> str:
+    """Says that no key, or no such key, was found."""
+    if key or prefix:
+        return f"No document has the key {key or prefix + '…'}: `stepwell facets` lists all."
+    return "No document has metadata."
 
 
 def _show(value: Any) -> str:

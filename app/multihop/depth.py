@@ -39,7 +39,8 @@ DIRECT_TYPES = ("phrase", "technical")
 async def answer(query: SearchRequest, user_id: str, services: Services, turn: Released) -> Answer:
     """The answer of a request whose depth is `auto` or `thorough`.
 
-    `auto` only follows links unless a language model is configured, whose questions are worth the time.
+    `auto` only follows links unless a language model is configured, whose questions are worth the time, and hops add
+    below the first search's best hit.
     """
     if query.depth != "auto":
         _check(query)
@@ -59,7 +60,8 @@ async def answer(query: SearchRequest, user_id: str, services: Services, turn: R
         return _with_depth(found, "fast", reason, spent)
     spent["first"] = found.took_ms
     _check(query)
-    found = await multihop.answer(query, user_id, services, turn, follow_only=services.llm is None)
+    follow_only, first = services.llm is None, next((hit.candidate.chunk_id for hit in found.hits), None)
+    found = await multihop.answer(query, user_id, services, turn, follow_only=follow_only, first=first)
     return _with_depth(found, "thorough", reason, spent)
 
 

@@ -384,6 +384,15 @@ def add_coverage(
     return covered
 
 
+def put_first(scores: HopScores, chunk_id: UUID) -> HopScores:
+    """The scores with that of a chunk raised to the best one, which its part `first` explains."""
+    scored, best = scores.by_chunk.get(chunk_id), max(each.score for each in scores.by_chunk.values())
+    if scored is None or scored.score >= best:
+        return scores
+    raised = Scored(best + TIE, {**scored.parts, "first": best + TIE - scored.score})
+    return replace(scores, by_chunk={**scores.by_chunk, chunk_id: raised})
+
+
 def _word_weights(idf: Mapping[str, float]) -> tuple[dict[str, float], float]:
     """The weights of the question's words and their sum, 1 without words."""
     weights = {word: value * value for word, value in idf.items()}

@@ -58,8 +58,11 @@ async def answer(
     turn: Released = UNLIMITED,
     *,
     follow_only: bool = False,
+    first: UUID | None = None,
 ) -> Answer:
     """Answer one question over several hops; `follow_only` finds no terms unless the request names an extractor.
+
+    `first` is a chunk that no hop puts below another one.
 
     Raises BadRequest with `invalid_cursor` or `stale_cursor`, and from hop 1 alone DatabaseUnavailable and
     DeadlineExceeded.
@@ -74,7 +77,7 @@ async def answer(
     method = "none" if follow_only and not query.names_extractor else query.hops.extractor
     with context.timed("total"):
         state = await _first_hop(query, strategy, method, context)
-        search = _MultihopSearch(query, method, strategy, state, context, wanted)
+        search = _MultihopSearch(query, method, strategy, state, context, wanted, first)
         if state.brought:
             for hop in range(2, query.hops.max_hops + 1):
                 if not await search.go(hop):
@@ -96,7 +99,8 @@ async def _first_hop(
 class _MultihopSearch:
     """The hops after the first, which go from the best chunks so far to others, and the answer of all.
 
-    `wanted` is the page of the answer. `scores` are those after the last hop, once they are known.
+    `wanted` is the page of the answer, `first` a chunk that stays first. `scores` are those after the last hop, once
+    they are known.
     """
 
     query: SearchRequest
@@ -105,6 +109,7 @@ class _MultihopSearch:
     state: HopState
     context: SearchContext
     wanted: PageRequest
+    first: UUID | None = None
     scores: HopScores | None = None
 
     async def go(self, hop: int) -> bool:
@@ -151,7 +156,7 @@ class _MultihopSearch:
             found_texts = (self.state.chunks[chunk_id].candidate for chunk_id in new)
             await named_sources.read(self.context, filter(None, found_texts), reading)
             if hop == self.query.hops.max_hops:
-                self.scores = self.strategy.scores(self.state)
+                self.scores = self._scored()
                 order = merge.order(self.scores.by_chunk, self.state.brought)[: self._needed()]
                 await self._read_texts([self.state.chunks[chunk_id] for chunk_id in order], reading)
         return new
@@ -198,7 +203,7 @@ class _MultihopSearch:
             with suppress(errors.StepwellError):
                 async with self.state.reading(self.context):  # removes the chunks that are no longer stored
                     self.scores = None
-        scores = self.scores or self.strategy.scores(self.state)
+        scores = self.scores or self._scored()
         page = await self._page(scores)
         search = replace(self.state.first, query=self.query)
         hits = tuple(self._hit(hit, scores, search) for hit in page.hits)
@@ -212,6 +217,10 @@ class _MultihopSearch:
             hops=tuple(self.state.hops),
             total_results=sum(hop.result_count for hop in self.state.hops),
         )
+
+    def _scored(self) -> HopScores:
+        scores = self.strategy.scores(self.state)
+        return scores if self.first is None else hop_strategies.put_first(scores, self.first)
 
     async def _page(self, scores: HopScores) -> Page:
         """The page of the merged chunks: of all of them where duplicates among the leading ones leave it incomplete."""

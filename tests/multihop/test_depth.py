@@ -72,3 +72,13 @@ async def test_the_pages_of_an_answer_have_one_depth(film: Tenant) -> None:
 async def test_auto_asks_a_configured_language_model(film: Tenant) -> None:
     answer = await _ask(film, "auto", llm=Model())
     assert (answer.hops or ())[1].term_method == "llm"
+
+
+async def test_auto_keeps_the_best_hit_of_one_search_first(film: Tenant) -> None:
+    question = "Note 3: where the director of the harbour was born, in Silent Harbour"
+    fast, auto, thorough = [await _ask(film, depth, question) for depth in ("fast", "auto", "thorough")]
+    first = fast.hits[0].candidate.uri
+    assert [answer.hits[0].candidate.uri == first for answer in (auto, thorough)] == [True, False]
+    assert "director" in [hit.candidate.uri for hit in auto.hits]
+    combined = [hit.combined_score or 0.0 for hit in auto.hits]
+    assert combined == sorted(combined, reverse=True)

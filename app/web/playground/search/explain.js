@@ -16,6 +16,7 @@ const STEPS = {
 const PARTS = {
   ...SIGNALS,
   covers: "words of the query",
+  first: "best hit of one search",
   rrf: "reciprocal ranks",
   hop_1: "first hop",
   single_document: "only one of its document",

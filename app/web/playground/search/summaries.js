@@ -5,6 +5,16 @@ import { lazyFold } from "../page/folds.js";
 import { LIKELY, POSSIBLE } from "../levels.js";
 import { DEGRADED, RELAXED } from "../notices.js";
 
+const STAGES = {
+  depth: "choice of depth",
+  first: "first search",
+  embed: "embedding",
+  pass1: "entities",
+  recall: "ranking",
+  extract: "terms of hops",
+  total: "in all",
+};
+
 /** The head of an answer. */
 export function answerHead(answer) {
   const { answerable, search_mode: mode, pass1_entities: entities, hops, total_results: total, took_ms: ms } = answer;
@@ -37,7 +47,7 @@ export function searchedPanel(explained) {
     const { explain } = await explained();
     const facts = ["query_type", "mode", "fusion", "depth", "depth_reason", "search_mode", "fallback_reason"];
     const words = facts.filter((name) => explain[name]).map((name) => [inWords(name), inWords(String(explain[name]))]);
-    const times = Object.entries(explain.timings).map(([stage, ms]) => [inWords(stage), `${ms.toFixed(1)} ms`]);
+    const times = Object.entries(explain.timings).map(([stage, ms]) => [STAGES[stage] ?? inWords(stage), `${ms.toFixed(1)} ms`]);
     const missed = explain.approximate && el("p", {}, "Matching passages may be missing: the index was not searched to its end.");
     return [missed, termList([...words, ...times])];
   });
