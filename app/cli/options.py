@@ -175,7 +175,7 @@ def moment(at: str | None) -> str:
 
 
 def print_table(filled: Table, *, empty: str = "None found.") -> None:
-    """Prints a table as wide as the terminal, or wider where its ids would not fit otherwise; `empty` if it has no row."""
+    """Prints a table as wide as the terminal, or wider where its ids would not fit otherwise; `empty` without rows."""
     if not filled.row_count:
         out.print(empty, soft_wrap=True, markup=False)
         return

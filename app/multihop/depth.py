@@ -28,8 +28,9 @@ from app.text.queries import analysis
 from app.text.queries.conditions import ParsedQuery
 from app.text.words import stop_words
 
-BEST, MIN_TITLE_WORDS = 5, 2
-"""Best hits that are read, and the least number of words of a title among them that is a name without capitals."""
+BEST, MIN_TITLE_WORDS, MAX_TITLE_WORDS = 5, 2, 7
+"""Best hits that are read, and the least and largest number of words of a title among them that is a name without
+capitals, the largest without function words. A longer title is a sentence."""
 MAX_WORDS = 32
 """Words of the longest question: a longer query is a text, of which no passage has all words."""
 DIRECT_TYPES = ("phrase", "technical")
@@ -116,11 +117,16 @@ def _reason(parsed: ParsedQuery, found: Answer) -> DepthReason:
     passages = [hit.candidate for hit in found.hits[:BEST]]
     titles = (one.title for one, hit in zip(passages, found.hits, strict=False) if "title" in hit.strategies)
     keys = {name.key for name in names.find(parsed.text)}
-    keys |= {" ".join(words) for title in titles if len(words := names.words(title)) >= MIN_TITLE_WORDS}
+    keys |= {" ".join(words) for title in titles if _may_be_name(words := names.words(title))}
     if not keys:
         return "no_names"
     is_doubtful = answerability.is_doubtful(found.answerable)
     return "divided" if _is_divided(names.words(parsed.text), keys, passages, is_doubtful) else "together"
+
+
+def _may_be_name(title: Sequence[str]) -> bool:
+    long = [word for word in title if word not in stop_words.FUNCTION_WORDS]
+    return len(title) >= MIN_TITLE_WORDS and len(long) <= MAX_TITLE_WORDS
 
 
 @retry_read

@@ -386,7 +386,8 @@ def add_coverage(
 
 def put_first(scores: HopScores, chunk_id: UUID) -> HopScores:
     """The scores with that of a chunk raised to the best one, which its part `first` explains."""
-    scored, best = scores.by_chunk.get(chunk_id), max(each.score for each in scores.by_chunk.values())
+    best = max((each.score for each in scores.by_chunk.values()), default=0.0)
+    scored = scores.by_chunk.get(chunk_id)
     if scored is None or scored.score >= best:
         return scores
     raised = Scored(best + TIE, {**scored.parts, "first": best + TIE - scored.score})

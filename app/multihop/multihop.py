@@ -26,6 +26,7 @@ from app.query import model_switch, signals
 from app.query.search_request import SearchRequest
 from app.query.types import Answer, Candidate, ChunkLink, Hit, Hop, HybridRequest, LexicalQuery
 from app.relevance import confidence
+from app.relevance.relevance import Assessment
 from app.search import completion, merge, named_sources, pages, search, state, understanding
 from app.search.merge import Scored
 from app.search.pages import PageRequest
@@ -205,7 +206,7 @@ class _MultihopSearch:
                     self.scores = None
         scores = self.scores or self._scored()
         page = await self._page(scores)
-        search = replace(self.state.first, query=self.query)
+        search = replace(self.state.first, query=self.query, assessment=self._assessment(scores))
         hits = tuple(self._hit(hit, scores, search) for hit in page.hits)
         built = completion.answer_of(search, page, hits)
         return replace(
@@ -302,6 +303,14 @@ class _MultihopSearch:
             more=tuple(self._hit(other, scores, search) for other in ranked.more),
             duplicates=ranked.duplicates,
         )
+
+    def _assessment(self, scores: HopScores) -> Assessment | None:
+        """That of hop 1, with the best sum if further hops worked."""
+        first = self.state.first.assessment
+        if first is None or self.state.only_first_hop or self.query.hops.merge == "classic":
+            return first
+        best = max(scored.score for scored in scores.by_chunk.values())
+        return replace(first, share=min(1.0, best / scores.largest))
 
     def _relevance(self, hit: Hit, share: float) -> float | None:
         """What a share of the largest combined score shows; after hop 1 alone the relevance there."""

@@ -54,6 +54,18 @@ UNREAD_LANGUAGE = OfQuery(-0.85, 3.0)
 HIT, HIT_OF_HOPS = OfHit(-1.1, 1.5), OfHit(5.4, 3.8, -2.5)
 """In one search, and over several hops, where the score is the sum of signals as a share of the largest one. There one
 passage with most of the query leaves less to the others, and a topic that no sentence names has many answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class OverHops:
+    """The coefficients of the logit that hops answer a query: of the logits of hop 1's, and of the best score."""
+
+    intercept: float
+    first: float
+    score: float
+
+
+OVER_HOPS = OverHops(0.5, 0.9, 0.9)
 MARGIN = 0.02
 """By which scores are kept off 0 and 1 before their logit is taken."""
 LITERAL = 2.0
@@ -98,6 +110,7 @@ class Assessment:
         cosine: The best cosine similarity in units of its model; None without the vector leg.
         coverage: The best BM25 score as a share of what the words of the query permit; None without the text leg.
         closeness: How much of the query one sentence of the best candidate has, 0 to 1.
+        share: The best sum of signals of several hops as a share of the largest one; None for one search.
         is_foreign: Whether the query is in another language than the documents, whose words then say nothing.
         is_read: Whether the model reads the language of the documents.
         is_literal: Whether hits contain the phrases of the query, or its only word or identifier.
@@ -110,6 +123,7 @@ class Assessment:
     cosine: float | None
     coverage: float | None
     closeness: float = 0.0
+    share: float | None = None
     is_foreign: bool = False
     is_read: bool = True
     is_literal: bool = False
@@ -137,6 +151,15 @@ class Assessment:
     @cached_property
     def answered(self) -> float:
         """The probability that the documents answer the query, before it is calibrated."""
+        first = self._answered_by_first
+        if self.share is None:
+            return first
+        logit = OVER_HOPS.first * logit_scales.logit(first) + OVER_HOPS.score * score_logit(self.share)
+        return min(logit_scales.logistic(OVER_HOPS.intercept + logit), self._most)
+
+    @cached_property
+    def _answered_by_first(self) -> float:
+        """The same by the candidates of one search, or of hop 1."""
         if self.cosine is None:
             chosen = TEXT_LEG
         elif self.is_foreign:
@@ -154,7 +177,7 @@ class Assessment:
 
     def _relevance(self, chosen: OfHit, score: float, calibration: LogitScale) -> float:
         logit = chosen.intercept + chosen.score * score_logit(score) + chosen.closeness * self.closeness
-        return min(logit_scales.apply(calibration, self.answered * logit_scales.logistic(logit)), self._most)
+        return min(logit_scales.apply(calibration, self._answered_by_first * logit_scales.logistic(logit)), self._most)
 
 
 def score_logit(score: float) -> float:

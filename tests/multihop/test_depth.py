@@ -82,3 +82,12 @@ async def test_auto_keeps_the_best_hit_of_one_search_first(film: Tenant) -> None
     assert "director" in [hit.candidate.uri for hit in auto.hits]
     combined = [hit.combined_score or 0.0 for hit in auto.hits]
     assert combined == sorted(combined, reverse=True)
+
+
+async def test_a_title_in_small_letters_is_a_name_unless_it_is_a_sentence(tenant: Tenant) -> None:
+    titles = ("ring gauge", "effects of pressure on buckling of circular shells under axial bending")
+    for title in titles:
+        await tenant.add("Measured in a tunnel.", uri=title, title=title)
+    await tenant.add("The engineers who investigated shells of steel.", uri="engineers", title="engineers")
+    asked = [await _ask(tenant, "auto", f"which engineers investigated the {title} of steel") for title in titles]
+    assert [answer.depth_reason for answer in asked] == ["divided", "no_names"]

@@ -9,6 +9,7 @@ from uuid import UUID
 import pytest
 
 from app.multihop import hop_strategies
+from app.multihop.hop_strategies import HopScores
 from app.search import merge
 from app.search.merge import Scored
 
@@ -77,3 +78,13 @@ def test_coverage_is_a_greedy_choice_whose_scores_fall_with_rank() -> None:
             del left[best]
         covered = hop_strategies.add_coverage(scores, held, idf, {})
         assert [(one, covered[one].score) for one in merge.order(covered, {})] == chosen
+
+
+def test_a_chunk_is_put_first_by_a_part_of_its_score_and_one_that_is_gone_changes_nothing() -> None:
+    scores = HopScores({A: Scored(2.0, {"cos": 2.0}), B: Scored(0.5, {"cos": 0.5})}, largest=8.0)
+    raised = hop_strategies.put_first(scores, B)
+    assert merge.order(raised.by_chunk, {}) == [B, A]
+    assert raised.by_chunk[B].parts["first"] == pytest.approx(1.5)
+    assert raised.by_chunk[B].score == pytest.approx(sum(raised.by_chunk[B].parts.values()))
+    assert hop_strategies.put_first(scores, A) == hop_strategies.put_first(scores, C) == scores
+    assert hop_strategies.put_first(HopScores({}, largest=8.0), A).by_chunk == {}

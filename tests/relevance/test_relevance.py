@@ -43,6 +43,13 @@ def test_over_several_hops_a_passage_with_all_of_the_query_leaves_less_to_the_ot
     assert near.relevance(0.3) / near.answered == pytest.approx(spread.relevance(0.3) / spread.answered)
 
 
+def test_what_hops_bring_together_changes_answerable_and_leaves_the_relevance_of_hits() -> None:
+    weak, strong = (replace(SEARCH, share=share) for share in (0.05, 0.3))
+    possible = [0.05] * 60
+    assert weak.answerable(possible) < strong.answerable(possible)
+    assert weak.relevance_over_hops(0.3) == strong.relevance_over_hops(0.3) == SEARCH.relevance_over_hops(0.3)
+
+
 @given(
     scores=st.lists(st.floats(0, 1), min_size=1, max_size=20),
     scales=st.tuples(*[st.builds(LogitScale, st.floats(-3, 3), st.floats(0.1, 3))] * 3),
@@ -51,6 +58,7 @@ def test_over_several_hops_a_passage_with_all_of_the_query_leaves_less_to_the_ot
         st.sampled_from(["convex", "rrf"]),
         st.none() | st.floats(-1, 1),
         st.none() | st.floats(0, 1),
+        share=st.none() | st.floats(0, 1),
         is_foreign=st.booleans(),
         names_unknown=st.booleans(),
     ),
