@@ -145,10 +145,7 @@ def pdf_of_streams(content: bytes, *, pages: int = 1, filters: str = "/FlateDeco
     fonts = b"/Resources << /Font << /F1 4 0 R >> >>"
     page = b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents 3 0 R %s >>" % fonts
     objects += [page] * pages
-    return _assembled(objects)
 
-
-def _assembled(objects: Sequence[bytes]) -> bytes:
     out = bytearray(b"%PDF-1.7\n")
     places = []
     for number, body in enumerate(objects, 1):

@@ -86,7 +86,12 @@ def measure_calibration(predictions: Iterable[Prediction]) -> Calibration:
     pairs = list(predictions)
     count = len(pairs)
     rate = sum(occurred for _, occurred in pairs) / count
-    bins = _bins(pairs)
+    bins = []
+    for index in range(BINS):
+        inside = [pair for pair in pairs if min(BINS - 1, int(pair[0] * BINS)) == index]
+        if inside:
+            mean = sum(probability for probability, _ in inside) / len(inside)
+            bins.append(Bin(len(inside), mean, sum(occurred for _, occurred in inside) / len(inside)))
     return Calibration(
         count=count,
         base_rate=rate,
@@ -109,14 +114,3 @@ def auroc(pairs: Sequence[Prediction]) -> float | None:
         return None
     below = sum((bisect_left(negative, one) + bisect_right(negative, one)) / 2 for one in positive)
     return below / (len(positive) * len(negative))
-
-
-def _bins(pairs: Sequence[Prediction]) -> list[Bin]:
-    """Returns the bins that have predictions, lowest first."""
-    found = []
-    for index in range(BINS):
-        inside = [pair for pair in pairs if min(BINS - 1, int(pair[0] * BINS)) == index]
-        if inside:
-            mean = sum(probability for probability, _ in inside) / len(inside)
-            found.append(Bin(len(inside), mean, sum(occurred for _, occurred in inside) / len(inside)))
-    return found

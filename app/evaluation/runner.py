@@ -264,8 +264,7 @@ async def _ingest(
 ) -> tuple[int, int]:
     """Stores the set; returns the numbers of chunks embedded and documents rejected."""
     embedded = refused = done = 0
-    outcomes = ingest.store(loaded.documents, user_id, services)
-    async for outcome in outcomes:
+    async for outcome in ingest.store(loaded.documents, user_id, services):
         embedded += outcome.stored.embedded if outcome.stored else 0
         refused += outcome.stored is None
         done += 1

@@ -1,10 +1,15 @@
-"""Defines what parsers read and return: files, files in archives, documents, pictures and the lines on them."""
+"""Defines what parsers read and return, and the messages about it between the service and the process that parses.
+
+The content of a file of an archive follows its message, and so do the pixels of a picture to recognise, which the
+service answers with the lines on it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
+from typing import Any
 from urllib.parse import quote
 
 from app.errors import UnreadableFile
@@ -16,6 +21,8 @@ MAX_ID = 200
 """Characters of the longest id by which a document in a file is known."""
 MAX_PIXELS = 16_000_000
 """Pixels of the largest picture that is recognised; larger ones are scaled down before."""
+PICTURE_CPU_S = 2
+"""Seconds that reading a file may take in addition for each picture of it that is recognised."""
 Corners = tuple[float, float, float, float, float, float, float, float]
 """x and y of the upper left, upper right, lower right and lower left corner, in pixels from the upper left."""
 
@@ -134,3 +141,36 @@ def annotate(
     if last is None:
         raise UnreadableFile("no_text", nothing)
     yield replace(last, left_out=(*last.left_out, *left_out), warnings=(*last.warnings, *warnings))
+
+
+@dataclass(frozen=True, slots=True)
+class ParseRequest:
+    """A file to parse: its sniffed format, its name and the field of a record that holds its text.
+
+    The file's `size` bytes follow the message. Limits are those of one file: seconds of CPU time, and bytes of memory.
+    `recognises`: the service recognises pictures that the process sends.
+    """
+
+    format: str
+    name: str
+    size: int
+    text_field: str | None
+    cpu_s: int
+    memory_bytes: int
+    recognises: bool = False
+
+
+def from_document(document: ExtractedDocument) -> dict[str, Any]:
+    """A document as a message, without what its parser left out, of which its warnings speak."""
+    fields = asdict(document)
+    del fields["left_out"]
+    fields["created_at"] = document.created_at.isoformat() if document.created_at else None
+    return {"document": fields}
+
+
+def to_document(fields: dict[str, Any]) -> ExtractedDocument:
+    """The document of a message. Raises TypeError, ValueError, KeyError."""
+    created_at = fields["created_at"]
+    fields |= {"page_starts": tuple(map(int, fields["page_starts"])), "warnings": tuple(map(str, fields["warnings"]))}
+    fields["created_at"] = datetime.fromisoformat(created_at) if created_at is not None else None
+    return ExtractedDocument(**fields)

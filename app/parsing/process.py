@@ -17,7 +17,7 @@ from app.concurrency import pipes
 from app.concurrency.pipes import LimitedProcess
 from app.errors import UnreadableFile, UnreadableReason
 from app.kinds import LeftOutReason, values
-from app.parsing import files, frames
+from app.parsing import files
 from app.parsing.files import ArchiveMember, ExtractedDocument, Picture, RecognisedLine
 from app.parsing.formats import FileFormat
 
@@ -116,7 +116,7 @@ class Parser:
         Raises UnreadableFile; what was yielded before is complete.
         """
         limits, budget = self._limits, _Budget(self._limits, self._share)
-        request = frames.ParseRequest(
+        request = files.ParseRequest(
             format.name, name, len(raw), text_field, limits.cpu_s, limits.memory_bytes, self._recognise is not None
         )
         async with self._share.place(), aclosing(self._messages(request, raw, budget)) as messages:
@@ -126,7 +126,7 @@ class Parser:
             try:
                 async for message in messages:
                     if "code" not in message:
-                        yield message["member"] if "member" in message else frames.to_document(message["document"])
+                        yield message["member"] if "member" in message else files.to_document(message["document"])
                         continue
                     finished = True
                     if (code := message["code"]) is not None:
@@ -140,7 +140,7 @@ class Parser:
                     await self.stop()
 
     async def _messages(
-        self, request: frames.ParseRequest, raw: bytes, budget: _Budget
+        self, request: files.ParseRequest, raw: bytes, budget: _Budget
     ) -> AsyncGenerator[dict[str, Any], None]:
         """The messages about a file up to the one on its end. Raises EOFError if the process ends before it."""
         await self._process.start()
@@ -226,7 +226,7 @@ class _Budget:
         finally:
             self._share.used_s += asyncio.get_running_loop().time() - began
         self.pictures += 1
-        self._seconds += frames.PICTURE_CPU_S
+        self._seconds += files.PICTURE_CPU_S
 
     def take(self, size: int) -> None:
         """Count a message. Raises ValueError when all together are too large."""

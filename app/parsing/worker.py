@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 from app.concurrency import pipes
 from app.errors import UnreadableFile
-from app.parsing import archives, formats, frames, guard
+from app.parsing import archives, files, formats, guard
 from app.parsing.files import ArchiveMember, ExtractedDocument, InputFile, Picture, RecognisedLine
 from app.parsing.formats import FileFormat
 from app.parsing.guard import Content
@@ -27,7 +27,7 @@ def main() -> None:
     """Parse files until standard input ends."""
     source, target = pipes.prepare()
     while (message := pipes.read(source)) is not None:
-        request = frames.ParseRequest(**message)
+        request = files.ParseRequest(**message)
         pipes.limit_memory(request.memory_bytes)
         _limit_cpu(int(time.process_time()) + 1 + request.cpu_s)
         raw = source.read(request.size)
@@ -50,11 +50,11 @@ def _recognise(source: BinaryIO, target: BinaryIO, picture: Picture) -> Sequence
     if "refused" in answer:
         raise UnreadableFile("parse_limit", str(answer["refused"]))
     seconds, _ = resource.getrlimit(resource.RLIMIT_CPU)
-    _limit_cpu(seconds + frames.PICTURE_CPU_S)
+    _limit_cpu(seconds + files.PICTURE_CPU_S)
     return [RecognisedLine(text, score, tuple(corners)) for text, score, corners in answer["lines"]]
 
 
-def _parts(request: frames.ParseRequest, file: InputFile) -> Iterator[bytes]:
+def _parts(request: files.ParseRequest, file: InputFile) -> Iterator[bytes]:
     """The documents of a file, or the files of an archive, then one message on how reading ended."""
     try:
         for found in read(file, formats.BY_NAME[request.format]):
@@ -63,7 +63,7 @@ def _parts(request: frames.ParseRequest, file: InputFile) -> Iterator[bytes]:
                 yield pipes.encode({"member": {"path": found.path, "size": len(found.raw), **why}})
                 yield found.raw
             else:
-                yield pipes.encode(frames.from_document(found))
+                yield pipes.encode(files.from_document(found))
         end: dict[str, str | None] = {"code": None}
     except UnreadableFile as error:
         end = {"code": error.code, "message": error.message}

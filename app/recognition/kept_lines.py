@@ -11,7 +11,8 @@ import json
 import logging
 import os
 import zlib
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import astuple
 from functools import partial
 from uuid import UUID
@@ -25,14 +26,32 @@ from app.parsing.files import Picture, RecognisedLine
 from app.parsing.process import Recognise, Unrecognised
 from app.recognition import process
 from app.recognition import store as recognised_pictures
-from app.recognition.process import Recogniser, RecognitionFailed
+from app.recognition.process import Recogniser, RecognitionFailed, RecognitionLimits
 from app.services import Services
+from app.settings import Settings, usable_cores
 
 log = logging.getLogger(__name__)
 NONCE_BYTES = 12
+MOST_THREADS = 4
+"""Threads beyond which recognising a page hardly gets faster."""
 FAILED = (
     "A page or picture could not be recognised within the limits of memory and time: save it in a lower resolution."
 )
+
+
+def is_wanted(settings: Settings) -> bool:
+    """Whether text in pictures is read."""
+    return settings.ocr == "auto" and process.is_installed()
+
+
+@asynccontextmanager
+async def open_recogniser(settings: Settings) -> AsyncIterator[Recogniser | None]:
+    """Yields the recogniser, whose process leaves half of the cores to the service; None without OCR."""
+    if not is_wanted(settings):
+        yield None
+        return
+    async with Recogniser(RecognitionLimits(threads=max(1, min(MOST_THREADS, usable_cores() // 2)))) as recogniser:
+        yield recogniser
 
 
 def recogniser(user_id: str, services: Services) -> Recognise | None:
@@ -44,17 +63,27 @@ def recogniser(user_id: str, services: Services) -> Recognise | None:
 async def _lines(
     user_id: str, services: Services, recogniser: Recogniser, picture: Picture
 ) -> Sequence[RecognisedLine]:
-    """The lines on a picture. Raises Unrecognised."""
+    """The lines on a picture, kept ones or new ones, also where the database fails. Raises Unrecognised."""
     key = await offload.run(len(picture.pixels), PictureKey, picture)
     with stage_times.recognising(picture.page, picture.pages):
-        kept = await _kept(user_id, services, key)
-        if kept is not None:
-            return kept
+        try:
+            async with services.db.writing(user_id) as writing:
+                kept = await recognised_pictures.use(writing, key.row)
+            if kept is not None:
+                return key.decrypted(kept)
+        except (errors.StepwellError, InvalidTag, ValueError, zlib.error) as error:
+            log.warning("recognised lines are not read: %s", type(error).__name__, extra={"action": "picture_lines"})
+
         try:
             lines = await recogniser.lines(picture, user_id)
         except RecognitionFailed as error:
             raise Unrecognised(FAILED) from error
-        await _keep(user_id, services, key, lines)
+
+        try:
+            async with services.db.writing(user_id) as writing:
+                await recognised_pictures.add(writing, key.row, key.encrypted(lines))
+        except errors.StepwellError as error:
+            log.warning("recognised lines are not kept: %s", error.code, extra={"action": "picture_lines"})
     return lines
 
 
@@ -76,23 +105,3 @@ class PictureKey:
         """Kept lines. Raises InvalidTag, ValueError."""
         plain = self._cipher.decrypt(kept[:NONCE_BYTES], kept[NONCE_BYTES:], None)
         return [process.as_line(*one) for one in json.loads(zlib.decompress(plain))]
-
-
-async def _kept(user_id: str, services: Services, key: PictureKey) -> list[RecognisedLine] | None:
-    """The lines that are kept; None if there are none, or if the database does not give them."""
-    try:
-        async with services.db.writing(user_id) as writing:
-            kept = await recognised_pictures.use(writing, key.row)
-        return None if kept is None else key.decrypted(kept)
-    except (errors.StepwellError, InvalidTag, ValueError, zlib.error) as error:
-        log.warning("recognised lines are not read: %s", type(error).__name__, extra={"action": "picture_lines"})
-        return None
-
-
-async def _keep(user_id: str, services: Services, key: PictureKey, lines: Sequence[RecognisedLine]) -> None:
-    """Keep lines, unless the database does not take them."""
-    try:
-        async with services.db.writing(user_id) as writing:
-            await recognised_pictures.add(writing, key.row, key.encrypted(lines))
-    except errors.StepwellError as error:
-        log.warning("recognised lines are not kept: %s", error.code, extra={"action": "picture_lines"})

@@ -31,29 +31,29 @@ def written(*versions: int) -> Ledger:
     return books
 
 
-def test_an_acknowledged_version_is_the_only_permitted_one() -> None:
-    assert written(1, 2).check("ana", [stored(2)]) == []
-    assert "version 1" in written(1, 2).check("ana", [stored(1)])[0]
-
-
-def test_a_lost_document_is_a_violation() -> None:
-    assert "version None" in written(1).check("ana", [])[0]
-
-
-def test_a_document_that_was_deleted_or_never_written_is_a_violation() -> None:
+def deleted() -> Ledger:
     books = written(1)
     books.attempted(KEY, None)
     books.acknowledge(KEY, None)
-    assert len(books.check("ana", [stored(1)])) == 1
-    assert len(Ledger().check("ana", [stored(1)])) == 1
+    return books
 
 
-def test_a_document_stored_twice_is_a_violation() -> None:
-    assert "twice" in written(1).check("ana", [stored(1), stored(1, document_id="d2")])[0]
-
-
-def test_a_title_and_a_text_of_different_writes_are_a_violation() -> None:
-    assert "different writes" in written(1, 2).check("ana", [stored(2, text_of=1)])[0]
+@pytest.mark.parametrize(
+    ("books", "found", "said"),
+    [
+        (written(1, 2), [stored(2)], []),
+        (written(1, 2), [stored(1)], ["version 1"]),
+        (written(1), [], ["version None"]),
+        (deleted(), [stored(1)], ["version 1"]),
+        (Ledger(), [stored(1)], ["different writes"]),
+        (written(1), [stored(1), stored(1, document_id="d2")], ["twice"]),
+        (written(1, 2), [stored(2, text_of=1)], ["different writes", "version None"]),
+    ],
+    ids=["acknowledged", "earlier", "lost", "deleted", "never written", "twice", "mixed"],
+)
+def test_only_the_last_acknowledged_version_is_permitted(books: Ledger, found: list[Found], said: list[str]) -> None:
+    violations = books.check("ana", found)
+    assert [violation for violation, words in zip(violations, said, strict=True) if words not in violation] == []
 
 
 def test_an_unacknowledged_write_permits_both_states_until_one_is_seen() -> None:

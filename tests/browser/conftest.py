@@ -19,6 +19,7 @@ from playwright.async_api import BrowserContext, async_playwright
 
 from app.database import transactions
 from app.database.transactions import Database
+from app.entities.linking import mention_refresh
 from app.models.base import Embedder
 from app.services import Services
 from app.settings import Settings
@@ -60,7 +61,9 @@ async def database(
 async def services(database: Database, offline_embedder: Embedder, shelf: Path) -> Services:
     """What the service without keys runs with: the offline model, for which relevance is calibrated."""
     # Each service runs the jobs of both.
-    return (await harness.services(database, offline_embedder)).with_option(SourceRoots((str(shelf),)))
+    opened = (await harness.services(database, offline_embedder)).with_option(SourceRoots((str(shelf),)))
+    await mention_refresh.settle("local", opened)  # so that no job changes the notes while a test turns pages
+    return opened
 
 
 @pytest.fixture(scope="session")

@@ -52,13 +52,38 @@ def test_columns_of_short_cells_without_lines_are_read_row_by_row(read: Read) ->
     assert "Port 3 3.5 m\nPort 4 4.5 m" in document.text
 
 
-def test_a_ruled_table_becomes_a_markdown_table_between_its_sentences(read: Read) -> None:
-    (document,) = read(made_files.ruled_table([["Port", "High"], ["Lindau", "3.5 m"], ["Bregenz", "4.1 m"]]))
-    assert document.text == (
-        "The table below lists the tides.\n\n"
-        "| Port | High |\n| --- | --- |\n| Lindau | 3.5 m |\n| Bregenz | 4.1 m |\n\n"
-        "Tides come twice a day."
-    )
+TURNED = ["Barge 41 EUR north pier", "Ferry 52 EUR south pier"]
+TURNS = ((90, 0), (90, 90), (180, 180), (270, -90), (0, 90), (0, -90), (0, 45))
+TABLE = "| Port | High |\n| --- | --- |\n| Lindau | 3.5 m |\n| Bregenz | 4.1 m |"
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        (
+            made_files.ruled_table([["Port", "High"], ["Lindau", "3.5 m"], ["Bregenz", "4.1 m"]]),
+            f"The table below lists the tides.\n\n{TABLE}\n\nTides come twice a day.",
+        ),
+        *((made_files.turned_pdf(TURNED, rotation=page, angle=line), "\n".join(TURNED)) for page, line in TURNS),
+        (
+            made_files.turned_pdf(["Received 1912"], angle=90, level=["Tides of the bay", "and of the sea"]),
+            "Tides of the bay\nand of the sea\n\nReceived 1912",
+        ),
+        (
+            made_files.form_pdf({"Name": "Anna Lind", "Berth": "41"}, choice="Ferry", checked=True, note="Ask again"),
+            "Name: Anna Lind\n\nBerth: 41\n\nFerry\n\n[x] Agreed\n\nNote: Ask again",
+        ),
+        (made_files.pdf([["First line", "-----", "last line"]]), "First line\n\\-----\nlast line"),
+        (WHOLE + b"\0" * 4_096, "\n".join(PROSE)),
+        (WHOLE + b"<html>" * 1_000, "\n".join(PROSE)),
+        (WHOLE.replace(b"%%EOF", b""), "\n".join(PROSE)),
+    ],
+    ids=["table between sentences", *(f"page {page}, lines {line}" for page, line in TURNS), "aside behind its page",
+         "form and note", "like Markdown", "padded", "followed by a page", "without its mark of the end"],
+)  # fmt: skip
+def test_a_page_has_its_text_as_it_is_read(read: Read, raw: bytes, text: str) -> None:
+    (document,) = read(raw)
+    assert (document.text, document.warnings) == (text, ())
 
 
 @pytest.mark.parametrize("rotation", [90, 270])
@@ -78,29 +103,6 @@ def test_a_frame_around_lines_beside_a_column_of_numbers_is_no_table(read: Read)
     assert document.text.endswith("Fee 12\nDuty 13\nSum 25")
 
 
-@pytest.mark.parametrize(("rotation", "angle"), [(90, 0), (90, 90), (180, 180), (270, -90), (0, 90), (0, -90), (0, 45)])
-def test_lines_are_read_in_the_direction_in_which_they_run(read: Read, rotation: int, angle: int) -> None:
-    lines = ["Barge 41 EUR north pier", "Ferry 52 EUR south pier"]
-    (document,) = read(made_files.turned_pdf(lines, rotation=rotation, angle=angle))
-    assert document.text == "\n".join(lines)
-
-
-def test_text_in_another_direction_is_behind_the_text_of_its_page(read: Read) -> None:
-    (document,) = read(made_files.turned_pdf(["Received 1912"], angle=90, level=["Tides of the bay", "and of the sea"]))
-    assert document.text == "Tides of the bay\nand of the sea\n\nReceived 1912"
-
-
-def test_values_of_a_form_stand_at_their_fields_and_notes_behind_the_page(read: Read) -> None:
-    raw = made_files.form_pdf({"Name": "Anna Lind", "Berth": "41"}, choice="Ferry", checked=True, note="Ask again")
-    (document,) = read(raw)
-    assert document.text == "Name: Anna Lind\n\nBerth: 41\n\nFerry\n\n[x] Agreed\n\nNote: Ask again"
-
-
-def test_lines_that_look_like_markdown_are_escaped(read: Read) -> None:
-    (document,) = read(made_files.pdf([["First line", "-----", "last line"]]))
-    assert document.text == "First line\n\\-----\nlast line"
-
-
 @pytest.mark.parametrize(
     ("raw", "code"),
     [
@@ -114,16 +116,6 @@ def test_lines_that_look_like_markdown_are_escaped(read: Read) -> None:
 )
 def test_a_pdf_that_cannot_be_read_is_refused_with_its_reason(read: Read, raw: bytes, code: str) -> None:
     assert refusal(read, raw) == code
-
-
-@pytest.mark.parametrize(
-    "raw",
-    [WHOLE + b"\0" * 4_096, WHOLE + b"<html>" * 1_000, WHOLE.replace(b"%%EOF", b"")],
-    ids=["padded", "followed by a page", "without its mark of the end"],
-)
-def test_a_pdf_is_read_whatever_is_at_its_end(read: Read, raw: bytes) -> None:
-    (document,) = read(raw)
-    assert (document.text, document.warnings) == ("\n".join(PROSE), ())
 
 
 def test_pages_that_are_damaged_are_named(read: Read) -> None:

@@ -84,14 +84,18 @@ async def test_the_files_of_a_request_share_its_time() -> None:
 
 
 async def test_a_process_that_does_not_respond_is_ended() -> None:
-    async with Parser(replace(LIMITS, wall_s=3.0)) as parser:
+    share = ParseShare()
+    async with Parser(LIMITS, share) as parser:
         await _read(parser, NOTE)
         (process,) = _children()
         process.suspend()
         async with Parser(replace(LIMITS, wall_s=0.2)) as impatient:
             assert await _refused(impatient, SLOW) == "parse_limit"
         assert _children() == [process]
+        share.seconds = share.used_s + 0.2
         assert await _refused(parser, NOTE) == "parse_limit"
+        assert _children() == []
+        share.seconds = 30.0
         assert [document.text for document in await _read(parser, NOTE)] == ["Lime mortar."]
 
 

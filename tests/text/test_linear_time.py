@@ -140,50 +140,31 @@ SOUGHT = Sought(
 )
 
 
-def read_html(text: str) -> object:
-    try:
-        return list(html_text.read(InputFile(text.encode("utf-8", "replace"), "a.html")))
-    except (UnreadableFile, RecursionError):
-        return None
-
-
-def read_csv(text: str) -> object:
-    try:
-        return list(csv_rows.read(InputFile(text.encode("utf-8", "replace"), "a.csv")))
-    except (UnreadableFile, csv.Error):
-        return None
-
-
-def reading(parser: ModuleType, before: str = "", after: str = "") -> Callable[[str], object]:
+def reading(
+    parser: ModuleType, before: str = "", after: str = "", pack: Callable[[str], bytes] = str.encode
+) -> Callable[[str], object]:
     """Reading a file with some text in it by a parser of files."""
 
     def read(text: str) -> object:
         try:
-            return list(parser.read(InputFile(f"{before}{text}{after}".encode("utf-8", "replace"), "a")))
-        except (UnreadableFile, RecursionError):
+            return list(parser.read(InputFile(pack(f"{before}{text}{after}"), "a")))
+        except (UnreadableFile, RecursionError, csv.Error, etree.XMLSyntaxError):
             return None
 
     return read
-
-
-def read_opendocument(text: str) -> object:
-    try:
-        return list(office.read(InputFile(made_files.opendocument(f"<office:text>{text}</office:text>"), "a")))
-    except (UnreadableFile, etree.XMLSyntaxError):
-        return None
 
 
 WORK: dict[str, Callable[[str], object]] = {
     "cleaning": cleaning.clean,
     "pages": lambda text: cleaning.clean_pages(text, range(0, len(text), 300)),
     "bytes in another script": lambda text: encodings.decode(text.encode("latin-1", "replace") + b"\xe9" * len(text)),
-    "HTML": read_html,
-    "CSV": read_csv,
+    "HTML": reading(html_text),
+    "CSV": reading(csv_rows),
     "RTF": reading(office, "{\\rtf1 ", "}"),
     "transcript": reading(transcript, "WEBVTT\n\n00:01.000 --> 00:02.000\n"),
     "notebook": reading(notebook, '{"nbformat": 4, "cells": [{"cell_type": "markdown", "source": "', '"}]}'),
     "mailbox": reading(mail, "From a 12:30 b\n"),
-    "OpenDocument": read_opendocument,
+    "OpenDocument": reading(office, "<office:text>", "</office:text>", made_files.opendocument),
     "columns": lambda text: tables.columns([str(number) for number in range(len(text))]),
     "format of a file": lambda text: formats.sniff(text.encode("utf-8", "replace"), "a"),
     "structure": structure.blocks,
@@ -253,6 +234,12 @@ def test_a_text_that_was_slow_takes_linear_time(name: str) -> None:
     shape, size = ONCE_SLOW[name]
     WORK[name]("Warm up.")
     assert ratio(WORK[name], shape, size) < MOST
+
+
+@pytest.mark.parametrize("piece", ["(", ")", "title:", "(a OR ", "NOT ", "-(", "a* ", "\\", '"', "a(", "*", "AND ( "])
+def test_reading_an_expression_takes_linear_time(piece: str) -> None:
+    analysis.parse("Warm up.")
+    assert ratio(analysis.parse, Shape("", piece), 4_000) < MOST
 
 
 def growth(work: Callable[[str], object], shape: Shape, size: int) -> float:

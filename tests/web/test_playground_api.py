@@ -75,5 +75,5 @@ async def test_a_module_of_the_page_has_the_label_of_every_signal() -> None:
 def test_the_page_has_words_for_every_value_of_the_api() -> None:
     text = (pages.PLAYGROUND / "search/explain.js").read_text(encoding="utf-8")
     (body,) = re.findall(r"const PARTS = \{(.+?)\};", text, re.DOTALL)
-    assert set(re.findall(r"^\s+(\w+):", body, re.MULTILINE)) == {"covers", "rrf", "hop_1", "single_document"}
+    assert set(re.findall(r"^\s+(\w+):", body, re.MULTILINE)) == {"covers", "first", "rrf", "hop_1", "single_document"}
     assert set(notices.DEGRADED) == set(get_args(kinds.Degraded))

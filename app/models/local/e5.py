@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from app.errors import ProviderError
 from app.models import base, known
-from app.models.local.int8_model import Floats, Int8File, Int8Model
+from app.models.local.int8_model import Floats, Int8Model
 from app.models.local.onnx_embedder import EmbeddingSteps
 from app.models.local.onnx_model import Text
 from app.models.local.tokenizing import Offsets, TokenOffsets
@@ -181,8 +181,10 @@ def _processor(pieces: Iterable[tuple[bytes, float]]) -> SentencePieceProcessor:
 
 DESCRIBED = Int8Model(
     MODEL,
+    12,
     Path(__file__).with_name("e5_int8.onnx"),
-    Int8File("e5_int8.bin", "70f5edb7a5652b5e1926bf9fd82968a00b2edb788ae2a947c1d5cb6ca38ce7cd", 12),
+    "e5_int8.bin",
+    "70f5edb7a5652b5e1926bf9fd82968a00b2edb788ae2a947c1d5cb6ca38ce7cd",
     WEIGHTS,
     "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f",
     E5File,

@@ -53,41 +53,35 @@ class PublishedWeights(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Int8File:
-    """The file of a model's weights of 8 bits: its name, its digest, and the model's layers."""
-
-    name: str
-    sha256: str
-    layers: int
-
-    def is_kept(self, folder: Path) -> bool:
-        """Whether the folder has the file, undamaged."""
-        return hub.has_digest(folder / self.name, self.sha256)
-
-    def content(self, stored: PublishedWeights) -> bytearray:
-        """The file's content, from the published weights."""
-        whole = bytearray()
-        for _, tensor in tensors(stored, self.layers):
-            whole += bytes(offset(len(whole)) - len(whole))
-            whole += tensor.tobytes()
-        return whole
-
-
-@dataclass(frozen=True, slots=True)
 class Int8Model:
-    """A model, its graph, its file of weights, and the published ones: their file, its digest, and how it is read.
+    """A model, its layers and its graph, the file of its weights of 8 bits, and the published ones.
 
-    `tokenizer` opens the tokenizer in the folder of the published files.
+    Of each file of weights its name and digest are known, and of the published one how it is read. `tokenizer` opens
+    the tokenizer in the folder of the published files.
     """
 
     model: EmbeddingModel
+    layers: int
     graph: Path
-    weights: Int8File
+    weights: str
+    sha256: str
     published: str
     published_sha256: str
     read: Callable[[Path], PublishedWeights]
     tokenizer: Callable[[Path], Tokenizer]
     steps: EmbeddingSteps
+
+    def is_kept(self, folder: Path) -> bool:
+        """Whether the folder has the file of weights of 8 bits, undamaged."""
+        return hub.has_digest(folder / self.weights, self.sha256)
+
+    def content(self, folder: Path) -> bytearray:
+        """The content of that file, from the published one in a folder."""
+        whole = bytearray()
+        for _, tensor in tensors(self.read(folder / self.published), self.layers):
+            whole += bytes(offset(len(whole)) - len(whole))
+            whole += tensor.tobytes()
+        return whole
 
 
 async def load(
@@ -120,24 +114,23 @@ def _open(described: Int8Model, folder: Path, threads: int, cache: Path | None) 
 
 def _weights(described: Int8Model, folder: Path, cache: Path | None) -> Path | Mapping[str, bytes | bytearray]:
     """The folder of the weights of 8 bits, or their content: the kept ones, else computed and, if possible, kept."""
-    file = described.weights
-    if cache is not None and file.is_kept(cache):
+    if cache is not None and described.is_kept(cache):
         return cache
     published = folder / described.published
     if not published.is_file():
         raise ProviderError(f"The weights of {described.model.name} are missing: {published} does not exist.")
     if not hub.has_digest(published, described.published_sha256):
         raise ProviderError(f"The weights of {described.model.name} are not the published ones: renew {published}.")
-    content = file.content(described.read(published))
-    if hashlib.sha256(content).hexdigest() != file.sha256:
-        log.warning("this machine rounds the weights of %s differently: they are computed at each start", file.name)
+    content, file = described.content(folder), described.weights
+    if hashlib.sha256(content).hexdigest() != described.sha256:
+        log.warning("this machine rounds the weights of %s differently: they are computed at each start", file)
     elif cache is not None:
         try:
-            hub.keep(content, cache / file.name)
+            hub.keep(content, cache / file)
             return cache
         except OSError as error:
-            log.info("the weights of %s stay in memory: %s cannot be written: %s", file.name, cache, error.strerror)
-    return {file.name: content}
+            log.info("the weights of %s stay in memory: %s cannot be written: %s", file, cache, error.strerror)
+    return {file: content}
 
 
 def offset(end: int) -> int:

@@ -18,7 +18,7 @@ from app.errors import ProviderError
 from app.models import base, known
 from app.models.local import int8_model
 from app.models.local.hub import Hub, Repository
-from app.models.local.int8_model import GREATEST, Floats, Int8File, Int8Model, round_rows
+from app.models.local.int8_model import GREATEST, Floats, Int8Model, round_rows
 from app.models.local.onnx_embedder import EmbeddingSteps, OnnxEmbedder
 from app.models.local.tokenizing import JsonTokenizer
 
@@ -60,8 +60,10 @@ class Safetensors:
 
 DESCRIBED = Int8Model(
     MODEL,
+    6,
     Path(__file__).with_name("minilm_int8.onnx"),
-    Int8File("minilm_int8.bin", "292c07d4c40636814b00d898116995f4c0e9316199390a984950b85181147b7a", 6),
+    "minilm_int8.bin",
+    "292c07d4c40636814b00d898116995f4c0e9316199390a984950b85181147b7a",
     WEIGHTS,
     WEIGHTS_SHA256,
     Safetensors,

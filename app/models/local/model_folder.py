@@ -9,7 +9,7 @@ from the table of known models.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -116,20 +116,16 @@ def _steps(path: Path, outputs: list[str], overrides: Overrides, model: KnownMod
     whole = WHOLE in outputs
     pooling = _json(_pooling_file(path))
     prompts = _json(path / "config_sentence_transformers.json")
-    steps = EmbeddingSteps(
-        output=WHOLE if whole else outputs[0],
-        pooling="mean" if whole else _pooling(path, pooling, model.pooling or "mean"),
-        query_prefix=_prompt(prompts, QUERY_PROMPTS) or model.query_prefix,
-        document_prefix=_prompt(prompts, DOCUMENT_PROMPTS) or model.document_prefix,
-        lower_case=_json(path / "sentence_bert_config.json").get("do_lower_case") is True,
-    )
-    if overrides.query_prefix is not None:
-        steps = replace(steps, query_prefix=overrides.query_prefix)
-    if overrides.document_prefix is not None:
-        steps = replace(steps, document_prefix=overrides.document_prefix)
-    if pooling.get("include_prompt") is False and (steps.query_prefix or steps.document_prefix):
+    query, document = overrides.query_prefix, overrides.document_prefix
+    if query is None:
+        query = _prompt(prompts, QUERY_PROMPTS) or model.query_prefix
+    if document is None:
+        document = _prompt(prompts, DOCUMENT_PROMPTS) or model.document_prefix
+    if pooling.get("include_prompt") is False and (query or document):
         raise ProviderError(f"{path.name} leaves prefixes out of its pooling, which is not supported.", fault="model")
-    return steps
+    lower_case = _json(path / "sentence_bert_config.json").get("do_lower_case") is True
+    kind: Pooling = "mean" if whole else _pooling(path, pooling, model.pooling or "mean")
+    return EmbeddingSteps(WHOLE if whole else outputs[0], kind, query, document, lower_case)
 
 
 def _pooling(path: Path, pooling: dict[str, Any], default: Pooling) -> Pooling:
@@ -156,7 +152,7 @@ def _pooling_file(path: Path) -> Path:
 
 
 def _modules(path: Path) -> list[dict[str, str]]:
-    found = _json(path / "modules.json", default=[])
+    found = _json(path / "modules.json", list)
     return [module for module in found if isinstance(module, dict)]
 
 
@@ -166,15 +162,14 @@ def _prompt(config: dict[str, Any], names: tuple[str, ...]) -> str:
     return str(prompts.get(chosen, ""))
 
 
-def _json(file: Path, *, default: Any = None) -> Any:
-    """The content of a file; `default` (an empty object) if it does not exist. Raises ProviderError."""
-    default = {} if default is None else default
+def _json(file: Path, kind: type[dict[str, Any]] | type[list[Any]] = dict) -> Any:
+    """The object or list in a file, an empty one if it does not exist. Raises ProviderError."""
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
+        if type(found) is not kind:
+            raise ValueError("another kind of JSON")
     except FileNotFoundError:
-        return default
+        return kind()
     except (OSError, ValueError, RecursionError) as error:
         raise ProviderError(f"{file.parent.name}/{file.name} cannot be read.", fault="model") from error
-    if type(found) is not type(default):
-        raise ProviderError(f"{file.parent.name}/{file.name} cannot be read.", fault="model")
     return found

@@ -46,8 +46,7 @@ class OnnxEmbedder:
     def __init__(self, graph: OnnxModel, model: base.EmbeddingModel, steps: EmbeddingSteps) -> None:
         self._queries = graph
         # The other threads of an inference would wait for one that yields.
-        yields = graph.threads_of_inference == 1
-        self._documents = graph.beside(concurrency=graph.concurrency, yields=yields)
+        self._documents = graph.beside(yields=graph.threads_of_inference == 1)
         self.model = replace(model, token_starts=self._token_starts)
         self._steps = steps
 

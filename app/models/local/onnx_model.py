@@ -6,6 +6,7 @@ Texts and pairs of texts are tokenized, padded to the longest of a batch and run
 from __future__ import annotations
 
 import asyncio
+import copy
 import os
 import sys
 import threading
@@ -72,8 +73,7 @@ class OnnxModel:
     """A graph whose inputs are token ids. `name` is the subject of its error messages.
 
     `concurrency` is how many inferences run at once. `one_by_one`: a text has an inference of its own, because what the
-    graph makes of it would depend on the others. `yields`: its threads have a lower priority than everything else in
-    this process and Postgres. Raises ProviderError for a graph with other inputs than INPUTS.
+    graph makes of it would depend on the others. Raises ProviderError for a graph with other inputs than INPUTS.
     """
 
     def __init__(
@@ -84,7 +84,6 @@ class OnnxModel:
         *,
         concurrency: int = 1,
         one_by_one: bool = False,
-        yields: bool = False,
     ) -> None:
         self.name = name
         self.concurrency = concurrency
@@ -98,19 +97,16 @@ class OnnxModel:
             raise ProviderError(f"{name} is no model of token ids: its inputs are {given}.", fault="model")
         self.threads_of_inference = session.get_session_options().intra_op_num_threads
         self._batch_tokens = TOKENS_PER_THREAD * self.threads_of_inference
-        initializer = _lower_priority if yields else None
-        self._threads = ThreadPoolExecutor(concurrency, thread_name_prefix="onnx", initializer=initializer)
+        self._threads = ThreadPoolExecutor(concurrency, thread_name_prefix="onnx")
 
-    def beside(self, *, concurrency: int = 1, yields: bool = False) -> OnnxModel:
-        """The same model with threads of its own: its calls do not wait for the calls of this one."""
-        return OnnxModel(
-            self.name,
-            self._session,
-            self.tokenizer,
-            concurrency=concurrency,
-            one_by_one=self.one_by_one,
-            yields=yields,
-        )
+    def beside(self, *, yields: bool) -> OnnxModel:
+        """The same model with threads of its own: its calls do not wait for the calls of this one.
+
+        `yields`: they have a lower priority than everything else in this process and Postgres.
+        """
+        made, initializer = copy.copy(self), _lower_priority if yields else None
+        made._threads = ThreadPoolExecutor(self.concurrency, thread_name_prefix="onnx", initializer=initializer)
+        return made
 
     def run(self, work: Callable[[_Argument], _Result], argument: _Argument) -> asyncio.Future[_Result]:
         """Call `work` in a thread, after the calls before it have begun. Raises ProviderError after `aclose`."""

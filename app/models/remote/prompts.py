@@ -26,6 +26,7 @@ MAX_ENTITY_TOKENS, MAX_ENTITY_REASONING_TOKENS = 1_500, 4_000
 """The same for entities."""
 MAX_ATTEMPTS = 50
 """Places of an answer that are parsed as JSON."""
+NOT_ANSWERED = "The language model did not answer with the requested JSON."
 _OPENING = re.compile(r"[\[{]")
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -95,16 +96,28 @@ class PromptedLlm(ABC):
         self.calls = RemoteCalls(ProviderModel("llm", provider, name), times)
 
     async def propose(self, query: str, passages: Sequence[str]) -> Proposal:
-        """Propose terms and questions. Raises ProviderError."""
+        """Propose terms and questions: the first JSON value of the answer with some. Raises ProviderError."""
         delimited = _delimit(TASK, {"question": query, "passages": list(passages)})
         task = Task(*delimited, SCHEMA, MAX_TOKENS, MAX_REASONING_TOKENS)
-        return _parse(await self.calls.query(lambda: self._answer(task, bulk=False)))
+        for value in _values(await self.calls.query(lambda: self._answer(task, bulk=False))):
+            if isinstance(value, list) and all(isinstance(term, str) for term in value):
+                return Proposal(value)
+            if isinstance(value, dict) and value.keys() & {"terms", "questions"}:
+                terms, questions = value.get("terms", []), value.get("questions", [])
+                if isinstance(terms, list) and isinstance(questions, list):
+                    return Proposal(terms, questions)
+        raise errors.ProviderError(NOT_ANSWERED, fault="answer")
 
     async def entities(self, text: str) -> list[object]:
-        """Name the entities in a text. Raises ProviderError."""
+        """Name the entities in a text: the first JSON value of the answer with some. Raises ProviderError."""
         delimited = _delimit(ENTITY_TASK, {"text": text})
         task = Task(*delimited, ENTITY_SCHEMA, MAX_ENTITY_TOKENS, MAX_ENTITY_REASONING_TOKENS)
-        return _parse_entities(await self.calls.bulk(lambda: self._answer(task, bulk=True)))
+        for value in _values(await self.calls.bulk(lambda: self._answer(task, bulk=True))):
+            if isinstance(value, dict) and isinstance(found := value.get("entities"), list):
+                return found
+            if isinstance(value, list) and all(isinstance(one, dict) for one in value):
+                return value
+        raise errors.ProviderError(NOT_ANSWERED, fault="answer")
 
     @abstractmethod
     async def _answer(self, task: Task, *, bulk: bool) -> object:
@@ -118,36 +131,10 @@ def _delimit(task: str, content: dict[str, Any]) -> tuple[str, str]:
     return task.format(nonce=nonce), f"<data {nonce}>\n{data}\n</data {nonce}>"
 
 
-def _parse_entities(answer: object) -> list[object]:
-    """The first JSON list of objects, or object with entities, in a model's answer, unchecked. Raises ProviderError."""
-    for value in _values(_text(answer)):
-        if isinstance(value, dict) and isinstance(found := value.get("entities"), list):
-            return found
-        if isinstance(value, list) and all(isinstance(one, dict) for one in value):
-            return value
-    raise errors.ProviderError("The language model did not answer with the requested JSON.", fault="answer")
-
-
-def _text(answer: object) -> str:
+def _values(answer: object) -> Iterator[object]:
+    """The JSON objects and lists in an answer; those inside another are not among them. Raises ProviderError."""
     if not isinstance(answer, str) or len(answer) > MAX_CHARACTERS:
         raise errors.ProviderError("The language model returned no usable answer.", fault="answer")
-    return answer
-
-
-def _parse(answer: object) -> Proposal:
-    """The first JSON value with terms or questions in a model's answer, unchecked. Raises ProviderError."""
-    for value in _values(_text(answer)):
-        if isinstance(value, list) and all(isinstance(term, str) for term in value):
-            return Proposal(value)
-        if isinstance(value, dict) and value.keys() & {"terms", "questions"}:
-            terms, questions = value.get("terms", []), value.get("questions", [])
-            if isinstance(terms, list) and isinstance(questions, list):
-                return Proposal(terms, questions)
-    raise errors.ProviderError("The language model did not answer with the requested JSON.", fault="answer")
-
-
-def _values(answer: str) -> Iterator[object]:
-    """The JSON objects and lists in a text; those inside another are not among them."""
     decoder, start = json.JSONDecoder(), 0
     for _attempt in range(MAX_ATTEMPTS):
         found = _OPENING.search(answer, start)

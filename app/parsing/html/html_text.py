@@ -221,7 +221,15 @@ def _main_text(soup: BeautifulSoup, title: str) -> tuple[str, list[LeftOut]]:
     if main is None:
         return whole, left_out
     main = _with_heading(main, soup, title)
-    rest = _rest(whole, main)
+
+    # The lines of the page whose words are not in its main text, and the words that are missing in other lines.
+    left, lines = Counter(_WORD.findall(whole)) - Counter(_WORD.findall(main)), []
+    for line in whole.split("\n"):
+        words = Counter(_WORD.findall(line))
+        if words and (words & left).total() > words.total() / 2:
+            left -= words
+            lines.append(line)
+    rest = "\n".join([*lines, " ".join(left.elements())]).strip()
     return main, [*left_out, *([LeftOut(reason, rest)] if rest else [])]
 
 
@@ -251,18 +259,6 @@ def _with_heading(main: str, soup: BeautifulSoup, title: str) -> str:
         if heading and not is_site:
             return main if heading in " ".join(main.split()) else f"# {heading}\n\n{main}"
     return main
-
-
-def _rest(whole: str, main: str) -> str:
-    """The lines of a page whose words are not in its main text, and the words that are missing in other lines."""
-    left = Counter(_WORD.findall(whole)) - Counter(_WORD.findall(main))
-    lines = []
-    for line in whole.split("\n"):
-        words = Counter(_WORD.findall(line))
-        if words and (words & left).total() > words.total() / 2:
-            left -= words
-            lines.append(line)
-    return "\n".join([*lines, " ".join(left.elements())]).strip()
 
 
 def _declared(soup: BeautifulSoup, names: Iterable[str]) -> str:
@@ -364,7 +360,10 @@ class _Filler:
     above: dict[int, tuple[Tag, int]] = field(default_factory=dict)
 
     def fill(self, element: Tag) -> None:
-        """Fill the next row, so that it has a cell in each column."""
+        """Fill the next row, so that it has a cell in each column.
+
+        A cell that extends over all columns is a heading, and is not repeated.
+        """
         if self.left <= 0:
             return
         row: list[Tag] = []
@@ -378,18 +377,15 @@ class _Filler:
                     self.above[column] = cell, rows - 1
                 row.append(self._repeated(cell))
             elif cells:
-                self._place(cells.popleft(), row, is_heading=is_heading)
+                cell = cells.popleft()
+                width, rows = min(_span(cell, "colspan"), 1 + max(0, self.left)), _span(cell, "rowspan")
+                if rows > 1:
+                    self.above |= {column + offset: (cell, rows - 1) for offset in range(width)}
+                row.append(cell)
+                row.extend(self._added("") if is_heading else self._repeated(cell) for _ in range(width - 1))
             else:
                 row.append(self._added(""))
         element.extend(row)
-
-    def _place(self, cell: Tag, row: list[Tag], *, is_heading: bool) -> None:
-        """Put a cell at the end of a row. One that extends over all columns is a heading, and is not repeated."""
-        width, rows = min(_span(cell, "colspan"), 1 + max(0, self.left)), _span(cell, "rowspan")
-        if rows > 1:
-            self.above |= {len(row) + offset: (cell, rows - 1) for offset in range(width)}
-        row.append(cell)
-        row.extend(self._added("") if is_heading else self._repeated(cell) for _ in range(width - 1))
 
     def _repeated(self, cell: Tag) -> Tag:
         """A cell with the text of another one; a blank one if that is long or has many elements."""

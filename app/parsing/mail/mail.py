@@ -99,10 +99,19 @@ def document(message: EmailMessage) -> ExtractedDocument | None:
     body, title = mail_parts.body(message), mail_parts.header(message, "subject")
     if not (body.text.strip() or title):
         return None
+
+    people = {name: getaddresses([str(value) for value in message.get_all(name, [])]) for name in _PEOPLE}
+    names = [name or address for found in people.values() for name, address in found if name or address]
+    metadata: dict[str, Any] = {
+        name: [address for _name, address in found if address] for name, found in people.items() if found
+    }
+    metadata |= {"participants": list(dict.fromkeys(names)), "attachments": body.attachments}
+    if people["from"]:
+        metadata["author"] = people["from"][0][0] or people["from"][0][1]
     return ExtractedDocument(
         body.text,
         title=title,
-        metadata=_metadata(message, body.attachments),
+        metadata={name: value for name, value in metadata.items() if value},
         created_at=archives.moment(str(getattr(message.get("date"), "datetime", ""))),
         markdown=body.has_markdown,
         left_out=tuple(body.left_out),
@@ -129,18 +138,6 @@ def _texts(message: Message) -> Iterator[str]:
             unfolded = re.sub(r"\r?\n[ \t]", "", text)
             text = "\n".join(re.findall(r"^(?:SUMMARY|LOCATION)[^:\n]*:([^\\\n]*)$", unfolded, re.M))
         yield html_text.show(text) if part.get_content_type().endswith("html") else text
-
-
-def _metadata(message: EmailMessage, attachments: list[str]) -> dict[str, Any]:
-    people = {name: getaddresses([str(value) for value in message.get_all(name, [])]) for name in _PEOPLE}
-    names = [name or address for found in people.values() for name, address in found if name or address]
-    metadata: dict[str, Any] = {
-        name: [address for _name, address in found if address] for name, found in people.items() if found
-    }
-    metadata |= {"participants": list(dict.fromkeys(names)), "attachments": attachments}
-    if people["from"]:
-        metadata["author"] = people["from"][0][0] or people["from"][0][1]
-    return {name: value for name, value in metadata.items() if value}
 
 
 def _read_mailbox(file: InputFile, warnings: list[str]) -> Iterator[ExtractedDocument]:

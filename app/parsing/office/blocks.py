@@ -96,16 +96,12 @@ class Writer:
         if kind == "note_ref":
             note = self._notes.pop(inline.note_id or "", None)  # written once, since notes may refer to each other
             return f" ({' '.join(self._blocks(note.blocks).split()) if note else inline.note_id or ''})"
-        if kind == "image":
-            return self._picture(inline)
+        if kind == "image":  # its description, and the text on it
+            paragraphs = (markup.describe(inline.alt), self._text_on(inline))
+            return "".join(f"\n\n{text}\n\n" for text in paragraphs if text)
         if kind == "checkbox":
             return "[x] " if inline.checked else "[ ] "
         return {"line_break": "\n", "math": f"${inline.text}$"}.get(kind, "")
-
-    def _picture(self, inline: Inline) -> str:
-        """The description of a picture and the text on it as paragraphs of their own."""
-        paragraphs = (markup.describe(inline.alt), self._text_on(inline))
-        return "".join(f"\n\n{text}\n\n" for text in paragraphs if text)
 
     def _text_on(self, inline: Inline) -> str:
         """The text on a picture; empty for one that is not in the file."""

@@ -245,7 +245,9 @@ class PagePictures:
             if page.runs or page.is_damaged:
                 found.append(page.runs + self._pictured(index, page))
             else:
-                found.append(self._recognised(index, self.recognise))
+                picture, scale = self._render(index)
+                lines = [] if picture is None else self.recognise(picture)
+                found.append(pictures.runs(lines, scale, picture.height / scale if picture else 0.0))
         self.warnings += self._texts.warnings
         return found
 
@@ -259,11 +261,6 @@ class PagePictures:
         numbers = [number for number, page in enumerate(pages, 1) if page.runs and page.pictures]
         if numbers:
             self.left_out.append(LeftOut("pictures without OCR", where=margins.spans(numbers)))
-
-    def _recognised(self, index: int, recognise: Recognise) -> list[TextRun]:
-        """The runs of a page without text."""
-        picture, scale = self._render(index)
-        return [] if picture is None else pictures.runs(recognise(picture), scale, picture.height / scale)
 
     def _pictured(self, index: int, content: PageRuns) -> list[TextRun]:
         """The texts of the pictures of a page, each as a block at its place."""

@@ -75,19 +75,15 @@ class _Rows:
         separator = _SEPARATOR.match(text)
         self._first = 2 if separator else 1
         self._text = text[separator.end() :] if separator else text
-        self._quote = '"'
-        self._escape: str | None = None
-        self._delimiter = separator[1] if separator else self._find_delimiter(name)
+        self._dialect = _Dialect(separator[1]) if separator else self._find_dialect(name)
         self._unclosed: list[int] = []
         self.warnings: list[str] = []
 
-    def _find_delimiter(self, name: str) -> str:
+    def _find_dialect(self, name: str) -> _Dialect:
         if formats.suffix(name) == "tsv" and "\t" in self._text:
-            return "\t"
+            return _Dialect("\t")
         sample = self._text[:SAMPLE]
-        found = _detect(sample[: sample.rfind("\n") + 1] or sample)
-        self._quote, self._escape = found.quote, found.escape
-        return found.delimiter
+        return _detect(sample[: sample.rfind("\n") + 1] or sample)
 
     def read(self) -> Iterator[list[str]]:
         """The rows. A row whose quotes are wrong ends with its line."""
@@ -111,7 +107,7 @@ class _Rows:
 
     def _wrong(self, lines: Sequence[str], start: int, *, is_long: bool) -> Iterator[list[str]]:
         """The line that begins a row whose quotes are wrong; all lines from there on after too many of them."""
-        if not is_long and lines[start].count(self._quote) % 2 == 0:
+        if not is_long and lines[start].count(self._dialect.quote) % 2 == 0:
             yield from self._reader(iter([lines[start]]), strict=False)
             return
         self._unclosed.append(start + self._first)
@@ -121,9 +117,9 @@ class _Rows:
     def _reader(self, lines: Iterator[str], *, strict: bool = True, quoting: Literal[0, 3] = csv.QUOTE_MINIMAL) -> Any:
         return csv.reader(
             lines,
-            delimiter=self._delimiter,
-            quotechar=self._quote,
-            escapechar=self._escape,
+            delimiter=self._dialect.delimiter,
+            quotechar=self._dialect.quote,
+            escapechar=self._dialect.escape,
             quoting=quoting,
             skipinitialspace=True,
             strict=strict,

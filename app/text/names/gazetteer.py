@@ -13,7 +13,7 @@ import itertools
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from typing import Self
@@ -79,22 +79,15 @@ def forms(key: str, name: str) -> list[list[str]]:
     return found
 
 
+@dataclass(eq=False, slots=True)
 class Gazetteer:
     """An immutable index of the names of entities; `patched` returns a changed copy."""
 
-    def __init__(
-        self,
-        ids: dict[str, tuple[UUID, ...]],
-        entries: dict[str, tuple[Entry, ...]],
-        joined: dict[str, frozenset[str]],
-        split_forms: dict[str, frozenset[str]],
-        with_symbols: dict[str, frozenset[str]],
-    ) -> None:
-        self._ids = ids
-        self._entries = entries
-        self._joined = joined
-        self._split_forms = split_forms
-        self._with_symbols = with_symbols
+    _ids: dict[str, tuple[UUID, ...]] = field(default_factory=dict)
+    _entries: dict[str, tuple[Entry, ...]] = field(default_factory=dict)
+    _joined: dict[str, frozenset[str]] = field(default_factory=dict)
+    _split_forms: dict[str, frozenset[str]] = field(default_factory=dict)
+    _with_symbols: dict[str, frozenset[str]] = field(default_factory=dict)
 
     @classmethod
     def build(cls, entries: Iterable[Entry]) -> Self:
@@ -103,7 +96,7 @@ class Gazetteer:
         for entry in entries:
             if (folded := key(entry[0])) is not None:
                 by_key.setdefault(folded, []).append(entry)
-        made = cls({}, {}, {}, {}, {})
+        made = cls()
         made._add(by_key)
         return made
 

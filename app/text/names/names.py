@@ -77,13 +77,9 @@ def words(text: str) -> list[str]:
     """Returns the words by which names are compared: case-folded, without accents and punctuation."""
     folded = text.casefold()
     if not folded.isascii():
-        folded = _NOT_ASCII.sub(_without_marks, folded)
+        # Runs of characters that are not ASCII are decomposed: decomposition does not reach beyond them.
+        folded = _NOT_ASCII.sub(lambda run: _MARK.sub("", unicodedata.normalize("NFKD", run[0])), folded)
     return [word[:MAX_WORD_LENGTH] for word in _WORD.findall(folded)]
-
-
-def _without_marks(match: re.Match[str]) -> str:
-    """Returns a run of characters that are not ASCII, decomposed; decomposition does not reach beyond it."""
-    return _MARK.sub("", unicodedata.normalize("NFKD", match[0]))
 
 
 @functools.lru_cache(maxsize=1_024)

@@ -9,7 +9,6 @@ import re
 _IN_JSON = re.compile(r"(?P<codes>(?:\\u[0-9a-fA-F]{4})+)|\\(?P<character>.)", re.DOTALL)
 _CHARACTERS = {"n": "\n", "t": "\t", "r": "", "b": " ", "f": " ", "/": "/"}
 _IN_XML = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
-_MARKUP = frozenset("<>")
 
 
 def decode_json(text: str) -> str:
@@ -30,4 +29,4 @@ def _json_character(escape: re.Match[str]) -> str:
 
 def _xml_character(reference: re.Match[str]) -> str:
     character = html.unescape(reference[0])
-    return reference[0] if character in _MARKUP else character
+    return reference[0] if character in "<>" else character

@@ -171,11 +171,10 @@ def quantized_layer(graph: Graph, x: str, mask: str, number: int) -> str:
 
 def build_int8(described: Int8Model, tensors: Iterable[tuple[str, Tensor]]) -> bytes:
     """The serialised graph of 8 bits of a model with these tensors."""
-    file = described.weights
-    graph = Graph(file.name, quantized_places(tensors))
+    graph = Graph(described.weights, quantized_places(tensors))
     x = quantized_embeddings(graph)
     mask = graph.op("Cast", "attention_mask", to=TensorProto.INT32)
-    for number in range(file.layers):
+    for number in range(described.layers):
         x = quantized_layer(graph, x, mask, number)
     pooled(graph, x)
     return model(graph, described.model.name).SerializeToString(deterministic=True)
@@ -191,6 +190,6 @@ def model(graph: Graph, name: str) -> onnx.ModelProto:
 
 if __name__ == "__main__":
     for described, folder in ((minilm.DESCRIBED, minilm.packaged()), (e5.DESCRIBED, e5.packaged())):
-        tensors = int8_model.tensors(described.read(folder / described.published), described.weights.layers)
+        tensors = int8_model.tensors(described.read(folder / described.published), described.layers)
         described.graph.write_bytes(build_int8(described, tensors))
         print(f"{described.graph}: {described.graph.stat().st_size} bytes")

@@ -24,7 +24,7 @@ async def model(tmp_path_factory):
     settings = Settings(embedder="e5", data_dir=tmp_path_factory.mktemp("e5"))
     assert models.embedding(settings) == ("multilingual-e5-small", 384)
     async with models.open_embedder(settings) as embedder:
-        assert e5.DESCRIBED.weights.is_kept(settings.data_dir / "models")
+        assert e5.DESCRIBED.is_kept(settings.data_dir / "models")
         yield embedder._embedder
 
 

@@ -122,7 +122,7 @@ class Handler(BaseHTTPRequestHandler):
 def server(tmp_path: Path) -> Iterator[Server]:
     with Server(("127.0.0.1", 0), Handler) as server:
         server.folders, server.requests = {}, []
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         yield server
         server.shutdown()
 
@@ -209,7 +209,8 @@ async def test_a_re_ranker_is_downloaded_or_open_and_fails(server, tmp_path, nam
             await reranker.scores("lime", ["mortar"])
 
 
-def test_a_connection_that_breaks_is_tried_again(server, small, tmp_path):
+def test_a_connection_that_breaks_is_tried_again(server, small, tmp_path, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.file_download.time.sleep", lambda _seconds: None)
     server.fault = "breaks once"
     folder = Hub(server.url, tmp_path / "models").fetch(Repository(f"{OWNER}/small"))
     assert (folder / "onnx" / "model.onnx").read_bytes() == (small / "onnx" / "model.onnx").read_bytes()

@@ -27,15 +27,16 @@ from app.settings import Settings
 HERE = Path(__file__).parent
 TEXTS = json.loads((HERE / "canonical_minilm.json").read_text(encoding="utf-8"))["texts"]
 PACKAGE = minilm.packaged()
-FILE = minilm.DESCRIBED.weights
+MINILM = minilm.DESCRIBED
+FILE = MINILM.weights
 BOTH = pytest.mark.parametrize(
-    ("described", "folder"), [(minilm.DESCRIBED, PACKAGE), (e5.DESCRIBED, e5.packaged())], ids=["minilm", "e5"]
+    ("described", "folder"), [(MINILM, PACKAGE), (e5.DESCRIBED, e5.packaged())], ids=["minilm", "e5"]
 )
 
 
 @pytest.fixture(scope="module")
 def content():
-    return FILE.content(minilm.DESCRIBED.read(PACKAGE / minilm.WEIGHTS))
+    return MINILM.content(PACKAGE)
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +53,7 @@ def unpublished(tmp_path):
     return folder
 
 
-async def vector_of(described=minilm.DESCRIBED, folder=PACKAGE, **options):
+async def vector_of(described=MINILM, folder=PACKAGE, **options):
     embedder = await int8_model.load(described, folder, **options)
     try:
         return await embedder.embed_query("How deep is a stepwell?")
@@ -68,12 +69,11 @@ async def expected(offline_embedder):
 
 @BOTH
 def test_the_committed_graph_is_that_of_the_published_weights_and_no_activations_saturate_16_bits(described, folder):
-    stored, layers = described.read(folder / described.published), described.weights.layers
-    tensors = list(int8_model.tensors(stored, layers))
+    tensors = list(int8_model.tensors(described.read(folder / described.published), described.layers))
     graph = runpy.run_path(str(HERE / "export_graphs.py"))["build_int8"](described, tensors)
     assert graph == described.graph.read_bytes()
     matrices = [tensor for name, tensor in tensors if tensor.dtype == np.int8 and name != "words.weight"]
-    assert len(matrices) == 4 * layers
+    assert len(matrices) == 4 * described.layers
     for matrix in matrices:
         for sign in (1, -1):
             one_sign = np.maximum(sign * matrix.astype(np.int32), 0)  # 255 for these and 0 for the others is the worst
@@ -97,22 +97,27 @@ async def test_a_vector_does_not_depend_on_the_other_texts(model):
     assert [await model.embed_query(text) for text in texts[3:5]] == few
 
 
-async def test_weights_that_are_kept_are_used_without_the_published_ones(unpublished, content, tmp_path, expected):
-    hub.keep(content, tmp_path / FILE.name)
+async def test_weights_that_are_kept_are_used_and_others_only_if_they_are_the_published_ones(
+    unpublished, content, tmp_path, expected
+):
+    hub.keep(content, tmp_path / FILE)
     assert await vector_of(folder=unpublished, cache=tmp_path) == expected
     with pytest.raises(ProviderError, match="does not exist"):
         await vector_of(folder=unpublished, cache=tmp_path / "other")
+    (unpublished / minilm.WEIGHTS).write_bytes(b"not the published weights")
+    with pytest.raises(ProviderError, match="not the published ones"):
+        await vector_of(folder=unpublished)
 
 
 @pytest.mark.parametrize("is_damaged", [True, False])
 async def test_weights_that_are_damaged_or_missing_are_computed_again(is_damaged, content, tmp_path, expected):
     folder = tmp_path / "models"
     if is_damaged:
-        hub.keep(bytes([content[0] ^ 1]) + content[1:], folder / FILE.name)
-    assert not FILE.is_kept(folder)
+        hub.keep(bytes([content[0] ^ 1]) + content[1:], folder / FILE)
+    assert not MINILM.is_kept(folder)
     assert await vector_of(cache=folder) == expected
-    assert FILE.is_kept(folder)
-    assert [file.name for file in folder.iterdir()] == [FILE.name]
+    assert MINILM.is_kept(folder)
+    assert [file.name for file in folder.iterdir()] == [FILE]
 
 
 async def test_weights_stay_in_memory_where_the_folder_cannot_be_written(tmp_path, caplog, expected):
@@ -123,37 +128,36 @@ async def test_weights_stay_in_memory_where_the_folder_cannot_be_written(tmp_pat
 
 
 async def test_weights_that_a_machine_rounds_differently_are_used_and_not_kept(tmp_path, caplog, expected):
-    elsewhere = replace(minilm.DESCRIBED, weights=replace(FILE, sha256="0" * 64))
-    assert await vector_of(elsewhere, cache=tmp_path) == expected
+    assert await vector_of(replace(MINILM, sha256="0" * 64), cache=tmp_path) == expected
     assert "rounds the weights of minilm_int8.bin differently" in caplog.text
     assert not list(tmp_path.iterdir())
 
 
 def test_processes_that_write_at_the_same_time_leave_a_whole_file_at_each_moment(content, tmp_path):
-    hub.keep(content, tmp_path / FILE.name)
+    hub.keep(content, tmp_path / FILE)
     with ThreadPoolExecutor(3) as threads:
-        writing = [threads.submit(hub.keep, content, tmp_path / FILE.name) for _ in range(6)]
+        writing = [threads.submit(hub.keep, content, tmp_path / FILE) for _ in range(6)]
         while not all(one.done() for one in writing):
-            assert FILE.is_kept(tmp_path)
+            assert MINILM.is_kept(tmp_path)
     for one in writing:
         one.result()
-    assert [file.name for file in tmp_path.iterdir()] == [FILE.name]
+    assert [file.name for file in tmp_path.iterdir()] == [FILE]
 
 
 def test_a_file_that_cannot_be_completed_leaves_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "replace", lambda *_: (_ for _ in ()).throw(OSError("full")))
     with pytest.raises(OSError, match="full"):
-        hub.keep(b"weights", tmp_path / FILE.name)
+        hub.keep(b"weights", tmp_path / FILE)
     assert not list(tmp_path.iterdir())
 
 
 def test_what_a_killed_process_left_is_removed_and_what_another_one_writes_is_not(tmp_path):
-    left, written = tmp_path / f"{FILE.name}.left", tmp_path / f"{FILE.name}.written"
+    left, written = tmp_path / f"{FILE}.left", tmp_path / f"{FILE}.written"
     for draft in (left, written):
         draft.touch()
     os.utime(left, (0, 0))
-    hub.keep(b"weights", tmp_path / FILE.name)
-    assert {file.name for file in tmp_path.iterdir()} == {FILE.name, written.name}
+    hub.keep(b"weights", tmp_path / FILE)
+    assert {file.name for file in tmp_path.iterdir()} == {FILE, written.name}
 
 
 def test_weights_are_kept_beside_the_data_of_the_embedded_server_or_in_a_folder_that_is_named(tmp_path):

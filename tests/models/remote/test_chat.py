@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 from fake_provider import FakeProvider, assert_provider_error
@@ -24,23 +24,21 @@ def _llm(provider: FakeProvider, kind: Kind = "openai", **given: object) -> Chat
     return ChatLlm(kind=kind, url=f"{provider.url}/v1", model="tiny", **given)  # type: ignore[arg-type]
 
 
-async def test_an_openai_compatible_endpoint_proposes_terms(provider: FakeProvider) -> None:
-    provider.openai(GOOD)
-    llm = _llm(provider, api_key="secret")
+@pytest.mark.parametrize(
+    ("kind", "path", "own"),
+    [
+        ("openai", "/v1/chat/completions", {"response_format": {"type": "json_object"}}),
+        ("ollama", "/v1/api/chat", {"format": prompts.SCHEMA, "stream": False}),
+    ],
+)
+async def test_terms_are_proposed_in_json(provider: FakeProvider, kind: Kind, path: str, own: dict[str, Any]) -> None:
+    (provider.ollama if kind == "ollama" else provider.openai)(GOOD)
+    llm = _llm(provider, kind, api_key="secret")
     assert (await llm.propose("Who wrote them?", PASSAGES)).terms == ["Ada", "notes"]
     await llm.aclose()
-    path, body = provider.requests[0]
-    assert (path, body["model"], llm.name) == ("/v1/chat/completions", "tiny", "tiny")
-    assert body["response_format"] == {"type": "json_object"}
-
-
-async def test_ollama_proposes_terms_under_a_schema(provider: FakeProvider) -> None:
-    provider.ollama(GOOD)
-    llm = _llm(provider, "ollama")
-    assert (await llm.propose("Who wrote them?", PASSAGES)).terms == ["Ada", "notes"]
-    await llm.aclose()
-    path, body = provider.requests[0]
-    assert (path, body["format"], body["stream"]) == ("/v1/api/chat", prompts.SCHEMA, False)
+    ((asked, body),) = provider.requests
+    assert (asked, body["model"], llm.name) == (path, "tiny", "tiny")
+    assert body.items() >= own.items()
 
 
 async def test_passages_are_sent_as_escaped_data_between_random_delimiters(provider: FakeProvider) -> None:
@@ -69,14 +67,6 @@ async def test_an_answer_other_than_the_requested_json_is_a_provider_error(
     provider: FakeProvider, content: object
 ) -> None:
     provider.openai(content)
-    await assert_provider_error(_llm(provider))
-
-
-@pytest.mark.parametrize("body", [{}, {"choices": []}, [], {"choices": [{"message": None}]}])
-async def test_an_answer_that_does_not_follow_openais_api_is_a_provider_error(
-    provider: FakeProvider, body: object
-) -> None:
-    provider.body = body
     await assert_provider_error(_llm(provider))
 
 
@@ -185,9 +175,18 @@ async def test_gemini_proposes_terms_and_names_entities_under_a_schema(provider:
     assert llm.name == MODEL
 
 
-@pytest.mark.parametrize("body", [{}, {"candidates": []}, b"<html>", b'{"candidates": ', b"\xff\xfe", [], "text"])
-async def test_an_answer_that_does_not_follow_geminis_api_is_a_provider_error(
-    provider: FakeProvider, body: object
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        *(("openai", body) for body in ({}, {"choices": []}, [], {"choices": [{"message": None}]})),
+        *(
+            ("gemini", body)
+            for body in ({}, {"candidates": []}, b"<html>", b'{"candidates": ', b"\xff\xfe", [], "text")
+        ),
+    ],
+)
+async def test_an_answer_that_does_not_follow_the_api_is_a_provider_error(
+    provider: FakeProvider, kind: str, body: object
 ) -> None:
     provider.body = body
-    await assert_provider_error(GeminiLlm(api_key="key", url=provider.url))
+    await assert_provider_error(GeminiLlm(api_key="key", url=provider.url) if kind == "gemini" else _llm(provider))

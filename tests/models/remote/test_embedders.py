@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import numpy as np
 import pytest
-import stamina
 from fake_provider import FAULTS, FakeProvider
 
 from app import errors
@@ -18,12 +17,6 @@ from benchmarks.fake_embedder import FakeEmbedder
 
 DIMENSION = 64
 KEY = "sk-canary-0123456789"
-
-
-@pytest.fixture(autouse=True)
-def _no_waits() -> Iterator[None]:
-    with stamina.set_testing(True, attempts=100, cap=True):
-        yield
 
 
 @pytest.fixture
@@ -41,7 +34,7 @@ def _settings(kind: Any, provider: FakeProvider, **given: Any) -> Settings:
 @pytest.fixture
 async def embedder(remote: FakeProvider) -> AsyncIterator[Embedder]:
     """The embedder of Google's library; tests/faults has one over HTTP."""
-    async with models.open_embedder(_settings("gemini", remote, model_timeout_s=1.0)) as opened:
+    async with models.open_embedder(_settings("gemini", remote, model_timeout_s=0.5)) as opened:
         yield opened
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -160,20 +159,3 @@ def test_any_query_parses_into_parts_of_itself_and_one_that_cannot_be_read_has_w
     assert all(part and part in seen for part in parts)
     assert not (parsed.expression_error and (parts or parsed.groups))
     assert bool(parsed.text) == bool(seen)
-
-
-@pytest.mark.parametrize("piece", ["(", ")", "title:", "(a OR ", "NOT ", "-(", "a* ", "\\", '"', "a(", "*", "AND ( "])
-def test_reading_takes_time_in_proportion_to_the_length(piece: str) -> None:
-    def cost(length: int) -> float:
-        """The least of some measurements, which leaves out what else the machine did."""
-        query = (piece * length)[:length]
-        taken = []
-        for _ in range(5):
-            began = time.thread_time()
-            analysis.parse(query)
-            taken.append(time.thread_time() - began)
-        return min(taken)
-
-    cost(100)
-    growth = min(cost(4_000) / max(cost(500), 0.0001) for _ in range(3))
-    assert growth < 24, "eight times the text; 64 times as long if it were quadratic"

@@ -72,7 +72,7 @@ MERGE_BOMB = "a: &a {k: v}\n" + "".join(f"{b}: &{b} {{<<: [*{a}, *{a}, *{a}]}}\n
         "x: !!python/name:os.system\n",
         "big: " + "x" * 5_000_000 + "\n",
         "deep: " + "[" * 5_000 + "]" * 5_000 + "\n",
-        "many: [" + "1," * 20_000 + "]\n",
+        "many: [" + "1," * 10_001 + "]\n",
         "title: one: two\n",
         "{a: b}: c\n",
         "tab:\t\n\t- x\n",

@@ -15,7 +15,7 @@ const filters = byId("documents-filters");
 const message = byId("documents-message");
 const guard = (work) => guarded(message, work);
 const listing = new Listing("documents", { load, show, guard, changed });
-const all = el("input", { type: "checkbox", id: "documents-all", change: chooseAll });
+const all = el("input", { type: "checkbox", id: "documents-all" });
 const chosen = el("span", { role: "status" });
 const remove = el("button", { type: "button", class: "danger", click: removeSelected }, "Delete selected");
 let typing = null;
@@ -34,6 +34,10 @@ export async function refreshDocuments() {
 
 fill(byId("documents-bulk"), el("label", { class: "check" }, all, "Select this page"), chosen, remove);
 byId("documents").addEventListener("change", showSelected);
+all.addEventListener("change", () => {
+  for (const box of boxes()) box.checked = all.checked;
+  showSelected();
+});
 form.elements.query.addEventListener("input", () => {
   clearTimeout(typing);
   typing = setTimeout(() => listing.change(), TYPING_MS);
@@ -87,11 +91,6 @@ function boxes() {
 
 function selectedIds() {
   return boxes().filter((box) => box.checked).map((box) => box.value);
-}
-
-function chooseAll() {
-  for (const box of boxes()) box.checked = all.checked;
-  showSelected();
 }
 
 function showSelected() {

@@ -22,16 +22,13 @@ export function readable(files) {
   return files.filter(({ name }) => {
     const [file, ...folders] = name.split("/").reverse();
     if (SYSTEM.includes(file) || file.startsWith("._")) return false;
-    return !folders.length || !(folders.slice(0, -1).some(isFolderLeftOut) || isFileLeftOut(file));
+    const isLeftOut = file.startsWith(".") || LOCKS.includes(file) || ENDINGS.some((ending) => file.toLowerCase().endsWith(ending));
+    return !folders.length || !(folders.slice(0, -1).some(isFolderLeftOut) || isLeftOut);
   });
 }
 
 function isFolderLeftOut(name) {
   return name.startsWith(".") || VENDORED.includes(name) || GENERATED.includes(name);
-}
-
-function isFileLeftOut(name) {
-  return name.startsWith(".") || LOCKS.includes(name) || ENDINGS.some((ending) => name.toLowerCase().endsWith(ending));
 }
 
 function plainFiles(transfer) {

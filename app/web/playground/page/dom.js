@@ -24,13 +24,6 @@ export function fill(parent, ...children) {
   parent.replaceChildren(...children.flat(2).filter(isGiven));
 }
 
-/** Sets where a bar begins and how long it is, as shares of its track. The CSP permits this, unlike `style="…"`. */
-export function extent(bar, start, length) {
-  bar.style.setProperty("--start", `${(100 * start).toFixed(3)}%`);
-  bar.style.setProperty("--length", `${(100 * length).toFixed(3)}%`);
-  return bar;
-}
-
 function filled(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (typeof value === "function") element.addEventListener(name, value);

@@ -8,8 +8,10 @@ const LETTERS = 18;
 
 /** A figure with the graph, or null for an answer of one search. Where it is narrow, the graph scrolls sideways. */
 export function hopGraph(answer, query) {
-  if (!answer.hops || !answer.results.some((hit) => hit.via)) return null;
-  const place = el("div", { class: "graph-scroll", tabindex: "0", role: "region", "aria-label": "Graph of what led to the passages" }, drawing(graphOf(answer, query), described(answer)));
+  const reached = answer.results.filter((hit) => hit.via).map((hit) => `${documentName(hit)} by ${hit.via.name}`);
+  if (!answer.hops || !reached.length) return null;
+  const drawn = drawing(graphOf(answer, query), `Passages that names led to: ${reached.join("; ")}.`);
+  const place = el("div", { class: "graph-scroll", tabindex: "0", role: "region", "aria-label": "Graph of what led to the passages" }, drawn);
   return el("figure", { class: "graph" }, el("figcaption", {}, "From the question over names to passages"), place);
 }
 
@@ -88,9 +90,4 @@ function curve(from, to) {
 function shortened(text, most) {
   const letters = Array.from(text);
   return letters.length > most ? `${letters.slice(0, most - 1).join("")}…` : text;
-}
-
-function described(answer) {
-  const reached = answer.results.filter((hit) => hit.via).map((hit) => `${documentName(hit)} by ${hit.via.name}`);
-  return `Passages that names led to: ${reached.join("; ")}.`;
 }

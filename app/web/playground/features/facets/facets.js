@@ -53,7 +53,11 @@ class Facets {
   /** Those of few values first; keys stay where they were shown first, so that none moves while filters change. */
   #inOrder(facets) {
     const added = facets.filter(({ id }) => !this.#known.has(id)).sort((one, other) => one.distinct - other.distinct);
-    for (const facet of added) this.#known.set(facet.id, Boolean(facet.control) || isShared(facet));
+    for (const { id, control, values } of added) {
+      // Documents do not share names of files: a search is rarely filtered by one of those.
+      const isShared = values.reduce((sum, { documents }) => sum + documents, 0) >= 1.5 * values.length;
+      this.#known.set(id, Boolean(control) || isShared);
+    }
     const order = [...this.#known.keys()];
     const rank = ({ id }) => order.indexOf(id) + (this.#known.get(id) ? 0 : order.length);
     return facets.sort((one, other) => rank(one) - rank(other));
@@ -79,11 +83,6 @@ class Facets {
     // The boxes are new, so the one that was used gets the focus again.
     if (focused) [...this.place.querySelectorAll("[data-facet]")].find((box) => box.dataset.facet === focused)?.focus();
   }
-}
-
-/** Whether documents share values, as they do not with names of files: a search is rarely filtered by one of those. */
-function isShared({ values }) {
-  return values.reduce((sum, { documents }) => sum + documents, 0) >= 1.5 * values.length;
 }
 
 const FILES = { folder: { control: "folder", name: "Folder" }, file_type: { control: "file_types", name: "File type" } };

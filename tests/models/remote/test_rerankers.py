@@ -29,18 +29,12 @@ async def _scores(reranker: HttpReranker, passages: list[str] = PASSAGES) -> lis
         await reranker.aclose()
 
 
-async def test_cohere_scores_come_back_in_the_order_of_the_passages(provider: FakeProvider) -> None:
+@pytest.mark.parametrize(("kind", "own"), [("cohere", {}), ("jina", {"return_documents": False})])
+async def test_scores_come_back_in_the_order_of_the_passages(provider: FakeProvider, kind: Kind, own: Any) -> None:
     provider.rerank([0.2, 0.9, 0.1])
-    assert await _scores(_reranker(provider)) == [0.2, 0.9, 0.1]
-    path, body = provider.requests[0]
-    assert path == "/v2/rerank"
-    assert body == {"model": "tiny", "query": "mortar?", "documents": PASSAGES, "top_n": 3}
-
-
-async def test_jina_requests_exclude_the_passages_from_the_response(provider: FakeProvider) -> None:
-    provider.rerank([0.2, 0.9, 0.1])
-    assert await _scores(_reranker(provider, "jina")) == [0.2, 0.9, 0.1]
-    assert provider.requests[0][1]["return_documents"] is False
+    assert await _scores(_reranker(provider, kind)) == [0.2, 0.9, 0.1]
+    asked = {"model": "tiny", "query": "mortar?", "documents": PASSAGES, "top_n": 3}
+    assert provider.requests == [("/v2/rerank", asked | own)]
 
 
 async def test_tei_gets_requests_of_its_own_api_in_batches(provider: FakeProvider) -> None:
