@@ -42,9 +42,9 @@ def facets(
 
 def _none(key: str | None, prefix: str | None) -> str:
     """Says that no key, or no such key, was found."""
-    if key or prefix:
-        return f"No document has the key {key or prefix + '…'}: `stepwell facets` lists all."
-    return "No document has metadata."
+    if not (key or prefix):
+        return "No document has metadata."
+    return f"No document has the key {key or f'{prefix}…'}: `stepwell facets` lists all."
 
 
 def _show(value: Any) -> str:

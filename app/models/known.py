@@ -16,6 +16,7 @@ _MANY = (
 MANY = frozenset(_MANY.split())
 """The languages of XLM-RoBERTa, from which the multilingual models were made; the rare ones are read less well."""
 _BGE = "Represent this sentence for searching relevant passages: "
+_APACHE = "Apache-2.0"
 _E5 = ("query: ", "passage: ")
 _NOMIC = ("search_query: ", "search_document: ")
 
@@ -35,26 +36,29 @@ class KnownModel:
     document_prefix: str = ""
     pooling: Pooling | None = None
     languages: frozenset[str] = frozenset()
+    licence: str = ""
 
 
 _ON_HUB = (
-    KnownModel("sentence-transformers/all-MiniLM-L6-v2", 384, 256, pooling="mean", languages=ENGLISH),
-    KnownModel("BAAI/bge-small-en-v1.5", 384, 512, _BGE, pooling="cls", languages=ENGLISH),
-    KnownModel("BAAI/bge-base-en-v1.5", 768, 512, _BGE, pooling="cls", languages=ENGLISH),
-    KnownModel("BAAI/bge-m3", 1_024, 8_192, pooling="cls", languages=MANY),
-    KnownModel("intfloat/multilingual-e5-small", 384, 512, *_E5, pooling="mean", languages=MANY),
-    KnownModel("intfloat/multilingual-e5-base", 768, 512, *_E5, pooling="mean", languages=MANY),
-    KnownModel("intfloat/multilingual-e5-large", 1_024, 512, *_E5, pooling="mean", languages=MANY),
-    KnownModel("thenlper/gte-small", 384, 512, pooling="mean", languages=ENGLISH),
-    KnownModel("thenlper/gte-base", 768, 512, pooling="mean", languages=ENGLISH),
-    KnownModel("Snowflake/snowflake-arctic-embed-s", 384, 512, _BGE, pooling="cls", languages=ENGLISH),
-    KnownModel("Snowflake/snowflake-arctic-embed-m", 768, 512, _BGE, pooling="cls", languages=ENGLISH),
-    KnownModel("nomic-ai/nomic-embed-text-v1.5", 768, 2_048, *_NOMIC, pooling="mean", languages=ENGLISH),
-    KnownModel("Xenova/jina-embeddings-v2-small-en", 512, 8_192, pooling="mean", languages=ENGLISH),
-    KnownModel("Xenova/jina-embeddings-v2-base-en", 768, 8_192, pooling="mean", languages=ENGLISH),
-    KnownModel("cross-encoder/ms-marco-MiniLM-L6-v2", max_tokens=512, languages=ENGLISH),
-    KnownModel("BAAI/bge-reranker-base", max_tokens=512, languages=frozenset({"en", "zh"})),
-    KnownModel("jinaai/jina-reranker-v1-turbo-en", max_tokens=8_192, languages=ENGLISH),
+    KnownModel("sentence-transformers/all-MiniLM-L6-v2", 384, 256, pooling="mean", languages=ENGLISH, licence=_APACHE),
+    KnownModel("BAAI/bge-small-en-v1.5", 384, 512, _BGE, pooling="cls", languages=ENGLISH, licence="MIT"),
+    KnownModel("BAAI/bge-base-en-v1.5", 768, 512, _BGE, pooling="cls", languages=ENGLISH, licence="MIT"),
+    KnownModel("BAAI/bge-m3", 1_024, 8_192, pooling="cls", languages=MANY, licence="MIT"),
+    KnownModel("intfloat/multilingual-e5-small", 384, 512, *_E5, pooling="mean", languages=MANY, licence="MIT"),
+    KnownModel("intfloat/multilingual-e5-base", 768, 512, *_E5, pooling="mean", languages=MANY, licence="MIT"),
+    KnownModel("intfloat/multilingual-e5-large", 1_024, 512, *_E5, pooling="mean", languages=MANY, licence="MIT"),
+    KnownModel("thenlper/gte-small", 384, 512, pooling="mean", languages=ENGLISH, licence="MIT"),
+    KnownModel("thenlper/gte-base", 768, 512, pooling="mean", languages=ENGLISH, licence="MIT"),
+    KnownModel("Snowflake/snowflake-arctic-embed-s", 384, 512, _BGE, pooling="cls", languages=ENGLISH, licence=_APACHE),
+    KnownModel("Snowflake/snowflake-arctic-embed-m", 768, 512, _BGE, pooling="cls", languages=ENGLISH, licence=_APACHE),
+    KnownModel(
+        "nomic-ai/nomic-embed-text-v1.5", 768, 2_048, *_NOMIC, pooling="mean", languages=ENGLISH, licence=_APACHE
+    ),
+    KnownModel("Xenova/jina-embeddings-v2-small-en", 512, 8_192, pooling="mean", languages=ENGLISH, licence=_APACHE),
+    KnownModel("Xenova/jina-embeddings-v2-base-en", 768, 8_192, pooling="mean", languages=ENGLISH, licence=_APACHE),
+    KnownModel("cross-encoder/ms-marco-MiniLM-L6-v2", max_tokens=512, languages=ENGLISH, licence=_APACHE),
+    KnownModel("BAAI/bge-reranker-base", max_tokens=512, languages=frozenset({"en", "zh"}), licence="MIT"),
+    KnownModel("jinaai/jina-reranker-v1-turbo-en", max_tokens=8_192, languages=ENGLISH, licence=_APACHE),
 )
 _OF_PROVIDERS = {
     "gemini-embedding-001": KnownModel("", 768, 2_048, languages=MANY),

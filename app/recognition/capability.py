@@ -6,7 +6,7 @@ from app.capability import Capability
 
 RECOGNITION = Capability(
     tables=("recognition.store:TABLES",),
-    opens=("recognition.kept_lines:open_recogniser",),
-    reads_pictures=("recognition.kept_lines:is_wanted",),
+    opens=("recognition.opening:open_recogniser",),
+    reads_pictures=("recognition.opening:is_wanted",),
     recognisers=("recognition.kept_lines:recogniser",),
 )

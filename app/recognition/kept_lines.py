@@ -11,8 +11,7 @@ import json
 import logging
 import os
 import zlib
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import astuple
 from functools import partial
 from uuid import UUID
@@ -26,32 +25,14 @@ from app.parsing.files import Picture, RecognisedLine
 from app.parsing.process import Recognise, Unrecognised
 from app.recognition import process
 from app.recognition import store as recognised_pictures
-from app.recognition.process import Recogniser, RecognitionFailed, RecognitionLimits
+from app.recognition.process import Recogniser, RecognitionFailed
 from app.services import Services
-from app.settings import Settings, usable_cores
 
 log = logging.getLogger(__name__)
 NONCE_BYTES = 12
-MOST_THREADS = 4
-"""Threads beyond which recognising a page hardly gets faster."""
 FAILED = (
     "A page or picture could not be recognised within the limits of memory and time: save it in a lower resolution."
 )
-
-
-def is_wanted(settings: Settings) -> bool:
-    """Whether text in pictures is read."""
-    return settings.ocr == "auto" and process.is_installed()
-
-
-@asynccontextmanager
-async def open_recogniser(settings: Settings) -> AsyncIterator[Recogniser | None]:
-    """Yields the recogniser, whose process leaves half of the cores to the service; None without OCR."""
-    if not is_wanted(settings):
-        yield None
-        return
-    async with Recogniser(RecognitionLimits(threads=max(1, min(MOST_THREADS, usable_cores() // 2)))) as recogniser:
-        yield recogniser
 
 
 def recogniser(user_id: str, services: Services) -> Recognise | None:
