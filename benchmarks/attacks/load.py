@@ -208,7 +208,8 @@ async def hanging_llm(target: Target) -> str:
             "STEPWELL_LLM_API_KEY": "none",
         }
         async with target.serving(**llm) as service, target.client(service, "ana") as client:
-            body = {"query": "Which station of the Gannet Survey uses lime mortar?", "extractor": "llm"}
+            question = "Which station of the Gannet Survey uses lime mortar?"
+            body = {"query": question, "ranking": {"hops": {"extractor": "llm"}}}
             hanging = [asyncio.create_task(timed(client, "POST", f"{SEARCH}/multihop", json=body)) for _ in range(3)]
             await asyncio.wait_for(silent.called.wait(), 5.0)
             answered = await asyncio.gather(*(_spaced_search(client, place) for place in range(12)))

@@ -185,7 +185,7 @@ class Soak:
             each["content"] for each in chunks["chunks"]
         ):
             violations.append(f"{name} has {chunks['total']} of {document.chunk_count} chunks, or foreign ones")
-        body = {"query": marker, "mode": "lexical", "limit": 50, "hierarchy": "off"}
+        body = {"query": marker, "mode": "lexical", "limit": 50}
         answer = await self._answered(lambda: self.load.request(user, "POST", SEARCH, json=body))
         if document.document_id not in {hit["document_id"] for hit in answer["results"] if marker in hit["content"]}:
             violations.append(f"{name} is not found by its text")
@@ -200,12 +200,17 @@ class Soak:
         return await self._answered(lambda: self.load.request(user, "GET", path, params=params))
 
     async def _answered(self, send: Callable[[], Any]) -> dict[str, Any]:
-        """Sends a request until it is answered 200. The check's time limit ends the attempts."""
+        """Sends a request until it is answered 200; the check's time limit ends the attempts.
+
+        Raises HTTPStatusError for a request that the service refuses.
+        """
         while True:
             with suppress(httpx.TransportError):
                 response = await send()
                 if response.status_code == 200:
                     return dict(response.json())
+                if response.is_client_error:
+                    response.raise_for_status()
             await asyncio.sleep(0.2)
 
     def _outcome(self) -> Outcome:
