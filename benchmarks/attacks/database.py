@@ -68,8 +68,8 @@ async def query_oracle(target: Target) -> str:
 
 
 async def _embedding_ms(client: httpx.AsyncClient, query: str) -> float:
-    response = await client.post(SEARCH, json={"query": query, "mode": "semantic"})
-    return float(response.raise_for_status().json()["timings"]["embed"])
+    response = await client.post(SEARCH, json={"query": query, "mode": "semantic", "explain": True})
+    return float(response.raise_for_status().json()["explain"]["timings"]["embed"])
 
 
 async def corrupted_posting(target: Target) -> str:
