@@ -37,14 +37,10 @@ def facets(
         values = ", ".join(f"{_show(value['value'])} ({value['documents']})" for value in one["values"])
         more = ", …" if one["distinct"] > len(one["values"]) else ""
         table.add_row(escape(one["key"]), str(one["documents"]), ", ".join(one["types"]), escape(values + more))
-    options.print_table(table, empty=_none(key, prefix))
-
-
-def _none(key: str | None, prefix: str | None) -> str:
-    """Says that no key, or no such key, was found."""
-    if not (key or prefix):
-        return "No document has metadata."
-    return f"No document has the key {key or f'{prefix}…'}: `stepwell facets` lists all."
+    sought = key or (f"{prefix}…" if prefix else None)
+    options.print_table(
+        table, empty=f"No document has the key {sought}: `stepwell facets` lists all." if sought else "None found."
+    )
 
 
 def _show(value: Any) -> str:
