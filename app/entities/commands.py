@@ -90,9 +90,7 @@ def search(
 
 def _none(type: str | None) -> str:
     """Says that no entity, or none of a type, was found."""
-    if type:
-        return f"No entity of the type {type} was found: `stepwell entities list` shows the types."
-    return "No entity was found."
+    return f"No entity has the type {type}: `stepwell entities list` shows the types." if type else "None found."
 
 
 @app.command()

@@ -125,8 +125,9 @@ def _reason(parsed: ParsedQuery, found: Answer) -> DepthReason:
 
 
 def _may_be_name(title: Sequence[str]) -> bool:
-    long = [word for word in title if word not in stop_words.FUNCTION_WORDS]
-    return len(title) >= MIN_TITLE_WORDS and len(long) <= MAX_TITLE_WORDS
+    """Whether the words of a title are those of a name that a query may have in small letters."""
+    counted = [word for word in title if word not in stop_words.FUNCTION_WORDS]
+    return len(title) >= MIN_TITLE_WORDS and len(counted) <= MAX_TITLE_WORDS
 
 
 @retry_read

@@ -44,6 +44,15 @@ class OfHit:
     closeness: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class OfHops:
+    """The coefficients of the logit that hops answer a query: of the logits of hop 1 and of the best score."""
+
+    intercept: float
+    first_hop: float
+    score: float
+
+
 BOTH_LEGS = OfQuery(-4.9, 7.1, 1.5, 2.6)
 VECTOR_LEG = OfQuery(-4.9, 9.4)
 TEXT_LEG = OfQuery(-2.0, coverage=3.2, closeness=3.9)
@@ -55,17 +64,8 @@ HIT, HIT_OF_HOPS = OfHit(-1.1, 1.5), OfHit(5.4, 3.8, -2.5)
 """In one search, and over several hops, where the score is the sum of signals as a share of the largest one. There one
 passage with most of the query leaves less to the others, and a topic that no sentence names has many answers."""
 
-
-@dataclass(frozen=True, slots=True)
-class OverHops:
-    """The coefficients of the logit that hops answer a query: of the logits of hop 1's, and of the best score."""
-
-    intercept: float
-    first: float
-    score: float
-
-
-OVER_HOPS = OverHops(0.5, 0.9, 0.9)
+OVER_HOPS = OfHops(0.5, 0.9, 0.9)
+"""No passage alone resembles a question over several hops: what links bring together counts too."""
 MARGIN = 0.02
 """By which scores are kept off 0 and 1 before their logit is taken."""
 LITERAL = 2.0
@@ -154,7 +154,7 @@ class Assessment:
         first = self._answered_by_first
         if self.share is None:
             return first
-        logit = OVER_HOPS.first * logit_scales.logit(first) + OVER_HOPS.score * score_logit(self.share)
+        logit = OVER_HOPS.first_hop * logit_scales.logit(first) + OVER_HOPS.score * score_logit(self.share)
         return min(logit_scales.logistic(OVER_HOPS.intercept + logit), self._most)
 
     @cached_property

@@ -181,13 +181,13 @@ def _processor(pieces: Iterable[tuple[bytes, float]]) -> SentencePieceProcessor:
 
 DESCRIBED = Int8Model(
     MODEL,
-    12,
-    Path(__file__).with_name("e5_int8.onnx"),
-    "e5_int8.bin",
-    "70f5edb7a5652b5e1926bf9fd82968a00b2edb788ae2a947c1d5cb6ca38ce7cd",
-    WEIGHTS,
-    "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f",
-    E5File,
-    lambda folder: SentencePieces(E5File(folder / WEIGHTS).pieces(), max_tokens=MODEL.max_tokens),
-    EmbeddingSteps("vectors", query_prefix=_KNOWN.query_prefix, document_prefix=_KNOWN.document_prefix),
+    layers=12,
+    graph=Path(__file__).with_name("e5_int8.onnx"),
+    weights="e5_int8.bin",
+    sha256="70f5edb7a5652b5e1926bf9fd82968a00b2edb788ae2a947c1d5cb6ca38ce7cd",
+    published=WEIGHTS,
+    published_sha256="1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f",
+    read=E5File,
+    tokenizer=lambda folder: SentencePieces(E5File(folder / WEIGHTS).pieces(), max_tokens=MODEL.max_tokens),
+    steps=EmbeddingSteps("vectors", query_prefix=_KNOWN.query_prefix, document_prefix=_KNOWN.document_prefix),
 )

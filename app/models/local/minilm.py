@@ -60,15 +60,15 @@ class Safetensors:
 
 DESCRIBED = Int8Model(
     MODEL,
-    6,
-    Path(__file__).with_name("minilm_int8.onnx"),
-    "minilm_int8.bin",
-    "292c07d4c40636814b00d898116995f4c0e9316199390a984950b85181147b7a",
-    WEIGHTS,
-    WEIGHTS_SHA256,
-    Safetensors,
-    lambda folder: JsonTokenizer(folder / TOKENIZER, max_tokens=MODEL.max_tokens),
-    EmbeddingSteps(output="vectors"),
+    layers=6,
+    graph=Path(__file__).with_name("minilm_int8.onnx"),
+    weights="minilm_int8.bin",
+    sha256="292c07d4c40636814b00d898116995f4c0e9316199390a984950b85181147b7a",
+    published=WEIGHTS,
+    published_sha256=WEIGHTS_SHA256,
+    read=Safetensors,
+    tokenizer=lambda folder: JsonTokenizer(folder / TOKENIZER, max_tokens=MODEL.max_tokens),
+    steps=EmbeddingSteps(output="vectors"),
 )
 
 

@@ -123,13 +123,10 @@ def _rows(runs: Sequence[TextRun]) -> list[TextRun]:
     """The runs joined to lines, from top to bottom."""
     rows: list[list[TextRun]] = []
     for run in sorted(runs, key=lambda run: (-(run.y0 + run.y1) / 2, run.x0)):
-        first = rows[-1][0] if rows else run
-        shared = min(first.y1, run.y1) - max(first.y0, run.y0)
-        is_apart = first.is_block or run.is_block or shared < SAME_LINE * min(first.size, run.size)
-        if is_apart or not rows:
-            rows.append([run])
-        else:
+        if rows and _is_same_line(rows[-1][0], run):
             rows[-1].append(run)
+        else:
+            rows.append([run])
     joined = []
     for row in rows:
         across = sorted(row, key=lambda run: run.x0)
@@ -138,6 +135,11 @@ def _rows(runs: Sequence[TextRun]) -> list[TextRun]:
         left, right = across[0].x0, max(run.x1 for run in across)
         joined.append(replace(largest, text=" ".join(parts).strip(), parts=parts, x0=left, x1=right))
     return joined
+
+
+def _is_same_line(first: TextRun, run: TextRun) -> bool:
+    shared = min(first.y1, run.y1) - max(first.y0, run.y0)
+    return not (first.is_block or run.is_block) and shared >= SAME_LINE * min(first.size, run.size)
 
 
 def _begins(above: TextRun, row: TextRun, leading: float) -> bool:
