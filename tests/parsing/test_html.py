@@ -138,6 +138,13 @@ def test_a_title_is_without_the_name_of_the_site_if_the_heading_is(
     assert read(page.encode(), "a.html")[0].title == expected
 
 
+def test_the_name_of_the_site_above_the_main_text_is_not_its_heading(read: Read) -> None:
+    page = f"""<html><title>Lime mortar - The Mason's Guide</title><body><h1>The Mason's Guide</h1>
+    <main><h1>Lime mortar</h1><p>{HOURS}</p></main></body></html>"""
+    (document,) = read(page.encode(), "a.html")
+    assert (document.title, document.text.split()[:3]) == ("Lime mortar", ["#", "Lime", "mortar"])
+
+
 def test_cells_over_several_rows_and_columns_are_in_each_of_them(read: Read) -> None:
     page = """<html><table><caption>Fees</caption><tr><th>Ship<th colspan=2>Fee<tr><td rowspan=2>Ferry<td>52<td>EUR
     <tr><td>63<td>EUR<tr><td colspan=3>Winter<tr><td>Barge<td rowspan=9>41<td rowspan=99999>EUR</table></html>"""

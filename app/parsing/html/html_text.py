@@ -254,11 +254,11 @@ def _recognise(soup: BeautifulSoup, whole: str) -> str | None:
 
 def _with_heading(main: str, soup: BeautifulSoup, title: str) -> str:
     """The main text below the page's heading of the first level, which may be above it; not below the site's name."""
-    for heading in map(_line, soup.find_all("h1")):
-        is_site = title.casefold() != heading.casefold() and title.casefold().endswith(heading.casefold())
-        if heading and not is_site:
-            return main if heading in " ".join(main.split()) else f"# {heading}\n\n{main}"
-    return main
+    headings = list(filter(None, map(_line, soup.find_all("h1"))))
+    titles = [one for one in headings if one.casefold() == title.casefold()]
+    others = [one for one in headings if not title.casefold().endswith(one.casefold())]
+    heading = next(iter(titles + others), "")
+    return main if heading in " ".join(main.split()) else f"# {heading}\n\n{main}"
 
 
 def _declared(soup: BeautifulSoup, names: Iterable[str]) -> str:
