@@ -72,9 +72,10 @@ def page(html: str, *, notes: tuple[str, ...] = ()) -> ExtractedDocument:
     root = soup.html
     language = root.get("lang") if root is not None else None
     author, date = _declared(soup, _AUTHOR), _declared(soup, _DATE)
-    title = _title(soup)
+    declared = _line(soup.title) if soup.title is not None else ""
+    title = _without_site(declared, soup)
     left_out = _prepare(soup)
-    text, beside = _main_text(soup, title)
+    text, beside = _main_text(soup, title, declared)
     if not (text.strip() or title):
         raise UnreadableFile("no_text", "The page contains no text and has no title.")
     return ExtractedDocument(
@@ -140,10 +141,9 @@ def _parse(html: str) -> BeautifulSoup:
         return BeautifulSoup(html, "lxml")
 
 
-def _title(soup: BeautifulSoup) -> str:
-    """The title of a page, without the name of the site behind it if a heading of the first level is the title."""
-    title = _line(soup.title) if soup.title is not None else ""
-    for heading in map(_line, soup.find_all("h1")):
+def _without_site(title: str, soup: BeautifulSoup) -> str:
+    """The declared title without the name of the site behind it, if a heading of the first two levels is the rest."""
+    for heading in map(_line, [*soup.find_all("h1"), *soup.find_all("h2")]):
         rest = title[len(heading) :] if heading and title.casefold().startswith(heading.casefold()) else ""
         if rest and _SEPARATOR.match(rest):
             return heading
@@ -204,7 +204,7 @@ def _remove(soup: BeautifulSoup, reasons: dict[str, str], within: tuple[str, ...
             yield LeftOut(reason, text)
 
 
-def _main_text(soup: BeautifulSoup, title: str) -> tuple[str, list[LeftOut]]:
+def _main_text(soup: BeautifulSoup, title: str, declared: str) -> tuple[str, list[LeftOut]]:
     """The page's `main` or only `article` element, else what is recognised as its main text, else the whole page.
 
     With what is left out. The heading of the page is kept wherever it is.
@@ -220,7 +220,7 @@ def _main_text(soup: BeautifulSoup, title: str) -> tuple[str, list[LeftOut]]:
         main, reason = _recognise(soup, whole), "text beside what was recognised as the main text"
     if main is None:
         return whole, left_out
-    main = _with_heading(main, soup, title)
+    main = _with_heading(main, soup, title, declared)
 
     # The lines of the page whose words are not in its main text, and the words that are missing in other lines.
     left, lines = Counter(_WORD.findall(whole)) - Counter(_WORD.findall(main)), []
@@ -252,11 +252,11 @@ def _recognise(soup: BeautifulSoup, whole: str) -> str | None:
     return None if any(found < RECOGNISED_SHARE * all_ for found, all_ in counts) else main
 
 
-def _with_heading(main: str, soup: BeautifulSoup, title: str) -> str:
+def _with_heading(main: str, soup: BeautifulSoup, title: str, declared: str) -> str:
     """The main text below the page's heading of the first level, which may be above it; not below the site's name."""
     headings = list(filter(None, map(_line, soup.find_all("h1"))))
     titles = [one for one in headings if one.casefold() == title.casefold()]
-    others = [one for one in headings if not title.casefold().endswith(one.casefold())]
+    others = [one for one in headings if not declared.casefold().endswith(one.casefold())]
     heading = next(iter(titles + others), "")
     return main if heading in " ".join(main.split()) else f"# {heading}\n\n{main}"
 
