@@ -138,6 +138,14 @@ def test_a_title_is_without_the_name_of_the_site_if_the_heading_is(
     assert read(page.encode(), "a.html")[0].title == expected
 
 
+def test_roles_mark_navigation_and_the_main_text_as_their_elements_do(read: Read) -> None:
+    page = f"""<html><body><div role=navigation><ul><li>Kilns<li>Quarries</ul></div>
+    <div role=main><h1>Lime mortar</h1><p>{HOURS}</p></div><div role=contentinfo>Masons Ltd</div></body></html>"""
+    (document,) = read(page.encode(), "a.html")
+    assert document.text.split() == ["#", "Lime", "mortar", *HOURS.split()]
+    assert document.warnings == ("Left out as navigation: 2 lines.", "Left out as footers: 1 line.")
+
+
 @pytest.mark.parametrize("level", ["h1", "h2"])
 def test_the_name_of_the_site_above_the_main_text_is_not_its_heading(read: Read, level: str) -> None:
     page = f"""<html><title>Lime mortar - The Mason's Guide</title><body><h1>The Mason's Guide</h1>

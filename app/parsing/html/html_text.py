@@ -42,6 +42,8 @@ _ELSEWHERE = {"noscript": "text for browsers without scripts", "svg": "text of d
 _NOT_MAIN = {"nav": "navigation", "footer": "footers", "aside": "asides"}
 _MAIN = ("main", "article", "blockquote")
 """Elements whose footers and asides are a part of their text."""
+_LANDMARKS = {"navigation": "nav", "main": "main", "contentinfo": "footer", "complementary": "aside"}
+"""Roles of elements, and the elements that have them by themselves."""
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _NOT_WRITTEN = ("hidden", "submit", "button", "reset", "image", "file", "password", "range", "color")
 """Types of fields without a value that somebody wrote."""
@@ -73,8 +75,8 @@ def page(html: str, *, notes: tuple[str, ...] = ()) -> ExtractedDocument:
     language = root.get("lang") if root is not None else None
     author, date = _declared(soup, _AUTHOR), _declared(soup, _DATE)
     declared = _line(soup.title) if soup.title is not None else ""
-    title = _without_site(declared, soup)
     left_out = _prepare(soup)
+    title = _without_site(declared, soup)
     text, beside = _main_text(soup, title, declared)
     if not (text.strip() or title):
         raise UnreadableFile("no_text", "The page contains no text and has no title.")
@@ -155,15 +157,12 @@ def _prepare(soup: BeautifulSoup) -> list[LeftOut]:
     for element in soup.find_all(_NOT_SHOWN):
         element.decompose()
     left_out = [*_remove(soup, _ELSEWHERE), *_unchosen(soup)]
-    for entry in soup.find_all("input"):
-        kind = str(entry.get("type")).lower()
-        value = "" if kind in _NOT_WRITTEN else str(entry.get("value") or "")
-        if kind in ("checkbox", "radio"):
-            value = "[x]" if entry.has_attr("checked") else "[ ]"
-        entry.replace_with(f" {value} ")
+    _write_fields(soup)
     for picture in soup.find_all("img"):
         if description := markup.describe(picture.get("alt")):
             picture.replace_with(f" {description} ")
+    for landmark in soup.find_all(("div", "section", "ul", "ol"), role=list(_LANDMARKS)):
+        landmark.name = _LANDMARKS[str(landmark["role"])]
     for form in soup.find_all("form"):  # what recognises the main text takes forms for navigation
         form.name = "div"
     for heading in soup.find_all(_HEADINGS):
@@ -174,6 +173,16 @@ def _prepare(soup: BeautifulSoup) -> list[LeftOut]:
                 link.unwrap()
     _fill_tables(soup)
     return left_out
+
+
+def _write_fields(soup: BeautifulSoup) -> None:
+    """Write what fields contain as text."""
+    for entry in soup.find_all("input"):
+        kind = str(entry.get("type")).lower()
+        value = "" if kind in _NOT_WRITTEN else str(entry.get("value") or "")
+        if kind in ("checkbox", "radio"):
+            value = "[x]" if entry.has_attr("checked") else "[ ]"
+        entry.replace_with(f" {value} ")
 
 
 def _unchosen(soup: BeautifulSoup) -> Iterator[LeftOut]:
