@@ -138,6 +138,31 @@ def test_a_title_is_without_the_name_of_the_site_if_the_heading_is(
     assert read(page.encode(), "a.html")[0].title == expected
 
 
+def test_tables_that_place_others_on_the_page_are_blocks(read: Read) -> None:
+    page = """<html><table><tr><td>Kilns<td><h2>Fees</h2><p>Per day</p>
+    <table><tr><th>Ship<th>Fee<tr><td>Ferry<td>52</table></table></html>"""
+    (document,) = read(page.encode(), "a.html")
+    assert [line.strip() for line in document.text.split("\n") if line.strip()] == [
+        "Kilns",
+        "## Fees",
+        "Per day",
+        "| Ship | Fee |",
+        "| --- | --- |",
+        "| Ferry | 52 |",
+    ]
+
+
+def test_the_main_text_of_a_page_without_marks_keeps_its_headings(read: Read) -> None:
+    sections = "".join(f"<div><div><h2>{n}. Kiln {n}</h2></div><p>{n} {HOURS * 20}</p></div>" for n in range(2, 9))
+    entries = "".join(f"<li>{n}. Kiln {n}" for n in range(2, 9))
+    page = f"<html><body><div>Home Shop</div><h1>Kilns</h1><ul>{entries}</ul>{sections}<p>See all.</p></body></html>"
+    (document,) = read(page.encode(), "a.html")
+    assert [line for line in document.text.split("\n") if line.startswith(("#", "-"))] == [
+        "# Kilns",
+        *(f"## {n}. Kiln {n}" for n in range(2, 9)),
+    ]
+
+
 def test_roles_mark_navigation_and_the_main_text_as_their_elements_do(read: Read) -> None:
     page = f"""<html><body><div role=navigation><ul><li>Kilns<li>Quarries</ul></div>
     <div role=main><h1>Lime mortar</h1><p>{HOURS}</p></div><div role=contentinfo>Masons Ltd</div></body></html>"""

@@ -25,6 +25,8 @@ MAIN_SHARE = 0.25
 """Share of a page's text from which an element that marks the main text is taken for all of it."""
 RECOGNISED_SHARE = 0.5
 """Share of a page's words and of its numbers from which what was recognised as the main text is taken for it."""
+RUN = 4
+"""Words of a run by which lines are recognised."""
 SHORT = 2_000
 """Characters of a page up to which it is kept whole: its main text is recognised by comparison with other text."""
 MAX_COMPARED = 5_000
@@ -35,7 +37,7 @@ LONGEST_REPEATED = 200
 """Characters up to which a cell is repeated where it extends to; a longer one leaves blank cells there."""
 MOST_COLUMNS = 1_000
 """Columns or rows over which a cell extends at most, as in browsers."""
-_CELLS = ("td", "th")
+_CELLS, _GROUPS = ("td", "th"), ("tbody", "thead", "tfoot")
 _NOT_SHOWN = ("script", "style", "template", "title", "iframe", "object")
 # Not `head`: if a page leaves its tags out, the parser may take elements of HTML 5 to be in it.
 _ELSEWHERE = {"noscript": "text for browsers without scripts", "svg": "text of drawings"}
@@ -53,6 +55,7 @@ _PERMALINK_MARKS = " ¶\uf0c1"
 _SEPARATOR = re.compile(r"\s*(?:[|»«·•–—]|::|(?<=\s)[-:/](?=\s)|:(?=\s))\s*")
 _AUTHOR = frozenset({"author", "article:author", "dc.creator"})
 _DATE = frozenset({"article:published_time", "date", "dc.date", "datepublished", "dcterms.created"})
+_ITEM = re.compile(r"^\s*(?:[-:]|\d+\.)\s+")
 _WORD, _NUMBER = re.compile(r"\w+"), re.compile(r"\d+")
 _BLOCKS = (
     "address article aside blockquote body br button caption center code dd details dialog dir div dl dt fieldset "
@@ -163,6 +166,7 @@ def _prepare(soup: BeautifulSoup) -> list[LeftOut]:
             picture.replace_with(f" {description} ")
     for landmark in soup.find_all(("div", "section", "ul", "ol"), role=list(_LANDMARKS)):
         landmark.name = _LANDMARKS[str(landmark["role"])]
+    _unfold_layout(soup)
     for form in soup.find_all("form"):  # what recognises the main text takes forms for navigation
         form.name = "div"
     for heading in soup.find_all(_HEADINGS):
@@ -173,6 +177,19 @@ def _prepare(soup: BeautifulSoup) -> list[LeftOut]:
                 link.unwrap()
     _fill_tables(soup)
     return left_out
+
+
+def _unfold_layout(soup: BeautifulSoup) -> None:
+    """Make blocks of the cells of tables that contain others: these tables place what is on the page."""
+    inner = (table.find_parent("table") for table in soup.find_all("table"))
+    layout = {id(table): table for table in inner if table is not None}
+    if not layout:
+        return
+    for part in soup.find_all((*_GROUPS, "tr", *_CELLS)):
+        if id(part.find_parent("table")) in layout:
+            part.name = "div"
+    for table in layout.values():
+        table.name = "div"
 
 
 def _write_fields(soup: BeautifulSoup) -> None:
@@ -243,22 +260,53 @@ def _main_text(soup: BeautifulSoup, title: str, declared: str) -> tuple[str, lis
 
 
 def _recognise(soup: BeautifulSoup, whole: str) -> str | None:
-    """What is recognised as the main text of a long page; None if it has too few of its words or numbers."""
+    """A long page from the first to the last line that is recognised as its main text, without its table of contents.
+
+    None if what is recognised has too few of the page's words or numbers. It is compared by runs of words and not taken
+    as it is: some methods lose headings, lists and code.
+    """
     if len(whole) <= SHORT:
         return None
     import trafilatura  # takes a quarter of a second to import, and many pages mark their main text
 
     is_large = len(soup.find_all(True, limit=MAX_COMPARED + 1)) > MAX_COMPARED
-    main = trafilatura.extract(
-        str(soup),
-        output_format="markdown",
-        include_comments=False,
-        include_tables=True,
-        favor_recall=True,
-        fast=is_large,
+    found = trafilatura.extract(
+        str(soup), include_comments=False, include_tables=True, favor_recall=True, fast=is_large
     )
-    counts = ((len(kind.findall(main or "")), len(kind.findall(whole))) for kind in (_WORD, _NUMBER))
-    return None if any(found < RECOGNISED_SHARE * all_ for found, all_ in counts) else main
+    counts = ((len(kind.findall(found or "")), len(kind.findall(whole))) for kind in (_WORD, _NUMBER))
+    if any(recognised < RECOGNISED_SHARE * all_ for recognised, all_ in counts):
+        return None
+    lines, runs = whole.split("\n"), set(_runs(found or ""))
+    main = [place for place, line in enumerate(lines) if _share_in(runs, line) >= RECOGNISED_SHARE]
+    if not main:
+        return None
+    first, last = main[0], main[-1]
+    while last + 1 < len(lines) and lines[last + 1].strip():
+        last += 1
+    while first and lines[first - 1].strip():
+        first -= 1
+    while first and (not lines[first - 1].strip() or lines[first - 1].startswith("#")):
+        first -= 1
+    headings = {tuple(_WORD.findall(line)) for line in lines if line.startswith("#")}
+    kept = (line for line in lines[first : last + 1] if line.startswith("#") or not _is_entry(line, headings))
+    return "\n".join(kept)
+
+
+def _runs(text: str) -> list[tuple[str, ...]]:
+    words = _WORD.findall(text)
+    return list(zip(*(words[start:] for start in range(RUN)), strict=False))
+
+
+def _share_in(runs: set[tuple[str, ...]], line: str) -> float:
+    """The share of the runs of words of a line that are among these; 0 for a line with fewer words than a run."""
+    own = _runs(line)
+    return sum(run in runs for run in own) / len(own) if own else 0.0
+
+
+def _is_entry(line: str, headings: set[tuple[str, ...]]) -> bool:
+    """Whether a line is an entry of a table of contents: an item with the words of a heading."""
+    words = _ITEM.sub("", line)
+    return words != line and tuple(_WORD.findall(words)) in headings
 
 
 def _with_heading(main: str, soup: BeautifulSoup, title: str, declared: str) -> str:
@@ -352,7 +400,7 @@ def _fill_tables(soup: BeautifulSoup) -> None:
 def _table_of(row: Tag) -> int:
     """The identity of the table of a row, which may be in a group of rows."""
     parent = row.parent
-    is_group = parent is not None and parent.name in ("tbody", "thead", "tfoot")
+    is_group = parent is not None and parent.name in _GROUPS
     return id(parent.parent if is_group and parent is not None else parent)
 
 
