@@ -140,7 +140,7 @@ def test_a_title_is_without_the_name_of_the_site_if_the_heading_is(
 
 def test_tables_that_place_others_on_the_page_are_blocks(read: Read) -> None:
     page = """<html><table><tr><td>Kilns<td><h2>Fees</h2><p>Per day</p>
-    <table><tr><th>Ship<th>Fee<tr><td>Ferry<td>52</table></table></html>"""
+    <table><tr><th>Ship<th>Fee<tr><td>Ferry<td>52</table></table><table><tr><td>Closed</table></html>"""
     (document,) = read(page.encode(), "a.html")
     assert [line.strip() for line in document.text.split("\n") if line.strip()] == [
         "Kilns",
@@ -149,6 +149,7 @@ def test_tables_that_place_others_on_the_page_are_blocks(read: Read) -> None:
         "| Ship | Fee |",
         "| --- | --- |",
         "| Ferry | 52 |",
+        "Closed",
     ]
 
 

@@ -180,16 +180,17 @@ def _prepare(soup: BeautifulSoup) -> list[LeftOut]:
 
 
 def _unfold_layout(soup: BeautifulSoup) -> None:
-    """Make blocks of the cells of tables that contain others: these tables place what is on the page."""
-    inner = (table.find_parent("table") for table in soup.find_all("table"))
-    layout = {id(table): table for table in inner if table is not None}
-    if not layout:
-        return
+    """Make blocks of the cells of tables that contain others, or have one column: these place what is on the page."""
+    tables = soup.find_all("table")
+    wide = {_table_of(row) for row in soup.find_all("tr") if len(row.find_all(_CELLS, recursive=False)) > 1}
+    outer = {id(table.find_parent("table")) for table in tables}
+    layout = {id(table) for table in tables if id(table) in outer or id(table) not in wide}
     for part in soup.find_all((*_GROUPS, "tr", *_CELLS)):
         if id(part.find_parent("table")) in layout:
             part.name = "div"
-    for table in layout.values():
-        table.name = "div"
+    for table in tables:
+        if id(table) in layout:
+            table.name = "div"
 
 
 def _write_fields(soup: BeautifulSoup) -> None:
