@@ -138,6 +138,14 @@ def test_a_title_is_without_the_name_of_the_site_if_the_heading_is(
     assert read(page.encode(), "a.html")[0].title == expected
 
 
+def test_marks_in_a_heading_and_links_to_places_themselves_are_no_second_heading(read: Read) -> None:
+    page = f"""<html><title>dbm — Databases</title><body><main><h1><code>dbm</code> —<br>Databases<a href=#d>¶</a></h1>
+    <dl><dt>dbm.open(file)<a href=#o>¶</a><dd>{HOURS}</dl></main><p>Printed in 1912</p></body></html>"""
+    (document,) = read(page.encode(), "a.html")
+    assert document.text.split()[:8] == ["#", "`dbm`", "—", "Databases", "dbm.open(file)", ":", *HOURS.split()[:2]]
+    assert document.warnings == ("Left out as text outside of the element that marks the main text: 1 line.",)
+
+
 def test_tables_that_place_others_on_the_page_are_blocks(read: Read) -> None:
     page = """<html><table><tr><td>Kilns<td><h2>Fees</h2><p>Per day</p>
     <table><tr><th>Ship<th>Fee<tr><td>Ferry<td>52</table></table><table><tr><td>Closed</table></html>"""
@@ -164,12 +172,12 @@ def test_the_main_text_of_a_page_without_marks_keeps_its_headings(read: Read) ->
     ]
 
 
-def test_roles_mark_navigation_and_the_main_text_as_their_elements_do(read: Read) -> None:
-    page = f"""<html><body><div role=navigation><ul><li>Kilns<li>Quarries</ul></div>
+def test_roles_and_classes_mark_navigation_and_the_main_text_as_their_elements_do(read: Read) -> None:
+    page = f"""<html><body><div role=navigation><ul><li>Kilns<li>Quarries</ul></div><div class="top navbar">Home</div>
     <div role=main><h1>Lime mortar</h1><p>{HOURS}</p></div><div role=contentinfo>Masons Ltd</div></body></html>"""
     (document,) = read(page.encode(), "a.html")
     assert document.text.split() == ["#", "Lime", "mortar", *HOURS.split()]
-    assert document.warnings == ("Left out as navigation: 2 lines.", "Left out as footers: 1 line.")
+    assert document.warnings == ("Left out as navigation: 3 lines.", "Left out as footers: 1 line.")
 
 
 @pytest.mark.parametrize("level", ["h1", "h2"])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import re
 import warnings
-from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections import defaultdict, deque
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,6 +46,9 @@ _MAIN = ("main", "article", "blockquote")
 """Elements whose footers and asides are a part of their text."""
 _LANDMARKS = {"navigation": "nav", "main": "main", "contentinfo": "footer", "complementary": "aside"}
 """Roles of elements, and the elements that have them by themselves."""
+_NAVIGATION = ["navheader", "navfooter", "navbar", "breadcrumb", "breadcrumbs"]
+"""Classes of navigation in DocBook, Bootstrap and others."""
+_CONTAINERS = ("div", "section", "ul", "ol")
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _NOT_WRITTEN = ("hidden", "submit", "button", "reset", "image", "file", "password", "range", "color")
 """Types of fields without a value that somebody wrote."""
@@ -164,19 +167,34 @@ def _prepare(soup: BeautifulSoup) -> list[LeftOut]:
     for picture in soup.find_all("img"):
         if description := markup.describe(picture.get("alt")):
             picture.replace_with(f" {description} ")
-    for landmark in soup.find_all(("div", "section", "ul", "ol"), role=list(_LANDMARKS)):
-        landmark.name = _LANDMARKS[str(landmark["role"])]
+    _name_landmarks(soup)
     _unfold_layout(soup)
     for form in soup.find_all("form"):  # what recognises the main text takes forms for navigation
         form.name = "div"
-    for heading in soup.find_all(_HEADINGS):
-        for link in heading.find_all("a"):
-            if _PERMALINK.fullmatch(link.get_text()):
-                link.decompose()
-            else:
-                link.unwrap()
+    _unlink(soup)
     _fill_tables(soup)
     return left_out
+
+
+def _name_landmarks(soup: BeautifulSoup) -> None:
+    """Give elements that are marked as navigation, main text and the like the names of the elements for that."""
+    for element in soup.find_all(_CONTAINERS, role=list(_LANDMARKS)):
+        element.name = _LANDMARKS[str(element["role"])]
+    for element in soup.find_all(_CONTAINERS, class_=_NAVIGATION):
+        if element.find(("h1", "h2", *_MAIN)) is None:
+            element.name = "nav"
+
+
+def _unlink(soup: BeautifulSoup) -> None:
+    """Remove the links of places to themselves, and make one line of each heading."""
+    for link in soup.find_all("a"):
+        if _PERMALINK.fullmatch(link.get_text()):
+            link.decompose()
+    for heading in soup.find_all(_HEADINGS):
+        for link in heading.find_all("a"):
+            link.unwrap()
+        for end in heading.find_all("br"):
+            end.replace_with(" ")
 
 
 def _unfold_layout(soup: BeautifulSoup) -> None:
@@ -237,34 +255,42 @@ def _main_text(soup: BeautifulSoup, title: str, declared: str) -> tuple[str, lis
     With what is left out. The heading of the page is kept wherever it is.
     """
     left_out = [*_remove(soup, {"nav": _NOT_MAIN["nav"]}), *_remove(soup, _NOT_MAIN, within=_MAIN)]
-    whole = _markdown(soup)
+    whole, heading = _markdown(soup), _heading(soup, title, declared)
     if not whole.strip():  # a page that is navigation only
         return "\n\n".join(left.text.strip() for left in left_out), []
     marked = soup.find_all("main") or soup.find_all("article")
-    main: str | None = _markdown(marked[0]) if len(marked) == 1 else ""
-    reason = "text outside of the element that marks the main text"
-    if not main or len(main) < MAIN_SHARE * len(whole):
-        main, reason = _recognise(soup, whole), "text beside what was recognised as the main text"
-    if main is None:
-        return whole, left_out
-    main = _with_heading(main, soup, title, declared)
-
-    # The lines of the page whose words are not in its main text, and the words that are missing in other lines.
-    left, lines = Counter(_WORD.findall(whole)) - Counter(_WORD.findall(main)), []
-    for line in whole.split("\n"):
-        words = Counter(_WORD.findall(line))
-        if words and (words & left).total() > words.total() / 2:
-            left -= words
-            lines.append(line)
-    rest = "\n".join([*lines, " ".join(left.elements())]).strip()
+    main = _markdown(marked[0]) if len(marked) == 1 else ""
+    if main and len(main) >= MAIN_SHARE * len(whole):
+        marked[0].extract()
+        rest, reason = _markdown(soup), "text outside of the element that marks the main text"
+    else:
+        recognised = _recognise(soup, whole, heading)
+        if recognised is None:
+            return whole, left_out
+        (main, rest), reason = recognised, "text beside what was recognised as the main text"
+    if heading and f" {_words(heading)} " not in f" {_words(main)} ":
+        main = f"# {heading}\n\n{main}"
+    rest = "\n".join(line for line in rest.split("\n") if _words(line) not in ("", _words(heading)))
     return main, [*left_out, *([LeftOut(reason, rest)] if rest else [])]
 
 
-def _recognise(soup: BeautifulSoup, whole: str) -> str | None:
-    """A long page from the first to the last line that is recognised as its main text, without its table of contents.
+def _heading(soup: BeautifulSoup, title: str, declared: str) -> str:
+    """The heading of the first level that is the title of a page, else the first one that is not its site's name."""
+    headings = list(filter(None, map(_line, soup.find_all("h1"))))
+    titles = [one for one in headings if one.casefold() == title.casefold()]
+    others = [one for one in headings if not declared.casefold().endswith(one.casefold())]
+    return next(iter(titles + others), "")
 
-    None if what is recognised has too few of the page's words or numbers. It is compared by runs of words and not taken
-    as it is: some methods lose headings, lists and code.
+
+def _words(text: str) -> str:
+    return " ".join(_WORD.findall(text))
+
+
+def _recognise(soup: BeautifulSoup, whole: str, heading: str) -> tuple[str, str] | None:
+    """The main text of a long page, and the rest; None if what is recognised has too few of its words or numbers.
+
+    It reaches from the heading, or the first line that is recognised, to the last one, without a table of contents.
+    What is recognised is compared by runs of words and not taken as it is: some methods lose headings, lists and code.
     """
     if len(whole) <= SHORT:
         return None
@@ -286,11 +312,15 @@ def _recognise(soup: BeautifulSoup, whole: str) -> str | None:
         last += 1
     while first and lines[first - 1].strip():
         first -= 1
+    headings = {_words(line): place for place, line in reversed(list(enumerate(lines))) if line.startswith("#")}
+    first = min(first, headings.get(_words(heading), first))
     while first and (not lines[first - 1].strip() or lines[first - 1].startswith("#")):
         first -= 1
-    headings = {tuple(_WORD.findall(line)) for line in lines if line.startswith("#")}
-    kept = (line for line in lines[first : last + 1] if line.startswith("#") or not _is_entry(line, headings))
-    return "\n".join(kept)
+    kept: list[str] = []
+    rest = [*lines[:first], *lines[last + 1 :]]
+    for line in lines[first : last + 1]:
+        (rest if _is_entry(line, headings) else kept).append(line)
+    return "\n".join(kept), "\n".join(rest)
 
 
 def _runs(text: str) -> list[tuple[str, ...]]:
@@ -304,19 +334,10 @@ def _share_in(runs: set[tuple[str, ...]], line: str) -> float:
     return sum(run in runs for run in own) / len(own) if own else 0.0
 
 
-def _is_entry(line: str, headings: set[tuple[str, ...]]) -> bool:
+def _is_entry(line: str, headings: Container[str]) -> bool:
     """Whether a line is an entry of a table of contents: an item with the words of a heading."""
     words = _ITEM.sub("", line)
-    return words != line and tuple(_WORD.findall(words)) in headings
-
-
-def _with_heading(main: str, soup: BeautifulSoup, title: str, declared: str) -> str:
-    """The main text below the page's heading of the first level, which may be above it; not below the site's name."""
-    headings = list(filter(None, map(_line, soup.find_all("h1"))))
-    titles = [one for one in headings if one.casefold() == title.casefold()]
-    others = [one for one in headings if not declared.casefold().endswith(one.casefold())]
-    heading = next(iter(titles + others), "")
-    return main if heading in " ".join(main.split()) else f"# {heading}\n\n{main}"
+    return words != line and _words(words) in headings
 
 
 def _declared(soup: BeautifulSoup, names: Iterable[str]) -> str:
