@@ -6,7 +6,7 @@ import itertools
 import re
 import warnings
 from collections import defaultdict, deque
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +27,8 @@ RECOGNISED_SHARE = 0.5
 """Share of a page's words and of its numbers from which what was recognised as the main text is taken for it."""
 RUN = 4
 """Words of a run by which lines are recognised."""
+CONTENTS = 3
+"""Lines of the shortest table of contents that is left out."""
 SHORT = 2_000
 """Characters of a page up to which it is kept whole: its main text is recognised by comparison with other text."""
 MAX_COMPARED = 5_000
@@ -58,7 +60,7 @@ _PERMALINK_MARKS = " ¶\uf0c1"
 _SEPARATOR = re.compile(r"\s*(?:[|»«·•–—]|::|(?<=\s)[-:/](?=\s)|:(?=\s))\s*")
 _AUTHOR = frozenset({"author", "article:author", "dc.creator"})
 _DATE = frozenset({"article:published_time", "date", "dc.date", "datepublished", "dcterms.created"})
-_ITEM = re.compile(r"^\s*(?:[-:]|\d+\.)\s+")
+_GAP = re.compile(r"\n{4,}")
 _WORD, _NUMBER = re.compile(r"\w+"), re.compile(r"\d+")
 _BLOCKS = (
     "address article aside blockquote body br button caption center code dd details dialog dir div dl dt fieldset "
@@ -316,11 +318,9 @@ def _recognise(soup: BeautifulSoup, whole: str, heading: str) -> tuple[str, str]
     first = min(first, headings.get(_words(heading), first))
     while first and (not lines[first - 1].strip() or lines[first - 1].startswith("#")):
         first -= 1
-    kept: list[str] = []
-    rest = [*lines[:first], *lines[last + 1 :]]
-    for line in lines[first : last + 1]:
-        (rest if _is_entry(line, headings) else kept).append(line)
-    return "\n".join(kept), "\n".join(rest)
+    left = {*range(first), *range(last + 1, len(lines)), *_contents(lines, headings)}
+    kept, rest = ([line for at, line in enumerate(lines) if (at in left) == is_left] for is_left in (False, True))
+    return _GAP.sub("\n\n", "\n".join(kept)), "\n".join(rest)
 
 
 def _runs(text: str) -> list[tuple[str, ...]]:
@@ -334,10 +334,12 @@ def _share_in(runs: set[tuple[str, ...]], line: str) -> float:
     return sum(run in runs for run in own) / len(own) if own else 0.0
 
 
-def _is_entry(line: str, headings: Container[str]) -> bool:
-    """Whether a line is an entry of a table of contents: an item with the words of a heading."""
-    words = _ITEM.sub("", line)
-    return words != line and _words(words) in headings
+def _contents(lines: Sequence[str], headings: Container[str]) -> set[int]:
+    """The places of tables of contents: of lines in a row, blank ones aside, that have the words of headings."""
+    places = [place for place, line in enumerate(lines) if line.strip()]
+    runs = itertools.groupby(places, lambda at: not lines[at].startswith("#") and _words(lines[at]) in headings)
+    found = (list(run) for repeats, run in runs if repeats)
+    return {place for run in found if len(run) >= CONTENTS for place in run}
 
 
 def _declared(soup: BeautifulSoup, names: Iterable[str]) -> str:
