@@ -104,7 +104,7 @@ class StatsArguments(ToolArguments):
 
 async def list_documents(given: ListDocumentsArguments, context: ToolContext) -> DocumentList:
     """A page of the user's documents, newest first."""
-    after = cursors.read(given.cursor) if given.cursor else None
+    after = cursors.read(given.cursor, cursors.moment) if given.cursor else None
     only = DocumentFilter(given.uri, tuple((given.query or "").split()), Filters(metadata=given.metadata or None))
     rows = await documents.page(context.user_id, db=context.services.db, limit=given.limit + 1, after=after, only=only)
     shown, more = cursors.cut(rows, given.limit, lambda one: cursors.make(one.created_at, one.document_id))
@@ -182,7 +182,7 @@ async def list_entities(given: ListEntitiesArguments, context: ToolContext) -> E
         found = [ToolEntity.of(stored[one.entity_id], one) for one in answer.entities if one.entity_id in stored]
         degraded, more = list(answer.degraded) or None, None
     else:
-        after = cursors.read_name(given.cursor) if given.cursor else None
+        after = cursors.read(given.cursor, cursors.name) if given.cursor else None
         only = EntityFilter(given.type, None)
         rows = await entities.page(context.user_id, db=db, limit=given.limit + 1, after=after, only=only)
         shown, more = cursors.cut(rows, given.limit, lambda one: cursors.make(one.name, one.entity_id))
