@@ -143,7 +143,7 @@ class SearchState:
     @property
     def weights(self) -> Weights:
         """The weights of the legs that were run, 0 for the others."""
-        return recall.effective_weights(self.request)
+        return self.result.weights
 
     def noted(self, *notes: object) -> SearchState:
         """The state with what a step keeps for its later functions."""
