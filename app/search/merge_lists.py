@@ -134,14 +134,19 @@ def fuse(lists: Sequence[RankedList], *, k: int, method: ListMerge) -> list[Rank
     hits: dict[str, RankedListHit] = {}
     hops: dict[str, int] = {}
     ranks: dict[str, dict[str, int]] = {}
+    by_hop: dict[int, list[RankedList]] = {}
     for position, ranking in enumerate(lists, 1):
+        hop = ranking.hop or (position if method == "classic" else 1)
+        by_hop.setdefault(hop, []).append(ranking)
         for rank, hit in enumerate(ranking.hits, 1):
             hits.setdefault(hit.chunk_id, hit)
             ranks.setdefault(hit.chunk_id, {}).setdefault(ranking.name, rank)
-            hop = ranking.hop or (position if method == "classic" else 1)
             hops[hit.chunk_id] = min(hops.get(hit.chunk_id, hop), hop)
-    scores = _classic(lists, hits, hops, k) if method == "classic" else _rrf(lists, k)
-    best = _best_possible(lists, k, method)
+    if method == "classic":
+        scores = _classic(by_hop, hits, k)
+        best = merge.max_classic(max(sum(one.weight / (k + 1) for one in of_hop) for of_hop in by_hop.values()))
+    else:
+        scores, best = _rrf(lists, k), sum(ranking.weight for ranking in lists) / (k + 1) or 1.0
     return [
         RankedHit(
             hits[i],
@@ -161,22 +166,11 @@ def _rrf(lists: Sequence[RankedList], k: int) -> dict[str, Scored]:
 
 
 def _classic(
-    lists: Sequence[RankedList], hits: Mapping[str, RankedListHit], hops: Mapping[str, int], k: int
+    by_hop: Mapping[int, Sequence[RankedList]], hits: Mapping[str, RankedListHit], k: int
 ) -> dict[str, Scored]:
     """The classic score of each hit, from its RRF score within the first hop that found it."""
-    found = []
-    for hop in sorted(set(hops.values())):
-        of_hop = [ranking for position, ranking in enumerate(lists, 1) if (ranking.hop or position) == hop]
-        for hit_id, scored in _rrf(of_hop, k).items():
-            found.append(HopHit(hit_id, hits[hit_id].document_id or hit_id, hop, scored.score))
-    return merge.classic(found)
-
-
-def _best_possible(lists: Sequence[RankedList], k: int, method: ListMerge) -> float:
-    if method == "rrf":
-        return sum(ranking.weight for ranking in lists) / (k + 1) or 1.0
-    by_hop: dict[int, float] = {}
-    for position, ranking in enumerate(lists, 1):
-        hop = ranking.hop or position
-        by_hop[hop] = by_hop.get(hop, 0.0) + ranking.weight / (k + 1)
-    return merge.max_classic(max(by_hop.values(), default=1.0))
+    return merge.classic(
+        HopHit(hit_id, hits[hit_id].document_id or hit_id, hop, scored.score)
+        for hop, lists in by_hop.items()
+        for hit_id, scored in _rrf(lists, k).items()
+    )
