@@ -219,17 +219,17 @@ class _MultihopSearch:
         """The page of the merged chunks: of all of them where duplicates among the leading ones leave it incomplete."""
         needed, wanted = self._needed(), self.wanted
         page = await pages.read(await self._ranked(scores, needed), wanted, self.context)
-        if wanted.collapse and needed is not None and page.next_cursor is None and needed < len(self.state.brought):
+        is_cut = needed is not None and needed < len(self.state.brought)
+        if self.query.is_collapsed and is_cut and page.next_cursor is None:
             page = await pages.read(await self._ranked(scores, None), wanted, self.context)
         return page
 
     def _needed(self) -> int | None:
         """Number of leading chunks from which the page and the result after it are made; None for all."""
-        wanted = self.wanted
-        if wanted.group_size is not None or (wanted.collapse and wanted.offset):
+        if self.query.group_size is not None or (self.query.is_collapsed and self.wanted.offset):
             return None
-        needed = wanted.end + 1
-        if self.query.is_reordered or wanted.collapse:
+        needed = self.wanted.end + 1
+        if self.query.is_reordered or self.query.is_collapsed:
             needed = max(needed, understanding.pool_size(self.query.limit))
         return max(needed, self.query.ranking.candidates) if self.query.recency is not None else needed
 

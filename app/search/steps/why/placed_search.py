@@ -122,7 +122,7 @@ async def run(query: SearchRequest, context: SearchContext) -> SearchRun:
     context.moment = page.moment
     found = await search.candidates(query, context, ahead=1, keep_all=True)
     ordered = await state.order(found)
-    every = replace(page, limit=limits.MAX_RESULTS, is_whole=True)
+    every = replace(page, is_whole=True)
     results = (await pages.of_search(ordered, every)).hits
     return SearchRun(found, ordered, results, await _widest(found.request, context))
 
