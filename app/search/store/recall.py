@@ -30,7 +30,7 @@ from app.query.types import (
 )
 from app.search.store import conditions
 from app.search.store.conditions import Compiled
-from app.text.queries.conditions import ConditionPlan, IndexText
+from app.text.queries.conditions import EMPTY, ConditionPlan
 
 EXACT_FLOOR = 4_000
 """Chunks that pass a filter up to which an exact scan costs less than a search of the HNSW graph
@@ -279,7 +279,7 @@ def _binds(request: HybridRequest, parts: tuple[str, ...], stored: int) -> dict[
         "weight_vector": weights.vector,
         "weight_text": weights.text,
         **_language_binds(request.by_language),
-        **_lexical_binds(request.lexical or LexicalQuery(IndexText("", ""))),
+        **_lexical_binds(request.lexical or LexicalQuery(EMPTY)),
         "min_vector_score": request.min_vector_score,
         "min_rrf_score": request.min_rrf_score,
         "with_content": request.with_content,
