@@ -223,14 +223,13 @@ def _passing(added: Iterable[Candidate], request: HybridRequest) -> list[Candida
 def _with_mentions(applied: AppliedGuidance, query: SearchRequest, links: EntityLinks) -> AppliedGuidance:
     """The guidance with the mentions by which the entities that the query names boost its candidates."""
     is_boosted = query.ranking.guidance.boost
-    named = {match.entity_id for match in applied.effective if match.key} if is_boosted else set()
+    named = {match.entity_id: match for match in applied.effective if match.key} if is_boosted else {}
     mentions = {
-        chunk_id: counts
+        chunk_id: _once(counts, named)
         for chunk_id, every in links.mentions.items()
         if (counts := {entity_id: count for entity_id, count in every.items() if entity_id in named})
     }
-    by_id = {match.entity_id: match for match in applied.effective}
-    return replace(applied, mentions={chunk_id: _once(counts, by_id) for chunk_id, counts in mentions.items()})
+    return replace(applied, mentions=mentions)
 
 
 def _once(counts: Mapping[UUID, int], matches: Mapping[UUID, EntityMatch]) -> Mapping[UUID, int]:
@@ -282,20 +281,20 @@ def _boost_factors(applied: AppliedGuidance) -> dict[UUID, float]:
 
 async def finish(search: SearchState, answer: Answer) -> Answer:
     """The answer with the entities that the query refers to, and whether they guided it, if that was forced."""
-    matches, applied = search.note(EntityMatches), search.note(AppliedGuidance)
-    return answer if matches is None or applied is None else _with_entities(answer, matches, applied, search.query)
-
-
-def _with_entities(answer: Answer, matches: EntityMatches, applied: AppliedGuidance, query: SearchRequest) -> Answer:
+    matches, applied = _noted(search)
     is_entity_query = applied.links and any(match.key for match in applied.effective) and answer.query_type != "phrase"
     return replace(
         answer,
         search_mode="two_pass" if applied.links else "flat",
-        guided=bool(applied.links) if query.is_guided else None,
+        guided=bool(applied.links) if search.query.is_guided else None,
         fallback_reason=answer.fallback_reason or applied.fallback_reason,
         query_type="entity" if is_entity_query else answer.query_type,
         entities=tuple(_referred(matches, applied)),
     )
+
+
+def _noted(search: SearchState) -> tuple[EntityMatches, AppliedGuidance]:
+    return search.note(EntityMatches) or EntityMatches(), search.note(AppliedGuidance) or AppliedGuidance()
 
 
 def _referred(matches: EntityMatches, applied: AppliedGuidance) -> list[EntityMatch]:
@@ -310,11 +309,7 @@ def _referred(matches: EntityMatches, applied: AppliedGuidance) -> list[EntityMa
 
 def explain(search: SearchState) -> dict[str, Any]:
     """The entities that the query refers to, and what they have changed."""
-    matches, applied = search.note(EntityMatches), search.note(AppliedGuidance)
-    return {} if matches is None or applied is None else {"entities": _entities_explained(matches, applied)}
-
-
-def _entities_explained(matches: EntityMatches, applied: AppliedGuidance) -> dict[str, Any]:
+    matches, applied = _noted(search)
     matched = [
         {
             "entity_id": str(match.entity_id),
@@ -327,7 +322,8 @@ def _entities_explained(matches: EntityMatches, applied: AppliedGuidance) -> dic
         }
         for match in _referred(matches, applied)
     ]
-    return {"pass1": matched, "fallback_reason": applied.fallback_reason, "pass2": dict(applied.report)}
+    explained = {"pass1": matched, "fallback_reason": applied.fallback_reason, "pass2": dict(applied.report)}
+    return {"entities": explained}
 
 
 STEP = Step(expand=expand, recall=recall, finish=finish, explain=explain)
