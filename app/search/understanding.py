@@ -18,7 +18,7 @@ from app.query.types import HybridRequest, LanguageWeights, LexicalQuery, Weight
 from app.search.state import SearchContext, SearchState
 from app.search.store import vocabulary
 from app.text.queries import analysis, conditions
-from app.text.queries.conditions import IndexText, ParsedQuery, TextCondition
+from app.text.queries.conditions import IndexText, ParsedQuery
 from app.text.words import languages, lexical
 
 EVEN = Weights(1.0, 1.0)
@@ -163,12 +163,11 @@ def lexical_query(parsed: ParsedQuery) -> LexicalQuery:
         words=index_text(parsed.words),
         strict=tuple(index_text(text) for text in (*parsed.required, *parsed.phrases)),
         excluded=tuple(index_text(text) for text in parsed.excluded),
-        groups=tuple(conditions.mapped(group, _index) for group in parsed.groups),
+        groups=tuple(
+            conditions.mapped(group, lambda operand: replace(operand, indexed=index_text(operand.text)))
+            for group in parsed.groups
+        ),
     )
-
-
-def _index(operand: TextCondition) -> TextCondition:
-    return replace(operand, indexed=index_text(operand.text))
 
 
 def index_text(text: str) -> IndexText:

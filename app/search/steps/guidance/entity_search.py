@@ -68,8 +68,4 @@ async def _matches(parsed: ParsedQuery, vector: Vector | None, context: SearchCo
     async with context.services.db.searching(context.user_id) as reading:
         matches = await matching.scored(reading, parsed, vector)
     # Whoever searches for entities means a name as one, also in lower case.
-    return list(map(_as_name, matches))
-
-
-def _as_name(match: EntityMatch) -> EntityMatch:
-    return replace(match, score=match.fit) if match.matched_by == "name" else match
+    return [replace(one, score=one.fit) if one.matched_by == "name" else one for one in matches]

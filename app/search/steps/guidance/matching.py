@@ -104,7 +104,10 @@ async def run(
         return EntityMatches(tuple(matches), _disabled_reason(query))
     if guidance.mode == "force":
         return EntityMatches(tuple(matches), None if matches else "no_entities", tuple(matches))
-    referred = [match for match in matches if match.matched_by in EXPLICIT or _asks_for(match, parsed.text)]
+    words = query_words.read(parsed.text)
+    referred = [
+        match for match in matches if match.matched_by in EXPLICIT or query_words.asks_for_type(words, match.type)
+    ]
     reason = entity_scores.fallback_reason(referred, threshold=guidance.threshold, limit=guidance.max_entities)
     return EntityMatches(tuple(matches), reason, tuple(referred))
 
@@ -117,10 +120,6 @@ def is_wanted(query: SearchRequest) -> bool:
 async def unguided(db: SearchTransaction, parsed: ParsedQuery) -> EntityMatches:
     """The entities that a query names, for a search that none of them may guide or boost."""
     return EntityMatches(tuple(match for match in await scored(db, parsed, None) if match.matched_by == "name"))
-
-
-def _asks_for(match: EntityMatch, text: str) -> bool:
-    return query_words.asks_for_type(query_words.read(text), match.type)
 
 
 def _disabled_reason(query: SearchRequest) -> str:

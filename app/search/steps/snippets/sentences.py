@@ -78,7 +78,7 @@ def choose(text: str, sought: Sought, lexemes: Mapping[str, frozenset[str]], *, 
     every = [*_word_matches(spans, found, sought), *_phrase_matches(spans, found, sought)]
     every.sort(key=lambda one: (one.start, -one.end))
     matches = _Matches(every, [one.start for one in every])
-    start, end = _best_window(text, matches, sought) or _whole(text)
+    start, end = _best_window(text, matches, sought) or next(sentences.trim(text, 0, len(text)), (0, len(text)))
     shown = plain_text.part(text, plain_text.marks(text) if markdown else (), start, end)
     merged = _merge(text, matches.within(start, end))
     spans_shown = (MatchedSpan(*one, shown.place(one[0]), shown.place(one[1])) for one in merged)
@@ -235,10 +235,6 @@ def _trim(text: str, start: int, end: int, whole: Span) -> Span:
     if end < whole[1] and (space := text.rfind(" ", end - BEFORE_FIRST_MATCH // 2, end)) >= 0:
         end = space
     return start, end
-
-
-def _whole(text: str) -> Span:
-    return next(sentences.trim(text, 0, len(text)), (0, len(text)))
 
 
 def _merge(text: str, matches: Iterable[_Weighted]) -> list[tuple[int, int, MatchKind]]:
