@@ -56,10 +56,6 @@ class SearchContext:
     relaxed: list[str] = field(default_factory=list)
     moment: int = field(default_factory=lambda: time.time_ns() // 1_000)
 
-    def source_of(self, candidate: Candidate) -> str | None:
-        """The name of the source of a chunk's document."""
-        return self.source_names.get(candidate.source_id) if candidate.source_id else None
-
     def waiting_for(self, model: object) -> AbstractAsyncContextManager[None]:
         """Give the turn back while a remote model works; a local one uses the cores that the turns share."""
         return self.turn.released() if base.calls_of(model) else nullcontext()

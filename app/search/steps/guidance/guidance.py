@@ -286,7 +286,7 @@ async def finish(search: SearchState, answer: Answer) -> Answer:
     return replace(
         answer,
         search_mode="two_pass" if applied.links else "flat",
-        guided=bool(applied.links) if search.query.is_guided else None,
+        guided=bool(applied.links) if search.query.ranking.guidance.mode == "force" else None,
         fallback_reason=answer.fallback_reason or applied.fallback_reason,
         query_type="entity" if is_entity_query else answer.query_type,
         entities=tuple(_referred(matches, applied)),

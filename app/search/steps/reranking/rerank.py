@@ -149,7 +149,9 @@ async def _still_stored(search: SearchState) -> SearchState:
 
 
 RERANKING = Step(
-    uses=attrgetter("query.is_reranked"), order=rerank, explain=lambda search: {"rerank": search.query.ranking.rerank}
+    uses=lambda search: search.query.ranking.rerank != "none",
+    order=rerank,
+    explain=lambda search: {"rerank": search.query.ranking.rerank},
 )
 DIVERSITY = Step(
     uses=attrgetter("query.ranking.mmr"), order=diversify, explain=lambda search: {"mmr": search.query.ranking.mmr}
