@@ -64,7 +64,7 @@ async def answer(query: SearchRequest, user_id: str, services: Services, turn: R
     with context.timed("total"):
         wanted = pages.request_of(query, context)
         context.moment = wanted.moment
-        search = await state.order(await candidates(query, context, ahead=1))
+        search = await state.run("order", await candidates(query, context, ahead=1))
         page = await pages.of_search(search, wanted)
         hits = completion.complete(page.hits, search)
         return await state.finish(search, completion.answer_of(search, page, hits))

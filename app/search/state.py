@@ -211,19 +211,11 @@ def _of_phase(phase: Phase, every: tuple[Step, ...]) -> Sequence[Step]:
     return [step for step in every if getattr(step, phase) is not None]
 
 
-async def run(phase: Literal["expand", "recall"], search: SearchState, db: SearchTransaction) -> SearchState:
-    """The search after a phase in the transaction of its statement."""
+async def run(phase: Literal["expand", "recall", "order"], search: SearchState, *db: SearchTransaction) -> SearchState:
+    """The search after a phase; `db` is the transaction of its statement, for the phases before and after that."""
     for step in steps(phase):
         if step.uses is None or step.uses(search):
-            search = await getattr(step, phase)(search, db)
-    return search
-
-
-async def order(search: SearchState) -> SearchState:
-    """The search with its hits in their final order."""
-    for step in steps("order"):
-        if step.order and (step.uses is None or step.uses(search)):
-            search = await step.order(search)
+            search = await getattr(step, phase)(search, *db)
     return search
 
 
