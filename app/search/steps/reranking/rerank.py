@@ -51,9 +51,9 @@ class RerankOptions:
     rerank: Rerank
     mmr: bool
     limit: int
+    rerank_weight: float
+    mmr_lambda: float
     keep_all: bool = False
-    rerank_weight: float = 0.5
-    mmr_lambda: float = 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +111,8 @@ def _options_of(search: SearchState, *, rerank: Rerank = "none", mmr: bool = Fal
     query, ranking = search.query, search.query.ranking
     keep_all = search.keep_all or _may_use_all(query)
     return RerankOptions(
-        search.parsed.text, search.request.vector, rerank, mmr, query.limit, keep_all, ranking.rerank_weight,
-        ranking.mmr_lambda,
+        search.parsed.text, search.request.vector, rerank, mmr, query.limit, ranking.rerank_weight,
+        ranking.mmr_lambda, keep_all,
     )  # fmt: skip
 
 
