@@ -110,7 +110,6 @@ def _seek(name: str, found: SearchState, lexemes: Lexemes) -> snippets.Sought:
         weights=weights,
         names=dict.fromkeys(names, highest),
         phrases=[snippets.phrase(text, lexemes) for text in _phrases(found.parsed)],
-        written=frozenset(span.text.casefold() for span in word_spans.of(found.parsed.words)),
     )
 
 
