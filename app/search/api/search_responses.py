@@ -246,7 +246,7 @@ def response_of(answer: Answer) -> dict[str, Any]:
     if_any = {
         "degraded": answer.degraded,
         "relaxed": answer.relaxed,
-        "hints": () if answer.hits and answer.guided is not False else hints.of(answer),
+        "hints": hints.of(answer),
         "excluded": answer.excluded,
         "explain": _explain(answer),
     }

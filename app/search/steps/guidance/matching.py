@@ -70,15 +70,10 @@ class EntityMatches:
         """The words of the names that the query contains."""
         return frozenset(word for match in self.all if match.key for word in match.key.split(" "))
 
-    @property
-    def named(self) -> list[EntityMatch]:
-        """The entities that the query names, in their own or a similar spelling."""
-        return [match for match in self.all if match.matched_by in ("name", "fuzzy")]
-
     def applicable(self, options: GuidanceOptions) -> list[EntityMatch]:
-        """The entities that may guide the search, and those that may boost what mentions them."""
+        """The entities that may guide the search, and those that the query names, which may boost."""
         guiding = self.guiding(options.threshold) if self.fallback_reason is None else []
-        named = self.named if options.boost else []
+        named = [match for match in self.all if options.boost and match.matched_by in ("name", "fuzzy")]
         return list({match.entity_id: match for match in (*guiding, *named)}.values())
 
 
@@ -143,7 +138,6 @@ async def scored(db: SearchTransaction, parsed: ParsedQuery, vector: Vector | No
     """
     query_names = await _names_in(db, parsed.text)
     request = MatchRequest(
-        db.user_id,
         keys={*names.sequences(parsed.text), *query_names.exact},
         similar={key: similar.words for key, similar in query_names.similar.items()},
         roles=query_words.role_sequences(query_names.query),
