@@ -119,8 +119,7 @@ async def _recall(search: SearchState, also: InTransaction | None) -> SearchStat
             if search.request.weights.text > 0 and not search.result.terms:
                 search = replace(search, degraded=("no_text_terms",))
             search = await state.run("recall", search, db)
-            if any(one.source_id for one in search.result.candidates):
-                await named_sources.read(context, search.result.candidates, db)
+            await named_sources.read(context, search.result.candidates, db)
             if also is not None:
                 found = search
                 return await also(search, db)
