@@ -196,10 +196,7 @@ def _blocks(text: str) -> Iterator[list[Span]]:
 
 
 def _items(text: str, block: structure.Block) -> Iterator[Span]:
-    """A paragraph, or the items of a list without their marks."""
-    if block.kind == "paragraph":
-        yield block.start, block.end
-        return
+    """The items of a list without their marks."""
     marks = list(_ITEM.finditer(text, block.start, block.end))
     ends = [mark.start() for mark in marks[1:]] + [block.end]
     for mark, end in zip(marks, ends, strict=True):
