@@ -20,7 +20,7 @@ from app.query import fused_scores
 from app.query.matches import EntityMatch, Link
 from app.query.search_request import SearchRequest
 from app.query.types import Answer, Candidate, Hit, HybridRequest, HybridResult
-from app.relevance.relevance import NO_EFFECT, MeanEffect
+from app.relevance.relevance import MeanEffect
 from app.search.state import SearchState, Step, unranked
 from app.search.steps.guidance import aboutness, blending, matching
 from app.search.steps.guidance.matching import EntityCache, EntityMatches
@@ -261,8 +261,6 @@ def _order(hits: Sequence[Hit], applied: AppliedGuidance) -> list[Hit]:
 def _mean_effect(candidates: Sequence[Candidate], applied: AppliedGuidance) -> MeanEffect:
     """What the entities do to the mean of the best candidates of the search, in their order before guidance."""
     best = [candidate.chunk_id for candidate in candidates[:MIN_CANDIDATES]]
-    if not best or not (applied.links or applied.mentions):
-        return NO_EFFECT
     links = (applied.links[chunk_id].score for chunk_id in best if chunk_id in applied.links)
     factors = _boost_factors(applied)
     mean_factor = sum(factors.get(chunk_id, 1.0) for chunk_id in best) / len(best)
