@@ -160,10 +160,9 @@ async def _guide(
     if not chosen:
         return replace(applied, fallback_reason="not_entity_centric")
     weight = blending.weight(chosen, alpha=search.query.ranking.guidance.alpha) * aboutness.agreement(applied.matches)
-    bound = request.lexical is not None and request.lexical.has_conditions
     linked = blending.links(chosen, found.strengths, {one.document_id for one in candidates})
     links = {one.chunk_id: linked[one.document_id] for one in candidates if one.document_id in linked}
-    missing = {} if bound else _missing(chosen, found.strengths, search)
+    missing = _missing(chosen, found.strengths, search)
     added: list[Candidate] = []
     weighted = replace(applied, weight=weight)
     if missing and _could_enter(missing, links, search, weighted):
@@ -186,9 +185,9 @@ async def _guide(
 def _missing(
     chosen: Sequence[EntityMatch], strengths: Mapping[UUID, Mapping[UUID, float]], search: SearchState
 ) -> dict[UUID, Link]:
-    """The linked documents without a candidate that have the best links, best first."""
+    """The linked documents without a candidate that have the best links, best first, if any may be added."""
     request = search.request
-    if request.min_rrf_score is not None:
+    if request.min_rrf_score is not None or (request.lexical is not None and request.lexical.has_conditions):
         return {}
     found = {candidate.document_id for candidate in search.result.candidates}
     wanted = MAX_CANDIDATES if request.filters or request.exclude_chunk_ids else request.limit
