@@ -225,7 +225,6 @@ ExpressionError = Literal[
     "unclosed_group", "unopened_group", "empty_group", "missing_operand", "too_deep", "too_many_operands"
 ]
 FusionUsed = Literal["rrf", "convex"]
-MatchKind = Literal["term", "stem", "phrase", "hop"]
 QueryType = Literal["phrase", "entity", "conceptual", "technical", "keyword"]
 SearchKind = Literal["flat", "two_pass", "multihop"]
 VectorPlan = Literal["none", "exact", "hnsw"]

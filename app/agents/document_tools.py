@@ -30,7 +30,7 @@ from app.entities.types import EntityFilter
 from app.query import hints
 from app.requests import cursors, filter_models, wire
 from app.search.steps.guidance import entity_search
-from app.search.steps.guidance.entity_search import EntityQuery
+from app.search.steps.guidance.entity_search import EntitySearchRequest
 from app.text.queries import spelling
 from app.tools import Tool, ToolArguments, ToolContext, clamped
 
@@ -104,7 +104,7 @@ class StatsArguments(ToolArguments):
 
 async def list_documents(given: ListDocumentsArguments, context: ToolContext) -> DocumentList:
     """A page of the user's documents, newest first."""
-    after = cursors.read(given.cursor) if given.cursor else None
+    after = cursors.read(given.cursor, cursors.moment) if given.cursor else None
     only = DocumentFilter(given.uri, tuple((given.query or "").split()), Filters(metadata=given.metadata or None))
     rows = await documents.page(context.user_id, db=context.services.db, limit=given.limit + 1, after=after, only=only)
     shown, more = cursors.cut(rows, given.limit, lambda one: cursors.make(one.created_at, one.document_id))
@@ -175,14 +175,14 @@ async def list_entities(given: ListEntitiesArguments, context: ToolContext) -> E
     if given.query is not None:
         if given.cursor is not None:
             raise errors.BadRequest("Leave `cursor` out: with `query` the result is one page.", field="cursor")
-        query = EntityQuery(context.user_id, given.query, given.limit, given.type)
-        answer = await context.admission.search(partial(entity_search.run, query, context.services))
+        query = EntitySearchRequest.model_construct(query=given.query, limit=given.limit, type=given.type)
+        answer = await context.admission.search(partial(entity_search.run, query, context.user_id, context.services))
         ids = [match.entity_id for match in answer.entities]
         stored = {one.entity_id: one for one in await entities.of_ids(ids, context.user_id, db=db)}
         found = [ToolEntity.of(stored[one.entity_id], one) for one in answer.entities if one.entity_id in stored]
         degraded, more = list(answer.degraded) or None, None
     else:
-        after = cursors.read_name(given.cursor) if given.cursor else None
+        after = cursors.read(given.cursor, cursors.name) if given.cursor else None
         only = EntityFilter(given.type, None)
         rows = await entities.page(context.user_id, db=db, limit=given.limit + 1, after=after, only=only)
         shown, more = cursors.cut(rows, given.limit, lambda one: cursors.make(one.name, one.entity_id))

@@ -2,33 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Body, FastAPI, Request
 from prometheus_client import Counter
-from pydantic import BaseModel, Field, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import BaseModel, Field
 
 from app.feedback import feedback
-from app.feedback.types import Feedback
+from app.feedback.types import FeedbackRequest
 from app.http import auth, bodies, problems
-from app.requests import wire
-
-
-class FeedbackRequest(wire.WireModel):
-    """Whether a passage helped with a query: give exactly one of `chunk_id` and `document_id`."""
-
-    query: wire.QueryText = Field(examples=["How did we fix the sync interval of the buoys?"])
-    chunk_id: UUID | None = Field(None, description="The passage.")
-    document_id: UUID | None = Field(None, description="A document as a whole.")
-    helpful: wire.Flag | None = Field(description="Whether it helped; null withdraws what was said before.")
-
-    @model_validator(mode="after")
-    def _exactly_one(self) -> Self:
-        if (self.chunk_id is None) == (self.document_id is None):
-            raise PydanticCustomError("one_of", "Give either chunk_id or document_id, and only one of them.")
-        return self
 
 
 class FeedbackResult(BaseModel):
@@ -79,8 +62,7 @@ async def give(
     Judgements calibrate `relevance` where the owner of the documents wants it (`stepwell calibrate --feedback`). They
     are deleted with the document, and after STEPWELL_FEEDBACK_DAYS days. Nothing else stores a query.
     """
-    said = Feedback(given.query, given.helpful, given.chunk_id, given.document_id)
-    document_id = await feedback.give(said, user_id, use)
+    document_id = await feedback.give(given, user_id, use)
     judgements: Counter = request.app.state.judgements
     judgements.labels("withdrawn" if given.helpful is None else str(given.helpful).lower()).inc()
     return FeedbackResult(document_id=document_id, helpful=given.helpful)

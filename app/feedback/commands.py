@@ -13,11 +13,10 @@ from app import errors
 from app.cli import connecting, options, terminal
 from app.cli.client import Answer, Body, Client
 from app.documents.commands import documents
-from app.feedback.types import GivenFeedback
 from app.text import uris
 
 if TYPE_CHECKING:  # `give` by way of a service needs none of it
-    pass
+    from app.feedback.types import GivenFeedback
 
 app = typer.Typer(help="Feedback: give, list, export.", no_args_is_help=True)
 

@@ -18,7 +18,7 @@ from app.documents.types import Upload
 from app.evaluation import beir
 from app.evaluation.beir import JudgedQuestion
 from app.feedback import store
-from app.feedback.types import Feedback, FeedbackOptions, GivenFeedback
+from app.feedback.types import FeedbackOptions, FeedbackRequest, GivenFeedback
 from app.services import Services
 
 log = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ EXPIRE_EVERY_S = 3_600.0
 PAGE = 200
 
 
-async def give(given: Feedback, user_id: str, services: Services) -> UUID:
+async def give(given: FeedbackRequest, user_id: str, services: Services) -> UUID:
     """Store or withdraw a judgement; returns the id of its document.
 
     Raises BadRequest where no feedback is kept, NotFound for an unknown passage, and if there is nothing to withdraw.
@@ -45,7 +45,7 @@ async def give(given: Feedback, user_id: str, services: Services) -> UUID:
     return document_id
 
 
-def _unknown(given: Feedback) -> errors.NotFound:
+def _unknown(given: FeedbackRequest) -> errors.NotFound:
     field = "document_id" if given.chunk_id is None else "chunk_id"
     if given.helpful is None:
         return errors.NotFound("There is no feedback on this query and passage.", field=field)

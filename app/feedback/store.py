@@ -12,7 +12,7 @@ from app.database.schema import tables
 from app.database.transactions import Reading, SharedTransaction, Writing
 from app.documents.store import key_bounds
 from app.feedback.tables import feedback
-from app.feedback.types import Feedback, GivenFeedback
+from app.feedback.types import FeedbackRequest, GivenFeedback
 
 MAX_STORED = 20_000
 """Judgements of a user that are kept, the newest."""
@@ -51,12 +51,12 @@ _TRIM = sql.inline(
 _EXPIRE = sql.inline("SELECT stepwell.expire_feedback(:days)", days="integer")
 
 
-def feedback_id(given: Feedback) -> UUID:
+def feedback_id(given: FeedbackRequest) -> UUID:
     """The id of the judgement on a query and a passage, which is the same for every later one."""
     return uuid5(_NAMESPACE, f"{given.chunk_id or given.document_id} {given.query}")
 
 
-async def put(db: Writing, given: Feedback) -> UUID | None:
+async def put(db: Writing, given: FeedbackRequest) -> UUID | None:
     """Store a judgement in place of an earlier one on the same query and passage.
 
     Returns the document; None if there is no such passage or document.
@@ -76,7 +76,7 @@ async def put(db: Writing, given: Feedback) -> UUID | None:
     return document_id
 
 
-async def withdraw(db: Writing, given: Feedback) -> UUID | None:
+async def withdraw(db: Writing, given: FeedbackRequest) -> UUID | None:
     """Delete a judgement; returns its document, None if there is none."""
     own = sa.delete(feedback).where(_f.user_id == db.user_id, _f.feedback_id == feedback_id(given))
     document_id: UUID | None = await db.scalar(own.returning(_f.document_id))

@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import Field
 
 from app.feedback import feedback
-from app.feedback.types import Feedback
+from app.feedback.types import FeedbackRequest
 from app.requests import wire
 from app.tools import Tool, ToolArguments, ToolContext, ToolResult
 
@@ -29,7 +29,7 @@ class PassageRated(ToolResult):
 
 async def rate_passage(given: RatePassageArguments, context: ToolContext) -> PassageRated:
     """Store a judgement."""
-    said = Feedback(given.query, given.helpful, given.chunk_id)
+    said = FeedbackRequest(query=given.query, chunk_id=given.chunk_id, helpful=given.helpful)
     document_id = await feedback.give(said, context.user_id, context.services)
     return PassageRated(document_id=document_id, helpful=given.helpful)
 

@@ -4,24 +4,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 from uuid import UUID
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from app.requests import wire
 
 if TYPE_CHECKING:
     from app.settings import Settings
 
 
-@dataclass(frozen=True, slots=True)
-class Feedback:
-    """Whether a passage, or a document as a whole, helped with a query; `helpful` None withdraws what was said.
+class FeedbackRequest(wire.WireModel):
+    """Whether a passage helped with a query: give exactly one of `chunk_id` and `document_id`."""
 
-    Exactly one of `chunk_id` and `document_id` is given.
-    """
+    query: wire.QueryText = Field(examples=["How did we fix the sync interval of the buoys?"])
+    chunk_id: UUID | None = Field(None, description="The passage.")
+    document_id: UUID | None = Field(None, description="A document as a whole.")
+    helpful: wire.Flag | None = Field(description="Whether it helped; null withdraws what was said before.")
 
-    query: str
-    helpful: bool | None
-    chunk_id: UUID | None = None
-    document_id: UUID | None = None
+    @model_validator(mode="after")
+    def _exactly_one(self) -> Self:
+        if (self.chunk_id is None) == (self.document_id is None):
+            raise PydanticCustomError("one_of", "Give either chunk_id or document_id, and only one of them.")
+        return self
 
 
 @dataclass(frozen=True, slots=True)

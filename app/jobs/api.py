@@ -119,7 +119,7 @@ async def page(
     status: Annotated[JobStatus | None, Query(description="Only jobs in this state.")] = None,
 ) -> JobPage:
     """The user's background jobs, newest first."""
-    after = cursors.read(cursor) if cursor else None
+    after = cursors.read(cursor, cursors.moment) if cursor else None
     rows = await followed_jobs.page(user_id, db=use.db, limit=limit + 1, after=after, status=status)
     shown, more = cursors.cut(rows, limit, lambda one: cursors.make(one.created_at, one.job_id))
     return JobPage(jobs=[StoredJob.of(job) for job in shown], next_cursor=more)

@@ -31,7 +31,6 @@ from app.search import completion, merge, named_sources, pages, search, state, u
 from app.search.merge import Scored
 from app.search.pages import PageRequest
 from app.search.state import Page, SearchContext, SearchState
-from app.search.understanding import FusionPlan
 from app.services import Services
 from app.text.names import names
 from app.text.queries.conditions import ParsedQuery
@@ -173,25 +172,18 @@ class _MultihopSearch:
 
     async def _request(self, parsed: ParsedQuery) -> HybridRequest:
         """A search of a further hop. Raises ProviderError if hop 1 had a vector and this hop has none."""
-        query, first = self.query, self.state.first.request
-        vector = None
+        first, vector = self.state.first.request, None
         if first.vector is not None:
             vector = await self.context.embed(parsed.text)
             if vector is None:
                 raise errors.ProviderError("The expanded query could not be embedded.")
-        plan = _plan(first, parsed.text, self.context)
-        return HybridRequest(
-            user_id=self.context.user_id,
+        return replace(
+            _fuse(first, parsed.text, self.context),
             vector=vector,
             lexical=_with_conditions(understanding.lexical_query(parsed), first.lexical),
-            weights=plan.weights,
-            fusion=plan.fusion,
-            by_language=plan.by_language,
-            limit=query.ranking.candidates,
-            k=query.ranking.k,
-            candidates=query.ranking.candidates,
-            filters=query.filters,
-            exclude_chunk_ids=tuple(query.exclude_chunk_ids),
+            limit=first.candidates,
+            min_vector_score=None,
+            min_rrf_score=None,
         )
 
     def _hop(self, hop: int, found: HopTerms) -> Hop:
@@ -227,17 +219,17 @@ class _MultihopSearch:
         """The page of the merged chunks: of all of them where duplicates among the leading ones leave it incomplete."""
         needed, wanted = self._needed(), self.wanted
         page = await pages.read(await self._ranked(scores, needed), wanted, self.context)
-        if wanted.collapse and needed is not None and page.next_cursor is None and needed < len(self.state.brought):
+        is_cut = needed is not None and needed < len(self.state.brought)
+        if self.query.is_collapsed and is_cut and page.next_cursor is None:
             page = await pages.read(await self._ranked(scores, None), wanted, self.context)
         return page
 
     def _needed(self) -> int | None:
         """Number of leading chunks from which the page and the result after it are made; None for all."""
-        wanted = self.wanted
-        if wanted.group_size is not None or (wanted.collapse and wanted.offset):
+        if self.query.group_size is not None or (self.query.is_collapsed and self.wanted.offset):
             return None
-        needed = wanted.end + 1
-        if self.query.is_reordered or wanted.collapse:
+        needed = self.wanted.end + 1
+        if self.query.is_reordered or self.query.is_collapsed:
             needed = max(needed, understanding.pool_size(self.query.limit))
         return max(needed, self.query.ranking.candidates) if self.query.recency is not None else needed
 
@@ -253,7 +245,7 @@ class _MultihopSearch:
         first = self.state.first
         request = replace(first.request, fusion=self.strategy.merged_fusion())
         search = replace(first, query=self.query, request=request, hits=merged, keep_all=True)
-        return list((await state.order(search)).hits)
+        return list((await state.run("order", search)).hits)
 
     async def _leading(self, order: Sequence[UUID]) -> list[HopChunk]:
         """The stored ones of these chunks."""
@@ -331,14 +323,13 @@ def _with_conditions(lexical: LexicalQuery, first: LexicalQuery | None) -> Lexic
     return lexical if first is None else replace(first, words=lexical.words)
 
 
-def _plan(first: HybridRequest, text: str, context: SearchContext) -> FusionPlan:
+def _fuse(first: HybridRequest, text: str, context: SearchContext) -> HybridRequest:
     """RRF of both legs if hop 1 chose a convex sum of both; a leg that did not run there runs nowhere."""
     both = first.weights.vector > 0 and first.weights.text > 0
     if not both or first.fusion == "rrf":
-        return FusionPlan(first.weights, "rrf")
-    return understanding.with_languages(
-        FusionPlan(understanding.EVEN, "rrf"), text, context.services.embedder.model.languages
-    )
+        return replace(first, fusion="rrf")
+    even = replace(first, weights=understanding.EVEN, fusion="rrf")
+    return understanding.with_languages(even, text, context.services.embedder.model.languages)
 
 
 def _with_similarity(candidate: Candidate, similarity: float | None) -> Candidate:

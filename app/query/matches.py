@@ -55,9 +55,7 @@ class HitGuidance:
 
 @dataclass(frozen=True, slots=True)
 class Boost:
-    """The boost of a hit that mentions entities of the query: factor, mentions, score before, and ranks gained."""
+    """The boost of a hit that mentions entities of the query: the mentions, and the ranks gained."""
 
-    factor: float
     mentions: int
-    score_before: float
-    moved: int = 0
+    moved: int

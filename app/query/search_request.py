@@ -275,19 +275,9 @@ class SearchRequest(wire.WireModel):
         return self.ranking.min_confidence is not None or self.ranking.min_relevance is not None
 
     @property
-    def is_compact(self) -> bool:
-        """Whether hits have a snippet in place of their text."""
-        return self.detail == "compact"
-
-    @property
-    def is_reranked(self) -> bool:
-        """Whether the best hits are re-ranked."""
-        return self.ranking.rerank != "none"
-
-    @property
     def is_reordered(self) -> bool:
         """Whether the best hits are re-ranked or diversified."""
-        return self.is_reranked or self.ranking.mmr
+        return self.ranking.rerank != "none" or self.ranking.mmr
 
     @property
     def recency(self) -> Recency | None:
@@ -296,11 +286,6 @@ class SearchRequest(wire.WireModel):
         if given == "auto":
             given = Recency(only_if_asked=True)
         return None if given is None or (given.only_if_asked and not analysis.asks_for_newest(self.text)) else given
-
-    @property
-    def is_guided(self) -> bool:
-        """Whether entities guide the search whatever the evidence."""
-        return self.ranking.guidance.mode == "force"
 
     @property
     def hops(self) -> HopOptions:

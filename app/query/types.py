@@ -18,7 +18,6 @@ from app.kinds import (
     ExtractorUsed,
     FusionUsed,
     Json,
-    MatchKind,
     Mode,
     QueryType,
     SearchKind,
@@ -256,13 +255,12 @@ class Hop:
 class MatchedSpan:
     """What a query matches in a passage: `passage[start:end]`, shown as `snippet[text_start:text_end]`, in code points.
 
-    `term`: a word of the query as written; `stem`: another form of it; `phrase`: a quoted phrase; `hop`: a word of the
-    name by which a later hop reached the passage.
+    It is a word of the query or another form of it, a phrase, or a word of the name by which a later hop reached the
+    passage.
     """
 
     start: int
     end: int
-    kind: MatchKind
     text_start: int
     text_end: int
 

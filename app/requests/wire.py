@@ -155,11 +155,11 @@ def _check_vector(vector: list[float]) -> list[float]:
     return vector
 
 
-def expect_dimension(vector: Sequence[float], dimension: int, *, field: str = "vector") -> None:
-    """Raises `invalid_vector`, naming `field` and both lengths, unless the vector is as long as the stored ones."""
+def expect_dimension(vector: Sequence[float], dimension: int) -> None:
+    """Raises `invalid_vector`, naming both lengths, unless the vector is as long as the stored ones."""
     if len(vector) != dimension:
         raise errors.BadRequest(
-            f"Must have {dimension} numbers; this one has {len(vector)}.", field=field, code="invalid_vector"
+            f"Must have {dimension} numbers; this one has {len(vector)}.", field="vector", code="invalid_vector"
         )
 
 

@@ -87,7 +87,7 @@ def hit_of(ranked: Hit, search: SearchState, *, is_linked: bool) -> Hit:
         guidance=ranked.guidance,
         boost=ranked.boost,
         duplicates=ranked.duplicates,
-        source=search.context.source_of(candidate),
+        source=search.context.source_names.get(candidate.source_id) if candidate.source_id else None,
     )
 
 

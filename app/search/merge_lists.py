@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 from uuid import UUID
 
 from app import errors
 from app.concurrency import offload
 from app.concurrency.limiter import UNLIMITED, Released
-from app.database.transactions import Database, retry_read
+from app.database.transactions import retry_read
 from app.documents.store import chunks
-from app.kinds import Degraded, Json, ListMerge, Rerank, Vector
+from app.kinds import Degraded, Json, ListMerge, Vector
 from app.query import model_switch
+from app.query.merge_request import RankedList, RankedListHit, RerankRequest
+from app.query.search_request import Ranking
 from app.query.types import Candidate
 from app.search import merge, understanding
 from app.search.merge import HopHit, Scored
@@ -32,56 +33,19 @@ HIT_COST = 100
 
 
 @dataclass(frozen=True, slots=True)
-class InputHit:
-    """A hit of a list. `payload` is the hit as the caller sent it."""
-
-    hit_id: str
-    document_id: str | None = None
-    content: str = ""
-    score: float | None = None
-    payload: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class HitList:
-    """A list of hits, best first."""
-
-    name: str
-    hits: Sequence[InputHit]
-    weight: float = 1.0
-    hop: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class RankedHit:
     """A merged hit: its combined score with the parts, and its rank in each list that holds it.
 
     `explain` holds the best score that the lists allow, and the scores of re-ranking and MMR.
     """
 
-    hit: InputHit
+    hit: RankedListHit
     score: float
     combined_score: float
     parts: Mapping[str, float]
     ranks: Mapping[str, int]
     hop: int
     explain: Json = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class MergeRequest:
-    """The lists to merge and how to order them; a `rerank` other than none needs a `query`."""
-
-    user_id: str
-    lists: Sequence[HitList]
-    limit: int = 10
-    k: int = 60
-    method: ListMerge = "rrf"
-    query: str | None = None
-    rerank: Rerank = "none"
-    mmr: bool = False
-    rerank_weight: float = 0.5
-    mmr_lambda: float = 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,44 +57,45 @@ class MergeResult:
     degraded: Sequence[Degraded] = ()
 
 
-async def run(merging: MergeRequest, services: Services, turn: Released = UNLIMITED) -> MergeResult:
+async def run(merging: RerankRequest, user_id: str, services: Services, turn: Released = UNLIMITED) -> MergeResult:
     """The hits of all lists as one list, re-ranked and diversified as requested.
 
     Only chunks of the user are read. Raises BadRequest without the query that a re-ranking needs,
     DatabaseUnavailable, and DeadlineExceeded when `services.budget.whole_s` is over. A failing embedder or re-ranker
     degrades the answer instead.
     """
-    return await model_switch.run(services.embedder, services.db, lambda: _merge(merging, services, turn))
+    return await model_switch.run(services.embedder, services.db, lambda: _merge(merging, user_id, services, turn))
 
 
-async def _merge(merging: MergeRequest, services: Services, turn: Released) -> MergeResult:
+async def _merge(merging: RerankRequest, user_id: str, services: Services, turn: Released) -> MergeResult:
     if merging.rerank != "none" and merging.query is None:
         raise errors.BadRequest("Re-ranking by cosine or by a provider needs the query.", field="query")
     size = HIT_COST * sum(len(ranking.hits) for ranking in merging.lists)
-    merged = await offload.run(size, fuse, merging.lists, k=merging.k, method=merging.method)
+    merged = await offload.run(size, fuse, merging.lists, k=merging.k, method=merging.merge)
     if merging.rerank == "none" and not merging.mmr:
         return MergeResult(merged[: merging.limit], len(merged))
-    context = SearchContext(services, merging.user_id, turn)
+    context = SearchContext(services, user_id, turn)
     with context.timed("total"):
         hits = await _reorder(merged, merging, context)
     return MergeResult(hits[: merging.limit], len(merged), context.degraded)
 
 
-async def _reorder(merged: Sequence[RankedHit], merging: MergeRequest, context: SearchContext) -> list[RankedHit]:
+async def _reorder(merged: Sequence[RankedHit], merging: RerankRequest, context: SearchContext) -> list[RankedHit]:
     vector = None
     if merging.rerank == "cosine" and merging.query:
         vector = await context.embed(merging.query)
     best = merged[: max(merging.limit, understanding.pool_size(merging.limit))]
-    known = await _chunks(best, merging, vector, db=context.services.db)
+    known = await _chunks(best, vector, context)
     passages = [_passage(one, known) for one in merged]
+    usual = Ranking()
     options = rerank.RerankOptions(
         merging.query,
         vector,
         merging.rerank,
         merging.mmr,
         merging.limit,
-        rerank_weight=merging.rerank_weight,
-        mmr_lambda=merging.mmr_lambda,
+        rerank_weight=usual.rerank_weight if merging.rerank_weight is None else merging.rerank_weight,
+        mmr_lambda=usual.mmr_lambda if merging.mmr_lambda is None else merging.mmr_lambda,
     )
     ordered = await rerank.run(passages, options, context)
     return [
@@ -140,18 +105,18 @@ async def _reorder(merged: Sequence[RankedHit], merging: MergeRequest, context: 
 
 
 @retry_read
-async def _chunks(best: Sequence[RankedHit], merging: MergeRequest, vector: Vector | None, *, db: Database) -> Known:
+async def _chunks(best: Sequence[RankedHit], vector: Vector | None, context: SearchContext) -> Known:
     """The hits that are chunks of the user, with their cosines to the query."""
     chunk_ids = [chunk_id for one in best if (chunk_id := _chunk_id(one)) is not None]
     if not chunk_ids:
         return {}
-    async with db.reading(merging.user_id) as reading:
+    async with context.services.db.reading(context.user_id) as reading:
         return await chunks.by_id(reading, chunk_ids, vector=vector)
 
 
 def _chunk_id(merged: RankedHit) -> UUID | None:
     try:
-        return UUID(merged.hit.hit_id)
+        return UUID(merged.hit.chunk_id)
     except ValueError:
         return None
 
@@ -164,18 +129,24 @@ def _passage(merged: RankedHit, known: Known) -> RerankPassage:
     return RerankPassage(merged.score, chunk_id, rerank.text_of(candidate), cosine)
 
 
-def fuse(lists: Sequence[HitList], *, k: int, method: ListMerge) -> list[RankedHit]:
+def fuse(lists: Sequence[RankedList], *, k: int, method: ListMerge) -> list[RankedHit]:
     """The hits of all lists as one. `score` is `combined_score` as a share of the best that the lists allow."""
-    hits: dict[str, InputHit] = {}
+    hits: dict[str, RankedListHit] = {}
     hops: dict[str, int] = {}
     ranks: dict[str, dict[str, int]] = {}
+    by_hop: dict[int, list[RankedList]] = {}
     for position, ranking in enumerate(lists, 1):
+        hop = ranking.hop or (position if method == "classic" else 1)
+        by_hop.setdefault(hop, []).append(ranking)
         for rank, hit in enumerate(ranking.hits, 1):
-            hits.setdefault(hit.hit_id, hit)
-            ranks.setdefault(hit.hit_id, {}).setdefault(ranking.name, rank)
-            hops[hit.hit_id] = min(hops.get(hit.hit_id, 99), ranking.hop or (position if method == "classic" else 1))
-    scores = _classic(lists, hits, hops, k) if method == "classic" else _rrf(lists, k)
-    best = _best_possible(lists, k, method)
+            hits.setdefault(hit.chunk_id, hit)
+            ranks.setdefault(hit.chunk_id, {}).setdefault(ranking.name, rank)
+            hops[hit.chunk_id] = min(hops.get(hit.chunk_id, hop), hop)
+    if method == "classic":
+        scores = _classic(by_hop, hits, k)
+        best = merge.max_classic(max(sum(one.weight / (k + 1) for one in of_hop) for of_hop in by_hop.values()))
+    else:
+        scores, best = _rrf(lists, k), sum(ranking.weight for ranking in lists) / (k + 1) or 1.0
     return [
         RankedHit(
             hits[i],
@@ -190,27 +161,16 @@ def fuse(lists: Sequence[HitList], *, k: int, method: ListMerge) -> list[RankedH
     ]
 
 
-def _rrf(lists: Sequence[HitList], k: int) -> dict[str, Scored]:
-    return merge.rrf([(ranking.name, ranking.weight, [h.hit_id for h in ranking.hits]) for ranking in lists], k=k)
+def _rrf(lists: Sequence[RankedList], k: int) -> dict[str, Scored]:
+    return merge.rrf([(ranking.name, ranking.weight, [h.chunk_id for h in ranking.hits]) for ranking in lists], k=k)
 
 
 def _classic(
-    lists: Sequence[HitList], hits: Mapping[str, InputHit], hops: Mapping[str, int], k: int
+    by_hop: Mapping[int, Sequence[RankedList]], hits: Mapping[str, RankedListHit], k: int
 ) -> dict[str, Scored]:
     """The classic score of each hit, from its RRF score within the first hop that found it."""
-    found = []
-    for hop in sorted(set(hops.values())):
-        of_hop = [ranking for position, ranking in enumerate(lists, 1) if (ranking.hop or position) == hop]
-        for hit_id, scored in _rrf(of_hop, k).items():
-            found.append(HopHit(hit_id, hits[hit_id].document_id or hit_id, hop, scored.score))
-    return merge.classic(found)
-
-
-def _best_possible(lists: Sequence[HitList], k: int, method: ListMerge) -> float:
-    if method == "rrf":
-        return sum(ranking.weight for ranking in lists) / (k + 1) or 1.0
-    by_hop: dict[int, float] = {}
-    for position, ranking in enumerate(lists, 1):
-        hop = ranking.hop or position
-        by_hop[hop] = by_hop.get(hop, 0.0) + ranking.weight / (k + 1)
-    return merge.max_classic(max(by_hop.values(), default=1.0))
+    return merge.classic(
+        HopHit(hit_id, hits[hit_id].document_id or hit_id, hop, scored.score)
+        for hop, lists in by_hop.items()
+        for hit_id, scored in _rrf(lists, k).items()
+    )

@@ -44,19 +44,16 @@ _VARYING = {"cursor", "detail", "explain", "filters"}
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """A page of up to `limit` results after `offset` others, for the request with this digest.
+    """A page of the results of a request with this digest, after `offset` others.
 
     `minute` is the time of the first page, in minutes since 1970. `version` and `before` are those of the cursor: the
-    user's version and the digest of the results before the page; None on the first page. With `group_size`, a result is
-    a document with up to that many further chunks; with `collapse`, duplicates of a result are none. `is_whole`: the
-    page has the results of all pages.
+    user's version and the digest of the results before the page; None on the first page. `is_whole`: the page has the
+    results of all pages.
     """
 
+    query: SearchRequest
     digest: bytes
-    limit: int
     minute: int
-    group_size: int | None = None
-    collapse: bool = False
     offset: int = 0
     version: int | None = None
     before: bytes | None = None
@@ -70,7 +67,7 @@ class PageRequest:
     @property
     def end(self) -> int:
         """Number of results up to the end of the page."""
-        return min(self.offset + self.limit, limits.MAX_RESULTS)
+        return limits.MAX_RESULTS if self.is_whole else min(self.offset + self.query.limit, limits.MAX_RESULTS)
 
     @property
     def reads_further(self) -> bool:
@@ -80,7 +77,7 @@ class PageRequest:
     @property
     def is_merged(self) -> bool:
         """Whether several hits may become one result."""
-        return self.collapse or self.group_size is not None
+        return self.query.is_collapsed or self.query.group_size is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,17 +109,16 @@ def request_of(query: SearchRequest, context: SearchContext) -> PageRequest:
     same = [value for name, value in query if name not in _VARYING]
     filters = json.dumps(to_jsonable_python(query.filters), sort_keys=True) if query.filters else ""
     digest = _digest(to_json([same, filters, context.user_id, context.services.db.audience]))
-    cursor = query.cursor
-    if cursor is None:
-        return PageRequest(digest, query.limit, int(time.time() // 60), query.group_size, query.is_collapsed)
+    if query.cursor is None:
+        return PageRequest(query, digest, int(time.time() // 60))
     try:
-        padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
+        padded = query.cursor.encode("ascii") + b"=" * (-len(query.cursor) % 4)
         version, offset, minute, made_for, before = _CURSOR.unpack(base64.b64decode(padded, b"-_", validate=True))
     except (ValueError, struct.error) as error:
         raise errors.BadRequest(errors.INVALID_CURSOR, field="cursor", code="invalid_cursor") from error
     if made_for != digest or not 0 < offset < limits.MAX_RESULTS:
         raise errors.BadRequest(errors.INVALID_CURSOR, field="cursor", code="invalid_cursor")
-    return PageRequest(digest, query.limit, minute, query.group_size, query.is_collapsed, offset, version, before)
+    return PageRequest(query, digest, minute, offset, version, before)
 
 
 async def of_search(search: SearchState, page: PageRequest) -> Page:
@@ -183,16 +179,16 @@ def _is_cut(result: HybridResult, candidates: int) -> bool:
 async def _results(found: Sequence[Hit], page: PageRequest, is_wanted: Callable[[Hit], bool] | None) -> list[Hit]:
     """The results among the hits, no more than are needed to see whether another page follows."""
     cost = 0 if is_wanted is None else FILTER_COST * len(found)
-    cost += sum(len(hit.candidate.content) for hit in found) if page.collapse else 0
+    cost += sum(len(hit.candidate.content) for hit in found) if page.query.is_collapsed else 0
     return await offload.run(cost, _select, found, page, is_wanted)
 
 
 def _select(found: Sequence[Hit], page: PageRequest, is_wanted: Callable[[Hit], bool] | None) -> list[Hit]:
     wanted: Iterable[Hit] = found if is_wanted is None else filter(is_wanted, found)
-    if page.collapse:
+    if page.query.is_collapsed:
         wanted = duplicates.collapse(wanted)
-    if page.group_size is not None:
-        return _by_document(wanted, page.group_size)
+    if page.query.group_size is not None:
+        return _by_document(wanted, page.query.group_size)
     return list(itertools.islice(wanted, page.end + 1))
 
 

@@ -64,7 +64,7 @@ async def answer(query: SearchRequest, user_id: str, services: Services, turn: R
     with context.timed("total"):
         wanted = pages.request_of(query, context)
         context.moment = wanted.moment
-        search = await state.order(await candidates(query, context, ahead=1))
+        search = await state.run("order", await candidates(query, context, ahead=1))
         page = await pages.of_search(search, wanted)
         hits = completion.complete(page.hits, search)
         return await state.finish(search, completion.answer_of(search, page, hits))
@@ -119,8 +119,7 @@ async def _recall(search: SearchState, also: InTransaction | None) -> SearchStat
             if search.request.weights.text > 0 and not search.result.terms:
                 search = replace(search, degraded=("no_text_terms",))
             search = await state.run("recall", search, db)
-            if any(one.source_id for one in search.result.candidates):
-                await named_sources.read(context, search.result.candidates, db)
+            await named_sources.read(context, search.result.candidates, db)
             if also is not None:
                 found = search
                 return await also(search, db)

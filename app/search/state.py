@@ -56,10 +56,6 @@ class SearchContext:
     relaxed: list[str] = field(default_factory=list)
     moment: int = field(default_factory=lambda: time.time_ns() // 1_000)
 
-    def source_of(self, candidate: Candidate) -> str | None:
-        """The name of the source of a chunk's document."""
-        return self.source_names.get(candidate.source_id) if candidate.source_id else None
-
     def waiting_for(self, model: object) -> AbstractAsyncContextManager[None]:
         """Give the turn back while a remote model works; a local one uses the cores that the turns share."""
         return self.turn.released() if base.calls_of(model) else nullcontext()
@@ -143,7 +139,7 @@ class SearchState:
     @property
     def weights(self) -> Weights:
         """The weights of the legs that were run, 0 for the others."""
-        return recall.effective_weights(self.request)
+        return self.result.weights
 
     def noted(self, *notes: object) -> SearchState:
         """The state with what a step keeps for its later functions."""
@@ -215,19 +211,11 @@ def _of_phase(phase: Phase, every: tuple[Step, ...]) -> Sequence[Step]:
     return [step for step in every if getattr(step, phase) is not None]
 
 
-async def run(phase: Literal["expand", "recall"], search: SearchState, db: SearchTransaction) -> SearchState:
-    """The search after a phase in the transaction of its statement."""
+async def run(phase: Literal["expand", "recall", "order"], search: SearchState, *db: SearchTransaction) -> SearchState:
+    """The search after a phase; `db` is the transaction of its statement, for the phases before and after that."""
     for step in steps(phase):
         if step.uses is None or step.uses(search):
-            search = await getattr(step, phase)(search, db)
-    return search
-
-
-async def order(search: SearchState) -> SearchState:
-    """The search with its hits in their final order."""
-    for step in steps("order"):
-        if step.order and (step.uses is None or step.uses(search)):
-            search = await step.order(search)
+            search = await getattr(step, phase)(search, *db)
     return search
 
 

@@ -7,10 +7,10 @@ weights were chosen by measurement (docs/decisions/0002-fusion-weights.md).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 
-from app.kinds import FusionUsed, QueryType, Vector
+from app.kinds import FusionUsed, QueryType
 from app.models import base
 from app.query import fused_scores
 from app.query.search_request import SearchRequest
@@ -18,7 +18,7 @@ from app.query.types import HybridRequest, LanguageWeights, LexicalQuery, Weight
 from app.search.state import SearchContext, SearchState
 from app.search.store import vocabulary
 from app.text.queries import analysis, conditions
-from app.text.queries.conditions import IndexText, ParsedQuery, TextCondition
+from app.text.queries.conditions import IndexText, ParsedQuery
 from app.text.words import languages, lexical
 
 EVEN = Weights(1.0, 1.0)
@@ -47,18 +47,6 @@ LEAST_SHARE_OF_SCRIPT = 0.3
 """The same in a script that documents in most other languages do not have, of pairs of characters too."""
 
 
-@dataclass(frozen=True, slots=True)
-class FusionPlan:
-    """The weights and the fusion of one query, and what replaces the weights for some languages."""
-
-    weights: Weights
-    fusion: FusionUsed
-    by_language: LanguageWeights | None = None
-
-
-BY_VECTOR = FusionPlan(ONE_LEG["semantic"], "rrf")
-"""The plan of a query that is a vector without a text."""
-
 ACCENTS_FOLDED, ACCENTS_KEPT = "english", "german"
 """One text-search configuration of each kind: every other one folds accents or keeps them like one of these."""
 
@@ -78,12 +66,11 @@ async def understand(query: SearchRequest, context: SearchContext, *, ahead: int
     parsed = await _parse(query, context)
     if parsed.expression_error:
         context.degraded.append("invalid_expression")
-    plan = _plan(query, parsed, context.services.embedder.model.languages)
+    request = _fuse(_request(query, parsed, context), query, parsed, context.services.embedder.model.languages)
     vector = None if query.vector is None else base.unit_vector(query.vector)
-    if vector is None and (plan.weights.vector > 0 or query.ranking.rerank == "cosine"):
+    if vector is None and (request.weights.vector > 0 or query.ranking.rerank == "cosine"):
         vector = await context.embed(parsed.text)
-    request = _request(query, parsed, plan, vector, context)
-    return SearchState(query, context, parsed, replace(request, limit=request.limit + ahead))
+    return SearchState(query, context, parsed, replace(request, vector=vector, limit=request.limit + ahead))
 
 
 async def _parse(query: SearchRequest, context: SearchContext) -> ParsedQuery:
@@ -97,49 +84,48 @@ async def _parse(query: SearchRequest, context: SearchContext) -> ParsedQuery:
     return analysis.parse(query.text, literal={f"-{word}" for word in literal}) if literal else parsed
 
 
-def _plan(query: SearchRequest, parsed: ParsedQuery, codes: frozenset[str]) -> FusionPlan:
-    """The plan of a query and a model that reads the languages with these codes."""
+def _fuse(request: HybridRequest, query: SearchRequest, parsed: ParsedQuery, codes: frozenset[str]) -> HybridRequest:
+    """The request with the fusion and the weights of a query, for a model that reads the languages with these codes."""
     if not parsed.text:
-        return BY_VECTOR
+        return request
     mode, fusion, given = query.mode, query.ranking.fusion, query.ranking.weights
     chosen: FusionUsed = ("convex" if mode == "auto" else "rrf") if fusion == "auto" else fusion
     if mode in ONE_LEG:
-        return FusionPlan(ONE_LEG[mode], chosen)
+        return replace(request, weights=ONE_LEG[mode], fusion=chosen)
     if given is not None:
-        return FusionPlan(Weights(given.vector, given.text), chosen)
+        return replace(request, weights=Weights(given.vector, given.text), fusion=chosen)
     convex = BY_QUERY_TYPE[parsed.query_type] if mode == "auto" else CONVEX
-    return with_languages(FusionPlan(EVEN if chosen == "rrf" else convex, chosen), parsed.text, codes)
+    both = replace(request, weights=EVEN if chosen == "rrf" else convex, fusion=chosen)
+    return with_languages(both, parsed.text, codes)
 
 
-def with_languages(plan: FusionPlan, text: str, codes: frozenset[str]) -> FusionPlan:
-    """The plan of both legs for a query and a model that reads the languages with these codes.
+def with_languages(request: HybridRequest, text: str, codes: frozenset[str]) -> HybridRequest:
+    """The request of both legs with the weights for a query and a model that reads the languages with these codes.
 
     The script of a query is known, and not whether its language is that of the documents: the statement finds that out.
-    Without codes the plan stays as it is.
+    Without codes the request stays as it is.
     """
     if not codes:
-        return plan
+        return request
     read = languages.configs_of(codes)
     scripts = languages.configs_of_script(text)
     if scripts and not scripts & read:
-        return replace(plan, weights=UNREAD[plan.fusion])
+        return replace(request, weights=UNREAD[request.fusion])
     if text.isascii():  # without a configuration are languages with other letters, and English texts by request
         read |= {languages.UNSTEMMED}
-    foreign = FOREIGN[plan.fusion] if len(codes) > 1 else plan.weights
+    foreign = FOREIGN[request.fusion] if len(codes) > 1 else request.weights
     share = LEAST_SHARE_OF_SCRIPT if scripts else LEAST_SHARE
-    return replace(plan, by_language=LanguageWeights(read, share, UNREAD[plan.fusion], foreign))
+    return replace(request, by_language=LanguageWeights(read, share, UNREAD[request.fusion], foreign))
 
 
-def _request(
-    query: SearchRequest, parsed: ParsedQuery, plan: FusionPlan, vector: Vector | None, context: SearchContext
-) -> HybridRequest:
+def _request(query: SearchRequest, parsed: ParsedQuery, context: SearchContext) -> HybridRequest:
+    """The request without its vector, fused as that of a vector alone."""
     return HybridRequest(
         user_id=context.user_id,
-        vector=vector,
+        vector=None,
         lexical=lexical_query(parsed) if parsed.text else None,
-        weights=plan.weights,
-        fusion=plan.fusion,
-        by_language=plan.by_language,
+        weights=ONE_LEG["semantic"],
+        fusion="rrf",
         limit=_candidates_wanted(query),
         k=query.ranking.k,
         candidates=query.ranking.candidates,
@@ -177,12 +163,11 @@ def lexical_query(parsed: ParsedQuery) -> LexicalQuery:
         words=index_text(parsed.words),
         strict=tuple(index_text(text) for text in (*parsed.required, *parsed.phrases)),
         excluded=tuple(index_text(text) for text in parsed.excluded),
-        groups=tuple(conditions.mapped(group, _index) for group in parsed.groups),
+        groups=tuple(
+            conditions.mapped(group, lambda operand: replace(operand, indexed=index_text(operand.text)))
+            for group in parsed.groups
+        ),
     )
-
-
-def _index(operand: TextCondition) -> TextCondition:
-    return replace(operand, indexed=index_text(operand.text))
 
 
 def index_text(text: str) -> IndexText:

@@ -215,7 +215,7 @@ async def page(
     ] = None,
 ) -> SourcePage:
     """The user's sources, newest first."""
-    after = cursors.read(cursor) if cursor else None
+    after = cursors.read(cursor, cursors.moment) if cursor else None
     found = await sources.page(user_id, db=use.db, limit=limit + 1, after=after)
     shown, more = cursors.cut(found, limit, lambda one: cursors.make(one.created_at, one.source_id))
     return SourcePage(sources=[CountedSource.of(source) for source in shown], next_cursor=more)

@@ -16,7 +16,7 @@ from requests_of import search_request
 from app import runtime, samples
 from app.cli import options
 from app.feedback import feedback
-from app.feedback.types import Feedback
+from app.feedback.types import FeedbackRequest
 from app.search import search
 
 Stepwell = Callable[..., Any]
@@ -41,7 +41,9 @@ async def _judge(data_dir: Path, user: str) -> int:
         for text in QUERIES:
             hits = (await search.run(search_request(text), user, services)).hits
             for hit, helpful in ((hits[0], True), (hits[-1], False)):
-                await feedback.give(Feedback(text, helpful, hit.candidate.chunk_id), user, services)
+                await feedback.give(
+                    FeedbackRequest(query=text, chunk_id=hit.candidate.chunk_id, helpful=helpful), user, services
+                )
     return 2 * len(QUERIES)
 
 

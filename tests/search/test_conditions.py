@@ -163,7 +163,8 @@ async def test_a_phrase_in_a_group_is_highlighted_as_one(shelf: Tenant) -> None:
     answer = await shelf.ask('("slaked lime" OR cement) AND lime', detail="compact")
     putty = next(hit for hit in answer.hits if hit.candidate.uri == "putty")
     assert putty.snippet is not None
-    assert "phrase" in {match.kind for match in putty.snippet.matches}
+    matched = {putty.candidate.content[match.start : match.end] for match in putty.snippet.matches}
+    assert "slaked lime" in {one.casefold() for one in matched}
 
 
 async def test_a_title_that_is_a_heading_counts_as_both(tenant: Tenant) -> None:

@@ -136,7 +136,6 @@ SOUGHT = Sought(
     {"a": 1.0, "漢字": 1.0},
     {"b": 1.0},
     [[("a", frozenset("a")), ("of", frozenset()), ("b", frozenset("b"))]],
-    frozenset("a"),
 )
 
 

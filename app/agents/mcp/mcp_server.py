@@ -124,7 +124,7 @@ class _Handlers:
         context = self._readable(request)
 
         async def read() -> Sequence[Document]:
-            after = cursors.read(page.cursor) if page and page.cursor else None
+            after = cursors.read(page.cursor, cursors.moment) if page and page.cursor else None
             db, limit = context.for_reading().services.db, RESOURCES_PER_PAGE + 1
             return await documents.page(context.user_id, db=db, limit=limit, after=after)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
+from datetime import datetime
 from functools import partial
 from typing import Annotated, Any
 from uuid import UUID
@@ -15,7 +16,7 @@ from app import errors, limits
 from app.concurrency import stage_times
 from app.concurrency.limiter import Turn
 from app.concurrency.stage_times import StageTimes
-from app.database.filter_types import DocumentFilter
+from app.database.filter_types import ORDERED_CHARACTERS, DocumentFilter
 from app.documents import document_changes, documents
 from app.documents.api import document_bodies
 from app.documents.api import document_examples as examples
@@ -38,7 +39,7 @@ from app.documents.api.document_models import (
 from app.documents.files import file_reading, web_pages
 from app.documents.files.file_reading import NamedFile
 from app.documents.storing import ingest
-from app.documents.types import Chunk, IngestResult, Upload
+from app.documents.types import Chunk, Document, IngestResult, Upload
 from app.http import admission, auth, bodies, filter_parameter, problems, responses
 from app.kinds import DocumentOrder
 from app.requests import cursors, wire
@@ -248,11 +249,35 @@ async def page(
     ] = "newest",
 ) -> DocumentPage:
     """The user's documents without their text, newest first unless `sort` says otherwise."""
-    after = cursors.read_document(cursor, sort) if cursor else None
+    after = _read_cursor(cursor, sort) if cursor else None
     only = DocumentFilter(uri, tuple((query or "").split()), filters, sort)
     rows = await documents.page(user_id, db=use.db, limit=limit + 1, after=after, only=only)
-    shown, more = cursors.cut(rows, limit, lambda one: cursors.after_document(one, sort))
+    shown, more = cursors.cut(rows, limit, lambda one: _cursor_after(one, sort))
     return DocumentPage(documents=[StoredDocument.of(document) for document in shown], next_cursor=more)
+
+
+def _cursor_after(document: Document, order: DocumentOrder) -> str:
+    """The cursor after this document, in an order; all but the one of creation are named in it."""
+    if order == "newest":
+        return cursors.make(document.created_at, document.document_id)
+    key = {
+        "oldest": document.created_at.isoformat(),
+        "changed": document.updated_at.isoformat(),
+        "title": document.title[:ORDERED_CHARACTERS],
+    }[order]
+    return cursors.make(f"{order}:{key}", document.document_id)
+
+
+def _read_cursor(cursor: str, order: DocumentOrder) -> tuple[datetime | str, UUID]:
+    """The sort key in the cursor of a listing in this order. Raises `invalid_cursor`."""
+
+    def parse(text: str) -> datetime | str:
+        named, _, key = text.partition(":")
+        if named != order:
+            raise ValueError("another order")
+        return cursors.name(key) if order == "title" else cursors.moment(key)
+
+    return cursors.read(cursor, cursors.moment if order == "newest" else parse)
 
 
 @router.get(

@@ -151,7 +151,7 @@ async def page(
     if q is not None:
         rows = await entities.find(q, user_id, db=use.db, limit=limit, only=EntityFilter(type, origin))
         return await responses.json(_size(rows), lambda: _page(rows, None))
-    after = cursors.read_name(cursor) if cursor else None
+    after = cursors.read(cursor, cursors.name) if cursor else None
     rows = await entities.page(user_id, db=use.db, limit=limit + 1, after=after, only=EntityFilter(type, origin))
     shown, more = cursors.cut(rows, limit, lambda one: cursors.make(one.name, one.entity_id))
     return await responses.json(_size(shown), lambda: _page(shown, more))
@@ -241,7 +241,7 @@ async def documents(
     cursor: _Cursor = None,
 ) -> EntityDocumentPage:
     """The documents linked to an entity with the kinds of links, strongest first."""
-    after = cursors.read_strength(cursor) if cursor else None
+    after = cursors.read(cursor, cursors.strength) if cursor else None
     rows = await entities.documents(entity_id, user_id, db=use.db, limit=limit + 1, after=after)
     shown, more = cursors.cut(rows, limit, lambda one: cursors.make(one.strength, one.document_id))
     return EntityDocumentPage(documents=[EntityDocument.of(linked) for linked in shown], next_cursor=more)

@@ -133,7 +133,6 @@ async def respond(
 ) -> Response:
     """Run a search in the user's turn, record its answer for metrics and logs, and return it as a response."""
     answer = await admission.in_turn(request, user_id, run)
-    if not answer.hits:
-        answer = await hints.complete(answer, body.filters, user_id, db=use.db)
+    answer = await hints.complete(answer, body.filters, user_id, db=use.db)
     request.state.answer, request.state.timings = answer, answer.timings
     return await responses.json(responses.cost_of(answer), partial(response_of, answer))

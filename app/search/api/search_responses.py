@@ -13,7 +13,7 @@ from app.http.responses import Response, RoundedScore, ShownUri, is_empty, is_no
 from app.kinds import Confidence, ExtractorUsed, MatchedBy, SearchMode
 from app.query import hints
 from app.query.signals import LinkKind
-from app.query.types import Answer, Candidate, ChunkLink, Hit
+from app.query.types import Answer, Candidate, Hit
 from app.text import uris
 
 PAGE = "Page of a PDF or slide on which the passage begins, from 1; null for documents without pages."
@@ -246,7 +246,7 @@ def response_of(answer: Answer) -> dict[str, Any]:
     if_any = {
         "degraded": answer.degraded,
         "relaxed": answer.relaxed,
-        "hints": () if answer.hits and answer.guided is not False else hints.of(answer),
+        "hints": hints.of(answer),
         "excluded": answer.excluded,
         "explain": _explain(answer),
     }
@@ -319,7 +319,7 @@ def _explained(hit: Hit, steps: Mapping[str, Any]) -> dict[str, Any]:
     if hit.boost:
         facts["mentions"], facts["places"] = hit.boost.mentions, hit.boost.moved
     if hit.via:
-        facts["link"] = _link(hit.via)
+        facts["link"] = {"chunks": hit.via.chunks, "steps": hit.via.steps, "heading": hit.via.heading}
     if hit.duplicates:
         documents = [
             {"document_id": one.document_id, "title": one.title, "uri": one.uri and uris.show(one.uri)}
@@ -327,11 +327,6 @@ def _explained(hit: Hit, steps: Mapping[str, Any]) -> dict[str, Any]:
         ]
         facts |= {"duplicates": len(hit.duplicates), "duplicate_documents": documents}
     return {**facts, **steps}
-
-
-def _link(via: ChunkLink) -> dict[str, Any]:
-    """What is known of a link besides its name and kind."""
-    return {"chunks": via.chunks, "steps": via.steps, "heading": via.heading}
 
 
 def _explain(answer: Answer) -> dict[str, Any] | None:

@@ -6,7 +6,7 @@ word of the query is stored (docs/decisions/0027-typing-errors.md).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from operator import attrgetter
 from typing import Any
@@ -15,6 +15,7 @@ from app.database import sql
 from app.database.transactions import Reading, SearchTransaction
 from app.documents.store import visible_documents
 from app.query.types import AddedTerm, LexicalQuery, Term
+from app.relevance import stems
 from app.search import understanding
 from app.search.state import SearchState, Step
 from app.text.queries import spelling
@@ -30,8 +31,6 @@ MAX_OF_PART = 2
 texts lack most words: a query with more of them is about something else, and is not misspelt."""
 MAX_LEXEMES = 3
 """Lexemes that correct a word; with more of them they are its neighbours by chance, and none is searched."""
-SHORTEST_STEM = 4
-"""Letters of a lexeme that is taken for the stem of a word without asking the database."""
 
 
 async def recall(search: SearchState, db: SearchTransaction) -> SearchState:
@@ -56,8 +55,8 @@ async def _find(parsed: ParsedQuery, terms: Sequence[Term], db: SearchTransactio
     if not words or (db.restriction is not None and len(words) > MAX_OF_PART):
         return []
     found = await _read(db, words)
-    stems = [term.lexeme for term in terms if not term.df]
-    lexemes = {word: _unrelated(found.get(word, ()), word, stems) for word in words}
+    missing = [term.lexeme for term in terms if not term.df]
+    lexemes = {word: _unrelated(found.get(word, ()), word, missing) for word in words}
     return [
         AddedTerm(ORIGIN, word, lexemes=tuple(lexemes[word]))
         for word in words
@@ -103,29 +102,23 @@ def _unknown(parsed: ParsedQuery, terms: Sequence[Term]) -> list[str]:
 
     A word that begins with a known lexeme has that in another language of the documents. The database decides.
     """
-    known = [term.lexeme for term in terms if term.df]
+    known = [term.lexeme for term in terms if term.df and len(term.lexeme) >= stems.SHORTEST]
     firsts = {term.lexeme[0] for term in terms if not term.df}
     if not firsts:
         return []
     words = spelling.may_be_misspelt(parsed.words, (*parsed.phrases, *parsed.required))
     forms = {word: {word, understanding.index_text(word).folded} for word in words}
     unknown = [word for word in words if firsts.intersection(form[0] for form in forms[word] if form)]
-    return [word for word in unknown if not any(_is_form_of(form, known) for form in forms[word])][:MAX_WORDS]
+    is_known = {word: any(stems.may_be_stem(stem, form) for form in forms[word] for stem in known) for word in unknown}
+    return [word for word in unknown if not is_known[word]][:MAX_WORDS]
 
 
-def _unrelated(lexemes: Sequence[str], word: str, stems: Sequence[str]) -> list[str]:
+def _unrelated(lexemes: Sequence[str], word: str, missing: Sequence[str]) -> list[str]:
     """The lexemes that do not begin with a stem of an inflected word: "supplier" is a relative of "supplies".
 
     A stem that is the word itself may lack its last letter, as in "accoun".
     """
-    return [lexeme for lexeme in lexemes if not any(lexeme.startswith(stem) for stem in stems if stem != word)]
-
-
-def _is_form_of(word: str, known: Iterable[str]) -> bool:
-    """Whether a known lexeme may be the stem of a word; the last letter of a stem may differ, as in `deliveri`."""
-    return any(
-        len(word) <= 2 * len(stem) and word.startswith(stem[:-1]) for stem in known if len(stem) >= SHORTEST_STEM
-    )
+    return [lexeme for lexeme in lexemes if not any(lexeme.startswith(stem) for stem in missing if stem != word)]
 
 
 def _edits(word: str) -> IndexText:

@@ -9,7 +9,7 @@ neither preferred nor put at a disadvantage. `p` is the exponent of the fusion, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 from uuid import UUID
@@ -19,7 +19,6 @@ from app.documents.store import documents
 from app.kinds import FusionUsed
 from app.query import fused_scores
 from app.query.search_request import Recency
-from app.query.types import Hit
 from app.search.state import SearchContext, SearchState, Step
 
 MICROSECONDS_OF_DAY = 86_400_000_000
@@ -35,10 +34,17 @@ async def order(search: SearchState) -> SearchState:
         return search
     hits, context = search.hits, search.context
     is_replaced = any("rerank" in (hit.explain or {}) for hit in hits)
+    fusion: FusionUsed = "convex" if is_replaced else search.request.fusion
     with context.timed("recency"):
         dates = await _dates({hit.candidate.document_id for hit in hits}, options, context)
-    weighed = _Weighed(options, "convex" if is_replaced else search.request.fusion, context.moment, dates)
-    dated = [weighed.hit(hit, place) for place, hit in enumerate(hits, 1)]
+    dated = []
+    for place, hit in enumerate(hits, 1):
+        date = dates.get(hit.candidate.document_id)
+        step: dict[str, Any] = {"age_days": None, "factor": 1.0}  # without a date it keeps its score
+        if date is not None:
+            step = _weigh(context.moment - date, options, fusion)
+        score = rescore(hit.candidate.score, step["factor"])
+        dated.append(hit.rescored("recency", score, **step, place_before=place))
     return replace(search, hits=sorted(dated, key=lambda hit: -round(hit.candidate.score, 12)))
 
 
@@ -54,26 +60,15 @@ async def _dates(document_ids: set[UUID], options: Recency, context: SearchConte
         return await documents.dates(reading, document_ids, key=options.key)
 
 
-@dataclass(frozen=True, slots=True)
-class _Weighed:
-    """What changes the scores of hits: the options, the fusion, the present and the dates of documents."""
-
-    options: Recency
-    fusion: FusionUsed
-    moment: int
-    dates: dict[UUID, int]
-
-    def hit(self, hit: Hit, place: int) -> Hit:
-        """The hit at a place with its score by age; one without a date keeps its score."""
-        found = hit.candidate
-        date = self.dates.get(found.document_id)
-        if date is None:
-            return hit.rescored("recency", found.score, age_days=None, factor=1.0, place_before=place)
-        age = max(0.0, (self.moment - date) / MICROSECONDS_OF_DAY)
-        decayed = decay(age, half_life_days=self.options.half_life_days)
-        by = factor(decayed, weight=self.options.weight, fusion=self.fusion)
-        score = rescore(found.score, by)
-        return hit.rescored("recency", score, age_days=round(age, 3), decay=decayed, factor=by, place_before=place)
+def _weigh(age_us: int, options: Recency, fusion: FusionUsed) -> dict[str, float]:
+    """The factor for an age in microseconds, with the values that it is made of."""
+    age = max(0.0, age_us / MICROSECONDS_OF_DAY)
+    decayed = decay(age, half_life_days=options.half_life_days)
+    return {
+        "age_days": round(age, 3),
+        "decay": decayed,
+        "factor": factor(decayed, weight=options.weight, fusion=fusion),
+    }
 
 
 def decay(age_days: float, *, half_life_days: float) -> float:

@@ -17,7 +17,7 @@ from app.query.types import HybridRequest, HybridResult, LexicalQuery, Weights
 from app.search.state import SearchState, Step
 from app.search.store import vocabulary
 from app.text.queries import spelling
-from app.text.queries.conditions import IndexText, Negation
+from app.text.queries.conditions import EMPTY, IndexText, Negation
 
 Kind = Literal["words", "similar_words", "nearest_vectors"]
 
@@ -36,8 +36,7 @@ MAX_UNKNOWN_WORDS = 16
 COMPARISON_COST = 10
 """Cost of comparing a word with a stored one, in units of `offload.run`."""
 
-_NOTHING = IndexText("", "")
-_NO_CONDITIONS = LexicalQuery(_NOTHING)
+_NO_CONDITIONS = LexicalQuery(EMPTY)
 
 
 async def recall(search: SearchState, db: SearchTransaction) -> SearchState:
@@ -70,7 +69,7 @@ def _names(loosening: Loosening, request: HybridRequest, looser: HybridRequest) 
 
 def _conditions(request: HybridRequest) -> LexicalQuery:
     """What a request requires and excludes, without its words."""
-    return replace(request.lexical or _NO_CONDITIONS, words=_NOTHING, added=())
+    return replace(request.lexical or _NO_CONDITIONS, words=EMPTY, added=())
 
 
 async def _loosen(
@@ -86,7 +85,7 @@ async def _loosen(
     if loosening.kind == "words":
         return None if looser == lexical or request.lexical is None else replace(request, lexical=looser)
     if loosening.kind == "nearest_vectors":
-        conditions = replace(looser, words=_NOTHING, added=())
+        conditions = replace(looser, words=EMPTY, added=())
         return None if request.vector is None else replace(request, lexical=conditions, weights=Weights(1.0, 0.0))
     return None if request.lexical is None else await _respell(replace(request, lexical=looser), result, db)
 

@@ -30,7 +30,7 @@ from app.query.types import (
 )
 from app.search.store import conditions
 from app.search.store.conditions import Compiled
-from app.text.queries.conditions import ConditionPlan, IndexText
+from app.text.queries.conditions import EMPTY, ConditionPlan
 
 EXACT_FLOOR = 4_000
 """Chunks that pass a filter up to which an exact scan costs less than a search of the HNSW graph
@@ -249,12 +249,8 @@ def needed_parts(request: HybridRequest) -> tuple[str, ...]:
     return tuple(part for part, wanted in parts.items() if wanted) + conditions
 
 
-def effective_weights(request: HybridRequest) -> Weights:
-    """The weights of the request's legs, 0 for a leg that is not run."""
-    return _weights(request, needed_parts(request))
-
-
 def _weights(request: HybridRequest, parts: tuple[str, ...]) -> Weights:
+    """The weights of the request's legs, 0 for a leg that is not run."""
     return Weights(
         request.weights.vector if "vector" in parts else 0.0, request.weights.text if "text" in parts else 0.0
     )
@@ -283,7 +279,7 @@ def _binds(request: HybridRequest, parts: tuple[str, ...], stored: int) -> dict[
         "weight_vector": weights.vector,
         "weight_text": weights.text,
         **_language_binds(request.by_language),
-        **_lexical_binds(request.lexical or LexicalQuery(IndexText("", ""))),
+        **_lexical_binds(request.lexical or LexicalQuery(EMPTY)),
         "min_vector_score": request.min_vector_score,
         "min_rrf_score": request.min_rrf_score,
         "with_content": request.with_content,
@@ -360,9 +356,10 @@ class _FormLimits(NamedTuple):
 
 def _result(rows: Sequence[sa.Row[Any]], request: HybridRequest, compiled: Compiled | None) -> HybridResult:
     """The result with the hits of the rows and the report that each row repeats."""
-    report = rows[0]
-    ran = request.vector is not None and request.weights.vector > 0
-    plan: VectorPlan = "none" if not ran else "exact" if report.exact else "hnsw"
+    report, weights = rows[0], _weights(request, needed_parts(request))
+    if request.by_language is not None and weights.vector and weights.text:
+        weights = Weights(report.weight_vector, report.weight_text)
+    plan: VectorPlan = "none" if not weights.vector else "exact" if report.exact else "hnsw"
     return HybridResult(
         candidates=tuple(map(_candidate, rows)) if report.chunk_id is not None else (),
         terms=tuple(_terms(report.terms, request.lexical, compiled)),
@@ -375,15 +372,8 @@ def _result(rows: Sequence[sa.Row[Any]], request: HybridRequest, compiled: Compi
         condition_plan=compiled.plan if compiled else _condition_plan(request.lexical),
         best_cosine=report.best_cosine,
         best_text_score=report.best_text,
-        weights=_chosen_weights(report, request),
+        weights=weights,
     )
-
-
-def _chosen_weights(report: sa.Row[Any], request: HybridRequest) -> Weights:
-    weights = effective_weights(request)
-    if request.by_language is None or not (weights.vector and weights.text):
-        return weights
-    return Weights(report.weight_vector, report.weight_text)
 
 
 def _terms(rows: Sequence[Any], lexical: LexicalQuery | None, compiled: Compiled | None) -> Iterator[Term]:

@@ -178,12 +178,9 @@ def _share_of_query(words: Sequence[str], terms: Sequence[Term]) -> float:
     if not words:
         return USUAL_SHARE
     named = sum(term.idf * term.times for term in terms if _is_of(words, term))
-    others = sum(term.idf * term.times for term in terms if _counts(term) and not _is_of(words, term))
+    known = [term for term in terms if term.df > 0 and not term.is_alternative]
+    others = sum(term.idf * term.times for term in known if not _is_of(words, term))
     return named / (named + others) if named else 0.0
-
-
-def _counts(term: Term) -> bool:
-    return term.df > 0 and not term.is_alternative
 
 
 def _is_of(words: Sequence[str], term: Term) -> bool:

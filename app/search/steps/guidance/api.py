@@ -6,31 +6,11 @@ from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Body, Request, Response
-from pydantic import Field
 
-from app import limits
 from app.http import admission, auth, bodies, problems, responses
-from app.query.search_request import Share
-from app.requests import wire
 from app.search.api.search_responses import EntitySearchResponse
 from app.search.steps.guidance import entity_search
-from app.search.steps.guidance.entity_search import EntityQuery
-
-
-class EntitySearchRequest(wire.WireModel):
-    """A search for entities by a name in any spelling, a role, a team, or what is known about them."""
-
-    query: wire.QueryText = Field(examples=["who looks after the tide gauges"])
-    type: Annotated[str, Field(max_length=limits.MAX_ENTITY_TYPE)] | None = Field(
-        None, description="Only entities of this type, such as `person`."
-    )
-    min_score: Share = Field(0.0, description="Minimum score; 1 is an exact name, 0.5 what guides a search.")
-    limit: Annotated[wire.Int, Field(ge=1, le=limits.MAX_HITS)] = Field(10, description="Maximum number of entities.")
-
-    def shape(self, user_id: str) -> EntityQuery:
-        """The search as a core type."""
-        return EntityQuery(user_id, self.query, self.limit, self.type, self.min_score)
-
+from app.search.steps.guidance.entity_search import EntitySearchRequest
 
 router = APIRouter(prefix="/api/rag", tags=["search"], route_class=bodies.SearchRoute, responses=problems.AUTHENTICATED)
 _EXAMPLES = {
@@ -56,6 +36,6 @@ async def find_entities(
 
     `matched_by` is what matched best. Names weigh most, then meaning, roles and teams, then facts.
     """
-    answer = await admission.in_turn(request, user_id, partial(entity_search.run, body.shape(user_id), use))
+    answer = await admission.in_turn(request, user_id, partial(entity_search.run, body, user_id, use))
     size = responses.HIT_COST * len(answer.entities)
     return await responses.json(size, partial(EntitySearchResponse.of, answer))

@@ -123,8 +123,8 @@ def boost(hits: Sequence[Hit], mentions: Mapping[UUID, int], factors: Mapping[UU
 
 
 def _lift(hit: Hit, mentions: Mapping[UUID, int], factors: Mapping[UUID, float], moved: int) -> Hit:
-    factor, before = factors.get(hit.candidate.chunk_id, 1.0), hit.candidate.score
+    factor = factors.get(hit.candidate.chunk_id, 1.0)
     if factor == 1.0:
         return hit
-    boost = Boost(factor, mentions[hit.candidate.chunk_id], before, moved)
-    return hit.rescored("boost", before * factor, boost=boost, factor=factor)
+    boost = Boost(mentions[hit.candidate.chunk_id], moved)
+    return hit.rescored("boost", hit.candidate.score * factor, boost=boost, factor=factor)

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Annotated
 
+from pydantic import Field
+
+from app import limits
 from app.concurrency.limiter import UNLIMITED, Released
 from app.database.transactions import retry_read
 from app.kinds import Degraded, Vector
 from app.query import model_switch
 from app.query.matches import EntityMatch
+from app.query.search_request import Share
+from app.requests import wire
 from app.search.state import SearchContext
 from app.search.steps.guidance import entity_scores, matching
 from app.services import Services
@@ -16,15 +22,15 @@ from app.text.queries import analysis
 from app.text.queries.conditions import ParsedQuery
 
 
-@dataclass(frozen=True, slots=True)
-class EntityQuery:
-    """A search for up to `limit` entities, of one type if given, with at least the score `min_score` (0 to 1)."""
+class EntitySearchRequest(wire.WireModel):
+    """A search for entities by a name in any spelling, a role, a team, or what is known about them."""
 
-    user_id: str
-    text: str
-    limit: int = 10
-    type: str | None = None
-    min_score: float = 0.0
+    query: wire.QueryText = Field(examples=["who looks after the tide gauges"])
+    type: Annotated[str, Field(max_length=limits.MAX_ENTITY_TYPE)] | None = Field(
+        None, description="Only entities of this type, such as `person`."
+    )
+    min_score: Share = Field(0.0, description="Minimum score; 1 is an exact name, 0.5 what guides a search.")
+    limit: Annotated[wire.Int, Field(ge=1, le=limits.MAX_HITS)] = Field(10, description="Maximum number of entities.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +42,18 @@ class EntityAnswer:
     took_ms: float = 0.0
 
 
-async def run(query: EntityQuery, services: Services, turn: Released = UNLIMITED) -> EntityAnswer:
+async def run(query: EntitySearchRequest, user_id: str, services: Services, turn: Released = UNLIMITED) -> EntityAnswer:
     """The entities that the text names, in any spelling, or that it describes by role, team, facts or meaning.
 
     Raises DatabaseUnavailable, and DeadlineExceeded when `services.budget.whole_s` is over. Without a vector, because
     the embedder fails, descriptions are not compared, and the answer says so.
     """
-    return await model_switch.run(services.embedder, services.db, lambda: _find(query, services, turn))
+    return await model_switch.run(services.embedder, services.db, lambda: _find(query, user_id, services, turn))
 
 
-async def _find(query: EntityQuery, services: Services, turn: Released) -> EntityAnswer:
-    context = SearchContext(services, query.user_id, turn)
-    parsed = analysis.parse(query.text)
+async def _find(query: EntitySearchRequest, user_id: str, services: Services, turn: Released) -> EntityAnswer:
+    context = SearchContext(services, user_id, turn)
+    parsed = analysis.parse(query.query)
     with context.timed("total"):
         vector = await context.embed(parsed.text)
         matches = await _matches(parsed, vector, context)
@@ -62,8 +68,4 @@ async def _matches(parsed: ParsedQuery, vector: Vector | None, context: SearchCo
     async with context.services.db.searching(context.user_id) as reading:
         matches = await matching.scored(reading, parsed, vector)
     # Whoever searches for entities means a name as one, also in lower case.
-    return list(map(_as_name, matches))
-
-
-def _as_name(match: EntityMatch) -> EntityMatch:
-    return replace(match, score=match.fit) if match.matched_by == "name" else match
+    return [replace(one, score=one.fit) if one.matched_by == "name" else one for one in matches]

@@ -20,7 +20,7 @@ from app.query import fused_scores
 from app.query.matches import EntityMatch, Link
 from app.query.search_request import SearchRequest
 from app.query.types import Answer, Candidate, Hit, HybridRequest, HybridResult
-from app.relevance.relevance import NO_EFFECT, MeanEffect
+from app.relevance.relevance import MeanEffect
 from app.search.state import SearchState, Step, unranked
 from app.search.steps.guidance import aboutness, blending, matching
 from app.search.steps.guidance.matching import EntityCache, EntityMatches
@@ -160,10 +160,9 @@ async def _guide(
     if not chosen:
         return replace(applied, fallback_reason="not_entity_centric")
     weight = blending.weight(chosen, alpha=search.query.ranking.guidance.alpha) * aboutness.agreement(applied.matches)
-    bound = request.lexical is not None and request.lexical.has_conditions
     linked = blending.links(chosen, found.strengths, {one.document_id for one in candidates})
     links = {one.chunk_id: linked[one.document_id] for one in candidates if one.document_id in linked}
-    missing = {} if bound else _missing(chosen, found.strengths, search)
+    missing = _missing(chosen, found.strengths, search)
     added: list[Candidate] = []
     weighted = replace(applied, weight=weight)
     if missing and _could_enter(missing, links, search, weighted):
@@ -186,9 +185,9 @@ async def _guide(
 def _missing(
     chosen: Sequence[EntityMatch], strengths: Mapping[UUID, Mapping[UUID, float]], search: SearchState
 ) -> dict[UUID, Link]:
-    """The linked documents without a candidate that have the best links, best first."""
+    """The linked documents without a candidate that have the best links, best first, if any may be added."""
     request = search.request
-    if request.min_rrf_score is not None:
+    if request.min_rrf_score is not None or (request.lexical is not None and request.lexical.has_conditions):
         return {}
     found = {candidate.document_id for candidate in search.result.candidates}
     wanted = MAX_CANDIDATES if request.filters or request.exclude_chunk_ids else request.limit
@@ -223,14 +222,13 @@ def _passing(added: Iterable[Candidate], request: HybridRequest) -> list[Candida
 def _with_mentions(applied: AppliedGuidance, query: SearchRequest, links: EntityLinks) -> AppliedGuidance:
     """The guidance with the mentions by which the entities that the query names boost its candidates."""
     is_boosted = query.ranking.guidance.boost
-    named = {match.entity_id for match in applied.effective if match.key} if is_boosted else set()
+    named = {match.entity_id: match for match in applied.effective if match.key} if is_boosted else {}
     mentions = {
-        chunk_id: counts
+        chunk_id: _once(counts, named)
         for chunk_id, every in links.mentions.items()
         if (counts := {entity_id: count for entity_id, count in every.items() if entity_id in named})
     }
-    by_id = {match.entity_id: match for match in applied.effective}
-    return replace(applied, mentions={chunk_id: _once(counts, by_id) for chunk_id, counts in mentions.items()})
+    return replace(applied, mentions=mentions)
 
 
 def _once(counts: Mapping[UUID, int], matches: Mapping[UUID, EntityMatch]) -> Mapping[UUID, int]:
@@ -262,8 +260,6 @@ def _order(hits: Sequence[Hit], applied: AppliedGuidance) -> list[Hit]:
 def _mean_effect(candidates: Sequence[Candidate], applied: AppliedGuidance) -> MeanEffect:
     """What the entities do to the mean of the best candidates of the search, in their order before guidance."""
     best = [candidate.chunk_id for candidate in candidates[:MIN_CANDIDATES]]
-    if not best or not (applied.links or applied.mentions):
-        return NO_EFFECT
     links = (applied.links[chunk_id].score for chunk_id in best if chunk_id in applied.links)
     factors = _boost_factors(applied)
     mean_factor = sum(factors.get(chunk_id, 1.0) for chunk_id in best) / len(best)
@@ -282,20 +278,20 @@ def _boost_factors(applied: AppliedGuidance) -> dict[UUID, float]:
 
 async def finish(search: SearchState, answer: Answer) -> Answer:
     """The answer with the entities that the query refers to, and whether they guided it, if that was forced."""
-    matches, applied = search.note(EntityMatches), search.note(AppliedGuidance)
-    return answer if matches is None or applied is None else _with_entities(answer, matches, applied, search.query)
-
-
-def _with_entities(answer: Answer, matches: EntityMatches, applied: AppliedGuidance, query: SearchRequest) -> Answer:
+    matches, applied = _noted(search)
     is_entity_query = applied.links and any(match.key for match in applied.effective) and answer.query_type != "phrase"
     return replace(
         answer,
         search_mode="two_pass" if applied.links else "flat",
-        guided=bool(applied.links) if query.is_guided else None,
+        guided=bool(applied.links) if search.query.ranking.guidance.mode == "force" else None,
         fallback_reason=answer.fallback_reason or applied.fallback_reason,
         query_type="entity" if is_entity_query else answer.query_type,
         entities=tuple(_referred(matches, applied)),
     )
+
+
+def _noted(search: SearchState) -> tuple[EntityMatches, AppliedGuidance]:
+    return search.note(EntityMatches) or EntityMatches(), search.note(AppliedGuidance) or AppliedGuidance()
 
 
 def _referred(matches: EntityMatches, applied: AppliedGuidance) -> list[EntityMatch]:
@@ -310,11 +306,7 @@ def _referred(matches: EntityMatches, applied: AppliedGuidance) -> list[EntityMa
 
 def explain(search: SearchState) -> dict[str, Any]:
     """The entities that the query refers to, and what they have changed."""
-    matches, applied = search.note(EntityMatches), search.note(AppliedGuidance)
-    return {} if matches is None or applied is None else {"entities": _entities_explained(matches, applied)}
-
-
-def _entities_explained(matches: EntityMatches, applied: AppliedGuidance) -> dict[str, Any]:
+    matches, applied = _noted(search)
     matched = [
         {
             "entity_id": str(match.entity_id),
@@ -327,7 +319,8 @@ def _entities_explained(matches: EntityMatches, applied: AppliedGuidance) -> dic
         }
         for match in _referred(matches, applied)
     ]
-    return {"pass1": matched, "fallback_reason": applied.fallback_reason, "pass2": dict(applied.report)}
+    explained = {"pass1": matched, "fallback_reason": applied.fallback_reason, "pass2": dict(applied.report)}
+    return {"entities": explained}
 
 
 STEP = Step(expand=expand, recall=recall, finish=finish, explain=explain)

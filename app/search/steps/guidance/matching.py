@@ -70,15 +70,10 @@ class EntityMatches:
         """The words of the names that the query contains."""
         return frozenset(word for match in self.all if match.key for word in match.key.split(" "))
 
-    @property
-    def named(self) -> list[EntityMatch]:
-        """The entities that the query names, in their own or a similar spelling."""
-        return [match for match in self.all if match.matched_by in ("name", "fuzzy")]
-
     def applicable(self, options: GuidanceOptions) -> list[EntityMatch]:
-        """The entities that may guide the search, and those that may boost what mentions them."""
+        """The entities that may guide the search, and those that the query names, which may boost."""
         guiding = self.guiding(options.threshold) if self.fallback_reason is None else []
-        named = self.named if options.boost else []
+        named = [match for match in self.all if options.boost and match.matched_by in ("name", "fuzzy")]
         return list({match.entity_id: match for match in (*guiding, *named)}.values())
 
 
@@ -104,7 +99,10 @@ async def run(
         return EntityMatches(tuple(matches), _disabled_reason(query))
     if guidance.mode == "force":
         return EntityMatches(tuple(matches), None if matches else "no_entities", tuple(matches))
-    referred = [match for match in matches if match.matched_by in EXPLICIT or _asks_for(match, parsed.text)]
+    words = query_words.read(parsed.text)
+    referred = [
+        match for match in matches if match.matched_by in EXPLICIT or query_words.asks_for_type(words, match.type)
+    ]
     reason = entity_scores.fallback_reason(referred, threshold=guidance.threshold, limit=guidance.max_entities)
     return EntityMatches(tuple(matches), reason, tuple(referred))
 
@@ -117,10 +115,6 @@ def is_wanted(query: SearchRequest) -> bool:
 async def unguided(db: SearchTransaction, parsed: ParsedQuery) -> EntityMatches:
     """The entities that a query names, for a search that none of them may guide or boost."""
     return EntityMatches(tuple(match for match in await scored(db, parsed, None) if match.matched_by == "name"))
-
-
-def _asks_for(match: EntityMatch, text: str) -> bool:
-    return query_words.asks_for_type(query_words.read(text), match.type)
 
 
 def _disabled_reason(query: SearchRequest) -> str:
@@ -144,7 +138,6 @@ async def scored(db: SearchTransaction, parsed: ParsedQuery, vector: Vector | No
     """
     query_names = await _names_in(db, parsed.text)
     request = MatchRequest(
-        db.user_id,
         keys={*names.sequences(parsed.text), *query_names.exact},
         similar={key: similar.words for key, similar in query_names.similar.items()},
         roles=query_words.role_sequences(query_names.query),

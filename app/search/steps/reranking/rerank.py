@@ -51,9 +51,9 @@ class RerankOptions:
     rerank: Rerank
     mmr: bool
     limit: int
+    rerank_weight: float
+    mmr_lambda: float
     keep_all: bool = False
-    rerank_weight: float = 0.5
-    mmr_lambda: float = 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class RankedPassage:
 
     position: int
     score: float
-    explain: Json
+    explain: Json = field(default_factory=dict)
 
 
 async def run(
@@ -83,11 +83,13 @@ async def run(
     A re-ranking that fails is named in `context.degraded`. Raises DatabaseUnavailable.
     """
     near = await _near(passages, request, context)
-    new_scores = await _new_scores(passages, request, near, context) if passages and request.rerank != "none" else {}
-    if passages and request.rerank != "none" and not new_scores:
-        context.degraded.append("reranker_failed")
-        log.debug("hits not re-ranked", extra={"action": "reranker_failed", "reason": request.rerank})
-    ranked = _rank(passages, request, new_scores)
+    ranked = [RankedPassage(position, one.score) for position, one in enumerate(passages)]
+    if passages and request.rerank != "none":
+        if new_scores := await _new_scores(passages, request, near, context):
+            ranked = _rank(passages, request, new_scores)
+        else:
+            context.degraded.append("reranker_failed")
+            log.debug("hits not re-ranked", extra={"action": "reranker_failed", "reason": request.rerank})
     if request.mmr:
         ranked = await offload.run(_size(passages, request, near), _diversify, ranked, passages, request, near)
     return ranked
@@ -109,8 +111,8 @@ def _options_of(search: SearchState, *, rerank: Rerank = "none", mmr: bool = Fal
     query, ranking = search.query, search.query.ranking
     keep_all = search.keep_all or _may_use_all(query)
     return RerankOptions(
-        search.parsed.text, search.request.vector, rerank, mmr, query.limit, keep_all, ranking.rerank_weight,
-        ranking.mmr_lambda,
+        search.parsed.text, search.request.vector, rerank, mmr, query.limit, ranking.rerank_weight,
+        ranking.mmr_lambda, keep_all,
     )  # fmt: skip
 
 
@@ -147,7 +149,9 @@ async def _still_stored(search: SearchState) -> SearchState:
 
 
 RERANKING = Step(
-    uses=attrgetter("query.is_reranked"), order=rerank, explain=lambda search: {"rerank": search.query.ranking.rerank}
+    uses=lambda search: search.query.ranking.rerank != "none",
+    order=rerank,
+    explain=lambda search: {"rerank": search.query.ranking.rerank},
 )
 DIVERSITY = Step(
     uses=attrgetter("query.ranking.mmr"), order=diversify, explain=lambda search: {"mmr": search.query.ranking.mmr}
@@ -160,26 +164,17 @@ def text_of(candidate: Candidate) -> str:
     return document_drafts.text_below(candidate.title, candidate.heading_path, content)
 
 
+@retry_read
 async def _near(
     passages: Sequence[RerankPassage], request: RerankOptions, context: SearchContext
 ) -> Mapping[UUID, Near]:
     """Cosines of the stored chunks: to the query if any is unknown, and to each other for MMR."""
-    known = [passage for passage in passages[: max(request.limit, pool_size(request.limit))] if passage.chunk_id]
-    unknown = request.rerank == "cosine" and request.vector is not None and any(p.cosine is None for p in known)
+    best = passages[: max(request.limit, pool_size(request.limit))]
+    known = {one.chunk_id: one.cosine for one in best if one.chunk_id}
+    unknown = request.rerank == "cosine" and request.vector is not None and None in known.values()
     if not known or not (unknown or request.mmr):
         return {}
-    return await _read_near(
-        context, request, list(dict.fromkeys(passage.chunk_id for passage in known if passage.chunk_id))
-    )
-
-
-@retry_read
-async def _read_near(context: SearchContext, request: RerankOptions, chunk_ids: Sequence[UUID]) -> Mapping[UUID, Near]:
-    binds = {
-        "user_id": context.user_id,
-        "chunk_ids": list(chunk_ids),
-        "embedding": request.vector,
-    }
+    binds = {"user_id": context.user_id, "chunk_ids": list(known), "embedding": request.vector}
     async with context.services.db.reading(context.user_id) as db:
         rows = list(await db.execute(sql.statement("similarity_matrix", *(("matrix",) if request.mmr else ())), binds))
     ids = [row.chunk_id for row in rows]
@@ -195,9 +190,7 @@ async def _new_scores(
     """The cosines or the provider's scores of the best passages by position; none if the provider fails."""
     best = range(min(len(passages), pool_size(request.limit)))
     if request.rerank == "cosine":
-        cosines = (
-            {position: _cosine(passages[position], near) for position in best} if request.vector is not None else {}
-        )
+        cosines = {position: _cosine(passages[position], near) for position in best if request.vector is not None}
         return {position: cosine for position, cosine in cosines.items() if cosine is not None}
     with_text = [position for position in best if passages[position].text.strip()]
     services = context.services
@@ -221,17 +214,6 @@ def _cosine(passage: RerankPassage, near: Mapping[UUID, Near]) -> float | None:
     return found.similarity if found else None
 
 
-def _blend(
-    passages: Sequence[RerankPassage], request: RerankOptions, new_scores: Mapping[int, float]
-) -> Mapping[int, float]:
-    """The final scores by position. A cosine is blended with the score before, a provider's score replaces it."""
-    if request.rerank != "cosine" or not new_scores:
-        return new_scores
-    best = range(min(len(passages), pool_size(request.limit)))
-    weight = request.rerank_weight
-    return {position: blend(passages[position].score, new_scores.get(position), weight=weight) for position in best}
-
-
 def blend(score: float, cosine: float | None, *, weight: float) -> float:
     """A score blended with the cosine; a negative cosine counts 0, None changes nothing."""
     return score if cosine is None else weight * min(1.0, max(0.0, cosine)) + (1 - weight) * score
@@ -252,21 +234,27 @@ def order(scores: Sequence[float], again: Mapping[int, float]) -> list[tuple[int
 def _rank(
     passages: Sequence[RerankPassage], request: RerankOptions, new_scores: Mapping[int, float]
 ) -> list[RankedPassage]:
-    """The passages in the order of their new scores, with the values that these were made of."""
-    blended = _blend(passages, request, new_scores)
-    limit = min(blended.values(), default=None)
+    """The passages in the order of their new scores, with the values that these were made of.
+
+    A cosine is blended with the score before, a provider's score replaces it.
+    """
+    blended, weight = new_scores, 1.0
+    if request.rerank == "cosine":
+        best, weight = passages[: pool_size(request.limit)], request.rerank_weight
+        blended = {place: blend(one.score, new_scores.get(place), weight=weight) for place, one in enumerate(best)}
+    limit = min(blended.values())
     ranked = []
     for position, score in order([passage.score for passage in passages], blended):
         step: dict[str, Any] = {
             "by": request.rerank,
             "value": new_scores.get(position),
-            "weight": request.rerank_weight if request.rerank == "cosine" else 1.0,
+            "weight": weight,
             "limit": None if position in blended else limit,
             "place_before": position + 1,
             "score_before": passages[position].score,
             "score": score,
         }
-        ranked.append(RankedPassage(position, score, {"rerank": step} if new_scores else {}))
+        ranked.append(RankedPassage(position, score, {"rerank": step}))
     return ranked
 
 

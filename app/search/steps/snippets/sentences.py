@@ -13,7 +13,6 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from app.kinds import MatchKind
 from app.query.types import MatchedSpan, Snippet
 from app.text.structure import plain_text, sentences, structure
 from app.text.words import word_spans
@@ -40,14 +39,12 @@ Phrase = Sequence[tuple[str, frozenset[str]]]
 class Sought:
     """What a query looks for, as lexemes of one text-search configuration.
 
-    `weights` are those of the query's lexemes, `names` those of the name by which a hop reached the passage. `written`
-    are the words as the query has them, case-folded.
+    `weights` are those of the query's lexemes, `names` those of the name by which a hop reached the passage.
     """
 
     weights: Mapping[str, float]
     names: Mapping[str, float]
     phrases: Sequence[Phrase]
-    written: frozenset[str]
 
     @property
     def total(self) -> float:
@@ -78,7 +75,7 @@ def choose(text: str, sought: Sought, lexemes: Mapping[str, frozenset[str]], *, 
     every = [*_word_matches(spans, found, sought), *_phrase_matches(spans, found, sought)]
     every.sort(key=lambda one: (one.start, -one.end))
     matches = _Matches(every, [one.start for one in every])
-    start, end = _best_window(text, matches, sought) or _whole(text)
+    start, end = _best_window(text, matches, sought) or next(sentences.trim(text, 0, len(text)), (0, len(text)))
     shown = plain_text.part(text, plain_text.marks(text) if markdown else (), start, end)
     merged = _merge(text, matches.within(start, end))
     spans_shown = (MatchedSpan(*one, shown.place(one[0]), shown.place(one[1])) for one in merged)
@@ -91,7 +88,6 @@ class _Weighted:
 
     start: int
     end: int
-    kind: MatchKind
     weights: Mapping[str, float]
 
 
@@ -106,13 +102,10 @@ def _own_lexemes(spans: Sequence[WordSpan], found: Sequence[frozenset[str]]) -> 
 
 
 def _word_matches(spans: Sequence[WordSpan], found: Sequence[frozenset[str]], sought: Sought) -> Iterator[_Weighted]:
+    every = {**sought.names, **sought.weights}
     for span, lexemes in zip(spans, _own_lexemes(spans, found), strict=True):
-        weights = {name: sought.weights[name] for name in lexemes if name in sought.weights}
-        named = {name: sought.names[name] for name in lexemes if name in sought.names}
-        if weights or named:
-            written = span.unspaced or span.text.casefold() in sought.written
-            kind: MatchKind = "hop" if not weights else "term" if written else "stem"
-            yield _Weighted(span.start, span.end, kind, {**named, **weights})
+        if weights := {name: every[name] for name in lexemes if name in every}:
+            yield _Weighted(span.start, span.end, weights)
 
 
 def _phrase_matches(spans: Sequence[WordSpan], found: Sequence[frozenset[str]], sought: Sought) -> Iterator[_Weighted]:
@@ -131,7 +124,7 @@ def _phrase_matches(spans: Sequence[WordSpan], found: Sequence[frozenset[str]], 
                 run = words[first : first + len(wanted)]
                 if all(_is_word(*one, *word, exact=exact) for one, word in zip(run, wanted, strict=True)):
                     weights = {f"\n{number}": weight * (2 if exact else 1)}
-                    yield _Weighted(run[0][0].start, run[-1][0].end, "phrase", weights)
+                    yield _Weighted(run[0][0].start, run[-1][0].end, weights)
 
 
 def _without_outer_stop_words(whole: Phrase) -> Phrase:
@@ -203,10 +196,7 @@ def _blocks(text: str) -> Iterator[list[Span]]:
 
 
 def _items(text: str, block: structure.Block) -> Iterator[Span]:
-    """A paragraph, or the items of a list without their marks."""
-    if block.kind == "paragraph":
-        yield block.start, block.end
-        return
+    """The items of a list without their marks."""
     marks = list(_ITEM.finditer(text, block.start, block.end))
     ends = [mark.start() for mark in marks[1:]] + [block.end]
     for mark, end in zip(marks, ends, strict=True):
@@ -237,19 +227,15 @@ def _trim(text: str, start: int, end: int, whole: Span) -> Span:
     return start, end
 
 
-def _whole(text: str) -> Span:
-    return next(sentences.trim(text, 0, len(text)), (0, len(text)))
-
-
-def _merge(text: str, matches: Iterable[_Weighted]) -> list[tuple[int, int, MatchKind]]:
-    """The offsets and kinds of the matches without overlaps: one inside another is left out; those that overlap, and
+def _merge(text: str, matches: Iterable[_Weighted]) -> list[Span]:
+    """The offsets of the matches without overlaps: one inside another is left out; those that overlap, and
     parts of a compound that are joined by one character, become one.
     """
-    merged: list[tuple[int, int, MatchKind]] = []
+    merged: list[Span] = []
     for one in matches:
-        start, end, kind = merged[-1] if merged else (-2, -2, one.kind)
+        start, end = merged[-1] if merged else (-2, -2)
         if one.start > end + 1 or text[end : one.start].isspace():
-            merged.append((one.start, one.end, one.kind))
+            merged.append((one.start, one.end))
         elif one.end > end:
-            merged[-1] = (start, one.end, kind)
+            merged[-1] = (start, one.end)
     return merged

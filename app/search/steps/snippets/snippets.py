@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from operator import attrgetter
+from dataclasses import replace
 from uuid import UUID
 
 from app.concurrency import offload
@@ -25,30 +24,11 @@ DEFAULT_KIND = TextKind("english", markdown=True)
 """The kind of a chunk that was replaced or deleted after it was read."""
 
 
-@dataclass(frozen=True, slots=True)
-class HitText:
-    """The text of a hit, and the name by which a later hop reached it."""
-
-    text: str
-    name: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class AnalysedText:
-    """The lexemes that a hit's text-search configuration makes of words, and whether its text is Markdown."""
-
-    lexemes: Lexemes
-    markdown: bool
-
-
 async def finish(search: SearchState, answer: Answer) -> Answer:
     """The answer with the snippets of its hits, and of those in their `more`. Raises DatabaseUnavailable."""
-    every = [one for hit in answer.hits for one in (hit, *hit.more)]
-    passages = {
-        one.candidate.chunk_id: HitText(one.candidate.content, one.via.name if one.via else "") for one in every
-    }
+    every = {one.candidate.chunk_id: one for hit in answer.hits for one in (hit, *hit.more)}
     with search.context.timed("snippets"):
-        by_id = await _of_passages(passages, search)
+        by_id = await _of_hits(every, search)
     return replace(answer, hits=tuple(_with_snippets(hit, by_id) for hit in answer.hits))
 
 
@@ -57,17 +37,19 @@ def _with_snippets(hit: Hit, by_id: Mapping[UUID, Snippet]) -> Hit:
     return hit._replace(snippet=by_id[hit.candidate.chunk_id], more=more)
 
 
-async def _of_passages(passages: Mapping[UUID, HitText], found: SearchState) -> dict[UUID, Snippet]:
-    size = COST * sum(len(passage.text) for passage in passages.values())
-    words = await offload.run(size, _words, [passage.text for passage in passages.values()])
-    sought = await offload.run(size, _words, _sought_texts(passages, found.parsed))
+async def _of_hits(hits: Mapping[UUID, Hit], found: SearchState) -> dict[UUID, Snippet]:
+    texts, parsed = [hit.candidate.content for hit in hits.values()], found.parsed
+    size = COST * sum(map(len, texts))
+    words = await offload.run(size, _words, texts)
+    sought = await offload.run(size, _words, [parsed.words, *_phrases(parsed), *map(_name, hits.values())])
     terms = [lexeme for term in found.result.terms for lexeme in term.parts]
-    analysed = await _analyse(list(passages), words, sought, terms, found.context)
-    return await offload.run(size, _choose, passages, found, analysed)
+    kinds, lexemes = await _analyse(list(hits), words, sought, terms, found.context)
+    return await offload.run(size, _choose, hits, found, kinds, lexemes)
 
 
-def _sought_texts(passages: Mapping[UUID, HitText], parsed: ParsedQuery) -> list[str]:
-    return [parsed.words, *_phrases(parsed), *{passage.name for passage in passages.values()}]
+def _name(hit: Hit) -> str:
+    """The name by which a later hop reached a hit."""
+    return hit.via.name if hit.via else ""
 
 
 def _phrases(parsed: ParsedQuery) -> list[str]:
@@ -84,18 +66,17 @@ def _words(texts: Iterable[str]) -> list[str]:
 @retry_read
 async def _analyse(
     chunk_ids: Sequence[UUID], words: Sequence[str], sought: Sequence[str], terms: Sequence[str], context: SearchContext
-) -> dict[UUID, AnalysedText]:
-    """The lexemes of the words by chunk: those that its text-search configuration makes of them."""
+) -> tuple[dict[UUID, TextKind], dict[str, Lexemes]]:
+    """The kind of each chunk, and the lexemes that the text-search configurations of these make of the words."""
     by_config: dict[str, Lexemes] = {}
     async with context.services.db.reading(context.user_id) as reading:
-        kinds = await chunks.kinds(reading, chunk_ids)
-        for config in {one.config for one in (*kinds.values(), DEFAULT_KIND)}:
+        kinds = dict.fromkeys(chunk_ids, DEFAULT_KIND) | await chunks.kinds(reading, chunk_ids)
+        for config in {one.config for one in kinds.values()}:
             indexed = await offload.run(COST * len(words), _index, (*words, *sought), config)
             by_config[config] = await chunks.lexemes_of_words(
                 reading, config, indexed, sought=[indexed[word] for word in sought], lexemes=terms
             )
-    known = {chunk_id: kinds.get(chunk_id, DEFAULT_KIND) for chunk_id in chunk_ids}
-    return {chunk_id: AnalysedText(by_config[kind.config], kind.markdown) for chunk_id, kind in known.items()}
+    return kinds, by_config
 
 
 def _index(words: Iterable[str], config: str) -> dict[str, str]:
@@ -109,28 +90,27 @@ def _is_plain(word: str) -> bool:
 
 
 def _choose(
-    passages: Mapping[UUID, HitText], found: SearchState, analysed: Mapping[UUID, AnalysedText]
+    hits: Mapping[UUID, Hit], found: SearchState, kinds: Mapping[UUID, TextKind], by_config: Mapping[str, Lexemes]
 ) -> dict[UUID, Snippet]:
     chosen = {}
-    for chunk_id, passage in passages.items():
-        one = analysed[chunk_id]
-        sought = _seek(passage, found, one.lexemes)
-        chosen[chunk_id] = snippets.choose(passage.text, sought, one.lexemes, markdown=one.markdown)
+    for chunk_id, hit in hits.items():
+        lexemes = by_config[kinds[chunk_id].config]
+        sought = _seek(_name(hit), found, lexemes)
+        chosen[chunk_id] = snippets.choose(hit.candidate.content, sought, lexemes, markdown=kinds[chunk_id].markdown)
     return chosen
 
 
-def _seek(passage: HitText, found: SearchState, lexemes: Lexemes) -> snippets.Sought:
+def _seek(name: str, found: SearchState, lexemes: Lexemes) -> snippets.Sought:
     weights: dict[str, float] = {}
     for term in found.result.terms:
         weights |= {lexeme: max(term.idf, weights.get(lexeme, 0.0)) for lexeme in term.parts}
     highest = max(weights.values(), default=1.0)
-    names = (lexeme for span in word_spans.of(passage.name) for lexeme in snippets.lexemes_of(span, lexemes))
+    names = (lexeme for span in word_spans.of(name) for lexeme in snippets.lexemes_of(span, lexemes))
     return snippets.Sought(
         weights=weights,
         names=dict.fromkeys(names, highest),
         phrases=[snippets.phrase(text, lexemes) for text in _phrases(found.parsed)],
-        written=frozenset(span.text.casefold() for span in word_spans.of(found.parsed.words)),
     )
 
 
-STEP = Step(uses=attrgetter("query.is_compact"), finish=finish)
+STEP = Step(uses=lambda search: search.query.detail == "compact", finish=finish)

@@ -78,11 +78,6 @@ class SynonymCounts(BaseModel):
     groups: int = Field(description="Number of groups.")
     terms: int = Field(description="Number of words and phrases in them.")
 
-    @classmethod
-    def of(cls, groups: Sequence[SynonymGroup]) -> Self:
-        """The counts of groups."""
-        return cls(groups=len(groups), terms=sum(len(one.terms) + len(one.expand_to) for one in groups))
-
 
 def _once(terms: Sequence[str]) -> tuple[str, ...]:
     """Each term once, in the order of their first occurrences."""
@@ -124,4 +119,4 @@ async def put(
     """
     groups = [group.shape() for group in body.groups]
     await synonyms.put(user_id, groups, db=use.db)
-    return SynonymCounts.of(groups)
+    return SynonymCounts(groups=len(groups), terms=sum(len(one.terms) + len(one.expand_to) for one in groups))

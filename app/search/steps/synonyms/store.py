@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Hashable, Iterator, Sequence
+from collections.abc import AsyncIterator, Collection, Hashable, Sequence
 from dataclasses import dataclass, field
 
 import sqlalchemy as sa
@@ -143,12 +143,8 @@ async def analyse(
         some = terms[first : first + SLICE]
         binds = {"configs": list(configs), "folded": [one.folded for one in some], "plain": [one.plain for one in some]}
         for row in await db.execute(_LEXEMES_OF_TERMS, binds):
-            offsets = tuple(_distances(row.positions))
+            offsets = tuple(position - row.positions[0] for position in row.positions)
             yield row.config, AnalysedTerm(first + row.place - 1, tuple(row.lexemes), offsets, row.query)
-
-
-def _distances(positions: Sequence[int]) -> Iterator[int]:
-    return (position - positions[0] for position in positions)
 
 
 CACHED_TERMS = 100_000

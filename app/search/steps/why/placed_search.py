@@ -81,7 +81,7 @@ class PlacedPassage:
     def legs(self) -> dict[SearchLeg, LegPlace]:
         """Its place in each leg that ran."""
         one = next((one for one in self.run.widest if one.chunk_id == self.chunk.chunk_id), None)
-        weights = recall.effective_weights(self.run.request)
+        weights = self.run.found.weights
         found: dict[SearchLeg, LegPlace] = {}
         if weights.vector > 0:
             found["vector"] = self._leg(one.vector_rank if one else None, self.chunk.cosine)
@@ -121,8 +121,8 @@ async def run(query: SearchRequest, context: SearchContext) -> SearchRun:
     page = pages.request_of(query, context)
     context.moment = page.moment
     found = await search.candidates(query, context, ahead=1, keep_all=True)
-    ordered = await state.order(found)
-    every = replace(page, limit=limits.MAX_RESULTS, is_whole=True)
+    ordered = await state.run("order", found)
+    every = replace(page, is_whole=True)
     results = (await pages.of_search(ordered, every)).hits
     return SearchRun(found, ordered, results, await _widest(found.request, context))
 

@@ -8,7 +8,7 @@ from harness import Tenant
 
 from app.documents.types import Upload
 from app.search.steps.guidance import entity_search
-from app.search.steps.guidance.entity_search import EntityQuery
+from app.search.steps.guidance.entity_search import EntitySearchRequest
 
 
 @pytest.fixture
@@ -38,5 +38,5 @@ async def people(tenant: Tenant) -> Tenant:
     ],
 )
 async def test_an_entity_is_found_by_any_of_its_names(people: Tenant, query: str, name: str) -> None:
-    answer = await entity_search.run(EntityQuery(people.user_id, query), people.services())
+    answer = await entity_search.run(EntitySearchRequest(query=query), people.user_id, people.services())
     assert [one.name for one in answer.entities][:1] == [name]

@@ -158,7 +158,7 @@ async def test_a_vendor_from_metadata_guides_in_lower_case_and_each_mention_boos
     ]
     assert (answer.search_mode, answer.fallback_reason) == ("two_pass", None)
     forced = await asked(notes, "ProSource racks and cables", limit=10, mode="force", alpha=1.0)
-    factors = {hit.candidate.uri: hit.boost.factor for hit in forced.hits if hit.boost}
+    factors = {hit.candidate.uri: hit.explain["boost"]["factor"] for hit in forced.hits if hit.explain and hit.boost}
     assert [factors[f"note-{mentions}"] for mentions in (1, 3, 5, 9)] == pytest.approx([1.1, 1.3, 1.5, 1.5])
     assert all(0 <= hit.candidate.score <= 1 for hit in forced.hits)
 

@@ -53,7 +53,6 @@ class MatchRequest:
     descriptions are not compared.
     """
 
-    user_id: str
     keys: Collection[str]
     similar: Mapping[str, str]
     roles: Collection[str]
@@ -64,7 +63,7 @@ class MatchRequest:
 async def matching(db: Reading, request: MatchRequest) -> list[Match]:
     """The entities that the query refers to by name, role or team, or that match it by facts or description."""
     binds: dict[str, Any] = {
-        "user_id": request.user_id,
+        "user_id": db.user_id,
         "keys": [key.encode() for key in sorted(request.keys, key=lambda key: (-len(key), key))],
         "near_keys": [key.encode() for key in request.similar],
         "near_words": list(request.similar.values()),
