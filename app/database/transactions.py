@@ -13,7 +13,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Hashable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, Self, TypeVar
 from uuid import UUID
 
 import sqlalchemy as sa
@@ -444,6 +444,12 @@ class Database:
     async def close(self) -> None:
         """Close all connections, as `Pool.close` does. No further transaction is opened."""
         await self.pool.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        await self.close()
 
     def in_use(self) -> int:
         """The number of connections that are checked out."""

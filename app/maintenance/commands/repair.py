@@ -72,12 +72,8 @@ async def compare(settings: Settings, chosen: list[str], *, dry_run: bool) -> tu
 @asynccontextmanager
 async def owner_at_revision(settings: Settings) -> AsyncIterator[Database]:
     """The database as its owner, at this version's revision and model. Raises BadRequest, SchemaMismatch."""
-    async with ownership.open_dsn(settings) as dsn:
-        owner = transactions.connect(dsn, pool_size=2, limits=LIMITS)
-        try:
-            await roles.check_owner(owner)
-            model, dimension = models.embedding(settings)
-            await migration.check(owner, model=model, dimension=dimension, target=models.target(settings))
-            yield owner
-        finally:
-            await owner.close()
+    async with ownership.open_dsn(settings) as dsn, transactions.connect(dsn, pool_size=2, limits=LIMITS) as owner:
+        await roles.check_owner(owner)
+        model, dimension = models.embedding(settings)
+        await migration.check(owner, model=model, dimension=dimension, target=models.target(settings))
+        yield owner
