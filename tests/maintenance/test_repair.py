@@ -82,13 +82,13 @@ async def repaired(new_database, populated) -> AsyncIterator[Repaired]:
 
 @asynccontextmanager
 async def _opened(address, user_id: str) -> AsyncIterator[Repaired]:
-    service = transactions.connect(address.service_dsn, pool_size=4)
-    owner = transactions.connect(address.owner_dsn, pool_size=2)
-    connection = await address.connect()
-    yield Repaired(harness.Tenant(service, user_id=user_id), owner, connection)
-    await connection.close()
-    await owner.close()
-    await service.close()
+    async with (
+        transactions.connect(address.service_dsn, pool_size=4) as service,
+        transactions.connect(address.owner_dsn, pool_size=2) as owner,
+    ):
+        connection = await address.connect()
+        yield Repaired(harness.Tenant(service, user_id=user_id), owner, connection)
+        await connection.close()
 
 
 CORRUPTIONS = (
