@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any
 
 from app.database.transactions import Database, Reading, Writing
 from app.services import Services
 
-
-@dataclass(frozen=True, slots=True)
-class Damage:
-    """How many derived rows of a user are wrong, by kind; kinds without any are left out."""
-
-    counts: Mapping[str, int] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, counts: Mapping[str, int]) -> Self:
-        """The damage of these counts."""
-        return cls({kind: count for kind, count in counts.items() if count})
-
-    def __bool__(self) -> bool:
-        return bool(self.counts)
+Damage = dict[str, int]
+"""How many derived rows of a user are wrong, by kind; kinds without any are left out."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,7 +114,7 @@ async def until(happened: Callable[[], bool]) -> None:
 @asynccontextmanager
 async def running(limits: connections.ConnectionLimits) -> AsyncIterator[Running]:
     app = App()
-    http = connections.limit(limits)
+    http = type("LimitedProtocol", (connections.Protocol,), {"limits": limits})
     server = uvicorn.Server(
         uvicorn.Config(
             app, port=0, http=http, ws="none", lifespan="off", log_config=None, access_log=False,

@@ -20,33 +20,21 @@ FLUSH_S = 60.0
 LAST_FLUSH_S = 2.0
 
 
-class KeyUses:
-    """Uses since the last flush, by key id and scope."""
-
-    def __init__(self) -> None:
-        self._counts: Counter[tuple[str, str]] = Counter()
-
-    def add(self, key_id: str, scope: str, uses: int = 1) -> None:
-        """Count uses of a key for an operation of this scope."""
-        self._counts[key_id, scope] += uses
-
-    def take(self) -> dict[tuple[str, str], int]:
-        """Return the counts and start again from zero."""
-        taken, self._counts = self._counts, Counter()
-        return dict(taken)
+KeyUses = Counter[tuple[str, str]]
+"""Uses since the last flush, by key id and scope."""
 
 
 async def flush(uses: KeyUses, *, db: Database) -> None:
     """Write the counts and keep them in memory if that fails. Raises DatabaseUnavailable."""
-    taken = uses.take()
+    taken = uses.copy()
+    uses.clear()
     if not taken:
         return
     try:
         async with db.shared() as writing:
             await audit.count_uses(writing, taken)
     except BaseException:
-        for (key_id, scope), count in taken.items():
-            uses.add(key_id, scope, count)
+        uses.update(taken)
         raise
 
 

@@ -15,7 +15,6 @@ from app.access import keys, users
 from app.access.store import audit as stored_audit
 from app.access.store import keys as stored_keys
 from app.access.store import users as stored_users
-from app.access.store.audit import KeyUse, Recorded
 from app.cli import json_option, options, ownership, terminal
 from app.database import filters as compiled
 from app.database.transactions import SharedTransaction
@@ -210,24 +209,22 @@ def show_audit(
             terminal.write(f"Deleted {pruned}, {options.format_count(gone['key_uses'], 'key use')}.")
         return
 
-    async def read(owner: SharedTransaction) -> tuple[list[Recorded], list[KeyUse]]:
+    async def read(owner: SharedTransaction) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         events = await stored_audit.events(owner, user_id=user, limit=limit)
         return events, await stored_audit.key_uses(owner, user_id=user, limit=limit)
 
     events, uses = ownership.run_once(data_dir, read)
-    shown = [{"at": found.at, **dataclasses.asdict(found.event)} for found in events]
-    used = [dataclasses.asdict(use) for use in uses]
     if as_json:
-        terminal.write_json({"events": shown, "key_uses": used})
+        terminal.write_json({"events": events, "key_uses": uses})
         return
     table = options.table("at", "user", "event", ids=("event",))
-    for row in shown:
+    for row in events:
         counts = ", ".join(_format_field(name, count) for name, count in row["counts"].items() if count)
         event = options.cell(row["action"], counts, f"by {row['actor']}", identity=row["target"])
         table.add_row(_moment(row["at"]), row["user_id"], event)
     options.print_table(table)
     table = options.table("day", "user", "key", "scope", "uses", "last used", ids=("key",))
-    for row in used:
+    for row in uses:
         used_at = _moment(row["last_used_at"])
         table.add_row(str(row["day"]), row["user_id"], row["key_id"], row["scope"], str(row["uses"]), used_at)
     options.print_table(table)

@@ -6,6 +6,7 @@ database's owner.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import re
@@ -19,7 +20,7 @@ from app import errors
 from app.access import tokens
 from app.access.store import audit, keys
 from app.access.store.audit import Event
-from app.access.store.keys import NewKey, Verified
+from app.access.store.keys import Verified
 from app.database.transactions import Database, SharedTransaction
 from app.requests import users
 
@@ -92,18 +93,9 @@ async def rotate(key_id: str, *, db: Database, grace: timedelta, actor: str) -> 
 async def _add(db: SharedTransaction, user_id: str, grant: Grant, actor: str) -> str:
     """Store a new key, with an audit event that says what restricts it."""
     key_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
-    new = NewKey(
-        key_id=key_id,
-        user_id=user_id,
-        secret_hash=_hash(secret),
-        scopes=grant.scopes,
-        name=grant.name,
-        expires_at=grant.expires_at,
-        filters=grant.filters,
-        shows_entities=grant.shows_entities,
-        token_key=tokens.public_half(secret),
-    )
-    await keys.add(db, new)
+    granted = {**dataclasses.asdict(grant), "scopes": list(grant.scopes)}
+    derived = {"secret_hash": _hash(secret), "token_key": tokens.public_half(secret)}
+    await keys.add(db, key_id=key_id, user_id=user_id, **granted, **derived)
     seen = {} if grant.filters is None else {"filters": dict(grant.filters), "entities": grant.shows_entities}
     await audit.record(db, Event(user_id, actor, "key.created", key_id, seen))
     return f"sw_{key_id}_{secret}"

@@ -89,7 +89,7 @@ def key_id_of(token: str) -> str:
     return str(key_id)
 
 
-def claims_of(token: str, public: bytes, *, now: float | None = None) -> Claims:
+def claims_of(token: str, public: bytes) -> Claims:
     """The claims of a token whose signature the public half verifies. Raises Unauthorized."""
     import jwt
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -102,7 +102,7 @@ def claims_of(token: str, public: bytes, *, now: float | None = None) -> Claims:
         raise errors.Unauthorized(_USAGE) from error
     except (jwt.PyJWTError, ValueError) as error:
         raise errors.Unauthorized(_INVALID) from error
-    now = time.time() if now is None else now
+    now = time.time()
     if claims.exp - claims.iat > MAX_LIFETIME_S or claims.exp > now + MAX_LIFETIME_S + SKEW_S:
         raise errors.Unauthorized("A token may live a day: `exp` is at most 86,400 seconds after `iat`.")
     if claims.exp <= now - SKEW_S or max(claims.iat, claims.nbf) > now + SKEW_S:

@@ -6,7 +6,6 @@ import json
 import ssl
 import time
 from collections.abc import Callable, Mapping
-from types import TracebackType
 from typing import Any, Protocol, Self
 from urllib.parse import urlsplit
 
@@ -95,9 +94,7 @@ class Client:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._http.close()
 
     def get(self, path: str, **parameters: Any) -> Answer:

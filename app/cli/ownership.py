@@ -49,8 +49,7 @@ async def open_owner(settings: Settings) -> AsyncIterator[Database]:
     """
     async with open_dsn(settings) as dsn:
         limits = TimeLimits(write_ms=STATEMENT_MS)
-        owner = transactions.connect(dsn, pool_size=1, limits=limits)
-        try:
+        async with transactions.connect(dsn, pool_size=1, limits=limits) as owner:
             if _is_embedded(settings) and await migration.revision_of(owner) != migration.head():
                 from app import runtime  # which imports the models, whose dimension a new database needs
 
@@ -58,8 +57,6 @@ async def open_owner(settings: Settings) -> AsyncIterator[Database]:
             await roles.check_owner(owner)
             await migration.check_revision(owner)
             yield owner
-        finally:
-            await owner.close()
 
 
 @asynccontextmanager

@@ -13,7 +13,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Hashable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, Self, TypeVar
 from uuid import UUID
 
 import sqlalchemy as sa
@@ -375,9 +375,7 @@ class Database:
 
     @asynccontextmanager
     async def _write(self, user_id: str) -> AsyncIterator[Writing]:
-        timeout_ms, lock_ms = self._limits.write_ms, self._limits.lock_ms
-        values = {"user_id": user_id, "timeout_ms": timeout_ms, "candidates": 0, "lock_ms": lock_ms}
-        async with self.pool.transaction(Entry(_ENTER_WRITING, values, connections.limit_s(timeout_ms))) as entered:
+        async with self.pool.transaction(self._entry(_ENTER_WRITING, user_id=user_id, candidates=0)) as entered:
             if self.pool.is_read_only:
                 raise errors.ReadOnly(driver_errors.READ_ONLY)
             self._check_revision(entered)
@@ -392,19 +390,20 @@ class Database:
         All of it, the wait for a connection included, is cancelled after `within_s` seconds if given. Raises Busy,
         DatabaseUnavailable, DeadlineExceeded, ReadOnly.
         """
-        timeout_ms, lock_ms = self._limits.write_ms, self._limits.lock_ms
-        entry = Entry(_ENTER_SHARED, {"timeout_ms": timeout_ms, "lock_ms": lock_ms}, connections.limit_s(timeout_ms))
-        async with connections.within(within_s), self.pool.transaction(entry) as entered:
+        async with connections.within(within_s), self.pool.transaction(self._entry(_ENTER_SHARED)) as entered:
             yield SharedTransaction(entered)
 
     @asynccontextmanager
     async def claiming(self) -> AsyncIterator[SharedTransaction]:
         """Open a transaction like `shared` for taking on work that will write. Raises SchemaMismatch too."""
-        timeout_ms, lock_ms = self._limits.write_ms, self._limits.lock_ms
-        entry = Entry(_ENTER_CLAIMING, {"timeout_ms": timeout_ms, "lock_ms": lock_ms}, connections.limit_s(timeout_ms))
-        async with self.pool.transaction(entry) as entered:
+        async with self.pool.transaction(self._entry(_ENTER_CLAIMING)) as entered:
             self._check_revision(entered)
             yield SharedTransaction(entered)
+
+    def _entry(self, first: sa.TextClause, **values: object) -> Entry:
+        """How a transaction that may write begins."""
+        limited = {**values, "timeout_ms": self._limits.write_ms, "lock_ms": self._limits.lock_ms}
+        return Entry(first, limited, connections.limit_s(self._limits.write_ms))
 
     def _check_revision(self, entered: Entered) -> None:
         """Raise SchemaMismatch if another version has migrated the database since this process has begun."""
@@ -444,6 +443,12 @@ class Database:
     async def close(self) -> None:
         """Close all connections, as `Pool.close` does. No further transaction is opened."""
         await self.pool.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        await self.close()
 
     def in_use(self) -> int:
         """The number of connections that are checked out."""

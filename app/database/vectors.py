@@ -7,15 +7,13 @@ transaction locks the table in use when it begins and reads its object id, which
 
 from __future__ import annotations
 
-import struct
-import sys
-from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 import asyncpg
+from pgvector import Vector
 
 from app import errors
 
@@ -24,7 +22,6 @@ VectorValue = str | Sequence[float]
 READS = "stepwell.vector_tables(false) AS vector_tables"
 WRITES = "stepwell.vector_tables(true) AS vector_tables"
 
-_HEADER = struct.Struct(">HH")  # the number of dimensions, and a field that is not used
 _SCHEMA = (
     "SELECT n.nspname FROM pg_type AS t JOIN pg_namespace AS n ON n.oid = t.typnamespace WHERE t.oid = to_regtype($1)"
 )
@@ -40,22 +37,6 @@ def as_texts(values: Iterable[str | Sequence[float]]) -> list[str]:
     return [one if isinstance(one, str) else as_text(one) for one in values]
 
 
-def pack(vector: Sequence[float]) -> bytes:
-    """A vector in pgvector's binary form: 32-bit floats behind a header, the first byte of each number first."""
-    return _HEADER.pack(len(vector), 0) + _swap(array("f", vector)).tobytes()
-
-
-def unpack(form: bytes) -> list[float]:
-    """The vector of a binary form."""
-    return _swap(array("f", form[_HEADER.size :])).tolist()
-
-
-def _swap(numbers: array[float]) -> array[float]:
-    if sys.byteorder == "little":
-        numbers.byteswap()
-    return numbers
-
-
 async def register(driver: asyncpg.Connection) -> bool:
     """Have a connection take and return sequences of numbers as vectors; False where pgvector is not installed.
 
@@ -64,7 +45,13 @@ async def register(driver: asyncpg.Connection) -> bool:
     schema = await driver.fetchval(_SCHEMA, "vector")
     if schema is None:
         return False
-    await driver.set_type_codec("vector", schema=schema, encoder=pack, decoder=unpack, format="binary")
+    await driver.set_type_codec(
+        "vector",
+        schema=schema,
+        encoder=lambda vector: Vector(list(vector)).to_binary(),
+        decoder=lambda form: Vector.from_binary(form).to_list(),
+        format="binary",
+    )
     return True
 
 

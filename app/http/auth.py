@@ -101,7 +101,7 @@ class Scope:
             raise errors.Forbidden(f"This key lacks the scope `{sufficient[0]}`.")
         if caller.key_id is not None and not authenticated:
             uses: KeyUses = request.app.state.key_uses
-            uses.add(caller.key_id, sufficient[0])
+            uses[caller.key_id, sufficient[0]] += 1
         return caller.user_id
 
     def sufficient(self, request: Request) -> tuple[str, ...]:

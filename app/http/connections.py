@@ -277,8 +277,3 @@ class Protocol(HttpToolsProtocol):
             self._unread, self._progress_at = unread, now
         allowed_s = self.limits.stopping_s if self._stopping else self.limits.stalled_s
         return now - self._progress_at > allowed_s
-
-
-def limit(limits: ConnectionLimits) -> type[Protocol]:
-    """The protocol with other limits, for `uvicorn.Config(http=…)`."""
-    return type("LimitedProtocol", (Protocol,), {"limits": limits})

@@ -189,15 +189,16 @@ async def _respond(request: Request) -> Response:
     return Response(text, headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})
 
 
-async def monitor_lag(observe: Callable[[float], None], *, interval_s: float = LAG_INTERVAL_S) -> None:
-    """Sleep `interval_s` again and again, and report by how many seconds each sleep was too long.
+async def monitor_lag(observe: Callable[[float], None]) -> None:
+    """Sleep again and again, and report by how many seconds each sleep was too long.
 
-    A stall that begins during a sleep is reported by up to `interval_s` less than it lasts. Runs until it is cancelled.
+    A stall that begins during a sleep is reported by up to LAG_INTERVAL_S less than it lasts. Runs until it is
+    cancelled.
     """
     loop = asyncio.get_running_loop()
     while True:
-        due = loop.time() + interval_s
-        await asyncio.sleep(interval_s)
+        due = loop.time() + LAG_INTERVAL_S
+        await asyncio.sleep(LAG_INTERVAL_S)
         observe(max(0.0, loop.time() - due))
 
 

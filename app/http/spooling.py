@@ -10,7 +10,6 @@ import errno
 from collections.abc import AsyncIterable, Iterator
 from contextlib import contextmanager
 from tempfile import SpooledTemporaryFile
-from types import TracebackType
 from typing import Self
 
 from starlette.types import Message, Receive
@@ -35,9 +34,7 @@ class SpooledBody:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._file.close()
 
     @property

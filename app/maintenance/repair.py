@@ -59,7 +59,7 @@ async def run(user_id: str, services: Services) -> Damage:
     """
     await mention_refresh.settle(user_id, services)
     rows = UserRows(user_id, services.db, services.chunking_options.entity_keys)
-    return Damage.of({one.kind: await _rebuild(one, rows, services) for one in every()})
+    return {one.kind: count for one in every() if (count := await _rebuild(one, rows, services))}
 
 
 async def _rebuild(repair: Repair, rows: UserRows, services: Services) -> int:
@@ -79,7 +79,8 @@ async def check(user_id: str, *, db: Database, keys: Sequence[str]) -> Checked:
     """Compare all of a user's derived rows with the stored texts; writes nothing."""
     rows = UserRows(user_id, db, keys)
     linked = await _list_linked(rows)
-    damage = Damage.of({one.kind: sum([len(wrong) async for wrong in one.find(rows)]) for one in every()})
+    counts = {one.kind: sum([len(wrong) async for wrong in one.find(rows)]) for one in every()}
+    damage = {kind: count for kind, count in counts.items() if count}
     return Checked(damage, linked=None if linked is None else len(linked))
 
 

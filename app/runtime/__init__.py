@@ -132,11 +132,8 @@ async def migrate(settings: Settings, owner_dsn: str, *, report: migration.Repor
 
 async def finish_upgrade(owner_dsn: str) -> None:
     """Queues what a new version does to stored documents."""
-    owner = transactions.connect(owner_dsn, pool_size=1)
-    try:
+    async with transactions.connect(owner_dsn, pool_size=1) as owner:
         await _finish_upgrade(owner, None)
-    finally:
-        await owner.close()
 
 
 async def upgrade(settings: Settings, owner_dsn: str, *, report: migration.Report | None = None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -105,11 +105,8 @@ async def open_embedder(settings: Settings, *, patience_s: float = BULK_PATIENCE
 
     `patience_s` is for how long passages are sent again while a remote one fails.
     """
-    model = await _embedder(settings, patience_s)
-    try:
+    async with aclosing(await _embedder(settings, patience_s)) as model:
         yield CachingEmbedder(model)
-    finally:
-        await model.aclose()
 
 
 async def _embedder(settings: Settings, patience_s: float) -> OnnxEmbedder | HttpEmbedder | GeminiEmbedder:
@@ -184,11 +181,8 @@ async def open_llm(settings: Settings) -> AsyncIterator[Llm | None]:
     if settings.llm == "none":
         yield None
         return
-    model = await asyncio.to_thread(_llm, settings)
-    try:
+    async with aclosing(await asyncio.to_thread(_llm, settings)) as model:
         yield model
-    finally:
-        await model.aclose()
 
 
 def _llm(settings: Settings) -> ChatLlm | GeminiLlm:
@@ -237,10 +231,8 @@ async def open_reranker(settings: Settings) -> AsyncIterator[Reranker | None]:
             api_key=plain(settings.reranker_api_key),
             times=CallTimes(settings.model_timeout_s),
         )
-    try:
+    async with aclosing(model):
         yield model
-    finally:
-        await model.aclose()
 
 
 def _onnx_reranker(settings: Settings, name: str) -> OnnxReranker | UnloadedReranker:

@@ -20,7 +20,7 @@ from starlette.types import Receive, Scope, Send
 
 from app import errors, runtime
 from app.access.callers import Caller
-from app.cli import options, ownership
+from app.cli import options
 from app.cli.client import API, Client
 from app.documents.commands import extraction
 from app.fetching.pages import ANY_HOST
@@ -167,8 +167,6 @@ class _Authenticated:
     def __init__(self, app: object, user: str) -> None:
         self._app = app
         self._caller = Caller(user, None, frozenset({"admin"}))
-        self._actor = ownership.actor()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        state = {"caller": self._caller, "key_id": self._actor}
-        await self._app({**scope, "state": state}, receive, send)  # type: ignore[operator]
+        await self._app({**scope, "state": {"caller": self._caller}}, receive, send)  # type: ignore[operator]

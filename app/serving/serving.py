@@ -72,7 +72,6 @@ async def _one_of_several(settings: Settings, number: int, link: socket.socket, 
 
 
 def _server(app: object, settings: Settings) -> uvicorn.Server:
-    limits = connections.ConnectionLimits()
     return uvicorn.Server(
         uvicorn.Config(
             app,  # type: ignore[arg-type]
@@ -80,10 +79,10 @@ def _server(app: object, settings: Settings) -> uvicorn.Server:
             port=settings.port,
             log_config=None,
             access_log=False,
-            http=connections.limit(limits),
+            http=connections.Protocol,
             ws="none",
             timeout_graceful_shutdown=listening.GRACE_S,
-            timeout_keep_alive=int(limits.idle_s),
+            timeout_keep_alive=int(connections.Protocol.limits.idle_s),
         )
     )
 

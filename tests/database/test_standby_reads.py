@@ -69,10 +69,8 @@ async def pair() -> AsyncIterator[replication.Pair]:
 
 @pytest.fixture(scope="module")
 async def key(pair: replication.Pair) -> str:
-    opened = transactions.connect(pair.primary.service_dsn, pool_size=1, pool_wait_s=30)
-    key = await harness.create_key(opened, "ada")
-    await opened.close()
-    return key
+    async with transactions.connect(pair.primary.service_dsn, pool_size=1, pool_wait_s=30) as opened:
+        return await harness.create_key(opened, "ada")
 
 
 @pytest.fixture(scope="module")

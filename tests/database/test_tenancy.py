@@ -48,9 +48,8 @@ async def _id(owner: asyncpg.Connection, user: str) -> UUID:
 @pytest.fixture
 async def alone(address: transactions.Database):
     """A pool of one connection, so that whoever comes next gets the one that was used before."""
-    database = transactions.connect(address.service_dsn, pool_size=1, pool_wait_s=30.0)
-    yield database
-    await database.close()
+    async with transactions.connect(address.service_dsn, pool_size=1, pool_wait_s=30.0) as database:
+        yield database
 
 
 @pytest.mark.parametrize("graph", [False, True], ids=["exact", "graph"])

@@ -61,10 +61,9 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 @pytest.mark.parametrize("parameters", ["sslmode=require", "sslmode=verify-full&sslrootcert={}"])
 async def test_the_database_is_reached_over_tls(over_tls, parameters: str) -> None:
     address, certificate = over_tls
-    database = transactions.connect(f"{address}?{parameters.format(certificate)}", pool_size=1)
-    async with database.shared():
+    dsn = f"{address}?{parameters.format(certificate)}"
+    async with transactions.connect(dsn, pool_size=1) as database, database.shared():
         pass
-    await database.close()
 
 
 @pytest.mark.parametrize("parameters", ["sslmode=disable", "sslmode=verify-full&sslrootcert={}"])
@@ -74,11 +73,10 @@ async def test_a_server_without_tls_or_with_an_untrusted_certificate_is_not_used
     address, _ = over_tls
     (tmp_path / "other").mkdir()
     other, _ = certificates.write(tmp_path / "other")
-    database = transactions.connect(f"{address}?{parameters.format(other)}", pool_size=1)
-    with pytest.raises(errors.DatabaseUnavailable):
-        async with database.shared():
-            pass
-    await database.close()
+    async with transactions.connect(f"{address}?{parameters.format(other)}", pool_size=1) as database:
+        with pytest.raises(errors.DatabaseUnavailable):
+            async with database.shared():
+                pass
 
 
 @pytest.mark.parametrize("parameters", ["sslmode=banana", "sslmode=require&sslrootcert=/nowhere/root.crt"])

@@ -48,9 +48,8 @@ async def database(address: Any) -> AsyncIterator[Database]:
     owner = await address.connect()
     await owner.execute("UPDATE stepwell.embedding_identity SET model = 'fake', keyed_by = 'fake'")
     await owner.close()
-    opened = transactions.connect(address.service_dsn, pool_size=6, pool_wait_s=30.0)
-    yield opened
-    await opened.close()
+    async with transactions.connect(address.service_dsn, pool_size=6, pool_wait_s=30.0) as opened:
+        yield opened
 
 
 @pytest.fixture
@@ -64,9 +63,8 @@ async def owner(address: Any) -> AsyncIterator[asyncpg.Connection]:
 @pytest.fixture
 async def owning(address: Any) -> AsyncIterator[Database]:
     """The database as its owner."""
-    opened = transactions.connect(address.owner_dsn, pool_size=2, pool_wait_s=30.0)
-    yield opened
-    await opened.close()
+    async with transactions.connect(address.owner_dsn, pool_size=2, pool_wait_s=30.0) as opened:
+        yield opened
 
 
 @dataclasses.dataclass(slots=True)

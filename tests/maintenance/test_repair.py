@@ -82,13 +82,13 @@ async def repaired(new_database, populated) -> AsyncIterator[Repaired]:
 
 @asynccontextmanager
 async def _opened(address, user_id: str) -> AsyncIterator[Repaired]:
-    service = transactions.connect(address.service_dsn, pool_size=4)
-    owner = transactions.connect(address.owner_dsn, pool_size=2)
-    connection = await address.connect()
-    yield Repaired(harness.Tenant(service, user_id=user_id), owner, connection)
-    await connection.close()
-    await owner.close()
-    await service.close()
+    async with (
+        transactions.connect(address.service_dsn, pool_size=4) as service,
+        transactions.connect(address.owner_dsn, pool_size=2) as owner,
+    ):
+        connection = await address.connect()
+        yield Repaired(harness.Tenant(service, user_id=user_id), owner, connection)
+        await connection.close()
 
 
 CORRUPTIONS = (
@@ -113,10 +113,10 @@ async def test_everything_that_was_corrupted_is_as_it_was_and_a_second_repair_fi
     for corruption in CORRUPTIONS:
         await repaired.connection.execute(corruption)
     would = await repaired.check()
-    assert would.counts.keys() == {one.kind for one in repair.every()}
+    assert would.keys() == {one.kind for one in repair.every()}
     assert await repaired.check() == would, "a check changes nothing"
     done = await repaired.repair()
-    assert done.counts.keys() == {one.kind for one in repair.every()}
+    assert done.keys() == {one.kind for one in repair.every()}
     assert await repaired.rows() == before
     assert (await repaired.tenant.ask("Halyard rota")).hits == found.hits
     assert await repaired.check() == Damage()
@@ -149,7 +149,7 @@ async def test_documents_that_are_stored_replaced_and_deleted_during_a_repair_st
         return found
 
     monkeypatch.setattr(repairs, "wrong_postings", interrupted)
-    assert (await repaired.repair()).counts["postings"]
+    assert (await repaired.repair())["postings"]
     assert await repaired.check() == Damage()
     assert harness.uris(await tenant.ask("sand"))[0] == "added"
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime
 from typing import Any, Literal
 from uuid import uuid4
 
@@ -39,26 +38,6 @@ class Event:
     action: Action
     target: str
     counts: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """An event with its time."""
-
-    at: datetime
-    event: Event
-
-
-@dataclass(frozen=True, slots=True)
-class KeyUse:
-    """How many requests a key authenticated for operations of one scope on one day (UTC)."""
-
-    day: date
-    user_id: str
-    key_id: str
-    scope: str
-    uses: int
-    last_used_at: datetime
 
 
 _RECORD = sql.inline(
@@ -92,12 +71,7 @@ async def record(db: Transaction, *events: Event) -> None:
 MAX_USES = 10**12
 """Uses of a key for one scope that are counted on one day; the database function counts no more either."""
 _COUNT_USES = sql.inline(
-    """
-    SELECT stepwell.count_key_uses(:key_ids, :scopes, :uses)
-    """,
-    key_ids="text[]",
-    scopes="text[]",
-    uses="bigint[]",
+    "SELECT stepwell.count_key_uses(:key_ids, :scopes, :uses)", key_ids="text[]", scopes="text[]", uses="bigint[]"
 )
 
 
@@ -111,24 +85,22 @@ async def count_uses(db: SharedTransaction, uses: Mapping[tuple[str, str], int])
     await db.execute(_COUNT_USES, binds)
 
 
-async def events(db: SharedTransaction, *, user_id: str | None, limit: int) -> list[Recorded]:
-    """The latest events, newest first. Requires the owner."""
-    query = sa.select(tables.audit_log).order_by(_a.at.desc(), _a.event_id).limit(limit)
+async def events(db: SharedTransaction, *, user_id: str | None, limit: int) -> list[dict[str, Any]]:
+    """The latest events with their times, by column, newest first. Requires the owner."""
+    query = sa.select(_a.at, _a.user_id, _a.actor, _a.action, _a.target, _a.counts)
+    query = query.order_by(_a.at.desc(), _a.event_id).limit(limit)
     if user_id is not None:
         query = query.where(_a.user_id == user_id)
-    return [
-        Recorded(row.at, Event(row.user_id, row.actor, row.action, row.target, row.counts))
-        for row in await db.execute(query)
-    ]
+    return [dict(row._mapping) for row in await db.execute(query)]
 
 
-async def key_uses(db: SharedTransaction, *, user_id: str | None, limit: int) -> list[KeyUse]:
-    """The latest uses of keys, newest first. Requires the owner."""
-    query = sa.select(tables.key_uses).order_by(_u.day.desc(), _u.last_used_at.desc(), _u.key_id, _u.scope).limit(limit)
+async def key_uses(db: SharedTransaction, *, user_id: str | None, limit: int) -> list[dict[str, Any]]:
+    """The latest uses of keys, by column, newest first: requests of one scope on one day (UTC). Requires the owner."""
+    query = sa.select(_u.day, _u.user_id, _u.key_id, _u.scope, _u.uses, _u.last_used_at)
+    query = query.order_by(_u.day.desc(), _u.last_used_at.desc(), _u.key_id, _u.scope).limit(limit)
     if user_id is not None:
         query = query.where(_u.user_id == user_id)
-    names = KeyUse.__dataclass_fields__
-    return [KeyUse(**{name: row._mapping[name] for name in names}) for row in await db.execute(query)]
+    return [dict(row._mapping) for row in await db.execute(query)]
 
 
 async def prune(db: SharedTransaction, *, days: int) -> dict[str, int]:

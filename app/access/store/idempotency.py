@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -34,8 +35,7 @@ async def claim(db: Writing, key: str) -> KeptResponse | None:
 async def record(db: Writing, key: str, use: KeptResponse) -> None:
     """Store the response to the request that has claimed a key."""
     change = sa.update(tables.idempotency_keys).where(_i.user_id == db.user_id, _i.key == key)
-    values = {"fingerprint": use.fingerprint, "status": use.status, "location": use.location, "body": use.body}
-    await db.execute(change.values(**values))
+    await db.execute(change.values(dataclasses.asdict(use)))
 
 
 async def release(db: Writing, key: str) -> None:

@@ -225,7 +225,8 @@ async def _retrieve(request: Request) -> Response:
     try:
         user_id = await _SCOPE.authenticate(request)
         auth.required_version(request)
-        given = Retrieval.model_validate(strict_json.parse(await _body(request)))
+        body = await bodies.ReceivedRequest(request, bodies.Body(request, LIMITS).receive).body()
+        given = Retrieval.model_validate(strict_json.parse(body))
         return JSONResponse(await retrieve(given, router.context(request, user_id)))
     except errors.StepwellError as error:
         if error.status >= 500 and error.status != 503:
@@ -236,17 +237,6 @@ async def _retrieve(request: Request) -> Response:
     except ValidationError as error:
         raised = [{**one, "loc": ("body", *one["loc"])} for one in error.errors(include_url=False, include_input=False)]
         return _fail(422, 422, _summary(raised, None), request)
-
-
-async def _body(request: Request) -> bytes:
-    """The body within the limits of a search. Raises `too_large`, `request_timeout`."""
-    body = bodies.Body(request, LIMITS)
-    received, more = b"", True
-    while more:
-        message = await body.receive()
-        received += message.get("body", b"")
-        more = message.get("more_body", False)
-    return received
 
 
 def _summary(raised: Any, body: object) -> str:

@@ -19,8 +19,7 @@ from typing import Annotated, Any, Literal
 import httpx
 import typer
 
-from app import errors
-from app.cli import options
+from app.cli import client, options
 
 TIMEOUT_S = 120.0
 CONNECT_TIMEOUT_S = 5.0
@@ -29,6 +28,7 @@ _VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 _NAMED_BY = {"tools/call": "name", "resources/read": "uri", "prompts/get": "name"}
 _PARSE_ERROR, _INVALID_REQUEST, _SERVER_ERROR = -32700, -32600, -32000
 Message = dict[str, Any]
+Program = Literal["claude-desktop", "claude-code", "cursor", "vscode"]
 
 
 def mcp(
@@ -43,8 +43,7 @@ def mcp(
         typer.Option(help="With --url: the API key or local token.", envvar="STEPWELL_API_KEY", show_envvar=True),
     ] = None,
     print_config: Annotated[
-        Literal["claude-desktop", "claude-code", "cursor", "vscode"] | None,
-        typer.Option(help="Print the configuration of this program and exit."),
+        Program | None, typer.Option(help="Print the configuration of this program and exit.")
     ] = None,
     user: options.User = options.LOCAL,
     data_dir: options.DataDir = None,
@@ -73,7 +72,6 @@ def _needs_key(url: str) -> bool:
         return True
 
 
-Program = Literal["claude-desktop", "claude-code", "cursor", "vscode"]
 KEY = "YOUR_API_KEY"
 _PLACES = {
     "claude-desktop": "claude_desktop_config.json (Settings › Developer › Edit Config)",
@@ -149,8 +147,8 @@ async def forward_all(url: str, api_key: str | None) -> None:
     if api_key:
         headers["Authorization"] = f"Bearer {api_key}"
     timeout = httpx.Timeout(TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
-    async with httpx.AsyncClient(headers=headers, timeout=timeout) as client:
-        bridge = _Bridge(client, address)
+    async with httpx.AsyncClient(headers=headers, timeout=timeout) as service:
+        bridge = _Bridge(service, address)
         async with asyncio.TaskGroup() as running:
             while line := await asyncio.to_thread(sys.stdin.buffer.readline):
                 if line.strip():
@@ -159,10 +157,7 @@ async def forward_all(url: str, api_key: str | None) -> None:
 
 def endpoint(url: str) -> str:
     """The address of the MCP endpoint of a service. Raises BadRequest."""
-    parsed = httpx.URL(url)
-    if parsed.scheme not in {"http", "https"} or not parsed.host:
-        raise errors.BadRequest("Give the address of a service, such as http://127.0.0.1:8000.", field="--url")
-    return url.rstrip("/").removesuffix("/mcp") + "/mcp"
+    return client.check_address(url).removesuffix("/mcp") + "/mcp"
 
 
 @dataclass(slots=True)

@@ -192,15 +192,14 @@ _DISTRIBUTED = sql.inline(
     JOIN pg_dist_colocation AS g ON g.colocationid = p.colocationid
     JOIN pg_class AS c ON c.oid = p.logicalrelid
     JOIN pg_namespace AS n ON n.oid = c.relnamespace
-    WHERE n.nspname = :schema AND p.partmethod = 'h'
+    WHERE n.nspname = 'stepwell' AND p.partmethod = 'h'
     ORDER BY c.relname
-    """,
-    schema="text",
+    """
 )
 
 
 def _read_distributed(connection: Connection) -> list[sa.Row[tuple[str, str, int, int, int]]]:
-    return list(connection.execute(_DISTRIBUTED, {"schema": tables.SCHEMA}))
+    return list(connection.execute(_DISTRIBUTED))
 
 
 def _names(connection: Connection) -> list[str]:

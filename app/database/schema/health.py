@@ -130,16 +130,15 @@ _LIVE_COLUMNS = sql.inline(
     FROM pg_class c
     JOIN pg_namespace n ON n.oid = c.relnamespace
     JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
-    WHERE n.nspname = :schema AND c.relkind IN ('r', 'p')
-    """,
-    schema="text",
+    WHERE n.nspname = 'stepwell' AND c.relkind IN ('r', 'p')
+    """
 )
 
 
 def _compare(connection: Connection, dimension: int) -> list[str]:
     """The differences of the live columns, indexes and policies from the tables of this version, one sentence each."""
     metadata_columns = {f"{t.name}.{c.name}" for t in tables.complete().sorted_tables for c in t.columns}
-    live_types = {row.name: row.type for row in connection.execute(_LIVE_COLUMNS, {"schema": tables.SCHEMA})}
+    live_types = {row.name: row.type for row in connection.execute(_LIVE_COLUMNS)}
     problems = [f"column {name} is missing" for name in sorted(metadata_columns - live_types.keys())]
     base_type = live_types.get("embeddings.embedding", "").partition("(")[0]
     if base_type != "vector" or dimension > tables.MOST_VECTOR:
@@ -150,7 +149,7 @@ def _compare(connection: Connection, dimension: int) -> list[str]:
         for name in ("embeddings.embedding", "entity_vectors.embedding")
         if (found := live_types.get(name)) and found != expected
     ]
-    protected = set(connection.execute(_PROTECTED, {"schema": tables.SCHEMA}).scalars())
+    protected = set(connection.execute(_PROTECTED).scalars())
     unprotected = sorted({table.name for table in tables.of_users()} - protected)
     problems += _index_differences(connection, base_type)
     problems += [f"table {name} has no row-level security or no policy" for name in unprotected]
@@ -160,11 +159,9 @@ def _compare(connection: Connection, dimension: int) -> list[str]:
 _PROTECTED = sql.inline(
     """
     SELECT c.relname AS name
-    FROM pg_class AS c
-    JOIN pg_namespace AS n ON n.oid = c.relnamespace
-    WHERE n.nspname = :schema AND c.relrowsecurity AND EXISTS (SELECT FROM pg_policy AS p WHERE p.polrelid = c.oid)
-    """,
-    schema="text",
+    FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE n.nspname = 'stepwell' AND c.relrowsecurity AND EXISTS (SELECT FROM pg_policy AS p WHERE p.polrelid = c.oid)
+    """
 )
 
 
@@ -175,15 +172,13 @@ _LIVE_INDEXES = sql.inline(
     JOIN pg_class c ON c.oid = i.indexrelid
     JOIN pg_am m ON m.oid = c.relam
     JOIN pg_namespace n ON n.oid = c.relnamespace
-    WHERE n.nspname = :schema
-    """,
-    schema="text",
+    WHERE n.nspname = 'stepwell'
+    """
 )
 
 
 def _index_differences(connection: Connection, base_type: str) -> list[str]:
-    rows = connection.execute(_LIVE_INDEXES, {"schema": tables.SCHEMA})
-    live_indexes = {row.name: row for row in rows}
+    live_indexes = {row.name: row for row in connection.execute(_LIVE_INDEXES)}
     problems = []
     for table in tables.complete().sorted_tables:
         for index in table.indexes:

@@ -108,13 +108,9 @@ async def set_password(owner_dsn: str, *, service_dsn: str) -> None:
         raise errors.BadRequest(
             "The address must contain a password of visible ASCII characters.", field="DATABASE_URL"
         )
-    owner = transactions.connect(owner_dsn, pool_size=1)
-    try:
-        async with owner.shared() as connection:
-            scram = verifier(password, os.urandom(16)).replace(":", r"\:")  # which would begin a bind
-            await connection.execute(sa.text(f"ALTER ROLE {SERVICE_ROLE} PASSWORD '{scram}'"))
-    finally:
-        await owner.close()
+    async with transactions.connect(owner_dsn, pool_size=1) as owner, owner.shared() as connection:
+        scram = verifier(password, os.urandom(16)).replace(":", r"\:")  # which would begin a bind
+        await connection.execute(sa.text(f"ALTER ROLE {SERVICE_ROLE} PASSWORD '{scram}'"))
 
 
 def verifier(password: str, salt: bytes) -> str:

@@ -5,8 +5,6 @@ Both check that the file and the database fit each other.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -18,7 +16,6 @@ from app import settings as config
 from app.cli import options, ownership, terminal
 from app.database import transactions
 from app.database.schema import health, migration
-from app.database.transactions import Database
 from app.maintenance.store import backups
 from app.maintenance.store.backups import Access, Archive
 from app.settings import Settings
@@ -120,7 +117,7 @@ async def create(file: Path, *, access: Access) -> Archive:
     Raises BadRequest, before anything is dumped, if `file` cannot be written; SchemaMismatch if there is nothing to
     back up or the role is not the owner; BackupFailed; DatabaseUnavailable. The file is then as it was before.
     """
-    async with _open(access) as owner:
+    async with transactions.connect(access.dsn, pool_size=1) as owner:
         server = await health.server(owner)
     if not server.migrated:
         raise errors.SchemaMismatch("The database has no Stepwell schema: there is nothing to back up.")
@@ -138,7 +135,7 @@ async def load(file: Path, *, access: Access, embedding: tuple[str, int], replac
     where the file is no backup, SchemaMismatch where this version cannot use it, Conflict where the
     database is not empty or in use, BackupFailed, DatabaseUnavailable.
     """
-    async with _open(access) as owner:
+    async with transactions.connect(access.dsn, pool_size=1) as owner:
         target = await backups.target(owner)
         archive = await backups.describe(file, access.environment)
         _refuse_unusable(archive, embedding)
@@ -177,12 +174,3 @@ def _refuse_occupied(target: backups.RestoreTarget, *, replace: bool) -> None:
             f"The database is not empty: it contains {target.users} users and {target.keys} API keys. "
             "Restore into an empty database, or add --replace to delete its data."
         )
-
-
-@asynccontextmanager
-async def _open(access: Access) -> AsyncIterator[Database]:
-    database = transactions.connect(access.dsn, pool_size=1)
-    try:
-        yield database
-    finally:
-        await database.close()

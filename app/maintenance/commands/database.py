@@ -109,8 +109,6 @@ async def _distribute(settings: Settings, shards: int | None) -> tuple[Distribut
 
 
 async def _check(settings: Settings) -> None:
-    model, dimension = models.embedding(settings)
     async with runtime.open_database(settings, pool_size=1) as database:
-        await migration.check(database, model=model, dimension=dimension, target=models.target(settings))
-        await migration.check_role(database, strict=settings.auth == "api_key")
+        await runtime.check_database(database, settings)
         await migration.check_nodes(database)

@@ -49,15 +49,14 @@ def reembed(
 
     The command may be interrupted and repeated. Running services with STEPWELL_NEXT_EMBEDDER need no restart.
     """
-    settings = options.settings(data_dir)
     if cancel:
-        done = options.run(_cancel(settings))
+        done = ownership.run(data_dir, drop)
         if as_json:
             terminal.write_json({"cancelled": done})
             return
         _say("The vectors were dropped; the present model stays." if done else "No re-embedding is in progress.")
         return
-    model = options.run(_reembed(settings))
+    model = options.run(_reembed(options.settings(data_dir)))
     if as_json:
         terminal.write_json({"model": model.model, "dimension": model.dimension})
         return
@@ -65,11 +64,6 @@ def reembed(
         f"The vectors are those of {model.model} ({model.dimension} dimensions). Replace the settings of "
         "STEPWELL_EMBEDDER by those of STEPWELL_NEXT_EMBEDDER at the next restart."
     )
-
-
-async def _cancel(settings: Settings) -> bool:
-    async with ownership.open_owner(settings) as owner:
-        return await drop(owner)
 
 
 async def _reembed(settings: Settings) -> StoredModel:

@@ -35,12 +35,10 @@ def repair(
     found, waiting = options.run(compare(options.settings(data_dir), chosen, dry_run=dry_run))
     if as_json:
         kinds = [one.kind for one in pipeline.every()]
-        terminal.write_json(
-            {one: {kind: damage.counts.get(kind, 0) for kind in kinds} for one, damage in found.items()}
-        )
+        terminal.write_json({one: {kind: damage.get(kind, 0) for kind in kinds} for one, damage in found.items()})
         return
     for one, damage in found.items():
-        counts = [f"{damage.counts[kind.kind]} {kind.noun}" for kind in pipeline.every() if kind.kind in damage.counts]
+        counts = [f"{damage[kind.kind]} {kind.noun}" for kind in pipeline.every() if kind.kind in damage]
         if damage:
             options.out.print(f"{one}: {', '.join(counts)}", markup=False, soft_wrap=True)
     wrong = sum(bool(damage) for damage in found.values())
@@ -72,12 +70,8 @@ async def compare(settings: Settings, chosen: list[str], *, dry_run: bool) -> tu
 @asynccontextmanager
 async def owner_at_revision(settings: Settings) -> AsyncIterator[Database]:
     """The database as its owner, at this version's revision and model. Raises BadRequest, SchemaMismatch."""
-    async with ownership.open_dsn(settings) as dsn:
-        owner = transactions.connect(dsn, pool_size=2, limits=LIMITS)
-        try:
-            await roles.check_owner(owner)
-            model, dimension = models.embedding(settings)
-            await migration.check(owner, model=model, dimension=dimension, target=models.target(settings))
-            yield owner
-        finally:
-            await owner.close()
+    async with ownership.open_dsn(settings) as dsn, transactions.connect(dsn, pool_size=2, limits=LIMITS) as owner:
+        await roles.check_owner(owner)
+        model, dimension = models.embedding(settings)
+        await migration.check(owner, model=model, dimension=dimension, target=models.target(settings))
+        yield owner

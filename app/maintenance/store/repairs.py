@@ -6,6 +6,7 @@ were stored or deleted since the comparison.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import Literal
 from uuid import UUID
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
 
 from app.database import sql, vectors
 from app.database.schema import tables
@@ -164,20 +166,6 @@ async def drift(db: Reading) -> list[Drift]:
     return [Drift(**row._mapping) for row in rows]
 
 
-_ADD_DRIFT = sql.inline(
-    """
-    INSERT INTO stepwell.text_statistics AS s (user_id, config, chunks, tokens)
-    SELECT :user_id, g.config, g.chunks, g.tokens
-    FROM unnest(:configs, :chunks, :tokens) AS g (config, chunks, tokens)
-    ON CONFLICT (user_id, config) DO UPDATE SET chunks = s.chunks + excluded.chunks, tokens = s.tokens + excluded.tokens
-    """,
-    user_id="text",
-    configs="text[]",
-    chunks="bigint[]",
-    tokens="bigint[]",
-)
-
-
 async def add_drift(db: Writing, found: Sequence[Drift]) -> None:
     """Add differences to the user's text statistics, unless they include chunks that are not visible.
 
@@ -185,12 +173,10 @@ async def add_drift(db: Writing, found: Sequence[Drift]) -> None:
     """
     if await hidden_chunks.exist(db):
         return
-    binds = {
-        "configs": [one.config for one in found],
-        "chunks": [one.chunks for one in found],
-        "tokens": [one.tokens for one in found],
-    }
-    await db.execute(_ADD_DRIFT, {"user_id": db.user_id, **binds})
+    rows = [{"user_id": db.user_id, **dataclasses.asdict(one)} for one in found]
+    add = postgresql.insert(tables.text_statistics).values(rows)
+    sums = {name: tables.text_statistics.c[name] + add.excluded[name] for name in ("chunks", "tokens")}
+    await db.execute(add.on_conflict_do_update(index_elements=["user_id", "config"], set_=sums))
 
 
 _ADD_VECTORS = sql.inline("{{insert_vectors stepwell.embeddings}}")

@@ -43,17 +43,15 @@ async def owner(report) -> AsyncIterator[asyncpg.Connection]:
 
 @pytest.fixture
 async def owning() -> AsyncIterator[transactions.Database]:
-    opened = transactions.connect(DSN, pool_size=1, pool_wait_s=30.0)
-    yield opened
-    await opened.close()
+    async with transactions.connect(DSN, pool_size=1, pool_wait_s=30.0) as opened:
+        yield opened
 
 
 @pytest.fixture
 async def service() -> AsyncIterator[transactions.Database]:
     address = sa.make_url(DSN).set(username=postgres.SERVICE_ROLE).render_as_string(hide_password=False)
-    opened = transactions.connect(address, pool_size=2, pool_wait_s=30.0)
-    yield opened
-    await opened.close()
+    async with transactions.connect(address, pool_size=2, pool_wait_s=30.0) as opened:
+        yield opened
 
 
 def test_every_answer_is_that_of_a_single_node(report) -> None:
