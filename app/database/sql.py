@@ -7,6 +7,7 @@ A file begins with comments: what the statement does, its columns, and one decla
     -- part name  meaning        a part of the statement, left out unless it is asked for
     -- $name  meaning            an argument, in fragments only
 
+The bind `user_id`, a text, is the owner of the rows in every statement and need not be declared.
 Lines between `-- if a or b` (or `-- unless a or b`) and `-- end` belong to the statement where one of the parts is
 asked for (or none is). `{{name argument, argument}}` includes `name.sql` from a folder `fragments`, whose binds and
 parts become the statement's. A declaration that is missing, unused or contradictory, an unknown part or fragment, and a
@@ -33,6 +34,7 @@ import sqlalchemy as sa
 Record = TypeVar("Record")
 Kind = Literal["statements", "ctes", "fragments"]
 FOLDER = Path(__file__).parents[1]
+_OWNER = {"user_id": "text"}
 _names: weakref.WeakKeyDictionary[sa.TextClause, str] = weakref.WeakKeyDictionary()
 _BIND = re.compile(r"-- :(\w+)(\??) ([\w\[\]:]+)(?: |$)")
 _PART = re.compile(r"-- part (\w+)(?: |$)")
@@ -187,6 +189,8 @@ def _expand(source: str, declared: Mapping[str, str] = MappingProxyType({})) -> 
         included = line if _is_comment(line) else _INCLUDE.sub(lambda call: _include(call, binds, parts), line)
         written += included.splitlines()
     arguments = tuple(match[1] for line in header if (match := _ARGUMENT.match(line)))
+    if any("user_id" in _USED_BIND.findall(line) for line in written if not _is_comment(line)):
+        _declare(binds, _OWNER)
     return StatementSource(binds, frozenset(parts), arguments, tuple(written))
 
 

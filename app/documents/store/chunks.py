@@ -80,7 +80,6 @@ _LEXEMES_OF_CHUNKS = sql.inline(
         WHERE o.user_id = :user_id AND o.chunk_id = g.chunk_id LIMIT 1
     ) AS c
     """,
-    user_id="text",
     chunk_ids="uuid[]",
     lexemes="text[]",
 )

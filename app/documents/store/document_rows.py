@@ -187,7 +187,6 @@ _INSERT_EMBEDDINGS = sql.inline(
     FROM unnest(:document_ids, :vectors) WITH ORDINALITY AS v (document_id, embedding, place)
     RETURNING chunk_no
     """,
-    user_id="text",
     first_no="bigint",
     document_ids="uuid[]",
     vectors="text[]",

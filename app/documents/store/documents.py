@@ -244,7 +244,6 @@ _CREATED = sql.inline(
     FROM stepwell.documents AS d
     WHERE d.user_id = :user_id AND d.document_id = ANY (:document_ids)
     """,
-    user_id="text",
     document_ids="uuid[]",
 )
 _IN_METADATA = sql.inline(
@@ -255,7 +254,6 @@ _IN_METADATA = sql.inline(
     WHERE d.user_id = :user_id AND d.document_id = ANY (:document_ids)
     GROUP BY d.document_id
     """,
-    user_id="text",
     document_ids="uuid[]",
     key="text",
 )
@@ -277,7 +275,6 @@ _VISIBLE_LEXEMES = sql.inline(
     FROM stepwell.chunks AS c CROSS JOIN LATERAL unnest(c.tsv) AS t
     WHERE c.user_id = :user_id
     """,
-    user_id="text",
 )
 
 

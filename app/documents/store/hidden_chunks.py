@@ -29,7 +29,6 @@ _ALLOCATE = sql.inline(
     WHERE t.user_id = :user_id
     RETURNING t.next_chunk_no - :chunks AS first_no
     """,
-    user_id="text",
     chunks="bigint",
 )
 

@@ -116,7 +116,6 @@ _STAGE_VECTORS = sql.inline(
       AND s.embedding_key = v.embedding_key
     RETURNING s.chunk_index
     """,
-    user_id="text",
     job_id="uuid",
     first_index="integer",
     last_index="integer",
@@ -164,7 +163,6 @@ _PUBLISH_EMBEDDINGS = sql.inline(
     WHERE s.user_id = :user_id AND s.job_id = :job_id AND s.chunk_index BETWEEN :first_index AND :last_index
     RETURNING chunk_no
     """,
-    user_id="text",
     job_id="uuid",
     document_id="uuid",
     first_index="integer",

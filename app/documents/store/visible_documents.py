@@ -31,7 +31,6 @@ _STATISTICS = sql.inline(
     WHERE c.user_id = :user_id AND c.document_id = ANY (:document_ids)
     GROUP BY c.config
     """,
-    user_id="text",
     document_ids="uuid[]",
 )
 _Lists = OrderedDict[tuple[str, str], tuple[int, Listed | None]]

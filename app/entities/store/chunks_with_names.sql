@@ -1,7 +1,6 @@
 -- Finds the chunks that have the rarest lexeme of one of some names, by its postings, and the names without a lexeme.
 -- Only languages whose index folds accents are read.
 -- Columns: chunk_no; place (of a name without lexemes, from 1 on); one of them is null.
--- :user_id text  owner of the rows
 -- :indexed text[]  words of each name
 -- :befores bigint[]  the number of the first chunk that is not searched for each name
 WITH wanted AS MATERIALIZED (

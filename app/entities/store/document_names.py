@@ -74,7 +74,6 @@ _TITLES = sql.inline(
         WHERE o.user_id = :user_id AND o.entity_id = g.entity_id AND o.kind = 'title' LIMIT 1
     ) AS t
     """,
-    user_id="text",
     entity_ids="uuid[]",
 )
 
@@ -110,7 +109,6 @@ _USED_TITLES = sql.inline(
     ) AS t
     WHERE e.origin = 'text' AND {{used_as_name e}}
     """,
-    user_id="text",
     entity_ids="uuid[]",
 )
 _NAME_TITLES = sql.inline(
@@ -119,7 +117,6 @@ _NAME_TITLES = sql.inline(
     FROM unnest(:entity_ids, :names) AS g (entity_id, name)
     WHERE e.user_id = :user_id AND e.entity_id = g.entity_id
     """,
-    user_id="text",
     entity_ids="uuid[]",
     names="text[]",
 )
@@ -130,7 +127,6 @@ _LOWER_TITLES = sql.inline(
     WHERE e.user_id = :user_id AND e.entity_id = g.entity_id AND e.origin = 'title'
       AND ({{used_as_name e}}) IS NOT TRUE
     """,
-    user_id="text",
     entity_ids="uuid[]",
 )
 

@@ -146,7 +146,6 @@ _WRITE_MEMBERS = sql.inline(
     SELECT :user_id, g.entity_id, g.member_id FROM unnest(:entity_ids, :member_ids) AS g (entity_id, member_id)
     ON CONFLICT (user_id, entity_id, member_id) DO NOTHING
     """,
-    user_id="text",
     entity_ids="uuid[]",
     member_ids="uuid[]",
 )
@@ -162,7 +161,6 @@ _MEMBER_OF_TEAMS = sql.inline(
     GROUP BY g.entity_id
     ON CONFLICT (user_id, entity_id, member_id) DO NOTHING
     """,
-    user_id="text",
     member_ids="uuid[]",
     by="uuid",
 )
@@ -197,7 +195,6 @@ _WRITE_ENTITIES = sql.inline(
     SET type = excluded.type, name = excluded.name, role = excluded.role, facts = excluded.facts,
         description = excluded.description, metadata = excluded.metadata, updated_at = excluded.updated_at
     """,
-    user_id="text",
     entity_ids="uuid[]",
     types="text[]",
     names="text[]",
@@ -214,7 +211,6 @@ _WRITE_NAMES = sql.inline(
     FROM unnest(:entity_ids, :places, :keys, :names) AS g (entity_id, place, name_key, name)
     ON CONFLICT (user_id, name_key, entity_id) DO NOTHING
     """,
-    user_id="text",
     entity_ids="uuid[]",
     places="integer[]",
     keys="bytea[]",
@@ -232,7 +228,6 @@ _WRITE_WORDS = sql.inline(
     ) AS w
     ON CONFLICT (user_id, lexeme, entity_id) DO NOTHING
     """,
-    user_id="text",
     entity_ids="uuid[]",
     texts="text[]",
     roles="text[]",
@@ -292,7 +287,6 @@ _WRITE_VECTORS = sql.inline(
     FROM unnest(:entity_ids, :vectors) AS g (entity_id, embedding)
     ON CONFLICT (user_id, entity_id) DO NOTHING
     """,
-    user_id="text",
     entity_ids="uuid[]",
     vectors="text[]",
 )
@@ -310,7 +304,6 @@ _DELETE_NEXT_VECTORS = sql.inline(
     """
     DELETE FROM stepwell.entity_vectors_next AS n WHERE n.user_id = :user_id AND n.entity_id = ANY (:entity_ids)
     """,
-    user_id="text",
     entity_ids="uuid[]",
 )
 

@@ -1,7 +1,6 @@
 -- Finds the entities that have one of some names or aliases, the user's own entities first. An automatic entity is
 -- omitted if the user has an own entity of the same name.
 -- Columns: name_key, entity_id.
--- :user_id text  owner of the rows
 -- :keys bytea[]  keys of the names
 WITH matches AS MATERIALIZED (
     SELECT n.name_key, n.entity_id, n.place, e.origin

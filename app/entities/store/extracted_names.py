@@ -45,7 +45,6 @@ _ADD_ALIASES = sql.inline(
     ON CONFLICT (user_id, name_key, entity_id) DO NOTHING
     RETURNING name_key, name
     """,
-    user_id="text",
     entity_ids="uuid[]",
     keys="bytea[]",
     names="text[]",

@@ -1,6 +1,5 @@
 -- Lists the names and aliases with some keys that are matched in texts, with their entities.
 -- Columns: name_key, name, entity_id.
--- :user_id text  owner of the rows
 -- :keys bytea[]  keys of the names
 SELECT n.name_key, n.name, n.entity_id
 FROM unnest(:keys) AS g (name_key)

@@ -1,7 +1,6 @@
 -- Finds which of some word sequences are titles, or headings of several words.
 -- LATERAL with OFFSET or LIMIT forces look-ups by key, independent of the planner's statistics.
 -- Columns: name_key, entity_id.
--- :user_id text  owner of the rows
 -- :keys bytea[]  keys of the word sequences of a text
 SELECT n.name_key, n.entity_id
 FROM unnest(:keys) AS g (name_key)

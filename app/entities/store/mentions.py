@@ -158,7 +158,6 @@ _INSERT_MENTIONS = sql.inline(
     ON CONFLICT (user_id, entity_id, chunk_no, kind) DO UPDATE
     SET count = excluded.count WHERE m.count < excluded.count
     """,
-    user_id="text",
     entity_ids="uuid[]",
     chunk_nos="bigint[]",
     document_ids="uuid[]",

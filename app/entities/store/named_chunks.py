@@ -72,7 +72,6 @@ _DOTTED_NUMBERS = sql.inline(
         WHERE o.user_id = :user_id AND o.lexeme >= '0' AND o.lexeme < ':'
           AND position('.' IN o.lexeme) > 0 AND position(g.number IN o.lexeme) > 0)
     """,
-    user_id="text",
     numbers="text[]",
 )
 
@@ -92,7 +91,6 @@ _LINKED = sql.inline(
         WHERE o.user_id = :user_id AND o.entity_id = g.entity_id AND o.chunk_no < g.before OFFSET 0
     ) AS m
     """,
-    user_id="text",
     entity_ids="uuid[]",
     befores="bigint[]",
 )
@@ -123,7 +121,6 @@ _DELETE_MENTIONS = sql.inline(
     USING unnest(:entity_ids, :chunk_nos, :kinds) AS g (entity_id, chunk_no, kind)
     WHERE m.user_id = :user_id AND m.entity_id = g.entity_id AND m.chunk_no = g.chunk_no AND m.kind = g.kind
     """,
-    user_id="text",
     entity_ids="uuid[]",
     chunk_nos="bigint[]",
     kinds="text[]",

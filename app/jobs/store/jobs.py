@@ -198,7 +198,6 @@ _ENQUEUE_FOR_DOCUMENTS = sql.inline(
           AND j.payload ->> 'document_id' = CAST(d.document_id AS text) OFFSET 0)
     RETURNING job_id
     """,
-    user_id="text",
     kind="text",
     document_ids="uuid[]",
 )

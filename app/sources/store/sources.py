@@ -119,7 +119,6 @@ _LINK_FILES = sql.inline(
     WHERE d.user_id = :user_id AND d.document_id = g.document_id
       AND (d.source_id IS DISTINCT FROM :source_id OR d.source_path IS DISTINCT FROM g.path)
     """,
-    user_id="text",
     source_id="uuid",
     document_ids="uuid[]",
     paths="text[]",
@@ -146,7 +145,6 @@ _MOVE_DOCUMENTS = sql.inline(
     FROM unnest(:document_ids, :uris, :identities) AS g (document_id, uri, identity)
     WHERE d.user_id = :user_id AND d.document_id = g.document_id
     """,
-    user_id="text",
     document_ids="uuid[]",
     uris="text[]",
     identities="bytea[]",
@@ -219,7 +217,6 @@ _UNRECORDED = sql.inline(
         SELECT FROM stepwell.source_files AS f
         WHERE f.user_id = :user_id AND f.source_id = :source_id AND f.path = d.source_path COLLATE "C")
     """,
-    user_id="text",
     source_id="uuid",
 )
 
@@ -241,7 +238,6 @@ _RECORD_FILES = sql.inline(
         documents = excluded.documents, error = excluded.error, job_id = excluded.job_id
     RETURNING path
     """,
-    user_id="text",
     source_id="uuid",
     path="text[]",
     size="bigint[]",

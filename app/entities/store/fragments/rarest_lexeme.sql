@@ -1,7 +1,6 @@
 -- Selects the lexeme of a text that the fewest of the user's chunks contain; null for a text without lexemes.
 -- $config  text-search configuration
 -- $text  the text
--- :user_id text  owner of the rows
 (SELECT w.lexeme
          FROM unnest(tsvector_to_array(to_tsvector(CAST($config AS regconfig), $text))) AS w (lexeme)
          LEFT JOIN LATERAL (
