@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import re
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from operator import itemgetter
@@ -146,6 +146,11 @@ def parse(source: str, binds: Mapping[str, str] = MappingProxyType({})) -> State
         raise ValueError(f"declared and used parts differ: {sorted(named ^ found.parts)}")
     _check("binds", set(found.binds), _USED_BIND, found.lines)
     return found
+
+
+def among(column: sa.Column[Any], values: Iterable[Any]) -> sa.ColumnElement[bool]:
+    """The condition that a column has one of the values, which are one bind: an array."""
+    return column == sa.any_(sa.literal(list(values), sa.ARRAY(column.type)))
 
 
 def read_records(kind: type[Record], rows: Sequence[sa.Row[Any]]) -> list[Record]:

@@ -68,9 +68,8 @@ async def find(db: Reading, *, identity: bytes) -> StoredVersion | None:
 
 async def find_many(db: Reading, *, identities: Sequence[bytes]) -> dict[bytes, StoredVersion]:
     """The user's documents with these identities, by identity."""
-    wanted = sa.any_(sa.literal(list(identities), sa.ARRAY(sa.LargeBinary)))
     query = sa.select(_d.identity, _d.document_id, _d.content_hash, _d.attributes_hash, _d.chunk_count)
-    rows = await db.execute(query.where(_d.user_id == db.user_id, _d.identity == wanted))
+    rows = await db.execute(query.where(_d.user_id == db.user_id, sql.among(_d.identity, identities)))
     return {identity: StoredVersion(*rest) for identity, *rest in rows}
 
 
@@ -84,7 +83,7 @@ async def known_vectors(db: Reading, *, keys: Sequence[UUID]) -> dict[UUID, str]
             tables.embeddings,
             sa.and_(_e.user_id == db.user_id, _e.chunk_no == _c.chunk_no),
         )
-        .where(_c.user_id == db.user_id, _c.embedding_key == sa.any_(sa.literal(list(keys), sa.ARRAY(sa.Uuid))))
+        .where(_c.user_id == db.user_id, sql.among(_c.embedding_key, keys))
         .order_by(_c.embedding_key)
     )
     return {key: vector for key, vector in await db.execute(query)}

@@ -70,11 +70,11 @@ async def _delete_chunks(db: Writing, document_ids: Sequence[UUID], *, before: i
 
     What refers to them is deleted first, because the foreign keys would delete it row by row.
     """
-    ids = sa.literal(list(document_ids), sa.ARRAY(sa.Uuid))
     for table in (tables.headings, tables.mentions, tables.embeddings, tables.chunks):
         c = table.c
         below = [] if before is None else [c.chunk_no < before]
-        await db.execute(sa.delete(table).where(c.user_id == db.user_id, c.document_id == sa.any_(ids), *below))
+        these = (c.user_id == db.user_id, sql.among(c.document_id, document_ids), *below)
+        await db.execute(sa.delete(table).where(*these))
 
 
 @dataclass(frozen=True, slots=True)

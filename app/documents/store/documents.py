@@ -165,9 +165,8 @@ async def delete(db: Writing, document_ids: Sequence[UUID]) -> dict[UUID, RowCou
         raise key_bounds.not_found()
     linked = await document_rows.clear(db, {document_id: rows.chunks for document_id, rows in found.items()})
     await mentions.prune(db, linked)
-    these = _d.document_id == sa.any_(sa.literal(list(found), sa.ARRAY(sa.Uuid)))
-    gone = sa.delete(tables.documents).where(_d.user_id == db.user_id, these).returning(_d.metadata)
-    await document_rows.note_metadata(db, removed=list(await db.scalars(gone)))
+    gone = sa.delete(tables.documents).where(_d.user_id == db.user_id, sql.among(_d.document_id, found))
+    await document_rows.note_metadata(db, removed=list(await db.scalars(gone.returning(_d.metadata))))
     return {**dict.fromkeys(superseded, RowCounts()), **found}
 
 

@@ -222,10 +222,7 @@ async def pending(
     """The versions that jobs are to store of the documents with these identities or ids."""
     if not (identities or document_ids):
         return []
-    same = (
-        _s.identity == sa.any_(sa.literal(list(identities), sa.ARRAY(sa.LargeBinary))),
-        _s.document_id == sa.any_(sa.literal(list(document_ids), sa.ARRAY(sa.Uuid))),
-    )
+    same = (sql.among(_s.identity, identities), sql.among(_s.document_id, document_ids))
     columns = (_s.job_id, _s.document_id, _s.content_hash, _s.attributes_hash)
     query = sa.select(*columns).where(_s.user_id == db.user_id, sa.or_(*same))
     found = [PendingVersion(*row) for row in await db.execute(query)]

@@ -55,9 +55,8 @@ async def add_headings(db: Writing, found: Iterable[HeadingChunk]) -> None:
 
 async def headings_of(db: Reading, document_ids: Sequence[UUID]) -> frozenset[UUID]:
     """The entities whose names are headings of documents."""
-    these = _h.document_id == sa.any_(sa.literal(list(document_ids), sa.ARRAY(sa.Uuid)))
-    query = sa.select(_h.entity_id).distinct().where(_h.user_id == db.user_id, these)
-    return frozenset(await db.scalars(query))
+    own = (_h.user_id == db.user_id, sql.among(_h.document_id, document_ids))
+    return frozenset(await db.scalars(sa.select(_h.entity_id).distinct().where(*own)))
 
 
 def is_heading(user_id: str) -> sa.Exists:
@@ -86,8 +85,8 @@ async def list_given(db: Reading, entity_ids: Iterable[UUID], *, several: Set[UU
     found = set(await db.scalars(_TITLES, {"user_id": db.user_id, "entity_ids": list(entity_ids)}))
     if not (others := several - found):
         return found
-    among = _h.entity_id == sa.any_(sa.literal(list(others), sa.ARRAY(sa.Uuid)))
-    return found | set(await db.scalars(sa.select(_h.entity_id).distinct().where(_h.user_id == db.user_id, among)))
+    own = (_h.user_id == db.user_id, sql.among(_h.entity_id, others))
+    return found | set(await db.scalars(sa.select(_h.entity_id).distinct().where(*own)))
 
 
 _USED_TITLES = sql.inline(

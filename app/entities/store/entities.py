@@ -65,7 +65,7 @@ async def of_ids(db: Reading, entity_ids: Sequence[UUID]) -> list[Entity]:
     """The existing entities among these, in the order of the ids."""
     found: list[Entity] = []
     for wanted in _slices(list(dict.fromkeys(entity_ids))):
-        query = sa.select(*_COLUMNS).where(_e.user_id == db.user_id, _e.entity_id == _any(wanted, sa.Uuid))
+        query = sa.select(*_COLUMNS).where(_e.user_id == db.user_id, sql.among(_e.entity_id, wanted))
         rows = await db.execute(query.where(_e.origin != "text"))
         by_id = {row.entity_id: row for row in rows}
         found += await _whole(db, [by_id[entity] for entity in wanted if entity in by_id])
@@ -122,20 +122,18 @@ async def origins(db: Reading, entity_ids: Iterable[UUID]) -> dict[UUID, str]:
     """The origins of the entities that exist, of every origin."""
     found: dict[UUID, str] = {}
     for wanted in _slices(list(entity_ids)):
-        query = sa.select(_e.entity_id, _e.origin).where(
-            _e.user_id == db.user_id, _e.entity_id == _any(wanted, sa.Uuid)
-        )
-        found |= {row.entity_id: row.origin for row in await db.execute(query)}
+        own = (_e.user_id == db.user_id, sql.among(_e.entity_id, wanted))
+        rows = await db.execute(sa.select(_e.entity_id, _e.origin).where(*own))
+        found |= {row.entity_id: row.origin for row in rows}
     return found
 
 
 async def names_of(db: Reading, entity_ids: Sequence[UUID]) -> dict[UUID, dict[str, str]]:
     """Names and aliases of entities by key, as they are written."""
-    query = sa.select(_n.entity_id, _n.name_key, _n.name).where(
-        _n.user_id == db.user_id, _n.entity_id == _any(entity_ids, sa.Uuid)
-    )
+    own = (_n.user_id == db.user_id, sql.among(_n.entity_id, entity_ids))
+    query = sa.select(_n.entity_id, _n.name_key, _n.name).where(*own).order_by(_n.place)
     found: dict[UUID, dict[str, str]] = {entity: {} for entity in entity_ids}
-    for entity, key, name in await db.execute(query.order_by(_n.place)):
+    for entity, key, name in await db.execute(query):
         found[entity][key.decode()] = name
     return found
 
@@ -169,9 +167,8 @@ _MEMBER_OF_TEAMS = sql.inline(
 async def replace_member(db: Writing, member_ids: Sequence[UUID], *, by: UUID) -> None:
     """Make an entity a member of what contains any of others, and remove these from it."""
     await db.execute(_MEMBER_OF_TEAMS, {"user_id": db.user_id, "member_ids": list(member_ids), "by": by})
-    await db.execute(
-        sa.delete(tables.entity_members).where(_g.user_id == db.user_id, _g.member_id == _any(member_ids, sa.Uuid))
-    )
+    those = (_g.user_id == db.user_id, sql.among(_g.member_id, member_ids))
+    await db.execute(sa.delete(tables.entity_members).where(*those))
 
 
 async def save(db: Writing, written: Sequence[EntityRecord]) -> None:
@@ -248,7 +245,7 @@ async def _save(db: Writing, written: Sequence[EntityRecord]) -> None:
     }
     await db.execute(_WRITE_ENTITIES, {"user_id": db.user_id, **columns})
     for table in (tables.entity_names, tables.entity_words, tables.entity_members):
-        await db.execute(sa.delete(table).where(table.c.user_id == db.user_id, table.c.entity_id == _any(ids, sa.Uuid)))
+        await db.execute(_delete(db, table, ids))
     names = [(one.entity_id, place, *n) for one in written for place, n in enumerate(one.names.items())]
     columns = {
         "entity_ids": [entity for entity, *_rest in names],
@@ -310,10 +307,7 @@ _DELETE_NEXT_VECTORS = sql.inline(
 
 async def delete_vectors(db: Writing, entity_ids: Sequence[UUID]) -> None:
     """Delete the vectors of entities, of every model."""
-    table = tables.entity_vectors
-    await db.execute(
-        sa.delete(table).where(table.c.user_id == db.user_id, table.c.entity_id == _any(entity_ids, sa.Uuid))
-    )
+    await db.execute(_delete(db, tables.entity_vectors, entity_ids))
     if db.vector_tables.next:
         binds = {"user_id": db.user_id, "entity_ids": list(entity_ids)}
         await db.execute(_DELETE_NEXT_VECTORS, binds)
@@ -323,8 +317,8 @@ def _slices(values: Sequence[T]) -> Iterator[Sequence[T]]:
     return (values[start : start + SLICE] for start in range(0, len(values), SLICE))
 
 
-def _any(values: Sequence[Any], kind: Any) -> Any:
-    return sa.any_(sa.literal(list(values), sa.ARRAY(kind)))
+def _delete(db: Writing, table: sa.Table, entity_ids: Sequence[UUID]) -> sa.Delete:
+    return sa.delete(table).where(table.c.user_id == db.user_id, sql.among(table.c.entity_id, entity_ids))
 
 
 async def _whole(db: Reading, rows: Sequence[sa.Row[Any]]) -> list[Entity]:
@@ -333,7 +327,7 @@ async def _whole(db: Reading, rows: Sequence[sa.Row[Any]]) -> list[Entity]:
     if not ids:
         return []
     names = await names_of(db, ids)
-    query = sa.select(_g.entity_id, _g.member_id).where(_g.user_id == db.user_id, _g.entity_id == _any(ids, sa.Uuid))
+    query = sa.select(_g.entity_id, _g.member_id).where(_g.user_id == db.user_id, sql.among(_g.entity_id, ids))
     members: dict[UUID, list[UUID]] = {}
     for entity, member in await db.execute(query.order_by(_g.member_id)):
         members.setdefault(entity, []).append(member)

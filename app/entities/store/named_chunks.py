@@ -110,9 +110,9 @@ async def texts(db: Reading, chunk_nos: Sequence[int]) -> list[tuple[int, str]]:
 
 async def stored(db: Reading, chunk_nos: Sequence[int]) -> set[Mention]:
     """The mentions in some chunks."""
-    among = _m.chunk_no == sa.any_(sa.literal(list(chunk_nos), sa.ARRAY(sa.BigInteger)))
     query = sa.select(_m.entity_id, _m.chunk_no, _m.document_id, _m.kind, _m.count)
-    return {Mention(*row) for row in await db.execute(query.where(_m.user_id == db.user_id, among))}
+    query = query.where(_m.user_id == db.user_id, sql.among(_m.chunk_no, chunk_nos))
+    return {Mention(*row) for row in await db.execute(query)}
 
 
 _DELETE_MENTIONS = sql.inline(

@@ -133,10 +133,8 @@ async def link(db: Writing, source_id: UUID, paths: Mapping[UUID, str]) -> None:
 
 async def uris_of(db: Reading, source_id: UUID, *, paths: Sequence[str]) -> list[tuple[UUID, str, str | None]]:
     """The documents of some files of a source, with the paths of the files and their own uris."""
-    these = _d.source_path == sa.any_(sa.literal(list(paths), sa.ARRAY(sa.Text)))
-    query = sa.select(_d.document_id, _d.source_path, _d.uri)
-    rows = await db.execute(query.where(_d.user_id == db.user_id, _d.source_id == source_id, these))
-    return [(document_id, path, uri) for document_id, path, uri in rows]
+    own = (_d.user_id == db.user_id, _d.source_id == source_id, sql.among(_d.source_path, paths))
+    return [tuple(row) for row in await db.execute(sa.select(_d.document_id, _d.source_path, _d.uri).where(*own))]
 
 
 _MOVE_DOCUMENTS = sql.inline(
@@ -169,9 +167,8 @@ async def has_documents(db: Reading, source_id: UUID) -> bool:
 
 async def documents_of(db: Reading, source_id: UUID, *, paths: Sequence[str]) -> list[SelectedDocument]:
     """The documents of some files of a source."""
-    these = _d.source_path == sa.any_(sa.literal(list(paths), sa.ARRAY(sa.Text)))
     query = sa.select(_d.created_at, _d.document_id, _d.chunk_count)
-    query = query.where(_d.user_id == db.user_id, _d.source_id == source_id, these)
+    query = query.where(_d.user_id == db.user_id, _d.source_id == source_id, sql.among(_d.source_path, paths))
     return [SelectedDocument(*row) for row in await db.execute(query.order_by(_d.created_at, _d.document_id))]
 
 
@@ -258,8 +255,8 @@ async def record_files(db: Writing, source_id: UUID, recorded: Sequence[KnownFil
 
 async def forget_files(db: Writing, source_id: UUID, paths: Sequence[str]) -> None:
     """Delete what is recorded of some files."""
-    these = _f.path == sa.any_(sa.literal(list(paths), sa.ARRAY(sa.Text)))
-    await db.execute(sa.delete(tables.source_files).where(_f.user_id == db.user_id, _f.source_id == source_id, these))
+    these = (_f.user_id == db.user_id, _f.source_id == source_id, sql.among(_f.path, paths))
+    await db.execute(sa.delete(tables.source_files).where(*these))
 
 
 def _values(draft: SourceDraft) -> dict[str, Any]:
