@@ -17,8 +17,7 @@ from app.concurrency import cancellable
 from app.documents.store import documents
 from app.documents.store.documents import DocumentSource
 from app.documents.storing import document_drafts, document_writes, large_documents
-from app.documents.storing.document_drafts import CleanDocument
-from app.documents.types import Document, DocumentDraft, IngestResult, Upload
+from app.documents.types import CleanDocument, Document, DocumentDraft, IngestResult, Upload
 from app.entities.linking import gazetteers, mention_refresh
 from app.kinds import Json, StoreStatus
 from app.query import model_switch
@@ -70,14 +69,14 @@ def clean_document(source: DocumentSource) -> CleanDocument:
     """A stored document as it was given; its creation time only if it was given too, which the hash shows."""
     stored = source.document
     undated = CleanDocument(
-        stored.content or "",
-        stored.title,
-        stored.uri,
-        stored.metadata,
-        stored.language,
-        None,
-        source.markdown,
-        source.page_starts,
+        content=stored.content or "",
+        title=stored.title,
+        uri=stored.uri,
+        metadata=stored.metadata,
+        config=stored.language,
+        created_at=None,
+        markdown=bool(stored.markdown),
+        page_starts=source.page_starts,
     )
     if document_drafts.attributes_hash(undated) == source.attributes_hash:
         return undated
@@ -137,7 +136,7 @@ async def _store(
         _titles(stored),
         stored.language,
         stored.content,
-        source.markdown,
+        stored.markdown,
     ):
         return await _store_attributes(source, draft, user_id, services)
     return await model_switch.run(services.embedder, services.db, lambda: _store_text(source, draft, user_id, services))

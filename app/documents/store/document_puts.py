@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 from uuid import UUID, uuid4
 
 import sqlalchemy as sa
@@ -16,7 +15,7 @@ from app.database.schema import tables
 from app.database.transactions import Reading, Writing
 from app.database.vectors import VectorValue
 from app.documents.store import document_rows, key_bounds, staging
-from app.documents.store.document_rows import DocumentWrite
+from app.documents.store.document_rows import PutDocument
 from app.documents.types import DocumentDraft
 from app.entities.store.mentions import LinkedNames
 
@@ -37,16 +36,6 @@ class StoredVersion:
     def same_as(self, draft: DocumentDraft) -> bool:
         """Whether storing `draft` would change nothing."""
         return (self.content_hash, self.attributes_hash) == (draft.content_hash, draft.attributes_hash)
-
-
-@dataclass(frozen=True, slots=True)
-class PutDocument:
-    """What storing a draft has done, with the number of its first chunk unless it is unchanged."""
-
-    draft: DocumentDraft
-    document_id: UUID
-    status: Literal["added", "replaced", "unchanged"]
-    first_no: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,17 +99,16 @@ async def put(
     stored = {target.document_id: target.stored for target in found.values() if target.stored}
     if any(target.is_staged for target in found.values()):
         await staging.supersede(db, identities=list(found), document_ids=list(stored))
-    done, writes = list[PutDocument](), list[DocumentWrite]()
+    done: list[PutDocument] = []
     for draft in drafts:
         target = found[draft.identity]
-        if target.stored is None or not target.stored.same_as(draft):
-            writes.append(DocumentWrite(target.document_id, draft, first_no, is_new=target.stored is None))
-            status: Literal["added", "replaced"] = "replaced" if target.stored else "added"
-            done.append(PutDocument(draft, target.document_id, status, first_no))
-            first_no += len(draft.chunks)
+        if target.stored is not None and target.stored.same_as(draft):
+            done.append(PutDocument(target.document_id, draft, "unchanged"))
         else:
-            done.append(PutDocument(draft, target.document_id, "unchanged", 0))
-    old = {one.document_id: stored[one.document_id].chunk_count for one in writes if not one.is_new}
+            done.append(PutDocument(target.document_id, draft, "replaced" if target.stored else "added", first_no))
+            first_no += len(draft.chunks)
+    writes = [one for one in done if one.status != "unchanged"]
+    old = {one.document_id: stored[one.document_id].chunk_count for one in writes if one.status == "replaced"}
     replaced = await document_rows.clear(db, old) if old else LinkedNames()
     await document_rows.write(db, writes, vectors_by_key=vectors_by_key, names_version=names_version)
     return done, replaced

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID, uuid5
 
 import sqlalchemy as sa
@@ -78,18 +78,21 @@ async def _delete_chunks(db: Writing, document_ids: Sequence[UUID], *, before: i
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentWrite:
-    """A document to write, whose chunks are numbered from `first_no`; `is_new` if it has no row yet."""
+class PutDocument:
+    """A draft and the document as which it is stored, whose chunks are numbered from `first_no` unless it is unchanged.
+
+    An `added` document has no row yet.
+    """
 
     document_id: UUID
     draft: DocumentDraft
-    first_no: int
-    is_new: bool
+    status: Literal["added", "replaced", "unchanged"]
+    first_no: int = 0
 
 
 async def write(
     db: Writing,
-    writes: Sequence[DocumentWrite],
+    writes: Sequence[PutDocument],
     *,
     vectors_by_key: Mapping[UUID, VectorValue],
     names_version: int = 0,
@@ -99,13 +102,13 @@ async def write(
     Their chunks are numbered consecutively, in the order of the documents. `names_version` is that of the rules by
     which the caller links the documents to entities in this transaction.
     """
-    if new := [one for one in writes if one.is_new]:
+    if new := [one for one in writes if one.status == "added"]:
         rows = json.dumps([_of_document(one) for one in new])
         binds = {"user_id": db.user_id, "documents": rows, "names_version": names_version}
         await db.execute(sql.statement("insert_documents"), binds)
         await note_metadata(db, added=[one.draft.metadata for one in new])
     for one in writes:
-        if not one.is_new:
+        if one.status == "replaced":
             values = {**attributes(one.draft), **cut(one.draft), "names_version": names_version}
             # A caller that links the document in this transaction has no entities that a model named.
             values |= {"extracted": []} if names_version else {}
@@ -115,7 +118,7 @@ async def write(
     await _write_chunks(db, [one for one in writes if one.draft.chunks], vectors_by_key)
 
 
-def _of_document(new: DocumentWrite) -> dict[str, Any]:
+def _of_document(new: PutDocument) -> dict[str, Any]:
     """The columns of a document as JSON."""
     draft = new.draft
     columns = {"document_id": str(new.document_id), **attributes(draft), **cut(draft)}
@@ -193,9 +196,7 @@ _INSERT_EMBEDDINGS = sql.inline(
 )
 
 
-async def _write_chunks(
-    db: Writing, writes: Sequence[DocumentWrite], vectors_by_key: Mapping[UUID, VectorValue]
-) -> None:
+async def _write_chunks(db: Writing, writes: Sequence[PutDocument], vectors_by_key: Mapping[UUID, VectorValue]) -> None:
     if not writes:
         return
     first_no, chunks = writes[0].first_no, [(one, chunk) for one in writes for chunk in one.draft.chunks]
@@ -211,7 +212,7 @@ async def _write_chunks(
     await db.execute(sql.statement("count_documents"), {**written, "sign": 1})
 
 
-def _of_chunks(write: DocumentWrite) -> list[dict[str, Any]]:
+def _of_chunks(write: PutDocument) -> list[dict[str, Any]]:
     """The columns of a document's chunks as JSON."""
     of_document = {"config": write.draft.config, "document_id": str(write.document_id)}
     return [

@@ -133,18 +133,23 @@ async def stage_vectors(
     await db.execute(_STAGE_VECTORS, {**binds, "first_index": first, "last_index": last})
 
 
-async def begin(db: Writing, staged: StagedDocument, *, lock_s: int) -> None:
-    """Prepare a transaction that publishes a document, without the user's lock; a new document is not visible yet."""
+async def begin(db: Writing, staged: StagedDocument, *, lock_s: int) -> bool:
+    """Prepare a transaction that publishes a document, without the user's lock; a new document is not visible yet.
+
+    Returns whether the document is new.
+    """
     await db.execute(sa.text("SET CONSTRAINTS stepwell.uq_chunks_user_id_document_id_chunk_index DEFERRED"))
     await db.execute(sa.text(f"SET LOCAL lock_timeout = '{int(lock_s)}s'"))
     d = tables.documents.c
     known = sa.select(d.document_id).where(d.user_id == db.user_id, d.document_id == staged.document_id)
-    if await db.scalar(known) is None:
+    is_new = await db.scalar(known) is None
+    if is_new:
         # Metadata is counted under the user's lock, by `finish`.
         values = {**document_rows.attributes(staged.draft), "metadata": {}}
         values |= {"identity": hashlib.sha256(staged.job_id.bytes).digest()}
         ids = {"user_id": db.user_id, "document_id": staged.document_id, "chunk_count": 0}
         await db.execute(sa.insert(tables.documents).values(**ids, **values))
+    return is_new
 
 
 async def try_lock(db: Writing) -> bool:

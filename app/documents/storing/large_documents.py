@@ -230,8 +230,7 @@ class _Storing:
         """Make the document visible in one transaction, which takes the user's lock after it has copied the chunks."""
         staged, total = self.staged, int(self.progress["total"])
         async with self.run.db.preparing(self.run.user_id) as writing:
-            added = not await documents.exists(writing, staged.document_id)
-            await staging.begin(writing, staged, lock_s=LOCK_S)
+            added = await staging.begin(writing, staged, lock_s=LOCK_S)
             for first in range(0, total, CHUNKS):
                 await staging.copy(writing, staged, first=first, last=first + CHUNKS - 1)
                 await self._check_wanted(done=min(first + CHUNKS, total))
