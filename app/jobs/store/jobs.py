@@ -24,6 +24,7 @@ from app.database.transactions import Database, Reading, SharedTransaction, Tran
 from app.kinds import JobStatus
 
 _j = tables.jobs.c
+_OPEN = ("queued", "running")
 MAX_FAILURES = 8
 """Failed attempts without progress after which a job has failed."""
 MAX_ATTEMPTS = 1_000
@@ -140,9 +141,7 @@ async def open_among(db: Reading, job_ids: Sequence[UUID]) -> dict[UUID, datetim
     if not job_ids:
         return {}
     some = _j.job_id == sa.any_(sa.cast(list(job_ids), sa.ARRAY(sa.Uuid)))
-    query = sa.select(_j.job_id, _j.created_at).where(
-        _j.user_id == db.user_id, some, _j.status.in_(("queued", "running"))
-    )
+    query = sa.select(_j.job_id, _j.created_at).where(_j.user_id == db.user_id, some, _j.status.in_(_OPEN))
     return {row.job_id: row.created_at for row in await db.execute(query)}
 
 
@@ -214,9 +213,7 @@ async def cancel(db: Writing, job_id: UUID) -> bool:
 
     Queues the kind of job that its payload names for this. Under the user's lock.
     """
-    change = sa.update(tables.jobs).where(
-        _j.user_id == db.user_id, _j.job_id == job_id, _j.status.in_(("queued", "running"))
-    )
+    change = sa.update(tables.jobs).where(_j.user_id == db.user_id, _j.job_id == job_id, _j.status.in_(_OPEN))
     ended = change.values(status="cancelled", leased_until=None, finished_at=sa.func.now())
     payload = await db.scalar(ended.returning(_j.payload))
     if payload is not None and (kind := payload.get(ON_FAILURE)):
@@ -296,7 +293,7 @@ async def retry_later(db: SharedTransaction, job: Job, *, error: str, after_s: f
 
 async def open_of_source(db: Reading, kind: str, source_id: UUID, *, only_queued: bool = False) -> list[UUID]:
     """The jobs of a source that wait or run, oldest first."""
-    states = ("queued",) if only_queued else ("queued", "running")
+    states = ("queued",) if only_queued else _OPEN
     of_source = _j.payload["source_id"].astext == str(source_id)
     query = sa.select(_j.job_id).where(_j.user_id == db.user_id, _j.kind == kind, of_source, _j.status.in_(states))
     return list(await db.scalars(query.order_by(_j.created_at)))
@@ -313,10 +310,8 @@ async def prune(db: Transaction, job: Job, *, kept: int) -> None:
 
 async def count(db: Reading, kind: str) -> int:
     """How many of the user's jobs of a kind wait or run."""
-    open_ = sa.select(sa.func.count()).where(
-        _j.user_id == db.user_id, _j.kind == kind, _j.status.in_(("queued", "running"))
-    )
-    return int(await db.scalar(open_) or 0)
+    own = (_j.user_id == db.user_id, _j.kind == kind, _j.status.in_(_OPEN))
+    return int(await db.scalar(sa.select(sa.func.count()).where(*own)))
 
 
 async def _change(db: Transaction, job: Job, **values: Any) -> bool:
