@@ -131,7 +131,7 @@ async def _add_page(
             await stack.enter_async_context(request.app.state.fetches.turn(user_id))
             fetched = await web_pages.fetch(page.url, use, allowed=use.fetch_hosts)
         try:
-            items = document_bodies.apply(await _read(fetched, page, request, stack), page)
+            items = document_bodies.apply(await _read(fetched, page, request, use), page)
 
             async def each() -> AsyncIterator[Item]:
                 for item in items:
@@ -145,16 +145,12 @@ async def _add_page(
 
 
 async def _read(
-    fetched: NamedFile, page: PageInput, request: Request, stack: AsyncExitStack
+    fetched: NamedFile, page: PageInput, request: Request, use: Services
 ) -> Sequence[Upload | file_reading.UnreadMember]:
     """The documents of a page, as those of a file that is sent. Raises BadRequest, `rate_limited`."""
-    user_id, services = request.state.caller.user_id, request.app.state.services
-    share = stack.enter_context(request.app.state.parse_times.share(user_id, services.parse_limits))
-    recognise = file_reading.recogniser(user_id, services)
-    reader = await stack.enter_async_context(file_reading.opened(services.parse_limits, share, recognise))
     is_titled = not cleaning.is_blank(page.title or "")
     file = dataclasses.replace(fetched, text_field=page.text_field, titled=is_titled)
-    async with request.state.upload_turn.released():
+    async with document_bodies.open_reader(request, use) as reader, request.state.upload_turn.released():
         return await document_bodies.read(file, reader)
 
 
