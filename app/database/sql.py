@@ -153,6 +153,11 @@ def among(column: sa.Column[Any], values: Iterable[Any]) -> sa.ColumnElement[boo
     return column == sa.any_(sa.literal(list(values), sa.ARRAY(column.type)))
 
 
+def columns(records: Sequence[Any], *names: str) -> dict[str, list[Any]]:
+    """The values of some fields of records, as the binds of a statement that unnests them."""
+    return {name: [getattr(one, name) for one in records] for name in names}
+
+
 def read_records(kind: type[Record], rows: Sequence[sa.Row[Any]]) -> list[Record]:
     """One instance of the dataclass for each row, whose columns have the names of its fields, in any order.
 

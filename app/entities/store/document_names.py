@@ -8,7 +8,7 @@ texts use it as a name. Every change requires the user's lock.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from uuid import UUID
 
 import sqlalchemy as sa
@@ -40,17 +40,7 @@ async def delete_headings(db: Writing, document_id: UUID) -> None:
 
 async def add_headings(db: Writing, found: Iterable[HeadingChunk]) -> None:
     """Store the headings of a document, at least one; their entities must exist."""
-    rows = [
-        {
-            "user_id": db.user_id,
-            "entity_id": one.entity_id,
-            "section_no": one.section_no,
-            "chunk_no": one.chunk_no,
-            "document_id": one.document_id,
-        }
-        for one in found
-    ]
-    await db.execute(sa.insert(tables.headings), rows)
+    await db.execute(sa.insert(tables.headings), [{"user_id": db.user_id, **asdict(one)} for one in found])
 
 
 async def headings_of(db: Reading, document_ids: Sequence[UUID]) -> frozenset[UUID]:

@@ -153,16 +153,16 @@ _INSERT_MENTIONS = sql.inline(
     """
     INSERT INTO stepwell.mentions AS m (user_id, entity_id, chunk_no, document_id, kind, count)
     SELECT :user_id, g.entity_id, g.chunk_no, g.document_id, g.kind, g.count
-    FROM unnest(:entity_ids, :chunk_nos, :document_ids, :kinds, :counts)
+    FROM unnest(:entity_id, :chunk_no, :document_id, :kind, :count)
         AS g (entity_id, chunk_no, document_id, kind, count)
     ON CONFLICT (user_id, entity_id, chunk_no, kind) DO UPDATE
     SET count = excluded.count WHERE m.count < excluded.count
     """,
-    entity_ids="uuid[]",
-    chunk_nos="bigint[]",
-    document_ids="uuid[]",
-    kinds="text[]",
-    counts="integer[]",
+    entity_id="uuid[]",
+    chunk_no="bigint[]",
+    document_id="uuid[]",
+    kind="text[]",
+    count="integer[]",
 )
 
 
@@ -170,14 +170,8 @@ async def add(db: Writing, found: Sequence[Mention]) -> None:
     """Store mentions; an existing mention keeps the larger count."""
     if not found:
         return
-    binds = {
-        "entity_ids": [mention.entity_id for mention in found],
-        "chunk_nos": [mention.chunk_no for mention in found],
-        "document_ids": [mention.document_id for mention in found],
-        "kinds": [mention.kind for mention in found],
-        "counts": [mention.count for mention in found],
-    }
-    await db.execute(_INSERT_MENTIONS, {"user_id": db.user_id, **binds})
+    columns = sql.columns(found, "entity_id", "chunk_no", "document_id", "kind", "count")
+    await db.execute(_INSERT_MENTIONS, {"user_id": db.user_id, **columns})
 
 
 async def of_documents(db: Reading, document_ids: Sequence[UUID]) -> LinkedNames:
@@ -260,12 +254,6 @@ async def unread(db: Reading, *, version: int, limit: int) -> list[UUID]:
     """Documents that are to be linked: those with a names_version below `version`."""
     query = sa.select(_d.document_id).where(_d.user_id == db.user_id, _d.names_version < version)
     return list(await db.scalars(query.limit(limit)))
-
-
-async def is_unread(db: Reading, document_id: UUID, *, version: int) -> bool:
-    """Whether the document exists and its names_version is below `version`."""
-    read = await db.scalar(sa.select(_d.names_version).where(_d.user_id == db.user_id, _d.document_id == document_id))
-    return read is not None and read < version
 
 
 def _placed(user_id: str) -> sa.Select[Any]:

@@ -118,22 +118,18 @@ async def stored(db: Reading, chunk_nos: Sequence[int]) -> set[Mention]:
 _DELETE_MENTIONS = sql.inline(
     """
     DELETE FROM stepwell.mentions AS m
-    USING unnest(:entity_ids, :chunk_nos, :kinds) AS g (entity_id, chunk_no, kind)
+    USING unnest(:entity_id, :chunk_no, :kind) AS g (entity_id, chunk_no, kind)
     WHERE m.user_id = :user_id AND m.entity_id = g.entity_id AND m.chunk_no = g.chunk_no AND m.kind = g.kind
     """,
-    entity_ids="uuid[]",
-    chunk_nos="bigint[]",
-    kinds="text[]",
+    entity_id="uuid[]",
+    chunk_no="bigint[]",
+    kind="text[]",
 )
 
 
 async def replace_mentions(db: Writing, *, old: Sequence[Mention], new: Sequence[Mention]) -> None:
     """Delete old mentions and add new ones."""
     if old:
-        binds = {
-            "entity_ids": [mention.entity_id for mention in old],
-            "chunk_nos": [mention.chunk_no for mention in old],
-            "kinds": [mention.kind for mention in old],
-        }
-        await db.execute(_DELETE_MENTIONS, {"user_id": db.user_id, **binds})
+        columns = sql.columns(old, "entity_id", "chunk_no", "kind")
+        await db.execute(_DELETE_MENTIONS, {"user_id": db.user_id, **columns})
     await mentions.add(db, new)

@@ -223,7 +223,6 @@ async def unrecorded_paths(db: Reading, source_id: UUID) -> list[str]:
     return list(await db.scalars(_UNRECORDED, {"user_id": db.user_id, "source_id": source_id}))
 
 
-_RECORDED = ("path", "size", "mtime_ns", "content_hash", "documents", "error", "job_id")
 _RECORD_FILES = sql.inline(
     """
     INSERT INTO stepwell.source_files (user_id, source_id, path, size, mtime_ns, content_hash, documents, error, job_id)
@@ -249,8 +248,8 @@ _RECORD_FILES = sql.inline(
 async def record_files(db: Writing, source_id: UUID, recorded: Sequence[KnownFile]) -> None:
     """Record files as a job has found and stored them; of a file that comes twice, the last record."""
     files = list({file.path: file for file in recorded}.values())
-    binds = {name: [getattr(file, name) for file in files] for name in _RECORDED}
-    await db.execute(_RECORD_FILES, {"user_id": db.user_id, "source_id": source_id, **binds})
+    columns = sql.columns(files, "path", "size", "mtime_ns", "content_hash", "documents", "error", "job_id")
+    await db.execute(_RECORD_FILES, {"user_id": db.user_id, "source_id": source_id, **columns})
 
 
 async def forget_files(db: Writing, source_id: UUID, paths: Sequence[str]) -> None:
