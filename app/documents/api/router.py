@@ -38,10 +38,10 @@ from app.documents.api.document_models import (
 from app.documents.files import file_reading, web_pages
 from app.documents.files.file_reading import NamedFile
 from app.documents.storing import ingest
-from app.documents.types import Chunk, IngestResult, Upload
+from app.documents.types import IngestResult, Upload
 from app.http import admission, auth, bodies, filter_parameter, problems, responses
 from app.kinds import DocumentOrder
-from app.requests import cursors, wire
+from app.requests import cursors
 from app.services import Services
 from app.text.words import cleaning
 
@@ -279,13 +279,7 @@ async def replace(
     use: auth.Use,
 ) -> DocumentResult:
     """Replace the content of a document atomically."""
-    replaced = partial(
-        ingest.replace,
-        document_id,
-        document.shape(),
-        user_id,
-        use,
-    )
+    replaced = partial(ingest.replace, document_id, document.shape(), user_id, use)
     stored = await admission.cancel_on_disconnect(request, replaced)
     return _result(stored, request, response)
 
@@ -309,14 +303,7 @@ async def change(
     The text is embedded and indexed again only if it, the title or the language changes; links to entities are updated
     in any case.
     """
-    patched = partial(
-        document_changes.change,
-        document_id,
-        changed.shape(),
-        user_id,
-        use,
-        check_metadata=wire.expect_metadata,
-    )
+    patched = partial(document_changes.change, document_id, changed.shape(), user_id, use)
     stored = await admission.cancel_on_disconnect(request, patched)
     return _result(stored, request, response)
 
@@ -384,12 +371,11 @@ async def chunks(
     document = await documents.get(document_id, user_id, db=use.db)
     rows = await documents.chunks(document_id, user_id, db=use.db, limit=limit, offset=offset)
     size = sum(200 + len(chunk.content) for chunk in rows)
-    page = partial(_chunk_page, rows, document.chunk_count)
-    return await responses.json(size, page)
 
+    def shown() -> ChunkPage:
+        return ChunkPage(chunks=[StoredChunk.of(chunk) for chunk in rows], total=document.chunk_count)
 
-def _chunk_page(rows: Sequence[Chunk], total: int) -> ChunkPage:
-    return ChunkPage(chunks=[StoredChunk.of(chunk) for chunk in rows], total=total)
+    return await responses.json(size, shown)
 
 
 @router.get(
