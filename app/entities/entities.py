@@ -16,6 +16,7 @@ from uuid import UUID
 from app import errors, limits
 from app.access.store import audit
 from app.access.store.audit import Event
+from app.concurrency import offload
 from app.database.transactions import Database, Reading, Writing, retry_read
 from app.entities import entity_lines, entity_records
 from app.entities.entity_lines import Line
@@ -45,16 +46,15 @@ async def add(
     name of another. Raises BadRequest and Conflict naming the field (`[1].name` if there are several), Unavailable if
     the model fails.
     """
-    chosen = zip(drafts, ids or itertools.repeat(None), strict=False)
-    lines = [Line.of(number, draft, entity_id) for number, (draft, entity_id) in enumerate(chosen)]
-    keyed = await entity_lines.key_names(lines)
-    _raise_first(keyed.refused, lines)
+    chosen = zip(itertools.count(), drafts, ids or itertools.repeat(None), strict=False)
+    size = entity_records.work_size(drafts)
+    lines = await offload.run(size, lambda: list(itertools.starmap(Line.of, chosen)))
 
     async def store() -> list[Entity]:
         computed = await entity_records.description_vectors(drafts, embedder)
         async with db.writing(user_id) as writing:
             await writing.lock()
-            planned = await entity_lines.plan(writing, lines, keyed)
+            planned = await entity_lines.plan(writing, lines)
             for line in [step.line for step in planned.steps.values() if step.before is not None]:
                 planned.refuse(line.number, _exists(line))
             _raise_first(planned.refused, lines)
@@ -94,7 +94,7 @@ async def change(
             await writing.lock()
             before = entity_records.draft_of(await _added_by_user(writing, entity_id))
             lines = [Line.of(0, replace(before, **changed), entity_id)]
-            planned = await entity_lines.plan(writing, lines, await entity_lines.key_names(lines))
+            planned = await entity_lines.plan(writing, lines)
             _raise_first(planned.refused, lines)
             await entity_lines.write(writing, planned, computed)
             return await entities.get(writing, entity_id)
