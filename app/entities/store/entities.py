@@ -274,7 +274,7 @@ async def documents(
     strength, document_id = after or (None, None)
     binds = {"entity_id": entity_id, "limit": limit, "after_strength": strength, "after_id": document_id}
     rows = await db.execute(sql.statement("linked_documents"), {"user_id": db.user_id, **binds})
-    return [LinkedDocument(r.document_id, r.title, r.uri, r.created_at, _load(r.mentions), r.strength) for r in rows]
+    return [LinkedDocument(**row._mapping) for row in rows]
 
 
 _WRITE_VECTORS = sql.inline(
@@ -333,15 +333,14 @@ async def _whole(db: Reading, rows: Sequence[sa.Row[Any]]) -> list[Entity]:
         members.setdefault(entity, []).append(member)
     found: list[Entity] = []
     for row in rows:
-        parts = {"aliases": tuple(names[row.entity_id].values())[1:], "members": tuple(members.get(row.entity_id, ()))}
-        stored = {"facts": tuple(_load(row.facts)), "metadata": _load(row.metadata)}
-        found.append(Entity(**{**row._mapping, **stored, **parts, **({} if db.shows_entities else _UNDESCRIBED)}))
+        parts: dict[str, Any] = {
+            "aliases": tuple(names[row.entity_id].values())[1:],
+            "members": tuple(members.get(row.entity_id, ())),
+        }
+        parts |= {"facts": tuple(row.facts)} if db.shows_entities else _UNDESCRIBED
+        found.append(Entity(**{**row._mapping, **parts}))
     return found
 
 
 _UNDESCRIBED: dict[str, Any] = {"role": None, "description": None, "facts": (), "metadata": {}}
 """What a caller who does not see descriptions and facts gets of an entity instead of what is known of it."""
-
-
-def _load(value: Any) -> Any:
-    return json.loads(value) if isinstance(value, str) else value

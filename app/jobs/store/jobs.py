@@ -7,7 +7,6 @@ while it works. Another worker can claim a job with an expired lease, so a job s
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -235,10 +234,7 @@ async def claim(
     """
     binds = {"kinds": list(kinds), "lease_s": lease_s, "of_user": user_id, "served": list(served)}
     row = (await db.execute(sql.statement("claim_job"), binds)).one_or_none()
-    if row is None:
-        return None
-    payload, progress = _load_json(row.payload), _load_json(row.progress)
-    return Job(row.job_id, row.user_id, row.kind, payload, progress, row.attempts, row.failures)
+    return None if row is None else Job(**row._mapping)
 
 
 async def renew(db: SharedTransaction, job: Job, *, lease_s: float, progress: Mapping[str, Any]) -> bool:
@@ -321,7 +317,3 @@ async def _change(db: Transaction, job: Job, **values: Any) -> bool:
 
 def _after(seconds: float) -> Any:
     return sa.func.now() + sa.func.make_interval(0, 0, 0, 0, 0, 0, seconds)
-
-
-def _load_json(value: Any) -> dict[str, Any]:
-    return json.loads(value) if isinstance(value, str) else dict(value)
