@@ -103,8 +103,8 @@ async def write(
     which the caller links the documents to entities in this transaction.
     """
     if new := [one for one in writes if one.status == "added"]:
-        rows = json.dumps([_of_document(one) for one in new])
-        binds = {"user_id": db.user_id, "documents": rows, "names_version": names_version}
+        rows = [{"document_id": one.document_id, **attributes(one.draft), **cut(one.draft)} for one in new]
+        binds = {"user_id": db.user_id, "documents": as_json(rows), "names_version": names_version}
         await db.execute(sql.statement("insert_documents"), binds)
         await note_metadata(db, added=[one.draft.metadata for one in new])
     for one in writes:
@@ -118,16 +118,9 @@ async def write(
     await _write_chunks(db, [one for one in writes if one.draft.chunks], vectors_by_key)
 
 
-def _of_document(new: PutDocument) -> dict[str, Any]:
-    """The columns of a document as JSON."""
-    draft = new.draft
-    columns = {"document_id": str(new.document_id), **attributes(draft), **cut(draft)}
-    columns |= {name: columns[name].hex() for name in ("identity", "content_hash", "attributes_hash")}
-    if draft.created_at is not None:
-        columns["created_at"] = draft.created_at.isoformat()
-    if draft.source is not None:
-        columns["source_id"] = str(draft.source.source_id)
-    return columns
+def as_json(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Rows as the array of objects that a statement reads: bytes in hexadecimal, ids and times as text."""
+    return json.dumps(rows, default=lambda value: value.hex() if isinstance(value, bytes) else str(value))
 
 
 async def update(db: Writing, document_id: UUID, draft: DocumentDraft, values: Mapping[str, Any]) -> None:
@@ -200,7 +193,7 @@ async def _write_chunks(db: Writing, writes: Sequence[PutDocument], vectors_by_k
     if not writes:
         return
     first_no, chunks = writes[0].first_no, [(one, chunk) for one in writes for chunk in one.draft.chunks]
-    binds = {"first_no": first_no, "chunks": json.dumps([row for one in writes for row in _of_chunks(one)])}
+    binds = {"first_no": first_no, "chunks": as_json([row for one in writes for row in _of_chunks(one)])}
     await db.execute(sql.statement("insert_chunks"), {"user_id": db.user_id, **binds})
     for start in range(0, len(chunks), SLICE):
         some = chunks[start : start + SLICE]
@@ -213,13 +206,13 @@ async def _write_chunks(db: Writing, writes: Sequence[PutDocument], vectors_by_k
 
 
 def _of_chunks(write: PutDocument) -> list[dict[str, Any]]:
-    """The columns of a document's chunks as JSON."""
-    of_document = {"config": write.draft.config, "document_id": str(write.document_id)}
+    """The columns of a document's chunks."""
+    of_document = {"config": write.draft.config, "document_id": write.document_id}
     return [
         {
             **of_document,
             "chunk_index": index,
-            "chunk_id": str(uuid5(write.document_id, f"{index}:{chunk.embedding_key}")),
+            "chunk_id": uuid5(write.document_id, f"{index}:{chunk.embedding_key}"),
             **of_chunk(chunk),
         }
         for index, chunk in enumerate(write.draft.chunks)
@@ -227,14 +220,14 @@ def _of_chunks(write: PutDocument) -> list[dict[str, Any]]:
 
 
 def of_chunk(chunk: ChunkDraft) -> dict[str, Any]:
-    """The columns of a chunk that do not depend on its document, and the text to index, as JSON."""
+    """The columns of a chunk that do not depend on its document, and the text to index."""
     return {
         "content": chunk.passage.content,
         "start_offset": chunk.passage.start,
         "end_offset": chunk.passage.end,
         "heading_path": chunk.passage.heading_path,
         "indexed": chunk.indexed,
-        "embedding_key": str(chunk.embedding_key),
+        "embedding_key": chunk.embedding_key,
     }
 
 

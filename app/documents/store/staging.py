@@ -8,7 +8,6 @@ user's lock only at its end, when it makes them visible and hides the previous v
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID, uuid5
@@ -82,13 +81,13 @@ async def stage(db: Writing, staged: StagedDocument, chunks: Sequence[ChunkDraft
     rows = [
         {
             "chunk_index": index,
-            "chunk_id": str(uuid5(staged.document_id, f"{staged.job_id}:{index}:{chunk.embedding_key}")),
+            "chunk_id": uuid5(staged.document_id, f"{staged.job_id}:{index}:{chunk.embedding_key}"),
             **document_rows.of_chunk(chunk),
         }
         for index, chunk in enumerate(chunks, first_index)
     ]
     binds = {"user_id": db.user_id, "job_id": staged.job_id, "config": staged.draft.config}
-    binds |= {"first_no": await hidden_chunks.allocate(db, len(chunks)), "chunks": json.dumps(rows)}
+    binds |= {"first_no": await hidden_chunks.allocate(db, len(chunks)), "chunks": document_rows.as_json(rows)}
     await db.execute(sql.statement("stage_chunks"), binds)
 
 
