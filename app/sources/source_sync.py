@@ -31,11 +31,10 @@ from app.sources import source_files, source_roots, source_scan
 from app.sources.source_files import FileVersion
 from app.sources.source_scan import Plan
 from app.sources.store import sources
-from app.sources.types import KnownFile, Source, SourceRoots
+from app.sources.types import COUNTED, KnownFile, Source, SourceRoots
 from app.text import uris
 
 T = TypeVar("T")
-COUNTED = ("added", "replaced", "renamed", "removed", "unchanged", "failed")
 STORED = ("documents", "chunks", "embedded")
 COMMIT_S = 1.0
 """Time after which files that have been stored are recorded."""

@@ -6,7 +6,7 @@ Every change of files or documents runs under the user's lock.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
@@ -259,14 +259,9 @@ async def forget_files(db: Writing, source_id: UUID, paths: Sequence[str]) -> No
 
 
 def _values(draft: SourceDraft) -> dict[str, Any]:
-    return {
-        "path": draft.path,
-        "glob": "\n".join(draft.globs),
-        "text_field": draft.text_field,
-        "watch": draft.watch,
-        "confined": draft.confined,
-        "name": draft.name,
-    }
+    values = asdict(draft)
+    values["glob"] = "\n".join(values.pop("globs"))
+    return values
 
 
 def _source(db: Reading, row: Mapping[Any, Any]) -> Source:
