@@ -52,8 +52,7 @@ async def add(
 
     async def store() -> list[Entity]:
         computed = await entity_records.description_vectors(drafts, embedder)
-        async with db.writing(user_id) as writing:
-            await writing.lock()
+        async with db.locking(user_id) as writing:
             planned = await entity_lines.plan(writing, lines)
             for line in [step.line for step in planned.steps.values() if step.before is not None]:
                 planned.refuse(line.number, _exists(line))
@@ -90,8 +89,7 @@ async def change(
         wanted = replace(before, **changed)
         described = [] if entity_records.is_described_alike(before, wanted) else [wanted]
         computed = await entity_records.description_vectors(described, embedder)
-        async with db.writing(user_id) as writing:
-            await writing.lock()
+        async with db.locking(user_id) as writing:
             before = entity_records.draft_of(await _added_by_user(writing, entity_id))
             lines = [Line.of(0, replace(before, **changed), entity_id)]
             planned = await entity_lines.plan(writing, lines)
@@ -115,8 +113,7 @@ async def merge(entity_id: UUID, others: Sequence[UUID], user_id: str, services:
             before, merged, _gone = await _plan_merge(reading, entity_id, others)
         changed = [] if entity_records.is_described_alike(before, merged) else [merged]
         computed = await entity_records.description_vectors(changed, embedder)
-        async with db.writing(user_id) as writing:
-            await writing.lock()
+        async with db.locking(user_id) as writing:
             before, merged, gone = await _plan_merge(writing, entity_id, others)
             keeps = entity_records.is_described_alike(before, merged)
             names = entity_records.name_keys(merged)
@@ -182,8 +179,7 @@ async def remove(entity_id: UUID, user_id: str, *, db: Database, actor: str = au
 
     Raises NotFound, Conflict.
     """
-    async with db.writing(user_id) as writing:
-        await writing.lock()
+    async with db.locking(user_id) as writing:
         before = await _added_by_user(writing, entity_id)
         await name_changes.record(writing, entity_records.name_keys(entity_records.draft_of(before)))
         return await _delete(writing, entity_id, actor)

@@ -82,8 +82,7 @@ async def run(lines: Sequence[Line], user_id: str, *, db: Database, embedder: Em
             planned = await plan(reading, lines)
         to_embed = await offload.run(size, planned.drafts_to_embed)
         computed = await entity_records.description_vectors(to_embed, embedder)
-        async with db.writing(user_id) as writing:
-            await writing.lock()
+        async with db.locking(user_id) as writing:
             planned = await plan(writing, lines)
             await write(writing, planned, computed)
         return await offload.run(size, planned.results, lines)

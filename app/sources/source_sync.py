@@ -96,8 +96,7 @@ class _Syncing:
         progress = {"step": step, "unit": "files", "total": self.total, **new, "formats": formats}
 
         async def attempt() -> None:
-            async with self.run.db.writing(self.run.user_id) as writing:
-                await writing.lock()
+            async with self.run.db.locking(self.run.user_id) as writing:
                 await work(writing)
                 await self.run.advance(writing, **progress)
 
@@ -251,8 +250,7 @@ async def _finish(syncing: _Syncing, plan: Plan) -> int:
     counts["unchanged"] += plan.unchanged
     left_out = {"skipped": plan.left_out.total, "left_out": plan.left_out.as_json()}
     result = {"source_id": str(source_id), **counts, "formats": syncing.formats, **left_out}
-    async with run.db.writing(run.user_id) as writing:
-        await writing.lock()
+    async with run.db.locking(run.user_id) as writing:
         await sources.finish(writing, source_id, result)
         await run.finish(writing, **result)
     return sum(counts[name] for name in ("added", "replaced", "renamed", "removed"))

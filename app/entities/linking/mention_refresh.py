@@ -217,8 +217,7 @@ async def _follow(run: Run, batch: _Changes) -> int:
 
 
 async def _link_slice(run: Run, batch: _Changes, chunk_nos: Sequence[int]) -> None:
-    async with run.db.writing(run.user_id) as writing:
-        await writing.lock()
+    async with run.db.locking(run.user_id) as writing:
         await mention_extraction.link_again(writing, chunk_nos, keys=_keys(run))
         await run.advance(writing, unit="chunks", **batch.progress(chunk_nos[-1]))
 
