@@ -90,7 +90,7 @@ async def opened(request: Request, services: Services) -> AsyncIterator[Upload |
     if isinstance(value, list):
         if not 1 <= len(value) <= MAX_DOCUMENTS:
             raise errors.BadRequest(f"Send 1 to {MAX_DOCUMENTS} documents at once.", field="body")
-        yield _each(await offload.run(strict.size, lambda: [_item(one) for one in value]))
+        yield each(await offload.run(strict.size, lambda: [(place, _item(one)) for place, one in enumerate(value)]))
     elif isinstance(value, dict) and "url" in value:
         for field, message in _NOT_WITH_URL.items():
             if field in value:
@@ -100,9 +100,10 @@ async def opened(request: Request, services: Services) -> AsyncIterator[Upload |
         yield (await offload.run(strict.size, strict_json.validate, value, DocumentInput)).shape()
 
 
-async def _each(items: list[Upload | RefusedItem]) -> AsyncIterator[Item]:
-    for numbered in enumerate(items):
-        yield numbered
+async def each(items: Sequence[Item]) -> AsyncIterator[Item]:
+    """Items that are all known, as those that are read one after the other."""
+    for item in items:
+        yield item
 
 
 def _item(value: object) -> Upload | RefusedItem:

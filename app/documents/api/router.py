@@ -129,15 +129,11 @@ async def _add_page(
         turn: Turn = request.state.upload_turn
         async with turn.released():  # the place among the fetches is kept until the page is stored, as is its content
             await stack.enter_async_context(request.app.state.fetches.turn(user_id))
-            fetched = await web_pages.fetch(page.url, use, allowed=use.fetch_hosts)
+            fetched = await web_pages.fetch(page.url, use)
         try:
             items = document_bodies.apply(await _read(fetched, page, request, use), page)
-
-            async def each() -> AsyncIterator[Item]:
-                for item in items:
-                    yield 0, item
-
-            return await _add_several(each(), request, response, user_id, use)
+            numbered = [(0, item) for item in items]
+            return await _add_several(document_bodies.each(numbered), request, response, user_id, use)
         except errors.BadRequest as error:
             named = (error.field or "").rpartition("].")[2]
             error.field = named if named in PageInput.model_fields else "url"
