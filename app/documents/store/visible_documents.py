@@ -7,8 +7,9 @@ documents raises: a list is used only by a transaction that sees that version.
 from __future__ import annotations
 
 import weakref
-from collections import OrderedDict
 from typing import Any
+
+from cachetools import LRUCache
 
 from app.database import filters, sql
 from app.database.filter_types import Filters
@@ -33,7 +34,7 @@ _STATISTICS = sql.inline(
     """,
     document_ids="uuid[]",
 )
-_Lists = OrderedDict[tuple[str, str], tuple[int, Listed | None]]
+_Lists = LRUCache[tuple[str, str], tuple[int, Listed | None]]
 _kept: weakref.WeakKeyDictionary[object, _Lists] = weakref.WeakKeyDictionary()
 
 
@@ -64,7 +65,7 @@ async def wanted(db: Reading) -> tuple[tuple[str, ...], dict[str, Any]]:
 
 async def _current(db: Reading, audience: str) -> Listed | None:
     """The list of the caller at the version of the transaction."""
-    lists = _kept.setdefault(db.database_key, OrderedDict())
+    lists = _kept.setdefault(db.database_key, LRUCache(MAX_CALLERS))
     version, listed = lists.get((db.user_id, audience), (None, None))
     if version != db.version.data:
         binds = filters.binds(filters.visible(db, Filters()))
@@ -78,7 +79,4 @@ async def _current(db: Reading, audience: str) -> Listed | None:
                 statistics = {one.config: (one.chunks, one.tokens) for one in rows}
             listed = Listed(found, row.chunks, statistics)
         lists[db.user_id, audience] = (db.version.data, listed)
-        while len(lists) > MAX_CALLERS:
-            lists.popitem(last=False)
-    lists.move_to_end((db.user_id, audience))
     return listed
