@@ -25,15 +25,6 @@ MAX_CALLERS = 200
 """Lists that a process keeps for each database: at most 20 MB."""
 
 _USE = sql.inline("SELECT stepwell.use_list(:document_ids)", document_ids="uuid[]")
-_STATISTICS = sql.inline(
-    """
-    SELECT c.config, count(*) AS chunks, CAST(sum(c.length) AS bigint) AS tokens
-    FROM stepwell.chunks AS c
-    WHERE c.user_id = :user_id AND c.document_id = ANY (:document_ids)
-    GROUP BY c.config
-    """,
-    document_ids="uuid[]",
-)
 _Lists = LRUCache[tuple[str, str], tuple[int, Listed | None]]
 _kept: weakref.WeakKeyDictionary[object, _Lists] = weakref.WeakKeyDictionary()
 
@@ -75,7 +66,8 @@ async def _current(db: Reading, audience: str) -> Listed | None:
         if len(found) <= MOST_LISTED:
             statistics = None
             if row.chunks <= MOST_COUNTED:
-                rows = await db.execute(_STATISTICS, {"user_id": db.user_id, "document_ids": found})
+                counted = sql.statement("statistics_of_chunks", "document_ids")
+                rows = await db.execute(counted, {"user_id": db.user_id, "document_ids": found})
                 statistics = {one.config: (one.chunks, one.tokens) for one in rows}
             listed = Listed(found, row.chunks, statistics)
         lists[db.user_id, audience] = (db.version.data, listed)
