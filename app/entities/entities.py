@@ -121,7 +121,7 @@ async def merge(entity_id: UUID, others: Sequence[UUID], user_id: str, services:
             await entities.replace_member(writing, [one.entity_id for one in gone], by=entity_id)
             renamed: dict[str, str] = {}
             for one in gone:
-                renamed |= entity_records.name_keys(entity_records.draft_of(one))
+                renamed |= entity_records.name_keys(one)
                 if one.origin == "user":
                     await _delete(writing, one.entity_id, actor)
             renamed |= entity_records.changed_names(entity_records.name_keys(before), names)
@@ -147,7 +147,7 @@ async def _plan_merge(
 
 def _merge_drafts(into: EntityDraft, entity_id: UUID, others: Sequence[Entity]) -> EntityDraft:
     """What an entity is after it has taken over others: its own type, name, role and description come first."""
-    every = [into, *(entity_records.draft_of(other) for other in others)]
+    every = [into, *others]
     named = replace(into, aliases=tuple(chain(into.aliases, *((one.name, *one.aliases) for one in every[1:]))))
     gone = {entity_id, *(other.entity_id for other in others)}
     merged = replace(
@@ -181,7 +181,7 @@ async def remove(entity_id: UUID, user_id: str, *, db: Database, actor: str = au
     """
     async with db.locking(user_id) as writing:
         before = await _added_by_user(writing, entity_id)
-        await name_changes.record(writing, entity_records.name_keys(entity_records.draft_of(before)))
+        await name_changes.record(writing, entity_records.name_keys(before))
         return await _delete(writing, entity_id, actor)
 
 

@@ -122,8 +122,7 @@ class PlanStep:
 
     @property
     def keeps_vector(self) -> bool:
-        before = self.before
-        return before is not None and entity_records.is_described_alike(self.draft, entity_records.draft_of(before))
+        return self.before is not None and entity_records.is_described_alike(self.draft, self.before)
 
 
 @dataclass(slots=True)
@@ -192,7 +191,7 @@ async def plan(db: Reading, lines: Sequence[Line]) -> EntityPlan:
     ids = {*itertools.chain(*own.values()), *given, *new_ids.values()}
     before = {entity.entity_id: entity for entity in await entities.of_ids(db, list(ids))}
     extracted = {one for one, origin in (await entities.origins(db, given)).items() if origin != "user"}
-    planned = await offload.run(size, _match_lines, lines, _Known(own, new_ids, before, extracted))
+    planned = await offload.run(size, _match_lines, lines, own, new_ids, before, extracted)
     wanted = {member for step in planned.steps.values() for member in step.line.members}
     keys = await offload.run(size, _member_keys, wanted)
     named = await entities.named(db, keys.values())
@@ -212,31 +211,28 @@ def _new_ids(lines: Sequence[Line], user_id: str) -> dict[tuple[str, str], UUID]
     return {line.pair: entity_records.new_id(user_id, *line.pair) for line in lines}
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """The ids of stored and of new entities by type and key of name, and the stored entities with any of these ids.
+def _match_lines(
+    lines: Sequence[Line],
+    own: Mapping[tuple[str, str], Sequence[UUID]],
+    new_ids: Mapping[tuple[str, str], UUID],
+    before: Mapping[UUID, Entity],
+    extracted: Set[UUID],
+) -> EntityPlan:
+    """A plan with a step for each line; the members are not resolved yet.
 
-    `extracted` are the given ids that belong to entities found in documents.
+    `own` and `new_ids` are the ids of stored and of new entities by type and key of name, `before` the stored entities
+    with any of these ids. `extracted` are the given ids that belong to entities found in documents.
     """
-
-    own: Mapping[tuple[str, str], Sequence[UUID]]
-    new_ids: Mapping[tuple[str, str], UUID]
-    before: Mapping[UUID, Entity]
-    extracted: Set[UUID]
-
-
-def _match_lines(lines: Sequence[Line], known: _Known) -> EntityPlan:
-    """A plan with a step for each line; the members are not resolved yet."""
     plan = EntityPlan()
-    by_pair, before = {pair: set(ids) for pair, ids in known.own.items()}, known.before
+    by_pair = {pair: set(ids) for pair, ids in own.items()}
     taken: set[UUID] = set()
     for line in lines:
         pair = line.pair
         try:
             if line.entity_id is not None:
-                entity_id = _given(line.entity_id, line.names, known.extracted)
+                entity_id = _given(line.entity_id, line.names, extracted)
             else:
-                usual = known.new_ids[pair]
+                usual = new_ids[pair]
                 # An entity that was renamed, before or in this request, keeps the id of its first name.
                 new = uuid4() if usual in before or usual in taken else usual
                 entity_id = _same(by_pair.get(pair, set()), usual) or new
@@ -247,7 +243,7 @@ def _match_lines(lines: Sequence[Line], known: _Known) -> EntityPlan:
             continue
         taken.add(entity_id)
         stored = before.get(entity_id)
-        stored_names = entity_records.name_keys(entity_records.draft_of(stored)) if stored is not None else {}
+        stored_names = entity_records.name_keys(stored) if stored is not None else {}
         if stored is not None:
             by_pair.get((stored.type, next(iter(stored_names))), set()).discard(entity_id)
         by_pair.setdefault(pair, set()).add(entity_id)
