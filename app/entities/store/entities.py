@@ -186,18 +186,18 @@ _WRITE_ENTITIES = sql.inline(
     INSERT INTO stepwell.entities AS e (user_id, entity_id, type, name, origin, role, facts, description, metadata)
     SELECT :user_id, g.entity_id, g.type, g.name, 'user', g.role, CAST(g.facts AS jsonb),
            g.description, CAST(g.metadata AS jsonb)
-    FROM unnest(:entity_ids, :types, :names, :roles, :facts, :descriptions, :metadata)
+    FROM unnest(:entity_id, :type, :name, :role, :facts, :description, :metadata)
         AS g (entity_id, type, name, role, facts, description, metadata)
     ON CONFLICT (user_id, entity_id) DO UPDATE
     SET type = excluded.type, name = excluded.name, role = excluded.role, facts = excluded.facts,
         description = excluded.description, metadata = excluded.metadata, updated_at = excluded.updated_at
     """,
-    entity_ids="uuid[]",
-    types="text[]",
-    names="text[]",
-    roles="text[]",
+    entity_id="uuid[]",
+    type="text[]",
+    name="text[]",
+    role="text[]",
     facts="text[]",
-    descriptions="text[]",
+    description="text[]",
     metadata="text[]",
 )
 
@@ -234,15 +234,9 @@ _WRITE_WORDS = sql.inline(
 async def _save(db: Writing, written: Sequence[EntityRecord]) -> None:
     """Store everything except the members, which may be entities in a later slice."""
     ids, drafts = [one.entity_id for one in written], [one.draft for one in written]
-    columns = {
-        "entity_ids": ids,
-        "types": [draft.type for draft in drafts],
-        "names": [draft.name for draft in drafts],
-        "roles": [draft.role for draft in drafts],
-        "facts": [json.dumps(draft.facts) for draft in drafts],
-        "descriptions": [draft.description for draft in drafts],
-        "metadata": [json.dumps(dict(draft.metadata)) for draft in drafts],
-    }
+    columns = {"entity_id": ids, **sql.columns(drafts, "type", "name", "role", "description")}
+    columns["facts"] = [json.dumps(draft.facts) for draft in drafts]
+    columns["metadata"] = [json.dumps(dict(draft.metadata)) for draft in drafts]
     await db.execute(_WRITE_ENTITIES, {"user_id": db.user_id, **columns})
     for table in (tables.entity_names, tables.entity_words, tables.entity_members):
         await db.execute(_delete(db, table, ids))
