@@ -54,9 +54,6 @@ class LinkedNames:
     titles: frozenset[UUID] = frozenset()
     headings: frozenset[UUID] = frozenset()
 
-    def __or__(self, other: LinkedNames) -> LinkedNames:
-        return LinkedNames(self.mentioned | other.mentioned, self.titles | other.titles, self.headings | other.headings)
-
     @property
     def every(self) -> list[UUID]:
         """All of them."""
