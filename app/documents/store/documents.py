@@ -171,11 +171,7 @@ async def delete(db: Writing, document_ids: Sequence[UUID]) -> dict[UUID, RowCou
 
 async def get(db: Reading, document_id: UUID) -> Document:
     """One document with its text. Raises NotFound."""
-    query = sa.select(*_LISTED, _d.content, _d.markdown).where(_d.user_id == db.user_id, _d.document_id == document_id)
-    row = (await db.execute(query)).one_or_none()
-    if row is None:
-        raise key_bounds.not_found()
-    return _document(row._mapping)
+    return (await source(db, document_id)).document
 
 
 async def of_chunk(db: Reading, chunk_id: UUID) -> tuple[UUID, int] | None:
