@@ -199,14 +199,14 @@ async def finish(db: Writing, staged: StagedDocument, *, names_version: int) -> 
 async def delete_ended(db: Writing, *, limit: int) -> int:
     """Delete staged rows of jobs that have ended; returns the number of chunks, 0 after the last."""
     staged = await db.scalars(sa.select(_s.job_id).where(_s.user_id == db.user_id))
-    ended = sa.any_(await jobs.ended_among(db, list(staged)))
-    keys = sa.select(_k.job_id, _k.chunk_index).where(_k.user_id == db.user_id, _k.job_id == ended).limit(limit)
-    gone = sa.delete(tables.staged_chunks).where(
-        _k.user_id == db.user_id, sa.tuple_(_k.job_id, _k.chunk_index).in_(keys)
-    )
-    deleted = (await db.execute(gone)).rowcount
+    ended = await jobs.ended_among(db, list(staged))
+    chunks = (_k.user_id == db.user_id, sql.among(_k.job_id, ended))
+    some = sa.select(_k.job_id, _k.chunk_index).where(*chunks).limit(limit)
+    gone = (_k.user_id == db.user_id, sa.tuple_(_k.job_id, _k.chunk_index).in_(some))
+    deleted = (await db.execute(sa.delete(tables.staged_chunks).where(*gone))).rowcount
     if not deleted:
-        await db.execute(sa.delete(tables.staged_documents).where(_s.user_id == db.user_id, _s.job_id == ended))
+        documents = (_s.user_id == db.user_id, sql.among(_s.job_id, ended))
+        await db.execute(sa.delete(tables.staged_documents).where(*documents))
     return int(deleted)
 
 

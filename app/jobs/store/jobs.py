@@ -139,15 +139,14 @@ async def open_among(db: Reading, job_ids: Sequence[UUID]) -> dict[UUID, datetim
     """
     if not job_ids:
         return {}
-    some = _j.job_id == sa.any_(sa.cast(list(job_ids), sa.ARRAY(sa.Uuid)))
-    query = sa.select(_j.job_id, _j.created_at).where(_j.user_id == db.user_id, some, _j.status.in_(_OPEN))
-    return {row.job_id: row.created_at for row in await db.execute(query)}
+    own = (_j.user_id == db.user_id, sql.among(_j.job_id, job_ids), _j.status.in_(_OPEN))
+    return {row.job_id: row.created_at for row in await db.execute(sa.select(_j.job_id, _j.created_at).where(*own))}
 
 
-async def ended_among(db: Reading, job_ids: Sequence[UUID]) -> sa.ColumnElement[Any]:
-    """The jobs among these that have ended, as an array; read after their ids, so that no new job is among them."""
+async def ended_among(db: Reading, job_ids: Sequence[UUID]) -> list[UUID]:
+    """The jobs among these that have ended; read after their ids, so that no new job is among them."""
     are_open = await open_among(db, job_ids)
-    return sa.cast([job_id for job_id in job_ids if job_id not in are_open], sa.ARRAY(sa.Uuid))
+    return [job_id for job_id in job_ids if job_id not in are_open]
 
 
 async def enqueue(db: Writing, kind: str, *, not_before: datetime | None = None) -> None:
