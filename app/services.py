@@ -12,7 +12,8 @@ from app import errors
 from app.database.filter_types import Restriction
 from app.database.pools import ReadRoute
 from app.database.transactions import Database
-from app.fetching.pages import AllowedHosts, PageFetcher
+from app.fetching.fetching import WebFetcher
+from app.fetching.pages import AllowedHosts
 from app.models import base
 from app.models.base import Embedder, Llm, Reranker
 from app.models.calls import RemoteCalls
@@ -79,7 +80,7 @@ class Services:
     target_schema: tuple[str, int] | None = None
     llm: Llm | None = None
     reranker: Reranker | None = None
-    pages: PageFetcher | None = None
+    pages: WebFetcher | None = None
     fetch_hosts: AllowedHosts = field(default_factory=AllowedHosts)
     tools: frozenset[str] = frozenset()
     local_token: str = ""

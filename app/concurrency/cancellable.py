@@ -20,23 +20,14 @@ _large = Threads(2, of_user=1)
 _small = Threads(4, of_user=2)
 
 
-class Stopped(Exception):
-    """The caller of this work was cancelled."""
-
-
 async def run(characters: int, work: Callable[[], T]) -> T:
     """The result of `work` from a thread; it ends at its next `interruption.point` once the caller is cancelled.
 
     `characters` is the length of the text, which selects the threads.
     """
     stopped = threading.Event()
-
-    def check() -> None:
-        if stopped.is_set():
-            raise Stopped
-
     threads = _large if characters >= LARGE else _small
     try:
-        return await threads.run(partial(interruption.run, work, check=check))
+        return await threads.run(partial(interruption.run, work, stopped))
     finally:
         stopped.set()

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
+from threading import Event
 from typing import TypeVar
 
 T = TypeVar("T")
 
-_check: ContextVar[Callable[[], None] | None] = ContextVar("interruption_check", default=None)
+_stopped: ContextVar[Event | None] = ContextVar("work_stopped", default=None)
 
 
-def run(work: Callable[[], T], *, check: Callable[[], None]) -> T:
-    """Returns the result of some work that is ended by the exception of `check`, which is called between its pieces."""
-    token = _check.set(check)
+class Stopped(Exception):
+    """The work is to end."""
+
+
+def run(work: Callable[[], T], stopped: Event) -> T:
+    """Returns the result of some work, which ends at its next `point` once `stopped` is set. Raises Stopped."""
+    token = _stopped.set(stopped)
     try:
         return work()
     finally:
-        _check.reset(token)
+        _stopped.reset(token)
 
 
 def point() -> None:
-    """Raises the exception with which the work in progress is to end, if it is; called between two pieces of it."""
-    if (check := _check.get()) is not None:
-        check()
+    """Raises Stopped if the work in progress is to end; called between two pieces of it."""
+    if (stopped := _stopped.get()) is not None and stopped.is_set():
+        raise Stopped

@@ -15,7 +15,7 @@ import statistics
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Hashable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -38,18 +38,6 @@ class Released(Protocol):
     def released(self) -> AbstractAsyncContextManager[None]:
         """Give the permission back while a block waits for something else than this machine."""
         ...
-
-
-class _Unlimited:
-    """A permission without a limit."""
-
-    def released(self) -> AbstractAsyncContextManager[None]:
-        """Do nothing."""
-        return nullcontext()
-
-
-UNLIMITED: Released = _Unlimited()
-"""For the command line and evaluations."""
 
 
 class Turn:
@@ -277,3 +265,7 @@ class Limiter:
             if turn._granted is not None and not turn._granted.done():
                 self._start(turn, user)
                 turn._granted.set_result(None)
+
+
+UNLIMITED: Released = Turn(Limiter(1), None)
+"""A turn that holds no place, and so has none to give back: for the command line and evaluations."""

@@ -7,6 +7,7 @@ A file begins with comments: what the statement does, its columns, and one decla
     -- part name  meaning        a part of the statement, left out unless it is asked for
     -- $name  meaning            an argument, in fragments only
 
+The bind `user_id`, a text, is the owner of the rows in every statement and need not be declared.
 Lines between `-- if a or b` (or `-- unless a or b`) and `-- end` belong to the statement where one of the parts is
 asked for (or none is). `{{name argument, argument}}` includes `name.sql` from a folder `fragments`, whose binds and
 parts become the statement's. A declaration that is missing, unused or contradictory, an unknown part or fragment, and a
@@ -20,7 +21,7 @@ from __future__ import annotations
 
 import re
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from operator import itemgetter
@@ -33,6 +34,7 @@ import sqlalchemy as sa
 Record = TypeVar("Record")
 Kind = Literal["statements", "ctes", "fragments"]
 FOLDER = Path(__file__).parents[1]
+_OWNER = {"user_id": "text"}
 _names: weakref.WeakKeyDictionary[sa.TextClause, str] = weakref.WeakKeyDictionary()
 _BIND = re.compile(r"-- :(\w+)(\??) ([\w\[\]:]+)(?: |$)")
 _PART = re.compile(r"-- part (\w+)(?: |$)")
@@ -146,6 +148,16 @@ def parse(source: str, binds: Mapping[str, str] = MappingProxyType({})) -> State
     return found
 
 
+def among(column: sa.Column[Any], values: Iterable[Any]) -> sa.ColumnElement[bool]:
+    """The condition that a column has one of the values, which are one bind: an array."""
+    return column == sa.any_(sa.literal(list(values), sa.ARRAY(column.type)))
+
+
+def columns(records: Sequence[Any], *names: str) -> dict[str, list[Any]]:
+    """The values of some fields of records, as the binds of a statement that unnests them."""
+    return {name: [getattr(one, name) for one in records] for name in names}
+
+
 def read_records(kind: type[Record], rows: Sequence[sa.Row[Any]]) -> list[Record]:
     """One instance of the dataclass for each row, whose columns have the names of its fields, in any order.
 
@@ -187,6 +199,8 @@ def _expand(source: str, declared: Mapping[str, str] = MappingProxyType({})) -> 
         included = line if _is_comment(line) else _INCLUDE.sub(lambda call: _include(call, binds, parts), line)
         written += included.splitlines()
     arguments = tuple(match[1] for line in header if (match := _ARGUMENT.match(line)))
+    if any("user_id" in _USED_BIND.findall(line) for line in written if not _is_comment(line)):
+        _declare(binds, _OWNER)
     return StatementSource(binds, frozenset(parts), arguments, tuple(written))
 
 

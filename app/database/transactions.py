@@ -357,6 +357,13 @@ class Database:
             turn.end()
 
     @asynccontextmanager
+    async def locking(self, user_id: str, *, checked: bool = False) -> AsyncIterator[Writing]:
+        """Open a transaction like `writing` that takes the user's lock at its beginning."""
+        async with self.writing(user_id, checked=checked) as writing:
+            await writing.lock()
+            yield writing
+
+    @asynccontextmanager
     async def preparing(self, user_id: str, *, checked: bool = False) -> AsyncIterator[Writing]:
         """Open a transaction like `writing` that does not wait for other writes and does not make them wait.
 

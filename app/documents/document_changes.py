@@ -7,7 +7,7 @@ change is lost. Chunks are cut and embedded again only if the text, the title or
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -17,27 +17,23 @@ from app.concurrency import cancellable
 from app.documents.store import documents
 from app.documents.store.documents import DocumentSource
 from app.documents.storing import document_drafts, document_writes, large_documents
-from app.documents.storing.document_drafts import CleanDocument
-from app.documents.types import Document, DocumentDraft, IngestResult, Upload
+from app.documents.types import CleanDocument, Document, DocumentDraft, IngestResult, Upload
 from app.entities.linking import gazetteers, mention_refresh
 from app.kinds import Json, StoreStatus
 from app.query import model_switch
+from app.requests import wire
 from app.services import Services
 from app.text.structure import structure
 from app.text.words import cleaning
 
 ATTEMPTS = 5
 """How often a change is applied again because another one was stored meanwhile."""
-MetadataCheck = Callable[[dict[str, Any]], object]
 
 
-async def change(
-    document_id: UUID, patch: Json, user_id: str, services: Services, *, check_metadata: MetadataCheck
-) -> IngestResult:
+async def change(document_id: UUID, patch: Json, user_id: str, services: Services) -> IngestResult:
     """Apply a JSON merge patch (RFC 7396) with fields of an upload to a document; null stands for the default.
 
-    `check_metadata` raises an error for metadata that must not be stored. Raises NotFound, Conflict, BadRequest naming
-    the field, ProviderError, DatabaseUnavailable; then nothing is stored.
+    Raises NotFound, Conflict, BadRequest naming the field, ProviderError, DatabaseUnavailable; then nothing is stored.
     """
 
     for _attempt in range(ATTEMPTS):
@@ -45,7 +41,7 @@ async def change(
             source = await documents.source(reading, document_id)
             await gazetteers.current(reading)
         patched = _patch(source, patch, services.chunking_options.language)
-        check_metadata(dict(patched.metadata))
+        wire.expect_metadata(dict(patched.metadata))
         result = await _store(source, patched, user_id, services)
         if result is not None:
             return result
@@ -70,14 +66,14 @@ def clean_document(source: DocumentSource) -> CleanDocument:
     """A stored document as it was given; its creation time only if it was given too, which the hash shows."""
     stored = source.document
     undated = CleanDocument(
-        stored.content or "",
-        stored.title,
-        stored.uri,
-        stored.metadata,
-        stored.language,
-        None,
-        source.markdown,
-        source.page_starts,
+        content=stored.content or "",
+        title=stored.title,
+        uri=stored.uri,
+        metadata=stored.metadata,
+        config=stored.language,
+        created_at=None,
+        markdown=bool(stored.markdown),
+        page_starts=source.page_starts,
     )
     if document_drafts.attributes_hash(undated) == source.attributes_hash:
         return undated
@@ -137,7 +133,7 @@ async def _store(
         _titles(stored),
         stored.language,
         stored.content,
-        source.markdown,
+        stored.markdown,
     ):
         return await _store_attributes(source, draft, user_id, services)
     return await model_switch.run(services.embedder, services.db, lambda: _store_text(source, draft, user_id, services))

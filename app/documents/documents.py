@@ -67,8 +67,7 @@ async def delete_by_uri(uri: str, user_id: str, *, db: Database, actor: str = au
     """
     identity = uris.identity(uri)
     unknown = errors.NotFound("The user has no document with this uri.")
-    async with db.writing(user_id, checked=True) as writing:
-        await writing.lock()
+    async with db.locking(user_id, checked=True) as writing:
         try:
             cancelled = await staging.supersede(writing, identities=[identity])
         except errors.OutsideOfKey:

@@ -81,8 +81,7 @@ async def delete(filters: Filters, user_id: str, *, db: Database, actor: str) ->
         async with writing.custom_plans():
             return await selections.page(writing, filters, after=after, limit=limit)
 
-    async with db.writing(user_id, checked=True) as writing:
-        await writing.lock()
+    async with db.locking(user_id, checked=True) as writing:
         await staging.cancel_selected(writing, filters)
     return await delete_found(find, user_id, db=db, actor=actor)
 
@@ -97,8 +96,7 @@ async def delete_found(find: Find, user_id: str, *, db: Database, actor: str) ->
 
 async def _delete_slice(find: Find, user_id: str, deletion: Deletion, *, db: Database, actor: str) -> bool:
     """Delete as many documents as fit into a slice, at least one; false if none is left."""
-    async with db.writing(user_id, checked=True) as writing:
-        await writing.lock()
+    async with db.locking(user_id, checked=True) as writing:
         began = time.monotonic()
         found = await find(writing, deletion.last, deletion.chunks)
         if not found:

@@ -1,4 +1,4 @@
-"""Types of the write path: ExtractedDocument → Upload → DocumentDraft → Chunk, and the results of writes."""
+"""Types of the write path, Upload → CleanDocument → DocumentDraft → Chunk, and the results of writes."""
 
 from __future__ import annotations
 
@@ -34,30 +34,40 @@ class Upload:
     source: SourcePath | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentDraft:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CleanDocument:
+    """A document with cleaned text and resolved attributes that is not cut yet.
+
+    `content` is empty if the document is a title alone. `config` is its text-search configuration; `created_at` is None
+    unless it was given with the document.
+    """
+
+    content: str
+    title: str
+    uri: str | None
+    metadata: Json
+    config: str
+    created_at: datetime | None
+    markdown: bool = True
+    page_starts: tuple[int, ...] = ()
+    warnings: tuple[str, ...] = ()
+    source: SourcePath | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentDraft(CleanDocument):
     """A cleaned, chunked and hashed document, complete except for its vectors.
 
     `chunk_tokens` and `chunk_overlap` are the options with which its chunks were cut.
     """
 
-    uri: str | None
-    title: str
-    content: str
-    metadata: Json
-    config: str
-    created_at: datetime | None
     identity: bytes
     content_hash: bytes
     attributes_hash: bytes
     chunks: tuple[ChunkDraft, ...] = ()
-    markdown: bool = True
     chunk_tokens: int = 0
     chunk_overlap: int = 0
-    page_starts: tuple[int, ...] = ()
     cleaning_version: int = 1
-    warnings: tuple[str, ...] = ()
-    source: SourcePath | None = None
 
     @property
     def is_large(self) -> bool:

@@ -16,6 +16,7 @@ from uuid import UUID
 from app import errors, limits
 from app.access.store import audit
 from app.access.store.audit import Event
+from app.concurrency import offload
 from app.database.transactions import Database, Reading, Writing, retry_read
 from app.entities import entity_lines, entity_records
 from app.entities.entity_lines import Line
@@ -45,16 +46,14 @@ async def add(
     name of another. Raises BadRequest and Conflict naming the field (`[1].name` if there are several), Unavailable if
     the model fails.
     """
-    chosen = zip(drafts, ids or itertools.repeat(None), strict=False)
-    lines = [Line.of(number, draft, entity_id) for number, (draft, entity_id) in enumerate(chosen)]
-    keyed = await entity_lines.key_names(lines)
-    _raise_first(keyed.refused, lines)
+    chosen = zip(itertools.count(), drafts, ids or itertools.repeat(None), strict=False)
+    size = entity_records.work_size(drafts)
+    lines = await offload.run(size, lambda: list(itertools.starmap(Line.of, chosen)))
 
     async def store() -> list[Entity]:
         computed = await entity_records.description_vectors(drafts, embedder)
-        async with db.writing(user_id) as writing:
-            await writing.lock()
-            planned = await entity_lines.plan(writing, lines, keyed)
+        async with db.locking(user_id) as writing:
+            planned = await entity_lines.plan(writing, lines)
             for line in [step.line for step in planned.steps.values() if step.before is not None]:
                 planned.refuse(line.number, _exists(line))
             _raise_first(planned.refused, lines)
@@ -90,11 +89,10 @@ async def change(
         wanted = replace(before, **changed)
         described = [] if entity_records.is_described_alike(before, wanted) else [wanted]
         computed = await entity_records.description_vectors(described, embedder)
-        async with db.writing(user_id) as writing:
-            await writing.lock()
+        async with db.locking(user_id) as writing:
             before = entity_records.draft_of(await _added_by_user(writing, entity_id))
             lines = [Line.of(0, replace(before, **changed), entity_id)]
-            planned = await entity_lines.plan(writing, lines, await entity_lines.key_names(lines))
+            planned = await entity_lines.plan(writing, lines)
             _raise_first(planned.refused, lines)
             await entity_lines.write(writing, planned, computed)
             return await entities.get(writing, entity_id)
@@ -115,8 +113,7 @@ async def merge(entity_id: UUID, others: Sequence[UUID], user_id: str, services:
             before, merged, _gone = await _plan_merge(reading, entity_id, others)
         changed = [] if entity_records.is_described_alike(before, merged) else [merged]
         computed = await entity_records.description_vectors(changed, embedder)
-        async with db.writing(user_id) as writing:
-            await writing.lock()
+        async with db.locking(user_id) as writing:
             before, merged, gone = await _plan_merge(writing, entity_id, others)
             keeps = entity_records.is_described_alike(before, merged)
             names = entity_records.name_keys(merged)
@@ -124,7 +121,7 @@ async def merge(entity_id: UUID, others: Sequence[UUID], user_id: str, services:
             await entities.replace_member(writing, [one.entity_id for one in gone], by=entity_id)
             renamed: dict[str, str] = {}
             for one in gone:
-                renamed |= entity_records.name_keys(entity_records.draft_of(one))
+                renamed |= entity_records.name_keys(one)
                 if one.origin == "user":
                     await _delete(writing, one.entity_id, actor)
             renamed |= entity_records.changed_names(entity_records.name_keys(before), names)
@@ -150,7 +147,7 @@ async def _plan_merge(
 
 def _merge_drafts(into: EntityDraft, entity_id: UUID, others: Sequence[Entity]) -> EntityDraft:
     """What an entity is after it has taken over others: its own type, name, role and description come first."""
-    every = [into, *(entity_records.draft_of(other) for other in others)]
+    every = [into, *others]
     named = replace(into, aliases=tuple(chain(into.aliases, *((one.name, *one.aliases) for one in every[1:]))))
     gone = {entity_id, *(other.entity_id for other in others)}
     merged = replace(
@@ -182,10 +179,9 @@ async def remove(entity_id: UUID, user_id: str, *, db: Database, actor: str = au
 
     Raises NotFound, Conflict.
     """
-    async with db.writing(user_id) as writing:
-        await writing.lock()
+    async with db.locking(user_id) as writing:
         before = await _added_by_user(writing, entity_id)
-        await name_changes.record(writing, entity_records.name_keys(entity_records.draft_of(before)))
+        await name_changes.record(writing, entity_records.name_keys(before))
         return await _delete(writing, entity_id, actor)
 
 

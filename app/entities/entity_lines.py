@@ -36,17 +36,26 @@ NAMESAKES = "Namesakes need an `entity_id` each: any UUID of your own, or that o
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """An entity to add or to replace, with an id if the caller has chosen one; `members` are ids or names."""
+    """An entity to add or to replace, with an id if the caller has chosen one; `members` are ids or names.
+
+    `names` are its names by key, the name first.
+    """
 
     number: int
     draft: EntityDraft
-    entity_id: UUID | None = None
-    members: tuple[UUID | str, ...] = ()
+    names: Mapping[str, str]
+    entity_id: UUID | None
+    members: tuple[UUID | str, ...]
 
     @classmethod
-    def of(cls, number: int, draft: EntityDraft, entity_id: UUID | None) -> Self:
-        """The line of a draft, whose members are not resolved yet."""
-        return cls(number, replace(draft, members=()), entity_id, draft.members)
+    def of(cls, number: int, draft: EntityDraft, entity_id: UUID | None = None) -> Self:
+        """The line of a draft, whose members are not resolved yet. Raises BadRequest naming the field."""
+        return cls(number, replace(draft, members=()), entity_records.name_keys(draft), entity_id, draft.members)
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        """The type and the key of the name, by which entities are found without an id."""
+        return self.draft.type, next(iter(self.names))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,36 +75,19 @@ async def run(lines: Sequence[Line], user_id: str, *, db: Database, embedder: Em
     """
     if len(lines) > MAX_LINES:
         raise errors.BadRequest(f"Send at most {MAX_LINES:,} lines at once, in several requests.", field="body")
-    size, keyed = entity_records.work_size(line.draft for line in lines), await key_names(lines)
+    size = entity_records.work_size(line.draft for line in lines)
 
     async def store() -> list[LineResult]:
         async with db.reading(user_id) as reading:
-            planned = await plan(reading, lines, keyed)
+            planned = await plan(reading, lines)
         to_embed = await offload.run(size, planned.drafts_to_embed)
         computed = await entity_records.description_vectors(to_embed, embedder)
-        async with db.writing(user_id) as writing:
-            await writing.lock()
-            planned = await plan(writing, lines, keyed)
+        async with db.locking(user_id) as writing:
+            planned = await plan(writing, lines)
             await write(writing, planned, computed)
         return await offload.run(size, planned.results, lines)
 
     return await model_switch.run(embedder, db, store)
-
-
-async def key_names(lines: Sequence[Line]) -> KeyedLines:
-    """The names of the lines by key."""
-    names: dict[int, Mapping[str, str]] = {}
-    refused: dict[int, errors.StepwellError] = {}
-
-    def key() -> None:
-        for line in lines:
-            try:
-                names[line.number] = entity_records.name_keys(line.draft)
-            except errors.BadRequest as error:
-                refused[line.number] = error
-
-    await offload.run(entity_records.work_size(line.draft for line in lines), key)
-    return KeyedLines(names, refused)
 
 
 async def write(db: Writing, planned: EntityPlan, computed: Mapping[str, str]) -> None:
@@ -107,28 +99,15 @@ async def write(db: Writing, planned: EntityPlan, computed: Mapping[str, str]) -
 
 
 @dataclass(frozen=True, slots=True)
-class KeyedLines:
-    """The names of each valid line by key, the name first, and the errors of the other lines, by line number."""
-
-    names: Mapping[int, Mapping[str, str]]
-    refused: Mapping[int, errors.StepwellError]
-
-    def pair(self, line: Line) -> tuple[str, str]:
-        """The type and the key of the name, by which entities are found without an id."""
-        return line.draft.type, next(iter(self.names[line.number]))
-
-
-@dataclass(frozen=True, slots=True)
 class PlanStep:
     """A valid line with the id of its entity, and the stored entity that it replaces (None: it adds one).
 
-    `names` and `names_before` are the new and the stored names by key, the name first.
+    `names_before` are the stored names by key, the name first.
     """
 
     line: Line
     entity_id: UUID
     draft: EntityDraft
-    names: Mapping[str, str]
     before: Entity | None
     names_before: Mapping[str, str]
 
@@ -137,14 +116,13 @@ class PlanStep:
         """What storing the draft does; aliases with the key of the name and the order of members do not matter."""
         if self.before is None:
             return "added"
-        aliases, before = tuple(self.names.values())[1:], entity_records.draft_of(self.before)
+        aliases, before = tuple(self.line.names.values())[1:], entity_records.draft_of(self.before)
         draft = replace(self.draft, aliases=aliases, members=tuple(sorted(self.draft.members)))
         return "unchanged" if draft == replace(before, members=tuple(sorted(before.members))) else "updated"
 
     @property
     def keeps_vector(self) -> bool:
-        before = self.before
-        return before is not None and entity_records.is_described_alike(self.draft, entity_records.draft_of(before))
+        return self.before is not None and entity_records.is_described_alike(self.draft, self.before)
 
 
 @dataclass(slots=True)
@@ -175,8 +153,9 @@ class EntityPlan:
         for step in self.steps.values():
             if step.status != "unchanged":
                 keeps = step.keeps_vector
-                records.append(entity_records.record_of(step.entity_id, step.draft, step.names, computed, keeps=keeps))
-                changed |= entity_records.changed_names(step.names_before, step.names)
+                names = step.line.names
+                records.append(entity_records.record_of(step.entity_id, step.draft, names, computed, keeps=keeps))
+                changed |= entity_records.changed_names(step.names_before, names)
         return records, changed
 
     def results(self, lines: Sequence[Line]) -> list[LineResult]:
@@ -203,17 +182,16 @@ class _Members:
     stored: set[UUID]
 
 
-async def plan(db: Reading, lines: Sequence[Line], keyed: KeyedLines) -> EntityPlan:
+async def plan(db: Reading, lines: Sequence[Line]) -> EntityPlan:
     """What each line adds or replaces, with resolved members, or why it is refused."""
     size = entity_records.work_size(line.draft for line in lines)
-    valid = [line for line in lines if line.number in keyed.names]
-    new_ids = await offload.run(size, _new_ids, valid, keyed, db.user_id)
+    new_ids = await offload.run(size, _new_ids, lines, db.user_id)
     own = await entities.own(db, list(new_ids))
-    given = {line.entity_id for line in valid if line.entity_id is not None}
+    given = {line.entity_id for line in lines if line.entity_id is not None}
     ids = {*itertools.chain(*own.values()), *given, *new_ids.values()}
     before = {entity.entity_id: entity for entity in await entities.of_ids(db, list(ids))}
     extracted = {one for one, origin in (await entities.origins(db, given)).items() if origin != "user"}
-    planned = await offload.run(size, _match_lines, valid, keyed, _Known(own, new_ids, before, extracted))
+    planned = await offload.run(size, _match_lines, lines, own, new_ids, before, extracted)
     wanted = {member for step in planned.steps.values() for member in step.line.members}
     keys = await offload.run(size, _member_keys, wanted)
     named = await entities.named(db, keys.values())
@@ -228,36 +206,33 @@ async def plan(db: Reading, lines: Sequence[Line], keyed: KeyedLines) -> EntityP
     return planned
 
 
-def _new_ids(lines: Sequence[Line], keyed: KeyedLines, user_id: str) -> dict[tuple[str, str], UUID]:
+def _new_ids(lines: Sequence[Line], user_id: str) -> dict[tuple[str, str], UUID]:
     """The id of a new entity for the type and the key of the name of each line."""
-    return {pair: entity_records.new_id(user_id, *pair) for pair in map(keyed.pair, lines)}
+    return {line.pair: entity_records.new_id(user_id, *line.pair) for line in lines}
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """The ids of stored and of new entities by type and key of name, and the stored entities with any of these ids.
+def _match_lines(
+    lines: Sequence[Line],
+    own: Mapping[tuple[str, str], Sequence[UUID]],
+    new_ids: Mapping[tuple[str, str], UUID],
+    before: Mapping[UUID, Entity],
+    extracted: Set[UUID],
+) -> EntityPlan:
+    """A plan with a step for each line; the members are not resolved yet.
 
-    `extracted` are the given ids that belong to entities found in documents.
+    `own` and `new_ids` are the ids of stored and of new entities by type and key of name, `before` the stored entities
+    with any of these ids. `extracted` are the given ids that belong to entities found in documents.
     """
-
-    own: Mapping[tuple[str, str], Sequence[UUID]]
-    new_ids: Mapping[tuple[str, str], UUID]
-    before: Mapping[UUID, Entity]
-    extracted: Set[UUID]
-
-
-def _match_lines(lines: Sequence[Line], keyed: KeyedLines, known: _Known) -> EntityPlan:
-    """A plan with a step for each line; the members are not resolved yet."""
-    plan = EntityPlan(refused=dict(keyed.refused))
-    by_pair, before = {pair: set(ids) for pair, ids in known.own.items()}, known.before
+    plan = EntityPlan()
+    by_pair = {pair: set(ids) for pair, ids in own.items()}
     taken: set[UUID] = set()
     for line in lines:
-        pair = keyed.pair(line)
+        pair = line.pair
         try:
             if line.entity_id is not None:
-                entity_id = _given(line.entity_id, keyed.names[line.number], known.extracted)
+                entity_id = _given(line.entity_id, line.names, extracted)
             else:
-                usual = known.new_ids[pair]
+                usual = new_ids[pair]
                 # An entity that was renamed, before or in this request, keeps the id of its first name.
                 new = uuid4() if usual in before or usual in taken else usual
                 entity_id = _same(by_pair.get(pair, set()), usual) or new
@@ -268,12 +243,11 @@ def _match_lines(lines: Sequence[Line], keyed: KeyedLines, known: _Known) -> Ent
             continue
         taken.add(entity_id)
         stored = before.get(entity_id)
-        stored_names = entity_records.name_keys(entity_records.draft_of(stored)) if stored is not None else {}
+        stored_names = entity_records.name_keys(stored) if stored is not None else {}
         if stored is not None:
             by_pair.get((stored.type, next(iter(stored_names))), set()).discard(entity_id)
         by_pair.setdefault(pair, set()).add(entity_id)
-        names = keyed.names[line.number]
-        plan.steps[line.number] = PlanStep(line, entity_id, line.draft, names, stored, stored_names)
+        plan.steps[line.number] = PlanStep(line, entity_id, line.draft, stored, stored_names)
     return plan
 
 
@@ -304,12 +278,12 @@ def _resolve_members(plan: EntityPlan, known: _Members) -> None:
     named = {key: set(ids) for key, ids in known.named.items()}
     later: dict[str, set[UUID]] = {}
     for step in plan.steps.values():
-        for key in step.names:
+        for key in step.line.names:
             later.setdefault(key, set()).add(step.entity_id)
     for number, step in list(plan.steps.items()):
-        for key in step.names_before.keys() - step.names.keys():
+        for key in step.names_before.keys() - step.line.names.keys():
             named.get(key, set()).discard(step.entity_id)
-        for key in step.names:
+        for key in step.line.names:
             named.setdefault(key, set()).add(step.entity_id)
         try:
             members = [_member_id(i, m, known, named, later) for i, m in enumerate(step.line.members)]

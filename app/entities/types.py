@@ -28,19 +28,12 @@ class EntityDraft:
         return tuple(member for member in self.members if isinstance(member, UUID))
 
 
-@dataclass(frozen=True, slots=True)
-class Entity:
-    """A stored entity."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entity(EntityDraft):
+    """A stored entity, with the ids of its members."""
 
     entity_id: UUID
-    type: str
-    name: str
-    aliases: tuple[str, ...]
-    role: str | None
-    facts: tuple[str, ...]
-    description: str | None
-    metadata: Json
-    members: tuple[UUID, ...]
+    members: tuple[UUID, ...] = ()
     origin: Origin
     created_at: datetime
     updated_at: datetime

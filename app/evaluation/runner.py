@@ -252,11 +252,18 @@ async def import_entities(entities: Sequence[Json], user_id: str, services: Serv
     for number, entity in enumerate(entities, 1):
         fields: dict[str, Any] = {name: entity.get(name) for name in ("type", "name", "role", "description")}
         fields |= {name: tuple(entity.get(name) or ()) for name in ("aliases", "facts", "members")}
-        lines.append(Line.of(number, EntityDraft(**fields, metadata=entity.get("metadata") or {}), None))
+        try:
+            lines.append(Line.of(number, EntityDraft(**fields, metadata=entity.get("metadata") or {})))
+        except errors.BadRequest as error:
+            raise _refuse(number, error) from error
     for outcome in await entity_lines.run(lines, user_id, db=services.db, embedder=services.embedder):
         if outcome.error is not None:
-            raise errors.BadRequest(f"Entity {outcome.number}: {outcome.error.message}", field="entities.jsonl")
+            raise _refuse(outcome.number, outcome.error)
     await mention_refresh.drain(user_id, services)
+
+
+def _refuse(number: int, error: errors.StepwellError) -> errors.BadRequest:
+    return errors.BadRequest(f"Entity {number}: {error.message}", field="entities.jsonl")
 
 
 async def _ingest(

@@ -108,7 +108,10 @@ class WebFetcher:
         return str(_url(address))
 
     async def fetch(self, address: str, *, allowed: AllowedHosts) -> WebPage:
-        """The page at an address. Raises `blocked_url`, `fetch_failed`, `site_unavailable`."""
+        """The page at an address.
+
+        Raises `blocked_url` or `fetch_not_allowed` for one that may not be fetched, `fetch_failed`, `site_unavailable`.
+        """
         self._tls = self._tls or httpx.create_ssl_context()
         with _translate(self._limits):
             async with (

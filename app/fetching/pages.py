@@ -1,10 +1,9 @@
-"""Defines a fetched page, and who fetches pages."""
+"""Defines a fetched page, and the hosts of which pages are fetched."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Protocol
 
 WEB_PORTS = (80, 443)
 _PATTERN = re.compile(r"(\*|(?:\*\.)?[a-z0-9_-]+(?:\.[a-z0-9_-]+)*)(?::([1-9][0-9]{0,4}|\*))?", re.I)
@@ -49,18 +48,3 @@ class WebPage:
     raw: bytes
     media_type: str
     charset: str
-
-
-class PageFetcher(Protocol):
-    """Fetches one page or file of the public web."""
-
-    def normalised(self, address: str) -> str:
-        """An http or https address as it is fetched and stored, without its fragment. Raises `blocked_url`."""
-        ...
-
-    async def fetch(self, address: str, *, allowed: AllowedHosts) -> WebPage:
-        """The page at an http or https address.
-
-        Raises `blocked_url` for an address that may not be fetched, `fetch_failed` and `site_unavailable`.
-        """
-        ...

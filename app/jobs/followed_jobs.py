@@ -91,8 +91,7 @@ async def cancel(job_id: UUID, user_id: str, *, db: Database) -> JobState:
         found = await _read(reading, job_id)
     if found.kind in kinds.uncancellable():
         raise errors.Conflict("Jobs that update links or postings cannot be cancelled.")
-    async with db.writing(user_id, checked=True) as writing:
-        await writing.lock()
+    async with db.locking(user_id, checked=True) as writing:
         await jobs.cancel(writing, job_id)
         return await _read(writing, job_id)
 

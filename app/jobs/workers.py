@@ -144,21 +144,9 @@ class Outcomes:
         self.failures = counter("stepwell_job_failures", meaning, ["kind", "code"])
 
 
-@dataclass(slots=True)
-class ServedUsers:
-    """The users whose jobs a worker has run, the last one at the end, so that they take turns."""
-
-    names: list[str] = field(default_factory=list)
-
-    def note(self, user_id: str) -> None:
-        """Note that a job of a user is run."""
-        others = [name for name in self.names if name != user_id]
-        self.names = [*others[1 - MOST_SERVED :], user_id]
-
-
 async def run_forever(services: Services, kinds: Sequence[JobKind]) -> None:
     """Run the jobs of all users in turn until cancelled."""
-    served = ServedUsers()
+    served: list[str] = []
     while True:
         await asyncio.sleep(IDLE_S)
         try:
@@ -180,10 +168,11 @@ async def until_writable(db: Database) -> None:
 
 
 async def run_next(
-    services: Services, kinds: Sequence[JobKind], *, user_id: str | None = None, served: ServedUsers | None = None
+    services: Services, kinds: Sequence[JobKind], *, user_id: str | None = None, served: list[str] | None = None
 ) -> tuple[str, int] | None:
-    """Run the job that has waited longest, of the user `served` least recently; None if no job waits.
+    """Run the job that has waited longest, of the user served least recently; None if no job waits.
 
+    `served` are the users whose jobs the caller has run, the last one at the end, where that of this job is put.
     Returns its kind and what was done, which `Outcomes` counts. A job that fails is queued again for a later attempt,
     and its exception is raised.
     """
@@ -191,12 +180,11 @@ async def run_next(
     outcomes = services.state(Outcomes)
     by_name = {kind.name: kind for kind in kinds}
     async with services.db.claiming() as shared:
-        names = served.names if served else ()
-        job = await jobs.claim(shared, kinds=list(by_name), lease_s=LEASE_S, user_id=user_id, served=names)
+        job = await jobs.claim(shared, kinds=list(by_name), lease_s=LEASE_S, user_id=user_id, served=served or ())
     if job is None:
         return None
     if served is not None:
-        served.note(job.user_id)
+        served[:] = [*(name for name in served if name != job.user_id), job.user_id][-MOST_SERVED:]
     run = Run(services, by_name[job.kind], job)
     offload.work_for(job.user_id)
     try:

@@ -124,8 +124,8 @@ FORMATS = (
         "encoded",
         ("HTML",),
         ("html", "htm", "xhtml"),
-        "the main text without navigation, descriptions of pictures; title without the name of the site, author, language, "
-        "date",
+        "the main text without navigation, descriptions of pictures; title without the name of the site, author, "
+        "language, date",
         "html.html_text",
         signature=_HTML,
     ),

@@ -11,12 +11,15 @@ import itertools
 import json
 import math
 import re
+from typing import TypeVar
 
 from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ValidationError
 
 from app import errors
 from app.text.json_values import INT64, BadNumber, UnusableValue, find_unusable
 
+Model = TypeVar("Model", bound=BaseModel)
 MAX_DEPTH = 64
 MAX_CONTAINERS = 100_000
 _STRING_OR_BRACKETS = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{]++|[\]}]++', re.DOTALL)
@@ -43,6 +46,15 @@ def parse(raw: bytes) -> object:
     if is_suspect:
         check(value)
     return value
+
+
+def validate(value: object, model: type[Model]) -> Model:
+    """The model with the value of a body. Raises RequestValidationError."""
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        raised = error.errors(include_url=False, include_input=False)
+        raise RequestValidationError([{**e, "loc": ("body", *e["loc"])} for e in raised], body=value) from error
 
 
 def parse_items(raw: bytes) -> object:

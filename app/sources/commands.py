@@ -17,13 +17,12 @@ from app.cli import connecting, options, terminal
 from app.cli.client import Answer, Client
 from app.cli.progress import Progress
 from app.documents.commands import ingest_report
+from app.sources.types import COUNTED, EVERYTHING
 from app.text import uris
 
 app = typer.Typer(help="Sources: add, list, sync, remove.", no_args_is_help=True)
-EVERYTHING = "**/*"
 MAX_SOURCES = 1_000
 SourceKey = Annotated[str, typer.Argument(metavar="SOURCE", help="A source's id, name or folder.")]
-COUNTS = ("added", "replaced", "renamed", "removed", "unchanged", "failed")
 
 
 @app.command()
@@ -36,7 +35,7 @@ def add(
     ],
     glob: Annotated[
         list[str] | None,
-        typer.Option("--glob", help="Pattern of relative paths; may be repeated.", show_default=EVERYTHING),
+        typer.Option("--glob", help="Pattern of relative paths; may be repeated.", show_default=EVERYTHING[0]),
     ] = None,
     text_field: Annotated[
         str | None, typer.Option(help="Column of tables, or field of JSON lines, that holds the text.")
@@ -73,7 +72,7 @@ def listed(client: Client, as_json: options.AsJson = False) -> None:
         return
     table = options.table("source", "files", "documents", "synced", ids=("source",))
     for one in found:
-        globs = " ".join(glob for glob in one["globs"] if glob != EVERYTHING)
+        globs = " ".join(glob for glob in one["globs"] if glob not in EVERYTHING)
         shown = options.cell(one["name"], f"{one['path']} {globs}".strip(), identity=one["source_id"])
         failed = f"{one['failed']} failed" if one["failed"] else None
         synced = options.cell(options.moment(one["synced_at"]), "watched" if one["watch"] else None)
@@ -174,7 +173,7 @@ def _show(job: Answer) -> None:
         options.err.print(f"[red]The job is {job['status']}[/]: {job['error'] or 'cancelled'}.")
         return
     result = job["result"]
-    options.out.print(", ".join(f"{result[name]} {name}" for name in COUNTS) + f"; {result['embedded']} embedded.")
+    options.out.print(", ".join(f"{result[name]} {name}" for name in COUNTED) + f"; {result['embedded']} embedded.")
     ingest_report.show_left_out(result.get("left_out", {}))
     for failure in result.get("failures", ()):
         options.err.print(f"[red]failed[/] {escape(failure['path'])}: {escape(failure['reason'])}", soft_wrap=True)

@@ -31,11 +31,10 @@ from app.sources import source_files, source_roots, source_scan
 from app.sources.source_files import FileVersion
 from app.sources.source_scan import Plan
 from app.sources.store import sources
-from app.sources.types import KnownFile, Source, SourceRoots
+from app.sources.types import COUNTED, KnownFile, Source, SourceRoots
 from app.text import uris
 
 T = TypeVar("T")
-COUNTED = ("added", "replaced", "renamed", "removed", "unchanged", "failed")
 STORED = ("documents", "chunks", "embedded")
 COMMIT_S = 1.0
 """Time after which files that have been stored are recorded."""
@@ -97,8 +96,7 @@ class _Syncing:
         progress = {"step": step, "unit": "files", "total": self.total, **new, "formats": formats}
 
         async def attempt() -> None:
-            async with self.run.db.writing(self.run.user_id) as writing:
-                await writing.lock()
+            async with self.run.db.locking(self.run.user_id) as writing:
                 await work(writing)
                 await self.run.advance(writing, **progress)
 
@@ -252,8 +250,7 @@ async def _finish(syncing: _Syncing, plan: Plan) -> int:
     counts["unchanged"] += plan.unchanged
     left_out = {"skipped": plan.left_out.total, "left_out": plan.left_out.as_json()}
     result = {"source_id": str(source_id), **counts, "formats": syncing.formats, **left_out}
-    async with run.db.writing(run.user_id) as writing:
-        await writing.lock()
+    async with run.db.locking(run.user_id) as writing:
         await sources.finish(writing, source_id, result)
         await run.finish(writing, **result)
     return sum(counts[name] for name in ("added", "replaced", "renamed", "removed"))

@@ -56,8 +56,7 @@ async def add(draft: SourceDraft, user_id: str, services: Services) -> AddedSour
             raise errors.BadRequest("Leave out the patterns: the path is that of a file.", field="globs")
         patterns = [source_scan.literal(name)]
     draft = replace(draft, path=str(folder), globs=source_scan.globs(patterns), name=_tidy(draft.name))
-    async with services.db.writing(user_id) as writing:
-        await writing.lock()
+    async with services.db.locking(user_id) as writing:
         known = await sources.find(writing, path=draft.path, globs=draft.globs)
         taken = await sources.names(writing)
         status: SourceStatus = "added"
@@ -114,8 +113,7 @@ def _one_of(drafts: Mapping[UUID, SourceDraft], key: str) -> UUID:
 
 async def sync(source_id: UUID, user_id: str, *, db: Database) -> UUID:
     """Queue a job that synchronises a source, unless one waits; returns its id. Raises NotFound."""
-    async with db.writing(user_id) as writing:
-        await writing.lock()
+    async with db.locking(user_id) as writing:
         await sources.get(writing, source_id)
         return await _enqueue(writing, source_id)
 
@@ -148,8 +146,7 @@ async def page(user_id: str, *, db: Database, limit: int, after: tuple[datetime,
 
 async def delete(source_id: UUID, user_id: str, services: Services, *, actor: str) -> RowCounts:
     """Remove a source with its documents, as `selections.delete` does; its jobs are cancelled. Raises NotFound."""
-    async with services.db.writing(user_id) as writing:
-        await writing.lock()
+    async with services.db.locking(user_id) as writing:
         await sources.get(writing, source_id)
         for job_id in await jobs.open_of_source(writing, source_sync.KIND.name, source_id):
             await jobs.cancel(writing, job_id)
@@ -158,8 +155,7 @@ async def delete(source_id: UUID, user_id: str, services: Services, *, actor: st
     total = RowCounts()
     while True:  # a job that was running may have stored some documents meanwhile
         total += await selections.delete(only, user_id, db=services.db, actor=actor)
-        async with services.db.writing(user_id) as writing:
-            await writing.lock()
+        async with services.db.locking(user_id) as writing:
             if not await sources.has_documents(writing, source_id):
                 await sources.delete(writing, source_id)
                 return total

@@ -12,7 +12,7 @@ from pydantic import Field
 from app import limits
 from app.jobs import followed_jobs
 from app.sources import sources
-from app.sources.types import EVERYTHING, Source, SourceDraft
+from app.sources.types import COUNTED, EVERYTHING, Source, SourceDraft
 from app.tools import NOTICE, Tool, ToolArguments, ToolContext, ToolResult, clamped
 
 MAX_FAILURES = 20
@@ -134,9 +134,7 @@ async def _synced(source_id: UUID, job_id: UUID, wait_s: int, context: ToolConte
         async with asyncio.timeout(wait_s), aclosing(followed_jobs.follow(state, context.user_id, db=db)) as states:
             async for now in states:
                 state = now or state
-    counts = {
-        name: state.result.get(name) for name in ("added", "replaced", "renamed", "removed", "unchanged", "failed")
-    }
+    counts = {name: state.result.get(name) for name in COUNTED}
     named = state.result.get("failures", ())[:MAX_FAILURES] if context.holds("search") else ()
     failed = [ToolFileFailure(**failure) for failure in named]
     return SourceSynced(

@@ -20,6 +20,8 @@ SourceStatus = TypeAliasType(
     "SourceStatus", Annotated[Literal["added", "changed", "unchanged"], Meaning("Whether a source was new or changed.")]
 )
 EVERYTHING = ("**/*",)
+COUNTED = ("added", "replaced", "renamed", "removed", "unchanged", "failed")
+"""What becomes of a file, as a job counts it."""
 _NONE = "No folder may be added as a source: set STEPWELL_SOURCE_ROOTS to the folders that are allowed."
 
 

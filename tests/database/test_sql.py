@@ -51,6 +51,10 @@ def test_binds_that_are_not_declared_or_not_used_are_refused(source) -> None:
         sql.parse(source).compiled()
 
 
+def test_the_owner_of_the_rows_is_a_bind_of_every_statement_without_a_declaration() -> None:
+    assert str(sql.parse("-- A.\nSELECT :user_id").compiled()) == "SELECT CAST(:user_id AS text)"
+
+
 def test_a_section_is_left_out_unless_one_of_its_parts_is_requested() -> None:
     header = "-- A.\n-- part a\n-- part b\n"
     source = f"{header}SELECT 1\n-- if a or b\n, 2\n-- unless b\n, 3\n-- end\n-- end\n-- unless a\n, 4\n-- end"

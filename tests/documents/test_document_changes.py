@@ -14,17 +14,13 @@ from app.documents import document_changes, documents
 from app.documents.types import IngestResult
 from app.entities.linking import mention_refresh
 from app.maintenance import repair
-from app.requests import wire
 from app.text.names import tags
 
 TEXT = "# Lime\n\nAna Silva and Ilse Brandt use lime mortar.\n\n## Harbour Light\n\nBurnt lime, slaked lime."
 
 
 async def _change(tenant: Tenant, stored: IngestResult, patch: dict[str, Any]) -> IngestResult:
-    check = wire.expect_metadata
-    return await document_changes.change(
-        stored.document_id, patch, tenant.user_id, tenant.services(), check_metadata=check
-    )
+    return await document_changes.change(stored.document_id, patch, tenant.user_id, tenant.services())
 
 
 @pytest.mark.parametrize(

@@ -234,7 +234,7 @@ async def _numbered(tenant: Tenant, lines: Any) -> list[Line]:
     known = await _own_entities(tenant)
     count = Counter(entity.name for entity in known)
     ids = {entity.name: entity.entity_id for entity in known if count[entity.name] == 1}
-    return [Line(number, draft, ids.get(replaced)) for number, (replaced, draft) in enumerate(lines)]
+    return [Line.of(number, draft, ids.get(replaced)) for number, (replaced, draft) in enumerate(lines)]
 
 
 async def _own_entities(tenant: Tenant) -> list[Entity]:
@@ -261,13 +261,16 @@ async def _stored_entities(tenant: Tenant, owner: Any) -> Any:
 
 async def test_members_are_the_entities_that_have_the_names_after_the_earlier_lines(tenant: Tenant) -> None:
     ana = await linking.add_entity(tenant, "Ana Torres")
-    renamed = Line(1, EntityDraft("person", "Ana Ruiz"), ana.entity_id)
-    choir = Line(2, EntityDraft("team", "Choir"), members=("Ana Torres",))
+    renamed = Line.of(1, EntityDraft("person", "Ana Ruiz"), ana.entity_id)
+    choir = Line.of(2, EntityDraft("team", "Choir", members=("Ana Torres",)))
     assert [status for _number, status, _message in await _upsert(tenant, [renamed, choir])] == ["updated", "refused"]
-    successor = Line(2, EntityDraft("person", "Ana Torres"))
-    choir = Line(1, EntityDraft("team", "Choir"), members=("Ana Ruiz", "Ana Torres"))
+    successor = Line.of(2, EntityDraft("person", "Ana Torres"))
+    choir = Line.of(1, EntityDraft("team", "Choir", members=("Ana Ruiz", "Ana Torres")))
     assert [status for _number, status, _message in await _upsert(tenant, [choir, successor])] == ["added", "added"]
-    again = [Line(1, EntityDraft("person", "Ana Torres"), ana.entity_id), Line(2, EntityDraft("person", "Ana Ruiz"))]
+    again = [
+        Line.of(1, EntityDraft("person", "Ana Torres"), ana.entity_id),
+        Line.of(2, EntityDraft("person", "Ana Ruiz")),
+    ]
     assert [status for _number, status, _message in await _upsert(tenant, again)] == ["updated", "added"]
 
 
@@ -276,8 +279,8 @@ async def test_a_member_is_the_entity_of_another_line_rather_than_one_in_metadat
     tenant: Tenant, team_first: bool
 ) -> None:
     await tenant.add("The landing.", "note", metadata={"author": "Ana Torres"})
-    ana = Line(int(team_first), EntityDraft("person", "Ana Torres"))
-    choir = Line(int(not team_first), EntityDraft("team", "Choir"), members=("Ana Torres",))
+    ana = Line.of(int(team_first), EntityDraft("person", "Ana Torres"))
+    choir = Line.of(int(not team_first), EntityDraft("team", "Choir", members=("Ana Torres",)))
     outcomes = await _upsert(tenant, [choir, ana] if team_first else [ana, choir])
     assert [status for _number, status, _message in outcomes] == ["added", "added"]
     listed = await entities.page(tenant.user_id, db=tenant.db, limit=10, only=EntityFilter(origin="user"))

@@ -52,7 +52,7 @@ async def test_jobs_run_in_the_order_in_which_they_were_queued(tenant: Tenant) -
 
 
 async def test_users_take_turns_however_many_jobs_one_has_queued(tenant: Tenant, database: Database) -> None:
-    users, served, ran = (tenant.user_id, f"{tenant.user_id}-2", f"{tenant.user_id}-3"), workers.ServedUsers(), []
+    users, served, ran = (tenant.user_id, f"{tenant.user_id}-2", f"{tenant.user_id}-3"), [], []
     for user_id in (*[users[0]] * 3, *[users[1]] * 2, users[2]):
         async with database.writing(user_id) as writing:
             await store.add(writing, "turns", {})

@@ -221,12 +221,12 @@ async def test_a_large_document_that_is_stored_while_the_model_is_replaced_gets_
     publish = staging.begin
     stopped: list[bool] = []
 
-    async def stop_first(*args: Any, **kwargs: Any) -> None:
+    async def stop_first(*args: Any, **kwargs: Any) -> bool:
         """Stop the first attempt between staging the vectors and publishing the document."""
         if not stopped:
             stopped.append(True)
             raise errors.Busy("stopped here")
-        await publish(*args, **kwargs)
+        return await publish(*args, **kwargs)
 
     monkeypatch.setattr(staging, "begin", stop_first)
     with pytest.raises(errors.Busy):

@@ -12,10 +12,9 @@ import re
 import unicodedata
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, ValidationError
 from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -44,7 +43,6 @@ _NOT_WITH_URL = {
     "content": "Send content or url, not both.",
     "uri": "Leave it out: the url is the URI of the page.",
 }
-_Model = TypeVar("_Model", bound=BaseModel)
 Item = tuple[int, Upload | RefusedItem]
 """A document of a request, or why it cannot be read, with the index of its file or its place in a list."""
 MAX_FILES = 100
@@ -92,19 +90,20 @@ async def opened(request: Request, services: Services) -> AsyncIterator[Upload |
     if isinstance(value, list):
         if not 1 <= len(value) <= MAX_DOCUMENTS:
             raise errors.BadRequest(f"Send 1 to {MAX_DOCUMENTS} documents at once.", field="body")
-        yield _each(await offload.run(strict.size, lambda: [_item(one) for one in value]))
+        yield each(await offload.run(strict.size, lambda: [(place, _item(one)) for place, one in enumerate(value)]))
     elif isinstance(value, dict) and "url" in value:
         for field, message in _NOT_WITH_URL.items():
             if field in value:
                 raise errors.BadRequest(message, field=field)
-        yield await offload.run(strict.size, _validate, value, PageInput)
+        yield await offload.run(strict.size, strict_json.validate, value, PageInput)
     else:
-        yield (await offload.run(strict.size, _validate, value, DocumentInput)).shape()
+        yield (await offload.run(strict.size, strict_json.validate, value, DocumentInput)).shape()
 
 
-async def _each(items: list[Upload | RefusedItem]) -> AsyncIterator[Item]:
-    for numbered in enumerate(items):
-        yield numbered
+async def each(items: Sequence[Item]) -> AsyncIterator[Item]:
+    """Items that are all known, as those that are read one after the other."""
+    for item in items:
+        yield item
 
 
 def _item(value: object) -> Upload | RefusedItem:
@@ -113,7 +112,7 @@ def _item(value: object) -> Upload | RefusedItem:
             raise value
         if isinstance(value, dict) and "url" in value:
             raise errors.BadRequest("Send each url in a request of its own.", field="url")
-        return _validate(value, DocumentInput).shape()
+        return strict_json.validate(value, DocumentInput).shape()
     except errors.BadRequest as error:
         return RefusedItem(error, _uri(value))
     except RequestValidationError as error:
@@ -128,14 +127,6 @@ def _item(value: object) -> Upload | RefusedItem:
 def _uri(value: object) -> str | None:
     uri = value.get("uri") if isinstance(value, dict) else None
     return uri if isinstance(uri, str) and len(uri) <= limits.MAX_URI and json_values.is_usable(uri) else None
-
-
-def _validate(value: object, model: type[_Model]) -> _Model:
-    try:
-        return model.model_validate(value)
-    except ValidationError as error:
-        raised = error.errors(include_url=False, include_input=False)
-        raise RequestValidationError([{**e, "loc": ("body", *e["loc"])} for e in raised], body=value) from error
 
 
 def is_multipart(request: Request) -> bool:
@@ -177,11 +168,17 @@ async def open_form(request: Request, services: Services) -> AsyncIterator[Async
         if not files or len(files) != len(sent):
             raise errors.BadRequest(_USAGE, field="files")
         fields = _fields(form, len(files))
-        user_id, limits = request.state.caller.user_id, services.parse_limits
-        share = stack.enter_context(request.app.state.parse_times.share(user_id, limits))
-        recognise = file_reading.recogniser(user_id, services)
-        reader = await stack.enter_async_context(file_reading.opened(limits, share, recognise))
+        reader = await stack.enter_async_context(open_reader(request, services))
         yield _documents(files, _Form(fields, reader, request.state.upload_turn))
+
+
+@asynccontextmanager
+async def open_reader(request: Request, services: Services) -> AsyncIterator[FileReader]:
+    """A reader of the request's files; its time is counted to the user when the block ends. Raises `rate_limited`."""
+    user_id, limits = request.state.caller.user_id, services.parse_limits
+    with request.app.state.parse_times.share(user_id, limits) as share:
+        async with file_reading.opened(limits, share, file_reading.recogniser(user_id, services)) as reader:
+            yield reader
 
 
 async def _documents(files: Sequence[UploadFile], form: _Form) -> AsyncIterator[Item]:
@@ -216,7 +213,7 @@ def _fields(form: FormData, files: int) -> DocumentForm:
     strict_json.check(values)
     if isinstance(text := values.get("metadata"), str):
         values["metadata"] = _metadata(text)
-    return _validate(values, DocumentForm)
+    return strict_json.validate(values, DocumentForm)
 
 
 def _metadata(text: str) -> object:

@@ -49,14 +49,7 @@ class DocumentInput(wire.WireModel):
 
     def shape(self) -> Upload:
         """The document as a core type."""
-        return Upload(
-            content=self.content,
-            title=self.title,
-            uri=self.uri,
-            metadata=self.metadata,
-            language=self.language,
-            created_at=self.created_at,
-        )
+        return Upload(**dict(self))
 
 
 class DocumentChange(wire.WireModel):

@@ -39,10 +39,10 @@ from app.documents.api.document_models import (
 from app.documents.files import file_reading, web_pages
 from app.documents.files.file_reading import NamedFile
 from app.documents.storing import ingest
-from app.documents.types import Chunk, Document, IngestResult, Upload
+from app.documents.types import Document, IngestResult, Upload
 from app.http import admission, auth, bodies, filter_parameter, problems, responses
 from app.kinds import DocumentOrder
-from app.requests import cursors, wire
+from app.requests import cursors
 from app.services import Services
 from app.text.words import cleaning
 
@@ -130,15 +130,11 @@ async def _add_page(
         turn: Turn = request.state.upload_turn
         async with turn.released():  # the place among the fetches is kept until the page is stored, as is its content
             await stack.enter_async_context(request.app.state.fetches.turn(user_id))
-            fetched = await web_pages.fetch(page.url, use, allowed=use.fetch_hosts)
+            fetched = await web_pages.fetch(page.url, use)
         try:
-            items = document_bodies.apply(await _read(fetched, page, request, stack), page)
-
-            async def each() -> AsyncIterator[Item]:
-                for item in items:
-                    yield 0, item
-
-            return await _add_several(each(), request, response, user_id, use)
+            items = document_bodies.apply(await _read(fetched, page, request, use), page)
+            numbered = [(0, item) for item in items]
+            return await _add_several(document_bodies.each(numbered), request, response, user_id, use)
         except errors.BadRequest as error:
             named = (error.field or "").rpartition("].")[2]
             error.field = named if named in PageInput.model_fields else "url"
@@ -146,16 +142,12 @@ async def _add_page(
 
 
 async def _read(
-    fetched: NamedFile, page: PageInput, request: Request, stack: AsyncExitStack
+    fetched: NamedFile, page: PageInput, request: Request, use: Services
 ) -> Sequence[Upload | file_reading.UnreadMember]:
     """The documents of a page, as those of a file that is sent. Raises BadRequest, `rate_limited`."""
-    user_id, services = request.state.caller.user_id, request.app.state.services
-    share = stack.enter_context(request.app.state.parse_times.share(user_id, services.parse_limits))
-    recognise = file_reading.recogniser(user_id, services)
-    reader = await stack.enter_async_context(file_reading.opened(services.parse_limits, share, recognise))
     is_titled = not cleaning.is_blank(page.title or "")
     file = dataclasses.replace(fetched, text_field=page.text_field, titled=is_titled)
-    async with request.state.upload_turn.released():
+    async with document_bodies.open_reader(request, use) as reader, request.state.upload_turn.released():
         return await document_bodies.read(file, reader)
 
 
@@ -308,13 +300,7 @@ async def replace(
     use: auth.Use,
 ) -> DocumentResult:
     """Replace the content of a document atomically."""
-    replaced = partial(
-        ingest.replace,
-        document_id,
-        document.shape(),
-        user_id,
-        use,
-    )
+    replaced = partial(ingest.replace, document_id, document.shape(), user_id, use)
     stored = await admission.cancel_on_disconnect(request, replaced)
     return _result(stored, request, response)
 
@@ -338,14 +324,7 @@ async def change(
     The text is embedded and indexed again only if it, the title or the language changes; links to entities are updated
     in any case.
     """
-    patched = partial(
-        document_changes.change,
-        document_id,
-        changed.shape(),
-        user_id,
-        use,
-        check_metadata=wire.expect_metadata,
-    )
+    patched = partial(document_changes.change, document_id, changed.shape(), user_id, use)
     stored = await admission.cancel_on_disconnect(request, patched)
     return _result(stored, request, response)
 
@@ -413,12 +392,11 @@ async def chunks(
     document = await documents.get(document_id, user_id, db=use.db)
     rows = await documents.chunks(document_id, user_id, db=use.db, limit=limit, offset=offset)
     size = sum(200 + len(chunk.content) for chunk in rows)
-    page = partial(_chunk_page, rows, document.chunk_count)
-    return await responses.json(size, page)
 
+    def shown() -> ChunkPage:
+        return ChunkPage(chunks=[StoredChunk.of(chunk) for chunk in rows], total=document.chunk_count)
 
-def _chunk_page(rows: Sequence[Chunk], total: int) -> ChunkPage:
-    return ChunkPage(chunks=[StoredChunk.of(chunk) for chunk in rows], total=total)
+    return await responses.json(size, shown)
 
 
 @router.get(

@@ -54,13 +54,29 @@ class Rules:
 
 
 def files(folder: Path, counts: LeftOutCounts, failed: Failed) -> Iterator[Path]:
-    """Yields the files under a folder in order whose names do not exclude them; the others are counted.
+    """The files under a folder in order whose names do not exclude them; the others are counted by their paths in it.
 
     `failed` is called for each subfolder that cannot be read. Symbolic links to folders are not followed. The
     .gitignore files between the root of the Git repository and the folder count, unless they exclude the folder itself.
     """
-    walk = _Walk(folder, counts, failed)
-    yield from walk.files(folder, _inherited(folder))
+
+    def walk(inside: Path, inherited: Sequence[Rules]) -> Iterator[Path]:
+        try:
+            entries = sorted(inside.iterdir())
+        except OSError as error:
+            failed(inside, error)
+            return
+        rules = [*inherited, *Rules.of(inside)]
+        for entry in entries:
+            is_folder = entry.is_dir()
+            if (reason := _excluded_by_name(entry, rules, is_folder=is_folder)) is not None:
+                counts.add(reason, entry.relative_to(folder).as_posix() + "/" * is_folder)
+            elif is_folder:
+                yield from walk(entry, rules)
+            elif entry.is_file():
+                yield entry
+
+    return walk(folder, _inherited(folder))
 
 
 def unread(head: bytes, size: int, name: str, *, pictures: bool) -> LeftOutReason | None:
@@ -87,31 +103,6 @@ def _holds_database(folder: Path) -> bool:
     if os.path.isfile(os.path.join(folder, "PG_VERSION")):
         return True
     return all(os.path.isfile(os.path.join(folder, *name)) for name in (["data", "PG_VERSION"], ["clients"], ["lock"]))
-
-
-@dataclass(frozen=True, slots=True)
-class _Walk:
-    """A walk through a folder, which counts what is left out by its path relative to that folder."""
-
-    top: Path
-    left_out: LeftOutCounts
-    failed: Failed
-
-    def files(self, folder: Path, inherited: Sequence[Rules]) -> Iterator[Path]:
-        try:
-            entries = sorted(folder.iterdir())
-        except OSError as error:
-            self.failed(folder, error)
-            return
-        rules = [*inherited, *Rules.of(folder)]
-        for entry in entries:
-            is_folder = entry.is_dir()
-            if (reason := _excluded_by_name(entry, rules, is_folder=is_folder)) is not None:
-                self.left_out.add(reason, entry.relative_to(self.top).as_posix() + "/" * is_folder)
-            elif is_folder:
-                yield from self.files(entry, rules)
-            elif entry.is_file():
-                yield entry
 
 
 def _excluded_by_name(path: Path, rules: Sequence[Rules], *, is_folder: bool) -> LeftOutReason | None:

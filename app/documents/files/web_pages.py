@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 from app import errors
 from app.concurrency import offload
 from app.documents.files.file_reading import MAX_NAME, NamedFile
-from app.fetching.pages import AllowedHosts, WebPage
+from app.fetching.pages import WebPage
 from app.parsing import formats
 from app.services import Services
 
@@ -33,7 +33,7 @@ _AS_BROWSERS = {"ascii": "cp1252", "iso8859-1": "cp1252"}
 _NOT_OF_THE_WEB = frozenset({"idna", "punycode", "raw-unicode-escape", "unicode-escape", "utf-7"})
 
 
-async def fetch(address: str, services: Services, *, allowed: AllowedHosts) -> NamedFile:
+async def fetch(address: str, services: Services) -> NamedFile:
     """The page at an address, with a name that shows its format, and its address as URI.
 
     Raises `blocked_url`, `fetch_not_allowed`, `fetch_failed` and `site_unavailable`.
@@ -41,7 +41,7 @@ async def fetch(address: str, services: Services, *, allowed: AllowedHosts) -> N
     if services.pages is None:
         raise errors.Forbidden(errors.FETCH_NOT_ALLOWED, field="url", code="fetch_not_allowed")
     uri = services.pages.normalised(address)
-    page = await services.pages.fetch(uri, allowed=allowed)
+    page = await services.pages.fetch(uri, allowed=services.fetch_hosts)
     name = _name(uri, page.media_type)
     return NamedFile(await offload.run(len(page.raw), _decode, page, name), name, uri)
 

@@ -1,7 +1,6 @@
 -- Reads the chunk of each of some documents that is nearest to a query vector, or the first chunk without a vector.
 -- Look-ups are LATERAL with LIMIT, so that one plan serves all binds.
 -- Columns: one row per document with the columns of chunks_by_id.sql, in the order of the documents.
--- :user_id text  owner of the rows
 -- :linked_ids uuid[]  the documents
 -- :exclude_chunk_ids uuid[]  chunks to exclude
 -- :limit bigint  maximum number of rows

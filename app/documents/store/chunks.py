@@ -80,7 +80,6 @@ _LEXEMES_OF_CHUNKS = sql.inline(
         WHERE o.user_id = :user_id AND o.chunk_id = g.chunk_id LIMIT 1
     ) AS c
     """,
-    user_id="text",
     chunk_ids="uuid[]",
     lexemes="text[]",
 )
@@ -105,10 +104,9 @@ class TextKind:
 
 async def kinds(db: Reading, chunk_ids: Sequence[UUID]) -> dict[UUID, TextKind]:
     """What kind of text each chunk is."""
-    among = _c.chunk_id == sa.any_(sa.literal(list(chunk_ids), sa.ARRAY(sa.Uuid)))
     document = sa.and_(_d.user_id == db.user_id, _d.document_id == _c.document_id)
     query = sa.select(_c.chunk_id, _c.config, _d.markdown).join_from(tables.chunks, tables.documents, document)
-    rows = await db.execute(query.where(_c.user_id == db.user_id, among))
+    rows = await db.execute(query.where(_c.user_id == db.user_id, sql.among(_c.chunk_id, chunk_ids)))
     return {row.chunk_id: TextKind(row.config, row.markdown) for row in rows}
 
 

@@ -1,6 +1,5 @@
 -- Reads chunks by id with their content and their similarity to a query vector.
 -- Columns: one row per chunk; similarity is null without a vector.
--- :user_id text  owner of the rows
 -- :chunk_ids uuid[]  ids of the chunks
 WITH query_vector AS MATERIALIZED (
     {{query_vector}}

@@ -1,6 +1,5 @@
 -- Adds the chunks of documents to the text statistics of their configurations, or subtracts them.
 -- Columns: config.
--- :user_id text  owner of the rows
 -- :sign bigint  1 adds, -1 subtracts
 -- :document_ids uuid[]  the documents
 INSERT INTO stepwell.text_statistics AS s (user_id, config, chunks, tokens)

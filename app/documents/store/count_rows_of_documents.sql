@@ -1,6 +1,5 @@
 -- Counts the rows of documents in each table.
 -- Columns: document_id, chunks, vectors, postings, mentions; one row per document that exists.
--- :user_id text  owner of the rows
 -- :ids uuid[]  the documents
 SELECT d.document_id, coalesce(c.chunks, 0) AS chunks, coalesce(e.vectors, 0) AS vectors,
        coalesce(c.postings, 0) AS postings, coalesce(m.mentions, 0) AS mentions

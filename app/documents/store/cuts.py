@@ -11,6 +11,7 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
+from app.database import sql
 from app.database.schema import tables
 from app.database.transactions import Reading, Writing
 from app.documents.store.documents import DocumentSource
@@ -56,9 +57,8 @@ async def passages(db: Reading, document_id: UUID) -> list[tuple[int, int, UUID]
 
 async def mark(db: Writing, document_ids: Sequence[UUID]) -> None:
     """Mark documents that are to be cut again in any case."""
-    these = _d.document_id == sa.any_(sa.literal(list(document_ids), sa.ARRAY(sa.Uuid)))
-    change = sa.update(tables.documents).where(_d.user_id == db.user_id, these)
-    await db.execute(change.values(chunk_tokens=_MARK))
+    these = (_d.user_id == db.user_id, sql.among(_d.document_id, document_ids))
+    await db.execute(sa.update(tables.documents).where(*these).values(chunk_tokens=_MARK))
 
 
 async def record(db: Writing, source: DocumentSource, cut: Cut) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 from uuid import UUID, uuid4
 
 import sqlalchemy as sa
@@ -16,7 +15,7 @@ from app.database.schema import tables
 from app.database.transactions import Reading, Writing
 from app.database.vectors import VectorValue
 from app.documents.store import document_rows, key_bounds, staging
-from app.documents.store.document_rows import DocumentWrite
+from app.documents.store.document_rows import PutDocument
 from app.documents.types import DocumentDraft
 from app.entities.store.mentions import LinkedNames
 
@@ -40,16 +39,6 @@ class StoredVersion:
 
 
 @dataclass(frozen=True, slots=True)
-class PutDocument:
-    """What storing a draft has done, with the number of its first chunk unless it is unchanged."""
-
-    draft: DocumentDraft
-    document_id: UUID
-    status: Literal["added", "replaced", "unchanged"]
-    first_no: int
-
-
-@dataclass(frozen=True, slots=True)
 class Target:
     """Where a draft is stored: its document, which may have a version and versions that jobs have staged.
 
@@ -68,9 +57,8 @@ async def find(db: Reading, *, identity: bytes) -> StoredVersion | None:
 
 async def find_many(db: Reading, *, identities: Sequence[bytes]) -> dict[bytes, StoredVersion]:
     """The user's documents with these identities, by identity."""
-    wanted = sa.any_(sa.literal(list(identities), sa.ARRAY(sa.LargeBinary)))
     query = sa.select(_d.identity, _d.document_id, _d.content_hash, _d.attributes_hash, _d.chunk_count)
-    rows = await db.execute(query.where(_d.user_id == db.user_id, _d.identity == wanted))
+    rows = await db.execute(query.where(_d.user_id == db.user_id, sql.among(_d.identity, identities)))
     return {identity: StoredVersion(*rest) for identity, *rest in rows}
 
 
@@ -84,7 +72,7 @@ async def known_vectors(db: Reading, *, keys: Sequence[UUID]) -> dict[UUID, str]
             tables.embeddings,
             sa.and_(_e.user_id == db.user_id, _e.chunk_no == _c.chunk_no),
         )
-        .where(_c.user_id == db.user_id, _c.embedding_key == sa.any_(sa.literal(list(keys), sa.ARRAY(sa.Uuid))))
+        .where(_c.user_id == db.user_id, sql.among(_c.embedding_key, keys))
         .order_by(_c.embedding_key)
     )
     return {key: vector for key, vector in await db.execute(query)}
@@ -111,17 +99,16 @@ async def put(
     stored = {target.document_id: target.stored for target in found.values() if target.stored}
     if any(target.is_staged for target in found.values()):
         await staging.supersede(db, identities=list(found), document_ids=list(stored))
-    done, writes = list[PutDocument](), list[DocumentWrite]()
+    done: list[PutDocument] = []
     for draft in drafts:
         target = found[draft.identity]
-        if target.stored is None or not target.stored.same_as(draft):
-            writes.append(DocumentWrite(target.document_id, draft, first_no, is_new=target.stored is None))
-            status: Literal["added", "replaced"] = "replaced" if target.stored else "added"
-            done.append(PutDocument(draft, target.document_id, status, first_no))
-            first_no += len(draft.chunks)
+        if target.stored is not None and target.stored.same_as(draft):
+            done.append(PutDocument(target.document_id, draft, "unchanged"))
         else:
-            done.append(PutDocument(draft, target.document_id, "unchanged", 0))
-    old = {one.document_id: stored[one.document_id].chunk_count for one in writes if not one.is_new}
+            done.append(PutDocument(target.document_id, draft, "replaced" if target.stored else "added", first_no))
+            first_no += len(draft.chunks)
+    writes = [one for one in done if one.status != "unchanged"]
+    old = {one.document_id: stored[one.document_id].chunk_count for one in writes if one.status == "replaced"}
     replaced = await document_rows.clear(db, old) if old else LinkedNames()
     await document_rows.write(db, writes, vectors_by_key=vectors_by_key, names_version=names_version)
     return done, replaced

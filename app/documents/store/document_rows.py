@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID, uuid5
 
 import sqlalchemy as sa
@@ -70,26 +70,29 @@ async def _delete_chunks(db: Writing, document_ids: Sequence[UUID], *, before: i
 
     What refers to them is deleted first, because the foreign keys would delete it row by row.
     """
-    ids = sa.literal(list(document_ids), sa.ARRAY(sa.Uuid))
     for table in (tables.headings, tables.mentions, tables.embeddings, tables.chunks):
         c = table.c
         below = [] if before is None else [c.chunk_no < before]
-        await db.execute(sa.delete(table).where(c.user_id == db.user_id, c.document_id == sa.any_(ids), *below))
+        these = (c.user_id == db.user_id, sql.among(c.document_id, document_ids), *below)
+        await db.execute(sa.delete(table).where(*these))
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentWrite:
-    """A document to write, whose chunks are numbered from `first_no`; `is_new` if it has no row yet."""
+class PutDocument:
+    """A draft and the document as which it is stored, whose chunks are numbered from `first_no` unless it is unchanged.
+
+    An `added` document has no row yet.
+    """
 
     document_id: UUID
     draft: DocumentDraft
-    first_no: int
-    is_new: bool
+    status: Literal["added", "replaced", "unchanged"]
+    first_no: int = 0
 
 
 async def write(
     db: Writing,
-    writes: Sequence[DocumentWrite],
+    writes: Sequence[PutDocument],
     *,
     vectors_by_key: Mapping[UUID, VectorValue],
     names_version: int = 0,
@@ -99,13 +102,13 @@ async def write(
     Their chunks are numbered consecutively, in the order of the documents. `names_version` is that of the rules by
     which the caller links the documents to entities in this transaction.
     """
-    if new := [one for one in writes if one.is_new]:
-        rows = json.dumps([_of_document(one) for one in new])
-        binds = {"user_id": db.user_id, "documents": rows, "names_version": names_version}
+    if new := [one for one in writes if one.status == "added"]:
+        rows = [{"document_id": one.document_id, **attributes(one.draft), **cut(one.draft)} for one in new]
+        binds = {"user_id": db.user_id, "documents": as_json(rows), "names_version": names_version}
         await db.execute(sql.statement("insert_documents"), binds)
         await note_metadata(db, added=[one.draft.metadata for one in new])
     for one in writes:
-        if not one.is_new:
+        if one.status == "replaced":
             values = {**attributes(one.draft), **cut(one.draft), "names_version": names_version}
             # A caller that links the document in this transaction has no entities that a model named.
             values |= {"extracted": []} if names_version else {}
@@ -115,16 +118,9 @@ async def write(
     await _write_chunks(db, [one for one in writes if one.draft.chunks], vectors_by_key)
 
 
-def _of_document(new: DocumentWrite) -> dict[str, Any]:
-    """The columns of a document as JSON."""
-    draft = new.draft
-    columns = {"document_id": str(new.document_id), **attributes(draft), **cut(draft)}
-    columns |= {name: columns[name].hex() for name in ("identity", "content_hash", "attributes_hash")}
-    if draft.created_at is not None:
-        columns["created_at"] = draft.created_at.isoformat()
-    if draft.source is not None:
-        columns["source_id"] = str(draft.source.source_id)
-    return columns
+def as_json(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Rows as the array of objects that a statement reads: bytes in hexadecimal, ids and times as text."""
+    return json.dumps(rows, default=lambda value: value.hex() if isinstance(value, bytes) else str(value))
 
 
 async def update(db: Writing, document_id: UUID, draft: DocumentDraft, values: Mapping[str, Any]) -> None:
@@ -187,20 +183,17 @@ _INSERT_EMBEDDINGS = sql.inline(
     FROM unnest(:document_ids, :vectors) WITH ORDINALITY AS v (document_id, embedding, place)
     RETURNING chunk_no
     """,
-    user_id="text",
     first_no="bigint",
     document_ids="uuid[]",
     vectors="text[]",
 )
 
 
-async def _write_chunks(
-    db: Writing, writes: Sequence[DocumentWrite], vectors_by_key: Mapping[UUID, VectorValue]
-) -> None:
+async def _write_chunks(db: Writing, writes: Sequence[PutDocument], vectors_by_key: Mapping[UUID, VectorValue]) -> None:
     if not writes:
         return
     first_no, chunks = writes[0].first_no, [(one, chunk) for one in writes for chunk in one.draft.chunks]
-    binds = {"first_no": first_no, "chunks": json.dumps([row for one in writes for row in _of_chunks(one)])}
+    binds = {"first_no": first_no, "chunks": as_json([row for one in writes for row in _of_chunks(one)])}
     await db.execute(sql.statement("insert_chunks"), {"user_id": db.user_id, **binds})
     for start in range(0, len(chunks), SLICE):
         some = chunks[start : start + SLICE]
@@ -212,14 +205,14 @@ async def _write_chunks(
     await db.execute(sql.statement("count_documents"), {**written, "sign": 1})
 
 
-def _of_chunks(write: DocumentWrite) -> list[dict[str, Any]]:
-    """The columns of a document's chunks as JSON."""
-    of_document = {"config": write.draft.config, "document_id": str(write.document_id)}
+def _of_chunks(write: PutDocument) -> list[dict[str, Any]]:
+    """The columns of a document's chunks."""
+    of_document = {"config": write.draft.config, "document_id": write.document_id}
     return [
         {
             **of_document,
             "chunk_index": index,
-            "chunk_id": str(uuid5(write.document_id, f"{index}:{chunk.embedding_key}")),
+            "chunk_id": uuid5(write.document_id, f"{index}:{chunk.embedding_key}"),
             **of_chunk(chunk),
         }
         for index, chunk in enumerate(write.draft.chunks)
@@ -227,14 +220,14 @@ def _of_chunks(write: DocumentWrite) -> list[dict[str, Any]]:
 
 
 def of_chunk(chunk: ChunkDraft) -> dict[str, Any]:
-    """The columns of a chunk that do not depend on its document, and the text to index, as JSON."""
+    """The columns of a chunk that do not depend on its document, and the text to index."""
     return {
         "content": chunk.passage.content,
         "start_offset": chunk.passage.start,
         "end_offset": chunk.passage.end,
         "heading_path": chunk.passage.heading_path,
         "indexed": chunk.indexed,
-        "embedding_key": str(chunk.embedding_key),
+        "embedding_key": chunk.embedding_key,
     }
 
 

@@ -22,7 +22,7 @@ from app.database.schema import tables
 from app.database.transactions import Reading, Writing
 from app.database.vectors import VectorValue
 from app.documents.store import document_puts, document_rows, key_bounds, selections, staging
-from app.documents.store.document_rows import DocumentWrite
+from app.documents.store.document_rows import PutDocument
 from app.documents.types import (
     Chunk,
     Document,
@@ -69,10 +69,9 @@ _LISTED = (
 
 @dataclass(frozen=True, slots=True)
 class DocumentSource:
-    """A stored document with its text, its format, its hashes and its pages: what its chunks are made of."""
+    """A stored document with its text, its hashes and its pages: what its chunks are made of."""
 
     document: Document
-    markdown: bool
     identity: bytes
     attributes_hash: bytes
     page_starts: tuple[int, ...]
@@ -87,14 +86,14 @@ class DocumentSource:
 
 async def source(db: Reading, document_id: UUID) -> DocumentSource:
     """What one document's chunks are made of. Raises NotFound."""
-    others = (_d.markdown, _d.identity, _d.attributes_hash, _d.page_starts, _d.cleaning_version)
-    query = sa.select(*_LISTED, _d.content, *others)
+    others = (_d.identity, _d.attributes_hash, _d.page_starts, _d.cleaning_version)
+    query = sa.select(*_LISTED, _d.content, _d.markdown, *others)
     row = (await db.execute(query.where(_d.user_id == db.user_id, _d.document_id == document_id))).one_or_none()
     if row is None:
         raise key_bounds.not_found()
     fields = dict(row._mapping)
-    markdown, identity, attributes_hash, page_starts, version = (fields.pop(column.name) for column in others)
-    return DocumentSource(_document(fields), markdown, identity, attributes_hash, tuple(page_starts), version)
+    identity, attributes_hash, page_starts, version = (fields.pop(column.name) for column in others)
+    return DocumentSource(_document(fields), identity, attributes_hash, tuple(page_starts), version)
 
 
 async def change(
@@ -120,8 +119,8 @@ async def change(
         await key_bounds.check_written(db, [document_id])
         return LinkedNames()
     linked = await document_rows.clear(db, {document_id: source.document.chunk_count})
-    write = DocumentWrite(document_id, draft, first_no, is_new=False)
-    await document_rows.write(db, [write], vectors_by_key=vectors_by_key)
+    put = PutDocument(document_id, draft, "replaced", first_no)
+    await document_rows.write(db, [put], vectors_by_key=vectors_by_key)
     return linked
 
 
@@ -165,19 +164,14 @@ async def delete(db: Writing, document_ids: Sequence[UUID]) -> dict[UUID, RowCou
         raise key_bounds.not_found()
     linked = await document_rows.clear(db, {document_id: rows.chunks for document_id, rows in found.items()})
     await mentions.prune(db, linked)
-    these = _d.document_id == sa.any_(sa.literal(list(found), sa.ARRAY(sa.Uuid)))
-    gone = sa.delete(tables.documents).where(_d.user_id == db.user_id, these).returning(_d.metadata)
-    await document_rows.note_metadata(db, removed=list(await db.scalars(gone)))
+    gone = sa.delete(tables.documents).where(_d.user_id == db.user_id, sql.among(_d.document_id, found))
+    await document_rows.note_metadata(db, removed=list(await db.scalars(gone.returning(_d.metadata))))
     return {**dict.fromkeys(superseded, RowCounts()), **found}
 
 
 async def get(db: Reading, document_id: UUID) -> Document:
     """One document with its text. Raises NotFound."""
-    query = sa.select(*_LISTED, _d.content, _d.markdown).where(_d.user_id == db.user_id, _d.document_id == document_id)
-    row = (await db.execute(query)).one_or_none()
-    if row is None:
-        raise key_bounds.not_found()
-    return _document(row._mapping)
+    return (await source(db, document_id)).document
 
 
 async def of_chunk(db: Reading, chunk_id: UUID) -> tuple[UUID, int] | None:
@@ -185,12 +179,6 @@ async def of_chunk(db: Reading, chunk_id: UUID) -> tuple[UUID, int] | None:
     query = sa.select(_c.document_id, _c.start_offset).where(_c.user_id == db.user_id, _c.chunk_id == chunk_id)
     row = (await db.execute(query)).one_or_none()
     return None if row is None else (row.document_id, row.start_offset)
-
-
-async def exists(db: Reading, document_id: UUID) -> bool:
-    """Whether the user has this document."""
-    query = sa.select(_d.document_id).where(_d.user_id == db.user_id, _d.document_id == document_id)
-    return await db.scalar(query) is not None
 
 
 _PART_OF_ORDER = {"oldest": "oldest", "changed": "changed", "title": "by_title"}
@@ -244,7 +232,6 @@ _CREATED = sql.inline(
     FROM stepwell.documents AS d
     WHERE d.user_id = :user_id AND d.document_id = ANY (:document_ids)
     """,
-    user_id="text",
     document_ids="uuid[]",
 )
 _IN_METADATA = sql.inline(
@@ -255,7 +242,6 @@ _IN_METADATA = sql.inline(
     WHERE d.user_id = :user_id AND d.document_id = ANY (:document_ids)
     GROUP BY d.document_id
     """,
-    user_id="text",
     document_ids="uuid[]",
     key="text",
 )
@@ -277,29 +263,26 @@ _VISIBLE_LEXEMES = sql.inline(
     FROM stepwell.chunks AS c CROSS JOIN LATERAL unnest(c.tsv) AS t
     WHERE c.user_id = :user_id
     """,
-    user_id="text",
 )
 
 
 async def stats(db: Reading) -> Stats:
     """The row counts of what the caller sees of the user's data, and the embedding model."""
     is_restricted = db.restriction is not None
-    counted = {
-        table.name: int(await db.scalar(_count(table, {"user_id": db.user_id})) or 0)
-        for table in (tables.documents, tables.embeddings)
-    }
-    lexemes = _VISIBLE_LEXEMES if is_restricted else _count(tables.lexemes, {"user_id": db.user_id})
-    counted["lexemes"] = int(await db.scalar(lexemes, {"user_id": db.user_id} if is_restricted else None) or 0)
     statistics = "statistics_of_chunks" if is_restricted else "visible_statistics"
     rows = (await db.execute(sql.statement(statistics), {"user_id": db.user_id})).all()
+    if is_restricted:
+        lexemes = int(await db.scalar(_VISIBLE_LEXEMES, {"user_id": db.user_id}))
+    else:
+        lexemes = await _count(db, tables.lexemes)
     identity = tables.embedding_identity.c
     model = (await db.execute(sa.select(identity.model, identity.dimension))).one()
     return Stats(
-        documents=counted["documents"],
+        documents=await _count(db, tables.documents),
         chunks=sum(row.chunks for row in rows),
-        vectors=counted["embeddings"],
+        vectors=await _count(db, tables.embeddings),
         tokens=sum(row.tokens for row in rows),
-        lexemes=counted["lexemes"],
+        lexemes=lexemes,
         sources=sum([len(await names(db)) for names in capability.declared("source_names")]),
         languages={row.config: row.chunks for row in rows},
         embedding_model=model.model,
@@ -308,9 +291,8 @@ async def stats(db: Reading) -> Stats:
     )
 
 
-def _count(table: sa.Table, where: Mapping[str, Any]) -> sa.Select[int]:
-    query = sa.select(sa.func.count()).select_from(table)
-    return query.where(*(table.c[column] == value for column, value in where.items()))
+async def _count(db: Reading, table: sa.Table) -> int:
+    return int(await db.scalar(sa.select(sa.func.count()).where(table.c.user_id == db.user_id)))
 
 
 def _document(row: Mapping[Any, Any]) -> Document:

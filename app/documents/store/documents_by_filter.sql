@@ -1,7 +1,6 @@
 -- Lists the documents that pass filters, by time of creation: about in the order of the numbers of their chunks.
 -- Columns: created_at, document_id, chunk_count.
 -- part after  continue after a document
--- :user_id text  owner of the rows
 -- :after_at timestamptz  when the document was created
 -- :after_id uuid  its id
 -- :limit bigint  maximum number of documents

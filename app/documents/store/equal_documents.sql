@@ -1,7 +1,6 @@
 -- Finds the sets of a user's documents with the same text.
 -- Columns: documents (of the set), ids, titles, uris (of its first documents, oldest first), repeated (documents of all sets
 --   beyond the first of each)
--- :user_id text  owner of the documents
 -- :sets bigint  maximum number of sets, largest first
 -- :named integer  maximum number of documents of a set
 WITH equal AS (

@@ -1,6 +1,5 @@
 -- Subtracts hidden chunks without postings from the text statistics, and deletes their rows.
 -- Columns: config.
--- :user_id text  owner of the rows
 -- :job_id uuid  the job that removed their postings
 WITH forgotten AS (
     DELETE FROM stepwell.hidden_chunks AS h

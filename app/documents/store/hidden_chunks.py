@@ -29,7 +29,6 @@ _ALLOCATE = sql.inline(
     WHERE t.user_id = :user_id
     RETURNING t.next_chunk_no - :chunks AS first_no
     """,
-    user_id="text",
     chunks="bigint",
 )
 
@@ -55,11 +54,9 @@ async def take(db: Writing, job_id: UUID) -> int:
     """
     hiding = sa.select(_h.job_id).where(_h.user_id == db.user_id, _h.job_id.is_not(None)).distinct()
     ended = await jobs.ended_among(db, list(await db.scalars(hiding)))
-    change = sa.update(tables.hidden_chunks).where(
-        _h.user_id == db.user_id, sa.or_(_h.job_id.is_(None), _h.job_id == sa.any_(ended))
-    )
-    assigned = await db.execute(change.values(job_id=job_id).returning(_h.first_no))
-    return len(list(assigned.scalars()))
+    of_none = sa.or_(_h.job_id.is_(None), sql.among(_h.job_id, ended))
+    change = sa.update(tables.hidden_chunks).where(_h.user_id == db.user_id, of_none).values(job_id=job_id)
+    return len(list(await db.scalars(change.returning(_h.first_no))))
 
 
 async def count(db: Reading, job_id: UUID) -> int:

@@ -1,7 +1,6 @@
 -- Hides the chunks of a document, a row for each run of consecutive numbers. The caller deletes the chunks; their postings
 -- are removed later.
 -- Columns: first_no.
--- :user_id text  owner of the rows
 -- :document_id uuid  the document
 -- :before bigint  only chunks with lower numbers; null: all
 INSERT INTO stepwell.hidden_chunks (user_id, first_no, last_no, config, tokens)

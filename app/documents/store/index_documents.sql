@@ -3,7 +3,6 @@
 -- postings in ascending order. A lexeme's row stores the number and size of its last block, so that appending changes
 -- one block per lexeme.
 -- Columns: none.
--- :user_id text  owner of the rows
 -- :document_ids uuid[]  the documents
 WITH new_postings AS MATERIALIZED (
     SELECT t.lexeme COLLATE "C" AS lexeme, {{posting c, t.positions}} AS item

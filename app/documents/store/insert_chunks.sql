@@ -2,7 +2,6 @@
 -- documents' text-search configurations.
 -- A chunk's length is the number of its indexed lexemes, including repetitions, without the single characters of pairs.
 -- Columns: chunk_no.
--- :user_id text  owner of the rows
 -- :first_no bigint  number of the first chunk
 -- :chunks json  an array of objects with the columns of chunks, and the text to index as `indexed`, see `labelled_words`
 WITH input_chunks AS MATERIALIZED (

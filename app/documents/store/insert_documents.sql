@@ -1,7 +1,6 @@
 -- Stores new documents without their chunks. Documents without a time of creation get that of the transaction, each a
 -- microsecond later than the one before it, so that a list of documents keeps their order.
 -- Columns: document_id.
--- :user_id text  owner of the rows
 -- :documents json  an array of objects with the columns of documents; hashes in hexadecimal
 -- :names_version integer  version of the rules by which the documents are linked to entities in this transaction
 INSERT INTO stepwell.documents (

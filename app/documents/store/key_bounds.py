@@ -23,7 +23,6 @@ _HIDDEN_DOCUMENTS = sql.inline(
         d.moments || jsonb_build_object('document', d.document_id, 'source', d.source_id, 'uri', d.uri,
                                         'created', extract(epoch FROM d.created_at) * 1000000), true) IS NOT TRUE
     """,
-    user_id="text",
     ids="uuid[]",
     path="jsonpath",
 )
@@ -38,7 +37,6 @@ _HIDDEN_STAGED = sql.inline(
             'document', s.document_id, 'source', s.source_id, 'uri', s.uri,
             'created', extract(epoch FROM coalesce(s.created_at, now())) * 1000000), true) IS NOT TRUE
     """,
-    user_id="text",
     ids="uuid[]",
     path="jsonpath",
 )

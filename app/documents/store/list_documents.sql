@@ -1,7 +1,6 @@
 -- Lists documents without their text, the last created first unless another order is asked for. The index gives these
 -- and the first created; the other orders read all of the user's documents.
 -- Columns: those of a listed document, content (the beginning of a document without title and URI, else null).
--- :user_id text  owner of the rows
 -- part oldest  the first created first
 -- part changed  the last changed first
 -- part by_title  by title, without its case

@@ -1,6 +1,5 @@
 -- Lists the documents that pass the filters, and counts their chunks; more than :most_listed ids say that there are more.
 -- Columns: document_ids (null if there are none), chunks.
--- :user_id text  owner of the rows
 -- :most_listed bigint  maximum number of documents of a list
 SELECT array_agg(o.document_id) AS document_ids, CAST(coalesce(sum(o.chunk_count), 0) AS bigint) AS chunks
 FROM (

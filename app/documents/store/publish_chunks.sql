@@ -1,6 +1,5 @@
 -- Copies numbered staged chunks to the chunks of their document.
 -- Columns: chunk_no.
--- :user_id text  owner of the rows
 -- :job_id uuid  the job that stores the document
 -- :document_id uuid  the document
 -- :config text  text-search configuration

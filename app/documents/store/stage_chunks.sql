@@ -2,7 +2,6 @@
 -- statistics, the postings and the document frequencies. The caller holds the user's lock. See `index_documents` for the
 -- form of postings.
 -- Columns: none.
--- :user_id text  owner of the rows
 -- :job_id uuid  the job that stores the document
 -- :config text  text-search configuration
 -- :first_no bigint  number of the first of these chunks

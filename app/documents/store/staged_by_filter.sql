@@ -1,7 +1,6 @@
 -- Lists the jobs among some that store documents which will pass filters. The creation time of a document without one is
 -- that of its job.
 -- Columns: job_id.
--- :user_id text  owner of the rows
 -- :job_ids uuid[]  the jobs
 -- :created timestamptz[]  when each of them was created
 SELECT d.job_id

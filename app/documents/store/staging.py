@@ -8,7 +8,6 @@ user's lock only at its end, when it makes them visible and hides the previous v
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID, uuid5
@@ -82,13 +81,13 @@ async def stage(db: Writing, staged: StagedDocument, chunks: Sequence[ChunkDraft
     rows = [
         {
             "chunk_index": index,
-            "chunk_id": str(uuid5(staged.document_id, f"{staged.job_id}:{index}:{chunk.embedding_key}")),
+            "chunk_id": uuid5(staged.document_id, f"{staged.job_id}:{index}:{chunk.embedding_key}"),
             **document_rows.of_chunk(chunk),
         }
         for index, chunk in enumerate(chunks, first_index)
     ]
     binds = {"user_id": db.user_id, "job_id": staged.job_id, "config": staged.draft.config}
-    binds |= {"first_no": await hidden_chunks.allocate(db, len(chunks)), "chunks": json.dumps(rows)}
+    binds |= {"first_no": await hidden_chunks.allocate(db, len(chunks)), "chunks": document_rows.as_json(rows)}
     await db.execute(sql.statement("stage_chunks"), binds)
 
 
@@ -116,7 +115,6 @@ _STAGE_VECTORS = sql.inline(
       AND s.embedding_key = v.embedding_key
     RETURNING s.chunk_index
     """,
-    user_id="text",
     job_id="uuid",
     first_index="integer",
     last_index="integer",
@@ -134,18 +132,23 @@ async def stage_vectors(
     await db.execute(_STAGE_VECTORS, {**binds, "first_index": first, "last_index": last})
 
 
-async def begin(db: Writing, staged: StagedDocument, *, lock_s: int) -> None:
-    """Prepare a transaction that publishes a document, without the user's lock; a new document is not visible yet."""
+async def begin(db: Writing, staged: StagedDocument, *, lock_s: int) -> bool:
+    """Prepare a transaction that publishes a document, without the user's lock; a new document is not visible yet.
+
+    Returns whether the document is new.
+    """
     await db.execute(sa.text("SET CONSTRAINTS stepwell.uq_chunks_user_id_document_id_chunk_index DEFERRED"))
     await db.execute(sa.text(f"SET LOCAL lock_timeout = '{int(lock_s)}s'"))
     d = tables.documents.c
     known = sa.select(d.document_id).where(d.user_id == db.user_id, d.document_id == staged.document_id)
-    if await db.scalar(known) is None:
+    is_new = await db.scalar(known) is None
+    if is_new:
         # Metadata is counted under the user's lock, by `finish`.
         values = {**document_rows.attributes(staged.draft), "metadata": {}}
         values |= {"identity": hashlib.sha256(staged.job_id.bytes).digest()}
         ids = {"user_id": db.user_id, "document_id": staged.document_id, "chunk_count": 0}
         await db.execute(sa.insert(tables.documents).values(**ids, **values))
+    return is_new
 
 
 async def try_lock(db: Writing) -> bool:
@@ -164,7 +167,6 @@ _PUBLISH_EMBEDDINGS = sql.inline(
     WHERE s.user_id = :user_id AND s.job_id = :job_id AND s.chunk_index BETWEEN :first_index AND :last_index
     RETURNING chunk_no
     """,
-    user_id="text",
     job_id="uuid",
     document_id="uuid",
     first_index="integer",
@@ -197,14 +199,14 @@ async def finish(db: Writing, staged: StagedDocument, *, names_version: int) -> 
 async def delete_ended(db: Writing, *, limit: int) -> int:
     """Delete staged rows of jobs that have ended; returns the number of chunks, 0 after the last."""
     staged = await db.scalars(sa.select(_s.job_id).where(_s.user_id == db.user_id))
-    ended = sa.any_(await jobs.ended_among(db, list(staged)))
-    keys = sa.select(_k.job_id, _k.chunk_index).where(_k.user_id == db.user_id, _k.job_id == ended).limit(limit)
-    gone = sa.delete(tables.staged_chunks).where(
-        _k.user_id == db.user_id, sa.tuple_(_k.job_id, _k.chunk_index).in_(keys)
-    )
-    deleted = (await db.execute(gone)).rowcount
+    ended = await jobs.ended_among(db, list(staged))
+    chunks = (_k.user_id == db.user_id, sql.among(_k.job_id, ended))
+    some = sa.select(_k.job_id, _k.chunk_index).where(*chunks).limit(limit)
+    gone = (_k.user_id == db.user_id, sa.tuple_(_k.job_id, _k.chunk_index).in_(some))
+    deleted = (await db.execute(sa.delete(tables.staged_chunks).where(*gone))).rowcount
     if not deleted:
-        await db.execute(sa.delete(tables.staged_documents).where(_s.user_id == db.user_id, _s.job_id == ended))
+        documents = (_s.user_id == db.user_id, sql.among(_s.job_id, ended))
+        await db.execute(sa.delete(tables.staged_documents).where(*documents))
     return int(deleted)
 
 
@@ -224,10 +226,7 @@ async def pending(
     """The versions that jobs are to store of the documents with these identities or ids."""
     if not (identities or document_ids):
         return []
-    same = (
-        _s.identity == sa.any_(sa.literal(list(identities), sa.ARRAY(sa.LargeBinary))),
-        _s.document_id == sa.any_(sa.literal(list(document_ids), sa.ARRAY(sa.Uuid))),
-    )
+    same = (sql.among(_s.identity, identities), sql.among(_s.document_id, document_ids))
     columns = (_s.job_id, _s.document_id, _s.content_hash, _s.attributes_hash)
     query = sa.select(*columns).where(_s.user_id == db.user_id, sa.or_(*same))
     found = [PendingVersion(*row) for row in await db.execute(query)]

@@ -1,7 +1,6 @@
 -- Reads what is stored of documents that are to be written. The caller holds the user's lock.
 -- Columns: identity; document_id, content_hash, attributes_hash, chunk_count (null if no document has the identity);
 --   is_used (whether a document has the id for a new one); is_staged (whether a job has staged a version of the document).
--- :user_id text  owner of the rows
 -- :identities bytea[]  hashes of their URIs, or of their texts
 -- :new_ids uuid[]  the id of each if it is new
 SELECT g.identity, d.document_id, d.content_hash, d.attributes_hash, d.chunk_count,

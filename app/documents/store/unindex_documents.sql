@@ -1,6 +1,5 @@
 -- Removes the chunks of documents from the postings and from the document frequencies. The caller holds the user's lock.
 -- Columns: blocks (how many contained their postings).
--- :user_id text  owner of the rows
 -- :document_ids uuid[]  the documents
 WITH gone AS MATERIALIZED (
     SELECT coalesce(range_agg(int8range(c.chunk_no, c.chunk_no, '[]')), '{}') AS numbers

@@ -1,7 +1,6 @@
 -- Removes the postings of hidden chunks of some lexemes, in alphabetical order, and lowers the document frequencies. The
 -- caller holds the user's lock.
 -- Columns: last (last lexeme that was looked at; null if there was none).
--- :user_id text  owner of the rows
 -- :job_id uuid  the job that removes these chunks
 -- :after text  lexeme after which to begin
 -- :limit bigint  maximum number of lexemes

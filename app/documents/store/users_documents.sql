@@ -1,6 +1,5 @@
 -- Lists a user's documents as JSON lines, oldest first.
 -- Columns: line.
--- :user_id text  owner of the rows
 SELECT CAST(json_build_object(
     'document_id', d.document_id, 'uri', d.uri, 'title', d.title, 'metadata', d.metadata, 'content', d.content,
     'source_id', d.source_id, 'source_path', d.source_path, 'created_at', d.created_at, 'updated_at', d.updated_at

@@ -7,8 +7,9 @@ documents raises: a list is used only by a transaction that sees that version.
 from __future__ import annotations
 
 import weakref
-from collections import OrderedDict
 from typing import Any
+
+from cachetools import LRUCache
 
 from app.database import filters, sql
 from app.database.filter_types import Filters
@@ -24,17 +25,7 @@ MAX_CALLERS = 200
 """Lists that a process keeps for each database: at most 20 MB."""
 
 _USE = sql.inline("SELECT stepwell.use_list(:document_ids)", document_ids="uuid[]")
-_STATISTICS = sql.inline(
-    """
-    SELECT c.config, count(*) AS chunks, CAST(sum(c.length) AS bigint) AS tokens
-    FROM stepwell.chunks AS c
-    WHERE c.user_id = :user_id AND c.document_id = ANY (:document_ids)
-    GROUP BY c.config
-    """,
-    user_id="text",
-    document_ids="uuid[]",
-)
-_Lists = OrderedDict[tuple[str, str], tuple[int, Listed | None]]
+_Lists = LRUCache[tuple[str, str], tuple[int, Listed | None]]
 _kept: weakref.WeakKeyDictionary[object, _Lists] = weakref.WeakKeyDictionary()
 
 
@@ -65,7 +56,7 @@ async def wanted(db: Reading) -> tuple[tuple[str, ...], dict[str, Any]]:
 
 async def _current(db: Reading, audience: str) -> Listed | None:
     """The list of the caller at the version of the transaction."""
-    lists = _kept.setdefault(db.database_key, OrderedDict())
+    lists = _kept.setdefault(db.database_key, LRUCache(MAX_CALLERS))
     version, listed = lists.get((db.user_id, audience), (None, None))
     if version != db.version.data:
         binds = filters.binds(filters.visible(db, Filters()))
@@ -75,11 +66,9 @@ async def _current(db: Reading, audience: str) -> Listed | None:
         if len(found) <= MOST_LISTED:
             statistics = None
             if row.chunks <= MOST_COUNTED:
-                rows = await db.execute(_STATISTICS, {"user_id": db.user_id, "document_ids": found})
+                counted = sql.statement("statistics_of_chunks", "document_ids")
+                rows = await db.execute(counted, {"user_id": db.user_id, "document_ids": found})
                 statistics = {one.config: (one.chunks, one.tokens) for one in rows}
             listed = Listed(found, row.chunks, statistics)
         lists[db.user_id, audience] = (db.version.data, listed)
-        while len(lists) > MAX_CALLERS:
-            lists.popitem(last=False)
-    lists.move_to_end((db.user_id, audience))
     return listed

@@ -1,6 +1,5 @@
 -- Reads the text statistics of a user's visible chunks.
 -- Columns: config, chunks, tokens; one row per text-search configuration with chunks.
--- :user_id text  owner of the rows
 SELECT s.config, s.chunks - coalesce(h.chunks, 0) AS chunks, s.tokens - coalesce(h.tokens, 0) AS tokens
 FROM stepwell.text_statistics AS s
 LEFT JOIN (

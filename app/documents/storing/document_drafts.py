@@ -6,15 +6,12 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from app import errors, limits
 from app.concurrency import interruption
-from app.documents.types import ChunkDraft, DocumentDraft, SourcePath, Upload
-from app.kinds import Json
+from app.documents.types import ChunkDraft, CleanDocument, DocumentDraft, Upload
 from app.models.base import EmbeddingModel
 from app.parsing import formats
 from app.services import ChunkingOptions
@@ -31,26 +28,6 @@ FIELD_SEPARATOR = "\x1f"
 """Separates the fields of a text to index."""
 RESERVED_TOKENS = 21
 """Tokens of the model's input that content leaves free: special ones, a prefix, and the error of an estimate."""
-
-
-@dataclass(frozen=True, slots=True)
-class CleanDocument:
-    """A document with cleaned text and resolved attributes that is not cut yet.
-
-    `content` is empty if the document is a title alone. `config` is its text-search configuration; `created_at` is None
-    unless it was given with the document.
-    """
-
-    content: str
-    title: str
-    uri: str | None
-    metadata: Json
-    config: str
-    created_at: datetime | None
-    markdown: bool
-    page_starts: tuple[int, ...] = ()
-    warnings: tuple[str, ...] = ()
-    source: SourcePath | None = None
 
 
 def clean(upload: Upload, *, language: str | None = None) -> CleanDocument:
@@ -106,20 +83,11 @@ def hashed(document: CleanDocument) -> DocumentDraft:
     content_hash = hashlib.sha256(document.content.encode()).digest()
     own = _digest("hash", content_hash.hex()) if document.content else _digest("title", document.title)
     return DocumentDraft(
-        uri=document.uri,
-        title=document.title,
-        content=document.content,
-        metadata=document.metadata,
-        config=document.config,
-        created_at=document.created_at,
+        **{field.name: getattr(document, field.name) for field in dataclasses.fields(document)},
         identity=uris.identity(document.uri) if document.uri else own,
         content_hash=content_hash,
         attributes_hash=attributes_hash(document),
-        markdown=document.markdown,
-        page_starts=document.page_starts,
         cleaning_version=cleaning.VERSION,
-        warnings=document.warnings,
-        source=document.source,
     )
 
 

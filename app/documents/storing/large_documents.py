@@ -79,8 +79,7 @@ async def queue(
 
     Nothing is queued if the same is stored, or is being stored already. Raises NotFound, Conflict, DatabaseUnavailable.
     """
-    async with services.db.writing(user_id, checked=True) as writing:
-        await writing.lock()
+    async with services.db.locking(user_id, checked=True) as writing:
         target = (await document_puts.targets(writing, [draft], document_id=document_id))[draft.identity]
         known = target.stored
         if known and known.same_as(draft):
@@ -99,8 +98,7 @@ async def queue_change(
 
     Nothing is queued if the same is being stored already. Raises NotFound, Conflict, DatabaseUnavailable.
     """
-    async with services.db.writing(user_id, checked=True) as writing:
-        await writing.lock()
+    async with services.db.locking(user_id, checked=True) as writing:
         if not await documents.is_current(writing, source):
             return None
         if pending := await _pending(writing, draft):
@@ -230,8 +228,7 @@ class _Storing:
         """Make the document visible in one transaction, which takes the user's lock after it has copied the chunks."""
         staged, total = self.staged, int(self.progress["total"])
         async with self.run.db.preparing(self.run.user_id) as writing:
-            added = not await documents.exists(writing, staged.document_id)
-            await staging.begin(writing, staged, lock_s=LOCK_S)
+            added = await staging.begin(writing, staged, lock_s=LOCK_S)
             for first in range(0, total, CHUNKS):
                 await staging.copy(writing, staged, first=first, last=first + CHUNKS - 1)
                 await self._check_wanted(done=min(first + CHUNKS, total))
@@ -309,8 +306,7 @@ async def _remove_postings(run: Run) -> int:
 
     Returns the number of hidden chunks.
     """
-    async with run.db.writing(run.user_id) as writing:
-        await writing.lock()
+    async with run.db.locking(run.user_id) as writing:
         after: str | None = run.job.progress.get("after", "")
         if await hidden_chunks.take(writing, run.job.job_id):
             after = ""  # an earlier attempt did not look for these in the lexemes that it has passed

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi.exceptions import RequestValidationError
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from app import errors, kinds, limits
@@ -241,13 +241,10 @@ def read_lines(raw: bytes) -> Lines:
         if not line.strip(b" \t\r\xef\xbb\xbf"):
             continue
         try:
-            entity = EntityInput.model_validate(strict_json.parse(line))
+            entity = strict_json.validate(strict_json.parse(line), EntityInput)
             sound.append(Line.of(number, entity.shape(), entity.entity_id))
         except RequestValidationError as error:
             refused.append(_refuse(number, validation_errors.read(error.errors())))
-        except ValidationError as error:
-            found = error.errors(include_url=False, include_input=False)
-            refused.append(_refuse(number, validation_errors.read({**e, "loc": ("body", *e["loc"])} for e in found)))
         except errors.BadRequest as error:
             refused.append(_refuse(number, [validation_errors.FieldError("line", error.message, error.code)]))
     return Lines(sound, refused)

@@ -74,8 +74,7 @@ async def _extract(run: Run) -> int:
     found: list[dict[str, Any]] | None = None
     if content_hash is not None and llm is not None and options.llm_entities:
         found = await _ask(llm, chunks)
-    async with run.db.writing(user_id) as writing:
-        await writing.lock()
+    async with run.db.locking(user_id) as writing:
         if content_hash is not None and found is not None:
             saved = await extracted_names.save(writing, document_id, content_hash=content_hash, extracted=found)
             if saved:

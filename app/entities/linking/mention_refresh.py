@@ -217,8 +217,7 @@ async def _follow(run: Run, batch: _Changes) -> int:
 
 
 async def _link_slice(run: Run, batch: _Changes, chunk_nos: Sequence[int]) -> None:
-    async with run.db.writing(run.user_id) as writing:
-        await writing.lock()
+    async with run.db.locking(run.user_id) as writing:
         await mention_extraction.link_again(writing, chunk_nos, keys=_keys(run))
         await run.advance(writing, unit="chunks", **batch.progress(chunk_nos[-1]))
 
@@ -246,12 +245,12 @@ async def _link_document(run: Run, document_id: UUID, progress: Mapping[str, Any
         version = await mentions.version_to_link(reading, document_id)
         chunk_nos = await mentions.chunk_nos(reading, document_id)
     linking = _Linking(run, document_id, version)
-    if len(chunk_nos) <= MOST_CHUNKS:
-        await retries.while_busy(linking.link_at_once)
-        return len(chunk_nos)
     is_resumed = progress.get("document") == [str(document_id), version]
     done = progress.get("done", 0) if is_resumed else 0
     try:
+        if len(chunk_nos) <= MOST_CHUNKS:
+            await retries.while_busy(linking.link_at_once)
+            return len(chunk_nos)
         if not done:
             await linking.store_names()
         for start in range(done, len(chunk_nos), SLICE):
@@ -276,9 +275,8 @@ class _Linking:
 
     async def link_at_once(self) -> None:
         async with self.run.db.writing(self.run.user_id) as writing:
-            await writing.lock()
-            if await mentions.is_unread(writing, self.document_id, version=names.VERSION):
-                await mention_extraction.relink(writing, self.document_id, keys=_keys(self.run))
+            await self._lock(writing)
+            await mention_extraction.relink(writing, self.document_id, keys=_keys(self.run))
 
     async def store_names(self) -> None:
         """Store the entities of title, metadata and headings, the headings over some chunks in each transaction."""

@@ -1,6 +1,5 @@
 -- Adds the roles of entities of origin `metadata` that have none, with their look-up keys.
 -- Columns: none.
--- :user_id text  owner of the rows
 -- :entity_ids uuid[]  entity of each role
 -- :roles text[]  roles
 -- :keys text[]  look-up key of each role

@@ -1,7 +1,6 @@
 -- Lists all names and aliases that are matched in texts, with their entities, 1,000 names per row.
 -- Columns: names, entity_ids (parallel arrays).
 -- part restricted  for a restricted caller, whose own role sees the visible ones only
--- :user_id text  owner of the rows
 SELECT array_agg(f.name) AS names, array_agg(f.entity_id) AS entity_ids
 FROM (
     SELECT n.name, n.entity_id, row_number() OVER () / 1000 AS part

@@ -1,11 +1,18 @@
 -- Finds the chunks that have the rarest lexeme of one of some names, by its postings, and the names without a lexeme.
 -- Only languages whose index folds accents are read.
 -- Columns: chunk_no; place (of a name without lexemes, from 1 on); one of them is null.
--- :user_id text  owner of the rows
 -- :indexed text[]  words of each name
 -- :befores bigint[]  the number of the first chunk that is not searched for each name
 WITH wanted AS MATERIALIZED (
-    SELECT g.place, g.before, {{rarest_lexeme s.config, g.indexed}} AS lexeme
+    SELECT g.place, g.before, (
+        SELECT w.lexeme
+        FROM unnest(tsvector_to_array(to_tsvector(CAST(s.config AS regconfig), g.indexed))) AS w (lexeme)
+        LEFT JOIN LATERAL (
+            {{document_frequency w.lexeme COLLATE "C"}}
+        ) AS l ON true
+        ORDER BY coalesce(l.df, 0), w.lexeme
+        LIMIT 1
+    ) AS lexeme
     FROM unnest(:indexed, :befores) WITH ORDINALITY AS g (indexed, before, place)
     CROSS JOIN stepwell.text_statistics AS s
     WHERE s.user_id = :user_id AND s.chunks > 0 AND s.config IN ('english', 'simple')

@@ -8,7 +8,7 @@ texts use it as a name. Every change requires the user's lock.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from uuid import UUID
 
 import sqlalchemy as sa
@@ -40,24 +40,13 @@ async def delete_headings(db: Writing, document_id: UUID) -> None:
 
 async def add_headings(db: Writing, found: Iterable[HeadingChunk]) -> None:
     """Store the headings of a document, at least one; their entities must exist."""
-    rows = [
-        {
-            "user_id": db.user_id,
-            "entity_id": one.entity_id,
-            "section_no": one.section_no,
-            "chunk_no": one.chunk_no,
-            "document_id": one.document_id,
-        }
-        for one in found
-    ]
-    await db.execute(sa.insert(tables.headings), rows)
+    await db.execute(sa.insert(tables.headings), [{"user_id": db.user_id, **asdict(one)} for one in found])
 
 
 async def headings_of(db: Reading, document_ids: Sequence[UUID]) -> frozenset[UUID]:
     """The entities whose names are headings of documents."""
-    these = _h.document_id == sa.any_(sa.literal(list(document_ids), sa.ARRAY(sa.Uuid)))
-    query = sa.select(_h.entity_id).distinct().where(_h.user_id == db.user_id, these)
-    return frozenset(await db.scalars(query))
+    own = (_h.user_id == db.user_id, sql.among(_h.document_id, document_ids))
+    return frozenset(await db.scalars(sa.select(_h.entity_id).distinct().where(*own)))
 
 
 def is_heading(user_id: str) -> sa.Exists:
@@ -74,7 +63,6 @@ _TITLES = sql.inline(
         WHERE o.user_id = :user_id AND o.entity_id = g.entity_id AND o.kind = 'title' LIMIT 1
     ) AS t
     """,
-    user_id="text",
     entity_ids="uuid[]",
 )
 
@@ -87,8 +75,8 @@ async def list_given(db: Reading, entity_ids: Iterable[UUID], *, several: Set[UU
     found = set(await db.scalars(_TITLES, {"user_id": db.user_id, "entity_ids": list(entity_ids)}))
     if not (others := several - found):
         return found
-    among = _h.entity_id == sa.any_(sa.literal(list(others), sa.ARRAY(sa.Uuid)))
-    return found | set(await db.scalars(sa.select(_h.entity_id).distinct().where(_h.user_id == db.user_id, among)))
+    own = (_h.user_id == db.user_id, sql.among(_h.entity_id, others))
+    return found | set(await db.scalars(sa.select(_h.entity_id).distinct().where(*own)))
 
 
 _USED_TITLES = sql.inline(
@@ -110,7 +98,6 @@ _USED_TITLES = sql.inline(
     ) AS t
     WHERE e.origin = 'text' AND {{used_as_name e}}
     """,
-    user_id="text",
     entity_ids="uuid[]",
 )
 _NAME_TITLES = sql.inline(
@@ -119,7 +106,6 @@ _NAME_TITLES = sql.inline(
     FROM unnest(:entity_ids, :names) AS g (entity_id, name)
     WHERE e.user_id = :user_id AND e.entity_id = g.entity_id
     """,
-    user_id="text",
     entity_ids="uuid[]",
     names="text[]",
 )
@@ -130,7 +116,6 @@ _LOWER_TITLES = sql.inline(
     WHERE e.user_id = :user_id AND e.entity_id = g.entity_id AND e.origin = 'title'
       AND ({{used_as_name e}}) IS NOT TRUE
     """,
-    user_id="text",
     entity_ids="uuid[]",
 )
 

@@ -2,7 +2,6 @@
 -- precedence over `title`, and `title` over `text`; within `metadata`, the type person takes precedence over other
 -- types. Entities of origin `user` are not changed. The caller holds the user's lock.
 -- Columns: entity_id of each entity that was created or upgraded.
--- :user_id text  owner of the rows
 -- :origin text  metadata, title or text
 -- :entity_ids uuid[]  id of each entity
 -- :types text[]  type of each entity

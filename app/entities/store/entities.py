@@ -65,7 +65,7 @@ async def of_ids(db: Reading, entity_ids: Sequence[UUID]) -> list[Entity]:
     """The existing entities among these, in the order of the ids."""
     found: list[Entity] = []
     for wanted in _slices(list(dict.fromkeys(entity_ids))):
-        query = sa.select(*_COLUMNS).where(_e.user_id == db.user_id, _e.entity_id == _any(wanted, sa.Uuid))
+        query = sa.select(*_COLUMNS).where(_e.user_id == db.user_id, sql.among(_e.entity_id, wanted))
         rows = await db.execute(query.where(_e.origin != "text"))
         by_id = {row.entity_id: row for row in rows}
         found += await _whole(db, [by_id[entity] for entity in wanted if entity in by_id])
@@ -122,20 +122,18 @@ async def origins(db: Reading, entity_ids: Iterable[UUID]) -> dict[UUID, str]:
     """The origins of the entities that exist, of every origin."""
     found: dict[UUID, str] = {}
     for wanted in _slices(list(entity_ids)):
-        query = sa.select(_e.entity_id, _e.origin).where(
-            _e.user_id == db.user_id, _e.entity_id == _any(wanted, sa.Uuid)
-        )
-        found |= {row.entity_id: row.origin for row in await db.execute(query)}
+        own = (_e.user_id == db.user_id, sql.among(_e.entity_id, wanted))
+        rows = await db.execute(sa.select(_e.entity_id, _e.origin).where(*own))
+        found |= {row.entity_id: row.origin for row in rows}
     return found
 
 
 async def names_of(db: Reading, entity_ids: Sequence[UUID]) -> dict[UUID, dict[str, str]]:
     """Names and aliases of entities by key, as they are written."""
-    query = sa.select(_n.entity_id, _n.name_key, _n.name).where(
-        _n.user_id == db.user_id, _n.entity_id == _any(entity_ids, sa.Uuid)
-    )
+    own = (_n.user_id == db.user_id, sql.among(_n.entity_id, entity_ids))
+    query = sa.select(_n.entity_id, _n.name_key, _n.name).where(*own).order_by(_n.place)
     found: dict[UUID, dict[str, str]] = {entity: {} for entity in entity_ids}
-    for entity, key, name in await db.execute(query.order_by(_n.place)):
+    for entity, key, name in await db.execute(query):
         found[entity][key.decode()] = name
     return found
 
@@ -146,7 +144,6 @@ _WRITE_MEMBERS = sql.inline(
     SELECT :user_id, g.entity_id, g.member_id FROM unnest(:entity_ids, :member_ids) AS g (entity_id, member_id)
     ON CONFLICT (user_id, entity_id, member_id) DO NOTHING
     """,
-    user_id="text",
     entity_ids="uuid[]",
     member_ids="uuid[]",
 )
@@ -162,7 +159,6 @@ _MEMBER_OF_TEAMS = sql.inline(
     GROUP BY g.entity_id
     ON CONFLICT (user_id, entity_id, member_id) DO NOTHING
     """,
-    user_id="text",
     member_ids="uuid[]",
     by="uuid",
 )
@@ -171,9 +167,8 @@ _MEMBER_OF_TEAMS = sql.inline(
 async def replace_member(db: Writing, member_ids: Sequence[UUID], *, by: UUID) -> None:
     """Make an entity a member of what contains any of others, and remove these from it."""
     await db.execute(_MEMBER_OF_TEAMS, {"user_id": db.user_id, "member_ids": list(member_ids), "by": by})
-    await db.execute(
-        sa.delete(tables.entity_members).where(_g.user_id == db.user_id, _g.member_id == _any(member_ids, sa.Uuid))
-    )
+    those = (_g.user_id == db.user_id, sql.among(_g.member_id, member_ids))
+    await db.execute(sa.delete(tables.entity_members).where(*those))
 
 
 async def save(db: Writing, written: Sequence[EntityRecord]) -> None:
@@ -191,19 +186,18 @@ _WRITE_ENTITIES = sql.inline(
     INSERT INTO stepwell.entities AS e (user_id, entity_id, type, name, origin, role, facts, description, metadata)
     SELECT :user_id, g.entity_id, g.type, g.name, 'user', g.role, CAST(g.facts AS jsonb),
            g.description, CAST(g.metadata AS jsonb)
-    FROM unnest(:entity_ids, :types, :names, :roles, :facts, :descriptions, :metadata)
+    FROM unnest(:entity_id, :type, :name, :role, :facts, :description, :metadata)
         AS g (entity_id, type, name, role, facts, description, metadata)
     ON CONFLICT (user_id, entity_id) DO UPDATE
     SET type = excluded.type, name = excluded.name, role = excluded.role, facts = excluded.facts,
         description = excluded.description, metadata = excluded.metadata, updated_at = excluded.updated_at
     """,
-    user_id="text",
-    entity_ids="uuid[]",
-    types="text[]",
-    names="text[]",
-    roles="text[]",
+    entity_id="uuid[]",
+    type="text[]",
+    name="text[]",
+    role="text[]",
     facts="text[]",
-    descriptions="text[]",
+    description="text[]",
     metadata="text[]",
 )
 
@@ -214,7 +208,6 @@ _WRITE_NAMES = sql.inline(
     FROM unnest(:entity_ids, :places, :keys, :names) AS g (entity_id, place, name_key, name)
     ON CONFLICT (user_id, name_key, entity_id) DO NOTHING
     """,
-    user_id="text",
     entity_ids="uuid[]",
     places="integer[]",
     keys="bytea[]",
@@ -232,7 +225,6 @@ _WRITE_WORDS = sql.inline(
     ) AS w
     ON CONFLICT (user_id, lexeme, entity_id) DO NOTHING
     """,
-    user_id="text",
     entity_ids="uuid[]",
     texts="text[]",
     roles="text[]",
@@ -242,18 +234,12 @@ _WRITE_WORDS = sql.inline(
 async def _save(db: Writing, written: Sequence[EntityRecord]) -> None:
     """Store everything except the members, which may be entities in a later slice."""
     ids, drafts = [one.entity_id for one in written], [one.draft for one in written]
-    columns = {
-        "entity_ids": ids,
-        "types": [draft.type for draft in drafts],
-        "names": [draft.name for draft in drafts],
-        "roles": [draft.role for draft in drafts],
-        "facts": [json.dumps(draft.facts) for draft in drafts],
-        "descriptions": [draft.description for draft in drafts],
-        "metadata": [json.dumps(dict(draft.metadata)) for draft in drafts],
-    }
+    columns = {"entity_id": ids, **sql.columns(drafts, "type", "name", "role", "description")}
+    columns["facts"] = [json.dumps(draft.facts) for draft in drafts]
+    columns["metadata"] = [json.dumps(dict(draft.metadata)) for draft in drafts]
     await db.execute(_WRITE_ENTITIES, {"user_id": db.user_id, **columns})
     for table in (tables.entity_names, tables.entity_words, tables.entity_members):
-        await db.execute(sa.delete(table).where(table.c.user_id == db.user_id, table.c.entity_id == _any(ids, sa.Uuid)))
+        await db.execute(_delete(db, table, ids))
     names = [(one.entity_id, place, *n) for one in written for place, n in enumerate(one.names.items())]
     columns = {
         "entity_ids": [entity for entity, *_rest in names],
@@ -282,7 +268,7 @@ async def documents(
     strength, document_id = after or (None, None)
     binds = {"entity_id": entity_id, "limit": limit, "after_strength": strength, "after_id": document_id}
     rows = await db.execute(sql.statement("linked_documents"), {"user_id": db.user_id, **binds})
-    return [LinkedDocument(r.document_id, r.title, r.uri, r.created_at, _load(r.mentions), r.strength) for r in rows]
+    return [LinkedDocument(**row._mapping) for row in rows]
 
 
 _WRITE_VECTORS = sql.inline(
@@ -292,7 +278,6 @@ _WRITE_VECTORS = sql.inline(
     FROM unnest(:entity_ids, :vectors) AS g (entity_id, embedding)
     ON CONFLICT (user_id, entity_id) DO NOTHING
     """,
-    user_id="text",
     entity_ids="uuid[]",
     vectors="text[]",
 )
@@ -310,17 +295,13 @@ _DELETE_NEXT_VECTORS = sql.inline(
     """
     DELETE FROM stepwell.entity_vectors_next AS n WHERE n.user_id = :user_id AND n.entity_id = ANY (:entity_ids)
     """,
-    user_id="text",
     entity_ids="uuid[]",
 )
 
 
 async def delete_vectors(db: Writing, entity_ids: Sequence[UUID]) -> None:
     """Delete the vectors of entities, of every model."""
-    table = tables.entity_vectors
-    await db.execute(
-        sa.delete(table).where(table.c.user_id == db.user_id, table.c.entity_id == _any(entity_ids, sa.Uuid))
-    )
+    await db.execute(_delete(db, tables.entity_vectors, entity_ids))
     if db.vector_tables.next:
         binds = {"user_id": db.user_id, "entity_ids": list(entity_ids)}
         await db.execute(_DELETE_NEXT_VECTORS, binds)
@@ -330,8 +311,8 @@ def _slices(values: Sequence[T]) -> Iterator[Sequence[T]]:
     return (values[start : start + SLICE] for start in range(0, len(values), SLICE))
 
 
-def _any(values: Sequence[Any], kind: Any) -> Any:
-    return sa.any_(sa.literal(list(values), sa.ARRAY(kind)))
+def _delete(db: Writing, table: sa.Table, entity_ids: Sequence[UUID]) -> sa.Delete:
+    return sa.delete(table).where(table.c.user_id == db.user_id, sql.among(table.c.entity_id, entity_ids))
 
 
 async def _whole(db: Reading, rows: Sequence[sa.Row[Any]]) -> list[Entity]:
@@ -340,21 +321,20 @@ async def _whole(db: Reading, rows: Sequence[sa.Row[Any]]) -> list[Entity]:
     if not ids:
         return []
     names = await names_of(db, ids)
-    query = sa.select(_g.entity_id, _g.member_id).where(_g.user_id == db.user_id, _g.entity_id == _any(ids, sa.Uuid))
+    query = sa.select(_g.entity_id, _g.member_id).where(_g.user_id == db.user_id, sql.among(_g.entity_id, ids))
     members: dict[UUID, list[UUID]] = {}
     for entity, member in await db.execute(query.order_by(_g.member_id)):
         members.setdefault(entity, []).append(member)
     found: list[Entity] = []
     for row in rows:
-        parts = {"aliases": tuple(names[row.entity_id].values())[1:], "members": tuple(members.get(row.entity_id, ()))}
-        stored = {"facts": tuple(_load(row.facts)), "metadata": _load(row.metadata)}
-        found.append(Entity(**{**row._mapping, **stored, **parts, **({} if db.shows_entities else _UNDESCRIBED)}))
+        parts: dict[str, Any] = {
+            "aliases": tuple(names[row.entity_id].values())[1:],
+            "members": tuple(members.get(row.entity_id, ())),
+        }
+        parts |= {"facts": tuple(row.facts)} if db.shows_entities else _UNDESCRIBED
+        found.append(Entity(**{**row._mapping, **parts}))
     return found
 
 
 _UNDESCRIBED: dict[str, Any] = {"role": None, "description": None, "facts": (), "metadata": {}}
 """What a caller who does not see descriptions and facts gets of an entity instead of what is known of it."""
-
-
-def _load(value: Any) -> Any:
-    return json.loads(value) if isinstance(value, str) else value

@@ -45,7 +45,6 @@ _ADD_ALIASES = sql.inline(
     ON CONFLICT (user_id, name_key, entity_id) DO NOTHING
     RETURNING name_key, name
     """,
-    user_id="text",
     entity_ids="uuid[]",
     keys="bytea[]",
     names="text[]",
@@ -74,10 +73,8 @@ async def delete_details(db: Writing, entity_ids: Sequence[UUID]) -> None:
     """Delete the aliases of extracted entities, and the keys and vectors of their roles."""
     if not entity_ids:
         return
-    these = sa.literal(list(entity_ids), sa.ARRAY(sa.Uuid))
-    aliases = sa.delete(tables.entity_names).where(
-        _n.user_id == db.user_id, _n.entity_id == sa.any_(these), _n.place > 0
-    )
-    await db.execute(aliases)
-    await db.execute(sa.delete(tables.entity_words).where(_w.user_id == db.user_id, _w.entity_id == sa.any_(these)))
+    aliases = (_n.user_id == db.user_id, sql.among(_n.entity_id, entity_ids), _n.place > 0)
+    await db.execute(sa.delete(tables.entity_names).where(*aliases))
+    words = (_w.user_id == db.user_id, sql.among(_w.entity_id, entity_ids))
+    await db.execute(sa.delete(tables.entity_words).where(*words))
     await entities.delete_vectors(db, entity_ids)

@@ -3,7 +3,6 @@
 -- mentions in the text).
 -- Columns: document_id, title, uri, created_at, mentions (counts by kind, as JSON), strength; ordered by strength,
 --   descending.
--- :user_id text  owner of the rows
 -- :entity_id uuid  the entity
 -- :after_strength float8  strength of the last row of the previous page; null: first page
 -- :after_id uuid  document_id of that row

@@ -3,7 +3,6 @@
 -- Columns: entity_id.
 -- part after  continue after a position
 -- part restricted  entities that the caller sees
--- :user_id text  owner of the rows
 -- :after_name text  name of the last row of the previous page
 -- :after_id uuid  entity_id of that row
 -- :type? text  only one type

@@ -54,9 +54,6 @@ class LinkedNames:
     titles: frozenset[UUID] = frozenset()
     headings: frozenset[UUID] = frozenset()
 
-    def __or__(self, other: LinkedNames) -> LinkedNames:
-        return LinkedNames(self.mentioned | other.mentioned, self.titles | other.titles, self.headings | other.headings)
-
     @property
     def every(self) -> list[UUID]:
         """All of them."""
@@ -103,14 +100,14 @@ async def chunk_texts(db: Reading, document_id: UUID, *, first: int = 0, limit: 
 
 async def chunk_texts_of(db: Reading, chunk_nos: Sequence[int]) -> list[ChunkText]:
     """The chunks among these that still exist."""
-    wanted = _c.chunk_no == sa.any_(sa.literal(list(chunk_nos), sa.ARRAY(sa.BigInteger)))
-    return [_place(row) for row in await db.execute(_placed(db.user_id).where(wanted).order_by(_c.chunk_no))]
+    query = _placed(db.user_id).where(sql.among(_c.chunk_no, chunk_nos)).order_by(_c.chunk_no)
+    return [_place(row) for row in await db.execute(query)]
 
 
 async def heads(db: Reading, document_ids: Iterable[UUID]) -> dict[UUID, DocumentHead]:
     """Title and metadata of the documents among these that exist."""
-    wanted = _d.document_id == sa.any_(sa.literal(list(document_ids), sa.ARRAY(sa.Uuid)))
-    query = sa.select(_d.document_id, _d.title, _d.metadata, _d.extracted).where(_d.user_id == db.user_id, wanted)
+    query = sa.select(_d.document_id, _d.title, _d.metadata, _d.extracted)
+    query = query.where(_d.user_id == db.user_id, sql.among(_d.document_id, document_ids))
     return {row.document_id: _opening(row) for row in await db.execute(query)}
 
 
@@ -153,17 +150,16 @@ _INSERT_MENTIONS = sql.inline(
     """
     INSERT INTO stepwell.mentions AS m (user_id, entity_id, chunk_no, document_id, kind, count)
     SELECT :user_id, g.entity_id, g.chunk_no, g.document_id, g.kind, g.count
-    FROM unnest(:entity_ids, :chunk_nos, :document_ids, :kinds, :counts)
+    FROM unnest(:entity_id, :chunk_no, :document_id, :kind, :count)
         AS g (entity_id, chunk_no, document_id, kind, count)
     ON CONFLICT (user_id, entity_id, chunk_no, kind) DO UPDATE
     SET count = excluded.count WHERE m.count < excluded.count
     """,
-    user_id="text",
-    entity_ids="uuid[]",
-    chunk_nos="bigint[]",
-    document_ids="uuid[]",
-    kinds="text[]",
-    counts="integer[]",
+    entity_id="uuid[]",
+    chunk_no="bigint[]",
+    document_id="uuid[]",
+    kind="text[]",
+    count="integer[]",
 )
 
 
@@ -171,20 +167,14 @@ async def add(db: Writing, found: Sequence[Mention]) -> None:
     """Store mentions; an existing mention keeps the larger count."""
     if not found:
         return
-    binds = {
-        "entity_ids": [mention.entity_id for mention in found],
-        "chunk_nos": [mention.chunk_no for mention in found],
-        "document_ids": [mention.document_id for mention in found],
-        "kinds": [mention.kind for mention in found],
-        "counts": [mention.count for mention in found],
-    }
-    await db.execute(_INSERT_MENTIONS, {"user_id": db.user_id, **binds})
+    columns = sql.columns(found, "entity_id", "chunk_no", "document_id", "kind", "count")
+    await db.execute(_INSERT_MENTIONS, {"user_id": db.user_id, **columns})
 
 
 async def of_documents(db: Reading, document_ids: Sequence[UUID]) -> LinkedNames:
     """The entities that documents mention, and those whose names are their titles or headings."""
-    these = _m.document_id == sa.any_(sa.literal(list(document_ids), sa.ARRAY(sa.Uuid)))
-    query = sa.select(_m.entity_id, sa.func.bool_or(_m.kind == "title")).where(_m.user_id == db.user_id, these)
+    query = sa.select(_m.entity_id, sa.func.bool_or(_m.kind == "title"))
+    query = query.where(_m.user_id == db.user_id, sql.among(_m.document_id, document_ids))
     found = {entity: is_title for entity, is_title in await db.execute(query.group_by(_m.entity_id))}
     of_titles = frozenset(entity for entity, is_title in found.items() if is_title)
     return LinkedNames(frozenset(found), of_titles, await document_names.headings_of(db, document_ids))
@@ -199,11 +189,7 @@ async def prune(db: Writing, linked: LinkedNames) -> None:
     """
     if not linked.every:
         return
-    ours = (
-        _e.user_id == db.user_id,
-        _e.entity_id == sa.any_(sa.literal(linked.every, sa.ARRAY(sa.Uuid))),
-        _e.origin.in_(_AUTOMATIC),
-    )
+    ours = (_e.user_id == db.user_id, sql.among(_e.entity_id, linked.every), _e.origin.in_(_AUTOMATIC))
     mentioned = sa.select(_m.entity_id).where(_m.user_id == db.user_id, _m.entity_id == _e.entity_id)
     tagged = mentioned.where(_m.kind.in_(("attendee", "metadata")))
     untagged = list(await db.scalars(sa.select(_e.entity_id).where(*ours, _e.origin == "metadata", ~tagged.exists())))
@@ -221,8 +207,8 @@ async def prune(db: Writing, linked: LinkedNames) -> None:
 
 async def _not_given(db: Reading, linked: LinkedNames) -> dict[str, str]:
     """The names by key for which texts are not searched any more, because they have ceased to be titles or headings."""
-    among = _e.entity_id == sa.any_(sa.literal(list(linked.titles | linked.headings), sa.ARRAY(sa.Uuid)))
-    automatic = (_e.user_id == db.user_id, among, _e.origin == "text")
+    given_before = sql.among(_e.entity_id, linked.titles | linked.headings)
+    automatic = (_e.user_id == db.user_id, given_before, _e.origin == "text")
     known = await entities.names_of(db, list(await db.scalars(sa.select(_e.entity_id).where(*automatic))))
     several = {entity for entity, of_one in known.items() if any(map(text_headings.is_searched, of_one))}
     given = await document_names.list_given(db, known.keys(), several=several)
@@ -265,12 +251,6 @@ async def unread(db: Reading, *, version: int, limit: int) -> list[UUID]:
     """Documents that are to be linked: those with a names_version below `version`."""
     query = sa.select(_d.document_id).where(_d.user_id == db.user_id, _d.names_version < version)
     return list(await db.scalars(query.limit(limit)))
-
-
-async def is_unread(db: Reading, document_id: UUID, *, version: int) -> bool:
-    """Whether the document exists and its names_version is below `version`."""
-    read = await db.scalar(sa.select(_d.names_version).where(_d.user_id == db.user_id, _d.document_id == document_id))
-    return read is not None and read < version
 
 
 def _placed(user_id: str) -> sa.Select[Any]:

@@ -64,7 +64,6 @@ _RECORD = sql.inline(
         chunks_before = greatest(
             excluded.chunks_before, CASE WHEN c.pending_since IS NULL THEN 0 ELSE c.chunks_before END)
     """,
-    user_id="text",
     keys="bytea[]",
     names="text[]",
     version="bigint",
@@ -165,7 +164,6 @@ async def entries_of(db: Reading, keys: Iterable[str]) -> dict[str, list[tuple[s
 
 _CHANGED_ENTRIES = sql.inline(
     "SELECT c.name_key, c.name, c.entity_id FROM stepwell.changed_names(:user_id, :version, :limit) AS c",
-    user_id="text",
     version="bigint",
     limit="bigint",
 )
@@ -208,7 +206,6 @@ _FOLLOWED = sql.inline(
     FROM unnest(:keys, :since) AS g (name_key, since)
     WHERE c.user_id = :user_id AND c.name_key = g.name_key AND c.pending_since = g.since
     """,
-    user_id="text",
     keys="bytea[]",
     since="bigint[]",
 )

@@ -72,7 +72,6 @@ _DOTTED_NUMBERS = sql.inline(
         WHERE o.user_id = :user_id AND o.lexeme >= '0' AND o.lexeme < ':'
           AND position('.' IN o.lexeme) > 0 AND position(g.number IN o.lexeme) > 0)
     """,
-    user_id="text",
     numbers="text[]",
 )
 
@@ -92,7 +91,6 @@ _LINKED = sql.inline(
         WHERE o.user_id = :user_id AND o.entity_id = g.entity_id AND o.chunk_no < g.before OFFSET 0
     ) AS m
     """,
-    user_id="text",
     entity_ids="uuid[]",
     befores="bigint[]",
 )
@@ -112,31 +110,26 @@ async def texts(db: Reading, chunk_nos: Sequence[int]) -> list[tuple[int, str]]:
 
 async def stored(db: Reading, chunk_nos: Sequence[int]) -> set[Mention]:
     """The mentions in some chunks."""
-    among = _m.chunk_no == sa.any_(sa.literal(list(chunk_nos), sa.ARRAY(sa.BigInteger)))
     query = sa.select(_m.entity_id, _m.chunk_no, _m.document_id, _m.kind, _m.count)
-    return {Mention(*row) for row in await db.execute(query.where(_m.user_id == db.user_id, among))}
+    query = query.where(_m.user_id == db.user_id, sql.among(_m.chunk_no, chunk_nos))
+    return {Mention(*row) for row in await db.execute(query)}
 
 
 _DELETE_MENTIONS = sql.inline(
     """
     DELETE FROM stepwell.mentions AS m
-    USING unnest(:entity_ids, :chunk_nos, :kinds) AS g (entity_id, chunk_no, kind)
+    USING unnest(:entity_id, :chunk_no, :kind) AS g (entity_id, chunk_no, kind)
     WHERE m.user_id = :user_id AND m.entity_id = g.entity_id AND m.chunk_no = g.chunk_no AND m.kind = g.kind
     """,
-    user_id="text",
-    entity_ids="uuid[]",
-    chunk_nos="bigint[]",
-    kinds="text[]",
+    entity_id="uuid[]",
+    chunk_no="bigint[]",
+    kind="text[]",
 )
 
 
 async def replace_mentions(db: Writing, *, old: Sequence[Mention], new: Sequence[Mention]) -> None:
     """Delete old mentions and add new ones."""
     if old:
-        binds = {
-            "entity_ids": [mention.entity_id for mention in old],
-            "chunk_nos": [mention.chunk_no for mention in old],
-            "kinds": [mention.kind for mention in old],
-        }
-        await db.execute(_DELETE_MENTIONS, {"user_id": db.user_id, **binds})
+        columns = sql.columns(old, "entity_id", "chunk_no", "kind")
+        await db.execute(_DELETE_MENTIONS, {"user_id": db.user_id, **columns})
     await mentions.add(db, new)

@@ -3,7 +3,6 @@
 -- The keys that begin with a pair and a space are those up to the pair and the next character, the exclamation mark.
 -- Texts take less to send and to read than arrays of as many items.
 -- Columns: opening.
--- :user_id text  owner of the rows
 -- :words text  single words, each in a line
 -- :pairs text  pairs of words, with a space between them, each in a line
 SELECT g.opening

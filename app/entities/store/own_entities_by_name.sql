@@ -1,6 +1,5 @@
 -- Finds the user's own entities by type and name.
 -- Columns: type, name_key, entity_id.
--- :user_id text  owner of the rows
 -- :types text[]  type of each entity
 -- :keys bytea[]  key of each entity's name
 SELECT g.type, g.name_key, n.entity_id

@@ -1,6 +1,5 @@
 -- Lists a user's entities with aliases and members as JSON lines, the user's own entities first.
 -- Columns: line.
--- :user_id text  owner of the rows
 SELECT CAST(json_build_object(
     'entity_id', e.entity_id, 'type', e.type, 'name', e.name, 'origin', e.origin, 'role', e.role, 'facts', e.facts,
     'description', e.description, 'metadata', e.metadata,

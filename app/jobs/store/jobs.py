@@ -7,7 +7,6 @@ while it works. Another worker can claim a job with an expired lease, so a job s
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,6 +23,7 @@ from app.database.transactions import Database, Reading, SharedTransaction, Tran
 from app.kinds import JobStatus
 
 _j = tables.jobs.c
+_OPEN = ("queued", "running")
 MAX_FAILURES = 8
 """Failed attempts without progress after which a job has failed."""
 MAX_ATTEMPTS = 1_000
@@ -139,17 +139,14 @@ async def open_among(db: Reading, job_ids: Sequence[UUID]) -> dict[UUID, datetim
     """
     if not job_ids:
         return {}
-    some = _j.job_id == sa.any_(sa.cast(list(job_ids), sa.ARRAY(sa.Uuid)))
-    query = sa.select(_j.job_id, _j.created_at).where(
-        _j.user_id == db.user_id, some, _j.status.in_(("queued", "running"))
-    )
-    return {row.job_id: row.created_at for row in await db.execute(query)}
+    own = (_j.user_id == db.user_id, sql.among(_j.job_id, job_ids), _j.status.in_(_OPEN))
+    return {row.job_id: row.created_at for row in await db.execute(sa.select(_j.job_id, _j.created_at).where(*own))}
 
 
-async def ended_among(db: Reading, job_ids: Sequence[UUID]) -> sa.ColumnElement[Any]:
-    """The jobs among these that have ended, as an array; read after their ids, so that no new job is among them."""
+async def ended_among(db: Reading, job_ids: Sequence[UUID]) -> list[UUID]:
+    """The jobs among these that have ended; read after their ids, so that no new job is among them."""
     are_open = await open_among(db, job_ids)
-    return sa.cast([job_id for job_id in job_ids if job_id not in are_open], sa.ARRAY(sa.Uuid))
+    return [job_id for job_id in job_ids if job_id not in are_open]
 
 
 async def enqueue(db: Writing, kind: str, *, not_before: datetime | None = None) -> None:
@@ -198,7 +195,6 @@ _ENQUEUE_FOR_DOCUMENTS = sql.inline(
           AND j.payload ->> 'document_id' = CAST(d.document_id AS text) OFFSET 0)
     RETURNING job_id
     """,
-    user_id="text",
     kind="text",
     document_ids="uuid[]",
 )
@@ -215,9 +211,7 @@ async def cancel(db: Writing, job_id: UUID) -> bool:
 
     Queues the kind of job that its payload names for this. Under the user's lock.
     """
-    change = sa.update(tables.jobs).where(
-        _j.user_id == db.user_id, _j.job_id == job_id, _j.status.in_(("queued", "running"))
-    )
+    change = sa.update(tables.jobs).where(_j.user_id == db.user_id, _j.job_id == job_id, _j.status.in_(_OPEN))
     ended = change.values(status="cancelled", leased_until=None, finished_at=sa.func.now())
     payload = await db.scalar(ended.returning(_j.payload))
     if payload is not None and (kind := payload.get(ON_FAILURE)):
@@ -239,10 +233,7 @@ async def claim(
     """
     binds = {"kinds": list(kinds), "lease_s": lease_s, "of_user": user_id, "served": list(served)}
     row = (await db.execute(sql.statement("claim_job"), binds)).one_or_none()
-    if row is None:
-        return None
-    payload, progress = _load_json(row.payload), _load_json(row.progress)
-    return Job(row.job_id, row.user_id, row.kind, payload, progress, row.attempts, row.failures)
+    return None if row is None else Job(**row._mapping)
 
 
 async def renew(db: SharedTransaction, job: Job, *, lease_s: float, progress: Mapping[str, Any]) -> bool:
@@ -297,7 +288,7 @@ async def retry_later(db: SharedTransaction, job: Job, *, error: str, after_s: f
 
 async def open_of_source(db: Reading, kind: str, source_id: UUID, *, only_queued: bool = False) -> list[UUID]:
     """The jobs of a source that wait or run, oldest first."""
-    states = ("queued",) if only_queued else ("queued", "running")
+    states = ("queued",) if only_queued else _OPEN
     of_source = _j.payload["source_id"].astext == str(source_id)
     query = sa.select(_j.job_id).where(_j.user_id == db.user_id, _j.kind == kind, of_source, _j.status.in_(states))
     return list(await db.scalars(query.order_by(_j.created_at)))
@@ -314,10 +305,8 @@ async def prune(db: Transaction, job: Job, *, kept: int) -> None:
 
 async def count(db: Reading, kind: str) -> int:
     """How many of the user's jobs of a kind wait or run."""
-    open_ = sa.select(sa.func.count()).where(
-        _j.user_id == db.user_id, _j.kind == kind, _j.status.in_(("queued", "running"))
-    )
-    return int(await db.scalar(open_) or 0)
+    own = (_j.user_id == db.user_id, _j.kind == kind, _j.status.in_(_OPEN))
+    return int(await db.scalar(sa.select(sa.func.count()).where(*own)))
 
 
 async def _change(db: Transaction, job: Job, **values: Any) -> bool:
@@ -327,7 +316,3 @@ async def _change(db: Transaction, job: Job, **values: Any) -> bool:
 
 def _after(seconds: float) -> Any:
     return sa.func.now() + sa.func.make_interval(0, 0, 0, 0, 0, 0, seconds)
-
-
-def _load_json(value: Any) -> dict[str, Any]:
-    return json.loads(value) if isinstance(value, str) else dict(value)

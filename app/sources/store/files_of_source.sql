@@ -1,6 +1,5 @@
 -- Lists the files of a source as they are recorded, with the number of their documents that are still stored.
 -- Columns: path, size, mtime_ns, content_hash, documents, error, job_id, stored.
--- :user_id text  owner of the rows
 -- :source_id uuid  the source
 SELECT f.path, f.size, f.mtime_ns, f.content_hash, f.documents, f.error, f.job_id, coalesce(d.stored, 0) AS stored
 FROM stepwell.source_files AS f

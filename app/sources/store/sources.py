@@ -6,7 +6,7 @@ Every change of files or documents runs under the user's lock.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
@@ -119,7 +119,6 @@ _LINK_FILES = sql.inline(
     WHERE d.user_id = :user_id AND d.document_id = g.document_id
       AND (d.source_id IS DISTINCT FROM :source_id OR d.source_path IS DISTINCT FROM g.path)
     """,
-    user_id="text",
     source_id="uuid",
     document_ids="uuid[]",
     paths="text[]",
@@ -134,10 +133,8 @@ async def link(db: Writing, source_id: UUID, paths: Mapping[UUID, str]) -> None:
 
 async def uris_of(db: Reading, source_id: UUID, *, paths: Sequence[str]) -> list[tuple[UUID, str, str | None]]:
     """The documents of some files of a source, with the paths of the files and their own uris."""
-    these = _d.source_path == sa.any_(sa.literal(list(paths), sa.ARRAY(sa.Text)))
-    query = sa.select(_d.document_id, _d.source_path, _d.uri)
-    rows = await db.execute(query.where(_d.user_id == db.user_id, _d.source_id == source_id, these))
-    return [(document_id, path, uri) for document_id, path, uri in rows]
+    own = (_d.user_id == db.user_id, _d.source_id == source_id, sql.among(_d.source_path, paths))
+    return [tuple(row) for row in await db.execute(sa.select(_d.document_id, _d.source_path, _d.uri).where(*own))]
 
 
 _MOVE_DOCUMENTS = sql.inline(
@@ -146,7 +143,6 @@ _MOVE_DOCUMENTS = sql.inline(
     FROM unnest(:document_ids, :uris, :identities) AS g (document_id, uri, identity)
     WHERE d.user_id = :user_id AND d.document_id = g.document_id
     """,
-    user_id="text",
     document_ids="uuid[]",
     uris="text[]",
     identities="bytea[]",
@@ -171,9 +167,8 @@ async def has_documents(db: Reading, source_id: UUID) -> bool:
 
 async def documents_of(db: Reading, source_id: UUID, *, paths: Sequence[str]) -> list[SelectedDocument]:
     """The documents of some files of a source."""
-    these = _d.source_path == sa.any_(sa.literal(list(paths), sa.ARRAY(sa.Text)))
     query = sa.select(_d.created_at, _d.document_id, _d.chunk_count)
-    query = query.where(_d.user_id == db.user_id, _d.source_id == source_id, these)
+    query = query.where(_d.user_id == db.user_id, _d.source_id == source_id, sql.among(_d.source_path, paths))
     return [SelectedDocument(*row) for row in await db.execute(query.order_by(_d.created_at, _d.document_id))]
 
 
@@ -219,7 +214,6 @@ _UNRECORDED = sql.inline(
         SELECT FROM stepwell.source_files AS f
         WHERE f.user_id = :user_id AND f.source_id = :source_id AND f.path = d.source_path COLLATE "C")
     """,
-    user_id="text",
     source_id="uuid",
 )
 
@@ -229,7 +223,6 @@ async def unrecorded_paths(db: Reading, source_id: UUID) -> list[str]:
     return list(await db.scalars(_UNRECORDED, {"user_id": db.user_id, "source_id": source_id}))
 
 
-_RECORDED = ("path", "size", "mtime_ns", "content_hash", "documents", "error", "job_id")
 _RECORD_FILES = sql.inline(
     """
     INSERT INTO stepwell.source_files (user_id, source_id, path, size, mtime_ns, content_hash, documents, error, job_id)
@@ -241,7 +234,6 @@ _RECORD_FILES = sql.inline(
         documents = excluded.documents, error = excluded.error, job_id = excluded.job_id
     RETURNING path
     """,
-    user_id="text",
     source_id="uuid",
     path="text[]",
     size="bigint[]",
@@ -256,25 +248,20 @@ _RECORD_FILES = sql.inline(
 async def record_files(db: Writing, source_id: UUID, recorded: Sequence[KnownFile]) -> None:
     """Record files as a job has found and stored them; of a file that comes twice, the last record."""
     files = list({file.path: file for file in recorded}.values())
-    binds = {name: [getattr(file, name) for file in files] for name in _RECORDED}
-    await db.execute(_RECORD_FILES, {"user_id": db.user_id, "source_id": source_id, **binds})
+    columns = sql.columns(files, "path", "size", "mtime_ns", "content_hash", "documents", "error", "job_id")
+    await db.execute(_RECORD_FILES, {"user_id": db.user_id, "source_id": source_id, **columns})
 
 
 async def forget_files(db: Writing, source_id: UUID, paths: Sequence[str]) -> None:
     """Delete what is recorded of some files."""
-    these = _f.path == sa.any_(sa.literal(list(paths), sa.ARRAY(sa.Text)))
-    await db.execute(sa.delete(tables.source_files).where(_f.user_id == db.user_id, _f.source_id == source_id, these))
+    these = (_f.user_id == db.user_id, _f.source_id == source_id, sql.among(_f.path, paths))
+    await db.execute(sa.delete(tables.source_files).where(*these))
 
 
 def _values(draft: SourceDraft) -> dict[str, Any]:
-    return {
-        "path": draft.path,
-        "glob": "\n".join(draft.globs),
-        "text_field": draft.text_field,
-        "watch": draft.watch,
-        "confined": draft.confined,
-        "name": draft.name,
-    }
+    values = asdict(draft)
+    values["glob"] = "\n".join(values.pop("globs"))
+    return values
 
 
 def _source(db: Reading, row: Mapping[Any, Any]) -> Source:

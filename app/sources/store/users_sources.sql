@@ -1,6 +1,5 @@
 -- Lists a user's sources as JSON lines.
 -- Columns: line.
--- :user_id text  owner of the rows
 SELECT CAST(json_build_object(
     'source_id', s.source_id, 'name', s.name, 'path', s.path, 'glob', s.glob, 'created_at', s.created_at, 'synced_at', s.synced_at,
     'text_field', s.text_field, 'watch', s.watch, 'files', (

@@ -57,7 +57,7 @@ async def test_each_document_is_indexed_in_its_own_language_and_found_by_inflect
     document_id = document.document_id
     services: Any = tenant.services()
     patch = {"language": None}
-    await document_changes.change(document_id, patch, tenant.user_id, services, check_metadata=lambda _metadata: None)
+    await document_changes.change(document_id, patch, tenant.user_id, services)
     assert (await _languages(tenant))["explicit"] == "german"
 
 

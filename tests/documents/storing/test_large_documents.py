@@ -28,7 +28,6 @@ from app.jobs import followed_jobs, workers
 from app.kinds import Vector
 from app.maintenance import repair
 from app.models.calls import NotCalled, ProviderDown
-from app.requests import wire
 from app.text.names import tags
 
 OLD = "# Old stair\n\n" + "\n\n".join(f"Ana Silva laid old stone {n} in lime mortar." for n in range(160))
@@ -326,9 +325,7 @@ async def test_the_same_upload_is_queued_once(tenant: Tenant) -> None:
 
 async def _change(tenant: Tenant, stored: IngestResult, **patch: Any) -> IngestResult:
     services = tenant.services()
-    return await document_changes.change(
-        stored.document_id, patch, tenant.user_id, services, check_metadata=wire.expect_metadata
-    )
+    return await document_changes.change(stored.document_id, patch, tenant.user_id, services)
 
 
 async def test_a_change_of_a_document_that_is_being_replaced_is_a_conflict(tenant: Tenant) -> None:
@@ -349,9 +346,7 @@ async def test_a_change_of_a_new_document_that_is_queued_is_a_conflict_for_those
     for db, error in ((tenant.db, errors.Conflict), (unseen, errors.NotFound)):
         services = dataclasses.replace(tenant.services(), db=db)
         with pytest.raises(error):
-            await document_changes.change(
-                queued.document_id, {"title": "x"}, tenant.user_id, services, check_metadata=wire.expect_metadata
-            )
+            await document_changes.change(queued.document_id, {"title": "x"}, tenant.user_id, services)
         with pytest.raises(error):
             await ingest.replace(queued.document_id, Upload("Other."), tenant.user_id, services)
     await _work(tenant)

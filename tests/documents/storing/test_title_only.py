@@ -24,9 +24,7 @@ async def _stored(tenant: Tenant, document_id: Any) -> tuple[Document, list[Chun
 
 
 async def _change(tenant: Tenant, document_id: Any, **patch: Any) -> IngestResult:
-    return await document_changes.change(
-        document_id, patch, tenant.user_id, tenant.services(), check_metadata=lambda _metadata: None
-    )
+    return await document_changes.change(document_id, patch, tenant.user_id, tenant.services())
 
 
 async def test_a_title_alone_is_a_document_of_one_chunk_that_both_legs_find(tenant: Tenant) -> None:

@@ -143,15 +143,11 @@ async def test_a_change_of_metadata_keeps_the_entities_and_another_text_asks_aga
     stored = await tenant.add(TEXT, "note")
     await _run_job(tenant, services)
     patch: dict[str, Any] = {"metadata": {"author": "Ben"}}
-    await document_changes.change(
-        stored.document_id, patch, tenant.user_id, services, check_metadata=lambda _metadata: None
-    )
+    await document_changes.change(stored.document_id, patch, tenant.user_id, services)
     assert await _extracted(tenant) == {**STORED, "Ben": ("person", (), None)}
     assert await _run_job(tenant, services) is None
     patch = {"content": "Another text, about Ana Silva.", "metadata": {"author": None}}
-    await document_changes.change(
-        stored.document_id, patch, tenant.user_id, services, check_metadata=lambda _metadata: None
-    )
+    await document_changes.change(stored.document_id, patch, tenant.user_id, services)
     assert await _extracted(tenant) == {}, "until the job has asked again"
     assert await _run_job(tenant, services) == 1
     assert await _extracted(tenant) == {"Ana Silva": ("person", (), None)}

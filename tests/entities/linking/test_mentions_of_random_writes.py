@@ -77,9 +77,7 @@ class _Writer:
         patch = {"title": one.name} if len(one.parts) % 2 else {"metadata": {"people": list(one.people) or None}}
         for document in await self._found(one.uri):
             services = self.tenant.services()
-            await document_changes.change(
-                document.document_id, patch, self.tenant.user_id, services, check_metadata=lambda _metadata: None
-            )
+            await document_changes.change(document.document_id, patch, self.tenant.user_id, services)
 
     async def _delete(self, one: Write) -> None:
         for document in await self._found(one.uri):

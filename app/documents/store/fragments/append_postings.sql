@@ -1,7 +1,6 @@
 -- Appends postings to the blocks of their lexemes, and adds them to the document frequencies. Chunks must have higher
 -- numbers than all chunks that are indexed already. Ends the statement. Postings sort like the numbers of their chunks.
 -- $source  the CTE of the postings: lexeme, item
--- :user_id text  owner of the rows
 lists AS MATERIALIZED (
     SELECT f.lexeme, array_agg(f.item ORDER BY f.item) AS items FROM $source AS f GROUP BY f.lexeme
 ),

@@ -4,7 +4,6 @@
 -- more than 64 postings together, and n postings are in at most n / 32 + 1 blocks.
 -- $gone  CTE of one row: numbers (a multirange of the chunks)
 -- $touched  CTE of the blocks that contain their postings: lexeme, first_no
--- :user_id text  owner of the rows
 neighbours AS MATERIALIZED (
     SELECT t.lexeme, t.first_no, b.first_no AS before_no, a.first_no AS after_no
     FROM $touched AS t

@@ -1,7 +1,6 @@
 -- Tells whether an entity is the title of a document and named in the text of another one; null if it is not. LIMIT
 -- forces look-ups by key, independent of the planner's statistics.
 -- $row  alias of a row with entity_id
--- :user_id text  owner of the rows
 (SELECT true FROM stepwell.mentions AS t
      WHERE t.user_id = :user_id AND t.entity_id = $row.entity_id AND t.kind = 'title' LIMIT 1)
     AND (SELECT true FROM stepwell.mentions AS m
