@@ -274,19 +274,15 @@ def show_left_out(counted: Mapping[str, Any]) -> None:
 
 MOST_WARNED = 30
 """Files whose warnings are printed."""
+COMMON = 5
+"""Files from which on a kind of warning is printed once for all of them."""
 
 
 def show(summary: Summary) -> None:
     """Prints a table by format, what is left out, warnings by file, each failure with its reason, and the counts."""
     _show_formats(summary, ("files", "documents", "chunks", "failed"))
     show_left_out(summary.left_out.as_json())
-    by_path: dict[str, list[str]] = {}
-    for path, warning in summary.warnings:
-        by_path.setdefault(path, []).append(warning)
-    for path, found in islice(by_path.items(), MOST_WARNED):
-        options.err.print(f"[yellow]warning[/] {escape(path)}: {escape(' '.join(found))}", soft_wrap=True)
-    if (more := len(by_path) - MOST_WARNED) > 0:
-        options.err.print(f"Warnings on {more:,} more files are in the report of --report.", soft_wrap=True)
+    _show_warnings(summary.warnings)
     for path, reason in summary.failures:
         options.err.print(f"[red]failed[/] {escape(path)}: {escape(summary.reason(path, reason))}", soft_wrap=True)
     counts, failed = summary.counts, len(summary.failures)
@@ -295,6 +291,30 @@ def show(summary: Summary) -> None:
         f"{counts['added']} added, {counts['replaced']} replaced, {counts['unchanged']} unchanged, "
         f"{failed} failed; {chunks} in {timedelta(seconds=round(summary.seconds))}."
     )
+
+
+def _show_warnings(warnings: Sequence[tuple[str, str]]) -> None:
+    """Prints warnings that many files have with the number of these files, and the others by file."""
+    by_kind: defaultdict[str, list[str]] = defaultdict(list)
+    by_path: defaultdict[str, list[str]] = defaultdict(list)
+    for path, warning in warnings:
+        by_kind[_kind(warning)].append(path)
+    for path, warning in warnings:
+        if len(by_kind[_kind(warning)]) < COMMON:
+            by_path[path].append(warning)
+    for kind, paths in by_kind.items():
+        if len(paths) >= COMMON:
+            example = f"{kind}: {len(paths):,} files, such as {paths[0]}"
+            options.err.print(f"[yellow]warning[/] {escape(example)}", soft_wrap=True)
+    for path, found in islice(by_path.items(), MOST_WARNED):
+        options.err.print(f"[yellow]warning[/] {escape(path)}: {escape(' '.join(found))}", soft_wrap=True)
+    if by_path.keys() != {path for path, _warning in warnings} or len(by_path) > MOST_WARNED:
+        options.err.print("All warnings of each file are in the report of --report.", soft_wrap=True)
+
+
+def _kind(warning: str) -> str:
+    """What is common to the warnings of a kind: what stands before the amount."""
+    return warning.partition(":")[0].rstrip(".")
 
 
 def so_far(summary: Summary, files: Files) -> str:

@@ -23,7 +23,7 @@ from app.cli import progress
 from app.cli.progress import Progress
 from app.concurrency import stage_times
 from app.concurrency.stage_times import StageTimes
-from app.documents.commands import ingest
+from app.documents.commands import ingest, ingest_report
 from app.documents.commands.ingest_report import Summary
 from app.documents.files import file_reading, folders
 from app.documents.files.file_reading import NamedFile, ParseLimits
@@ -358,6 +358,19 @@ def test_several_refused_rows_of_a_file_are_one_failure() -> None:
     assert summary.as_json()["failures"] == [
         {"path": "/notes.csv", "reason": "Too long: 2. (3 documents of the file)"},
         {"path": "/a.md", "reason": "Blank."},
+    ]
+
+
+def test_a_warning_on_many_files_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    summary = Summary()
+    for number in range(40):
+        summary.store(f"{number}.html", "added", 1, [f"Left out as navigation: {number + 1} lines."])
+    summary.store("scan.pdf", "added", 1, ["The text of 1 pages is not read, because they are pictures."])
+    ingest_report.show(summary)
+    assert capsys.readouterr().err.splitlines() == [
+        "warning Left out as navigation: 40 files, such as 0.html",
+        "warning scan.pdf: The text of 1 pages is not read, because they are pictures.",
+        "All warnings of each file are in the report of --report.",
     ]
 
 
