@@ -1,6 +1,5 @@
 -- Serialises one user's writes until the transaction ends, and allocates numbers for new chunks.
 -- Columns: first_no (first allocated number), version (the user's new version).
--- :user_id text  owner of the rows
 -- :chunks bigint  how many numbers to allocate
 INSERT INTO stepwell.tenants AS t (user_id, version, next_chunk_no)
 VALUES (:user_id, 1, 1 + :chunks)

@@ -1,6 +1,5 @@
 -- Finds which keys inside of the metadata no visible document has.
 -- Columns: path.
--- :user_id text  owner of the rows
 -- :paths text[]  JSON paths of the keys
 SELECT p.path
 FROM unnest(:paths) AS p (path)

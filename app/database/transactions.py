@@ -55,7 +55,7 @@ _ENTER_WRITING = sa.text(
 _ENTER_SHARED = sa.text(f"SELECT {_STATEMENT_TIMEOUT}, {_LOCK_TIMEOUT}, {_READ_ONLY}")
 _ENTER_CLAIMING = sa.text(f"SELECT {_STATEMENT_TIMEOUT}, {_LOCK_TIMEOUT}, {_READ_ONLY}, {_REVISION}")
 _UNRESTRICTED = "A Citus cluster has no keys and tokens with filters: send a key without filters."
-_HOLD = sql.inline("SELECT t.version FROM stepwell.tenants AS t WHERE t.user_id = :user_id FOR UPDATE", user_id="text")
+_HOLD = sql.inline("SELECT t.version FROM stepwell.tenants AS t WHERE t.user_id = :user_id FOR UPDATE")
 _USE_CUSTOM_PLANS = sa.text("SELECT stepwell.plan_each()")
 _PLAN_WRITES = sa.text("SELECT stepwell.plan_writes()")
 PLANNED_ABOVE = 6_000

@@ -1,7 +1,6 @@
 -- Counts the metadata of documents that were stored, and no longer that of those which were changed or deleted.
 -- The caller holds the user's lock.
 -- Columns: none.
--- :user_id text  owner of the rows
 -- part all  count the documents that are stored
 -- :added text[]  metadata of new versions, as JSON objects
 -- :removed text[]  metadata of versions that are no longer stored, as JSON objects

@@ -1,6 +1,5 @@
 -- Counts the stored counts of keys and values of metadata that differ from those of the documents.
 -- Columns: differing.
--- :user_id text  owner of the rows
 WITH pairs AS MATERIALIZED (
     SELECT e.key, e.value, count(*) AS documents
     FROM stepwell.documents AS d CROSS JOIN LATERAL jsonb_each(d.metadata) AS e (key, value)

@@ -1,6 +1,5 @@
 -- Counts the documents that pass filters by key of metadata and by value, exactly; the keys of most documents first.
 -- Columns: key, documents, types (documents by type), distinct_values, commonest (the commonest values, as [[value, documents]]).
--- :user_id text  owner of the rows
 -- :key text  the only key; null: all
 -- :key_prefix text  beginning of the keys
 -- :value_prefix text  beginning of the values

@@ -2,7 +2,6 @@
 -- folder counts the documents at any depth. Left out are a folder of all documents, and one whose documents are all in one
 -- folder below it.
 -- Columns: key ('folder' or 'file_type'), documents, types (documents by type), distinct_values, commonest.
--- :user_id text  owner of the rows
 -- :key text  the only key; null: all
 -- :key_prefix text  beginning of the keys
 -- :value_prefix text  beginning of the values

@@ -30,7 +30,6 @@ _PUT = sql.inline(
     ON CONFLICT (user_id, feedback_id) DO UPDATE SET helpful = excluded.helpful, at = excluded.at
     RETURNING f.document_id
     """,
-    user_id="text",
     feedback_id="uuid",
     query="text",
     document_id="uuid",
@@ -44,7 +43,6 @@ _TRIM = sql.inline(
     WHERE f.user_id = :user_id AND f.at <= (
         SELECT o.at FROM stepwell.feedback AS o WHERE o.user_id = :user_id ORDER BY o.at DESC OFFSET :kept LIMIT 1)
     """,
-    user_id="text",
     kept="bigint",
 )
 

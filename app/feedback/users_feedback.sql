@@ -1,6 +1,5 @@
 -- Lists a user's judgements of hits as JSON lines, oldest first.
 -- Columns: line.
--- :user_id text  owner of the rows
 SELECT CAST(json_build_object(
     'at', f.at, 'query', f.query, 'document_id', f.document_id, 'chunk_id', f.chunk_id, 'helpful', f.helpful
 ) AS text) AS line

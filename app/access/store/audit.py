@@ -47,7 +47,6 @@ _RECORD = sql.inline(
     FROM unnest(:event_ids, :actors, :actions, :targets, :counts) AS e (event_id, actor, action, target, counts)
     ON CONFLICT DO NOTHING
     """,
-    user_id="text",
     event_ids="uuid[]",
     actors="text[]",
     actions="text[]",

@@ -1,6 +1,5 @@
 -- Lists a user's events in the audit log as JSON lines, oldest first.
 -- Columns: line.
--- :user_id text  owner of the rows
 SELECT CAST(json_build_object(
     'at', a.at, 'actor', a.actor, 'action', a.action, 'target', a.target, 'counts', a.counts
 ) AS text) AS line

@@ -1,7 +1,6 @@
 -- Lists a user's API keys as JSON lines, without the hashes of their secrets, with the number of uses per day and
 -- scope.
 -- Columns: line.
--- :user_id text  owner of the rows
 SELECT CAST(json_build_object(
     'key_id', k.key_id, 'scopes', k.scopes, 'name', k.name, 'created_at', k.created_at, 'expires_at', k.expires_at,
     'revoked_at', k.revoked_at, 'filters', k.filters, 'entities', k.filters IS NULL OR k.shows_entities,

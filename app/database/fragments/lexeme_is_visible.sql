@@ -2,7 +2,6 @@
 -- security hides the rows of other chunks from a restricted transaction. Null if there is none. The statement has the CTEs
 -- of `visible_chunks`; CASE keeps their comparison a hash table that is built once for all lexemes.
 -- $lexeme  a lexeme with the collation "C"
--- :user_id text  owner of the rows
 (SELECT true
             FROM stepwell.postings AS b
             CROSS JOIN LATERAL unnest(b.items) AS i (item)

@@ -2,7 +2,6 @@
 -- compare postings with them, instead of looking up the chunk of each posting. The numbers come from the vectors, which the
 -- hybrid statement has read before.
 -- Columns: visible_documents: document_id, chunk_count; visible: few; visible_chunks: chunk_no.
--- :user_id text  owner of the rows
 -- :most_visible bigint  maximum number of chunks that are few
 visible_documents AS MATERIALIZED (
     SELECT d.document_id, d.chunk_count

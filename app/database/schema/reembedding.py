@@ -140,7 +140,6 @@ _DESCRIPTIONS = sql.inline(
     ORDER BY e.entity_id
     LIMIT :limit
     """,
-    user_id="text",
     limit="bigint",
 )
 
@@ -160,7 +159,6 @@ _ADD_DESCRIPTIONS = sql.inline(
       ON e.user_id = :user_id AND e.entity_id = g.entity_id AND {{description_of_entity e}} = g.text
     ON CONFLICT (user_id, entity_id) DO NOTHING
     """,
-    user_id="text",
     entity_ids="uuid[]",
     texts="text[]",
     vectors="text[]",
@@ -188,7 +186,6 @@ _ADD_DOCUMENTS = sql.inline(
       ON c.user_id = :user_id AND c.document_id = ANY (:document_ids) AND c.embedding_key = g.embedding_key
     ON CONFLICT (user_id, chunk_no) DO NOTHING
     """,
-    user_id="text",
     document_ids="uuid[]",
     embedding_keys="uuid[]",
     vectors="text[]",

@@ -1,7 +1,6 @@
 -- Computes the difference between a user's text statistics and the stored chunks. Concurrent writes do not change the
 -- difference, since they change both sides equally.
 -- Columns: config, chunks and tokens (amounts to add to the statistics).
--- :user_id text  owner of the rows
 WITH stored AS (
     SELECT c.config, count(*) AS chunks, sum(c.length) AS tokens
     FROM stepwell.chunks AS c

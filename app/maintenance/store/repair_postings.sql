@@ -3,7 +3,6 @@
 -- The given postings were read before the lock was taken: postings of chunks deleted in the meantime are skipped, and
 -- those of chunks stored in the meantime are added.
 -- Columns: none.
--- :user_id text  owner of the rows
 -- :lexemes text[]  the lexemes, without repetition
 -- :owners text[]  the lexeme of each posting
 -- :items bigint[]  the postings

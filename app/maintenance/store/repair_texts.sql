@@ -1,6 +1,5 @@
 -- Rewrites the tsvector and the length of chunks from their text. The caller holds the user's lock.
 -- Columns: none.
--- :user_id text  owner of the rows
 -- :chunk_nos bigint[]  numbers of the chunks
 -- :indexed text[]  the text to index of each chunk
 WITH analysed AS MATERIALIZED (

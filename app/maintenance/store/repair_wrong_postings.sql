@@ -3,7 +3,6 @@
 -- A lexeme is wrong if its postings differ, if a block is empty, too long or overlaps the next, if its document
 -- frequency differs, or if its row names a block before the last one.
 -- Columns: lexeme, correct (its correct postings, ascending; empty if no chunk contains the lexeme).
--- :user_id text  owner of the rows
 -- :slices integer  number of slices by hash
 -- :slice integer  number of the slice, from 0
 WITH expected AS MATERIALIZED (

@@ -103,7 +103,6 @@ _WRONG_TEXTS = sql.inline(
     WHERE c.tsv IS DISTINCT FROM stepwell.with_characters(w.words)
        OR c.length <> (SELECT coalesce(sum(cardinality(t.positions)), 0) FROM unnest(w.words) AS t)
     """,
-    user_id="text",
     chunk_nos="bigint[]",
     indexed="text[]",
 )

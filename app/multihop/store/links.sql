@@ -7,7 +7,6 @@
 -- rows and one plan serves all binds.
 -- Columns: those of `links.py`, one row a link, and one without a link for a chunk that is only compared.
 -- part filtered  filters on documents
--- :user_id text  owner of the rows
 -- :unknown_similarity float8  similarity of a chunk that cannot be compared with the query
 -- :exclude_chunk_ids uuid[]  chunks to exclude
 SELECT c.chunk_id, c.document_id, v.similarity,

@@ -1,7 +1,6 @@
 -- Lists the names in some chunks, with the first key and the number of chunks that contain each. Look-ups are LATERAL
 -- with LIMIT or OFFSET 0, so that one plan serves all binds.
 -- Columns: name, name_key, chunks (at most `counted`), chunk_id (the first of the given chunks that contains the name).
--- :user_id text  owner of the rows
 -- :chunk_ids uuid[]  the chunks, best first
 -- :counted bigint  limit of counting the mentions of a name
 SELECT DISTINCT ON (m.entity_id) e.name, convert_from(k.name_key, 'UTF8') AS name_key, CAST(n.chunks AS integer) AS chunks, g.chunk_id

@@ -10,7 +10,6 @@
 -- Columns: those of `links.py`, one row a chunk; the name is the lexeme.
 -- part filtered  filters on documents
 -- part restricted  `chunks` counts those that the caller sees
--- :user_id text  owner of the rows
 -- :leading_chunk_ids uuid[]  ids of the source chunks
 -- :leading_weights float8[]  weights of the source chunks, 0 to 1
 -- :skipped text[]  for each source, indexed text whose words are skipped there

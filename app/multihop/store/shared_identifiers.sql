@@ -8,7 +8,6 @@
 -- :most_compared candidates are read.
 -- Columns: those of `links.py`, one row a chunk; the name is the identifier as given.
 -- part filtered  filters on documents
--- :user_id text  owner of the rows
 -- :identifiers text[]  identifiers of the sources
 -- :folded text[]  each as indexed, accents folded
 -- :plain text[]  each as indexed, accents kept

@@ -2,7 +2,6 @@
 -- lexemes that the user's text-search configurations make of it is stored. Only the edits of unknown words are analysed.
 -- Columns: word, lexemes (by descending document frequency).
 -- part restricted  a lexeme is stored if a chunk contains it which the caller sees
--- :user_id text  owner of the rows
 -- :words text[]  the words
 -- :words_folded text[]  the same with accents folded
 -- :words_plain text[]  the same with accents kept

@@ -3,7 +3,6 @@
 -- part strict  conditions that every hit must meet: phrases and required words
 -- part indexed  conditions of an expression, by configuration
 -- part excluding  words and phrases that no hit may contain
--- :user_id text  owner of the rows
 -- :chunk_ids uuid[]  ids of the chunks
 -- :strict_folded text[]  phrases and required words, accents folded
 -- :strict_plain text[]  phrases and required words, accents kept

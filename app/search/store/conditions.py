@@ -37,7 +37,6 @@ _OPERAND_QUERIES = sql.inline(
     WHERE s.user_id = :user_id AND s.chunks > 0
     GROUP BY s.config
     """,
-    user_id="text",
     folded="text[]",
     plain="text[]",
     suffixes="text[]",

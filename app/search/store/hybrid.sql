@@ -16,7 +16,6 @@
 -- part languages  the weights depend on the language of the query
 -- part strict  phrases and required words
 -- part restricted  the frequency of a term is 0 if the caller sees no chunk that contains it; with filters
--- :user_id text  owner of the rows
 -- :with_content boolean  false returns empty content
 SELECT b.chunk_id, b.document_id, d.source_id, d.title, d.uri,
        CASE WHEN :with_content THEN b.content ELSE '' END AS content,

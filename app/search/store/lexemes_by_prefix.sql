@@ -3,7 +3,6 @@
 -- are enough of them: by their postings, or, where the caller sees so few chunks that this is faster, in the texts of these.
 -- Columns: first, lexemes (by descending document frequency).
 -- part restricted  only lexemes that a chunk contains which the caller sees
--- :user_id text  owner of the rows
 -- :firsts text[]  first lexeme of each range
 -- :ends text[]  end of each range, not part of it
 -- :queries text[]  for each range a tsquery that finds its lexemes

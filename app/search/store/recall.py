@@ -198,7 +198,6 @@ VECTOR_OF_CHUNK = sql.inline(
     JOIN stepwell.embeddings AS e ON e.user_id = :user_id AND e.chunk_no = c.chunk_no
     WHERE c.user_id = :user_id AND c.chunk_id = :chunk_id
     """,
-    user_id="text",
     chunk_id="uuid",
 )
 

@@ -1,7 +1,6 @@
 -- Finds the words that the user's texts contain behind a minus sign only, as names of options stand in them.
 -- Only the first chunks that contain a word are read.
 -- Columns: word.
--- :user_id text  owner of the rows
 -- :words text[]  the words, without their sign
 -- :words_folded text[]  the same as they are indexed, accents folded
 -- :words_plain text[]  the same as they are indexed, accents kept

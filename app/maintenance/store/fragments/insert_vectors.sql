@@ -1,6 +1,5 @@
 -- Stores vectors of chunks; chunks that no longer exist, and those that have one, are skipped.
 -- $table  table of the vectors
--- :user_id text  owner of the rows
 -- :chunk_nos bigint[]  numbers of the chunks
 -- :vectors text[]  vectors in pgvector's text format
 INSERT INTO $table (user_id, chunk_no, document_id, embedding)

@@ -1,6 +1,5 @@
 -- Selects the chunks from which links start: the given ones, and with weight 1 those that the query names.
 -- Columns: sources: chunk_no, document_id, weight.
--- :user_id text  owner of the rows
 -- :source_chunk_ids uuid[]  ids of the source chunks
 -- :source_weights float8[]  weights of the source chunks, 0 to 1
 -- :most_sources bigint  maximum number of sources

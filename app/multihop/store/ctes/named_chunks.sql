@@ -4,7 +4,6 @@
 -- Columns: query_vector: vector; query_names: entity_id, heading (whether the name may be a heading); named_chunks:
 --   chunk_no, document_id, entity_id, heading (whether the name is one), similarity.
 -- part filtered  filters on documents
--- :user_id text  owner of the rows
 -- :keys bytea[]  keys of the query's word sequences
 -- :heading boolean[]  whether each key may match a heading
 -- :most_named bigint  maximum number of chunks that the query names

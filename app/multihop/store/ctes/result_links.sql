@@ -1,6 +1,5 @@
 -- Lists all links, and the chunks to which they lead or that are to be compared with the query.
 -- Columns: result_links: chunk_no, signal, weight, entity_id, source_no, chunks, steps, heading; result_chunks: chunk_no.
--- :user_id text  owner of the rows
 -- :compared_ids uuid[]  further chunks to compare with the query vector
 result_links AS MATERIALIZED (
     SELECT t.chunk_no, 'named' AS signal, CAST(1 AS float8) AS weight, t.entity_id, CAST(NULL AS bigint) AS source_no,

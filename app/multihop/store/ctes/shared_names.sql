@@ -1,7 +1,6 @@
 -- Selects the chunks that share a name with a source, but not one of the query. The weight is w / (1 + ln n): w is that
 -- of the source, n = :rarest to :commonest the number of chunks that contain the name.
 -- Columns: shared_names: entity_id, chunks, source_no, weight; shared: chunk_no, entity_id, weight, chunks, source_no.
--- :user_id text  owner of the rows
 -- :most_names bigint  maximum number of shared names
 -- :rarest bigint  minimum number of chunks that contain a shared name
 -- :commonest bigint  maximum number of chunks that contain a shared name

@@ -2,7 +2,6 @@
 -- n)), n = number of chunks whose text contains the name. A name links if it is a title, or the heading of one to
 -- :most_sections sections.
 -- $sources  the CTE of source chunks: chunk_no, document_id, weight
--- :user_id text  owner of the rows
 -- :most_sections bigint  maximum number of sections of a heading
 -- :counted bigint  limit of counting the mentions of a title
 SELECT s.chunk_no, s.document_id, m.entity_id, s.weight / (1 + ln(1 + n.chunks)) AS weight, n.chunks, h.sections

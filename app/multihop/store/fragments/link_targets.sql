@@ -1,7 +1,6 @@
 -- Selects the chunks to which a name links: those of other documents with that title, and those of sections with that
 -- heading, with an equal share for each of several sections. A section does not link to itself.
 -- $step  alias of a row of `link_steps`
--- :user_id text  owner of the rows
 -- :most_sections bigint  maximum number of sections of a heading
 SELECT o.chunk_no, o.document_id, false AS heading, 1.0 AS share FROM stepwell.mentions AS o
         WHERE o.user_id = :user_id AND o.entity_id = $step.entity_id AND o.kind = 'title' AND o.document_id <> $step.document_id

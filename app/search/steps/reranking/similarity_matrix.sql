@@ -2,7 +2,6 @@
 -- Columns: chunk_id (in the given order, without chunks that have no vector), similarity (null without a query vector),
 --   similarities (to the chunks of all rows, in their order; part matrix).
 -- part matrix  similarities of the chunks to each other
--- :user_id text  owner of the rows
 -- :chunk_ids uuid[]  ids of the chunks
 WITH query_vector AS MATERIALIZED (
     {{query_vector}}

@@ -81,7 +81,6 @@ _LEXEMES_OF_QUERY = sql.inline(
     ) AS l ON true
     WHERE s.user_id = :user_id AND s.chunks > 0
     """,
-    user_id="text",
     folded="text",
     plain="text",
 )

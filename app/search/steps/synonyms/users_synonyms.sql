@@ -1,6 +1,5 @@
 -- Lists a user's groups of synonyms as JSON lines.
 -- Columns: line.
--- :user_id text  owner of the rows
 SELECT CAST(g.value AS text) AS line
 FROM stepwell.tenants AS t
 CROSS JOIN jsonb_array_elements(t.synonyms) WITH ORDINALITY AS g (value, place)

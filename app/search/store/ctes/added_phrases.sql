@@ -3,7 +3,6 @@
 -- one occurrence.
 -- Columns: phrase_postings: lexemes (separated by spaces), item; phrase_terms: lexemes, df, idf, times.
 -- part added_phrases  phrases that steps have added
--- :user_id text  owner of the rows
 -- :phrase_lexemes text[]  the lexemes of each phrase, separated by spaces
 -- :phrase_configs text[]  the text-search configuration in which a phrase has them
 -- :phrase_queries text[]  the phrase as a tsquery

@@ -1,6 +1,5 @@
 -- Selects the best rows of the fusion with their chunks.
 -- Columns: best: those of chunks, those of fused, score, place.
--- :user_id text  owner of the rows
 -- :k float8  constant of RRF
 -- :rrf_total float8  sum of the scaled weights of RRF
 -- :convex boolean  true: order by the convex score; false: by RRF

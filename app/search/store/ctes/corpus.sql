@@ -1,7 +1,6 @@
 -- Counts the user's chunks, and computes the largest scope that is scanned exactly.
 -- Columns: corpus: chunks, average_length (lexemes a chunk), configs (text-search configurations); costs: most (chunks).
 -- part counted  frequencies are counted among the chunks that the caller sees; with filters
--- :user_id text  owner of the rows
 -- :seen_configs text[]  text-search configurations of the chunks that the caller sees
 -- :seen_chunks bigint[]  how many chunks have each
 -- :seen_tokens bigint[]  the sum of their lengths

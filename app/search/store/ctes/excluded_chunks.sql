@@ -1,7 +1,6 @@
 -- Selects the chunks that the request excludes by their ids.
 -- Columns: chunk_no.
 -- part exclusions  chunks that are excluded from the hits
--- :user_id text  owner of the rows
 -- :exclude_chunk_ids uuid[]  chunks to exclude
 -- if exclusions
 excluded_chunks AS MATERIALIZED (

@@ -1,7 +1,6 @@
 -- Selects the numbers of the chunks that have postings and are not visible.
 -- Columns: hidden: numbers (a multirange), chunks (how many).
 -- part hidden  postings of chunks that are not visible
--- :user_id text  owner of the rows
 -- if hidden
 hidden AS MATERIALIZED (
     SELECT coalesce(range_agg(int8range(h.first_no, h.last_no, '[]')), '{}') AS numbers,

@@ -3,7 +3,6 @@
 --   distance.
 -- part vector  the vector leg
 -- part filtered  filters on documents
--- :user_id text  owner of the rows
 -- if filtered
 filtered_documents AS MATERIALIZED (
     SELECT d.document_id, d.chunk_count

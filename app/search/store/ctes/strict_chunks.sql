@@ -6,7 +6,6 @@
 -- part strict  conditions that every hit must meet: phrases and required words
 -- part indexed  conditions of an expression, by configuration
 -- part filtered  filters on documents
--- :user_id text  owner of the rows
 -- :strict_folded text[]  phrases and required words, accents folded
 -- :strict_plain text[]  phrases and required words, accents kept
 -- :condition_configs text[]  configurations with conditions

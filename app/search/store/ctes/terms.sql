@@ -17,7 +17,6 @@
 -- part hidden  postings of chunks that are not visible
 -- part counted  frequencies are counted among the chunks that the caller sees; with filters
 -- part narrowed  the request has filters besides those of the caller
--- :user_id text  owner of the rows
 -- :seen_documents uuid[]  the documents that the caller sees
 -- :words_folded text  words scored by BM25, accents folded
 -- :words_plain text  words scored by BM25, accents kept

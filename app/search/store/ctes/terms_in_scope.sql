@@ -4,7 +4,6 @@
 -- Columns: terms_in_scope: lexeme.
 -- part restricted  the frequency of a term is 0 if the caller sees no chunk that contains it; with filters
 -- part indexed  conditions of an expression
--- :user_id text  owner of the rows
 -- :expansions text[]  lexemes that begin with a prefix of the query
 -- if restricted
 terms_in_scope AS MATERIALIZED (

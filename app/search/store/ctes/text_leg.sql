@@ -6,7 +6,6 @@
 -- part filtered  filters on documents
 -- part strict  phrases and required words
 -- part excluding  words and phrases that no hit may contain
--- :user_id text  owner of the rows
 -- :candidates bigint  maximum number of chunks that a leg passes to the fusion
 -- if text
 text_leg AS MATERIALIZED (

@@ -8,7 +8,6 @@
 -- part exclusions  chunks that are excluded from the hits
 -- part graph  the graph is searched, whatever the binds
 -- part exact  the scope is scanned exactly, whatever the binds
--- :user_id text  owner of the rows
 -- :candidates bigint  maximum number of chunks that a leg passes to the fusion
 -- if vector
 -- unless exact

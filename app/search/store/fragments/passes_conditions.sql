@@ -4,7 +4,6 @@
 -- part filtered  filters on documents
 -- part strict  phrases and required words
 -- part excluding  words and phrases that no hit may contain
--- :user_id text  owner of the rows
 (true
 -- if filtered
           AND ((SELECT small FROM scope) OR (

@@ -1,7 +1,6 @@
 -- Selects the postings of some terms, one per row. OFFSET 0 prevents a block from being read once for each use of an
 -- item.
 -- $condition  condition on the alias t that selects the terms
--- :user_id text  owner of the rows
 SELECT b.weight, b.per_token, unnest(b.items) AS item
         FROM (
             SELECT t.weight, t.per_token, p.items

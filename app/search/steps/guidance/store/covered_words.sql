@@ -1,6 +1,5 @@
 -- Computes which share of the idf of some words the facts of entities, or texts about them, cover.
 -- Columns: entity_id, covered (0 to 1), for the entities that cover any word.
--- :user_id text  owner of the rows
 -- :words text  the words, accents folded
 -- :entity_ids uuid[]  the entities
 -- :texts text[]  a text about each entity, accents folded

@@ -10,7 +10,6 @@
 -- Columns: entity_id, linked_chunks, chunk_strengths, chunk_mentions (parallel arrays: the chunks of linked documents,
 --   the strength of the link, 0 or the mentions of the entity itself), documents (number of linked documents),
 --   document_ids, strengths (parallel arrays of the strongest links, strongest first). One row per entity.
--- :user_id text  owner of the rows
 -- :entity_ids uuid[]  the entities
 -- :given_ids uuid[]  those whose origin is `user` or `metadata`; for others each kind of mention counts 1
 -- :chunk_ids uuid[]  the chunks

@@ -9,7 +9,6 @@
 --   idf, 0 to 1, for a fact; cosine similarity for a description; otherwise null), terms (number of lexemes covered by
 --   facts); one row per match.
 -- part restricted  the documents are those that the caller sees
--- :user_id text  owner of the rows
 -- :keys bytea[]  keys of the names in the query
 -- :near_keys bytea[]  keys of names similar to words of the query
 -- :near_words text[]  those words, normalised for the text index

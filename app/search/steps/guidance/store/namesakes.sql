@@ -1,7 +1,6 @@
 -- Reads what tells entities of one name apart.
 -- Columns: entity_id, role, description, teams (names of the entities that contain it, at most :most), similarity (cosine of
 --   the query and of the role, description and facts; null without a vector).
--- :user_id text  owner of the rows
 -- :entity_ids uuid[]  the entities
 -- :embedding vector  query vector; null: none
 -- :most bigint  maximum number of teams of each entity

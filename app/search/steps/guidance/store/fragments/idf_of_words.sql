@@ -1,5 +1,4 @@
 -- Selects the lexemes of the words of a query with their idf among the user's chunks.
--- :user_id text  owner of the rows
 -- :words text  words of the query, accents folded
 SELECT w.lexeme COLLATE "C" AS lexeme, {{idf u, l}} AS idf
 FROM (

@@ -1,5 +1,4 @@
 -- The given entities and their members, three levels deep, which also ends cycles; an entity counts at its least level.
--- :user_id text  owner of the rows
 -- :entity_ids uuid[]  the given entities
 SELECT w.given_id, w.entity_id, min(w.level) AS level
 FROM (
