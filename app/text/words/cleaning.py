@@ -12,12 +12,13 @@ from itertools import pairwise
 from app.concurrency import interruption
 from app.text.words import characters
 
-VERSION = 3
+VERSION = 4
 """Version of the rules of cleaning and cutting; a reindex applies them to documents with another one.
 
 2: mojibake is repaired, chunks are measured by the tokens of the embedding model.
 3: compounds keep their hyphens at line ends, plain text is cut at its headings, colours of terminals and files in links
 are removed.
+4: files in base64 are removed.
 """
 MAX_MARKS = 30  # length of a run of combining marks, as in Unicode's stream-safe text format (UAX #15)
 PIECE = 100_000
@@ -48,6 +49,7 @@ _LIGATURE = re.compile("[\ufb00-\ufb06]")
 _TRAILING_SPACE = re.compile(r"(?<![^\S\n])[^\S\n]++$", re.MULTILINE)
 _NOT_ASCII = re.compile(r"[^\x00-\x7f](?:[\x00-\x7f]{0,16}[^\x00-\x7f])*+")
 _BOUNDARY = re.compile(r"\n(?!\n)|[A-Za-z](?=[A-Za-z])")
+_SPACE = re.compile(r"\s")
 _BLANK_LINES = re.compile(r"(?<!\n)\n{4,}+")
 _TERMINAL = re.compile(
     r"\x1b\[[0-?]{0,64}+[ -/]{0,4}+[@-~]|\x1b[\]PX^_][^\x07\x1b\n]{0,4096}+(?:\x07|\x1b\\)"
@@ -60,6 +62,12 @@ _FILE_IN_LINK = re.compile(
 )
 SHORT_LINK = 200
 """Characters up to which a file in a link that is no picture is kept: it may be what a text is about."""
+_BASE64 = re.compile(
+    r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{60,}+(?:\n[A-Za-z0-9+/]{60,}+)*+(?:\n[A-Za-z0-9+/]{1,76}={1,2})?+={0,2}"
+)
+_IN_BASE64 = (re.compile("[a-z]"), re.compile("[A-Z]"), re.compile("[0-9]"))
+SHORTEST_FILE = 1_000
+"""Characters of base64 from which on they are a file, and no identifier, key or signature that somebody looks for."""
 _IMAGE_WITHOUT_LINK = re.compile(r"!\[([^\[\]\n]{0,1000}+)\]\(\s?(?:\"[^\"\n]{0,1000}+\")?\)")
 _REMOVED = (
     (_SURROGATE, "broken surrogates removed"),
@@ -68,8 +76,17 @@ _REMOVED = (
 )
 _STRAY_NOTE, _MARKS_NOTE = "stray joiners removed", "long runs of combining marks shortened"
 _TERMINAL_NOTE, _LINK_NOTE = "control sequences of terminals removed", "files in links (data: URIs) removed"
+_BASE64_NOTE = "files in base64 removed"
 _REPAIR_NOTE = "characters that had been decoded in a wrong encoding repaired"
-_NOTES = (_TERMINAL_NOTE, _LINK_NOTE, *(note for _pattern, note in _REMOVED), _STRAY_NOTE, _MARKS_NOTE, _REPAIR_NOTE)
+_NOTES = (
+    _TERMINAL_NOTE,
+    _LINK_NOTE,
+    _BASE64_NOTE,
+    *(note for _pattern, note in _REMOVED),
+    _STRAY_NOTE,
+    _MARKS_NOTE,
+    _REPAIR_NOTE,
+)
 _FENCE = re.compile(r" {0,3}(?:```|~~~)")
 _HYPHENS = ("-", "\u2010")
 _INDENTED_PROSE = re.compile(r"[ \t]+(?:[^\W\d_][^\s=<>{}]*+[ \t]++){4}")
@@ -126,14 +143,15 @@ def is_blank(text: str) -> bool:
 def clean(text: str, *, words: Words | None = None) -> Cleaned:
     """Removes invisible characters and artefacts of scanners and editors, and repairs mojibake; idempotent.
 
-    A wrong decoding of a line ("cafÃ©" for "café") is undone. Control sequences of terminals and files in links
-    (`data:`) are removed. Line ends become LF;
+    A wrong decoding of a line ("cafÃ©" for "café") is undone. Control sequences of terminals, and files in links
+    (`data:`) and in base64 are removed. Line ends become LF;
     NUL, controls, surrogates, BOM, bidi, zero-width and tag characters are removed (joiners remain inside emoji and
     in scripts that need them); ligatures are expanded; the text is NFC, and runs of combining marks are cut to 30;
     words divided at a line end are joined in prose, by `words` of the whole document if the text is a part of it;
     spaces at line ends are removed; at most two blank lines remain in a row. Takes linear time.
     """
-    if text.isascii() and text.isprintable() and "data:" not in text:  # a line without anything to remove inside
+    is_line = len(text) < SHORTEST_FILE and text.isascii() and text.isprintable()
+    if is_line and "data:" not in text:  # without anything to remove inside
         return Cleaned(text.rstrip())
     noted: list[str] = []
     words = words or Words(text)
@@ -165,6 +183,8 @@ def _once(text: str, noted: list[str], words: Words) -> str:
         text = _without(_TERMINAL, text, _TERMINAL_NOTE, noted)
     if "data:" in text:
         text = _without_files_in_links(text, noted)
+    if len(text) >= SHORTEST_FILE:
+        text = "".join(_without_base64(piece, noted) for piece in _pieces(text, _between_words))
     if "\b" in text:
         text = "".join(_OVERSTRIKE.sub("", piece) for piece in _pieces(text, _between_lines))
     cleaned = "".join([_clean(piece, noted) for piece in _pieces(text, _between_lines)])
@@ -185,6 +205,19 @@ def _without_files_in_links(text: str, noted: list[str]) -> str:
         return text
     noted.append(_LINK_NOTE)
     return _IMAGE_WITHOUT_LINK.sub(r"\1", kept)
+
+
+def _without_base64(text: str, noted: list[str]) -> str:
+    """Returns a piece without long runs of letters of both cases, digits, + and /, over one line or several."""
+
+    def shown(run: re.Match[str]) -> str:
+        is_file = len(run[0]) >= SHORTEST_FILE and all(kind.search(run[0]) for kind in _IN_BASE64)
+        return "" if is_file else run[0]
+
+    kept = _BASE64.sub(shown, text)
+    if len(kept) < len(text):
+        noted.append(_BASE64_NOTE)
+    return kept
 
 
 def _with_line_feeds(text: str) -> str:
@@ -249,6 +282,12 @@ def _unbroken(text: str, start: int) -> int:
 def _between_lines(text: str, start: int) -> int:
     """Returns the first offset from `start` on after a run of line breaks or inside a word of ASCII letters."""
     found = _BOUNDARY.search(text, start)
+    return found.end() if found else len(text)
+
+
+def _between_words(text: str, start: int) -> int:
+    """Returns the first offset from `start` on behind white space."""
+    found = _SPACE.search(text, start)
     return found.end() if found else len(text)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
+import random
 import unicodedata
 
 import pytest
@@ -210,6 +212,26 @@ def test_sequences_of_terminals_and_files_in_links_are_removed(text, kept):
     cleaned = cleaning.clean(text)
     assert cleaned.text == kept
     assert bool(cleaned.warnings) == (text != kept)
+
+
+PICTURE = base64.b64encode(random.Random(1).randbytes(3_000)).decode()
+LINES = "\n".join(PICTURE[start : start + 76] for start in range(0, 3_952, 76)) + "\niVBORw0KGgo="
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        (f'{{"name": "pier", "picture": "{PICTURE}"}}', '{"name": "pier", "picture": ""}'),
+        (f"<binary>\n{LINES}\n</binary> Next", "<binary>\n\n</binary> Next"),
+        (f"{PICTURE[:900]} is a key", f"{PICTURE[:900]} is a key"),
+        (f"{'GATTACA' * 300} is a gene", f"{'GATTACA' * 300} is a gene"),
+        ("0f" * 2_000, "0f" * 2_000),
+    ],
+)
+def test_files_in_base64_are_removed_and_other_long_words_are_not(text: str, kept: str) -> None:
+    cleaned = cleaning.clean(text)
+    assert (cleaned.text, bool(cleaned.warnings)) == (kept, text != kept)
+    assert cleaning.clean(cleaned.text).text == kept
 
 
 def of(*texts: str) -> tuple[str, list[str]]:
