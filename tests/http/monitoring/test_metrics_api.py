@@ -249,19 +249,6 @@ async def test_metrics_can_be_opened_to_everyone_or_switched_off(services):
             assert (await client.get("/metrics")).status_code == status
 
 
-async def test_texts_that_follow_a_new_name_are_counted(services):
-    async with harness.running(Settings(), services) as app, harness.client(app) as client:
-        await client.post("/api/rag/documents", json={"content": "Quorl Zantis was here.", "uri": "zantis"})
-        await client.post("/api/rag/entities", json={"type": "person", "name": "Quorl Zantis"})
-        for _ in range(5_000):
-            await client.get("/api/rag/entities")
-            found = await counts(client)
-            if found.get('stepwell_jobs_total{kind="relink"}'):
-                break
-    assert found['stepwell_jobs_total{kind="relink"}'] == 1
-    assert found['stepwell_job_chunks_total{kind="relink"}'] == 1
-
-
 async def test_a_stall_of_the_event_loop_is_measured(client) -> None:
     before = await counts(client)
     began = time.thread_time()
