@@ -20,17 +20,20 @@ from app.access import keys
 from app.database import transactions
 from app.database.embedded import postgres
 from app.database.transactions import Database
+from app.derived_rows import Damage
 from app.documents import documents
 from app.documents.storing import ingest
 from app.documents.storing.ingest import IngestOutcome
 from app.documents.types import IngestResult, Upload
 from app.kinds import OPTIONAL_TOOLS, Vector
 from app.main import create_app
+from app.maintenance import repair
 from app.models.base import Embedder, EmbeddingModel
 from app.query.types import Answer
 from app.search import search
 from app.services import Budget, ChunkingOptions, Services
 from app.settings import Settings
+from app.text.names import tags
 from benchmarks import statements
 from benchmarks.fake_embedder import FakeEmbedder
 
@@ -78,6 +81,10 @@ class Tenant:
     def services(self, **fields: Any) -> Services:
         """The services with which pipelines run for this user."""
         return Services(self.db, self.embedder, chunking_options=self.chunking_options, **fields)
+
+    async def assert_sound(self) -> None:
+        """Every derived row is what the stored texts give."""
+        assert (await repair.check(self.user_id, db=self.db, keys=tags.KEYS)).damage == Damage()
 
     async def uris(self) -> list[str | None]:
         """The uris of the stored documents, newest first."""
