@@ -12,7 +12,7 @@ import os
 import random
 import re
 from collections.abc import AsyncIterator, Iterator, Set
-from contextlib import AsyncExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID, uuid4
@@ -122,19 +122,6 @@ async def app(database: Database, embedder: FakeEmbedder) -> AsyncIterator[FastA
     services = replace(await harness.services(database, embedder), tools=settings.optional_tools)
     async with harness.running(settings, services) as running:
         yield running
-
-
-@pytest.fixture
-async def callers(app: FastAPI, database: Database) -> AsyncIterator[Any]:
-    async with AsyncExitStack() as stack:
-
-        async def caller(user: str, *scopes: str, **fields: Any) -> Caller:
-            key = await harness.create_key(database, user, *scopes, **fields)
-            return Caller(
-                user, key, await stack.enter_async_context(harness.client(app, Authorization=f"Bearer {key}"))
-            )
-
-        yield caller
 
 
 def _notes(kind: str) -> list[Note]:
