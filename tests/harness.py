@@ -208,6 +208,13 @@ async def client(app: FastAPI, **headers: str) -> AsyncIterator[httpx.AsyncClien
         yield opened
 
 
+@asynccontextmanager
+async def calling(settings: Settings, services: Services, **headers: str) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of an application that runs as long."""
+    async with running(settings, services) as app, client(app, **headers) as opened:
+        yield opened
+
+
 def metric_names() -> set[str]:
     """The names of all metrics of an application."""
     families = create_app(Settings()).state.metrics.registry.collect()

@@ -53,7 +53,7 @@ async def test_after_a_migration_searches_go_on_and_writes_and_claims_are_refuse
 async def test_a_write_of_another_version_is_a_503_that_says_why(process, embedder):
     database, address = process
     services = await harness.services(database, embedder)
-    async with harness.running(Settings(), services) as app, harness.client(app) as client:
+    async with harness.calling(Settings(), services) as client:
         await set_revision(address, "0099")
         refused = await client.post("/api/rag/documents", json={"content": "Granite."})
         assert (refused.status_code, refused.json()["code"]) == (503, "schema_mismatch")

@@ -103,10 +103,7 @@ async def test_a_service_that_stops_writes_its_last_uses(
 ) -> None:
     key = await harness.create_key(database, harness.new_user())
     services = await harness.services(database, embedder)
-    async with (
-        harness.running(Settings(auth="api_key"), services) as app,
-        harness.client(app, **{"X-API-Key": key}) as client,
-    ):
+    async with harness.calling(Settings(auth="api_key"), services, **{"X-API-Key": key}) as client:
         assert (await client.get("/api/rag/stats")).status_code == 200
     assert await owner.fetchval("SELECT uses FROM stepwell.key_uses WHERE key_id = $1", key.split("_")[1]) == 1
 

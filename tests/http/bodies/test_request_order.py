@@ -196,7 +196,7 @@ async def test_each_user_has_a_quota(database: Database) -> None:
     services, user = await harness.services(database), harness.new_user()
     first, second, other = [await harness.create_key(database, name) for name in (user, user, harness.new_user())]
     settings = Settings(auth="api_key", rate_limit_user=3)
-    async with harness.running(settings, services) as app, harness.client(app) as client:
+    async with harness.calling(settings, services) as client:
 
         async def asked(key: str) -> httpx.Response:
             return await client.get("/api/rag/stats", headers={"X-API-Key": key})

@@ -40,10 +40,8 @@ async def client(port: int) -> AsyncIterator[httpx.AsyncClient]:
 async def shared(database: Database) -> AsyncIterator[httpx.AsyncClient]:
     """A service with a public name that the pages of one other origin may call."""
     settings = Settings(auth="api_key", allowed_hosts="search.example, 10.0.0.5:8000", allowed_origins=APP)
-    async with (
-        harness.running(settings, await harness.services(database)) as app,
-        harness.client(app, Authorization=f"Bearer {await harness.create_key(database, harness.new_user())}") as client,
-    ):
+    bearer = f"Bearer {await harness.create_key(database, harness.new_user())}"
+    async with harness.calling(settings, await harness.services(database), Authorization=bearer) as client:
         yield client
 
 

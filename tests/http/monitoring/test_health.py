@@ -38,7 +38,7 @@ async def test_a_reranker_that_cannot_be_loaded_is_reported_and_searches_keep_th
     settings = Settings(auth="none", reranker="onnx", reranker_model="/nonexistent/cross")
     async with models.open_reranker(settings) as reranker:
         services = replace(await harness.services(database), reranker=reranker)
-        async with harness.running(settings, services) as app, harness.client(app) as client:
+        async with harness.calling(settings, services) as client:
             ready = await client.get("/readyz")
             assert (ready.status_code, ready.json()["providers"]) == (200, {"reranker": "open"})
             assert (
@@ -55,7 +55,7 @@ async def test_a_reranker_that_cannot_be_loaded_is_reported_and_searches_keep_th
 async def test_without_a_database_the_process_is_live_and_not_ready_and_searches_are_503(database: Database) -> None:
     lost = transactions.connect(NOWHERE)
     services = replace(await harness.services(database), db=lost)
-    async with harness.running(Settings(), services) as app, harness.client(app) as client:
+    async with harness.calling(Settings(), services) as client:
         assert (await client.get("/healthz")).status_code == 200
         for response in (
             await client.get("/readyz"),
@@ -70,5 +70,5 @@ async def test_without_a_database_the_process_is_live_and_not_ready_and_searches
 
 async def test_a_database_of_another_model_is_not_ready(database: Database) -> None:
     services = replace(await harness.services(database), expected_schema=("another-model", 384))
-    async with harness.running(Settings(), services) as app, harness.client(app) as client:
+    async with harness.calling(Settings(), services) as client:
         assert_problem(await client.get("/readyz"), 503, "schema_mismatch")
