@@ -238,13 +238,6 @@ async def test_a_restricted_caller_may_only_read_and_a_policy_hides_rows_of_docu
     ]
 
 
-async def test_the_text_and_containment_operators_keep_their_index_under_row_level_security(owner) -> None:
-    rows = await owner.fetch(
-        "SELECT proname FROM pg_proc WHERE proleakproof AND proname IN ('ts_match_vq', 'jsonb_contains')"
-    )
-    assert {row["proname"] for row in rows} == {"ts_match_vq", "jsonb_contains"}
-
-
 OF_THE_OWNER = (
     *("catalogue", "health", "distribution", "users_", "repair_postings", "migration", "roles", "restrictions"),
     *("reembed_gaps", "backups", "keys._CAN_RESTRICT"),
