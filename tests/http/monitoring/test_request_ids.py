@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -51,12 +49,8 @@ class Log:
 
 
 @pytest.fixture
-def log(capsys) -> Iterator[Log]:
-    root = logging.getLogger()
-    before, level = root.handlers[:], root.level
-    yield Log(capsys)
-    root.handlers[:] = before
-    root.setLevel(level)
+def log(capsys, _logging_as_before) -> Log:
+    return Log(capsys)
 
 
 @pytest.fixture
