@@ -221,17 +221,8 @@ def _searches(world: World, side: Side, query: str) -> Iterator[Request]:
 def _reads(world: World, side: Side) -> Iterator[Request]:
     """What is read by an id, listed or counted."""
     hidden = world.hidden[0]
-    for path in (
-        "documents",
-        "entities",
-        "sources",
-        "stats",
-        "jobs",
-        "facets",
-        "synonyms",
-        "tools",
-        "tools/openapi.json",
-    ):
+    listed = ("documents", "entities", "sources", "stats", "jobs", "facets", "synonyms", "tools")
+    for path in (*listed, "tools/openapi.json"):
         yield "GET", f"{RAG}/{path}", None
     for key in ("code", "author", "team", "acl"):
         yield "GET", f"{RAG}/facets?key={key}&limit=100", None
