@@ -88,18 +88,22 @@ async def owning(database: Database) -> AsyncIterator[Database]:
 
 
 @pytest.fixture(scope="module")
-async def new_caller(app: FastAPI, owning: Database) -> AsyncIterator[Callable[..., Awaitable[Caller]]]:
-    """Makes a user that nobody knew before, with a key of the given scopes."""
+async def callers(app: FastAPI, owning: Database) -> AsyncIterator[Callable[..., Awaitable[Caller]]]:
+    """Makes a key of a user, and a client that sends it."""
     async with AsyncExitStack() as stack:
 
-        async def made(*scopes: str) -> Caller:
-            user_id = harness.new_user()
-            key = await harness.create_key_as(owning, user_id, *scopes)
-            return Caller(
-                user_id, key, await stack.enter_async_context(harness.client(app, Authorization=f"Bearer {key}"))
-            )
+        async def made(user_id: str, *scopes: str, **fields: Any) -> Caller:
+            key = await harness.create_key_as(owning, user_id, *scopes, **fields)
+            client = await stack.enter_async_context(harness.client(app, Authorization=f"Bearer {key}"))
+            return Caller(user_id, key, client)
 
         yield made
+
+
+@pytest.fixture(scope="module")
+def new_caller(callers: Callable[..., Awaitable[Caller]]) -> Callable[..., Awaitable[Caller]]:
+    """Makes a user that nobody knew before, with a key of the given scopes."""
+    return lambda *scopes: callers(harness.new_user(), *scopes)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterat
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from uuid import uuid4
 
 import httpx
@@ -19,18 +19,21 @@ from app import errors
 from app.access import keys
 from app.database import transactions
 from app.database.embedded import postgres
-from app.database.transactions import Database, Reading, Writing
+from app.database.transactions import Database
+from app.derived_rows import Damage
 from app.documents import documents
 from app.documents.storing import ingest
 from app.documents.storing.ingest import IngestOutcome
 from app.documents.types import IngestResult, Upload
 from app.kinds import OPTIONAL_TOOLS, Vector
 from app.main import create_app
+from app.maintenance import repair
 from app.models.base import Embedder, EmbeddingModel
 from app.query.types import Answer
 from app.search import search
 from app.services import Budget, ChunkingOptions, Services
 from app.settings import Settings
+from app.text.names import tags
 from benchmarks import statements
 from benchmarks.fake_embedder import FakeEmbedder
 
@@ -38,13 +41,6 @@ WAITING = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_databas
 """Counts the connections to the database that wait for a lock."""
 COMPANY = Path(__file__).with_name("company")
 """An evaluation set about a fictional company."""
-
-Posed = TypeVar("Posed", Reading, Writing)
-
-
-def posing_as(transaction: Posed, user_id: str) -> Posed:
-    """The same transaction with another user in its statements, whom row-level security must not believe."""
-    return type(transaction)(transaction.entered, user_id)
 
 
 def new_user(name: str = "user") -> str:
@@ -85,6 +81,10 @@ class Tenant:
     def services(self, **fields: Any) -> Services:
         """The services with which pipelines run for this user."""
         return Services(self.db, self.embedder, chunking_options=self.chunking_options, **fields)
+
+    async def assert_sound(self) -> None:
+        """Every derived row is what the stored texts give."""
+        assert (await repair.check(self.user_id, db=self.db, keys=tags.KEYS)).damage == Damage()
 
     async def uris(self) -> list[str | None]:
         """The uris of the stored documents, newest first."""
@@ -205,6 +205,13 @@ async def client(app: FastAPI, **headers: str) -> AsyncIterator[httpx.AsyncClien
     """An HTTP client of an application in this process."""
     transport = httpx.ASGITransport(app=app)
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost", headers=headers) as opened:
+        yield opened
+
+
+@asynccontextmanager
+async def calling(settings: Settings, services: Services, **headers: str) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of an application that runs as long."""
+    async with running(settings, services) as app, client(app, **headers) as opened:
         yield opened
 
 

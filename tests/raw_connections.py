@@ -94,10 +94,12 @@ class Running:
     server: uvicorn.Server
     clients: list[Client]
 
-    async def connect(self) -> Client:
+    async def connect(self, sent: bytes = b"") -> Client:
+        """A new connection on which this has been sent."""
         port = self.server.servers[0].sockets[0].getsockname()[1]
         client = Client(*await asyncio.open_connection("127.0.0.1", port))
         self.clients.append(client)
+        await client.send(sent)
         return client
 
     async def count(self, wanted: int) -> None:

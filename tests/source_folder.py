@@ -146,6 +146,13 @@ async def work(tenant: Tenant, *roots: Path) -> None:
         pass
 
 
+async def stored_source(tenant: Tenant, folder: Path, **options: Any) -> AddedSource:
+    """Add a folder as a source, and store its files."""
+    added = await add(tenant, folder, **options)
+    await work(tenant)
+    return added
+
+
 async def synced(tenant: Tenant, added: AddedSource) -> JobState:
     """The job that has synchronised a source, after it has run."""
     job_id = await sources.sync(added.source.source_id, tenant.user_id, db=tenant.db)

@@ -14,7 +14,6 @@ from typing import IO, Any
 
 import pytest
 
-from app.agents.mcp import commands
 from app.kinds import OPTIONAL_TOOLS
 
 ROOT = Path(__file__).parents[2]
@@ -142,11 +141,6 @@ def test_an_address_without_a_scheme_is_refused(stepwell: Callable[..., Any], ur
     assert "http://127.0.0.1:8000" in ran.err
 
 
-@pytest.mark.parametrize("url", ["http://h:1", "http://h:1/", "http://h:1/mcp"])
-def test_the_endpoint_is_found_from_the_address_of_the_service(url: str) -> None:
-    assert commands.endpoint(url) == "http://h:1/mcp"
-
-
 @pytest.mark.parametrize("program", ["claude-desktop", "cursor", "vscode"])
 @pytest.mark.parametrize("url", [None, "http://127.0.0.1:9"])
 def test_the_printed_configuration_is_json_with_an_absolute_command_or_an_address(
@@ -174,5 +168,6 @@ def test_the_printed_configuration_names_the_data_folder_of_the_environment(
 
 def test_the_printed_configuration_of_claude_code_is_a_command(stepwell: Callable[..., Any]) -> None:
     assert "claude mcp add stepwell -- /" in stepwell("mcp", "--print-config", "claude-code").out
-    remote = stepwell("mcp", "--print-config", "claude-code", "--url", "https://search.example").out
-    assert "--transport http stepwell https://search.example/mcp" in remote
+    for given in ("https://search.example", "https://search.example/", "https://search.example/mcp"):
+        remote = stepwell("mcp", "--print-config", "claude-code", "--url", given).out
+        assert "--transport http stepwell https://search.example/mcp --header" in remote

@@ -7,8 +7,9 @@ import asyncio
 import harness
 import pytest
 import sqlalchemy as sa
+from example_app import assert_problem
 
-from app import errors
+from app import __version__, errors
 from app.database import transactions
 from app.database.schema import migration
 from app.documents.storing import ingest
@@ -52,12 +53,14 @@ async def test_after_a_migration_searches_go_on_and_writes_and_claims_are_refuse
 async def test_a_write_of_another_version_is_a_503_that_says_why(process, embedder):
     database, address = process
     services = await harness.services(database, embedder)
-    async with harness.running(Settings(), services) as app, harness.client(app) as client:
+    async with harness.calling(Settings(), services) as client:
         await set_revision(address, "0099")
         refused = await client.post("/api/rag/documents", json={"content": "Granite."})
         assert (refused.status_code, refused.json()["code"]) == (503, "schema_mismatch")
         assert "revision 0099" in refused.json()["detail"]
-        assert (await client.get("/readyz")).status_code == 503
+        unready = assert_problem(await client.get("/readyz"), 503, "schema_mismatch")
+    for said in ("to revision 0099", f"({__version__}, revision {migration.head()})", "install the newer version"):
+        assert said in unready["detail"]
 
 
 async def migrate(address, embedder, *, waits_for_lock=None):

@@ -9,12 +9,9 @@ import pytest
 from harness import Tenant
 
 from app.database.transactions import Database
-from app.derived_rows import Damage
 from app.documents import document_changes, documents
 from app.documents.types import IngestResult
 from app.entities.linking import mention_refresh
-from app.maintenance import repair
-from app.text.names import tags
 
 TEXT = "# Lime\n\nAna Silva and Ilse Brandt use lime mortar.\n\n## Harbour Light\n\nBurnt lime, slaked lime."
 
@@ -41,7 +38,7 @@ async def test_a_changed_document_has_the_rows_that_its_text_gives(
     changed = await _change(tenant, stored, patch)
     await mention_refresh.settle(tenant.user_id, tenant.services())
     assert changed.status == "changed"
-    assert (await repair.check(tenant.user_id, db=database, keys=tags.KEYS)).damage == Damage()
+    await tenant.assert_sound()
 
 
 async def test_no_concurrent_change_is_lost(tenant: Tenant, database: Database) -> None:

@@ -10,16 +10,14 @@ import pytest
 from harness import Tenant
 
 from app.database.filter_types import Filters
-from app.derived_rows import Damage
 from app.documents import documents, selections
 from app.documents.store import document_rows
 from app.documents.storing import large_documents
 from app.documents.types import RowCounts
 from app.entities.linking import mention_refresh
 from app.jobs import followed_jobs, workers
-from app.maintenance import reindex, repair
+from app.maintenance import reindex
 from app.services import ChunkingOptions
-from app.text.names import tags
 
 RED, BLUE = ({"metadata": {"team": team, "people": ["Ana Silva"]}} for team in ("red", "blue"))
 LONG = "# Stair\n\n" + "\n\n".join(f"Ana Silva laid stone {n} in lime mortar." for n in range(90))
@@ -78,7 +76,7 @@ async def test_the_documents_that_pass_are_deleted_and_their_rows_counted_exactl
     assert after["documents"] == 1
     assert len(await other.uris()) == 7
     await mention_refresh.settle(tenant.user_id, tenant.services())
-    assert (await repair.check(tenant.user_id, db=tenant.db, keys=tags.KEYS)).damage == Damage()
+    await tenant.assert_sound()
     events = "SELECT count(*) FROM stepwell.audit_log WHERE user_id = $1 AND action = 'document.deleted'"
     assert await owner.fetchval(events, tenant.user_id) == 6
 
@@ -102,7 +100,7 @@ async def test_an_interrupted_deletion_has_deleted_whole_documents_and_may_be_re
         await selections.delete(Filters(), tenant.user_id, db=tenant.db, actor="test")
     assert len(await tenant.uris()) == 7 - 4
     await mention_refresh.settle(tenant.user_id, tenant.services())
-    assert (await repair.check(tenant.user_id, db=tenant.db, keys=tags.KEYS)).damage == Damage()
+    await tenant.assert_sound()
     again = await selections.delete(Filters(), tenant.user_id, db=tenant.db, actor="test")
     assert again.documents == 3
     assert await tenant.uris() == []

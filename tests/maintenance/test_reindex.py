@@ -9,13 +9,11 @@ import pytest
 from harness import Tenant, new_user
 
 from app.database.transactions import Database
-from app.derived_rows import Damage
 from app.documents import documents
 from app.entities.linking import mention_refresh
-from app.maintenance import reindex, repair
+from app.maintenance import reindex
 from app.maintenance.reindex import Reindexed
 from app.services import ChunkingOptions
-from app.text.names import tags
 from app.text.words import cleaning
 
 LONG = "# Lime\n\n" + "\n\n".join(
@@ -77,7 +75,7 @@ async def test_documents_cut_with_other_options_are_cut_again_as_if_they_were_ne
     assert await _reindex(tenant) == Reindexed()
     assert await _reindex(tenant, "every") == Reindexed(compared=6)
     await mention_refresh.settle(tenant.user_id, tenant.services())
-    assert (await repair.check(tenant.user_id, db=database, keys=tags.KEYS)).damage == Damage()
+    await tenant.assert_sound()
     assert await _updated(tenant) == before
 
 
@@ -148,4 +146,4 @@ async def test_documents_that_other_rules_cleaned_are_cleaned_again_and_only_cha
     assert after["long"][:-1] == before["long"][:-1]
     assert after["long"][-1][0] == before["long"][-1][0].replace(" Garamond", " ")
     assert await reindex.count(tenant.user_id, ChunkingOptions(), db=database) == 0
-    assert (await repair.check(tenant.user_id, db=database, keys=tags.KEYS)).damage == Damage()
+    await tenant.assert_sound()

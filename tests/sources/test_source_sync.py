@@ -16,14 +16,11 @@ from source_folder import CountingFake
 
 from app import errors
 from app.database.transactions import Database
-from app.derived_rows import Damage
 from app.documents import documents
 from app.documents.types import SourcePath
 from app.jobs import followed_jobs
 from app.jobs.store import jobs
-from app.maintenance import repair
 from app.sources import sources
-from app.text.names import tags
 
 FILES = 30
 FORMAT_COUNTS = ("files", "documents", "chunks", "failed")
@@ -51,14 +48,13 @@ async def _assert_as_fresh(tenant: Tenant, folder: Path) -> None:
         answers = [await one.ask(text, limit=20) for one in (tenant, fresh)]
         hits = [[(hit.candidate.uri, round(hit.candidate.score, 4)) for hit in answer.hits] for answer in answers]
         assert sorted(hits[0]) == sorted(hits[1])
-    assert (await repair.check(tenant.user_id, db=tenant.db, keys=tags.KEYS)).damage == Damage()
+    await tenant.assert_sound()
 
 
 async def test_a_changed_folder_is_synchronised_exactly(counting: Tenant, folder: Path) -> None:
     tenant = counting
     paths = source_folder.fill(folder, FILES)
-    added = await source_folder.add(tenant, folder)
-    await source_folder.work(tenant)
+    added = await source_folder.stored_source(tenant, folder)
     assert source_folder.counts(await followed_jobs.get(added.job_id, tenant.user_id, db=tenant.db)) == {"added": FILES}
     assert source_folder.counts(await source_folder.synced(tenant, added)) == {"unchanged": FILES}
     changed = source_folder.disturb(folder, paths, random.Random(7))
@@ -86,8 +82,7 @@ async def test_a_renamed_file_of_any_kind_keeps_its_documents_and_embeds_nothing
     paths = [*source_folder.fill(folder, 10), "notes.zip"]
     rows = {"a b.md": "# Lime\n\nLime.", "rows.csv": "id,text\n1,Clay\n2,Sand\n", "picture.png": b"\x89PNG"}
     source_folder.write(folder, "notes.zip", made_files.archive(rows))
-    added = await source_folder.add(tenant, folder)
-    await source_folder.work(tenant)
+    added = await source_folder.stored_source(tenant, folder)
     before, passages = await source_folder.ids(tenant), embedder.passages
     assert passages
     for number, path in enumerate(paths):
@@ -107,8 +102,7 @@ async def test_a_file_that_takes_the_name_of_another_document_becomes_that_docum
     tenant: Tenant, folder: Path
 ) -> None:
     source_folder.write(folder, "a.md", b"Lime.")
-    added = await source_folder.add(tenant, folder)
-    await source_folder.work(tenant)
+    added = await source_folder.stored_source(tenant, folder)
     taken = await tenant.add("Sand.", (folder / "b.md").as_uri())
     (folder / "a.md").rename(folder / "b.md")
     assert source_folder.counts(await source_folder.synced(tenant, added)) == {"renamed": 1}
@@ -119,8 +113,7 @@ async def test_a_file_that_takes_the_name_of_another_document_becomes_that_docum
 
 async def test_a_file_with_another_time_of_change_is_not_stored_again(tenant: Tenant, folder: Path) -> None:
     source_folder.write(folder, "a.md", b"Lime.")
-    added = await source_folder.add(tenant, folder)
-    await source_folder.work(tenant)
+    added = await source_folder.stored_source(tenant, folder)
     os.utime(folder / "a.md", (1_000_000_000, 1_000_000_000))
     state = await source_folder.synced(tenant, added)
     assert (source_folder.counts(state), state.result["formats"]) == ({"unchanged": 1}, {})
@@ -134,8 +127,7 @@ async def test_a_file_that_cannot_be_read_is_listed_and_read_again(tenant: Tenan
     source_folder.write(folder, "rows.csv", b"id,text\n1,Lime\n")
     source_folder.write(folder, "bad.pdf", b"%PDF-1.7 damaged")
     source_folder.write(folder, "blank.txt", b" \n")
-    added = await source_folder.add(tenant, folder)
-    await source_folder.work(tenant)
+    added = await source_folder.stored_source(tenant, folder)
     state = await followed_jobs.get(added.job_id, tenant.user_id, db=tenant.db)
     assert source_folder.counts(state) == {"added": 2, "failed": 2}
     counts = [("csv", 1, 1, 1, 0), ("markdown", 1, 1, 1, 0), ("pdf", 1, 0, 0, 1), ("text", 1, 0, 0, 1)]
@@ -162,8 +154,7 @@ async def test_rows_that_a_file_has_lost_and_documents_that_were_deleted_are_put
 ) -> None:
     source_folder.write(folder, "rows.csv", b"id,text\n1,Lime\n2,Sand\n3,Clay\n")
     source_folder.write(folder, "a.md", b"Stone.")
-    added = await source_folder.add(tenant, folder)
-    await source_folder.work(tenant)
+    added = await source_folder.stored_source(tenant, folder)
     kept = (await source_folder.ids(tenant))[(folder / "rows.csv").as_uri() + "#id=2"]
     source_folder.write(folder, "rows.csv", b"id,text\n2,Sand\n4,Loam\n")
     gone = (await source_folder.ids(tenant))[(folder / "a.md").as_uri()]
@@ -192,8 +183,7 @@ async def test_only_files_that_match_and_are_not_ignored_belong_to_a_source(tena
         source_folder.write(folder, path, f"Lime in {path}.".encode())
     source_folder.write(folder, ".gitignore", b"draft/\n")
     source_folder.write(folder, "picture.png", b"\x89PNG")
-    added = await source_folder.add(tenant, folder, globs=("**/*.md", "b.*"))
-    await source_folder.work(tenant)
+    added = await source_folder.stored_source(tenant, folder, globs=("**/*.md", "b.*"))
     names = {uri.removeprefix(folder.as_uri() + "/") for uri in await source_folder.ids(tenant)}
     assert names == {"a.md", "b.txt", "deep/c.md"}
     source_folder.write(folder, ".gitignore", b"deep/\n")
@@ -203,10 +193,8 @@ async def test_only_files_that_match_and_are_not_ignored_belong_to_a_source(tena
 async def test_a_file_belongs_to_one_source_only(tenant: Tenant, folder: Path) -> None:
     source_folder.write(folder, "deep/a.md", b"Lime.")
     source_folder.write(folder, "b.md", b"Sand.")
-    inner = await source_folder.add(tenant, folder / "deep")
-    await source_folder.work(tenant)
-    outer = await source_folder.add(tenant, folder)
-    await source_folder.work(tenant)
+    inner = await source_folder.stored_source(tenant, folder / "deep")
+    outer = await source_folder.stored_source(tenant, folder)
     state = await followed_jobs.get(outer.job_id, tenant.user_id, db=tenant.db)
     assert source_folder.counts(state) == {"added": 1, "failed": 1}
     assert str(inner.source.source_id) in state.result["failures"][0]["reason"]
@@ -217,8 +205,7 @@ async def test_a_file_belongs_to_one_source_only(tenant: Tenant, folder: Path) -
 
 async def test_a_missing_folder_fails_the_job_and_removes_nothing(tenant: Tenant, folder: Path) -> None:
     source_folder.write(folder, "a.md", b"Lime.")
-    added = await source_folder.add(tenant, folder)
-    await source_folder.work(tenant)
+    added = await source_folder.stored_source(tenant, folder)
     away = source_folder.moved_away(folder)
     with pytest.raises(errors.Conflict):
         await source_folder.synced(tenant, added)
@@ -235,8 +222,7 @@ async def test_documents_that_were_ingested_before_belong_to_the_source_that_is_
 ) -> None:
     source_folder.write(folder, "a.md", b"Lime.")
     before = await tenant.add("Lime.", (folder / "a.md").as_uri(), metadata={"filename": "a.md"})
-    added = await source_folder.add(tenant, folder)
-    await source_folder.work(tenant)
+    added = await source_folder.stored_source(tenant, folder)
     assert list((await source_folder.ids(tenant)).values()) == [before.document_id]
     removed = await sources.delete(added.source.source_id, tenant.user_id, tenant.services(), actor="test")
     assert removed.documents == 1
@@ -248,8 +234,7 @@ async def test_a_file_is_one_document_in_both_unicode_forms_of_its_path(tenant: 
     composed, decomposed = (unicodedata.normalize(form, "Café/é.txt") for form in ("NFC", "NFD"))
     before = await tenant.add("Lime.", (folder / composed).as_uri())
     source_folder.write(folder, decomposed, b"Lime dries.")
-    added = await source_folder.add(tenant, folder / Path(decomposed).parent)
-    await source_folder.work(tenant)
+    added = await source_folder.stored_source(tenant, folder / Path(decomposed).parent)
     assert await source_folder.ids(tenant) == {(folder / composed).as_uri(): before.document_id}
     path = folder / composed
     assert await sources.find([str(path.parent)], tenant.user_id, db=tenant.db) == [added.source.source_id]
@@ -288,8 +273,7 @@ async def test_a_cancelled_job_stops_and_the_next_one_does_the_rest(
 
 async def test_a_source_that_is_added_again_with_another_text_field_is_read_again(tenant: Tenant, folder: Path) -> None:
     source_folder.write(folder, "rows.csv", b"id,text,other\n1,Lime,Sand\n")
-    first = await source_folder.add(tenant, folder)
-    await source_folder.work(tenant)
+    first = await source_folder.stored_source(tenant, folder)
     again = await source_folder.add(tenant, folder, text_field="other")
     assert (again.status, again.source.source_id) == ("changed", first.source.source_id)
     await source_folder.work(tenant)

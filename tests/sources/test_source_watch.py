@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,15 +34,19 @@ async def _queued(database: Database, tenant: Tenant, before: set[Any]) -> None:
             await asyncio.sleep(0.05)
 
 
-async def _watching(tenant: Tenant, folder: Path, interval_s: float) -> tuple[Any, set[Any]]:
-    """The source once it has been compared at the start of watching, the watching task and the jobs so far."""
-    added = await source_folder.add(tenant, folder, watch=True)
-    await source_folder.work(tenant)
+@asynccontextmanager
+async def _watching(tenant: Tenant, folder: Path, interval_s: float) -> AsyncIterator[set[Any]]:
+    """Watches a source, which has been compared at the start of watching; the jobs so far."""
+    added = await source_folder.stored_source(tenant, folder, watch=True)
     services = tenant.services().with_option(SourceRoots(watch_interval_s=interval_s))
     watching = asyncio.create_task(source_watch.run_forever(services))
     await _queued(tenant.db, tenant, {added.job_id})
     await source_folder.work(tenant)
-    return watching, {job.job_id for job in await followed_jobs.page(tenant.user_id, db=tenant.db, limit=9)}
+    try:
+        yield {job.job_id for job in await followed_jobs.page(tenant.user_id, db=tenant.db, limit=9)}
+    finally:
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
 
 
 @pytest.fixture(autouse=True)
@@ -50,15 +56,11 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_changes_in_the_folder_are_stored(tenant: Tenant, folder: Path) -> None:
-    watching, before = await _watching(tenant, folder, interval_s=10_000)
-    try:
+    async with _watching(tenant, folder, interval_s=10_000) as before:
         source_folder.write(folder, "deep/b.md", b"Sand.")
         await _queued(tenant.db, tenant, before)
         await source_folder.work(tenant)
         assert {uri.rpartition("/")[2] for uri in await source_folder.ids(tenant)} == {"a.md", "b.md"}
-    finally:
-        watching.cancel()
-        await asyncio.gather(watching, return_exceptions=True)
 
 
 @pytest.mark.parametrize("fails", [False, True])
@@ -73,12 +75,8 @@ async def test_without_events_the_folder_is_compared_in_intervals(
             yield set()
 
     monkeypatch.setattr(watchfiles, "awatch", silent)
-    watching, before = await _watching(tenant, folder, interval_s=0.3)
-    try:
+    async with _watching(tenant, folder, interval_s=0.3) as before:
         await _queued(tenant.db, tenant, before)
-    finally:
-        watching.cancel()
-        await asyncio.gather(watching, return_exceptions=True)
 
 
 async def test_a_source_that_is_not_watched_any_more_is_left_out(tenant: Tenant, folder: Path) -> None:

@@ -23,7 +23,7 @@ STATS = "/api/rag/stats"
 async def test_requests_need_the_token(database: Database, tmp_path: Path) -> None:
     token = local_token.load(tmp_path)
     services = replace(await harness.services(database), local_token=token)
-    async with harness.running(Settings(auth="local_token"), services) as app, harness.client(app) as client:
+    async with harness.calling(Settings(auth="local_token"), services) as client:
         assert (await client.get(STATS, headers={"Authorization": f"Bearer {token}"})).status_code == 200
         for wrong in (f"Bearer {token}x", f"Bearer {token[:-1]}", "Bearer é", f"Basic {token}", "Bearer ", ""):
             answer = await client.get(STATS, headers={"Authorization": wrong.encode()})
@@ -36,10 +36,8 @@ async def test_requests_need_the_token(database: Database, tmp_path: Path) -> No
 
 
 async def test_an_empty_token_is_rejected(database: Database) -> None:
-    async with (
-        harness.running(Settings(auth="local_token"), await harness.services(database)) as app,
-        harness.client(app, Authorization="Bearer ") as client,
-    ):
+    services = await harness.services(database)
+    async with harness.calling(Settings(auth="local_token"), services, Authorization="Bearer ") as client:
         assert_problem(await client.get(STATS), 401, "unauthorized")
 
 

@@ -12,7 +12,7 @@ import os
 import random
 import re
 from collections.abc import AsyncIterator, Iterator, Set
-from contextlib import AsyncExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID, uuid4
@@ -124,19 +124,6 @@ async def app(database: Database, embedder: FakeEmbedder) -> AsyncIterator[FastA
         yield running
 
 
-@pytest.fixture
-async def callers(app: FastAPI, database: Database) -> AsyncIterator[Any]:
-    async with AsyncExitStack() as stack:
-
-        async def caller(user: str, *scopes: str, **fields: Any) -> Caller:
-            key = await harness.create_key(database, user, *scopes, **fields)
-            return Caller(
-                user, key, await stack.enter_async_context(harness.client(app, Authorization=f"Bearer {key}"))
-            )
-
-        yield caller
-
-
 def _notes(kind: str) -> list[Note]:
     """Random notes, of which the first is hidden and alone has the last name; two have the same words."""
     dice, (_filters, passes) = random.Random(kind), RESTRICTIONS[kind]
@@ -234,17 +221,8 @@ def _searches(world: World, side: Side, query: str) -> Iterator[Request]:
 def _reads(world: World, side: Side) -> Iterator[Request]:
     """What is read by an id, listed or counted."""
     hidden = world.hidden[0]
-    for path in (
-        "documents",
-        "entities",
-        "sources",
-        "stats",
-        "jobs",
-        "facets",
-        "synonyms",
-        "tools",
-        "tools/openapi.json",
-    ):
+    listed = ("documents", "entities", "sources", "stats", "jobs", "facets", "synonyms", "tools")
+    for path in (*listed, "tools/openapi.json"):
         yield "GET", f"{RAG}/{path}", None
     for key in ("code", "author", "team", "acl"):
         yield "GET", f"{RAG}/facets?key={key}&limit=100", None

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import harness
 import pytest
 from api_caller import Caller
-from fastapi import FastAPI
-
-from app.database.transactions import Database
 
 RAG = "/api/rag"
 NAMES = ("Ilse Brandt", "Tomas Vidal", "Mara Quint", "Oskar Lindqvist")
@@ -46,19 +42,6 @@ HIDDEN = [
     {"content": "Copper and a lantern.", "uri": "names", "metadata": {"attendees": ["Mara Quint", "Ilse Brandt"]}},
 ]
 """Documents with words that are asked for, and whose metadata name what visible texts contain."""
-
-
-@pytest.fixture
-async def callers(app: FastAPI, owning: Database) -> AsyncIterator[Callable[..., Awaitable[Caller]]]:
-    """Makes a key of a user."""
-    async with AsyncExitStack() as stack:
-
-        async def caller(user: str, **fields: Any) -> Caller:
-            key = await harness.create_key_as(owning, user, **fields)
-            client = await stack.enter_async_context(harness.client(app, Authorization=f"Bearer {key}"))
-            return Caller(user, key, client)
-
-        yield caller
 
 
 def _documents(rng: random.Random) -> list[dict[str, Any]]:

@@ -7,7 +7,6 @@ them by itself.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,11 +82,9 @@ async def app(database: Database, embedder: FakeEmbedder) -> AsyncIterator[FastA
 
 
 @pytest.fixture
-async def stored(
-    app: FastAPI, database: Database, new_caller: Callable[..., Awaitable[Caller]]
-) -> AsyncIterator[Stored]:
+async def stored(database: Database, callers: Callable[..., Awaitable[Caller]]) -> Stored:
     """A user with a document, an entity, and a source with a queued job and a file that could not be stored."""
-    caller = await new_caller("search", "write")
+    caller = await callers(harness.new_user(), "search", "write")
     document = await caller.add(f"The {WORD} vault.", f"{WORD}.md", title=f"A {WORD}", metadata={"word": WORD})
     quibble = {"type": "person", "name": f"{WORD} Vane", "facts": [WORD], "description": WORD, "metadata": {"a": WORD}}
     entity = (await caller.client.post("/api/rag/entities", json=quibble)).json()
@@ -99,13 +96,11 @@ async def stored(
         await source_store.record_files(writing, source_id, [unread])
     ids: dict[str, Any] = {"source_id": source_id, "job_id": job_id, "name": "get_document"}
     ids |= {"document_id": document["document_id"], "entity_id": entity["entity_id"]}
-    async with AsyncExitStack() as stack:
 
-        async def client(*scopes: str) -> httpx.AsyncClient:
-            key = await harness.create_key(database, caller.user_id, *scopes)
-            return await stack.enter_async_context(harness.client(app, Authorization=f"Bearer {key}"))
+    async def client(*scopes: str) -> httpx.AsyncClient:
+        return (await callers(caller.user_id, *scopes)).client
 
-        yield Stored({name: str(value) for name, value in ids.items()}, client)
+    return Stored({name: str(value) for name, value in ids.items()}, client)
 
 
 def test_the_matrix_has_every_operation_on_data_of_users() -> None:

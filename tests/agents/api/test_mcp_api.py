@@ -208,9 +208,3 @@ async def test_a_request_is_refused_as_elsewhere_in_the_api(
     response = await caller.client.post("/mcp", json=INITIALIZE, headers={**HEADERS, **headers})
     assert response.status_code == status
     assert response.headers["content-type"] == "application/problem+json"
-
-
-async def test_another_host_is_refused_by_a_service_without_keys(open_app: FastAPI) -> None:
-    transport = httpx2.ASGITransport(app=open_app)
-    async with httpx2.AsyncClient(transport=transport, base_url="http://evil.example") as client:
-        assert (await client.post("/mcp", json=INITIALIZE, headers=HEADERS)).status_code == 421

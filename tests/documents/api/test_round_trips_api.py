@@ -18,18 +18,8 @@ from app.requests import wire
 DOCUMENTS, ENTITIES = "/api/rag/documents", "/api/rag/entities"
 GIVEN = ("content", "title", "uri", "metadata", "created_at")
 STRINGS = [
-    "",
-    " ",
-    "lime",
-    "größe",
-    "1e300",
-    " 2026-01-31",
-    'a"b\\c',
-    "\u2028",
-    "\U0001f600",
-    "e\u0301",
-    "\u200b",
-    "\x7f",
+    *("", " ", "lime", "größe", "1e300", " 2026-01-31", 'a"b\\c'),
+    *("\u2028", "\U0001f600", "e\u0301", "\u200b", "\x7f"),
 ]
 LIMIT = 64 * 1024
 

@@ -38,7 +38,7 @@ async def client(database, site: Site) -> AsyncIterator[httpx.AsyncClient]:
     services = dataclasses.replace(
         services, pages=site.fetcher(), fetch_hosts=AllowedHosts(("docs.example.com", "inside.example.com"))
     )
-    async with harness.running(Settings(auth="none"), services) as app, harness.client(app) as opened:
+    async with harness.calling(Settings(auth="none"), services) as opened:
         yield opened
 
 

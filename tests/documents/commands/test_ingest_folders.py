@@ -79,20 +79,8 @@ def test_each_reason_to_leave_something_out_is_counted_with_examples(tmp_path: P
         "too_large": ["dump.sql"],
     }
     inside = [
-        "c.md",
-        ".git/d.md",
-        ".obsidian/d.md",
-        "node_modules/p/README.md",
-        "php/vendor/autoload.php",
-        "py/env/pyvenv.cfg",
-    ]
-    inside += [
-        "js/desktop.ini",
-        "js/app.min.js",
-        "js/dist/a.js",
-        "py/__pycache__/a.txt",
-        "py/uv.lock",
-        ".b.md",
+        *("c.md", ".git/d.md", ".obsidian/d.md", "node_modules/p/README.md", "php/vendor/autoload.php", ".b.md"),
+        *("py/env/pyvenv.cfg", "py/__pycache__/a.txt", "py/uv.lock", "js/desktop.ini", "js/app.min.js", "js/dist/a.js"),
         "private.md",
     ]
     write(

@@ -17,7 +17,6 @@ from app.concurrency.limiter import Limiter, Turn
 from app.database import filters
 from app.database.filter_types import Filters
 from app.database.transactions import Database
-from app.derived_rows import Damage
 from app.documents import document_changes, documents, selections
 from app.documents.store import document_rows, hidden_chunks, staging
 from app.documents.store import documents as store_documents
@@ -26,9 +25,7 @@ from app.documents.types import IngestResult, RowCounts, Upload
 from app.entities.linking import mention_refresh
 from app.jobs import followed_jobs, workers
 from app.kinds import Vector
-from app.maintenance import repair
 from app.models.calls import NotCalled, ProviderDown
-from app.text.names import tags
 
 OLD = "# Old stair\n\n" + "\n\n".join(f"Ana Silva laid old stone {n} in lime mortar." for n in range(160))
 NEW = "# New stair\n\n" + "\n\n".join(
@@ -65,7 +62,7 @@ async def _chunks(tenant: Tenant, stored: IngestResult) -> list[tuple[Any, ...]]
 async def _assert_sound(tenant: Tenant) -> None:
     async with tenant.db.reading(tenant.user_id) as reading:
         assert not await hidden_chunks.exist(reading)
-    assert (await repair.check(tenant.user_id, db=tenant.db, keys=tags.KEYS)).damage == Damage()
+    await tenant.assert_sound()
 
 
 async def _assert_as_stored_whole(tenant: Tenant, stored: IngestResult, content: str, **fields: Any) -> None:

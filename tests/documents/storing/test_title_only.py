@@ -8,11 +8,9 @@ import pytest
 from harness import Tenant, uris
 
 from app import errors
-from app.derived_rows import Damage
 from app.documents import document_changes, documents
 from app.documents.types import Chunk, Document, IngestResult, Upload
-from app.maintenance import reindex, repair
-from app.text.names import tags
+from app.maintenance import reindex
 from benchmarks.fake_embedder import FakeEmbedder
 
 TITLE = "Lime mortar for the west stair of Kestrel House"
@@ -77,6 +75,6 @@ async def test_text_and_title_are_changed_into_each_other(tenant: Tenant) -> Non
 async def test_neither_a_check_nor_a_reindex_finds_anything_wrong_with_it(tenant: Tenant) -> None:
     await tenant.add("", "lime", title=TITLE)
     await tenant.add("", "file", title="b.txt", metadata={"filename": "b.txt"})
-    assert (await repair.check(tenant.user_id, db=tenant.db, keys=tags.KEYS)).damage == Damage()
+    await tenant.assert_sound()
     steps = [done async for done in reindex.run(tenant.user_id, tenant.services(), which="every")]
     assert (steps[-1].compared, steps[-1].cut) == (2, 0)

@@ -1,22 +1,11 @@
-"""Tests that FastAPI and Starlette still have the private names that a received request needs."""
+"""Tests that Starlette still has the private names that a received request needs."""
 
 from __future__ import annotations
 
-from inspect import signature
-
-from fastapi import FastAPI
-from fastapi.routing import APIRoute
-from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.types import Message
 
-from app.http.bodies import ModelField, ReceivedRequest
-
-
-class Item(BaseModel):
-    """A body."""
-
-    name: str
+from app.http.bodies import ReceivedRequest
 
 
 async def _no_message() -> Message:
@@ -32,17 +21,3 @@ async def test_a_body_that_was_set_is_what_the_framework_reads() -> None:
     request.set_body(b"{}")
     assert await request.body() == b"{}"
     assert request._send is _send
-
-
-def test_the_field_of_a_body_validates_values_and_returns_its_errors() -> None:
-    app = FastAPI()
-
-    @app.post("/items")
-    def store(item: Item) -> None:
-        """Takes a body."""
-
-    field = next(route for route in app.routes if isinstance(route, APIRoute)).body_field
-    assert isinstance(field, ModelField)
-    assert list(signature(field.validate).parameters) == ["value", "values", "loc"]
-    assert field.validate({"name": "a"}, {}, loc=("body",)) == (Item(name="a"), [])
-    assert field.validate({}, {}, loc=("body",))[1][0]["loc"] == ("body", "name")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import example_app
@@ -37,46 +37,20 @@ def operations() -> Iterator[Any]:
             yield pytest.param(method.upper(), path.replace("{", "").replace("}", ""), id=f"{method} {path}")
 
 
-async def answered(app: FastAPI, method: str, path: str, headers: dict[str, str]) -> tuple[int, dict[str, Any]]:
-    """The response to a request whose body is an error to read."""
-    sent: list[Any] = []
-
-    async def receive() -> Any:
-        pytest.fail("the body was read")
-
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    scope = {
-        "type": "http",
-        "http_version": "1.1",
-        "method": method,
-        "scheme": "http",
-        "path": path,
-        "raw_path": path.encode(),
-        "query_string": b"",
-        "root_path": "",
-        "headers": [(name.lower().encode(), value.encode()) for name, value in {"Host": "x", **headers}.items()],
-        "client": ("127.0.0.1", 1),
-        "server": ("127.0.0.1", 80),
-    }
-    await app(scope, receive, send)
-    return sent[0]["status"], json.loads(b"".join(message.get("body", b"") for message in sent[1:]))
+async def unread() -> AsyncIterator[bytes]:
+    """A body that is an error to read."""
+    pytest.fail("the body was read")
+    yield b""
 
 
 @pytest.mark.parametrize(("method", "path"), list(operations()))
 async def test_without_a_valid_key_no_byte_of_a_body_is_read(app: FastAPI, method: str, path: str) -> None:
     body = {"Content-Type": "application/json", "Content-Length": "17"}
     guessed = {"Authorization": "Bearer sw_" + "0" * 12 + "_" + "0" * 43}
-    for headers in (body, {**body, **guessed, "Content-Length": "99999999999"}):
-        status, told = await answered(app, method, path, headers)
-        assert (status, told["code"]) == (401, "unauthorized")
-
-
-async def test_a_key_without_the_scope_is_refused_before_the_body_is_read(app: FastAPI, new_caller: Any) -> None:
-    reader: Caller = await new_caller("search")
-    headers = {"X-API-Key": reader.key, "Content-Type": "application/json", "Content-Length": "17"}
-    assert (await answered(app, "POST", "/api/rag/documents", headers))[0] == 403
+    async with harness.client(app) as client:
+        for headers in (body, {**body, **guessed, "Content-Length": "99999999999"}):
+            response = await client.request(method, path, content=unread(), headers=headers)
+            assert_problem(response, 401, "unauthorized")
 
 
 class Impatient(bodies.StrictRoute):
@@ -100,39 +74,37 @@ async def impatient() -> AsyncIterator[httpx.AsyncClient]:
         yield client
 
 
-async def test_a_body_that_stops_arriving_is_408_and_ends_the_connection() -> None:
-    async def stopping() -> AsyncIterator[bytes]:
-        yield b"a" * 100
-        await asyncio.Event().wait()
+async def stopping() -> AsyncIterator[bytes]:
+    """A body of which nothing arrives after its beginning."""
+    yield b"a" * 100
+    await asyncio.Event().wait()
 
+
+async def trickling(size: int = 1) -> AsyncIterator[bytes]:
+    """A body without end, of pieces with short pauses."""
+    while True:
+        yield b"a" * size
+        await asyncio.sleep(0.001)
+
+
+STEADY = {"bytes_per_s": 1, "max_bytes": 10**9, "longest_s": 0.05}
+"""Limits within which all but the longest time is allowed."""
+
+
+@pytest.mark.parametrize(
+    ("body", "limits"),
+    [(stopping, {}), (trickling, {}), (partial(trickling, 100), STEADY)],
+    ids=["stops", "trickles", "takes longest"],
+)
+async def test_a_body_that_does_not_arrive_in_time_is_408_and_ends_the_connection(
+    monkeypatch: pytest.MonkeyPatch, body: Callable[[], AsyncIterator[bytes]], limits: dict[str, float]
+) -> None:
+    monkeypatch.setattr(Impatient, "limits", replace(Impatient.limits, **limits))
     async with impatient() as client:
-        response = await client.post("/length", content=stopping())
+        response = await client.post("/length", content=body())
         assert assert_problem(response, 408, "request_timeout")["detail"]
         assert response.headers["connection"] == "close"
         assert (await client.post("/length", content=b"a" * 100)).json() == 100
-
-
-async def test_a_body_that_trickles_is_408_however_short_each_pause_is() -> None:
-    async def trickling() -> AsyncIterator[bytes]:
-        for _ in range(10_000):
-            yield b"a"
-            await asyncio.sleep(0.001)
-
-    async with impatient() as client:
-        assert_problem(await client.post("/length", content=trickling()), 408, "request_timeout")
-
-
-async def test_a_body_that_arrives_steadily_is_408_after_the_longest_time() -> None:
-    async def steady() -> AsyncIterator[bytes]:
-        while True:
-            yield b"a" * 100
-            await asyncio.sleep(0.001)
-
-    endless = replace(Impatient.limits, bytes_per_s=1, max_bytes=10**9, longest_s=0.05)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Impatient, "limits", endless)
-        async with impatient() as client:
-            assert_problem(await client.post("/length", content=steady()), 408, "request_timeout")
 
 
 async def test_each_route_has_its_own_size_limit(caller: Caller) -> None:
@@ -202,7 +174,7 @@ async def test_each_user_has_a_quota(database: Database) -> None:
     services, user = await harness.services(database), harness.new_user()
     first, second, other = [await harness.create_key(database, name) for name in (user, user, harness.new_user())]
     settings = Settings(auth="api_key", rate_limit_user=3)
-    async with harness.running(settings, services) as app, harness.client(app) as client:
+    async with harness.calling(settings, services) as client:
 
         async def asked(key: str) -> httpx.Response:
             return await client.get("/api/rag/stats", headers={"X-API-Key": key})

@@ -9,11 +9,8 @@ from dataclasses import replace
 from inspect import signature
 
 import pytest
-import uvicorn
-from raw_connections import PATIENCE_S, App, Running, running, until
-from uvicorn.protocols.http.flow_control import FlowControl
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
-from uvicorn.server import ServerState
+from raw_connections import PATIENCE_S, Running, running, until
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from app.http import connections
 
@@ -49,8 +46,7 @@ async def patient() -> AsyncIterator[Running]:
     ids=["a long header", "a long path", "many headers", "many trailers"],
 )
 async def test_a_head_over_the_limit_is_answered_431_and_the_connection_closed(patient: Running, head: bytes) -> None:
-    client = await patient.connect()
-    await client.send(head)
+    client = await patient.connect(head)
     assert await client.refused() == (431, "headers_too_large")
 
 
@@ -66,8 +62,7 @@ async def test_a_head_over_the_limit_is_answered_431_and_the_connection_closed(p
 )
 async def test_a_line_that_never_ends_is_cut_off_before_it_takes_memory(opening: bytes) -> None:
     async with running(replace(PATIENT, linger_bytes=1_000_000)) as run:
-        client = await run.connect()
-        await client.send(opening)
+        client = await run.connect(opening)
         await run.count(1)
         sent = 0
         while run.server.server_state.connections:
@@ -79,8 +74,7 @@ async def test_a_line_that_never_ends_is_cut_off_before_it_takes_memory(opening:
 
 
 async def test_headers_within_the_limits_are_served_and_trailers_are_not_headers(patient: Running) -> None:
-    client = await patient.connect()
-    await client.send(b"POST /read HTTP/1.1\r\nA: " + b"a" * 30_000 + b"\r\n" + b"B: b\r\n" * 97)
+    client = await patient.connect(b"POST /read HTTP/1.1\r\nA: " + b"a" * 30_000 + b"\r\n" + b"B: b\r\n" * 97)
     await client.send(b"Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nTrailer: t\r\n\r\n")
     assert (await client.response())[0] == 200
     (scope,) = patient.app.scopes
@@ -88,15 +82,13 @@ async def test_headers_within_the_limits_are_served_and_trailers_are_not_headers
 
 
 async def test_ten_thousand_chunks_of_a_byte_are_read(patient: Running) -> None:
-    client = await patient.connect()
-    await client.send(b"POST /read HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1\r\na\r\n" * 10_000)
-    await client.send(b"0\r\n\r\n" + GET)
+    client = await patient.connect(b"POST /read HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n")
+    await client.send(b"1\r\na\r\n" * 10_000 + b"0\r\n\r\n" + GET)
     assert [(await client.response())[0] for _ in range(2)] == [200, 200]
 
 
 async def test_a_head_that_does_not_end_in_time_is_answered_408(quick: Running) -> None:
-    client = await quick.connect()
-    await client.send(GET + b"GET / HTTP/1.1\r\nHos")
+    client = await quick.connect(GET + b"GET / HTTP/1.1\r\nHos")
     assert (await client.response())[0] == 200
     assert await client.refused() == (408, "request_timeout")
 
@@ -114,8 +106,7 @@ async def test_an_idle_connection_is_closed_whether_it_is_silent_or_sends_blank_
 
 
 async def test_a_hundred_pipelined_requests_are_answered_in_order(patient: Running) -> None:
-    client = await patient.connect()
-    await client.send(b"".join(b"GET /%d HTTP/1.1\r\nHost: h\r\n\r\n" % number for number in range(100)))
+    client = await patient.connect(b"".join(b"GET /%d HTTP/1.1\r\nHost: h\r\n\r\n" % number for number in range(100)))
     for _ in range(100):
         assert (await client.response())[0] == 200
     assert [scope["path"] for scope in patient.app.scopes] == [f"/{number}" for number in range(100)]
@@ -123,8 +114,7 @@ async def test_a_hundred_pipelined_requests_are_answered_in_order(patient: Runni
 
 async def test_pipelined_requests_over_the_limit_are_not_stored_and_those_within_are_answered() -> None:
     async with running(replace(PATIENT, pipelined=5)) as run:
-        client = await run.connect()
-        await client.send(b"GET /wait HTTP/1.1\r\n\r\n" + GET * 20)
+        client = await run.connect(b"GET /wait HTTP/1.1\r\n\r\n" + GET * 20)
         await run.app.begun.get()
         (connection,) = run.server.server_state.connections
         await until(lambda: len(connection.pipeline) == 5)
@@ -135,8 +125,7 @@ async def test_pipelined_requests_over_the_limit_are_not_stored_and_those_within
 
 
 async def test_a_pipelining_client_that_leaves_disconnects_the_request_that_runs(patient: Running) -> None:
-    client = await patient.connect()
-    await client.send(b"GET /left HTTP/1.1\r\n\r\n" + GET * 3)
+    client = await patient.connect(b"GET /left HTTP/1.1\r\n\r\n" + GET * 3)
     assert await patient.app.begun.get() == "/left"
     client.writer.transport.abort()
     async with asyncio.timeout(PATIENCE_S):
@@ -145,8 +134,7 @@ async def test_a_pipelining_client_that_leaves_disconnects_the_request_that_runs
 
 
 async def test_what_is_not_http_is_answered_400_after_the_response_that_is_due(patient: Running) -> None:
-    client = await patient.connect()
-    await client.send(b"GET /wait HTTP/1.1\r\n\r\n\x00\x01garbage\r\n\r\n")
+    client = await patient.connect(b"GET /wait HTTP/1.1\r\n\r\n\x00\x01garbage\r\n\r\n")
     await patient.app.begun.get()
     patient.app.release.set()
     assert (await client.response())[0] == 200
@@ -154,8 +142,7 @@ async def test_what_is_not_http_is_answered_400_after_the_response_that_is_due(p
 
 
 async def test_a_broken_body_ends_its_request(patient: Running) -> None:
-    client = await patient.connect()
-    await client.send(b"POST /read HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\nzz\r\n")
+    client = await patient.connect(b"POST /read HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\nzz\r\n")
     assert await client.refused() == (400, "malformed_request")
     async with asyncio.timeout(PATIENCE_S):
         assert await patient.app.ended.get() == "/read"
@@ -173,15 +160,13 @@ async def test_a_websocket_is_refused_and_another_upgrade_ignored(patient: Runni
 
 
 async def test_http_1_0_is_answered_and_closed(patient: Running) -> None:
-    client = await patient.connect()
-    await client.send(b"GET / HTTP/1.0\r\n\r\n")
+    client = await patient.connect(b"GET / HTTP/1.0\r\n\r\n")
     assert (await client.response())[0] == 200
     assert await client.is_closed()
 
 
 async def test_a_connection_whose_body_continues_after_the_response_is_closed(quick: Running) -> None:
-    client = await quick.connect()
-    await client.send(POST % 1_000_000 + b"a")
+    client = await quick.connect(POST % 1_000_000 + b"a")
     assert (await client.response())[0] == 200
     while not client.reader.at_eof():
         try:
@@ -217,8 +202,7 @@ async def test_a_client_that_reads_nothing_of_a_response_that_is_complete_is_cut
 async def test_a_client_that_reads_slowly_gets_all_of_a_response_that_takes_longer_than_the_limit(
     quick: Running,
 ) -> None:
-    client = await quick.connect()
-    await client.send(b"GET /large HTTP/1.1\r\nConnection: close\r\n\r\n")
+    client = await quick.connect(b"GET /large HTTP/1.1\r\nConnection: close\r\n\r\n")
     clock = asyncio.get_running_loop().time
     began, received = clock(), 0
     while data := await client.reader.read(1_000_000):
@@ -250,7 +234,7 @@ async def test_at_the_limit_the_connection_that_was_idle_longest_is_closed() -> 
 async def test_when_all_connections_are_busy_a_new_one_is_answered_503() -> None:
     async with running(replace(PATIENT, connections=2, refused=1)) as run:
         for _ in range(2):
-            await (await run.connect()).send(b"GET /wait HTTP/1.1\r\n\r\n")
+            await run.connect(b"GET /wait HTTP/1.1\r\n\r\n")
             await run.app.begun.get()
         refused = await run.connect()
         status, headers, _ = await refused.response()
@@ -282,34 +266,12 @@ async def test_slow_clients_do_not_hold_up_a_shutdown() -> None:
 # uvicorn
 
 
-async def test_uvicorn_still_has_every_method_that_is_overridden_and_none_that_is_added() -> None:
+def test_uvicorn_still_has_every_method_that_is_overridden_and_none_that_is_added() -> None:
     own = {name for name in vars(connections.Protocol) if not name.startswith("__")}
-    assert own & set(dir(HttpToolsProtocol)) == {
-        "connection_made",
-        "connection_lost",
-        "shutdown",
-        "data_received",
-        "on_message_begin",
-        "on_url",
-        "on_header",
-        "on_headers_complete",
-        "on_body",
-        "on_message_complete",
-        "on_response_complete",
-        "send_400_response",
-        "_start_asgi_task",
-    }
-    for name in own & set(dir(HttpToolsProtocol)):
-        overriding, overridden = getattr(connections.Protocol, name), getattr(HttpToolsProtocol, name)
-        assert [*signature(overriding).parameters] == [*signature(overridden).parameters], name
-
-
-async def test_uvicorns_protocol_and_cycle_still_have_the_members_that_are_used() -> None:
-    protocol = HttpToolsProtocol(uvicorn.Config(App()), ServerState(), {})
-    used = "loop parser connections transport flow pipeline cycle _unset_keepalive_if_required _get_upgrade"
-    assert [name for name in used.split() if not hasattr(protocol, name)] == []
-    cycle = RequestResponseCycle(**dict.fromkeys(signature(RequestResponseCycle).parameters))
-    used = "keep_alive disconnected message_event response_started response_complete"
-    assert [name for name in used.split() if not hasattr(cycle, name)] == []
-    flow = FlowControl(asyncio.Transport())
-    assert [name for name in ("resume_reading", "write_paused") if not hasattr(flow, name)] == []
+    overridden = "connection_made connection_lost shutdown data_received on_message_begin on_url on_header"
+    overridden += " on_headers_complete on_body on_message_complete on_response_complete send_400_response"
+    overridden += " _start_asgi_task"
+    assert own & set(dir(HttpToolsProtocol)) == set(overridden.split())
+    for name in overridden.split():
+        ours, theirs = getattr(connections.Protocol, name), getattr(HttpToolsProtocol, name)
+        assert [*signature(ours).parameters] == [*signature(theirs).parameters], name

@@ -43,8 +43,8 @@ async def services(database):
 @pytest.fixture(scope="module")
 async def client(services) -> AsyncIterator:
     """A client of a service that most tests share; it runs no jobs."""
-    async with harness.running(Settings(worker=False), services) as app, harness.client(app) as calling:
-        yield calling
+    async with harness.calling(Settings(worker=False), services) as client:
+        yield client
 
 
 async def counts(client, **headers) -> dict[str, float]:
@@ -105,10 +105,7 @@ async def test_a_search_counts_its_stages_and_its_answer(client):
 
 
 async def test_degraded_and_relaxed_answers_are_counted_by_name(database):
-    async with (
-        harness.running(Settings(), await harness.services(database, Broken())) as app,
-        harness.client(app) as client,
-    ):
+    async with harness.calling(Settings(), await harness.services(database, Broken())) as client:
         await client.post("/api/rag/documents", json={"content": "Mooring lines are doubled before a gale."})
         degraded = (await client.post("/api/rag/search", json={"query": "mooring"})).json()["degraded"]
         relaxed = (await client.post("/api/rag/search", json={"query": '+mooring +absentword "no phrase"'})).json()
@@ -135,10 +132,7 @@ async def test_ingest_counts_documents_and_chunks_by_what_became_of_them(client)
 
 async def test_connections_and_embeddings_in_flight_show_while_they_last(database):
     hanging = CachingEmbedder(harness.HangingEmbedder())
-    async with (
-        harness.running(Settings(worker=False), await harness.services(database, hanging)) as app,
-        harness.client(app) as client,
-    ):
+    async with harness.calling(Settings(worker=False), await harness.services(database, hanging)) as client:
         search = asyncio.create_task(client.post("/api/rag/search", json={"query": "anything"}))
         while (during := await counts(client))["stepwell_embedding_queries_in_flight"] == 0:
             assert not search.done()
@@ -231,7 +225,7 @@ async def test_the_time_that_a_search_waits_for_its_turn_is_measured(services):
 
 async def test_with_api_keys_the_scopes_metrics_and_admin_read_the_metrics(database, services, user):
     keys = {scope: await harness.create_key(database, user, scope) for scope in ("search", "metrics", "admin")}
-    async with harness.running(Settings(auth="api_key"), services) as app, harness.client(app) as client:
+    async with harness.calling(Settings(auth="api_key"), services) as client:
         assert (await client.get("/metrics")).status_code == 401
         assert (await client.get("/metrics", headers={"X-API-Key": keys["search"]})).status_code == 403
         assert (await client.get("/metrics", headers={"X-API-Key": keys["metrics"]})).status_code == 200
@@ -242,24 +236,8 @@ async def test_with_api_keys_the_scopes_metrics_and_admin_read_the_metrics(datab
 
 async def test_metrics_can_be_opened_to_everyone_or_switched_off(services):
     for access, status in (("open", 200), ("off", 404)):
-        async with (
-            harness.running(Settings(auth="api_key", metrics=access), services) as app,
-            harness.client(app) as client,
-        ):
+        async with harness.calling(Settings(auth="api_key", metrics=access), services) as client:
             assert (await client.get("/metrics")).status_code == status
-
-
-async def test_texts_that_follow_a_new_name_are_counted(services):
-    async with harness.running(Settings(), services) as app, harness.client(app) as client:
-        await client.post("/api/rag/documents", json={"content": "Quorl Zantis was here.", "uri": "zantis"})
-        await client.post("/api/rag/entities", json={"type": "person", "name": "Quorl Zantis"})
-        for _ in range(5_000):
-            await client.get("/api/rag/entities")
-            found = await counts(client)
-            if found.get('stepwell_jobs_total{kind="relink"}'):
-                break
-    assert found['stepwell_jobs_total{kind="relink"}'] == 1
-    assert found['stepwell_job_chunks_total{kind="relink"}'] == 1
 
 
 async def test_a_stall_of_the_event_loop_is_measured(client) -> None:

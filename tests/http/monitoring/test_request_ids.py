@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -51,12 +49,8 @@ class Log:
 
 
 @pytest.fixture
-def log(capsys) -> Iterator[Log]:
-    root = logging.getLogger()
-    before, level = root.handlers[:], root.level
-    yield Log(capsys)
-    root.handlers[:] = before
-    root.setLevel(level)
+def log(capsys, _logging_as_before) -> Log:
+    return Log(capsys)
 
 
 @pytest.fixture
@@ -67,10 +61,7 @@ def settings() -> Settings:
 async def test_a_search_logs_one_line_with_its_stages_codes_and_request_id(database, user, settings, log):
     key = await harness.create_key(database, user)
     services = await harness.services(database, Failing(errors.ProviderError))
-    async with (
-        harness.running(settings, services) as app,
-        harness.client(app, Authorization=f"Bearer {key}") as client,
-    ):
+    async with harness.calling(settings, services, Authorization=f"Bearer {key}") as client:
         await client.post("/api/rag/documents", json={"content": f"A {CANARY} hops."})
         response = await client.post("/api/rag/search", json={"query": CANARY}, headers={"X-Request-ID": "r-77"})
     added, searched = log.read()
@@ -127,7 +118,7 @@ async def test_no_line_contains_user_text_user_names_or_a_secret(database, user,
 
 async def test_lines_name_the_trace_of_the_client_and_the_code_of_a_problem(database, log):
     trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-    async with harness.running(Settings(), await harness.services(database)) as app, harness.client(app) as client:
+    async with harness.calling(Settings(), await harness.services(database)) as client:
         for sent in (trace, f"{trace} and {CANARY}"):
             await client.post("/api/rag/search", json={"query": " "}, headers={"traceparent": sent})
     traced, other = log.read()
@@ -155,10 +146,7 @@ async def test_a_search_is_a_span_with_its_route_stages_and_request_id_and_no_wo
     kept, provider = InMemorySpanExporter(), TracerProvider(shutdown_on_exit=False)
     provider.add_span_processor(SimpleSpanProcessor(kept))
     monkeypatch.setattr(trace, "_TRACER_PROVIDER", provider)
-    async with (
-        harness.running(Settings(), await harness.services(database)) as app,
-        harness.client(app) as client,
-    ):
+    async with harness.calling(Settings(), await harness.services(database)) as client:
         found = await client.post("/api/rag/search", json={"query": CANARY}, headers={"X-Request-ID": "r-5"})
         await client.get("/api/rag/documents", params={"uri": CANARY})
     servers = [span for span in kept.get_finished_spans() if span.kind is trace.SpanKind.SERVER]

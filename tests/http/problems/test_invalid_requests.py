@@ -6,7 +6,6 @@ test_documents_api, methods and paths in test_problems.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 from uuid import uuid4
@@ -19,18 +18,10 @@ from example_app import assert_problem
 Newcomer = Callable[..., Awaitable[Caller]]
 
 SEARCH, SIMILAR, DOCUMENTS = "/api/rag/search", "/api/rag/similar", "/api/rag/documents"
-JSON = "application/json"
-
-
-async def _raw(
-    caller: Caller, raw: bytes | str, method: str = "POST", path: str = SEARCH, kind: str | None = JSON
-) -> httpx.Response:
-    headers = {} if kind is None else {"Content-Type": kind}
-    return await caller.client.request(method, path, content=raw, headers=headers)
 
 
 async def _asked(caller: Caller, **fields: Any) -> httpx.Response:
-    return await _raw(caller, json.dumps({"query": "lime", **fields}))
+    return await caller.client.post(SEARCH, json={"query": "lime", **fields})
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -92,12 +91,6 @@ async def test_an_invalid_date_is_reported_beside_an_unknown_field(caller: Calle
         assert_problem(await caller.client.post(path, json=body), 422, "invalid_request", field, unknown)
 
 
-@pytest.fixture
-async def operator(new_caller: Callable[..., Awaitable[Caller]]) -> Caller:
-    """A user with every scope."""
-    return await new_caller("search", "write", "metrics")
-
-
 PARAMETERS = [
     (DOCUMENTS, "offset", "Did you mean cursor?"),
     (DOCUMENTS, "xyzzy", "check its spelling"),
@@ -108,9 +101,9 @@ PARAMETERS = [
 
 @pytest.mark.parametrize(("path", "name", "advice"), PARAMETERS)
 async def test_an_unknown_query_parameter_is_refused_with_the_known_one_that_is_meant(
-    operator: Caller, path: str, name: str, advice: str
+    caller: Caller, path: str, name: str, advice: str
 ) -> None:
-    problem = assert_problem(await operator.client.get(path, params={name: "1"}), 422, "invalid_request", name)
+    problem = assert_problem(await caller.client.get(path, params={name: "1"}), 422, "invalid_request", name)
     assert advice in problem["detail"]
 
 

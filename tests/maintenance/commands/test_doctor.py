@@ -15,7 +15,6 @@ from app.database.embedded import postgres
 from app.database.schema import health
 from app.maintenance import doctor
 from app.maintenance.doctor import Expected
-from app.services import ChunkingOptions
 from app.settings import Settings
 
 PASSWORD = "hunter2canary"
@@ -52,14 +51,6 @@ async def test_a_check_that_takes_too_long_is_no_defect(address, expected, owner
     await hurried.close()
     late = [finding for finding in findings if "within the time limit" in finding.message]
     assert {(finding.level, finding.fix) for finding in late} == {("warning", doctor._LATER)}
-
-
-async def test_documents_cut_with_other_options_are_a_warning_that_names_reindex(database, embedder, expected, user):
-    await harness.Tenant(database, embedder, user_id=user).add("Lime mortar sets slowly.")
-    other = dataclasses.replace(expected, users=(user,), chunking_options=ChunkingOptions(target=200))
-    finding = (await found(database, other))["chunking"]
-    assert (finding.level, "200 tokens" in finding.message) == ("warning", True)
-    assert "stepwell reindex" in finding.fix
 
 
 async def test_an_owner_s_role_is_an_error_for_many_users_and_a_warning_for_one(address, expected):

@@ -14,20 +14,9 @@ from app.database.embedded import postgres
 from app.database.schema import migration
 
 COMMANDS = [
-    "serve --port 0",
-    "worker",
-    "ingest pyproject.toml",
-    "search lime",
-    "documents list",
-    "sources list",
-    "jobs list",
-    "mcp",
-    "repair",
-    "keys list",
-    "users list",
-    "db upgrade",
-    "db check",
-    "doctor",
+    *("serve --port 0", "worker", "ingest pyproject.toml", "search lime", "mcp", "repair", "doctor"),
+    *(f"{name} list" for name in ("documents", "sources", "jobs", "keys", "users")),
+    *("db upgrade", "db check"),
 ]
 
 

@@ -15,7 +15,8 @@ def test_a_change_of_the_chunk_size_is_noticed_and_applied(
     before = stepwell("documents", "list", "--json").json[0]["chunk_count"]
     monkeypatch.setenv("STEPWELL_CHUNK_TOKENS", "60")
     findings = {finding["name"]: finding for finding in stepwell("doctor", "--json").json["findings"]}
-    assert findings["chunking"]["level"] == "warning"
+    said = findings["chunking"]
+    assert (said["level"], "60 tokens" in said["message"], "stepwell reindex" in said["fix"]) == ("warning", True, True)
     assert stepwell("reindex", "--dry-run", "--json").json == {"local": 1}
     done = stepwell("reindex", "--json")
     assert done.code == 0, done.err

@@ -39,14 +39,6 @@ async def test_a_status_is_a_fault_and_the_body_is_not_repeated(
     assert calls.is_of_provider(calls.of_status(status, {}, "x")) is counts, "what depends on the request does not"
 
 
-async def test_the_api_key_is_sent_as_a_bearer_token(provider: FakeProvider) -> None:
-    provider.body = {}
-    endpoint = Endpoint("The model", url=provider.url, api_key=KEY)
-    assert await endpoint.post("x", {}) == {}
-    await endpoint.aclose()
-    assert provider.received_headers["authorization"] == f"Bearer {KEY}"
-
-
 async def test_an_address_that_cannot_be_reached_is_a_fault(provider: FakeProvider) -> None:
     async with serve() as gone:
         pass
