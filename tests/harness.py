@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterat
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 import httpx
@@ -19,7 +19,7 @@ from app import errors
 from app.access import keys
 from app.database import transactions
 from app.database.embedded import postgres
-from app.database.transactions import Database
+from app.database.transactions import Database, Reading, Writing
 from app.derived_rows import Damage
 from app.documents import documents
 from app.documents.storing import ingest
@@ -41,6 +41,13 @@ WAITING = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_databas
 """Counts the connections to the database that wait for a lock."""
 COMPANY = Path(__file__).with_name("company")
 """An evaluation set about a fictional company."""
+
+Posed = TypeVar("Posed", Reading, Writing)
+
+
+def posing_as(transaction: Posed, user_id: str) -> Posed:
+    """The same transaction with another user in its statements, whom row-level security must not believe."""
+    return type(transaction)(transaction.entered, user_id)
 
 
 def new_user(name: str = "user") -> str:

@@ -6,14 +6,16 @@ from contextlib import suppress
 from uuid import UUID, uuid4
 
 import asyncpg
+import harness
 import hybrid
 import pytest
 import sqlalchemy as sa
 
 from app.database import transactions, vectors
-from app.database.filter_types import Filters
+from app.database.filter_types import DocumentFilter, Filters
 from app.database.schema import tables
-from app.database.transactions import Database
+from app.database.transactions import Database, Writing
+from app.documents.store import document_puts, documents
 from app.documents.types import DocumentDraft
 from app.search.store import recall
 from benchmarks.fake_embedder import FakeEmbedder
@@ -67,6 +69,28 @@ async def test_a_search_finds_the_asking_users_chunks_only(
             assert {candidate.document_id for candidate in found.candidates} == {await _id(owner, user)}
             assert len(found.candidates) == 2
             assert [term.df for term in found.terms] == [2]
+
+
+async def test_vectors_are_reused_within_a_user_and_never_across(database, twins, owner) -> None:
+    one, two = twins
+    keys = [chunk.embedding_key for chunk in _draft().chunks]
+    stranger = f"stranger-{uuid4().hex}"
+    async with database.reading(one) as reading:
+        assert set(await document_puts.known_vectors(reading, keys=keys)) == set(keys)
+        assert await document_puts.known_vectors(harness.posing_as(reading, two), keys=keys) == {}
+    async with database.reading(stranger) as reading:
+        assert await document_puts.known_vectors(reading, keys=keys) == {}
+
+
+async def test_deleting_a_users_document_leaves_the_same_document_of_another_user(database, owner, embedder) -> None:
+    users = [f"{n}-{uuid4().hex}" for n in range(2)]
+    for user in users:
+        await hybrid.store(database, user, _draft(), embedder=embedder)
+    async with database.writing(users[0]) as writing:
+        await documents.delete(writing, [await _id(owner, users[0])])
+    query = await embedder.embed_query("copper")
+    found = await hybrid.run(database, hybrid.request(users[1], "copper", query))
+    assert len(found.candidates) == found.corpus_chunks == 2
 
 
 async def test_without_a_user_no_row_is_seen_or_written(address, twins) -> None:
@@ -130,6 +154,18 @@ async def test_writing_rows_of_another_user_is_refused(database, twins, statemen
             await writing.execute(query, binds)
 
 
+async def test_a_function_called_for_another_user_finds_nothing(database, twins, owner, embedder) -> None:
+    one, two = twins
+    query = await embedder.embed_query("copper")
+    async with database.reading(one) as reading:
+        found = await recall.hybrid(reading, hybrid.request(two, "copper", query))
+        assert (found.candidates, found.corpus_chunks) == ((), 0)
+        assert await documents.page(harness.posing_as(reading, two), limit=10, after=None, only=DocumentFilter()) == []
+    with pytest.raises(Exception, match="row-level security"):
+        async with database.writing(one) as writing:
+            await document_puts.put(harness.posing_as(writing, two), [_draft()], vectors_by_key={})
+
+
 SETTING = sa.text("SELECT coalesce(current_setting('stepwell.user_id', true), '')")
 VISIBLE = sa.text("SELECT count(*) FROM stepwell.documents")
 BACKEND = sa.text("SELECT pg_backend_pid()")
@@ -162,12 +198,26 @@ async def test_negative_control_a_session_setting_is_kept_on_the_connection(alon
         assert await shared.scalar(VISIBLE) == 1
 
 
+async def test_reading_writes_nothing(database, user) -> None:
+    with pytest.raises(Exception, match="read-only transaction"):
+        async with database.reading(user) as reading:
+            await document_puts.put(Writing(reading.entered, user), [hybrid.draft()], vectors_by_key={})
+    async with database.writing(user) as writing:
+        await document_puts.put(writing, [hybrid.draft()], vectors_by_key={})
+
+
 @pytest.mark.parametrize("hostile", HOSTILE)
 async def test_any_text_is_a_valid_user_id(database, embedder, owner, hostile) -> None:
     await hybrid.store(database, hostile, _draft(), embedder=embedder)
     found = await hybrid.run(database, hybrid.request(hostile, "copper"))
     assert len(found.candidates) == 2
     assert await owner.fetchval("SELECT count(*) FROM stepwell.documents WHERE user_id = $1", hostile) == 1
+
+
+async def test_the_empty_user_owns_nothing(database, embedder) -> None:
+    with pytest.raises(Exception, match=r"row-level security|ck_tenants_user_id"):
+        await hybrid.store(database, "", _draft(), embedder=embedder)
+    assert (await hybrid.run(database, hybrid.request("", "copper"))).corpus_chunks == 0
 
 
 async def test_vectors_are_stored_with_16_bits_a_number(database, user, embedder) -> None:

@@ -80,6 +80,13 @@ async def test_a_deletion_that_is_not_committed_leaves_no_event(
     assert await events(owner, caller) == []
 
 
+async def test_no_event_can_be_recorded_for_another_user(new_caller: Newcomer, database: Database) -> None:
+    one, two = await new_caller(), await new_caller()
+    with pytest.raises(Exception, match="row-level security"):
+        async with database.writing(one.user_id) as writing:
+            await stored.record(writing, stored.Event(two.user_id, "me", "document.deleted", "x"))
+
+
 async def test_uses_of_keys_are_counted_by_scope_and_written_by_a_flush_only(
     app: FastAPI, new_caller: Newcomer, database: Database, owner: asyncpg.Connection
 ) -> None:
