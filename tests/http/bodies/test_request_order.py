@@ -53,6 +53,13 @@ async def test_without_a_valid_key_no_byte_of_a_body_is_read(app: FastAPI, metho
             assert_problem(response, 401, "unauthorized")
 
 
+async def test_a_key_without_the_scope_is_refused_before_the_body_is_read(app: FastAPI, new_caller: Any) -> None:
+    reader: Caller = await new_caller("search")
+    headers = {"X-API-Key": reader.key, "Content-Type": "application/json", "Content-Length": "17"}
+    async with harness.client(app) as client:
+        assert (await client.post("/api/rag/documents", content=unread(), headers=headers)).status_code == 403
+
+
 class Impatient(bodies.StrictRoute):
     """A route with limits that a test reaches at once."""
 
