@@ -87,3 +87,15 @@ async def test_neither_keys_nor_their_secrets_are_stored_readably(
     async with harness.as_owner(database) as as_owner, as_owner.shared() as owner:
         (listed,) = await stored_keys.list_keys(owner, user_id=caller.user_id)
     assert secret not in repr(listed)
+
+
+async def test_no_log_line_holds_a_key_or_a_text(caller: Caller, caplog: pytest.LogCaptureFixture) -> None:
+    await caller.add("Canary text zyxwv.")
+    await caller.search("canary question zyxwv")
+    await caller.client.get("/api/rag/documents/7f1e3c52-94a1-5b7e-9f0e-0d6a3b8f5c11")
+    logged = " ".join(
+        f"{record.getMessage()} {vars(record)}" for record in caplog.records if record.name.startswith("app")
+    )
+    assert logged
+    assert caller.key not in logged
+    assert "zyxwv" not in logged
