@@ -165,8 +165,10 @@ def test_the_main_text_of_a_page_without_marks_keeps_its_headings(read: Read) ->
     sections = "".join(f"<div><div><h2>{n}. Kiln {n}</h2></div><p>{n} {HOURS * 20}</p></div>" for n in range(2, 9))
     entries = "".join(f"<li>{n}. Kiln {n}" for n in range(2, 9))
     page = f"<html><body><div>Home Shop</div><h1>Kilns</h1><ul>{entries}</ul>{sections}<p>See all.</p></body></html>"
+    page = page.replace("</h1>", "</h1><pre>#\nburn {\n}\n}\n}\n</pre>")
     (document,) = read(page.encode(), "a.html")
-    assert [line for line in document.text.split("\n") if line.startswith(("#", "-"))] == [
+    assert "burn {\n}\n}\n}" in document.text
+    assert [line for line in document.text.split("\n") if line.startswith(("# ", "##", "-"))] == [
         "# Kilns",
         *(f"## {n}. Kiln {n}" for n in range(2, 9)),
     ]

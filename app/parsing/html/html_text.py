@@ -317,7 +317,8 @@ def _recognise(soup: BeautifulSoup, whole: str, heading: str) -> tuple[str, str]
         last += 1
     while first and lines[first - 1].strip():
         first -= 1
-    headings = {_words(line): place for place, line in reversed(list(enumerate(lines))) if line.startswith("#")}
+    named = [(_words(line), place) for place, line in enumerate(lines) if line.startswith("#")]
+    headings = {words: place for words, place in reversed(named) if words}
     first = min(first, headings.get(_words(heading), first))
     while first and (not lines[first - 1].strip() or lines[first - 1].startswith("#")):
         first -= 1
