@@ -89,7 +89,13 @@ async def test_a_wrong_model_host_scheme_and_key_of_gemini_are_named(provider: F
     assert "TLS" in encrypted.message
     provider.status = 400
     provider.body = {"error": {"code": 400, "message": "no", "details": [{"reason": "API_KEY_INVALID"}]}}
-    gemini = {"embedder": "gemini", "embedder_api_key": None, "gemini_api_key": KEY, "embedder_url": provider.url}
+    gemini: dict[str, Any] = {
+        "embedder": "gemini",
+        "embedder_api_key": None,
+        "gemini_api_key": KEY,
+        "embedder_url": provider.url,
+        "model_timeout_s": 30.0,  # what its package imports for the first call can take a second
+    }
     assert (await _embedder(provider, **gemini)).fix == "Correct GEMINI_API_KEY."
 
 
