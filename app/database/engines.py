@@ -112,6 +112,11 @@ def _whole_number(digits: str) -> int | float:
 _JSON = json.JSONDecoder(parse_int=_whole_number)
 
 
+def _decode(text: str) -> Any:
+    """The value of JSON as Postgres writes it, without white space around it."""
+    return _JSON.raw_decode(text)[0]
+
+
 def create(dsn: str, *, prepares: bool | None = None, **options: Any) -> AsyncEngine:
     """Create an engine that suppresses notices and enables TCP keepalives on both sides.
 
@@ -125,7 +130,7 @@ def create(dsn: str, *, prepares: bool | None = None, **options: Any) -> AsyncEn
         "max_cached_statement_lifetime": 0,
         **address.arguments(),
     }
-    engine = create_async_engine(address.url(), connect_args=connecting, json_deserializer=_JSON.decode, **options)
+    engine = create_async_engine(address.url(), connect_args=connecting, json_deserializer=_decode, **options)
     sa.event.listen(engine.sync_engine, "do_connect", _Opener(_SETTINGS | address.settings(), prepares).open)
     sa.event.listen(engine.sync_engine, "connect", _prepare)
     return engine

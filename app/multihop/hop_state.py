@@ -101,7 +101,7 @@ class HopState:
             chunk.candidate, chunk.guided = candidate, hit
             chunk.rrf_sum = understanding.rrf_sum(candidate.rrf_score, weights)
             chunk.raise_signal("fused", min(1.0, candidate.score))
-            chunk.compare(candidate.vector_score, unrelated)
+            chunk.compare(candidate.cosine, unrelated)
             if rank <= width:
                 chunk.hop = 1
         similarities = [chunk.similarity for chunk in state.chunks.values() if chunk.similarity is not None]
@@ -143,7 +143,10 @@ class HopState:
 
     def chunk(self, chunk_id: UUID, document_id: UUID) -> HopChunk:
         """The record of a chunk, new if there is none."""
-        return self.chunks.setdefault(chunk_id, HopChunk(chunk_id, document_id))
+        found = self.chunks.get(chunk_id)
+        if found is None:
+            found = self.chunks[chunk_id] = HopChunk(chunk_id, document_id)
+        return found
 
     def is_compared(self, chunk_id: UUID) -> bool:
         """Whether the similarity of a chunk to the question is known."""

@@ -73,4 +73,5 @@ def rrf(lists: Sequence[tuple[str, float, Sequence[Id]]], *, k: int) -> dict[Id,
 
 def order(scores: Mapping[Id, Scored], hops: Mapping[Id, int]) -> list[Id]:
     """Returns the ids by score, then by hop, then by id."""
-    return sorted(scores, key=lambda i: (-round(scores[i].score, 12), hops.get(i, 1), i))
+    keyed = [(-round(scored.score, 12), hops.get(i, 1), i) for i, scored in scores.items()]
+    return [i for _score, _hop, i in sorted(keyed)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 from app.text.names import names
@@ -44,6 +45,7 @@ def whole(text: str) -> list[str]:
     return [token for token in found.values() if _is_identifier(token)]
 
 
+@functools.lru_cache(maxsize=10_000)
 def _is_identifier(token: str) -> bool:
     letters = _LETTERS.findall(token)
     if not letters or len(token) > MAX_LENGTH:
