@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import posixpath
+import re
 import stat
 import zipfile
 from datetime import UTC, datetime
@@ -24,6 +25,8 @@ RATIO_FROM = 10_000_000
 """Unpacked size from which the ratio counts: small repetitive files compress as well and are harmless."""
 PROTECTED = "The file is protected by a password: save it without one."
 RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
+_NUMBER = re.compile(r"\d+(?=\.(?:xml|bin)$)")
+"""The number of a main part that is not the first one: some programs write `word/document2.xml`."""
 _OLD_FORMATS = {"doc": "word", "ppt": "slides", "xlsx": "sheets"}
 """The library has one name for all spreadsheets of Excel."""
 _REMEDIES: dict[str, tuple[UnreadableReason, str]] = {
@@ -49,11 +52,12 @@ def check(file: InputFile) -> FileFormat:
                 raise UnreadableFile("encrypted", PROTECTED)
             check_name(entry.filename)
         names = {entry.filename for entry in entries}
+        main = {_NUMBER.sub("", name) for name in names}
         mimetype = b""
         if "mimetype" in names and archive.getinfo("mimetype").file_size < 100:
             mimetype = archive.read("mimetype").strip()
         for format in formats.FORMATS:
-            if format.entries & names or mimetype in format.mimetypes:
+            if format.entries & main or mimetype in format.mimetypes:
                 if any(stat.S_ISLNK(entry.external_attr >> 16) for entry in entries):
                     raise UnreadableFile("damaged", "The archive of the file has links.")
                 return format
@@ -84,8 +88,13 @@ def opened(raw: bytes) -> zipfile.ZipFile:
 
 
 def xml(raw: bytes) -> Any:
-    """The root element of an XML file; entities are not expanded and nothing else is loaded. Raises XMLSyntaxError."""
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
+    """The root element of an XML file; entities are not expanded and nothing else is loaded. Raises XMLSyntaxError.
+
+    Ids may have any form, as those of some programs do.
+    """
+    parser = etree.XMLParser(
+        resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, collect_ids=False
+    )
     return etree.fromstring(raw, parser)
 
 

@@ -52,6 +52,11 @@ def test_a_text_box_beside_the_paragraphs_is_text(read: Read, within: str) -> No
     assert (document.text, document.warnings) == ("Lime\n\nboxed", ())
 
 
+def test_ids_may_have_any_form(read: Read) -> None:
+    raw = made_files.opendocument('<office:text><text:p xml:id="a#1">Lime dries.</text:p></office:text>')
+    assert read(raw, "a.odt")[0].text == "Lime dries."
+
+
 def test_each_slide_is_a_page_with_its_title_first(read: Read) -> None:
     (document,) = read(made_files.opendocument(SLIDES, kind="presentation"), "a.odp")
     assert document.text == "## Tides\n\nTwice a day\n\nAsk.\n\nPorts"

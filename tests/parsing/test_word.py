@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import zipfile
 
 import docx
 import made_files
@@ -91,6 +92,16 @@ def test_a_merged_cell_is_repeated_so_that_no_row_is_shifted(read: Read) -> None
         "| Lindau | am | 3.5 |",
         "| Lindau | pm | 3.25 |",
     ]
+
+
+def test_the_main_part_may_have_a_number(read: Read) -> None:
+    source = zipfile.ZipFile(io.BytesIO(made_files.word("Lime dries slowly.")))
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w") as archive:
+        for name in source.namelist():
+            content = source.read(name).replace(b"word/document.xml", b"word/document2.xml")
+            archive.writestr(name.replace("document.xml", "document2.xml"), content)
+    assert read(target.getvalue(), "a.docx")[0].text == "Lime dries slowly."
 
 
 def test_headers_footers_and_comments_follow_the_text_once_each(read: Read) -> None:

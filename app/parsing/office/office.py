@@ -28,7 +28,7 @@ from app.parsing.pages import pictures
 from app.parsing.pages.pictures import Embedded
 
 _CONTENT, _STYLES, _META = "content.xml", "styles.xml", "meta.xml"
-_DOCUMENT = "word/document.xml"
+_DOCUMENT = re.compile(r"word/document\d*\.xml")
 _CORE = "docProps/core.xml"
 _SLIDE, _NOTES = re.compile(r"ppt/slides/[^/]+\.xml"), re.compile(r"ppt/notesSlides/[^/]+\.xml")
 _CHART = re.compile(r"(?:word|ppt|xl)/charts/chart[^/]*\.xml")
@@ -36,7 +36,7 @@ _COMMENTS = re.compile(r"word/comments\.xml|ppt/comments/[^/]+\.xml")
 _HEADERS = re.compile(r"word/(?:header|footer)\d*\.xml")
 _OBJECT = re.compile(r"[^/]+/content\.xml")
 _PARTS = re.compile(
-    r"word/(?:document|footnotes|endnotes|comments|(?:header|footer)\d*)\.xml"
+    r"word/(?:document\d*|footnotes|endnotes|comments|(?:header|footer)\d*)\.xml"
     r"|ppt/(?:slides|notesSlides|comments|diagrams)/(?:slide|notesSlide|comment|modernComment|data)[^/]*\.xml"
 )
 _OFFICE_TEXT = frozenset({"t", "text"})
@@ -158,11 +158,12 @@ def _office(raw: bytes, archive: zipfile.ZipFile) -> Package:
             tree.insert(0, _shape(PAGE))
         _write_charts(archive, name, slide)
     changed = dict(slides)
-    document = archive.read(_DOCUMENT) if _DOCUMENT in names else b""
+    main = next(filter(_DOCUMENT.fullmatch, names), "")
+    document = archive.read(main) if main else b""
     if b"delText" in document:
         left_out += _deleted(_lines(archives.xml(document), _DELETED))
     if b":ruby>" in document:
-        changed[_DOCUMENT] = _write_readings(archives.xml(document))
+        changed[main] = _write_readings(archives.xml(document))
     properties = archives.xml(archive.read(_CORE)) if _CORE in names else etree.Element("none")
     author = archives.words_of(properties, "creator")
     headers = (_lines(_part(archive, name), _OFFICE_TEXT) for name in names if _HEADERS.fullmatch(name))
