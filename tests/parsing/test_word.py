@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from typing import Any
 
 import docx
 import made_files
@@ -92,6 +93,38 @@ def test_a_merged_cell_is_repeated_so_that_no_row_is_shifted(read: Read) -> None
         "| Lindau | am | 3.5 |",
         "| Lindau | pm | 3.25 |",
     ]
+
+
+def _table(document: Any, *rows: tuple[str, ...]) -> Any:
+    table = document.add_table(rows=len(rows), cols=len(rows[0]))
+    for number, row in enumerate(rows):
+        for column, value in enumerate(row):
+            table.cell(number, column).text = value
+    return table
+
+
+def test_titles_stand_above_the_names_of_columns_and_blank_rows_are_no_rows(read: Read) -> None:
+    document = docx.Document()
+    table = _table(document, ("Tides", "", ""), ("", "", ""), ("port", "am", "pm"), ("Lindau", "3.5", "-"))
+    for row in (0, 1):
+        table.cell(row, 0).merge(table.cell(row, 2))
+    table.cell(2, 1).paragraphs[0].style = "Heading 2"
+    (found,) = read(made_files.saved(document), "a.docx")
+    assert found.text == "Tides:\n\n| port | am | pm |\n| --- | --- | --- |\n| Lindau | 3.5 | - |"
+
+
+def test_a_table_that_frames_others_is_no_table_and_a_small_one_in_a_cell_stands_on_one_line(read: Read) -> None:
+    document = docx.Document()
+    frame = document.add_table(rows=1, cols=2)
+    _table(frame.cell(0, 0), ("port", "am"), ("Lindau", "3.5"))
+    document.add_paragraph("Below.")
+    outer = _table(document, ("port", "when"), ("Lindau", "daily"), ("Rorschach", ""))
+    _table(outer.cell(2, 1), ("am", "3.5"), ("pm", "4"))
+    (found,) = read(made_files.saved(document), "a.docx")
+    assert found.text == (
+        "| port | am |\n| --- | --- |\n| Lindau | 3.5 |\n\nBelow.\n\n"
+        "| port | when |\n| --- | --- |\n| Lindau | daily |\n| Rorschach | am 3.5; pm 4 |"
+    )
 
 
 def test_the_main_part_may_have_a_number(read: Read) -> None:

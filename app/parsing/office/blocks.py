@@ -16,6 +16,8 @@ PAGE = "\ue000"
 """A paragraph that begins a page, of a character that has no meaning in Unicode."""
 LONGEST_REPEATED = 200
 """Characters of the longest text of a merged cell that is repeated in each cell that it covers."""
+Grid = Sequence[Sequence[tuple[CellSlot, Cell | None]]]
+_NUMBER = re.compile(r"\W*\d[\d\W]*")
 _BLANKS = re.compile(r"[^\S\n]+")
 
 
@@ -75,14 +77,34 @@ class Writer:
             yield from (f"  {line}" for line in others)
 
     def _table(self, table: Table) -> str:
+        """The Markdown of a table below its titles; of what frames other tables, or has one cell, that of its cells."""
         grid = [[(slot, slot.cell) for slot in row] for row in table.grid]
-        origins = [cell for row in grid for _, cell in row if cell is not None]
-        if table.kind == "layout" or len(origins) == 1:
-            return "\n\n".join(filter(None, (self._blocks(cell.blocks) for cell in origins)))
-        texts = [["" if cell is None else self._blocks(cell.blocks) for _, cell in row] for row in grid]
+        blocks = [[[] if cell is None else cell.blocks for _, cell in row] for row in grid]
+        origins = sum(cell is not None for row in grid for _, cell in row)
+        inner = sum(map(_count_cells, itertools.chain.from_iterable(blocks)))
+        if table.kind == "layout" or origins == 1 or inner > origins:
+            return "\n\n".join(filter(None, map(self._blocks, itertools.chain.from_iterable(blocks))))
+        texts = [list(map(self._cell, row)) for row in blocks]
         _fill(grid, texts)
         width = max(map(len, texts))
-        return markup.table([[*row, *[""] * (width - len(row))] for row in texts])
+        rows = [[*row, *[""] * (width - len(row))] for row in texts if any(row)]
+        titles = _count_titles(grid, texts)
+        lines = [row[0] for row in rows[:titles]]
+        if lines and len(lines[-1]) <= LONGEST_REPEATED:
+            lines[-1] = lines[-1].rstrip(" :") + ":"  # so that it is the caption of each part of the table
+        return "\n\n".join((*map(markup.paragraph, lines), markup.table(rows[titles:])))
+
+    def _cell(self, blocks: Iterable[Block]) -> str:
+        """The text of a cell, without marks of headings, and a table in it on one line."""
+        return "\n".join(filter(None, map(self._in_cell, blocks)))
+
+    def _in_cell(self, block: Block) -> str:
+        if block.kind in ("heading", "paragraph"):
+            return self._text(block.content or ()).strip()
+        if block.kind != "table" or (table := block.table) is None:
+            return self._block(block)
+        cells = ([cell for slot in row if (cell := slot.cell) is not None] for row in table.grid)
+        return "; ".join(filter(None, (" ".join(self._cell(cell.blocks) for cell in row).strip() for row in cells)))
 
     def _text(self, inlines: Iterable[Inline]) -> str:
         return "".join(map(self._inline, inlines))
@@ -115,7 +137,26 @@ class Writer:
         return self._embedded.text(asset.data)
 
 
-def _fill(grid: Sequence[Sequence[tuple[CellSlot, Cell | None]]], texts: list[list[str]]) -> None:
+def _count_cells(blocks: Iterable[Block]) -> int:
+    """The cells of tables among the blocks of a cell."""
+    tables = (table for block in blocks if block.kind == "table" and (table := block.table) is not None)
+    return sum(slot.cell is not None for table in tables for row in table.grid for slot in row)
+
+
+def _count_titles(grid: Grid, texts: Sequence[Sequence[str]]) -> int:
+    """The rows of one cell at the top of a table, if the names of columns stand below them: no blank row counts."""
+    found = [(row, text) for row, text in zip(grid, texts, strict=True) if any(text)]
+    titles = len(list(itertools.takewhile(lambda one: _is_wide(one[0]), found)))
+    names = list(filter(None, found[titles][1])) if titles < len(found) - 1 else []
+    return titles if len(names) > 1 and not any(map(_NUMBER.fullmatch, names)) else 0
+
+
+def _is_wide(row: Sequence[tuple[CellSlot, Cell | None]]) -> bool:
+    cell = row[0][1] if len(row) > 1 else None
+    return cell is not None and cell.col_span >= len(row)
+
+
+def _fill(grid: Grid, texts: list[list[str]]) -> None:
     """Repeat the text of a merged cell in the cells that it covers, unless it is as wide as the table, or long."""
     for number, row in enumerate(grid):
         for column, (slot, cell) in enumerate(row):
