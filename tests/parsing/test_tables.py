@@ -20,6 +20,7 @@ N = None
     [
         ([["name", "price"], ["bolt", 3]], ["name", "price"], ""),
         ([["", "price"], ["a", 3], ["b", 4]], ["1", "price"], ""),
+        ([["2", "", "2"], ["a", "b", 4], ["c", "d", 5]], ["2", "2 2", "2 3"], ""),
         ([["name", "city"], ["Ana", "Rome"], ["Bo", "Oslo"]], ["name", "city"], ""),
         ([["id", "name", "note"], [1, "a", N], [2, N, N], [3, N, N]], ["id", "name", "note"], ""),
         ([["Report", N, N], ["Port", 2024, 2025], ["Delft", 1, 2]], ["Port", "2024", "2025"], "Report"),
@@ -43,13 +44,13 @@ def test_names_are_found_below_titles_and_comments_and_on_two_rows(
     assert list(table.rows)[-1] == (len(rows), rows[-1])
 
 
-def test_a_title_is_metadata_of_each_row_and_a_long_text_is_named(read: Read) -> None:
+def test_a_title_is_metadata_of_each_row_and_a_long_text_is_a_document(read: Read) -> None:
     (document,) = read(b"Prices of 2026\nname;price\nbolt;3\n", "a.csv")
     assert (document.text, document.metadata) == ("name: bolt\nprice: 3", {"table": "Prices of 2026", "price": "3"})
     assert (document.fragment, document.warnings) == ("row=3", ())
-    (document,) = read(b"# " + b"word " * 60 + b"\nname;price\nbolt;3\n", "a.csv")
+    above, document = read(b"# " + b"word " * 60 + b"\nname;price\nbolt;3\n", "a.csv")
     assert document.metadata == {"price": "3"}
-    assert document.warnings == ("Left out as lines above the names of columns: 1 line, rows 1–1.",)
+    assert (above.text.count("word"), above.fragment, document.fragment) == (60, "row=1", "row=3")
 
 
 @pytest.mark.parametrize(
@@ -84,6 +85,11 @@ def test_a_quote_that_is_not_closed_swallows_no_rows(read: Read, raw: str, value
     assert [document.warnings for document in documents] == [(), (), (warning,)]
 
 
+def test_a_column_without_a_name_has_its_number_in_metadata_only(read: Read) -> None:
+    first, _second = read(b",price\nbolt,3\nnut,4\n", "a.csv")
+    assert (first.text, first.metadata) == ("bolt\nprice: 3", {"1": "bolt", "price": "3"})
+
+
 def test_a_row_whose_text_is_blank_keeps_its_other_values(read: Read) -> None:
     first, second = read(b"text,price\nLime.,3\n,4\n", "a.csv")
     assert (first.text, second.text) == ("Lime.", "price: 4")
@@ -115,19 +121,36 @@ def workbook() -> bytes:
 
 
 def test_a_sheet_keeps_merged_cells_and_shows_numbers_as_it_does_and_names_the_rest(read: Read) -> None:
-    oslo, voss = read(workbook(), "a.xlsx")
+    oslo, voss, notes = read(workbook(), "a.xlsx")
     assert oslo.text == "Region: North\nTown: Oslo\nRate: 12.5%\nCode: 01234\nPrice: 1,234.50 EUR"
     assert voss.text.startswith("Region: North\nTown: Voss\n")
     numbers = {"Rate": 0.125, "Code": 1234, "Price": 1234.5}
     title = {"sheet": "Prices", "table": "Prices of 2026"}
     assert voss.metadata == {**title, "Region": "North", "Town": "Voss", **numbers}
-    assert voss.warnings == (
+    assert (notes.text, notes.fragment) == ("Only this", "row=1&sheet=Notes")
+    assert notes.warnings == (
         "Left out as charts: 2 lines, Prices in a chart.",
         "Left out as text boxes: 1 line.",
         "Left out as comments of cells: 1 line, Prices B4.",
         "Left out as hidden sheets: Hidden.",
-        "Left out as sheets of one row: 1 line, Notes.",
     )
+
+
+def test_a_cell_over_several_columns_is_repeated_only_where_they_have_names_of_their_own(read: Read) -> None:
+    target = io.BytesIO()
+    with xlsxwriter.Workbook(target) as book:
+        sheet = book.add_worksheet("Prices")
+        sheet.write_row("A1", ["Port", "Q1", "Q2"])
+        sheet.merge_range("D1:F1", "Note")
+        sheet.merge_range("B2:C2", "3 EUR")
+        sheet.merge_range("D2:F2", "Ask the office")
+        sheet.write_row("A3", ["Voss", "4 EUR", "5 EUR", "none", "yet"])
+        sheet.write("A2", "Oslo")
+        sheet.merge_range("A4:F4", "All prices are without tax")
+    oslo, voss, banner = read(target.getvalue(), "a.xlsx")
+    assert banner.text == "Port: All prices are without tax"
+    assert oslo.text == "Port: Oslo\nQ1: 3 EUR\nQ2: 3 EUR\nNote: Ask the office"
+    assert voss.text == "Port: Voss\nQ1: 4 EUR\nQ2: 5 EUR\nNote: none\nNote 5: yet"
 
 
 def test_a_formula_without_its_result_is_named(read: Read) -> None:

@@ -32,8 +32,9 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     rows = _Rows(file.raw.decode(), file.name)
     table = tables.find(enumerate(rows.read(), 1))
     reader = RecordReader(file.text_field)
-    left_out = table.left_out
-    found = reader.documents(_records(table, reader.chosen_by_name(table.names), left_out), shared=table.shared)
+    left_out: list[LeftOut] = []
+    records = _records(table, reader.chosen_by_name(table.names), left_out)
+    found = itertools.chain(table.introduction("row=1", {}), reader.documents(records, shared=table.shared))
     nothing = "The table has no rows below the names of its columns."
     yield from files.annotate(found, nothing, left_out=left_out, warnings=rows.warnings)
 
@@ -133,7 +134,7 @@ def _records(table: Table, needed: Sequence[str], left_out: list[LeftOut]) -> It
     """
     names, blank = table.names, {name for name in table.names if not name.isdecimal()}
     for number, row in table.rows:
-        columns = itertools.chain(names, map(str, itertools.count(len(names) + 1)))
+        columns = itertools.chain(names, map(tables.Unnamed, itertools.count(len(names) + 1)))
         record = dict(zip(columns, row, strict=False))
         if blank:
             blank.difference_update([name for name, cell in zip(names, row, strict=False) if cell.strip()])

@@ -96,9 +96,9 @@ class RecordReader:
             text = tables.show(record[chosen])
         else:
             ordered = dict.fromkeys(itertools.chain((name for name in order.fields if name in record), record))
-            text = "\n".join(f"{name}: {record[name]}" for name in ordered if tables.show(record[name]))
+            text = "\n".join(_line(name, record[name]) for name in ordered if tables.show(record[name]))
             title = title or (order.name if order.name in record else None)
-        values = {name: record[name] for name in others if tables.show(record[name])}
+        values = {str(name): record[name] for name in others if tables.show(record[name])}
         known = {name: value.value if isinstance(value, Cell) else value for name, value in values.items()}
         name = _named(record, ID_FIELDS)
         return ExtractedDocument(
@@ -108,6 +108,10 @@ class RecordReader:
             fragment=files.identify(place, tables.show(record[name]) if name else "", self.seen),
             markdown=chosen is not None,
         )
+
+
+def _line(name: str, value: Any) -> str:
+    return str(value) if isinstance(name, tables.Unnamed) else f"{name}: {value}"
 
 
 def _order(records: Sequence[Mapping[str, Any]]) -> _Order:

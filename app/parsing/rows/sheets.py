@@ -22,6 +22,7 @@ from app.errors import UnreadableFile
 from app.parsing import archives, files
 from app.parsing.files import ExtractedDocument, InputFile, LeftOut
 from app.parsing.office import office
+from app.parsing.office.blocks import LONGEST_REPEATED
 from app.parsing.rows import tables
 from app.parsing.rows.records import Cell, RecordReader
 from app.parsing.rows.tables import Table
@@ -74,8 +75,8 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
         parts, left_out = _read_parts(file.raw)
         left_out += [LeftOut("hidden sheets", where=name) for name in _names(workbook, are_visible=False)]
         found, nothing = (
-            _rows(file, workbook, parts, left_out),
-            "The sheets have no rows below the names of their columns.",
+            _rows(file, workbook, parts),
+            "The sheets have no cells with text or numbers.",
         )
         yield from files.annotate(found, nothing, left_out=left_out)
     except PasswordError as error:
@@ -96,10 +97,8 @@ def content(raw: bytes) -> Iterator[tuple[str, str]]:
         yield f"sheet {name}", "\n".join((table.above, *cells))
 
 
-def _rows(
-    file: InputFile, workbook: CalamineWorkbook, parts: Mapping[str, SheetParts], left_out: list[LeftOut]
-) -> Iterator[ExtractedDocument]:
-    """The rows of the visible sheets; what is left out of them is added to `left_out`."""
+def _rows(file: InputFile, workbook: CalamineWorkbook, parts: Mapping[str, SheetParts]) -> Iterator[ExtractedDocument]:
+    """The rows of the visible sheets, and the lines above their tables that are long; all of a sheet of one row."""
     reader = RecordReader(file.text_field)
     visible = _names(workbook, are_visible=True)
     for name in visible:
@@ -109,20 +108,22 @@ def _rows(
             for row, cells in enumerate(sheet.to_python(skip_empty_area=False))
         ]
         table = _table(cells, sheet, part.merged)
-        left_out += table.left_out
+        suffix = f"&sheet={quote(name, safe='')}"
         rows = (
-            (f"row={number}&sheet={quote(name, safe='')}", dict(zip(table.names, row, strict=True)))
+            (f"row={number}{suffix}", dict(zip(table.names, row, strict=True)))
             for number, row in table.rows
             if any(map(tables.show, row))
         )
         shared = {"sheet": name} if len(visible) > 1 else {}
+        yield from table.introduction(f"row=1{suffix}", shared)
         found = reader.documents(rows, shared=shared | table.shared)
         first = next(found, None)
         if first is not None:
             yield first
             yield from found
-        elif table.names:
-            left_out.append(LeftOut("sheets of one row", " ".join(table.names), name))
+        elif any(table.heads):
+            text = "\n".join(filter(None, table.heads))
+            yield ExtractedDocument(text, metadata=shared, fragment=f"row={table.first}{suffix}", markdown=False)
 
 
 def _names(workbook: CalamineWorkbook, *, are_visible: bool) -> list[str]:
@@ -132,14 +133,28 @@ def _names(workbook: CalamineWorkbook, *, are_visible: bool) -> list[str]:
 
 
 def _table(rows: list[list[Any]], sheet: CalamineSheet, merged: Sequence[tuple[Place, Place]]) -> Table:
-    """The table in the rows of a sheet, in which a merged cell stands in each place that it covers."""
+    """The table in the rows of a sheet, in which a merged cell stands in each place that it covers.
+
+    Below the names of the columns it stands once in columns of one name or none, and if it is long or as wide as all.
+    """
+    ranges = [place for place in (*(sheet.merged_cell_ranges or ()), *merged) if place[0][1] < sheet.total_width]
     spanned = set()
-    for (top, left), (bottom, right) in (*(sheet.merged_cell_ranges or ()), *merged):
-        for row in rows[top : bottom + 1] if left < sheet.total_width else ():
+    for (top, left), (bottom, right) in ranges:
+        for row in rows[top : bottom + 1]:
             row[left : right + 1] = [rows[top][left]] * len(row[left : right + 1])
         if right > left and right - left + 1 < sheet.total_width:
             spanned.add(top + 1)
-    return tables.find(enumerate(rows, 1), spanned)
+    table = tables.find(enumerate(rows, 1), spanned)
+    for (top, left), (bottom, right) in ranges:
+        is_wide = right - left + 1 >= sheet.total_width or len(tables.show(rows[top][left])) > LONGEST_REPEATED
+        seen = {""}
+        for column in range(left, min(right + 1, len(table.heads))):
+            head = table.heads[column]
+            if column > left and (is_wide or head in seen):
+                for row in rows[max(top, table.first) : bottom + 1]:
+                    row[column] = None
+            seen.add(head)
+    return table
 
 
 def _cell(cell: object, place: Place, parts: SheetParts) -> Any:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.parsing.files import LeftOut
+from app.parsing.files import ExtractedDocument
 
 SAMPLE = 50
 """Rows that show where the names are."""
@@ -22,12 +22,22 @@ Row = tuple[int, Sequence[Any]]
 """The number of a row in its file, and its cells."""
 
 
+class Unnamed(str):
+    """The number of a column without a name, by which metadata has it and which texts do not show."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The names of the columns, the rows below them, and the lines above them."""
+    """The names of the columns, the rows below them, and the lines above them.
+
+    `heads` has the names as they stand in the table, blank and repeated.
+    """
 
     names: list[str]
     rows: Iterator[Row]
+    heads: Sequence[str] = ()
     above: str = ""
     first: int = 1
 
@@ -36,12 +46,10 @@ class Table:
         """The lines above the names as metadata of each row; empty for long ones."""
         return {"table": self.above} if 0 < len(self.above) <= LONGEST_TITLE else {}
 
-    @property
-    def left_out(self) -> list[LeftOut]:
-        """The lines above the names that are too long for metadata."""
-        if len(self.above) <= LONGEST_TITLE:
-            return []
-        return [LeftOut("lines above the names of columns", self.above, f"rows 1–{self.first - 1}")]
+    def introduction(self, place: str, shared: Mapping[str, Any]) -> Iterator[ExtractedDocument]:
+        """A document of the lines above the names if they are too long for metadata."""
+        if len(self.above) > LONGEST_TITLE:
+            yield ExtractedDocument(self.above, metadata=dict(shared), fragment=place, markdown=False)
 
 
 def find(rows: Iterable[Row], spanned: Collection[int] = ()) -> Table:
@@ -56,7 +64,7 @@ def find(rows: Iterable[Row], spanned: Collection[int] = ()) -> Table:
     if _is_group(sample, place, spanned):
         names, below = _join(names, list(map(show, sample[below][1]))), below + 1
     lines = [" ".join(dict.fromkeys(_filled(cells).values())) for _, cells in sample[:place]]
-    return Table(columns(names), itertools.chain(sample[below:], numbered), "\n".join(lines), number)
+    return Table(columns(names), itertools.chain(sample[below:], numbered), names, "\n".join(lines), number)
 
 
 def columns(names: Sequence[str]) -> list[str]:
@@ -65,8 +73,11 @@ def columns(names: Sequence[str]) -> list[str]:
     taken: set[str] = set()
     for number, name in enumerate(names, 1):
         stripped = " ".join(name.split())
-        found.append(stripped if stripped and stripped not in taken else f"{stripped} {number}".strip())
-        taken.add(found[-1])
+        unique = stripped or str(number)
+        while unique in taken:
+            unique = f"{unique} {number}"
+        found.append(unique if stripped else Unnamed(unique))
+        taken.add(unique)
     return found
 
 
