@@ -44,8 +44,9 @@ def test_a_table_has_its_rows(read: Read) -> None:
         (rb"{\pict\pngblip 8950}{\*\shppict{\pict 89}}{\shp{\*\shpinst\x1{\sp{\sn a}{\sv 3}}{\shptxt box}}}", "box"),
         (b"a{\\pict\\bin5 {{{{{}b", "ab"),
         (rb"\intbl no cell", "no cell"),
+        (rb"l\rquote usine", "l’usine"),
     ],
-    ids=["bytes", "unicode", "pair", "symbols", "link", "picture", "binary", "open row"],
+    ids=["bytes", "unicode", "pair", "symbols", "link", "picture", "binary", "open row", "quote"],
 )
 def test_characters_and_what_is_no_text(read: Read, body: bytes, text: str) -> None:
     assert _text(read, body) == text

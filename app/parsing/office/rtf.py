@@ -33,7 +33,7 @@ _HEADER = re.compile(rb"\{\\(?:header|footer)[lrf]?(?![a-z])")
 _DEPTH = 6
 """Groups without text within others that are found."""
 _BREAK = re.compile(
-    rb"\\(?:(?:par|line|tab|cell|nestcell|row|nestrow|sect|page|column|footnote|shptxt|e[mn]dash|bullet|e[mn]space)(?![a-z])"
+    rb"\\(?:(?:par|line|tab|cell|nestcell|row|nestrow|sect|page|column|footnote|shptxt|e[mn]dash|[lr](?:dbl)?quote|bullet|e[mn]space)(?![a-z])"
     rb"-?\d{0,10} ?|~)"
 )
 _CODE = re.compile(rb"\\'[0-9a-fA-F]{2}|\\u-?\d{1,5} ?\??")
