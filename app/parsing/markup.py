@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 LAST_LEVEL = 6
 _MARKUP = re.compile(r" {0,3}(?:#{1,6}\s|=+\s*$|-+\s*$|```|~~~)")
+_PATH = re.compile(r"(?:[A-Za-z]:[\\/]|[\\/]|https?:|file:).*\.\w{3,4}")
 _FENCE = re.compile("`{3,}")
 
 
@@ -27,9 +28,12 @@ def heading(level: int, text: str) -> str:
 
 
 def describe(alt: object) -> str:
-    """What a picture shows, by its description; empty for one word, which mostly names a kind, such as `logo`."""
+    """What a picture shows, by its description; empty for one word, which mostly names a kind, such as `logo`.
+
+    The path of a file, which some programs write instead, is no description.
+    """
     words = str(alt or "").split()
-    return " ".join(words) if len(words) > 1 else ""
+    return " ".join(words) if len(words) > 1 and not _PATH.fullmatch(" ".join(words)) else ""
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:

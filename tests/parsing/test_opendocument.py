@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from datetime import UTC, datetime
 
 import made_files
@@ -55,6 +57,27 @@ def test_a_text_box_beside_the_paragraphs_is_text(read: Read, within: str) -> No
 def test_ids_may_have_any_form(read: Read) -> None:
     raw = made_files.opendocument('<office:text><text:p xml:id="a#1">Lime dries.</text:p></office:text>')
     assert read(raw, "a.odt")[0].text == "Lime dries."
+
+
+def test_numbers_are_written_once_and_numbered_paragraphs_are_text(read: Read) -> None:
+    item = "<text:list-item><text:number>1.</text:number><text:p>clay</text:p></text:list-item>"
+    body = f"""<office:text><text:h text:outline-level="2"><text:number>1.</text:number>Lime</text:h><text:list>{item}
+</text:list><text:numbered-paragraph><text:number>#</text:number><text:p>sand</text:p></text:numbered-paragraph>
+</office:text>"""
+    assert read(made_files.opendocument(body), "a.odt")[0].text == "## Lime\n\n- clay\n\nsand"
+
+
+def test_a_chart_has_its_titles_and_the_rows_of_its_table(read: Read) -> None:
+    rows = "".join(
+        f"<t:table-row><t:table-cell>{name}</t:table-cell><t:table-cell><x:p>{value}</x:p></t:table-cell></t:table-row>"
+        for name, value in (("", "High"), ("<x:p>Lindau</x:p>", "3.5"), ("<x:p>Husum</x:p>", "3.5"))
+    )
+    chart = f'<c:chart xmlns:c="c" xmlns:t="t" xmlns:x="x"><c:title><x:p>Tides</x:p></c:title>{rows}</c:chart>'
+    raw = io.BytesIO(made_files.opendocument("<office:text><text:p>Lime</text:p></office:text>"))
+    with zipfile.ZipFile(raw, "a") as archive:
+        archive.writestr("Object 1/content.xml", chart)
+    text = read(raw.getvalue(), "a.odt")[0].text
+    assert text.split("\n\n") == ["Lime", "Tides", "High", "Lindau, 3.5", "Husum, 3.5"]
 
 
 def test_each_slide_is_a_page_with_its_title_first(read: Read) -> None:

@@ -12,7 +12,7 @@ import pytest
 from pptx.chart.data import CategoryChartData
 from pptx.enum.chart import XL_CHART_TYPE
 from pptx.oxml import parse_xml
-from pptx.oxml.ns import nsdecls
+from pptx.oxml.ns import nsdecls, qn
 from pptx.util import Inches
 from reading import Read, refusal
 
@@ -61,9 +61,14 @@ def test_the_number_of_a_slide_is_left_out_and_named(read: Read) -> None:
     number = slide.shapes.add_textbox(0, 0, 9, 9)
     number.text_frame.text = "Page 17"
     number.element.nvSpPr.nvPr.append(parse_xml(f'<p:ph {nsdecls("p")} type="sldNum"/>'))
+    other = slide.shapes.add_textbox(0, 0, 9, 9).text_frame.paragraphs[0]._p
+    other.append(parse_xml(f'<a:fld {nsdecls("a")} type="slidenum"><a:t>17</a:t></a:fld>'))
+    notes = slide.notes_slide.notes_placeholder
+    notes.text_frame.text = "Yard"
+    notes.element.nvSpPr.nvPr.find(qn("p:ph")).set("type", "hdr")
     (document,) = read(made_files.saved(deck), "a.pptx")
     assert document.text == "## Tides"
-    assert document.warnings == ("Left out as footers, dates and numbers of slides: 1 line.",)
+    assert document.warnings == ("Left out as footers, dates and numbers of slides: 3 lines.",)
 
 
 def test_a_book_has_its_chapters_in_order_under_its_title_each_once(read: Read) -> None:

@@ -64,13 +64,14 @@ SHAPE = "http://schemas.microsoft.com/office/word/2010/wordprocessingShape"
             "boxed",
         ),
         ('<w:ins w:id="1" w:author="a"><w:r><w:t>added</w:t></w:r></w:ins>', "added"),
+        ('<w:moveFrom w:id="1" w:author="a"><w:r><w:t>kiln</w:t></w:r></w:moveFrom><w:r><w:t>here</w:t></w:r>', "here"),
         (
             "<w:r><w:ruby><w:rubyPr/><w:rt><w:r><w:t>かんじ</w:t></w:r></w:rt>"
             "<w:rubyBase><w:r><w:t>漢字</w:t></w:r></w:rubyBase></w:ruby></w:r>",
             "漢字(かんじ)",
         ),
     ],
-    ids=["simple field", "field", "formula", "text box", "insertion", "reading"],
+    ids=["simple field", "field", "formula", "text box", "insertion", "move", "reading"],
 )
 def test_fields_formulas_text_boxes_and_insertions_are_text(read: Read, xml: str, text: str) -> None:
     document = docx.Document()
@@ -137,14 +138,14 @@ def test_the_main_part_may_have_a_number(read: Read) -> None:
     assert read(target.getvalue(), "a.docx")[0].text == "Lime dries slowly."
 
 
-def test_headers_footers_and_comments_follow_the_text_once_each(read: Read) -> None:
+def test_headers_footers_and_comments_follow_the_text_once_each_without_page_numbers(read: Read) -> None:
     document = docx.Document()
     run = document.add_paragraph().add_run("Lime dries slowly.")
     document.add_comment(run, text="How slowly?", author="Bo")
     for section in (document.sections[0], document.add_section()):
         section.header.is_linked_to_previous = False
         section.header.paragraphs[0].text = "Contract 4711"
-        section.footer.paragraphs[0].text = "Stepwell yard"
+        section.footer.paragraphs[0].text = f"Stepwell yard\t- {len(document.sections)} -"
     (found,) = read(made_files.saved(document), "a.docx")
     assert found.text.split("\n\n") == ["Lime dries slowly.", "Comment: How slowly?", "Contract 4711", "Stepwell yard"]
     assert found.warnings == ()
@@ -158,9 +159,10 @@ def test_deleted_text_and_large_pictures_without_ocr_are_named(read: Read) -> No
         picture = io.BytesIO()
         Image.new("L", (side, side)).save(picture, "PNG")
         document.add_picture(picture)._inline.docPr.set("descr", "A slaked pit" if side == 20 else "logo")
+        document.add_picture(picture)._inline.docPr.set("descr", r"C:\Ana Veit\pit 1.jpg")
     (found,) = read(made_files.saved(document), "a.docx")
     assert found.text == "Lime.\n\nA slaked pit"
     assert found.warnings == (
         "Left out as deleted text of tracked changes: 1 line.",
-        "Left out as pictures, whose text is read by OCR only: 1.",
+        "Left out as pictures, whose text is read by OCR only: 2.",
     )

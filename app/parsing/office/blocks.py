@@ -119,22 +119,21 @@ class Writer:
             note = self._notes.pop(inline.note_id or "", None)  # written once, since notes may refer to each other
             return f" ({' '.join(self._blocks(note.blocks).split()) if note else inline.note_id or ''})"
         if kind == "image":  # its description, and the text on it
-            paragraphs = (markup.describe(inline.alt), self._text_on(inline))
-            return "".join(f"\n\n{text}\n\n" for text in paragraphs if text)
+            return "".join(f"\n\n{text}\n\n" for text in self._picture(inline) if text)
         if kind == "checkbox":
             return "[x] " if inline.checked else "[ ] "
         return {"line_break": "\n", "math": f"${inline.text}$"}.get(kind, "")
 
-    def _text_on(self, inline: Inline) -> str:
-        """The text on a picture; empty for one that is not in the file."""
+    def _picture(self, inline: Inline) -> Iterator[str]:
+        """The description of a picture, and the text on it if it is in the file; nothing of an object."""
         source = inline.source
-        if source is None or source.asset_id is None:
-            return ""
-        asset = self._assets[source.asset_id]
-        if not asset.media_type.startswith("image/"):
+        asset = self._assets[source.asset_id] if source is not None and source.asset_id is not None else None
+        if asset is not None and not asset.media_type.startswith("image/"):
             self.left_out.append(LeftOut("embedded objects", where=inline.alt or asset.media_type))
-            return ""
-        return self._embedded.text(asset.data)
+            return
+        yield markup.describe(inline.alt)
+        if asset is not None:
+            yield self._embedded.text(asset.data)
 
 
 def _count_cells(blocks: Iterable[Block]) -> int:

@@ -36,9 +36,10 @@ _COMMENTS = re.compile(r"word/comments\.xml|ppt/comments/[^/]+\.xml")
 _HEADERS = re.compile(r"word/(?:header|footer)\d*\.xml")
 _OBJECT = re.compile(r"[^/]+/content\.xml")
 _PARTS = re.compile(
-    r"word/(?:document\d*|footnotes|endnotes|comments|(?:header|footer)\d*)\.xml"
+    r"word/(?:document\d*|footnotes|endnotes|comments)\.xml"
     r"|ppt/(?:slides|notesSlides|comments|diagrams)/(?:slide|notesSlide|comment|modernComment|data)[^/]*\.xml"
 )
+_PAGE_NUMBER = re.compile(r"\W*\d{0,4}\W*")
 _OFFICE_TEXT = frozenset({"t", "text"})
 _MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}t"
 _TITLE = "{http://schemas.openxmlformats.org/drawingml/2006/main}t"
@@ -52,9 +53,10 @@ _BREAKS = frozenset(
 )
 _NO_TEXT = frozenset(
     {"tracked-changes", "binary-data", "event-listeners", "creator", "date", "forms", "Fallback"}
-    | {"note-citation", "index-title-template"}
+    | {"note-citation", "index-title-template", "number", "moveFrom"}
 )
-_ON_EACH_SLIDE = frozenset({"ftr", "dt", "sldNum", "footer", "date-time", "page-number", "header"})
+_ON_EACH_SLIDE = frozenset({"ftr", "dt", "sldNum", "hdr", "footer", "date-time", "page-number", "header"})
+_EACH_SLIDE = "footers, dates and numbers of slides"
 _SHAPE = """<p:sp xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main"
  xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"><p:txBody>%s</p:txBody></p:sp>"""
 _PARAGRAPH = "<a:p><a:r><a:t>%s</a:t></a:r></a:p>"
@@ -139,6 +141,7 @@ def content(raw: bytes) -> Iterator[tuple[str, str]]:
                 yield name.rpartition("/")[2].removesuffix(".xml"), _lines(_part(archive, name), _OFFICE_TEXT)
             elif _CHART.fullmatch(name):
                 yield "a chart", " ".join(_chart_words(_part(archive, name)))
+        yield "headers and footers", "\n".join(_headers(archive))
 
 
 def charts(archive: zipfile.ZipFile) -> list[str]:
@@ -152,7 +155,8 @@ def _office(raw: bytes, archive: zipfile.ZipFile) -> Package:
     if "ppt/presentation.xml" in names and not slides:
         raise UnreadableFile("no_text", "The presentation has no slides.")
     notes = (_part(archive, name) for name in names if _NOTES.fullmatch(name))
-    left_out = list(itertools.chain.from_iterable(map(_placeholders, (*slides.values(), *notes))))
+    left_out = list(itertools.chain.from_iterable(map(_take_numbers, slides.values())))
+    left_out += itertools.chain.from_iterable(map(_placeholders, (*slides.values(), *notes)))
     for name, slide in slides.items():
         for tree in slide.iter("{*}spTree"):
             tree.insert(0, _shape(PAGE))
@@ -166,14 +170,13 @@ def _office(raw: bytes, archive: zipfile.ZipFile) -> Package:
         changed[main] = _write_readings(archives.xml(document))
     properties = archives.xml(archive.read(_CORE)) if _CORE in names else etree.Element("none")
     author = archives.words_of(properties, "creator")
-    headers = (_lines(_part(archive, name), _OFFICE_TEXT) for name in names if _HEADERS.fullmatch(name))
     return Package(
         _replace(raw, changed),
         archives.words_of(properties, "title"),
         {"author": author} if author else {},
         created_at=archives.moment(archives.words_of(properties, "created")),
         has_slides=bool(slides),
-        extras=(*([] if slides else charts(archive)), *_comments(archive, names), *_distinct(headers)),
+        extras=(*([] if slides else charts(archive)), *_comments(archive, names), *_headers(archive)),
         left_out=tuple(left_out),
     )
 
@@ -186,21 +189,24 @@ def _opendocument(raw: bytes, archive: zipfile.ZipFile) -> Package:
     left_out += _deleted("".join(_lines(changes, None) for changes in root.iter("{*}tracked-changes")))
     for page in pages:
         page.insert(0, etree.fromstring(_FRAME))
-    is_wrapped = _wrap_shapes(root)
+    _wrap_shapes(root)
     comments = [f"Comment: {text}" for text in map(_take, list(root.iter("{*}annotation"))) if text]
-    objects = (_lines(_part(archive, name), None) for name in names if _OBJECT.fullmatch(name))
+    objects = (_object(_part(archive, name)) for name in names if _OBJECT.fullmatch(name))
     styles = _part(archive, _STYLES) if _STYLES in names and not pages else etree.Element("none")
     headers = (_lines(found, None) for found in styles.iter("{*}header", "{*}footer"))
     properties = _part(archive, _META) if _META in names else etree.Element("none")
     author = archives.words_of(properties, "initial-creator") or archives.words_of(properties, "creator")
+    etree.strip_elements(root, f"{_TEXT}number", with_tail=False)  # the library numbers what has them itself
+    for paragraph in root.iter(f"{_TEXT}numbered-paragraph"):
+        paragraph.tag = f"{_TEXT}section"  # whose paragraphs the library reads
     return Package(
-        _replace(raw, {_CONTENT: root}) if pages or comments or is_wrapped else raw,
+        _replace(raw, {_CONTENT: root}),
         archives.words_of(properties, "title"),
         {"author": author} if author else {},
         archives.words_of(properties, "language"),
         archives.moment(archives.words_of(properties, "creation-date")),
         bool(pages),
-        (*_distinct(objects), *comments, *_distinct(headers)),
+        (*_distinct(objects), *comments, *itertools.filterfalse(_PAGE_NUMBER.fullmatch, _distinct(headers))),
         tuple(left_out),
     )
 
@@ -264,19 +270,25 @@ def _write_readings(document: Any) -> Any:
     return document
 
 
-def _wrap_shapes(root: Any) -> bool:
-    """Put frames and shapes beside paragraphs into paragraphs, which the library reads; whether there are any."""
+def _wrap_shapes(root: Any) -> None:
+    """Put frames and shapes beside paragraphs into paragraphs, which the library reads."""
     blocks = root.iter("{*}text", "{*}section")
     shapes = list(itertools.chain.from_iterable(block.iterchildren(_DRAWN) for block in blocks))
     for shape in shapes:
         paragraph = etree.Element(f"{_TEXT}p")
         shape.getparent().replace(shape, paragraph)
         paragraph.append(shape)
-    return bool(shapes)
 
 
 def _shape(text: str) -> Any:
     return etree.fromstring(_SHAPE % "".join(_PARAGRAPH % html.escape(line) for line in text.split("\n")))
+
+
+def _object(part: Any) -> str:
+    """The text of an object in a file of OpenDocument; of a chart its titles and the rows of its table."""
+    rows = [[_lines(cell, None).strip() for cell in row] for row in part.iter("{*}table-row")]
+    titles = [_lines(title, None).strip() for title in part.iter("{*}title", "{*}subtitle")]
+    return "\n".join((*titles, *(", ".join(filter(None, row)) for row in rows))) if rows else _lines(part, None)
 
 
 def _chart(chart: Any) -> str:
@@ -323,7 +335,15 @@ def _placeholders(slide: Any) -> Iterator[LeftOut]:
         placeholder = next(shape.iter("{*}ph"), None)
         kind = shape.get(_CLASS) if placeholder is None else placeholder.get("type")
         if kind in _ON_EACH_SLIDE and (text := _lines(shape, None).strip()):
-            yield LeftOut("footers, dates and numbers of slides", " ".join(text.split()))
+            yield LeftOut(_EACH_SLIDE, " ".join(text.split()))
+
+
+def _take_numbers(slide: Any) -> Iterator[LeftOut]:
+    """Take the number out of a slide, which may stand in any of its shapes."""
+    for field_ in list(slide.iter("{*}fld")):
+        if field_.get("type") == "slidenum":
+            yield LeftOut(_EACH_SLIDE, _lines(field_, _OFFICE_TEXT))
+            field_.getparent().remove(field_)
 
 
 def _deleted(text: str) -> list[LeftOut]:
@@ -336,6 +356,13 @@ def _comments(archive: zipfile.ZipFile, names: Iterable[str]) -> Iterator[str]:
             for comment in _part(archive, name).iter("{*}comment", "{*}cm"):
                 if text := _lines(comment, _OFFICE_TEXT).strip():
                     yield f"Comment: {' '.join(text.split())}"
+
+
+def _headers(archive: zipfile.ZipFile) -> list[str]:
+    """The lines of the headers and footers of a package of Office, without page numbers."""
+    names = filter(_HEADERS.fullmatch, archive.namelist())
+    lines = _distinct(_lines(_part(archive, name), _OFFICE_TEXT) for name in names)
+    return list(itertools.filterfalse(_PAGE_NUMBER.fullmatch, lines))
 
 
 def _distinct(texts: Iterable[str]) -> list[str]:
