@@ -80,6 +80,21 @@ def test_fields_formulas_text_boxes_and_insertions_are_text(read: Read, xml: str
     assert (found.text, found.warnings) == (text, ())
 
 
+def test_a_table_of_contents_is_left_out_and_a_list_of_numbers_is_not(read: Read) -> None:
+    names = ["Lime", "Clay", "Sand", "Pipes", "Tides"]
+    entries = [
+        f"{place + 1}. {name} ..... {page}"
+        for place, (name, page) in enumerate(zip(names, (1, 1, 2, 5, 9), strict=True))
+    ]
+    amounts = [f"{name} {amount}" for name, amount in zip(names, (9, 12, 4, 5, 6), strict=True)]
+    headings = [f"# {name}" for name in names]
+    (found,) = read(made_files.word("Contents", *entries, "Below.", *headings), "a.docx")
+    assert found.text.split("\n\n") == ["Contents", "Below.", *headings]
+    assert found.warnings == ("Left out as the table of contents: 5 lines.",)
+    (found,) = read(made_files.word(*amounts, *headings), "a.docx")
+    assert found.text.split("\n\n") == [*amounts, *headings]
+
+
 def test_a_merged_cell_is_repeated_so_that_no_row_is_shifted(read: Read) -> None:
     document = docx.Document()
     table = document.add_table(rows=3, cols=3)

@@ -16,6 +16,11 @@ PAGE = "\ue000"
 """A paragraph that begins a page, of a character that has no meaning in Unicode."""
 LONGEST_REPEATED = 200
 """Characters of the longest text of a merged cell that is repeated in each cell that it covers."""
+CONTENTS = 5
+"""Lines of the shortest table of contents that is left out."""
+_ENTRY = re.compile(r"(?![#|])(?P<words>.{1,200}?)\W(?P<page>\d{1,4})")
+_WORD = re.compile(r"[^\W_]+")
+_GAP = re.compile(r"\n{3,}")
 Grid = Sequence[Sequence[tuple[CellSlot, Cell | None]]]
 _NUMBER = re.compile(r"\W*\d[\d\W]*")
 _BLANKS = re.compile(r"[^\S\n]+")
@@ -165,3 +170,26 @@ def _fill(grid: Grid, texts: list[list[str]]) -> None:
             text = texts[slot.origin_row][slot.origin_col]
             if origin is not None and origin.col_span < len(row) and len(text) <= LONGEST_REPEATED:
                 texts[number][column] = text
+
+
+def take_contents(text: str) -> tuple[str, list[LeftOut]]:
+    """The text without tables of contents: lines of the headings below them with growing numbers of pages."""
+    lines = text.split("\n")
+    headings = {_words(line): place for place, line in enumerate(lines) if line.startswith("#")}
+    pages: dict[int, int] = {}
+    for place, line in enumerate(lines):
+        found = _ENTRY.fullmatch(line)
+        if found and (words := _words(found["words"])) and headings.get(words, 0) > place:
+            pages[place] = int(found["page"])
+    filled = (place for place, line in enumerate(lines) if line)
+    runs = [list(run) for is_entry, run in itertools.groupby(filled, pages.__contains__) if is_entry]
+    runs = [run for run in runs if len(run) >= CONTENTS and run == sorted(run, key=pages.__getitem__)]
+    left = {place for run in runs for place in run}
+    rest = "\n".join(line for place, line in enumerate(lines) if place not in left)
+    contents = "\n".join(lines[place] for place in sorted(left))
+    return (_GAP.sub("\n\n", rest).strip("\n"), [LeftOut("the table of contents", contents)]) if left else (text, [])
+
+
+def _words(line: str) -> str:
+    """The words of a line without the number before them, which not all programs write."""
+    return " ".join(itertools.dropwhile(str.isdecimal, _WORD.findall(line.casefold())))

@@ -23,6 +23,7 @@ from lxml import etree
 from app.errors import UnreadableFile
 from app.parsing import archives
 from app.parsing.files import ExtractedDocument, InputFile, LeftOut
+from app.parsing.office import blocks
 from app.parsing.office.blocks import PAGE, Writer
 from app.parsing.pages import pictures
 from app.parsing.pages.pictures import Embedded
@@ -92,7 +93,9 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     package = _prepare(file.raw)
     embedded = Embedded(file.recognise)
     writer = Writer(_parse(package), embedded)
-    pages = writer.pages()
+    pages, contents = writer.pages(), list[LeftOut]()
+    if not package.has_slides:
+        pages[0], contents = blocks.take_contents(pages[0])
     pages[-1] = "\n\n".join(filter(None, [pages[-1], *package.extras]))
     if not any(pages):
         raise pictures.blank("The document contains no text.", file.recognise)
@@ -105,7 +108,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
         created_at=package.created_at,
         page_starts=pictures.page_starts(pages) if package.has_slides else (),
         warnings=tuple(embedded.warnings),
-        left_out=(*package.left_out, *writer.left_out, *embedded.left_out),
+        left_out=(*package.left_out, *contents, *writer.left_out, *embedded.left_out),
     )
 
 
@@ -272,8 +275,8 @@ def _write_readings(document: Any) -> Any:
 
 def _wrap_shapes(root: Any) -> None:
     """Put frames and shapes beside paragraphs into paragraphs, which the library reads."""
-    blocks = root.iter("{*}text", "{*}section")
-    shapes = list(itertools.chain.from_iterable(block.iterchildren(_DRAWN) for block in blocks))
+    parents = root.iter("{*}text", "{*}section")
+    shapes = list(itertools.chain.from_iterable(parent.iterchildren(_DRAWN) for parent in parents))
     for shape in shapes:
         paragraph = etree.Element(f"{_TEXT}p")
         shape.getparent().replace(shape, paragraph)

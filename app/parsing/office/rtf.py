@@ -11,6 +11,7 @@ import anydoc
 from app.errors import UnreadableFile
 from app.parsing import archives
 from app.parsing.files import ExtractedDocument, InputFile
+from app.parsing.office import blocks
 from app.parsing.office.blocks import Writer
 from app.parsing.pages import pictures
 from app.parsing.pages.pictures import Embedded
@@ -51,7 +52,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
         raise UnreadableFile("damaged", "The document is damaged: save it again.") from error
     embedded = Embedded(file.recognise)
     writer = Writer(document, embedded)
-    text = "\n\n".join(writer.pages())
+    text, contents = blocks.take_contents("\n\n".join(writer.pages()))
     if not text:
         raise pictures.blank("The document contains no text.", file.recognise)
     author = _property(file.raw, b"author")
@@ -63,7 +64,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
         metadata={"author": author} if author else {},
         created_at=archives.moment(time),
         warnings=tuple(embedded.warnings),
-        left_out=(*writer.left_out, *embedded.left_out),
+        left_out=(*contents, *writer.left_out, *embedded.left_out),
     )
 
 
