@@ -24,6 +24,11 @@ def test_old_documents_and_presentations_are_read(read: Read) -> None:
     assert presentation.text == "## Test"
 
 
+def test_a_document_of_an_office_before_97_is_refused_with_the_remedy(read: Read) -> None:
+    with pytest.raises(UnreadableFile, match="before 97: save it again"):
+        read(made_files.OLD_WORD.replace(b"\xec\xa5", b"\xdc\xa5"), "a.doc")
+
+
 @pytest.mark.parametrize(
     ("streams", "code", "message"),
     [

@@ -120,7 +120,8 @@ def _parse(package: Package) -> anydoc.Document:
     except anydoc.ResourceLimitError as error:
         raise UnreadableFile("parse_limit", "The file unpacks to more than is allowed.") from error
     except anydoc.ConvertError as error:
-        raise UnreadableFile("damaged", "The file is damaged or incomplete: save it again.") from error
+        message = "The file is damaged, incomplete, or of an Office before 97: save it again."
+        raise UnreadableFile("damaged", message) from error
 
 
 def _prepare(raw: bytes) -> Package:
