@@ -133,12 +133,12 @@ def test_a_table_that_frames_others_is_no_table_and_a_small_one_in_a_cell_stands
     document = docx.Document()
     frame = document.add_table(rows=1, cols=2)
     _table(frame.cell(0, 0), ("port", "am"), ("Lindau", "3.5"))
-    document.add_paragraph("Below.")
+    _table(document, ("Below.",), ("It dries.",))
     outer = _table(document, ("port", "when"), ("Lindau", "daily"), ("Rorschach", ""))
     _table(outer.cell(2, 1), ("am", "3.5"), ("pm", "4"))
     (found,) = read(made_files.saved(document), "a.docx")
     assert found.text == (
-        "| port | am |\n| --- | --- |\n| Lindau | 3.5 |\n\nBelow.\n\n"
+        "| port | am |\n| --- | --- |\n| Lindau | 3.5 |\n\nBelow.\n\nIt dries.\n\n"
         "| port | when |\n| --- | --- |\n| Lindau | daily |\n| Rorschach | am 3.5; pm 4 |"
     )
 

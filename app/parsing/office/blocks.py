@@ -82,16 +82,16 @@ class Writer:
             yield from (f"  {line}" for line in others)
 
     def _table(self, table: Table) -> str:
-        """The Markdown of a table below its titles; of what frames other tables, or has one cell, that of its cells."""
+        """The Markdown of a table below its titles; that of the cells of one column, or of a frame of other tables."""
         grid = [[(slot, slot.cell) for slot in row] for row in table.grid]
         blocks = [[[] if cell is None else cell.blocks for _, cell in row] for row in grid]
         origins = sum(cell is not None for row in grid for _, cell in row)
         inner = sum(map(_count_cells, itertools.chain.from_iterable(blocks)))
-        if table.kind == "layout" or origins == 1 or inner > origins:
+        width = max(map(len, grid), default=0)
+        if table.kind == "layout" or origins == 1 or width == 1 or inner > origins:
             return "\n\n".join(filter(None, map(self._blocks, itertools.chain.from_iterable(blocks))))
         texts = [list(map(self._cell, row)) for row in blocks]
         _fill(grid, texts)
-        width = max(map(len, texts))
         rows = [[*row, *[""] * (width - len(row))] for row in texts if any(row)]
         titles = _count_titles(grid, texts)
         lines = [row[0] for row in rows[:titles]]
