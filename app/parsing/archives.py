@@ -26,7 +26,7 @@ RATIO_FROM = 10_000_000
 PROTECTED = "The file is protected by a password: save it without one."
 RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 _NUMBER = re.compile(r"\d+(?=\.(?:xml|bin)$)")
-"""The number of a main part that is not the first one: some programs write `word/document2.xml`."""
+"""The number of a part, which the main one has in files of some programs: `word/document2.xml`."""
 _OLD_FORMATS = {"doc": "word", "ppt": "slides", "xlsx": "sheets"}
 """The library has one name for all spreadsheets of Excel."""
 _REMEDIES: dict[str, tuple[UnreadableReason, str]] = {
@@ -88,10 +88,7 @@ def opened(raw: bytes) -> zipfile.ZipFile:
 
 
 def xml(raw: bytes) -> Any:
-    """The root element of an XML file; entities are not expanded and nothing else is loaded. Raises XMLSyntaxError.
-
-    Ids may have any form, as those of some programs do.
-    """
+    """The root of an XML file, whose ids may have any form; no entity is expanded or loaded. Raises XMLSyntaxError."""
     parser = etree.XMLParser(
         resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, collect_ids=False
     )

@@ -119,6 +119,10 @@ def test_words_are_neither_joined_nor_cut(read: Read) -> None:
     page = "<html><details><summary>Fees</summary>Per day</details><p><b>L</b>ime<em> </em>kiln <b>dry</b></p></html>"
     (document,) = read(page.encode(), "a.html")
     assert document.text.split() == ["Fees", "Per", "day", "Lime", "kiln", "**dry**"]
+    (document,) = read(
+        b"<html><p>See <span><b>lib</b></span><span><em>lime</em></span> <span><b>2</b></span></p>", "a.html"
+    )
+    assert document.text == "See liblime **2**"
 
 
 @pytest.mark.parametrize(

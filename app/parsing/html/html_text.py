@@ -362,11 +362,18 @@ def _line(element: Tag) -> str:
     return " ".join(element.get_text().split()).rstrip(_PERMALINK_MARKS)
 
 
+def _beside(element: Tag, side: str) -> str:
+    """The text beside an element on its line, which may be alone in a `span`."""
+    while (sibling := getattr(element, side)) is None and element.parent is not None and element.parent.name == "span":
+        element = element.parent
+    return sibling.get_text() if sibling else ""
+
+
 def _without_marks_in_words(convert: Callable[..., str]) -> Callable[..., str]:
     """A conversion of emphasis that puts no marks into a word, which would cut it."""
 
     def converted(self: MarkdownConverter, el: Tag, text: str, parent_tags: set[str]) -> str:
-        before, after = (sibling.get_text() if sibling else "" for sibling in (el.previous_sibling, el.next_sibling))
+        before, after = _beside(el, "previous_sibling"), _beside(el, "next_sibling")
         begins, ends = before[-1:].isalnum() and text[:1].isalnum(), text[-1:].isalnum() and after[:1].isalnum()
         return text if begins or ends or not text.strip() else convert(self, el, text, parent_tags)
 
