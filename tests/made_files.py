@@ -61,6 +61,18 @@ def two_columns(rows: Sequence[tuple[str, str]], heading: str) -> bytes:
     return bytes(drawn.getpdfdata())
 
 
+def placed(*pages: Iterable[tuple[float, float, str, str]]) -> bytes:
+    """A PDF of texts at places: x, y below the top, the font and its size such as `Courier 14`, and the text."""
+    drawn = Canvas("", pagesize=A4)
+    for texts in pages:
+        for x, y, font, text in texts:
+            name, size = font.split()
+            drawn.setFont(name, float(size))
+            drawn.drawString(LEFT + x, TOP - y, text)
+        drawn.showPage()
+    return bytes(drawn.getpdfdata())
+
+
 def ruled_table(rows: Sequence[Sequence[str]], *, spaced: float = 0.0, rotation: int = 0) -> bytes:
     """A PDF with a sentence above and below a table with lines around its cells, whose letters may be spaced.
 

@@ -37,6 +37,22 @@ def test_without_an_outline_lines_in_larger_fonts_become_headings_and_the_larges
     assert "### Currents\n\nThe wind" in document.text
 
 
+def test_words_in_other_fonts_and_raised_signs_make_no_heading_or_paragraph_of_their_line(read: Read) -> None:
+    lines = [(0.0, 14.0 * n, "Helvetica 10", line) for n, line in enumerate(PROSE)]
+    lines[4:4] = [(294.0, 38.0, "Helvetica 7", "2"), (301.0, 42.0, "Helvetica 10", "so far")]
+    lines[2:2] = [(294.0, 14.0, "Courier 14", "chmod")]
+    (document,) = read(made_files.placed(lines))
+    assert document.text == "\n".join([PROSE[0], f"{PROSE[1]} chmod", PROSE[2], f"{PROSE[3]} 2 so far", *PROSE[4:]])
+
+
+def test_a_title_of_two_lines_is_one_heading_and_a_formula_in_a_larger_font_is_none(read: Read) -> None:
+    title = [(0.0, 0.0, "Helvetica 20", "Winds of the bay"), (0.0, 25.0, "Helvetica 20", "and of the sea")]
+    lines = [(0.0, 60 + 14.0 * n, "Helvetica 10", line) for n, line in enumerate(PROSE)]
+    (document,) = read(made_files.placed([*title, *lines, (0.0, 190.0, "Helvetica 24", "F(1) = 2x + 3 (4.1)")]))
+    assert document.text.startswith("# Winds of the bay and of the sea\n\nThe wind")
+    assert document.text.endswith("\n\nF(1) = 2x + 3 (4.1)")
+
+
 def test_columns_are_read_one_after_the_other_under_a_heading_over_both(read: Read) -> None:
     rows = [(f"left line {n} of the text here", f"right line {n} of the text here") for n in range(12)]
     (document,) = read(made_files.two_columns(rows, "A heading over both of the columns"))

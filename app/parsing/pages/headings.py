@@ -113,7 +113,7 @@ def _larger_lines(lines: Sequence[PageLine], first: int, least: float) -> int:
     count = characters = 0
     for line in lines[first : first + MAX_LINES]:
         same = count == 0 or (not line.begins and _round(line.size) == _round(lines[first].size))
-        if line.is_block or line.size < least or not any(map(str.isalpha, line.text)) or not same:
+        if line.is_block or line.size < least or not _has_words(line.text) or not same:
             break
         count, characters = count + 1, characters + len(line.text)
     return count if 0 < characters <= MAX_HEADING else 0
@@ -121,14 +121,21 @@ def _larger_lines(lines: Sequence[PageLine], first: int, least: float) -> int:
 
 def _title(pages: Sequence[Sequence[PageLine]], body: float) -> tuple[tuple[int, int], Heading] | None:
     """The lines of the first page in the largest font of the document, if no other page has that font."""
-    sizes = [(_round(line.size), page) for page, lines in enumerate(pages) for line in lines if not line.is_block]
+    words = ((page, line) for page, lines in enumerate(pages) for line in lines if _has_words(line.text))
+    sizes = [(_round(line.size), page) for page, line in words if not line.is_block]
     if not sizes or (largest := max(sizes)[0]) < TITLE_LARGER * body:
         return None
     if any(size == largest and page > 0 for size, page in sizes):
         return None
-    first = next(index for index, line in enumerate(pages[0]) if not line.is_block and _round(line.size) == largest)
-    count = _larger_lines(pages[0], first, largest - 0.5)
-    return ((0, first), Heading(TITLE_LEVEL, count)) if count else None
+    counts = ((index, _larger_lines(pages[0], index, largest - 0.5)) for index in range(len(pages[0])))
+    return next((((0, index), Heading(TITLE_LEVEL, count)) for index, count in counts if count), None)
+
+
+def _has_words(text: str) -> bool:
+    """Whether a line has letters and is no formula, which has operators, and less letters than other characters."""
+    letters = sum(map(str.isalpha, text))
+    is_formula = 2 * letters < len(text) - text.count(" ") and any(unicodedata.category(sign) == "Sm" for sign in text)
+    return letters > 0 and not is_formula
 
 
 def _round(size: float) -> float:

@@ -68,9 +68,10 @@ def lines(runs: Sequence[TextRun]) -> list[PageLine]:
     rows = list(_order(runs, 0))
     steps = [above.y1 - row.y1 for above, row in itertools.pairwise(rows) if above.y1 > row.y1]
     leading = statistics.median(steps) if steps else 0.0
+    usual = statistics.median(row.size for row in rows) if rows else 0.0
     found: list[PageLine] = []
     for place, row in enumerate(rows):
-        begins = place == 0 or _begins(rows[place - 1], row, leading)
+        begins = place == 0 or _begins(rows[place - 1], row, leading * max(1.0, row.size / max(1.0, usual)))
         found.append(PageLine(row.text, row.size, begins, row.is_block, row.parts))
     return found
 

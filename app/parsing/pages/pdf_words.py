@@ -10,7 +10,8 @@ from __future__ import annotations
 import ctypes
 import math
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -125,20 +126,30 @@ def _box(page: pdfium.PdfTextPage, place: int, angle: int) -> Box:
 
 def runs(words: Iterable[Word], cell_of: Callable[[Box], Cell | None] | None) -> Iterator[tuple[Cell | None, TextRun]]:
     """The words of one angle joined to runs, none of which crosses the border of a cell."""
-    text, box, cell = "", (0.0, 0.0, 0.0, 0.0), None
+    joined: list[Word] = []
+    box, cell = (0.0, 0.0, 0.0, 0.0), None
     for word in words:
         within = cell_of(word.box) if cell_of else None
-        if text and (word.is_first or within != cell or _is_apart(box, word)):
-            yield cell, TextRun(text, *box)
-            text = ""
-        if text:
-            text += f" {word.text}"
+        if joined and (word.is_first or within != cell or _is_apart(box, word)):
+            yield cell, _run(joined, box)
+            joined = []
+        if joined:
             (x0, y0, x1, y1), (left, bottom, right, top) = box, word.box
             box = min(x0, left), min(y0, bottom), max(x1, right), max(y1, top)
         else:
-            text, box, cell = word.text, word.box, within
-    if text:
-        yield cell, TextRun(text, *box)
+            box, cell = word.box, within
+        joined.append(word)
+    if joined:
+        yield cell, _run(joined, box)
+
+
+def _run(words: Sequence[Word], box: Box) -> TextRun:
+    """A run as high as most of its text is: raised and lowered signs and words in other fonts do not count."""
+    heights: Counter[tuple[float, float]] = Counter()
+    for word in words:
+        heights[word.box[1], word.box[3]] += len(word.text)
+    y0, y1 = max(heights, key=heights.__getitem__)
+    return TextRun(" ".join(word.text for word in words), box[0], y0, box[2], y1)
 
 
 def _is_apart(box: Box, word: Word) -> bool:
