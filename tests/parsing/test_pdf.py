@@ -12,6 +12,7 @@ from reading import Read, refusal
 from app.parsing.pages import pdf
 
 PROSE = ["The wind blows from the west in the morning and calms at night."] * 8
+SIDES = ((0.0, "left"), (240.0, "right"))
 WHOLE = made_files.pdf([PROSE])
 
 
@@ -51,6 +52,17 @@ def test_a_title_of_two_lines_is_one_heading_and_a_formula_in_a_larger_font_is_n
     (document,) = read(made_files.placed([*title, *lines, (0.0, 190.0, "Helvetica 24", "F(1) = 2x + 3 (4.1)")]))
     assert document.text.startswith("# Winds of the bay and of the sea\n\nThe wind")
     assert document.text.endswith("\n\nF(1) = 2x + 3 (4.1)")
+
+
+def test_page_numbers_and_headers_over_a_column_are_left_out_and_not_read_between_the_columns(read: Read) -> None:
+    pages = [
+        [(x, 40 + 14.0 * n, "Helvetica 10", f"{side} line {n} of page {word}") for x, side in SIDES for n in range(9)]
+        + [(0.0, 0.0, "Helvetica 10", "Tides of the bay"), (0.0, 200.0, "Helvetica 10", f"{number}")]
+        for number, word in enumerate(("one", "two", "three"), 1)
+    ]
+    (document,) = read(made_files.placed(*pages))
+    assert "left line 8 of page two\nright line 0 of page two" in document.text
+    assert document.text.count("Tides of the bay") == 1
 
 
 def test_columns_are_read_one_after_the_other_under_a_heading_over_both(read: Read) -> None:

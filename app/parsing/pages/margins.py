@@ -54,8 +54,9 @@ class _Counted:
 
 def remove(pages: Sequence[Sequence[PageLine]]) -> tuple[list[list[PageLine]], tuple[LeftOut, ...]]:
     """The pages without page numbers and without lines that an earlier page has, and what is left out."""
-    lines = {place: pages[place[0]][place[1]].text for place in _margins(pages)}
-    counted = _count(pages, list(lines), len(pages))
+    outermost = dict(_margins(pages))
+    lines = {place: pages[place[0]][place[1]].text for place in outermost}
+    counted = _count(pages, outermost)
     texts = {place: counted[place].rest if place in counted else text for place, text in lines.items()}
     repeated = dict.fromkeys(_repeat(texts))
     kept: list[list[PageLine]] = [[] for _ in pages]
@@ -75,24 +76,27 @@ def remove(pages: Sequence[Sequence[PageLine]]) -> tuple[list[list[PageLine]], t
     )
 
 
-def _margins(pages: Sequence[Sequence[PageLine]]) -> Iterator[Place]:
-    """The outermost lines of the pages, as far as they may be headers or footers."""
+def _margins(pages: Sequence[Sequence[PageLine]]) -> Iterator[tuple[Place, bool]]:
+    """The outermost lines of the pages that may be headers or footers, and whether they are in the upper half.
+
+    On a page with columns they are somewhere among its lines.
+    """
     for page, lines in enumerate(pages):
-        inside = [index for index, line in enumerate(lines) if not line.is_aside]
+        inside = sorted((at for at, line in enumerate(lines) if not line.is_aside), key=lambda at: -lines[at].top)
         for index in dict.fromkeys(inside[:MARGIN_LINES] + inside[-MARGIN_LINES:]):
             if not lines[index].is_block and len(lines[index].text) <= MAX_LINE:
-                yield page, index
+                yield (page, index), 2 * inside.index(index) < len(inside)
 
 
-def _count(pages: Sequence[Sequence[PageLine]], places: Sequence[Place], count: int) -> dict[Place, _Counted]:
+def _count(pages: Sequence[Sequence[PageLine]], places: Mapping[Place, bool]) -> dict[Place, _Counted]:
     """The lines with a page number: numbers at the same end of neighbouring pages that are as far ahead of them."""
     groups: defaultdict[tuple[int, bool, int], list[Place]] = defaultdict(list)
     found: dict[Place, _Counted] = {}
-    for page, index in places:
+    for (page, index), is_upper in places.items():
         number = _number(pages[page][index])
-        if number is not None and (number.value < LEAST_YEAR or number.value <= 2 * count):
+        if number is not None and (number.value < LEAST_YEAR or number.value <= 2 * len(pages)):
             found[page, index] = number
-            groups[number.value - page, 2 * index < len(pages[page]), number.least].append((page, index))
+            groups[number.value - page, is_upper, number.least].append((page, index))
     runs = (run for (_, _, least), group in groups.items() for run in _runs(group, least))
     return {place: found[place] for run in runs for place in run}
 

@@ -51,7 +51,7 @@ class TextRun:
 class PageLine:
     """A line of a page, the size of its text, and whether a paragraph begins with it.
 
-    `parts` are its texts between wide gaps. A line that `is_aside` is a note, or runs in
+    `parts` are its texts between wide gaps, `top` is its y. A line that `is_aside` is a note, or runs in
     another direction than the text.
     """
 
@@ -61,6 +61,7 @@ class PageLine:
     is_block: bool = False
     parts: tuple[str, ...] = ()
     is_aside: bool = False
+    top: float = 0.0
 
 
 def lines(runs: Sequence[TextRun]) -> list[PageLine]:
@@ -72,7 +73,7 @@ def lines(runs: Sequence[TextRun]) -> list[PageLine]:
     found: list[PageLine] = []
     for place, row in enumerate(rows):
         begins = place == 0 or _begins(rows[place - 1], row, leading * max(1.0, row.size / max(1.0, usual)))
-        found.append(PageLine(row.text, row.size, begins, row.is_block, row.parts))
+        found.append(PageLine(row.text, row.size, begins, row.is_block, row.parts, top=row.y1))
     return found
 
 
