@@ -9,7 +9,8 @@ import made_files
 import pytest
 from reading import Read, refusal
 
-from app.parsing.pages import pdf
+from app.parsing.pages import page_layout, pdf
+from app.parsing.pages.page_layout import TextRun
 
 PROSE = ["The wind blows from the west in the morning and calms at night."] * 8
 SIDES = ((0.0, "left"), (240.0, "right"))
@@ -72,6 +73,15 @@ def test_columns_are_read_one_after_the_other_under_a_heading_over_both(read: Re
     assert lines[0] == "# A heading over both of the columns"
     order = [line for line in lines[1:] if line]
     assert order == [left for left, _ in rows] + [right for _, right in rows]
+
+
+def test_parts_of_a_line_and_columns_are_read_from_right_to_left_in_such_a_script() -> None:
+    parts = [TextRun("שלום", 80, 0, 120, 10), TextRun("word רוח", 10, 0, 70, 10)]
+    assert [line.text for line in page_layout.lines(parts)] == ["שלום word רוח"]
+    places = [(x, 14 * y) for y in range(8) for x in (0, 200)]
+    columns = [TextRun(f"הרוח נושבת ממערב בבוקר {x} {y}", x, y, x + 150, y + 10) for x, y in places]
+    texts = [line.text for line in page_layout.lines(columns)]
+    assert (texts[0], texts[8]) == ("הרוח נושבת ממערב בבוקר 200 98", "הרוח נושבת ממערב בבוקר 0 98")
 
 
 def test_columns_of_short_cells_without_lines_are_read_row_by_row(read: Read) -> None:

@@ -1,11 +1,14 @@
 """Orders the text of a page as it is read: columns from left to right, lines from top to bottom, paragraphs apart.
 
+In scripts that are read from right to left, columns and the parts of a line are in that order.
+
 Coordinates are those of PDF: points, with y upwards.
 """
 
 from __future__ import annotations
 
 import itertools
+import re
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +26,8 @@ CROSSING = 0.25
 """Largest share of a page's runs that may cross the space between two columns."""
 SHARED_HEIGHT = 0.4
 MAX_DEPTH = 2
+_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
+_LEFT_TO_RIGHT = re.compile("[A-Za-z\u00c0-\u058f\u0900-\u1fff\u3040-\ud7ff]")
 _SENTENCE_ENDS = (".", "!", "?", ":", ";", "。", "”", '"', ")")
 
 
@@ -87,8 +92,9 @@ def _order(runs: Sequence[TextRun], depth: int) -> Iterator[TextRun]:
     for row in (*_rows([run for run in runs if run.x0 < gutter < run.x1]), None):
         bottom = float("-inf") if row is None else (row.y0 + row.y1) / 2
         inside = [run for run in runs if not run.x0 < gutter < run.x1 and bottom < (run.y0 + run.y1) / 2 <= top]
-        yield from _order([run for run in inside if run.x1 <= gutter], depth + 1)
-        yield from _order([run for run in inside if run.x0 >= gutter], depth + 1)
+        columns = [run for run in inside if run.x1 <= gutter], [run for run in inside if run.x0 >= gutter]
+        for column in reversed(columns) if _is_right_to_left(inside) else columns:
+            yield from _order(column, depth + 1)
         if row is not None:
             yield row
         top = bottom
@@ -131,12 +137,18 @@ def _rows(runs: Sequence[TextRun]) -> list[TextRun]:
             rows.append([run])
     joined = []
     for row in rows:
-        across = sorted(row, key=lambda run: run.x0)
+        across = sorted(row, key=lambda run: run.x0, reverse=_is_right_to_left(row))
         largest = max(across, key=lambda run: len(run.text))
         parts = tuple(run.text.strip() for run in across)
-        left, right = across[0].x0, max(run.x1 for run in across)
+        left, right = min(run.x0 for run in across), max(run.x1 for run in across)
         joined.append(replace(largest, text=" ".join(parts).strip(), parts=parts, x0=left, x1=right))
     return joined
+
+
+def _is_right_to_left(runs: Sequence[TextRun]) -> bool:
+    """Whether most letters of some runs are read from right to left."""
+    text = "".join(run.text for run in runs)
+    return not text.isascii() and len(_RIGHT_TO_LEFT.findall(text)) > len(_LEFT_TO_RIGHT.findall(text))
 
 
 def _is_same_line(first: TextRun, run: TextRun) -> bool:
