@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import zlib
 from datetime import UTC, datetime
 
 import made_files
@@ -45,6 +46,18 @@ def test_words_in_other_fonts_and_raised_signs_make_no_heading_or_paragraph_of_t
     lines[2:2] = [(294.0, 14.0, "Courier 14", "chmod")]
     (document,) = read(made_files.placed(lines))
     assert document.text == "\n".join([PROSE[0], f"{PROSE[1]} chmod", PROSE[2], f"{PROSE[3]} 2 so far", *PROSE[4:]])
+
+
+def test_accents_that_are_drawn_over_letters_are_read_with_them(read: Read) -> None:
+    line = [(0.0, "Schr"), (24.0, "\u00a8"), (24.0, "odinger,"), (78.0, "fur `x`"), (84.0, "\u00a8")]
+    (document,) = read(made_files.placed([(x, 0.0, "Courier 10", text) for x, text in line]))
+    assert (document.text, document.warnings) == ("Schrödinger, für `x`", ())
+
+
+def test_ligatures_without_a_name_are_read_as_letters(read: Read) -> None:
+    stream = zlib.compress(b"BT /F1 10 Tf 50 700 Td (the \x1crst e\x1eciency) Tj ET")
+    (document,) = read(made_files.pdf_of_streams(stream))
+    assert (document.text, document.warnings) == ("the first efficiency", ())
 
 
 def test_a_title_of_two_lines_is_one_heading_and_a_formula_in_a_larger_font_is_none(read: Read) -> None:

@@ -24,7 +24,7 @@ from app.parsing.files import ExtractedDocument, InputFile, LeftOut, Picture, Re
 from app.parsing.pages import headings, margins, page_layout, pdf_tables, pdf_words, pictures
 from app.parsing.pages.headings import OutlineEntry
 from app.parsing.pages.page_layout import PageLine, TextRun
-from app.parsing.pages.pdf_words import HYPHEN, LEVEL, Box, Cell, PageTurn, Word
+from app.parsing.pages.pdf_words import HYPHENS, LEVEL, Box, Cell, PageTurn, Word
 from app.parsing.pages.pictures import MAX_PICTURES, Embedded
 
 MAX_OBJECTS = 5_000
@@ -114,17 +114,18 @@ def _open(raw: bytes) -> OpenedFile:
     return OpenedFile(document)
 
 
-def _load(opened: OpenedFile, index: int) -> tuple[pdfium.PdfPage, pdfium.PdfTextPage] | None:
-    """A page and its text, which is kept; None if it is damaged."""
+def _load(opened: OpenedFile, index: int) -> tuple[pdfium.PdfPage, pdfium.PdfTextPage, list[str]] | None:
+    """A page and its characters, whose text is kept; None if it is damaged."""
     try:
         page = opened.document[index]
         text_page = page.get_textpage()
     except pdfium.PdfiumError:
         return None
-    text = text_page.get_text_range(errors="replace").replace(HYPHEN, "-\n")
+    characters = pdf_words.characters(text_page)
+    text = re.sub(f"[{HYPHENS}]", "-\n", pdf_words.join(characters))
     values = (run.text for run in pdf_words.values(page, LEVEL))
     opened.texts[index] = "\n".join((text, *values, *pdf_words.notes(page)))
-    return page, text_page
+    return page, text_page, characters
 
 
 def _losses(raw: bytes, pages: Sequence[PageRuns]) -> list[str]:
@@ -144,13 +145,13 @@ def _page(opened: OpenedFile, index: int) -> PageRuns:
     loaded = _load(opened, index)
     if loaded is None:
         return PageRuns(is_damaged=True)
-    page, text_page = loaded
+    page, text_page, characters = loaded
     kinds = [pdfium_c.FPDF_PAGEOBJ_PATH, pdfium_c.FPDF_PAGEOBJ_IMAGE]
     drawn = list(itertools.islice(page.get_objects(filter=kinds), MAX_OBJECTS))
     images = [one for one in drawn if isinstance(one, pdfium.PdfImage)]
     paths = [one for one in drawn if not isinstance(one, pdfium.PdfImage)]
     groups: defaultdict[int, list[Word]] = defaultdict(list)
-    for word in pdf_words.words(text_page):
+    for word in pdf_words.words(text_page, characters):
         groups[word.angle].append(word)
     by_length = sorted(groups.items(), key=lambda group: sum(len(word.text) for word in group[1]), reverse=True)
     (angle, words), *others = by_length or [(0, [])]

@@ -26,7 +26,19 @@ SKEW = 5
 """Degrees up to which text counts as level, as that of a scan is."""
 HYPHEN, HYPHENS = "\ufffe", "\ufffe\x02"
 """PDFium's mark of a hyphen at the end of a line in a text, and as a character."""
+_HYPHENS = frozenset(HYPHENS)
 _BLANK = frozenset(" \t\r\n\x00\xa0")
+_MARKS = (*range(0x300, 0x305), 0x306, 0x307, 0x308, 0x30A, 0x30B, 0x30C, 0x327, 0x328)
+LONGEST_LINE = 200
+"""Characters before an accent among which its letter is searched."""
+_ACCENTS = dict(
+    zip("`\u00b4\u02c6\u02dc\u00af\u02d8\u02d9\u00a8\u02da\u02dd\u02c7\u00b8\u02db", map(chr, _MARKS), strict=True)
+)
+_DOTLESS = {"\u0131": "i", "\u0237": "j"}
+_LIGATURES = dict(
+    zip("\v\f\x0e\x0f\x1b\x1c\x1d\x1e\x1f", ("ff", "fi", "ffi", "ffl", "ff", "fi", "fl", "ffi", "ffl"), strict=True)
+)
+"""The codes of TeX's ligatures, in fonts that do not name their characters."""
 _RIGHT_TO_LEFT = frozenset({"R", "AL"})
 Box = tuple[float, float, float, float]
 Cell = tuple[int, int, int]
@@ -81,34 +93,61 @@ class PageTurn:
 LEVEL = PageTurn.of(0)
 
 
-def words(page: pdfium.PdfTextPage) -> Iterator[Word]:
+def characters(page: pdfium.PdfTextPage) -> list[str]:
+    """The text of each character in the order of the page's content, with accents on their letters.
+
+    The accent of old fonts is a sign of its own, drawn over its letter, and behind it or at the end of the line.
+    """
+    found = [chr(pdfium_c.FPDFText_GetUnicode(page, place)) for place in range(page.count_chars())]
+    found = [_LIGATURES.get(one, one) for one in found]
+    for place in [place for place, one in enumerate(found) if one in _ACCENTS]:
+        _place_accent(page, found, place)
+    return found
+
+
+def _place_accent(page: pdfium.PdfTextPage, found: list[str], place: int) -> None:
+    """Move an accent to the letter under it, if there is such a letter with an accent."""
+    left, bottom, right, top = _box(page, place, 0)
+    around = range(max(0, place - 1), min(place + 2, len(found)))
+    is_alone = all(other == place or found[other] in _BLANK for other in around)
+    for other in range(place - 1, max(-1, place - LONGEST_LINE), -1) if is_alone else reversed(around):
+        letter = unicodedata.normalize("NFC", _DOTLESS.get(found[other], found[other]) + _ACCENTS[found[place]])
+        if len(letter) == 1 and letter.isalpha():
+            x0, y0, x1, y1 = _box(page, other, 0)
+            if x0 <= (left + right) / 2 <= x1 and y0 <= (bottom + top) / 2 <= y1:
+                found[other], found[place] = letter, ""
+                return
+
+
+def words(page: pdfium.PdfTextPage, characters: Sequence[str]) -> Iterator[Word]:
     """The words in the order of the page's content, as PDFium separates words and lines."""
-    text = ""
+    text, begin = "", 0
     is_first = True
-    count = page.count_chars()
-    for place in range(count):
-        character = chr(pdfium_c.FPDFText_GetUnicode(page, place))
+    for place, character in enumerate(characters):
         is_blank = character in _BLANK
         if not is_blank:
-            text += character
-        if text and (is_blank or character in HYPHENS):
-            yield _word(page, text, place - is_blank, is_first)
-            text, is_first = "", character in HYPHENS
+            text, begin = text + character, begin if text else place
+        if text and (is_blank or character in _HYPHENS):
+            yield _word(page, text, (begin, place - is_blank), is_first)
+            text, is_first = "", character in _HYPHENS
         is_first = is_first or character == "\n"
     if text:
-        yield _word(page, text, count - 1, is_first)
+        yield _word(page, text, (begin, len(characters) - 1), is_first)
 
 
-def _word(page: pdfium.PdfTextPage, text: str, end: int, is_first: bool) -> Word:
-    """A word whose last character has this place. Characters beyond the first plane may be two surrogates."""
-    begin = end - len(text) + 1
-    angle = round(math.degrees(pdfium_c.FPDFText_GetCharAngle(page, begin))) % 360
+def _word(page: pdfium.PdfTextPage, text: str, places: tuple[int, int], is_first: bool) -> Word:
+    """A word, of whose first and last character these are the places."""
+    angle = round(math.degrees(pdfium_c.FPDFText_GetCharAngle(page, places[0]))) % 360
     quarter = round(angle / 90) * 90
     angle = quarter % 360 if abs(angle - quarter) <= SKEW else angle
-    left, bottom, right, top = zip(*(_box(page, place, angle) for place in {begin, end}), strict=True)
-    whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    whole = whole.replace(HYPHEN, "-").replace("\x02", "-")
+    left, bottom, right, top = zip(*(_box(page, place, angle) for place in set(places)), strict=True)
+    whole = join(text).replace(HYPHEN, "-").replace("\x02", "-")
     return Word(whole, (min(left), min(bottom), max(right), max(top)), angle, is_first)
+
+
+def join(characters: Iterable[str]) -> str:
+    """Characters as a text; those beyond the first plane may be two surrogates."""
+    return "".join(characters).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _box(page: pdfium.PdfTextPage, place: int, angle: int) -> Box:
@@ -148,7 +187,8 @@ def _run(words: Sequence[Word], box: Box) -> TextRun:
     heights: Counter[tuple[float, float]] = Counter()
     for word in words:
         heights[word.box[1], word.box[3]] += len(word.text)
-    y0, y1 = max(heights, key=heights.__getitem__)
+    most = max(heights.values())
+    y0, y1 = max((box for box, count in heights.items() if 2 * count >= most), key=lambda box: box[1] - box[0])
     return TextRun(" ".join(word.text for word in words), box[0], y0, box[2], y1)
 
 
