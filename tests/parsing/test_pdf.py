@@ -125,12 +125,14 @@ TABLE = "| Port | High |\n| --- | --- |\n| Lindau | 3.5 m |\n| Bregenz | 4.1 m |
             "Name: Anna Lind\n\nBerth: 41\n\nFerry\n\n[x] Agreed\n\nNote: Ask again",
         ),
         (made_files.pdf([["First line", "-----", "last line"]]), "First line\n\\-----\nlast line"),
+        (made_files.pdf([["1 Winds . . . . . . . . 12", "2 Currents .........", "and so on ..."]]),
+         "1 Winds … 12\n2 Currents …\nand so on ..."),
         (WHOLE + b"\0" * 4_096, "\n".join(PROSE)),
         (WHOLE + b"<html>" * 1_000, "\n".join(PROSE)),
         (WHOLE.replace(b"%%EOF", b""), "\n".join(PROSE)),
     ],
     ids=["table between sentences", *(f"page {page}, lines {line}" for page, line in TURNS), "aside behind its page",
-         "form and note", "like Markdown", "padded", "followed by a page", "without its mark of the end"],
+         "form and note", "like Markdown", "leaders", "padded", "followed by a page", "without its mark of the end"],
 )  # fmt: skip
 def test_a_page_has_its_text_as_it_is_read(read: Read, raw: bytes, text: str) -> None:
     (document,) = read(raw)

@@ -37,6 +37,8 @@ MAX_OF_PAGE = 20
 """Pictures of a page with text that are read."""
 _DATE = re.compile(r"D?:?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:([+-])(\d\d)'?(\d\d)?)?")
 _OBJECT = re.compile(rb"\d+ \d+ obj\b")
+_LEADERS = re.compile(r"(?:\s?[.·…]){5,}\s?")
+"""The dots between an entry of a table of contents and its page."""
 _NOT_A_TITLE = re.compile(r"(?i)microsoft (?:word|powerpoint)|untitled|\.(?:docx?|pptx?|tex|indd|dvi|pdf)$")
 
 
@@ -191,7 +193,7 @@ def _text(lines: Sequence[PageLine], page: int, headings_found: headings.Found) 
     while index < len(lines):
         heading = headings_found.get((page, index))
         count = heading.count if heading else 1
-        words = " ".join(line.text for line in lines[index : index + count])
+        words = _LEADERS.sub(" … ", " ".join(line.text for line in lines[index : index + count])).strip()
         if heading:
             parts.append(f"\n\n{'#' * heading.level} {words}\n\n")
         elif lines[index].is_block:
