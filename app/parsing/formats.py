@@ -134,8 +134,8 @@ FORMATS = (
         "binary",
         ("PDF",),
         ("pdf",),
-        "text in reading order, column by column; headings from the outline, else from larger fonts; tables with lines "
-        "around their cells; values of form fields and notes; pages",
+        "text in reading order, column by column; headings from the outline, else from larger or bold fonts; tables "
+        "with lines around their cells; values of form fields and notes; pages",
         "pages.pdf",
         signature=_PDF,
         recognised="scans and pictures",

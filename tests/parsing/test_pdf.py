@@ -48,6 +48,20 @@ def test_words_in_other_fonts_and_raised_signs_make_no_heading_or_paragraph_of_t
     assert document.text == "\n".join([PROSE[0], f"{PROSE[1]} chmod", PROSE[2], f"{PROSE[3]} 2 so far", *PROSE[4:]])
 
 
+def test_lines_in_a_bold_font_become_headings_but_not_captions_rows_and_sentences(read: Read) -> None:
+    bold = ["1 Winds", "Table 1: tides", "Port", "Ask the harbour master before you leave.", "2 Currents"]
+    lines = [(0.0, 80.0 * n, "Helvetica-Bold 10", text) for n, text in enumerate(bold)]
+    lines[3:3] = [(200.0, 160.0, "Helvetica-Bold 10", "High water"), (290.0, 160.0, "Helvetica-Bold 10", "Low water")]
+    body = [(0.0, 80.0 * part + 14 * n, "Helvetica 10", PROSE[0]) for part in range(5) for n in (1, 2, 3)]
+    (document,) = read(
+        made_files.placed(
+            [*lines, *body, (0.0, 394.0, "Helvetica-Bold 10", "Note:"), (34.0, 394.0, "Helvetica 10", "the wind")]
+        )
+    )
+    assert [line for line in document.text.splitlines() if line.startswith("#")] == ["## 1 Winds", "## 2 Currents"]
+    assert "\n\nPort High water Low water\n" in document.text
+
+
 def test_accents_that_are_drawn_over_letters_are_read_with_them(read: Read) -> None:
     line = [(0.0, "Schr"), (24.0, "\u00a8"), (24.0, "odinger,"), (78.0, "fur `x`"), (84.0, "\u00a8")]
     (document,) = read(made_files.placed([(x, 0.0, "Courier 10", text) for x, text in line]))

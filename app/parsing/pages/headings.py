@@ -1,11 +1,12 @@
-"""Finds the headings of a PDF: the lines that its outline names, else those in a larger font than its text."""
+"""Finds the headings of a PDF: the lines that its outline names, else those in a larger or bold font."""
 
 from __future__ import annotations
 
 import itertools
+import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from app.parsing.pages.page_layout import PageLine
@@ -15,9 +16,13 @@ LARGER = 1.15
 TITLE_LARGER = 1.3
 MAX_HEADING = 200
 MAX_SHARE = 0.3
-"""Share of lines in larger fonts from which they are not headings."""
+"""Share of lines in larger or bold fonts from which they are not headings."""
+MAX_BOLD, MAX_NUMBER = 100, 8
+"""Characters of a heading that is only bold, and of its number if there is a wide gap behind it."""
 MAX_LINES = 3
 """Lines that a heading may take."""
+_NO_HEADING = re.compile(r"(?i)[.,;-]$|\.\s?\.\s?\.|^(?:fig|tab|abb)\w*\.?\s*\d|^[図图表]\s*\d")
+"""A bold line that is a sentence, an entry of a table of contents, or the caption of a figure or table."""
 FONT_LEVELS = 4
 TITLE_LEVEL, FIRST_LEVEL, LAST_LEVEL = 1, 2, 6
 
@@ -39,6 +44,8 @@ class Heading:
     count: int
 
 
+Count = Callable[[Sequence[PageLine], int, float], int]
+"""Returns how many lines from an index on are one heading, given the size of the text."""
 Found = dict[tuple[int, int], Heading]
 """Headings by the index of their page and of their first line."""
 
@@ -49,7 +56,7 @@ def find(pages: Sequence[Sequence[PageLine]], outline: Iterable[OutlineEntry]) -
     for line in itertools.chain.from_iterable(pages):
         characters[_round(line.size)] += len(line.text) * (not line.is_block)
     body = characters.most_common(1)[0][0] if characters else 0.0
-    found = _outline(pages, outline) or _larger(pages, body)
+    found = _outline(pages, outline) or _larger(pages, body, _bold_lines) or _larger(pages, body)
     if (title := _title(pages, body)) is not None:
         place, heading = title
         if place not in found or [key for key, one in found.items() if one.level == FIRST_LEVEL] == [place]:
@@ -88,14 +95,16 @@ def _key(text: str) -> str:
     return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).casefold()))
 
 
-def _larger(pages: Sequence[Sequence[PageLine]], body: float) -> Found:
-    """Runs of lines in a larger font; the largest fonts have the first levels."""
+def _larger(pages: Sequence[Sequence[PageLine]], body: float, count_others: Count | None = None) -> Found:
+    """Runs of lines in a larger font, and other headings; the largest fonts have the first levels."""
     candidates: Found = {}
     sizes: dict[tuple[int, int], float] = {}
     for page, lines in enumerate(pages):
         index = 0
         while index < len(lines):
             count = _larger_lines(lines, index, LARGER * body)
+            if not count and count_others:
+                count = count_others(lines, index, body)
             if count:
                 candidates[page, index] = Heading(0, count)
                 sizes[page, index] = _round(lines[index].size)
@@ -112,11 +121,24 @@ def _larger_lines(lines: Sequence[PageLine], first: int, least: float) -> int:
     """The number of lines from `first` on that are one heading in a larger font; 0 if there is none."""
     count = characters = 0
     for line in lines[first : first + MAX_LINES]:
-        same = count == 0 or (not line.begins and _round(line.size) == _round(lines[first].size))
+        same = count == 0 or (not line.begins and abs(line.size - lines[first].size) <= 0.5)
         if line.is_block or line.size < least or not _has_words(line.text) or not same:
             break
         count, characters = count + 1, characters + len(line.text)
     return count if 0 < characters <= MAX_HEADING else 0
+
+
+def _bold_lines(lines: Sequence[PageLine], first: int, body: float) -> int:
+    """The number of lines from `first` on that are one heading in a bold font; 0 if there is none."""
+    after = lines[first : first + MAX_LINES + 1]
+    bold = itertools.takewhile(lambda line: line.is_bold and (line is after[0] or not line.begins), after)
+    found = list(bold)
+    text = " ".join(line.text for line in found)
+    is_whole = first + len(found) < len(lines) and 0 < len(found) <= MAX_LINES and len(text) <= MAX_BOLD
+    if not is_whole or not found[0].begins or found[0].size < body - 0.5:
+        return 0
+    is_row = any(len(line.parts) > 2 or len("".join(line.parts[:-1])) > MAX_NUMBER for line in found)
+    return 0 if is_row or _NO_HEADING.search(text) or not _is_mostly_letters(text) else len(found)
 
 
 def _title(pages: Sequence[Sequence[PageLine]], body: float) -> tuple[tuple[int, int], Heading] | None:
@@ -133,9 +155,12 @@ def _title(pages: Sequence[Sequence[PageLine]], body: float) -> tuple[tuple[int,
 
 def _has_words(text: str) -> bool:
     """Whether a line has letters and is no formula, which has operators, and less letters than other characters."""
-    letters = sum(map(str.isalpha, text))
-    is_formula = 2 * letters < len(text) - text.count(" ") and any(unicodedata.category(sign) == "Sm" for sign in text)
-    return letters > 0 and not is_formula
+    has_operators = any(unicodedata.category(sign) == "Sm" for sign in text)
+    return any(map(str.isalpha, text)) and (not has_operators or _is_mostly_letters(text))
+
+
+def _is_mostly_letters(text: str) -> bool:
+    return 2 * sum(map(str.isalpha, text)) >= len(text) - text.count(" ")
 
 
 def _round(size: float) -> float:

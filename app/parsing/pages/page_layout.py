@@ -45,6 +45,7 @@ class TextRun:
     y1: float
     is_block: bool = False
     parts: tuple[str, ...] = ()
+    is_bold: bool = False
 
     @property
     def size(self) -> float:
@@ -67,6 +68,7 @@ class PageLine:
     parts: tuple[str, ...] = ()
     is_aside: bool = False
     top: float = 0.0
+    is_bold: bool = False
 
 
 def lines(runs: Sequence[TextRun]) -> list[PageLine]:
@@ -78,7 +80,7 @@ def lines(runs: Sequence[TextRun]) -> list[PageLine]:
     found: list[PageLine] = []
     for place, row in enumerate(rows):
         begins = place == 0 or _begins(rows[place - 1], row, leading * max(1.0, row.size / max(1.0, usual)))
-        found.append(PageLine(row.text, row.size, begins, row.is_block, row.parts, top=row.y1))
+        found.append(PageLine(row.text, row.size, begins, row.is_block, row.parts, top=row.y1, is_bold=row.is_bold))
     return found
 
 
@@ -140,8 +142,9 @@ def _rows(runs: Sequence[TextRun]) -> list[TextRun]:
         across = sorted(row, key=lambda run: run.x0, reverse=_is_right_to_left(row))
         largest = max(across, key=lambda run: len(run.text))
         parts = tuple(run.text.strip() for run in across)
+        text, is_bold = " ".join(parts).strip(), all(run.is_bold for run in across)
         left, right = min(run.x0 for run in across), max(run.x1 for run in across)
-        joined.append(replace(largest, text=" ".join(parts).strip(), parts=parts, x0=left, x1=right))
+        joined.append(replace(largest, text=text, parts=parts, x0=left, x1=right, is_bold=is_bold))
     return joined
 
 

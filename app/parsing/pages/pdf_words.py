@@ -8,9 +8,11 @@ Coordinates are those of PDF: points, with y upwards.
 from __future__ import annotations
 
 import ctypes
+import itertools
 import math
+import re
 import unicodedata
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -49,6 +51,9 @@ _HIDDEN = pdfium_c.FPDF_ANNOT_FLAG_HIDDEN | pdfium_c.FPDF_ANNOT_FLAG_NOVIEW
 _CHECKED = (pdfium_c.FPDF_FORMFIELD_CHECKBOX, pdfium_c.FPDF_FORMFIELD_RADIOBUTTON)
 _CHOICES = (pdfium_c.FPDF_FORMFIELD_COMBOBOX, pdfium_c.FPDF_FORMFIELD_LISTBOX)
 _NO_VALUE = (pdfium_c.FPDF_FORMFIELD_PUSHBUTTON, pdfium_c.FPDF_FORMFIELD_SIGNATURE)
+_FONT = ctypes.create_string_buffer(100)
+"""Where PDFium writes the name of a font."""
+_BOLD = re.compile(rb"(?i)bold|black|heavy|demi|medi(?:um)?$|(?:^|\+)(?:cm|ec|sf)(?:ss)?bx")
 _RECT = pdfium_c.FS_RECTF()
 _RECT_POINTER = ctypes.byref(_RECT)
 """Where PDFium writes the box of a character; one for all, since each character needs it."""
@@ -60,12 +65,14 @@ class Word:
     """A word and its box, turned so that its line is level.
 
     `angle` is that of its line on the page, in degrees and clockwise. `is_first`: it begins a line.
+    `is_bold`: its font is bold, and so are those of the words before it in its line.
     """
 
     text: str
     box: Box
     angle: int = 0
     is_first: bool = False
+    is_bold: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +106,11 @@ def characters(page: pdfium.PdfTextPage) -> list[str]:
     The accent of old fonts is a sign of its own, drawn over its letter, and behind it or at the end of the line.
     """
     found = [chr(pdfium_c.FPDFText_GetUnicode(page, place)) for place in range(page.count_chars())]
-    found = [_LIGATURES.get(one, one) for one in found]
     for place in [place for place, one in enumerate(found) if one in _ACCENTS]:
         _place_accent(page, found, place)
+    for place in [place for place, one in enumerate(found) if one in _LIGATURES]:
+        if any(map(str.isalpha, found[max(0, place - 1) : place + 2])):
+            found[place] = _LIGATURES[found[place]]
     return found
 
 
@@ -122,27 +131,34 @@ def _place_accent(page: pdfium.PdfTextPage, found: list[str], place: int) -> Non
 def words(page: pdfium.PdfTextPage, characters: Sequence[str]) -> Iterator[Word]:
     """The words in the order of the page's content, as PDFium separates words and lines."""
     text, begin = "", 0
-    is_first = True
-    for place, character in enumerate(characters):
+    is_first = is_bold = True
+    for place, character in enumerate(itertools.chain(characters, "\n")):
         is_blank = character in _BLANK
         if not is_blank:
-            text, begin = text + character, begin if text else place
+            begin = begin if text else place
+            text += character
         if text and (is_blank or character in _HYPHENS):
-            yield _word(page, text, (begin, place - is_blank), is_first)
+            is_bold = (is_first or is_bold) and _BOLD.search(_font(page, begin)) is not None
+            yield _word(page, text, (begin, place - is_blank), is_first, is_bold)
             text, is_first = "", character in _HYPHENS
         is_first = is_first or character == "\n"
-    if text:
-        yield _word(page, text, (begin, len(characters) - 1), is_first)
 
 
-def _word(page: pdfium.PdfTextPage, text: str, places: tuple[int, int], is_first: bool) -> Word:
+def _word(page: pdfium.PdfTextPage, text: str, places: tuple[int, int], is_first: bool, is_bold: bool) -> Word:
     """A word, of whose first and last character these are the places."""
     angle = round(math.degrees(pdfium_c.FPDFText_GetCharAngle(page, places[0]))) % 360
     quarter = round(angle / 90) * 90
     angle = quarter % 360 if abs(angle - quarter) <= SKEW else angle
     left, bottom, right, top = zip(*(_box(page, place, angle) for place in set(places)), strict=True)
     whole = join(text).replace(HYPHEN, "-").replace("\x02", "-")
-    return Word(whole, (min(left), min(bottom), max(right), max(top)), angle, is_first)
+    box = min(left), min(bottom), max(right), max(top)
+    return Word(whole, box, angle, is_first, is_bold)
+
+
+def _font(page: pdfium.PdfTextPage, place: int) -> bytes:
+    """The name of the font of a character."""
+    size = pdfium_c.FPDFText_GetFontInfo(page, place, _FONT, len(_FONT), None)
+    return _FONT.value if 0 < size <= len(_FONT) else b""
 
 
 def join(characters: Iterable[str]) -> str:
@@ -184,12 +200,14 @@ def runs(words: Iterable[Word], cell_of: Callable[[Box], Cell | None] | None) ->
 
 def _run(words: Sequence[Word], box: Box) -> TextRun:
     """A run as high as most of its text is: raised and lowered signs and words in other fonts do not count."""
-    heights: Counter[tuple[float, float]] = Counter()
+    heights: defaultdict[tuple[float, float], int] = defaultdict(int)
     for word in words:
         heights[word.box[1], word.box[3]] += len(word.text)
-    most = max(heights.values())
-    y0, y1 = max((box for box, count in heights.items() if 2 * count >= most), key=lambda box: box[1] - box[0])
-    return TextRun(" ".join(word.text for word in words), box[0], y0, box[2], y1)
+    y0, y1 = box[1], box[3]
+    if len(heights) > 1:
+        most = max(heights.values())
+        y0, y1 = max((one for one, count in heights.items() if 2 * count >= most), key=lambda one: one[1] - one[0])
+    return TextRun(" ".join([word.text for word in words]), box[0], y0, box[2], y1, is_bold=words[-1].is_bold)
 
 
 def _is_apart(box: Box, word: Word) -> bool:
