@@ -62,6 +62,13 @@ def test_lines_in_a_bold_font_become_headings_but_not_captions_rows_and_sentence
     assert "\n\nPort High water Low water\n" in document.text
 
 
+def test_a_bold_heading_in_a_slightly_larger_font_needs_no_space_above_it(read: Read) -> None:
+    lines = [(0.0, 14.0 * n, "Helvetica 10", line) for n, line in enumerate(PROSE)]
+    lines[4] = (0.0, 56.0, "Helvetica-Bold 11", "Currents")
+    (document,) = read(made_files.placed(lines))
+    assert "at night.\n\n## Currents\n\nThe wind" in document.text
+
+
 def test_accents_that_are_drawn_over_letters_are_read_with_them(read: Read) -> None:
     line = [(0.0, "Schr"), (24.0, "\u00a8"), (24.0, "odinger,"), (78.0, "fur `x`"), (84.0, "\u00a8")]
     (document,) = read(made_files.placed([(x, 0.0, "Courier 10", text) for x, text in line]))

@@ -135,7 +135,8 @@ def _bold_lines(lines: Sequence[PageLine], first: int, body: float) -> int:
     found = list(bold)
     text = " ".join(line.text for line in found)
     is_whole = first + len(found) < len(lines) and 0 < len(found) <= MAX_LINES and len(text) <= MAX_BOLD
-    if not is_whole or not found[0].begins or found[0].size < body - 0.5:
+    is_apart = is_whole and (found[0].begins or found[0].size >= body + 0.5)
+    if not is_apart or found[0].size < body - 0.5:
         return 0
     is_row = any(len(line.parts) > 2 or len("".join(line.parts[:-1])) > MAX_NUMBER for line in found)
     return 0 if is_row or _NO_HEADING.search(text) or not _is_mostly_letters(text) else len(found)
