@@ -154,7 +154,7 @@ def test_without_ocr_files_with_pictures_only_are_refused_with_how_to_get_it_and
     drawn.drawImage(ImageReader(_image()), 72, 400, 400, 200)
     document = _read(drawn.getpdfdata(), None)
     assert (document.text, len(document.warnings)) == ("Text.\n\n", 1)
-    assert "The text of 1 pages is not read" in document.warnings[0]
+    assert "Not read, because they are pictures: page 2." in document.warnings[0]
 
 
 def _png(width: int, height: int, rows: bytes = b"") -> bytes:

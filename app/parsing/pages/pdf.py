@@ -256,11 +256,9 @@ class PagePictures:
 
     def _name_unread(self, pages: Sequence[PageRuns]) -> None:
         """Name the pictures that are not read without OCR."""
-        blank = sum(not page.runs for page in pages if page.pictures)
+        blank = [number for number, page in enumerate(pages, 1) if page.pictures and not page.runs]
         if blank:
-            self.warnings.append(
-                f"The text of {blank:,} pages is not read, because they are pictures. {formats.NEEDS_OCR}"
-            )
+            self.warnings.append(f"Not read, because they are pictures: {margins.spans(blank)}. {formats.NEEDS_OCR}")
         numbers = [number for number, page in enumerate(pages, 1) if page.runs and page.pictures]
         if numbers:
             self.left_out.append(LeftOut("pictures without OCR", where=margins.spans(numbers)))

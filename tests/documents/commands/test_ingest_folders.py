@@ -353,11 +353,11 @@ def test_a_warning_on_many_files_is_one_line(capsys: pytest.CaptureFixture[str])
     summary = Summary()
     for number in range(40):
         summary.store(f"{number}.html", "added", 1, [f"Left out as navigation: {number + 1} lines."])
-    summary.store("scan.pdf", "added", 1, ["The text of 1 pages is not read, because they are pictures."])
+    summary.store("scan.pdf", "added", 1, ["Not read, because they are pictures: page 2."])
     ingest_report.show(summary)
     assert capsys.readouterr().err.splitlines() == [
         "warning Left out as navigation: 40 files, such as 0.html",
-        "warning scan.pdf: The text of 1 pages is not read, because they are pictures.",
+        "warning scan.pdf: Not read, because they are pictures: page 2.",
         "All warnings of each file are in the report of --report.",
     ]
 
