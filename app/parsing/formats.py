@@ -67,10 +67,10 @@ _OPENDOCUMENT = "application/vnd.oasis.opendocument."
 TEXT = FileFormat(
     "text",
     "plain",
-    ("text", "reStructuredText"),
-    ("txt", "text", "rst", "rest"),
-    "the text, with lines that are underlined or in capitals as headings; UTF-8, UTF-16, or another encoding with a "
-    "warning",
+    ("text", "reStructuredText", "AsciiDoc", "Org", "LaTeX"),
+    ("txt", "text", "rst", "rest", "adoc", "asciidoc", "org", "tex"),
+    "the text with its markup, with headings of the markup, and else lines that are underlined or in capitals; manual "
+    "pages without escapes; UTF-8, UTF-16, or another encoding with a warning",
 )
 MARKDOWN = FileFormat(
     "markdown",

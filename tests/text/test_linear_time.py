@@ -35,7 +35,7 @@ from app.text.names.gazetteer import Gazetteer
 from app.text.names.name_uses import NameUse
 from app.text.passages import chunking, tokens
 from app.text.queries import analysis, identifiers, spelling
-from app.text.structure import markdown, sentences, structure
+from app.text.structure import escapes, markdown, markups, sentences, structure
 from app.text.words import cleaning, lexical, word_spans
 
 FULL = os.environ.get("STEPWELL_FAULTS") == "full"
@@ -171,6 +171,10 @@ WORK: dict[str, Callable[[str], object]] = {
     "chunking": chunking.split,
     "chunking of plain text": lambda text: chunking.split(text, kind="plain"),
     "chunking of code": lambda text: chunking.split(text, kind="code"),
+    "headings of AsciiDoc": lambda text: markups.blocks(text, "asciidoc"),
+    "headings of LaTeX": lambda text: markups.blocks(text, "latex"),
+    "headings of manual pages": lambda text: markups.blocks(escapes.decode_roff(text), "manual"),
+    "markup": lambda text: markups.find(text, ""),
     "frontmatter": lambda text: markdown.parse(f"---\n{text}\n---\n{text}"),
     "frontmatter that is not closed": lambda text: markdown.parse(f"---\n{text}"),
     "sentences": lambda text: list(sentences.spans(text, 0, len(text))),

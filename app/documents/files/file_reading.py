@@ -25,7 +25,7 @@ from app.parsing.files import ArchiveMember, ExtractedDocument
 from app.parsing.formats import FileFormat
 from app.parsing.process import ParseLimits, Parser, ParseShare, Recognise
 from app.services import Services
-from app.text.structure import escapes, plain_json, structure
+from app.text.structure import escapes, markups, plain_json
 from app.text.words import cleaning, languages
 
 T = TypeVar("T")
@@ -263,7 +263,10 @@ def _text_upload(decoded: Decoded, file: NamedFile, format: FileFormat) -> Uploa
     text = decoded.text
     if decode := _ESCAPES.get(format.name):
         text = decode(text)
+    elif format == formats.TEXT and markups.find(text[:HEAD], formats.suffix(file.name)) == "manual":
+        text = escapes.decode_roff(text)
     metadata, problems = _metadata({}, file)
+    head = cleaning.clean(text[:HEAD]).text if format == formats.TEXT else ""
     return Upload(
         text,
         title=title_of_blank(file.name) if not file.titled and cleaning.is_blank(text) else None,
@@ -271,8 +274,7 @@ def _text_upload(decoded: Decoded, file: NamedFile, format: FileFormat) -> Uploa
         markdown=format == formats.MARKDOWN,
         frontmatter=format == formats.MARKDOWN,
         metadata=metadata,
-        default_title=(structure.plain_title(cleaning.clean(text[:HEAD]).text) if format == formats.TEXT else "")
-        or file.name,
+        default_title=markups.title(head, formats.suffix(file.name)) or file.name,
         warnings=(*decoded.warnings, *problems),
     )
 

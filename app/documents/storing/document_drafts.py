@@ -18,7 +18,7 @@ from app.services import ChunkingOptions
 from app.text import uris
 from app.text.passages import chunking, tokens
 from app.text.passages.tokens import Passage
-from app.text.structure import markdown, plain_json, structure
+from app.text.structure import markdown, markups, plain_json, structure
 from app.text.words import cleaning, languages, lexical
 from app.text.words.cleaning import CleanedPages
 
@@ -109,10 +109,11 @@ def passages(draft: DocumentDraft, *, model: EmbeddingModel, options: ChunkingOp
     """The passages into which a document is cut; one of no length with the title if it is a title alone."""
     if not draft.content:
         return [Passage(draft.title, 0, 0)]
-    is_code = formats.is_code(str(draft.metadata.get("filename") or ""))  # by the name of its file
+    name = str(draft.metadata.get("filename") or "")
+    other = "code" if formats.is_code(name) else markups.find(draft.content, formats.suffix(name)) or "plain"
     return chunking.split(
         draft.content,
-        kind="markdown" if draft.markdown else "code" if is_code else "plain",
+        kind="markdown" if draft.markdown else other,
         target_tokens=options.target,
         overlap_tokens=min(options.overlap, options.target - 1),
         max_tokens=max(options.target, model.max_tokens - RESERVED_TOKENS - tokens.count(draft.title)),

@@ -14,12 +14,12 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Literal
+from typing import Literal, get_args
 
 from app.concurrency import interruption
 from app.text.passages import tokens
 from app.text.passages.tokens import Passage
-from app.text.structure import code, sentences, structure
+from app.text.structure import code, markups, sentences, structure
 
 MAX_CHARACTERS = 8_000
 SLACK = 1.25  # a section up to this multiple of the target is not cut
@@ -27,12 +27,13 @@ TINY = 1 / 3  # a section smaller than this share of the target is joined with a
 HEADER_SHARE = 0.5  # the largest share of the target that a table's header may take to be repeated
 _OVERLAP_WINDOW = 800  # code points in which the sentences to repeat are searched
 
-TextKind = Literal["markdown", "plain", "code"]
+TextKind = Literal["markdown", "plain", "code"] | markups.Markup
 """How the structure of a text is marked."""
 _BLOCKS: dict[TextKind, Callable[[str], list[structure.Block]]] = {
     "markdown": structure.blocks,
     "plain": partial(structure.blocks, markdown=False),
     "code": code.blocks,
+    **{markup: partial(markups.blocks, markup=markup) for markup in get_args(markups.Markup)},
 }
 _Splitter = Callable[[str, int, int], Iterable[sentences.Span]]
 _SPEAKER = re.compile(r"^[ \t]*(?:\[[^\]\n]{1,40}\][ \t]*)?[^\s:][^:\n]{0,40}:[ \t]", re.MULTILINE)

@@ -1,4 +1,4 @@
-"""Decodes the escapes of JSON and XML, which hide words from a search; layout, markup and numbers stay as written."""
+"""Decodes the escapes of JSON, XML and roff, which hide words from a search; layout and markup stay as written."""
 
 from __future__ import annotations
 
@@ -9,6 +9,25 @@ import re
 _IN_JSON = re.compile(r"(?P<codes>(?:\\u[0-9a-fA-F]{4})+)|\\(?P<character>.)", re.DOTALL)
 _CHARACTERS = {"n": "\n", "t": "\t", "r": "", "b": " ", "f": " ", "/": "/"}
 _IN_XML = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+_IN_ROFF = re.compile(
+    r"\\(?:[fs](?:\[[^\]\n]{0,20}\]|\(..|[-+]?.)|\*?(?:\((?P<two>\S\S)|\[(?P<name>[^\]\s]{1,20})\])"
+    r"|(?P<one>[^\n\w*\"]|e|0))"
+)
+"""Fonts and sizes, which show nothing; characters and strings by name; characters of one letter."""
+_NAMED = (
+    "hy- mi− en– em— aq' Aq' dq\" lq“ rq” oq‘ cq’ bu• co© rs\\ ti~ ha^ ga` at@ sh# Do$ <=≤ >=≥ ->→ <-← mu× de° Fo« Fc» "
+    'L"“ R"” C`" C\'"'
+)
+_ROFF = {
+    **{pair[:2]: pair[2:] for pair in _NAMED.split()},
+    **dict(zip("-e'`. 0~&|^%:/,)", ("-", "\\", "'", "`", ".", *"   ", *[""] * 8), strict=True)),
+}
+_ROFF_PARAGRAPH = re.compile(r"(?<=[^\n]\n)(?=\.[ \t]*(?:[LPT]?P|[IH]P|TQ|Pp|It|nf|EX)\b)")
+
+
+def decode_roff(text: str) -> str:
+    """The source of a manual page with characters in place of escapes, and blank lines before its paragraphs."""
+    return _ROFF_PARAGRAPH.sub("\n", _IN_ROFF.sub(_roff_character, text))
 
 
 def decode_json(text: str) -> str:
@@ -30,3 +49,7 @@ def _json_character(escape: re.Match[str]) -> str:
 def _xml_character(reference: re.Match[str]) -> str:
     character = html.unescape(reference[0])
     return reference[0] if character in "<>" else character
+
+
+def _roff_character(escape: re.Match[str]) -> str:
+    return _ROFF.get(escape[escape.lastgroup], escape[0]) if escape.lastgroup else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -61,9 +61,14 @@ def blocks(text: str, *, markdown: bool = True) -> list[Block]:
     """
     if markdown:
         return list(_Scanner(text).run())
+    return fill(text, find_plain_headings(text))
+
+
+def fill(text: str, headings: Iterable[Block]) -> list[Block]:
+    """Returns headings with the paragraphs between them."""
     found: list[Block] = []
     place = 0
-    for heading in find_plain_headings(text):
+    for heading in headings:
         found += [*_paragraphs(text, place, heading.start), heading]
         place = heading.end
     return [*found, *_paragraphs(text, place, len(text))]

@@ -12,13 +12,14 @@ from itertools import pairwise
 from app.concurrency import interruption
 from app.text.words import characters
 
-VERSION = 4
+VERSION = 5
 """Version of the rules of cleaning and cutting; a reindex applies them to documents with another one.
 
 2: mojibake is repaired, chunks are measured by the tokens of the embedding model.
 3: compounds keep their hyphens at line ends, plain text is cut at its headings, colours of terminals and files in links
 are removed.
 4: files in base64 are removed.
+5: AsciiDoc, LaTeX, Org and manual pages are cut at their headings.
 """
 MAX_MARKS = 30  # length of a run of combining marks, as in Unicode's stream-safe text format (UAX #15)
 PIECE = 100_000

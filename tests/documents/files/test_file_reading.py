@@ -1,4 +1,4 @@
-"""The files of an archive have limits of their own together."""
+"""Files of text have a title; the files of an archive have limits of their own together."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from app.documents.files import file_reading
 from app.documents.files.file_reading import NamedFile, ParseLimits
+from app.documents.types import Upload
 from app.errors import UnreadableFile
 
 NOTES = {"a b.md": "Lime mortar.", "rows.csv": "id,text\n7,Clay pipes.\n", "c.md": "Sand."}
@@ -38,3 +39,18 @@ async def test_reading_the_files_of_an_archive_has_the_time_of_a_request() -> No
     with pytest.raises(UnreadableFile, match="Reading the files of the archive took 0 seconds") as refused:
         await _uris(ParseLimits(request_s=0.0), NOTES)
     assert refused.value.code == "parse_limit"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "title", "read"),
+    [
+        ("quarry.8", ".TH QUARRY 8\n.SH NAME\nquarry \\- cut slate\n", "quarry - cut slate", "quarry - cut slate"),
+        ("quarry.adoc", "= Quarry \\- guide\n\nSlate.", "Quarry \\- guide", "Quarry \\- guide"),
+        ("quarry.log", "one line\n.TH QUARRY \\- 8\n", "quarry.log", "QUARRY \\- 8"),
+    ],
+)
+async def test_a_text_has_the_title_of_its_markup_and_a_manual_page_no_escapes(name, text, title, read) -> None:
+    async with file_reading.opened(ParseLimits()) as reader:
+        uploads = [one async for one in reader.uploads(NamedFile(text.encode(), name))]
+    assert [one.default_title for one in uploads if isinstance(one, Upload)] == [title]
+    assert [read in one.content for one in uploads if isinstance(one, Upload)] == [True]

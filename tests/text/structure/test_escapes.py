@@ -1,4 +1,4 @@
-"""Escapes of JSON and XML become characters."""
+"""Escapes of JSON, XML and roff become characters."""
 
 from __future__ import annotations
 
@@ -38,3 +38,10 @@ def test_decoded_json_is_the_same_value(value: object) -> None:
 def test_references_in_xml_become_characters_without_new_markup() -> None:
     text = "<a b='R&amp;D'>caf&#233; &#xE9; &eacute; &lt;b&gt; &#60; &amp;lt; &unknown; AT&T;</a>"
     assert escapes.decode_xml(text) == "<a b='R&D'>café é é &lt;b&gt; &#60; &lt; &unknown; AT&T;</a>"
+
+
+def test_fonts_and_escapes_of_a_manual_page_do_not_hide_words() -> None:
+    text = (
+        ".SH OPTIONS\n.TP\n\\fB\\-\\-all\\fR=\\f(CWx\\fP \\(bu \\*(lqq\\*(rq C:\\ea\\&b \\s-1POSIX\\s0 \\n(.g \\[zz]\n"
+    )
+    assert escapes.decode_roff(text) == ".SH OPTIONS\n\n.TP\n--all=x • “q” C:\\ab POSIX \\n(.g \\[zz]\n"

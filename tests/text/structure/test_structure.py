@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.text.passages import chunking, tokens
-from app.text.structure import sentences, structure
+from app.text.structure import markups, sentences, structure
 
 
 def kinds(text: str) -> list[tuple[str, str]]:
@@ -155,3 +155,74 @@ def test_headings_of_restructured_text_are_found() -> None:
     assert headings == [(1, "Lime"), (2, "Preparing"), (3, "Drying")]
     assert [text[block.start : block.end] for block in blocks if block.kind == "paragraph"][-1] == "Slowly."
     assert structure.plain_title(text) == "Lime"
+
+
+ASCIIDOC = """// a comment
+:icons: font
+= Quarry guide
+
+Slate splits.
+
+== Blocks ==
+
+[source]
+----
+= not a heading
+----
+
+=== Second cut
+
+It is cut slowly, with a wedge of iron and a wooden mallet.
+"""
+ORG = """#+TITLE: Quarry guide
+
+* TODO Blocks :stone:
+#+BEGIN_SRC org
+* not a heading
+#+END_SRC
+** Second cut
+- slowly, with a wedge of iron and a wooden mallet
+"""
+LATEX = r"""\documentclass{article}
+\title{The \emph{quarry} guide\\of \LaTeX{}}
+\section[Short]{Blocks \& \texttt{slate}}\label{sec:blocks}
+Text.
+\subsection*{Second
+  cut} It is cut slowly, with a wedge of iron and a wooden mallet.
+"""
+MAN = r"""'\" t
+.\" A comment.
+.TH QUARRY 1
+.SH NAME
+.B quarry
+.SH "EXIT STATUS"
+Zero.
+.SS Second cut
+It is cut slowly, with a wedge of iron and a wooden mallet.
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "suffix", "title", "expected"),
+    [
+        (ASCIIDOC, "adoc", "Quarry guide", [(1, "Quarry guide"), (2, "Blocks"), (3, "Second cut")]),
+        (ORG, "org", "Quarry guide", [(1, "TODO Blocks :stone:"), (2, "Second cut")]),
+        (LATEX, "tex", "The quarry guide of LaTeX", [(3, "Blocks & slate"), (4, "Second cut")]),
+        (MAN, "1", "quarry", [(1, "NAME"), (1, "EXIT STATUS"), (2, "Second cut")]),
+    ],
+)
+def test_headings_and_title_of_other_markup_are_found(text, suffix, title, expected) -> None:
+    markup = markups.find(text, suffix)
+    assert markup is not None
+    assert markups.title(text, suffix) == title
+    assert [(one.level, one.title) for one in markups.blocks(text, markup) if one.kind == "heading"] == expected
+    assert (
+        chunking.split(text, kind=markup, target_tokens=12, max_tokens=60, overlap_tokens=0)[-1].heading_path[-1]
+        == "Second cut"
+    )
+
+
+def test_an_asciidoc_text_with_underlined_titles_is_cut_at_them() -> None:
+    blocks = markups.blocks("Quarry\n======\n\nSlate\n-----\n\nSplits.", "asciidoc")
+    assert [(one.level, one.title) for one in blocks if one.kind == "heading"] == [(1, "Quarry"), (2, "Slate")]
+    assert markups.find("a line of a log\n.TH 1", "1") is None
