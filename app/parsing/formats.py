@@ -69,8 +69,8 @@ TEXT = FileFormat(
     "plain",
     ("text", "reStructuredText", "AsciiDoc", "Org", "LaTeX"),
     ("txt", "text", "rst", "rest", "adoc", "asciidoc", "org", "tex"),
-    "the text with its markup, with headings of the markup, and else lines that are underlined or in capitals; manual "
-    "pages without escapes; UTF-8, UTF-16, or another encoding with a warning",
+    "the text with its markup, with headings of the markup, and else lines that are underlined, numbered or in "
+    "capitals; manual pages without escapes; UTF-8, UTF-16, or another encoding with a warning",
 )
 MARKDOWN = FileFormat(
     "markdown",

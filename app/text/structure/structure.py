@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -29,7 +29,7 @@ FIRST_LINES = 6
 """Visible lines of a text in which its title is searched."""
 MAX_TITLE = 200
 _UNDERLINE = re.compile(r"([=\-~^*#+_])\1{2,}\s*")
-_LEVELS = {"=": 1, "-": 2}
+_NUMBERED = re.compile(r"(\d\d?(?:\.\d\d?)+|\d\d?(?=\.))\.?[ \t\xa0]{1,4}[^\W\d_](?!.*(?:\t| {3}|\.{3})).*[^\s.,:;]")
 _CAPITALS = re.compile(r"(?![^\n]*(?:\t| {3}))[^\W_][^\n]*[^\W_)?]\s*")
 _LETTER = re.compile(r"[^\W\d_]")
 _NAME = re.compile(r"NAME|BEZEICHNUNG|NOM|NOMBRE|NOME|NAAM|NAVN|NAMN|NAZWA", re.IGNORECASE)
@@ -171,15 +171,18 @@ def find_plain_headings(text: str) -> list[Block]:
     lines = _visible_lines(text)
     capitals = [_is_capitals(line[0]) for line in lines]
     use_capitals = sum(capitals) <= max(1, MOST_CAPITALS * len(lines))
-    found = []
+    use_numbers = _is_numbered(lines)
+    found, styles = list[Block](), list[str]()
     for number, (line, below) in enumerate(itertools.pairwise(lines)):
         start = _begin(text, lines[number - 1] if number else None, line, below)
         if start is None:
             continue
         is_touching = below.start() == line.end() + 1
         is_alone = start == line.start() and not (is_touching and capitals[number + 1])
-        if is_touching and (level := _underline(line[0], below[0])):
-            found.append(Block("heading", start, below.end(), level, line[0].strip()))
+        style = _underline(line[0], below, start < line.start()) if is_touching else use_numbers and _number(line[0])
+        if style:
+            end = below.end() if is_touching else line.end()
+            found.append(Block("heading", start, end, _level(style, styles), line[0].strip()))
         elif use_capitals and capitals[number] and is_alone:
             found.append(Block("heading", start, line.end(), 2, line[0].strip()))
     return found
@@ -195,19 +198,41 @@ def _begin(text: str, above: re.Match[str] | None, line: re.Match[str], below: r
     return None
 
 
-def _underline(line: str, below: str) -> int:
-    """Returns the level of a line with another one below it; 0 if that does not underline it."""
-    match = _UNDERLINE.fullmatch(below)
+def _underline(line: str, below: re.Match[str], is_over: bool) -> str:
+    """Returns the style of a line with another one below it, and above it; empty if that does not underline it."""
+    match = _UNDERLINE.fullmatch(below[0])
     length = len(line.strip())
     if match is None or length > MAX_PLAIN_HEADING or line[:1].isspace() or not _LETTER.search(line):
-        return 0
-    return _LEVELS.get(match[1], 3) if length / 2 <= len(below.strip()) <= length + 2 else 0
+        return ""
+    is_apart = below.string[below.end() : below.end() + 2] in ("\n\n", "\n", "")
+    is_long_enough = length / 2 <= len(below[0].strip())
+    return match[1] + "-" * is_over if is_long_enough and (is_apart or len(below[0].strip()) <= length + 2) else ""
+
+
+def _number(line: str) -> str:
+    """Returns the style of a line that begins with the number of a section, by its depth; empty for another one."""
+    match = _NUMBERED.fullmatch(line.rstrip()) if len(line) <= MAX_PLAIN_HEADING else None
+    return "1" * (match[1].count(".") + 1) if match else ""
+
+
+def _is_numbered(lines: Sequence[re.Match[str]]) -> bool:
+    """Returns whether numbered lines of a text are headings: most have text below them, unlike the items of a list."""
+    apart = ((line, below) for line, below in itertools.pairwise(lines) if below.start() > line.end() + 1)
+    is_last = [style != _number(below[0]) for line, below in apart if (style := _number(line[0]))]
+    return sum(is_last) >= max(2, len(is_last) / 2)
+
+
+def _level(style: str, styles: list[str]) -> int:
+    """Returns the level of a heading, by the order in which a text has styles; it begins with 1 for a title in `=`."""
+    if style not in styles:
+        styles.append(style)
+    return styles.index(style) + (1 if styles[0][0] == "=" else 2)
 
 
 def _is_capitals(line: str) -> bool:
-    if len(line) > MAX_PLAIN_HEADING or line != line.upper() or line == line.lower() or not _CAPITALS.fullmatch(line):
+    if len(line) > MAX_PLAIN_HEADING or line != line.upper() or not _CAPITALS.fullmatch(line):
         return False
-    letters = len(_LETTER.findall(line))
+    letters = sum(map(str.isupper, line))
     return letters >= 3 and 10 * letters >= 7 * len("".join(line.split()))
 
 

@@ -146,6 +146,49 @@ def test_other_lines_are_no_headings(text: str) -> None:
     assert structure.plain_title(text) == ""
 
 
+NUMBERED = """A guide to slate
+
+1. Quarries
+  1.1. In the north
+  1.2. In the south
+
+1. Quarries
+
+Slate is cut in two places.
+
+1.1.\xa0In the north
+
+Below the lake:
+
+1.2. In the south
+
+By the sea.
+
+2. Roofs
+
+End.
+"""
+
+
+def test_numbered_lines_with_text_below_them_are_headings_and_items_of_a_list_are_none() -> None:
+    expected = [(2, "1. Quarries"), (3, "1.1.\xa0In the north"), (3, "1.2. In the south"), (2, "2. Roofs")]
+    assert headings(NUMBERED) == expected
+    assert headings("To do\n\n1. Cut slate\n\n2. Split it\n\n3. Carry it\n\n4. Lay it\n\nThen rest.\n") == []
+    assert headings("To do\n\n1. Cut slate.\n\nSlowly.\n\n2. Split it.\n\nQuickly.\n") == []
+
+
+def test_the_levels_of_underlined_lines_follow_from_the_order_of_their_styles() -> None:
+    text = "====\nLime\n====\n\nMixing\n======\n\na\n\nSand\n~~~~\n\nb\n\nWater\n^^^^^\n\nc\n\nDrying\n======\n\nd"
+    assert headings(text) == [(1, "Lime"), (2, "Mixing"), (3, "Sand"), (4, "Water"), (2, "Drying")]
+    assert headings(f"Lime\n{'=' * 60}\n\nMix it.") == [(1, "Lime")]
+
+
+def test_a_line_of_a_script_without_capitals_is_no_heading_for_an_abbreviation_in_it() -> None:
+    text = "手引き\n\nノートPCは普通のPCです。ですから、USB\nキーボードも動きます。\n\n次の章\n\n終わり"
+    assert headings(text) == []
+    assert structure.plain_title(text) == ""
+
+
 def test_headings_of_restructured_text_are_found() -> None:
     text = (
         "====\nLime\n====\n\nMix it::\n\n   # three parts\n\nPreparing\n---------\n\nStir.\n\nDrying\n~~~~~~\n\nSlowly."
