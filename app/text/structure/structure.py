@@ -16,6 +16,8 @@ MAX_HEADING = 300  # code points; a longer "heading" is text
 _LINE = re.compile(r"[^\n]+")
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?$")
 _SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*$")
+_HTML = re.compile(r" {0,3}<h([1-6])\b[^<>\n]*>((?:(?!</h\1>|\n\n)[^\0]){1,800}?)</h\1>[ \t]*$", re.M | re.I)
+_TAG = re.compile(r"<img\b[^<>]*?\balt=\"([^\"<>]*)\"[^<>]*>|<[^<>]*>", re.I)
 _FENCE = re.compile(r" {0,3}(`{3,}+(?!.*`)|~{3,}+)")
 _ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])[ \t]")
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
@@ -48,7 +50,7 @@ class Block:
 
 def title(text: str) -> str | None:
     """Returns the text of the first level-one heading outside code, or None."""
-    if not re.search(r"^ {0,3}(?:#[ \t]|=)", text, re.MULTILINE):
+    if not re.search(r"^ {0,3}(?:#[ \t]|=|<h1)", text, re.MULTILINE | re.IGNORECASE):
         return None
     return next((block.title for block in blocks(text) if block.level == 1 and block.title), None)
 
@@ -100,7 +102,7 @@ class _Scanner:
     def run(self) -> Iterator[Block]:
         for match in _LINE.finditer(self._text):
             line = match[0]
-            if not (mark := line.strip()):
+            if not (mark := line.strip()) or match.start() < self._end:
                 continue
             if not self._fence:
                 yield from self._step(line, match.start(), match.end())
@@ -111,10 +113,12 @@ class _Scanner:
         yield from self._close()
 
     def _step(self, line: str, start: int, end: int) -> Iterator[Block]:
-        heading = _atx(line)
-        if heading:
+        html = _HTML.match(self._text, start) if "<" in line[:4] else None
+        words = _words_of(_TAG.sub(r"\1", html[2])) if html else ""
+        if heading := _atx(line) or (html and words and (int(html[1]), words)):
             yield from self._close()
-            yield Block("heading", start, end, *heading)
+            self._end = html.end() if html else end
+            yield Block("heading", start, self._end, *heading)
         elif self._is_underline(line, start):
             words = self._text[self._start : self._end]
             yield Block("heading", self._start, end, 1 if "=" in line else 2, _words_of(words) or words.strip())

@@ -19,7 +19,7 @@ VERSION = 5
 3: compounds keep their hyphens at line ends, plain text is cut at its headings, colours of terminals and files in links
 are removed.
 4: files in base64 are removed.
-5: AsciiDoc, LaTeX, Org and manual pages are cut at their headings, and plain text at numbered ones.
+5: AsciiDoc, LaTeX, Org and manual pages are cut at their headings, plain text at numbered ones, Markdown at `<h1>`.
 """
 MAX_MARKS = 30  # length of a run of combining marks, as in Unicode's stream-safe text format (UAX #15)
 PIECE = 100_000

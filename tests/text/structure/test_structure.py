@@ -39,6 +39,18 @@ def test_an_underlined_line_is_a_heading_and_a_rule_under_a_paragraph_is_not():
     assert all(kind != "heading" for kind, _ in kinds("- item\n---\nx"))
 
 
+def test_a_heading_in_html_is_one_in_markdown_if_it_has_words() -> None:
+    text = (
+        '<div>\n<h1 align="center">\n  <a href="x"><img alt="Quarry" src="y.png"></a>\n  <br>guide\n</h1>\nSlate.\n\n'
+        '<H2>Blocks</H2>\n<h2><img src="z.png"></h2>\nSlate splits.'
+    )
+    found = [(block.level, block.title) for block in structure.blocks(text) if block.kind == "heading"]
+    assert found == [(1, "Quarry guide"), (2, "Blocks")]
+    assert structure.title(text) == "Quarry guide"
+    assert kinds(text)[-1] == ("paragraph", '<h2><img src="z.png"></h2>\nSlate splits.')
+    assert [kind for kind, _ in kinds("<h1>never closed\n\nText</h1>")] == ["paragraph", "paragraph"]
+
+
 @given(st.text(alphabet=" \n\t#-=|`~ab1.*>", max_size=300), st.booleans())
 def test_blocks_tile_every_visible_character_in_order(text, markdown):
     blocks = structure.blocks(text, markdown=markdown)
