@@ -57,8 +57,10 @@ _NO_NAME = re.compile(
     r"(?:if|for|while|switch|return|else|do|catch|try|new|throw|case|await|yield|super|assert|elif|with|delete|foreach"
     r"|using|lock|match|select|and|or|not|in)\b"
 )
-_ABOVE = re.compile(r"@|#(?!!)|//|/\*|\*|--|\[[A-Z]|template\b")
-"""What the lines above a definition begin with that belong to it: comments, decorators, attributes."""
+_ABOVE = re.compile(
+    r"@|#(?!!)|//|/\*|\*|--|\[[A-Z]|template\b|(?!(?:import|return|pass|else)\b)[A-Za-z_][\w:<>,*& \t]*$"
+)
+"""What the lines above a definition are that belong to it: comments, decorators, attributes, types of its result."""
 _CLOSING = re.compile(r"[)\]}]|end\b|\{")
 
 

@@ -186,6 +186,12 @@ def test_comments_and_decorators_belong_to_the_definition_below_them_and_what_fo
     assert next(one for one in after if "return inner()" in one.content).heading_path == ("Shelf", "first")
 
 
+def test_the_type_of_a_result_on_a_line_of_its_own_belongs_to_the_definition() -> None:
+    text = "int x;\n\n/* Verifies. */\nstatic PyObject *\nverify(int a)\n{\n}\nint\nmain()\n{\n}\n"
+    starts = [text[block.start :].partition("\n")[0] for block in code.blocks(text) if block.kind == "fence"]
+    assert starts == ["int x;", "/* Verifies. */", "int"]
+
+
 def test_source_code_is_cut_at_its_definitions() -> None:
     body = "\n".join(f"    value = measure(value, {number})" for number in range(12))
     text = "\n\n\n".join(f"def step_{number}(value):\n{body}" for number in range(8))
