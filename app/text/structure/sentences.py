@@ -14,6 +14,7 @@ _IN_WORD = re.compile(r"[A-Za-z](?=[A-Za-z])")
 _STRETCH = 100_000
 _NEXT = re.compile(r"\s*+[\"'“‘«(\[¿¡]?(.)", re.DOTALL)
 _LINE = re.compile(r"[^\n]+")
+_NUMBERING = re.compile(r"(?:\A|\n)[ \t]*(?:\d{1,2}\.)+$")
 _LAST_WORD = re.compile(r"(?:[A-Za-z]\.)*[A-Za-z]*\.$")
 _ABBREVIATION = re.compile(
     r"(?:mr|mrs|ms|dr|prof|st|sr|jr|vs|etc|no|nr|fig|eq|inc|ltd|co|e\.g|i\.e|z\.b|u\.a|cf|al|approx"
@@ -65,5 +66,6 @@ def _is_boundary(text: str, match: re.Match[str], end: int) -> bool:
     detached = match.start() > 0 and text[match.start() - 1].isspace()  # "a wing in a slipstream . the next"
     if following[1].islower() and not detached:
         return False
-    last = _LAST_WORD.search(text[max(0, match.start() - 12) : match.end()]) if match[0] == "." else None
-    return last is None or not _ABBREVIATION.fullmatch(last[0])
+    before = text[max(0, match.start() - 12) : match.end()] if match[0] == "." else ""
+    last = _LAST_WORD.search(before)
+    return (last is None or not _ABBREVIATION.fullmatch(last[0])) and not _NUMBERING.search(before)

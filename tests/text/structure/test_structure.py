@@ -73,6 +73,10 @@ def test_blocks_tile_every_visible_character_in_order(text, markdown):
         ("a wing in a slipstream . the next one .", ["a wing in a slipstream .", "the next one ."]),
         ("これは文。次の文！終わり", ["これは文。", "次の文！", "終わり"]),
         ("wait... What", ["wait...", "What"]),
+        (
+            "See:\n2.1. Granite. Hard\n 12. Slate is the 2. Next",
+            ["See:\n2.1. Granite.", "Hard\n 12. Slate is the 2.", "Next"],
+        ),
     ],
 )
 def test_sentences_end_where_a_reader_pauses(text, expected):
