@@ -172,7 +172,7 @@ NUMBERED = """A guide to slate
 
 Slate is cut in two places.
 
-1.1.\xa0In the north
+  1.1.\xa0In the north
 
 Below the lake:
 
