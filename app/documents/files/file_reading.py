@@ -263,7 +263,7 @@ def _text_upload(decoded: Decoded, file: NamedFile, format: FileFormat) -> Uploa
     text = decoded.text
     if decode := _ESCAPES.get(format.name):
         text = decode(text)
-    elif format == formats.TEXT and markups.find(text[:HEAD], formats.suffix(file.name)) == "manual":
+    elif format == formats.TEXT and markups.find(text, formats.suffix(file.name)) == "manual":
         text = escapes.decode_roff(text)
     metadata, problems = _metadata({}, file)
     head = cleaning.clean(text[:HEAD]).text if format == formats.TEXT else ""

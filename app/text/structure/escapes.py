@@ -16,7 +16,7 @@ _IN_ROFF = re.compile(
 """Fonts and sizes, which show nothing; characters and strings by name; characters of one letter."""
 _NAMED = (
     "hy- mi− en– em— aq' Aq' dq\" lq“ rq” oq‘ cq’ bu• co© rs\\ ti~ ha^ ga` at@ sh# Do$ <=≤ >=≥ ->→ <-← mu× de° Fo« Fc» "
-    'L"“ R"” C`" C\'"'
+    "L\"“ R\"” C`\" C'\" --– :aä :oö :uü :AÄ :OÖ :UÜ ssß 'aá 'eé 'ií 'oó 'uú"
 )
 _ROFF = {
     **{pair[:2]: pair[2:] for pair in _NAMED.split()},

@@ -46,7 +46,7 @@ _RULES: dict[Markup, _Rules] = {
 _MARKS = {markup: re.compile(f"{rules.headings}|{rules.fences}", re.M | re.I) for markup, rules in _RULES.items()}
 _TITLES = {markup: re.compile(rules.title, re.M | re.I) for markup, rules in _RULES.items()}
 _SUFFIXES: dict[str, Markup] = {"adoc": "asciidoc", "asciidoc": "asciidoc", "org": "org", "tex": "latex"}
-_MANUAL = re.compile(r"(?:(?:['.]\\\".*|\.)?\n)*\.(?:TH|Dd) ")
+_MANUAL = re.compile(r"(?=\n*['.])(?:.*\n){0,300}?\.(?:TH|Dd) ")
 _COMMAND = re.compile(r"\\[A-Za-z]+\*?(?=\{[^}])|[\\{}$]")
 
 

@@ -41,7 +41,6 @@ def test_references_in_xml_become_characters_without_new_markup() -> None:
 
 
 def test_fonts_and_escapes_of_a_manual_page_do_not_hide_words() -> None:
-    text = (
-        ".SH OPTIONS\n.TP\n\\fB\\-\\-all\\fR=\\f(CWx\\fP \\(bu \\*(lqq\\*(rq C:\\ea\\&b \\s-1POSIX\\s0 \\n(.g \\[zz]\n"
-    )
-    assert escapes.decode_roff(text) == ".SH OPTIONS\n\n.TP\n--all=x • “q” C:\\ab POSIX \\n(.g \\[zz]\n"
+    text = r"\fB\-\-all\fR=\f(CWx\fP \(bu \*(lqq\*(rq C:\ea\&b \s-1POSIX\s0 \n(.g \[zz] f\(:ur"
+    assert escapes.decode_roff(text) == r"--all=x • “q” C:\ab POSIX \n(.g \[zz] für"
+    assert escapes.decode_roff(".SH OPTIONS\n.TP\nall\n") == ".SH OPTIONS\n\n.TP\nall\n"

@@ -251,6 +251,9 @@ Text.
 """
 MAN = r"""'\" t
 .\" A comment.
+.de Sp \\" A macro of its own.
+level \\n[indent]
+..
 .TH QUARRY 1
 .SH NAME
 .B quarry
