@@ -31,7 +31,7 @@ FIRST_LINES = 6
 """Visible lines of a text in which its title is searched."""
 MAX_TITLE = 200
 _UNDERLINE = re.compile(r"([=\-~^*#+_])\1{2,}\s*")
-_NUMBERED = re.compile(r" {0,3}(\d\d?(?:\.\d\d?)+|\d\d?(?=\.))\.?\s{1,4}[^\W\d_](?!.*(?:\t| {3}|\.{3})).*[^\s.,:;]")
+_NUMBERED = re.compile(r"( {0,3}\d\d?(?:\.\d\d?)+|\d\d?(?=\.))\.?\s{1,4}[^\W\d_](?!.*(?:\t| {3}|\.{3})).*[^\s.,:;]")
 _CAPITALS = re.compile(r"(?![^\n]*(?:\t| {3}))[^\W_][^\n]*[^\W_)?]\s*")
 _LETTER = re.compile(r"[^\W\d_]")
 _NAME = re.compile(r"NAME|BEZEICHNUNG|NOM|NOMBRE|NOME|NAAM|NAVN|NAMN|NAZWA", re.IGNORECASE)

@@ -190,6 +190,7 @@ def test_numbered_lines_with_text_below_them_are_headings_and_items_of_a_list_ar
     expected = [(2, "1. Quarries"), (3, "1.1.\xa0In the north"), (3, "1.2. In the south"), (2, "2. Roofs")]
     assert headings(NUMBERED) == expected
     assert headings("To do\n\n1. Cut slate\n\n2. Split it\n\n3. Carry it\n\n4. Lay it\n\nThen rest.\n") == []
+    assert headings("To do\n\n  1. Cut slate by hand: x\n\nSlowly.\n\n  2. Split it: y\n\nQuickly.\n") == []
     assert headings("To do\n\n1. Cut slate.\n\nSlowly.\n\n2. Split it.\n\nQuickly.\n") == []
 
 
