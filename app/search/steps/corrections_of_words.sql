@@ -1,5 +1,6 @@
--- Finds the stored lexemes of words that differ from an unknown word by one typing error. A word is unknown if none of the
--- lexemes that the user's text-search configurations make of it is stored. Only the edits of unknown words are analysed.
+-- Finds the stored lexemes of words that differ from an unknown word by one typing error. A word is unknown if each of the
+-- user's text-search configurations makes lexemes of it, and none of them is stored: a stop word of one of the languages is
+-- spelled as it is meant. Only the edits of unknown words are analysed.
 -- Columns: word, lexemes (by descending document frequency).
 -- part restricted  a lexeme is stored if a chunk contains it which the caller sees
 -- :words text[]  the words
@@ -21,14 +22,14 @@ given AS MATERIALIZED (
         AS g (word, word_folded, word_plain, edits_folded, edits_plain)
 ),
 own AS MATERIALIZED (
-    SELECT g.word, coalesce(l.df, 0) > 0
+    SELECT g.word, t.lexeme IS NULL OR (coalesce(l.df, 0) > 0
 -- if restricted
            AND coalesce({{lexeme_is_visible t.lexeme COLLATE "C"}}, false)
 -- end
-           AS stored
+           ) AS known
     FROM given AS g
     CROSS JOIN configs AS c
-    CROSS JOIN LATERAL unnest(to_tsvector(CAST(c.config AS regconfig), {{text_for c.config, g.word_folded, g.word_plain}})) AS t
+    LEFT JOIN LATERAL unnest(to_tsvector(CAST(c.config AS regconfig), {{text_for c.config, g.word_folded, g.word_plain}})) AS t ON true
     LEFT JOIN LATERAL (
         {{document_frequency t.lexeme COLLATE "C"}}
     ) AS l ON true
@@ -38,7 +39,7 @@ edited AS MATERIALIZED (
     FROM given AS g
     CROSS JOIN configs AS c
     CROSS JOIN LATERAL unnest(to_tsvector(CAST(c.config AS regconfig), {{text_for c.config, g.edits_folded, g.edits_plain}})) AS t
-    WHERE g.word IN (SELECT o.word FROM own AS o GROUP BY o.word HAVING NOT bool_or(o.stored))
+    WHERE g.word IN (SELECT o.word FROM own AS o GROUP BY o.word HAVING NOT bool_or(o.known))
 ),
 -- in one scan of the index: a word has hundreds of edits, and hardly any is stored
 known AS MATERIALIZED (

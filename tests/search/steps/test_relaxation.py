@@ -10,6 +10,7 @@ from harness import Tenant, counted_statements, uris
 from app.database import filters
 from app.database.filter_types import Filters
 from app.database.transactions import Database
+from app.documents.types import Upload
 from benchmarks.fake_embedder import FakeEmbedder
 
 
@@ -129,6 +130,15 @@ async def test_a_word_with_many_neighbours_is_not_corrected(bakery: Tenant) -> N
     answer = await bakery.ask("insect contract", explain=True)
     assert answer.explain is not None
     assert answer.explain["corrections"] == {}
+
+
+async def test_a_stop_word_of_one_language_is_not_corrected_where_documents_have_others(tenant: Tenant) -> None:
+    french = Upload("Le contrat de livraison attend au fournil.", language="fr")
+    await tenant.add_all([french, Upload("The croissant contract."), Upload("They ate a bite and befogged the gain.")])
+    answer = await tenant.ask("croissnat contract before noon again", explain=True)
+    assert answer.explain is not None
+    assert {"befor", "again"} <= {term["lexeme"] for term in answer.explain["terms"]}, "in French these are words"
+    assert answer.explain["corrections"] == {"croissnat": ["croissant"]}
 
 
 async def test_a_caller_who_sees_a_part_corrects_words_but_no_query_on_something_else(bakery: Tenant) -> None:
