@@ -6,6 +6,7 @@ import pytest
 from harness import Tenant
 from requests_of import search_request
 
+from app.documents.types import Upload
 from app.multihop import multihop
 from app.query.types import Answer
 
@@ -63,3 +64,18 @@ async def test_many_chunks_of_a_manual_that_have_an_identifier_share_the_weight_
     linked = [(hit.candidate.uri, (hit.explain or {})["signals"].get("identifier", 0.0)) for hit in answer.hits]
     weights = {uri: weight for uri, weight in linked if weight}
     assert weights["manual"] < weights["maker"] / 2
+
+
+async def test_a_file_name_that_is_a_title_links_other_documents_and_not_the_rest_of_its_own(tenant: Tenant) -> None:
+    answer = await _ask(await _with_file_name(tenant), "which cells swelled in the factory?")
+    weights = [(hit.candidate.uri, (hit.explain or {})["signals"].get("identifier", 0.0)) for hit in answer.hits]
+    assert {uri for uri, weight in weights if weight} == {"other"}
+
+
+async def _with_file_name(tenant: Tenant) -> Tenant:
+    """The tenant with a document of two passages that is titled by its file name, and one that mentions this."""
+    cells, quay = "The cells of the reservoir swelled. " * 30, "The quay is swept by the choir at dawn. " * 30
+    log = Upload(f"## Cells\n\n{cells}\n\n## Quay\n\n{quay}", uri="log", title="cells.txt")
+    other = Upload("A factory of two sisters, see cells.txt and its table.", uri="other", title="Sisters")
+    await tenant.add_all([log, other, *(Upload(text, uri=f"noise{n}") for n, text in enumerate(NOISE))])
+    return tenant

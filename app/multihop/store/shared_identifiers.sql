@@ -1,7 +1,8 @@
 -- Finds chunks that contain an identifier of a source chunk, with their similarity to the query vector.
 --
 -- An identifier is analysed with the source's text-search configuration, and matches the same lexemes next to each other
--- in any chunk. It links chunks if :rarest to :commonest of them contain it and the source lacks a word of the query. The
+-- in any chunk. It links chunks if :rarest to :commonest of them contain it and the source lacks a word of the query. One
+-- that is the title of the source's document, such as a file name, is no link to the rest of the document. The
 -- weight is w / n: w is the source's weight, and n the number of documents to which the other chunks with the identifier
 -- belong; more than :most_full chunks of a document share the weight of so many. A chunk has the weight of its best
 -- identifier. Candidates are the postings of an identifier's rarest lexeme; identifiers with fewer of them go first, and
@@ -25,13 +26,17 @@ WITH query_vector AS MATERIALIZED (
     {{query_vector}}
 ),
 analysed AS MATERIALIZED (
-    SELECT g.word, g.place, g.weight, s.chunk_no, s.chunk_id, q.query, l.lexeme, l.df
+    SELECT g.word, g.place, g.weight, s.chunk_no, s.chunk_id, q.query, l.lexeme, l.df,
+           CASE WHEN lower(s.title) = lower(g.word) THEN s.document_id END AS titled_id
     FROM unnest(:identifiers, :folded, :plain, :identifier_chunk_ids, :identifier_weights)
         WITH ORDINALITY AS g (word, folded, plain, chunk_id, weight, place)
     CROSS JOIN LATERAL (
-        SELECT o.chunk_no, o.chunk_id, CAST(o.config AS regconfig) AS config,
+        SELECT o.chunk_no, o.chunk_id, o.document_id, d.title, CAST(o.config AS regconfig) AS config,
                {{text_for o.config, g.folded, g.plain}} AS indexed
-        FROM stepwell.chunks AS o WHERE o.user_id = :user_id AND o.chunk_id = g.chunk_id AND NOT tsvector_to_array(o.tsv) @> :words LIMIT 1
+        FROM stepwell.chunks AS o
+        JOIN stepwell.documents AS d ON d.user_id = :user_id AND d.document_id = o.document_id
+        WHERE o.user_id = :user_id AND o.chunk_id = g.chunk_id AND NOT tsvector_to_array(o.tsv) @> :words
+        LIMIT 1
     ) AS s
     CROSS JOIN LATERAL phraseto_tsquery(s.config, s.indexed) AS q (query)
     CROSS JOIN LATERAL (
@@ -59,7 +64,7 @@ matches AS MATERIALIZED (
         SELECT o.chunk_id, o.document_id
         FROM stepwell.chunks AS o WHERE o.user_id = :user_id AND o.chunk_no = p.chunk_no AND o.tsv @@ i.query LIMIT 1
     ) AS c
-    WHERE i.candidates <= :most_compared
+    WHERE i.candidates <= :most_compared AND (p.chunk_no = i.chunk_no OR c.document_id IS DISTINCT FROM i.titled_id)
 ),
 shared AS MATERIALIZED (
     SELECT m.place, count(*) AS chunks,
