@@ -25,7 +25,7 @@ from app.multihop.store import links
 from app.multihop.store.links import ChunkName
 from app.query.types import Candidate
 from app.search.state import SearchContext, SearchState
-from app.text.names import names
+from app.text.names import headings, names
 
 MAX_TERMS = 5
 MAX_TERM_LENGTH = 80
@@ -165,14 +165,21 @@ def _chosen_by_model(proposed: Sequence[str], passages: Passages) -> list[str]:
 
 
 def _stored_names(passages: Passages) -> list[str]:
-    """Stored names of several chunks that the question lacks, those of better chunks and in fewer chunks first."""
+    """Stored names of several chunks that the question lacks, those of better chunks and in fewer chunks first.
+
+    File names and titles such as "Appendix" head documents and name nothing.
+    """
     in_question = names.sequences(passages.question)
 
     def weight(name: ChunkName) -> float:
         idf = math.log(1 + passages.corpus_chunks / name.chunks)
         return idf / (1 + passages.chunk_ids.index(name.chunk_id))
 
-    shared = [name for name in passages.names if name.name_key not in in_question and name.chunks > 1]
+    shared = [
+        name
+        for name in passages.names
+        if name.name_key not in in_question and name.chunks > 1 and not headings.is_general(name.name)
+    ]
     ranked = sorted(shared, key=lambda name: (-weight(name), name.name_key))
     return distinct(name.name for name in ranked)
 

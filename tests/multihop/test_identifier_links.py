@@ -72,6 +72,11 @@ async def test_a_file_name_that_is_a_title_links_other_documents_and_not_the_res
     assert {uri for uri, weight in weights if weight} == {"other"}
 
 
+async def test_a_file_name_is_no_term_of_a_hop(tenant: Tenant) -> None:
+    answer = await _ask(await _with_file_name(tenant), "which cells swelled in the factory?")
+    assert [term for hop in answer.hops for term in hop.terms or () if "cells" in term] == []
+
+
 async def _with_file_name(tenant: Tenant) -> Tenant:
     """The tenant with a document of two passages that is titled by its file name, and one that mentions this."""
     cells, quay = "The cells of the reservoir swelled. " * 30, "The quay is swept by the choir at dawn. " * 30
