@@ -59,7 +59,7 @@ TEXT_LEG = OfQuery(-2.0, coverage=3.2, closeness=3.9)
 OTHER_LANGUAGE = OfQuery(-3.7, 14.2)
 """A query in another language than the documents: their words say nothing, and cosines are smaller."""
 UNREAD_LANGUAGE = OfQuery(-0.85, 3.0)
-"""The same where the model does not read the language of the documents: a cosine says little."""
+"""The same where the model does not read both languages: a cosine says little."""
 HIT, HIT_OF_HOPS = OfHit(-1.1, 1.5), OfHit(5.4, 3.8, -2.5)
 """In one search, and over several hops, where the score is the sum of signals as a share of the largest one. There one
 passage with most of the query leaves less to the others, and a topic that no sentence names has many answers."""
@@ -112,7 +112,7 @@ class Assessment:
         closeness: How much of the query one sentence of the best candidate has, 0 to 1.
         share: The best sum of signals of several hops as a share of the largest one; None for one search.
         is_foreign: Whether the query is in another language than the documents, whose words then say nothing.
-        is_read: Whether the model reads the language of the documents.
+        is_read: Whether the model reads the language of the documents, and more than that if the query is in another.
         is_literal: Whether hits contain the phrases of the query, or its only word or identifier.
         names_unknown: Whether the query has a name or identifier, or many words, that no document contains.
         entities: The mean effect of entities on the scores.

@@ -25,6 +25,11 @@ SPANISH = {
     "mercado": "El mercado de la isla abre todos los martes, y los pescadores venden allí sus peces.",
     "agua": "El agua de la isla viene de una fuente antigua, y en verano no alcanza para todos.",
 }
+ENGLISH = {
+    "harbour": "The harbour of Gannet closes when fog hides the lighthouse, and the ships wait outside of the bay.",
+    "lighthouse": "The lighthouse of Gannet is lit an hour before sunset, and its keeper writes down the weather.",
+    "market": "The market of the island is open every Tuesday, and the fishermen sell their fish there.",
+}
 CASES: list[tuple[dict[str, str], str]] = [
     (GREEK, "Πότε κλείνει το λιμάνι;"),
     (GREEK, "φύλακας καιρό φάρος ήλιου"),
@@ -75,11 +80,18 @@ async def test_documents_that_a_caller_does_not_see_choose_no_weights(minilm_ten
     assert seen.explain["weights"]["vector"] > unread
 
 
-async def test_a_cosine_says_little_of_documents_that_the_model_does_not_read(minilm_tenant: Tenant) -> None:
-    await minilm_tenant.add_all(SPANISH)
-    found = [
-        await minilm_tenant.ask(query, explain=True) for query in ("When does the harbour close?", "Why do cats purr?")
-    ]
+@pytest.mark.parametrize(
+    ("texts", "queries"),
+    [
+        (SPANISH, ("When does the harbour close?", "Why do cats purr?")),
+        (ENGLISH, ("¿Cuándo cierra el puerto de Gannet?", "¿Por qué ronronean los gatos de Gannet?")),
+    ],
+)
+async def test_a_cosine_says_little_where_the_model_does_not_read_the_documents_or_the_query(
+    minilm_tenant: Tenant, texts: dict[str, str], queries: tuple[str, str]
+) -> None:
+    await minilm_tenant.add_all(texts)
+    found = [await minilm_tenant.ask(query, explain=True) for query in queries]
     known = [answer.explain and answer.explain["relevance"] for answer in found]
     assert [(one["other_language"], one["language_read"]) for one in known] == [(True, False)] * 2
     assert all(0.25 < one["answered"] < 0.7 for one in known)
