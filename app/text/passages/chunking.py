@@ -42,6 +42,7 @@ _STAMP = re.compile(
 )
 _ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]")
 _DELIMITER = re.compile(r"[ \t|:]*+-[ \t|:-]*+$")
+_RULES = re.compile(r"(?:[ \t]*([-*_])(?:[ \t]*\1){2,}[ \t]*(?:\n|$))+")
 _CAPTION = re.compile(r"(?:table|tabelle|tableau|tabla|tabella|tabela|tab\.)\s+\S|.*:\s*$", re.IGNORECASE)
 MAX_CAPTION = 300
 """Code points of the longest line above a table that is its caption."""
@@ -125,7 +126,8 @@ def split(
     cut. Each passage of a cut table begins with its caption and its header rows. Headings, and the definitions of
     source code, are returned in `heading_path`; very small sections are joined under their common ancestor and keep
     their heading lines. If a section is cut, up to `overlap_tokens` of whole sentences are repeated. Every visible
-    character is in a passage or in a heading path. Takes linear time.
+    character is in a passage or in a heading path, but for a rule that is all the text between two headings. Takes
+    linear time.
 
     Raises ValueError unless 1 ≤ target_tokens ≤ max_tokens and 0 ≤ overlap_tokens < target_tokens.
     """
@@ -137,7 +139,10 @@ def split(
 
 
 def _outline(text: str, blocks: Iterable[structure.Block]) -> _Section:
-    """Returns the tree of sections; a section ends at the next heading of its level or above."""
+    """Returns the tree of sections; a section ends at the next heading of its level or above.
+
+    A rule between a heading and that of its first subsection is no text of the section.
+    """
     root = _Section(0, (), 0, 0, 0)
     open_sections = [root]
     for block in blocks:
@@ -145,6 +150,8 @@ def _outline(text: str, blocks: Iterable[structure.Block]) -> _Section:
             while open_sections[-1].level >= block.level:
                 open_sections.pop()
             parent = open_sections[-1]
+            if not parent.children and all(_RULES.fullmatch(text, one.start, one.end) for one in parent.blocks):
+                parent.blocks.clear()
             path = (*parent.path, block.title) if block.title else parent.path
             section = _Section(block.level, path, block.start, block.end, block.end)
             parent.children.append(section)

@@ -23,7 +23,7 @@ ANY_TEXT = st.one_of(MARKDOWN, st.text(max_size=400), st.text(alphabet=" \n\t.#-
 
 
 def uncovered(text: str, passages, *, kind: str = "markdown") -> str:
-    """The visible characters that no passage holds and no heading on a path carries."""
+    """The visible characters that no passage holds and no heading on a path carries, without lines that are rules."""
     left = list(text)
     for passage in passages:
         left[passage.start : passage.end] = " " * (passage.end - passage.start)
@@ -31,7 +31,7 @@ def uncovered(text: str, passages, *, kind: str = "markdown") -> str:
     for block in structure.blocks(text, markdown=kind == "markdown") if kind != "code" else ():
         if block.kind == "heading" and block.title in carried:
             left[block.start : block.end] = " " * (block.end - block.start)
-    return "".join(left).strip()
+    return re.sub(r"^[ \t]*([-*_])([ \t]*\1){2,}[ \t]*$", "", "".join(left), flags=re.MULTILINE).strip()
 
 
 @given(ANY_TEXT, st.sampled_from(["markdown", "plain", "code"]))
@@ -142,6 +142,14 @@ def test_headings_are_carried_by_the_path_and_not_repeated_in_content():
         ("Guide", "Install", "Linux"),
     ]
     assert not any("#" in passage.content for passage in passages)
+
+
+@pytest.mark.parametrize("rule", ["---", "* * *", "___\n\n---"])
+def test_a_rule_below_a_heading_is_no_passage_of_its_own(rule):
+    text = f"# Guide\n\n{rule}\n\n## Start\n\n{'Turn the key. ' * 60}\n\n## End\n\n{'Turn it back. ' * 60}"
+    passages = chunking.split(text)
+    assert all("Turn" in passage.content for passage in passages)
+    assert {passage.heading_path for passage in passages} == {("Guide", "Start"), ("Guide", "End")}
 
 
 def test_tiny_sections_join_under_their_common_ancestor_and_keep_their_headings():
