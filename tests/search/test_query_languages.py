@@ -60,6 +60,21 @@ async def test_english_beside_another_language_keeps_its_weights(minilm_tenant: 
     assert found.explain["weights"] == {"vector": 0.4, "text": 0.6}
 
 
+async def test_words_that_one_language_ignores_count_little_in_the_others(tenant: Tenant) -> None:
+    """So five documents in French do not change what is found among many in English."""
+    english = {
+        f"note{n}": f"Market {n} of the island is open on Tuesday, when fishermen sell by weight." for n in range(9)
+    }
+    french = "Le vieux guide cite les mots anglais the, when, of et by, que personne sur cette île ne comprend bien."
+    await tenant.add_all(english | {"keeper": ENGLISH["lighthouse"], "guide": french})
+    found = await tenant.ask("When should the keeper be shown by the guild of all?", mode="lexical", explain=True)
+    assert uris(found)[0] == "keeper"
+    assert found.explain is not None
+    idf = {term["lexeme"]: term["idf"] for term in found.explain["terms"]}
+    assert max(idf["the"], idf["of"], idf["by"], idf["when"]) < 0.2 < 2 < min(idf["keeper"], idf["guild"])
+    assert "should" not in idf  # no chunk has it, and nobody misses it
+
+
 async def test_weights_that_a_request_names_hold_in_every_language(minilm_tenant: Tenant) -> None:
     await minilm_tenant.add_all(GREEK)
     found = await minilm_tenant.ask(CASES[0][1], explain=True, weights={"vector": 0.5, "text": 0.5})

@@ -9,8 +9,9 @@
 -- Columns: one row per hit (a single row with chunk_id null if there is none), whose first columns are the fields of
 --   `types.Candidate` in their order; each row repeats the report
 --   (corpus_chunks, scope_chunks, exact, vector_found, text_found, best_cosine, best_text), and the first row has the
---   terms. best_cosine and best_text are the largest scores of the legs;
---   weight_vector and weight_text are the chosen weights, if they depend on the language of the query.
+--   terms, without those that no chunk contains and a language of the collection ignores. best_cosine and best_text are
+--   the largest scores of the legs; weight_vector and weight_text are the chosen weights, if they depend on the language
+--   of the query.
 -- part vector  the vector leg
 -- part text  the text leg
 -- part languages  the weights depend on the language of the query
@@ -60,15 +61,16 @@ SELECT b.chunk_id, b.document_id, d.source_id, d.title, d.uri,
             SELECT coalesce(jsonb_agg(jsonb_build_array(t.lexeme, t.df, t.idf, t.times) ORDER BY t.idf DESC, t.lexeme), '[]')
 -- if restricted
             FROM (
-                SELECT o.lexeme, f.df, CASE WHEN f.df = o.df THEN o.idf ELSE {{idf u, f}} END AS idf, o.times
+                SELECT o.lexeme, f.df, CASE WHEN f.df = o.df THEN o.idf ELSE {{idf u, g}} END AS idf, o.times, o.ignoring
                 FROM terms AS o
                 CROSS JOIN LATERAL (
                     SELECT CASE WHEN o.lexeme LIKE '% %' OR o.lexeme IN (SELECT a.lexeme FROM terms_in_scope AS a) THEN o.df ELSE 0 END AS df
                 ) AS f
-            ) AS t) END AS terms
+                CROSS JOIN LATERAL (SELECT f.df + o.ignoring AS df) AS g
+            ) AS t WHERE t.df > 0 OR t.ignoring = 0) END AS terms
 -- end
 -- unless restricted
-            FROM terms AS t) END AS terms
+            FROM terms AS t WHERE t.df > 0 OR t.ignoring = 0) END AS terms
 -- end
 FROM corpus AS u
 CROSS JOIN scope AS s

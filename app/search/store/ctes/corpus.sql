@@ -1,5 +1,6 @@
 -- Counts the user's chunks, and computes the largest scope that is scanned exactly.
--- Columns: corpus: chunks, average_length (lexemes a chunk), configs (text-search configurations); costs: most (chunks).
+-- Columns: corpus: chunks, average_length (lexemes a chunk), configs (text-search configurations),
+--   config_chunks (of each); costs: most (chunks).
 -- part counted  frequencies are counted among the chunks that the caller sees; with filters
 -- :seen_configs text[]  text-search configurations of the chunks that the caller sees
 -- :seen_chunks bigint[]  how many chunks have each
@@ -11,7 +12,7 @@
 corpus AS MATERIALIZED (
     SELECT CAST(coalesce(sum(s.chunks), 0) AS float8) AS chunks,
            CAST(coalesce(sum(s.tokens), 0) AS float8) / greatest(coalesce(sum(s.chunks), 0), 1) AS average_length,
-           coalesce(array_agg(s.config), '{}') AS configs
+           coalesce(array_agg(s.config), '{}') AS configs, coalesce(array_agg(s.chunks), '{}') AS config_chunks
 -- if counted
     FROM unnest(:seen_configs, :seen_chunks, :seen_tokens) AS s (config, chunks, tokens)
 -- end

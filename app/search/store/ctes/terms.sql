@@ -4,8 +4,11 @@
 -- scores, unless the rarer terms could yield too few candidates (n terms yield at least 1/n of their postings as
 -- candidates). Within this number, and always with filters or strict words, the score is the exact sum
 -- (docs/decisions/0001).
--- Columns: analysed_words: config, lexeme, times (in the query), last (its last place there); terms: lexeme, times, df,
---   idf, weight, per_token, generates.
+-- In a collection of several languages a word counts as contained in all chunks of the languages that ignore it: its idf is
+-- small though few chunks of the others contain it.
+-- Columns: analysed_words: config, chunks, lexeme, positions (in the query), times, last (the last position); kept_words:
+--   lexeme, chunks (those of the languages that do not ignore the word); terms: lexeme, times, df, idf, ignoring (chunks of
+--   the languages that ignore the word), weight, per_token, generates.
 -- part text  the text leg
 -- part filtered  filters on documents
 -- part strict  phrases and required words
@@ -30,11 +33,21 @@
 -- :candidates bigint  maximum number of chunks that a leg passes to the fusion
 -- if text
 analysed_words AS (
-    SELECT g.config, t.lexeme COLLATE "C" AS lexeme, cardinality(t.positions) AS times, t.positions[cardinality(t.positions)] AS last
+    SELECT g.config, g.chunks, t.lexeme COLLATE "C" AS lexeme, t.positions, cardinality(t.positions) AS times,
+           t.positions[cardinality(t.positions)] AS last
     FROM corpus AS u
-    CROSS JOIN LATERAL unnest(u.configs) AS g (config)
+    CROSS JOIN LATERAL unnest(u.configs, u.config_chunks) AS g (config, chunks)
     CROSS JOIN LATERAL unnest(to_tsvector(CAST(g.config AS regconfig),
         {{text_for g.config, :words_folded, :words_plain}})) AS t
+),
+kept_words AS MATERIALIZED (
+    SELECT r.lexeme, max(r.chunks) AS chunks
+    FROM (
+        SELECT a.lexeme, sum(a.chunks) OVER (PARTITION BY p.place) AS chunks
+        FROM analysed_words AS a
+        CROSS JOIN LATERAL unnest(a.positions) AS p (place)
+    ) AS r
+    GROUP BY r.lexeme
 ),
 query_words AS MATERIALIZED (
 -- if added or indexed
@@ -83,10 +96,10 @@ terms AS MATERIALIZED (
     FROM (
         SELECT w.lexeme, w.times, coalesce(l.df, 0) AS df,
 -- if added
-               CASE WHEN w.times < 1 THEN least({{idf u, l}}, y.idf) ELSE {{idf u, l}} END AS idf,
+               CASE WHEN w.times < 1 THEN least({{idf u, f}}, y.idf) ELSE {{idf u, f}} END AS idf,
 -- end
 -- unless added
-               {{idf u, l}} AS idf,
+               {{idf u, f}} AS idf,
 -- end
                CAST(:norm_by_length / nullif(u.average_length, 0) AS real) AS per_token,
 -- if filtered or strict or excluding
@@ -102,7 +115,8 @@ terms AS MATERIALIZED (
 -- if hidden
                + (SELECT h.chunks FROM hidden AS h)
 -- end
-               AS needed
+               AS needed,
+               i.ignoring
         FROM corpus AS u
         CROSS JOIN query_words AS w
 -- if counted
@@ -114,11 +128,17 @@ terms AS MATERIALIZED (
 -- if added
         LEFT JOIN unnest(:added_lexemes, :added_idfs) AS y (lexeme, idf) ON y.lexeme COLLATE "C" = w.lexeme
 -- end
+        CROSS JOIN LATERAL (
+            SELECT CASE WHEN cardinality(u.configs) > 1
+                        THEN u.chunks - coalesce((SELECT k.chunks FROM kept_words AS k WHERE k.lexeme = w.lexeme), u.chunks)
+                        ELSE 0 END AS ignoring
+        ) AS i
+        CROSS JOIN LATERAL (SELECT least(u.chunks, coalesce(l.df, 0) + i.ignoring) AS df) AS f
     ) AS q
     WINDOW rarest_first AS (ORDER BY q.df, q.lexeme)
 -- if added_phrases
     UNION ALL
-    SELECT p.lexemes, p.times, p.df, p.idf, CAST(:norm_by_length / nullif(u.average_length, 0) AS real), 0, 0,
+    SELECT p.lexemes, p.times, p.df, p.idf, CAST(:norm_by_length / nullif(u.average_length, 0) AS real), 0, 0, 0,
            CAST(:k1_plus_1 * p.times * p.idf AS real), true
     FROM corpus AS u CROSS JOIN phrase_terms AS p
 -- end
@@ -126,6 +146,6 @@ terms AS MATERIALIZED (
 -- end
 -- unless text
 terms AS MATERIALIZED (
-    SELECT CAST(NULL AS text) AS lexeme, 0 AS df, CAST(0 AS float8) AS idf, 0 AS times WHERE false
+    SELECT CAST(NULL AS text) AS lexeme, 0 AS df, CAST(0 AS float8) AS idf, 0 AS times, 0 AS ignoring WHERE false
 )
 -- end
