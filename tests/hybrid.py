@@ -56,13 +56,26 @@ def _chunk(text: str, config: str) -> ChunkDraft:
 async def store(
     db: Database, user_id: str, new: DocumentDraft, *, embedded: Sequence[Vector] | None = None, embedder: FakeEmbedder
 ) -> UUID:
-    """Store a draft in one transaction; its vectors are `embedded` or, by default, the embedder's."""
+    """Store a draft; its vectors are `embedded` or, by default, the embedder's."""
+    return (await store_all(db, user_id, [new], embedded=embedded, embedder=embedder))[0]
+
+
+async def store_all(
+    db: Database,
+    user_id: str,
+    new: Sequence[DocumentDraft],
+    *,
+    embedded: Sequence[Vector] | None = None,
+    embedder: FakeEmbedder,
+) -> list[UUID]:
+    """Store drafts in one transaction, which takes a fraction of the time that one for each takes."""
+    chunks = [chunk for draft in new for chunk in draft.chunks]
     if embedded is None:
-        embedded = await embedder.embed_documents([chunk.embedded for chunk in new.chunks])
-    by_key = {chunk.embedding_key: vectors.as_text(vector) for chunk, vector in zip(new.chunks, embedded, strict=True)}
+        embedded = await embedder.embed_documents([chunk.embedded for chunk in chunks])
+    by_key = {chunk.embedding_key: vectors.as_text(vector) for chunk, vector in zip(chunks, embedded, strict=True)}
     async with db.writing(user_id) as writing:
-        (put,), _replaced = await document_puts.put(writing, [new], vectors_by_key=by_key)
-    return put.document_id
+        put, _replaced = await document_puts.put(writing, new, vectors_by_key=by_key)
+    return [one.document_id for one in put]
 
 
 def request(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import harness
 import pytest
 from harness import Tenant, uris
 
+from app.database.transactions import Database
 from app.query.search_request import LegWeights
 from app.services import Budget
 from benchmarks.fake_embedder import FakeEmbedder
@@ -21,10 +23,17 @@ SHELF = {
 }
 
 
-@pytest.fixture
-async def shelf(tenant: Tenant) -> Tenant:
+@pytest.fixture(scope="module")
+async def stored(database: Database) -> Tenant:
+    tenant = Tenant(database)
     await tenant.add_all(SHELF)
     return tenant
+
+
+@pytest.fixture
+def shelf(stored: Tenant) -> Tenant:
+    """The user of the shelf, whose embedder a test may replace."""
+    return replace(stored)
 
 
 async def test_real_vectors_find_what_shares_no_word_with_the_question(minilm_tenant: Tenant) -> None:
@@ -33,28 +42,24 @@ async def test_real_vectors_find_what_shares_no_word_with_the_question(minilm_te
     assert uris(await minilm_tenant.ask("reimbursement of train tickets", mode="semantic", limit=1)) == ["money"]
 
 
-async def test_a_failing_embedder_is_reported_and_leaves_the_text_leg(shelf: Tenant) -> None:
-    shelf.embedder = FakeEmbedder(failing=True)
-    answer = await shelf.ask("lime mortar")
-    assert uris(answer) == ["mortar"]
-    assert set(answer.degraded) == {"embedding_failed", "no_query_vector"}
+USELESS = ([0.0] * 384, [float("nan")] * 384, [1.0] * 383, [])
+
+
+@pytest.mark.parametrize(
+    "embedder",
+    [FakeEmbedder(failing=True), harness.HangingEmbedder(), *map(harness.FixedQueryEmbedder, USELESS)],
+    ids=["failing", "hanging", "zero", "not a number", "too short", "empty"],
+)
+async def test_an_embedder_without_a_useful_vector_is_reported_and_leaves_the_text_leg(
+    shelf: Tenant, embedder: Any
+) -> None:
+    shelf.embedder = embedder
+    embed_s = 0.01 if isinstance(embedder, harness.HangingEmbedder) else Budget().embed_s
+    answer = await shelf.ask("lime mortar", budget=Budget(embed_s=embed_s, whole_s=10))
+    assert (uris(answer), answer.degraded) == (["mortar"], ("embedding_failed", "no_query_vector"))
     found = answer.hits[0].candidate
     assert (found.vector_rank, found.vector_score, found.text_rank) == (None, None, 1)
     assert found.score == pytest.approx(1.0)
-
-
-@pytest.mark.parametrize("vector", [[0.0] * 384, [float("nan")] * 384, [1.0] * 383, []])
-async def test_a_useless_query_vector_is_a_failed_embedding(shelf: Tenant, vector: list[float]) -> None:
-    shelf.embedder = harness.FixedQueryEmbedder(vector)
-    answer = await shelf.ask("lime mortar")
-    assert (uris(answer), answer.degraded) == (["mortar"], ("embedding_failed", "no_query_vector"))
-
-
-async def test_a_hanging_embedder_is_given_up_and_the_text_leg_answers(shelf: Tenant) -> None:
-    shelf.embedder = harness.HangingEmbedder()
-    answer = await shelf.ask("lime mortar", budget=Budget(embed_s=0.01, whole_s=10))
-    assert uris(answer) == ["mortar"]
-    assert "embedding_failed" in answer.degraded
 
 
 async def test_the_modes_run_the_legs_that_they_name(shelf: Tenant) -> None:
@@ -93,11 +98,10 @@ async def test_the_rrf_score_has_one_scale_in_every_mode(shelf: Tenant, how: dic
 
 
 @pytest.mark.parametrize("query", ['"gauge answered"', "ERR_TIDE_4012", "which codes are there"])
-async def test_confidence_does_not_depend_on_how_much_text_is_returned(shelf: Tenant, query: str) -> None:
-    await shelf.add(
-        "Nothing was lost. " * 20 + "Then came ERR_TIDE_4012: the gauge answered, whatever the codes are.", "end"
-    )
-    sure = [[h.confidence for h in (await shelf.ask(query, detail=d)).hits] for d in ("ids", "compact", "full")]
+async def test_confidence_does_not_depend_on_how_much_text_is_returned(tenant: Tenant, query: str) -> None:
+    end = "Nothing was lost. " * 20 + "Then came ERR_TIDE_4012: the gauge answered, whatever the codes are."
+    await tenant.add_all({**SHELF, "end": end})
+    sure = [[h.confidence for h in (await tenant.ask(query, detail=d)).hits] for d in ("ids", "compact", "full")]
     assert sure[0] == sure[1] == sure[2]
 
 

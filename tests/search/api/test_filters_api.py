@@ -17,9 +17,10 @@ from app.database.transactions import Database
 LIME, BUOYS = {"metadata": {"team": "masonry"}}, {"metadata": {"team": "tide"}}
 
 
-@pytest.fixture
-async def reader(caller: Caller) -> Caller:
+@pytest.fixture(scope="module")
+async def reader(new_caller: Callable[..., Awaitable[Caller]]) -> Caller:
     """A user with three notes that mention Ana Torres."""
+    caller = await new_caller("search", "write")
     person = {"type": "person", "name": "Ana Torres"}
     assert (await caller.client.post("/api/rag/entities", json=person)).status_code == 201
     await caller.add("Ana Torres mixes lime.", "lime", metadata={"team": "masonry", "tags": ["decision", "lime"]})

@@ -45,12 +45,11 @@ async def described(database: Database, embedder: FakeEmbedder) -> str:
     """A user whose three documents differ in their metadata and age."""
     user = f"described-{uuid4().hex}"
     days = {"old": 1, "new": 2, "odd": 3}
+    drafts = []
     for name, metadata in METADATA.items():
-        created = datetime(2024, 3, days[name], tzinfo=UTC)
-        stored = hybrid.draft(
-            f"copper {name}", f"copper river {name}", metadata=metadata, title=name, created_at=created
-        )
-        await hybrid.store(database, user, stored, embedder=embedder)
+        texts, created = (f"copper {name}", f"copper river {name}"), datetime(2024, 3, days[name], tzinfo=UTC)
+        drafts.append(hybrid.draft(*texts, metadata=metadata, title=name, created_at=created))
+    await hybrid.store_all(database, user, drafts, embedder=embedder)
     return user
 
 

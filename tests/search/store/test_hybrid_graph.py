@@ -25,10 +25,11 @@ async def large(database: Database, owner: asyncpg.Connection, embedder: FakeEmb
     user = f"large-{uuid4().hex}"
     dice = random.Random(3)
     sizes = [("common", 30)] * 99 + [("rare", 10)] * 3 + [("single", 3)]
+    drafts = []
     for n, (kind, size) in enumerate(sizes):
         texts = [f"{' '.join(dice.choices(WORDS, k=4))} {n} {m}" for m in range(size)]
-        stored = hybrid.draft(*texts, metadata={"kind": kind, "n": n}, title=f"document {n}")
-        await hybrid.store(database, user, stored, embedder=embedder)
+        drafts.append(hybrid.draft(*texts, metadata={"kind": kind, "n": n}, title=f"document {n}"))
+    await hybrid.store_all(database, user, drafts, embedder=embedder)
     await owner.execute("VACUUM ANALYZE stepwell.embeddings, stepwell.chunks, stepwell.documents, stepwell.postings")
     return user
 

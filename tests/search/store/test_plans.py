@@ -6,7 +6,7 @@ The statements run as the service's role under row-level security, with real bin
 from __future__ import annotations
 
 import random
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
 
@@ -45,11 +45,12 @@ async def big(database: Database, owner: asyncpg.Connection, embedder: FakeEmbed
     user, dice = f"big-{uuid4().hex}", random.Random(5)
     vocabulary = [f"{a}{b}{c}" for a in "bdfkm" for b in "aeiou" for c in ("lt", "rn", "x", "zk")]
     for owner_of, count in ((user, CHUNKS), (f"other-{uuid4().hex}", OTHERS)):
+        drafts = []
         for n in range(count // 50):
             often = "common" if n == 7 else "common outside"
             texts = [f"{often} {' '.join(dice.choices(vocabulary, k=6))} w{n}x{m}" for m in range(50)]
-            stored = hybrid.draft(*texts, metadata={"n": n, "kind": "rare" if n == 7 else "common"})
-            await hybrid.store(database, owner_of, stored, embedder=embedder)
+            drafts.append(hybrid.draft(*texts, metadata={"n": n, "kind": "rare" if n == 7 else "common"}))
+        await hybrid.store_all(database, owner_of, drafts, embedder=embedder)
     await owner.execute(definition)
     await owner.execute("VACUUM ANALYZE")
     return user
@@ -97,18 +98,37 @@ ASKED = {
 SEEN = [*((name, 30) for name in ASKED), ("plain", 0), ("convex", 0)]
 
 
-@pytest.fixture(params=[pytest.param((ASKED[name], seen), id=f"{name}, {seen} seen") for name, seen in SEEN])
-async def asked(request, database, big, embedder) -> HybridRequest:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A search, with its plans by the graph and by an exact scan."""
+
+    request: HybridRequest
+    graph: Plan
+    exact: Plan
+
+
+@pytest.fixture(
+    scope="module", params=[pytest.param((ASKED[name], seen), id=f"{name}, {seen} seen") for name, seen in SEEN]
+)
+async def asked(request, database, big, embedder) -> Asked:
     """A search, with as many chunks excluded as were seen before."""
     options, seen = request.param
     query = await embedder.embed_query("balt kax")
     first = hybrid.request(big, "balt kax common", query, **options)
     found = await hybrid.run(database, replace(first, limit=30))
-    return replace(first, exclude_chunk_ids=tuple(candidate.chunk_id for candidate in found.candidates[:seen]))
+    asked = replace(first, exclude_chunk_ids=tuple(candidate.chunk_id for candidate in found.candidates[:seen]))
+    planned = []
+    for floor, factor in ((0, 0.0), (CHUNKS, float(CHUNKS))):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(recall, "EXACT_FLOOR", floor)
+            patch.setattr(recall, "EXACT_FACTOR", factor)
+            patch.setattr(recall, "EXACT_FACTOR_FILTERED", factor)
+            planned.append(await _explain(database, asked))
+    return Asked(asked, *planned)
 
 
-async def test_the_vector_leg_uses_the_graph_and_no_exact_scan(by_graph, database, asked) -> None:
-    plan = await _explain(database, asked)
+async def test_the_vector_leg_uses_the_graph_and_no_exact_scan(asked) -> None:
+    plan = asked.graph
     nearest = _cte(plan, "nearest_by_index")
     assert GRAPH in _indexes(nearest)
     assert "Sort" not in {node["Node Type"] for node in nearest}
@@ -119,47 +139,38 @@ async def test_the_vector_leg_uses_the_graph_and_no_exact_scan(by_graph, databas
     }
     assert ran.pop(GRAPH) == 1
     # the vectors of hits that only the text leg found
-    assert ran.pop("pk_embeddings", 0) <= asked.limit
+    assert ran.pop("pk_embeddings", 0) <= asked.request.limit
     assert ran == {}
 
 
-async def test_the_exact_scan_does_not_use_the_graph(database, asked, monkeypatch) -> None:
-    monkeypatch.setattr(recall, "EXACT_FACTOR", float(CHUNKS))
-    plan = await _explain(database, asked)
-    assert GRAPH not in _indexes(plans.ran(plan))
-    assert _scanned(plans.ran(plan), "embeddings")
+async def test_the_exact_scan_does_not_use_the_graph(asked) -> None:
+    assert GRAPH not in _indexes(plans.ran(asked.exact))
+    assert _scanned(plans.ran(asked.exact), "embeddings")
 
 
-@pytest.mark.parametrize("graph", [True, False], ids=["graph", "exact"])
-async def test_postings_and_lexemes_are_read_through_their_keys(request, database, asked, graph) -> None:
-    if graph:
-        request.getfixturevalue("by_graph")
-    ran = plans.ran(await _explain(database, asked))
+@pytest.mark.parametrize("way", ["graph", "exact"])
+async def test_postings_and_lexemes_are_read_through_their_keys(asked, way) -> None:
+    ran = plans.ran(getattr(asked, way))
     assert {"pk_postings", "pk_lexemes"} <= _indexes(ran)
     for table in ("postings", "lexemes"):
         assert all("Index" in kind or "Bitmap" in kind for kind in _scanned(ran, table))
 
 
-@pytest.mark.parametrize("graph", [True, False], ids=["graph", "exact"])
-async def test_no_more_chunks_are_fetched_than_the_legs_and_the_answer_need(request, database, asked, graph) -> None:
-    if graph:
-        request.getfixturevalue("by_graph")
-    ran = [node for node in plans.ran(await _explain(database, asked)) if node.get("Relation Name") == "chunks"]
+@pytest.mark.parametrize("way", ["graph", "exact"])
+async def test_no_more_chunks_are_fetched_than_the_legs_and_the_answer_need(asked, way) -> None:
+    ran = [node for node in plans.ran(getattr(asked, way)) if node.get("Relation Name") == "chunks"]
     assert "Seq Scan" not in {node["Node Type"] for node in ran}
     fetched = sum(node["Actual Rows"] * node["Actual Loops"] for node in ran if node["Node Type"] != "Index Only Scan")
-    few_pass = asked.filters.metadata == {"kind": "rare"}  # a leg that never fills looks at all it found
-    assert fetched <= 10 * asked.candidates + (CHUNKS if graph and few_pass else 0)
+    few_pass = asked.request.filters.metadata == {"kind": "rare"}  # a leg that never fills looks at all it found
+    assert fetched <= 10 * asked.request.candidates + (CHUNKS if way == "graph" and few_pass else 0)
 
 
-@pytest.mark.parametrize("graph", [True, False], ids=["graph", "exact"])
-async def test_every_scan_of_a_tenant_table_has_the_user_as_a_constant(request, database, asked, graph) -> None:
-    if graph:
-        request.getfixturevalue("by_graph")
-    plan = await _explain(database, asked)
-    scans = [node for node in plans.nodes(plan["Plan"]) if node.get("Relation Name") in TENANT]
+@pytest.mark.parametrize("way", ["graph", "exact"])
+async def test_every_scan_of_a_tenant_table_has_the_user_as_a_constant(asked, way) -> None:
+    scans = [node for node in plans.nodes(getattr(asked, way)["Plan"]) if node.get("Relation Name") in TENANT]
     assert len(scans) > 5
     for node in scans:
-        assert f"(user_id = '{asked.user_id}'::text)" in _conditions(node), node
+        assert f"(user_id = '{asked.request.user_id}'::text)" in _conditions(node), node
 
 
 LINKING = {"rare_words": (100, 100), "shared_identifiers": (1_000, 500)}
@@ -348,10 +359,9 @@ async def test_parts_that_were_not_requested_never_run(by_graph, database, big, 
         assert not [node for node in _cte(both, name) if "Relation Name" in node], name
 
 
-async def test_nothing_is_compiled_or_run_in_parallel(database, asked) -> None:
-    plan = await _explain(database, asked)
-    assert "JIT" not in plan
-    assert not [node for node in plans.nodes(plan["Plan"]) if node["Node Type"].startswith("Gather")]
+async def test_nothing_is_compiled_or_run_in_parallel(asked) -> None:
+    assert "JIT" not in asked.exact
+    assert not [node for node in plans.nodes(asked.exact["Plan"]) if node["Node Type"].startswith("Gather")]
 
 
 SETTINGS = {

@@ -6,13 +6,15 @@ import linking
 import pytest
 from harness import Tenant
 
+from app.database.transactions import Database
 from app.documents.types import Upload
 from app.search.steps.guidance import entity_search
 from app.search.steps.guidance.entity_search import EntitySearchRequest
 
 
-@pytest.fixture
-async def people(tenant: Tenant) -> Tenant:
+@pytest.fixture(scope="module")
+async def people(database: Database) -> Tenant:
+    tenant = Tenant(database)
     await tenant.add_all(
         [
             Upload("They met on Monday.", metadata={"attendees": ["Cliff Clarke", "Ines Brandauer"]}),

@@ -14,6 +14,7 @@ from linking import asked, explained, found
 from requests_of import search_request
 
 from app.database.filter_types import Filters
+from app.database.transactions import Database
 from app.entities import entities
 from app.entities.types import EntityDraft
 from app.search.steps.guidance import blending
@@ -28,6 +29,8 @@ NOTES = {
     "nobody": "# Lime\n\nBelow the third landing we use lime mortar and never cement.",
 }
 
+ANA = linking.person("Ana Torres", aliases=("Anita",))
+
 
 @pytest.fixture
 async def notes(tenant: Tenant) -> Tenant:
@@ -37,10 +40,19 @@ async def notes(tenant: Tenant) -> Tenant:
 
 @pytest.fixture
 async def ana(notes: Tenant) -> UUID:
-    return (await linking.add_entities(notes, linking.person("Ana Torres", aliases=("Anita",))))[0]
+    return (await linking.add_entities(notes, ANA))[0]
 
 
-async def test_a_query_about_a_person_is_answered_from_that_persons_documents(notes: Tenant, ana: UUID) -> None:
+@pytest.fixture(scope="module")
+async def known(database: Database) -> tuple[Tenant, UUID]:
+    """The notes and the same person, of a user that no test changes."""
+    tenant = Tenant(database)
+    await tenant.add_all(NOTES)
+    return tenant, (await linking.add_entities(tenant, ANA))[0]
+
+
+async def test_a_query_about_a_person_is_answered_from_that_persons_documents(known: tuple[Tenant, UUID]) -> None:
+    notes, ana = known
     answer = await asked(notes, "what did Ana Torres do with the buoy batteries?")
     assert (answer.search_mode, answer.fallback_reason, answer.query_type) == ("two_pass", None, "entity")
     assert [(match.entity_id, match.score, match.matched_by) for match in answer.entities] == [(ana, 1.0, "name")]
@@ -50,7 +62,8 @@ async def test_a_query_about_a_person_is_answered_from_that_persons_documents(no
     assert [hit.guidance.score for hit in answer.hits if hit.guidance] == pytest.approx([one_mention] * 3 + [0.0] * 2)
 
 
-async def test_an_alias_and_a_misspelt_name_match_the_entity(notes: Tenant, ana: UUID) -> None:
+async def test_an_alias_and_a_misspelt_name_match_the_entity(known: tuple[Tenant, UUID]) -> None:
+    notes, _ana = known
     assert set(uris(await asked(notes, "anita"))[:3]) == {"ana-1", "ana-2", "ana-3"}
     misspelt = await asked(notes, "what has Ana Torrez done")
     assert (misspelt.search_mode, misspelt.entities[0].matched_by) == ("two_pass", "fuzzy")
@@ -128,7 +141,8 @@ async def test_facts_that_cover_the_question_match_their_entity(notes: Tenant) -
     assert answer.search_mode == "two_pass"
 
 
-async def test_filters_and_exclusions_apply_inside_the_linked_documents(notes: Tenant, ana: UUID) -> None:
+async def test_filters_and_exclusions_apply_inside_the_linked_documents(known: tuple[Tenant, UUID]) -> None:
+    notes, _ana = known
     everything = await asked(notes, "Ana Torres", limit=50)
     by_uri = {hit.candidate.uri: hit.candidate for hit in everything.hits}
     only = Filters(document_ids=(by_uri["ana-2"].document_id, by_uri["ben-1"].document_id))
@@ -139,8 +153,10 @@ async def test_filters_and_exclusions_apply_inside_the_linked_documents(notes: T
 
 
 @pytest.mark.parametrize("limit", [1, 3, 4, 6, 50])
-async def test_an_answer_is_filled_up_to_the_limit_without_a_chunk_twice(notes: Tenant, ana: UUID, limit: int) -> None:
-    answer = await asked(notes, "Ana Torres", limit=limit)
+async def test_an_answer_is_filled_up_to_the_limit_without_a_chunk_twice(
+    known: tuple[Tenant, UUID], limit: int
+) -> None:
+    answer = await asked(known[0], "Ana Torres", limit=limit)
     assert len(answer.hits) == min(limit, len(NOTES)) == len({hit.candidate.chunk_id for hit in answer.hits})
 
 
@@ -172,9 +188,9 @@ async def test_cached_matches_expire_with_the_next_change(notes: Tenant, ana: UU
     assert (await asked(notes, "Ana Torres", cache=cache)).entities == ()
 
 
-async def test_entities_of_another_user_do_not_guide(notes: Tenant, ana: UUID, database: Any) -> None:
+async def test_entities_of_another_user_do_not_guide(known: tuple[Tenant, UUID], database: Any) -> None:
     cache = EntityCache()
-    await asked(notes, "Ana Torres", cache=cache)
+    await asked(known[0], "Ana Torres", cache=cache)
     stranger = harness.Tenant(database)
     await stranger.add_all({"own": "Somebody called Ana Torres rang."})
     answer = await asked(stranger, "Ana Torres", cache=cache)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import linking
@@ -11,6 +12,7 @@ from fake_provider import FakeProvider
 from harness import Tenant, uris
 from requests_of import search_request
 
+from app.database.transactions import Database
 from app.kinds import Vector
 from app.models.base import Reranker
 from app.models.remote.rerankers import HttpReranker
@@ -29,10 +31,17 @@ SHELF = {
 QUERY = "lime mortar landing"
 
 
-@pytest.fixture
-async def shelf(tenant: Tenant) -> Tenant:
+@pytest.fixture(scope="module")
+async def stored(database: Database) -> Tenant:
+    tenant = Tenant(database)
     await tenant.add_all(SHELF)
     return tenant
+
+
+@pytest.fixture
+def shelf(stored: Tenant) -> Tenant:
+    """The user of the shelf, whose embedder a test may replace."""
+    return replace(stored)
 
 
 @pytest.fixture

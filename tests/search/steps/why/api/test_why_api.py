@@ -17,7 +17,7 @@ WHY = "/api/rag/search/why"
 NOBODY = "00000000-0000-4000-8000-000000000000"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 async def one(new_caller: Callable[..., Awaitable[Caller]]) -> Caller:
     """A user with a note of each of two teams."""
     caller = await new_caller("search", "write")
