@@ -8,8 +8,10 @@ from uuid import UUID, uuid4
 import asyncpg
 import harness
 import hybrid
+import linking
 import pytest
 import sqlalchemy as sa
+from harness import Tenant
 
 from app.database import transactions, vectors
 from app.database.filter_types import DocumentFilter, Filters
@@ -22,7 +24,13 @@ from benchmarks.fake_embedder import FakeEmbedder
 
 TEXTS = ("copper river lantern", "meadow copper")
 TENANT_TABLES = [table.fullname for table in tables.of_users() if table.name != "audit_log"]
-FILLED = [f"stepwell.{name}" for name in ("tenants", "documents", "chunks", "embeddings", "lexemes", "postings")]
+FILLED = [
+    f"stepwell.{name}"
+    for name in (
+        *("tenants", "documents", "chunks", "embeddings", "lexemes", "postings", "entities", "entity_names"),
+        *("entity_members", "entity_words", "entity_vectors", "entity_changes", "mentions"),
+    )
+]
 HOSTILE = [
     "it's", 'a"b', "back\\slash", "'; RESET stepwell.user_id; --", "%L %s $1", "größe 😀", "a\nb", " padded ", "E'x'",
 ]  # fmt: skip
@@ -30,10 +38,14 @@ HOSTILE = [
 
 @pytest.fixture(scope="module")
 async def twins(database: Database, embedder: FakeEmbedder) -> tuple[str, str]:
-    """Two users with the same documents."""
+    """Two users with the same documents and entities."""
     users = (f"one-{uuid4().hex}", f"two-{uuid4().hex}")
     for user in users:
         await hybrid.store(database, user, _draft(), embedder=embedder)
+        tenant = Tenant(database, embedder, user)
+        copper = await linking.add_entity(tenant, "Copper", facts=("Shines.",), description="A metal.")
+        await linking.refresh(tenant)
+        await linking.add_entity(tenant, "Metals", type="team", members=(copper.entity_id,))
     return users
 
 
@@ -93,7 +105,9 @@ async def test_deleting_a_users_document_leaves_the_same_document_of_another_use
     assert len(found.candidates) == found.corpus_chunks == 2
 
 
-async def test_without_a_user_no_row_is_seen_or_written(address, twins) -> None:
+async def test_without_a_user_no_row_is_seen_or_written(address, twins, owner) -> None:
+    for table in FILLED:
+        assert await owner.fetchval(f"SELECT count(*) FROM {table}") > 0, "negative control"
     service = await address.connect("stepwell_service")
     assert await service.fetchval("SHOW row_security") == "on"
     for setting in ("SELECT", "SET stepwell.user_id = ''"):

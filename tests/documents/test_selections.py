@@ -13,7 +13,7 @@ from app.database.filter_types import Filters
 from app.documents import documents, selections
 from app.documents.store import document_rows
 from app.documents.storing import large_documents
-from app.documents.types import RowCounts
+from app.documents.types import RowCounts, Upload
 from app.entities.linking import mention_refresh
 from app.jobs import followed_jobs, workers
 from app.maintenance import reindex
@@ -25,9 +25,8 @@ TABLES = ("documents", "chunks", "embeddings", "mentions")
 
 
 async def _store(tenant: Tenant) -> None:
-    for n in range(5):
-        await tenant.add(f"# Lime {n}\n\nAna Silva mixes lime {n}.", f"red-{n}", **RED)
-    await tenant.add(LONG, "long", **RED)
+    red = {f"red-{n}": f"# Lime {n}\n\nAna Silva mixes lime {n}." for n in range(5)} | {"long": LONG}
+    await tenant.add_all(Upload(text, uri=uri, **RED) for uri, text in red.items())
     await tenant.add("Ana Silva and the blue tide.", "blue", **BLUE)
 
 

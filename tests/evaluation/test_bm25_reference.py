@@ -91,22 +91,6 @@ async def test_terms_are_reported_with_the_reference_idf(corpus: Any) -> None:
         assert term["idf"] == pytest.approx(np.log(1 + (len(lexemes) - df + 0.5) / (df + 0.5)))
 
 
-async def test_scores_stay_those_of_the_reference_after_changes(corpus: Any) -> None:
-    tenant, _chunk_ids, _lexemes = corpus
-    shuffled = random.Random(22).sample(range(SIZE), 15)
-    other = Tenant(tenant.db, embedder=tenant.embedder)
-    await other.many([Upload(text, uri=str(number), markdown=False) for number, text in enumerate(_texts())])
-    for number in shuffled:
-        await other.add("kalkaran mortomel", str(number), markdown=False)
-    for number in shuffled:
-        await other.add(_texts()[number], str(number), markdown=False)
-    for words in _queries()[:10]:
-        before = await tenant.ask(" ".join(words), mode="lexical", limit=50)
-        after = await other.ask(" ".join(words), mode="lexical", limit=50)
-        scores = [[hit.candidate.text_score for hit in answer.hits] for answer in (before, after)]
-        assert scores[0] == pytest.approx(scores[1], abs=1e-5)
-
-
 def _scores(index: bm25s.BM25, lexemes: list[str]) -> list[float]:
     """The reference's scores; like Lucene since version 8 it leaves out the constant factor k1 + 1 of the formula."""
     scores: list[float] = ((K1 + 1) * index.get_scores(lexemes)).tolist()

@@ -15,6 +15,7 @@ from app.database import transactions
 from app.database.schema import tables
 from app.derived_rows import Damage
 from app.documents import documents
+from app.documents.types import Upload
 from app.entities import entities
 from app.entities.types import EntityDraft
 from app.maintenance import repair
@@ -63,8 +64,8 @@ async def populated(new_database, template) -> tuple[str, str]:
     address = await new_database(template)
     async with _opened(address, harness.new_user()) as repaired:
         tenant = repaired.tenant
-        for file in sorted(NOTES.rglob("*.md"))[:12]:
-            await tenant.add(file.read_text(encoding="utf-8"), file.name, markdown=True)
+        files = sorted(NOTES.rglob("*.md"))[:12]
+        await tenant.add_all(Upload(file.read_text(encoding="utf-8"), uri=file.name) for file in files)
         await tenant.add("", "title", title="Lime for the Halyard rota")
         draft = EntityDraft(type="material", name="Lime", aliases=("lime mortar",))
         await entities.add([draft], tenant.user_id, db=tenant.db, embedder=tenant.embedder)

@@ -13,10 +13,9 @@ import hybrid
 import pytest
 import sqlalchemy as sa
 
-from app.database import vectors
 from app.database.filter_types import DocumentFilter
 from app.database.transactions import Database, Writing
-from app.documents.store import document_puts, documents
+from app.documents.store import documents
 from app.entities.store import mentions
 from app.entities.store.mentions import Mention, NameEntity
 from app.kinds import DocumentOrder
@@ -66,17 +65,9 @@ async def _store(database: Database, user: str, embedder: FakeEmbedder, *, at_on
     """Store documents, so many in one transaction."""
     stored: list[UUID] = []
     for start in range(0, DOCUMENTS, at_once):
-        async with database.writing(user) as writing:
-            stored += await _put(writing, [_draft(n) for n in range(start, start + at_once)], embedder)
+        drafts = [_draft(n) for n in range(start, start + at_once)]
+        stored += await hybrid.store_all(database, user, drafts, embedder=embedder)
     return stored
-
-
-async def _put(writing: Writing, new: list[hybrid.DocumentDraft], embedder: FakeEmbedder) -> list[UUID]:
-    chunks = [chunk for one in new for chunk in one.chunks]
-    embedded = await embedder.embed_documents([chunk.embedded for chunk in chunks])
-    by_key = {chunk.embedding_key: vectors.as_text(v) for chunk, v in zip(chunks, embedded, strict=True)}
-    done, _replaced = await document_puts.put(writing, new, vectors_by_key=by_key)
-    return [one.document_id for one in done]
 
 
 async def _mention(writing: Writing, user: str) -> float:
@@ -93,7 +84,7 @@ async def _mention(writing: Writing, user: str) -> float:
 async def test_plans_follow_the_growth_of_an_empty_database(first, database, embedder) -> None:
     async with database.writing(FIRST) as writing:
         before = await _read(writing, "documents")
-        await _put(writing, [_draft(-1)], embedder)
+        await hybrid.put(writing, [_draft(-1)], embedder=embedder)
         assert await _read(writing, "documents") - before <= 4 * CHUNKS
 
 
@@ -110,7 +101,7 @@ async def test_with_custom_plans_it_reads_the_chunks_of_a_user_without_statistic
 async def test_storing_and_deleting_a_document_reads_its_own_rows(unknown, database, embedder) -> None:
     async with database.writing(NEW) as writing:
         before = {table: await _read(writing, table) for table in TABLES}
-        await _put(writing, [_draft(-1)], embedder)
+        await hybrid.put(writing, [_draft(-1)], embedder=embedder)
         await documents.delete(writing, [unknown[3]])
         read = {table: await _read(writing, table) - before[table] for table in TABLES}
     assert max(read.values()) <= 10 * CHUNKS, read

@@ -3,17 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
-import harness
-import pytest
 from api_caller import Caller
-from fastapi import FastAPI
-
-from app.database.transactions import Database
-from app.settings import Settings
-from benchmarks.fake_embedder import FakeEmbedder
 
 STORED: list[dict[str, Any]] = [
     {"team": "Firmware", "year": 2024, "tags": ["tide", "tide", "buoy"], "draft": True},
@@ -21,14 +13,6 @@ STORED: list[dict[str, Any]] = [
     {"team": "Field", "year": "2025", "Tone": {"a": 1}},
     {},
 ]
-
-
-@pytest.fixture(scope="module")
-async def app(database: Database, embedder: FakeEmbedder) -> AsyncIterator[FastAPI]:
-    """The application."""
-    services = await harness.services(database, embedder)
-    async with harness.running(Settings(auth="api_key"), services) as running:
-        yield running
 
 
 async def counted(caller: Caller, **parameters: Any) -> list[dict[str, Any]]:

@@ -54,10 +54,8 @@ async def test_each_document_is_matched_by_its_own_language(caller: Caller) -> N
 async def test_a_later_hop_marks_the_name_by_which_it_was_reached(caller: Caller) -> None:
     await caller.add("Silent Harbour is a film whose director is Ilse Brandt.", title="Silent Harbour")
     await caller.add("It rained. Ilse Brandt spent her youth in Lundby. She trained as a painter.", title="Ilse Brandt")
-    for number in range(8):
-        await caller.add(
-            f"Where the director of the harbour was born, {number}.", f"n-{number}", title=f"note {number}"
-        )
+    born = [{"content": f"Where the director of the harbour was born, {n}.", "title": f"note {n}"} for n in range(8)]
+    assert (await caller.client.post("/api/rag/documents", json=born)).status_code == 201
     body = {"query": "Where was the director of Silent Harbour born?", "detail": "compact"}
     answer = (await caller.client.post(MULTIHOP, json=body)).json()
     reached = next(hit for hit in answer["results"] if "via" in hit and hit["title"] == "Ilse Brandt")

@@ -33,9 +33,7 @@ OTHERS = {
 async def shelf(database: Database) -> Tenant:
     """A note with 40 copies, more than a search reads at first, and five other notes."""
     tenant = Tenant(database)
-    for uri in COPIES:
-        await tenant.add(NOTE, uri)
-    await tenant.add_all(OTHERS)
+    await tenant.add_all({**dict.fromkeys(COPIES, NOTE), **OTHERS})
     return tenant
 
 

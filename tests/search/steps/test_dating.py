@@ -11,6 +11,7 @@ from harness import Tenant, uris
 from requests_of import search_request
 
 from app.database.transactions import Database
+from app.documents.types import Upload
 from app.multihop import multihop
 from app.query.search_request import Recency
 from app.query.types import Answer, Hit
@@ -73,8 +74,9 @@ async def test_without_the_option_ages_are_not_read(shelf: Tenant) -> None:
 
 async def test_a_new_document_beyond_the_limit_is_raised_into_it(tenant: Tenant) -> None:
     old = datetime.now(UTC) - timedelta(days=900)
-    for number in range(12):
-        await tenant.add(f"lime mortar lime mortar, note {number}", f"old-{number}", created_at=old)
+    await tenant.add_all(
+        Upload(f"lime mortar lime mortar, note {number}", uri=f"old-{number}", created_at=old) for number in range(12)
+    )
     await tenant.add("lime mortar of the harbour wall, and much else that was written down", "new")
     query = search_request("lime mortar", limit=3, recency=Recency(weight=0.9))
     plain, dated = (

@@ -359,11 +359,6 @@ async def test_parts_that_were_not_requested_never_run(by_graph, database, big, 
         assert not [node for node in _cte(both, name) if "Relation Name" in node], name
 
 
-async def test_nothing_is_compiled_or_run_in_parallel(asked) -> None:
-    assert "JIT" not in asked.exact
-    assert not [node for node in plans.nodes(asked.exact["Plan"]) if node["Node Type"].startswith("Gather")]
-
-
 SETTINGS = {
     "jit": "off",
     "plan_cache_mode": "force_custom_plan",
@@ -384,35 +379,6 @@ async def test_a_reading_transaction_has_the_settings_of_a_search_and_the_next_h
     async with database.shared() as shared:
         after = {name: await shared.scalar(sa.text(f"SHOW {name}")) for name in SETTINGS if name != "jit"}
     assert not {name for name, value in after.items() if value == SETTINGS[name]} - {"max_parallel_workers_per_gather"}
-
-
-async def test_every_execution_of_a_prepared_statement_is_planned_for_its_user(address, big, embedder) -> None:
-    alone = transactions.connect(address.service_dsn, pool_size=1)
-    query = await embedder.embed_query("balt")
-    try:
-        for _ in range(8):
-            await hybrid.run(alone, hybrid.request(big, "balt", query, limit=3))
-        async with alone.shared() as shared:
-            prepared = (
-                "SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE statement LIKE 'WITH%corpus%'"
-            )
-            plans = (await shared.execute(sa.text(prepared))).all()
-    finally:
-        await alone.close()
-    assert sum(row.generic_plans for row in plans) == 0
-    assert sum(row.custom_plans for row in plans) >= 8
-
-
-async def test_negative_control_a_cached_plan_would_be_generic_after_five_runs(address) -> None:
-    service = await address.connect("stepwell_service")
-    try:
-        statement = await service.prepare("SELECT count(*) FROM stepwell.chunks WHERE user_id = $1")
-        for _ in range(8):
-            await statement.fetchval("anyone")
-        generic = await service.fetchval("SELECT max(generic_plans) FROM pg_prepared_statements")
-    finally:
-        await service.close()
-    assert generic > 0
 
 
 async def test_a_stored_vector_is_found_by_key(database, big, owner) -> None:

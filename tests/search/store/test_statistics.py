@@ -151,33 +151,21 @@ async def test_a_write_that_fails_half_way_leaves_no_count_behind(database, put,
 
 
 @pytest.mark.parametrize("seed", range(2))
-async def test_any_sequence_of_changes_leaves_exact_counts(put, delete, owner, user, seed) -> None:
+async def test_any_sequence_of_changes_leaves_exact_counts(put, database, owner, user, seed) -> None:
+    """Documents are stored, replaced, and deleted one or several together."""
     dice = random.Random(seed)
     stored: dict[str, UUID] = {}
     for _ in range(25):
         uri = f"{dice.randrange(6)}"
         if uri in stored and dice.random() < 0.4:
-            await delete(stored.pop(uri))
+            some = [stored.pop(one) for one in dice.sample(sorted(stored), dice.randint(1, min(len(stored), 3)))]
+            async with database.writing(user) as writing:
+                assert set(await documents.delete(writing, some)) == set(some)
         else:
             size = dice.choice([0, 1, 3, 40, 130])
             texts = (" ".join(dice.choices(WORDS, k=dice.randint(0, 6))) for _ in range(size))
             config = dice.choice(["english", "german", "simple"])
             stored[uri] = await put(hybrid.draft(*texts, uri=uri, config=config))
-        await assert_exact(owner, user)
-
-
-@pytest.mark.parametrize("seed", range(2))
-async def test_deleting_documents_together_leaves_exact_counts(put, database, owner, user, seed) -> None:
-    dice = random.Random(seed)
-    stored = []
-    for n in range(14):
-        size = dice.choice([1, 2, 40, 150])
-        stored.append(await put(hybrid.draft(*(" ".join(dice.choices(WORDS, k=4)) for _ in range(size)), uri=f"{n}")))
-    while stored:
-        some = dice.sample(stored, min(len(stored), dice.randint(1, 5)))
-        async with database.writing(user) as writing:
-            assert set(await documents.delete(writing, some)) == set(some)
-        stored = [one for one in stored if one not in some]
         await assert_exact(owner, user)
 
 

@@ -91,13 +91,6 @@ def test_rrf_scores_are_blended_as_a_power_mean_with_exponent_5() -> None:
     assert blending.boost_factor(1, "rrf") == pytest.approx(1.1**0.2)
 
 
-@pytest.mark.parametrize(("alpha", "order"), [(1.0, [C, B, A]), (0.0, [A, B, C])])
-def test_alpha_1_is_the_passages_own_order_and_alpha_0_the_entities(alpha: float, order: list[UUID]) -> None:
-    links = {A: Link(A, C, 1.0, 2.0), B: Link(B, D, 0.6, 9.0)}
-    blended = blending.blend([hit(A, 0.2, A), hit(B, 0.9, B), hit(C, 1.0, C)], links, weight=1 - alpha)
-    assert [h.candidate.chunk_id for h in blended] == order
-
-
 def test_mentions_add_up_to_the_largest_boost() -> None:
     assert blending.boost_factor(3) == pytest.approx(1.3)
     assert blending.boost_factor(8) == pytest.approx(1.5)

@@ -164,10 +164,8 @@ async def test_a_vendor_from_metadata_guides_in_lower_case_and_each_mention_boos
     notes: Tenant,
 ) -> None:
     await notes.add("# Order 7\n\nThe amplifiers arrived late.", "order", metadata={"vendor": "ProSource"})
-    for mentions in (1, 3, 5, 9):
-        await notes.add(
-            f"# Note {mentions}\n\nRacks and cables. {'ProSource sent some. ' * mentions}", f"note-{mentions}"
-        )
+    text = "# Note {0}\n\nRacks and cables. "
+    await notes.add_all({f"note-{n}": text.format(n) + "ProSource sent some. " * n for n in (1, 3, 5, 9)})
     answer = await asked(notes, "what did prosource deliver late?")
     assert [(match.name, match.type, match.matched_by) for match in answer.entities] == [
         ("ProSource", "vendor", "name")
