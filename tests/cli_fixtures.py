@@ -1,4 +1,4 @@
-"""Runs commands in the test process on a data folder whose server stays up; each module has a database of its own."""
+"""Runs commands in the test process on the data folder of the session's server; each module has its own database."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import logging
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,6 @@ from typing import Any
 import asyncpg
 import harness
 import pytest
-import server_folders
 from fastapi import FastAPI
 
 from app import __main__ as root
@@ -60,28 +59,18 @@ class Ran:
 
 
 @pytest.fixture(scope="session")
-async def cli_server() -> AsyncIterator[tuple[Path, postgres.EmbeddedPostgres]]:
-    """A data folder and its server."""
-    with server_folders.temporary() as folder:
-        async with postgres.EmbeddedPostgres(folder / "data", tuning=postgres.SMALL) as started:
-            yield folder / "data", started
-
-
-@pytest.fixture(scope="session")
-async def migrated(cli_server: tuple[Path, postgres.EmbeddedPostgres]) -> str:
+async def migrated(server: postgres.EmbeddedPostgres) -> str:
     """The name of a database as the first command leaves it: a command takes half a second to migrate an empty one."""
-    _folder, server = cli_server
     await migration.upgrade(server.owner_dsn, model=minilm.MODEL.name, dimension=minilm.MODEL.dimension)
     await _copy(server, postgres.DATABASE, MIGRATED)
     return MIGRATED
 
 
 @pytest.fixture(scope="module")
-async def data_dir(cli_server: tuple[Path, postgres.EmbeddedPostgres], migrated: str) -> Path:
-    """The data folder, whose server has a database without documents."""
-    folder, server = cli_server
+async def data_dir(server: postgres.EmbeddedPostgres, data_folder: Path, migrated: str) -> Path:
+    """The data folder of the session's server, whose own database has no documents."""
     await _copy(server, migrated, postgres.DATABASE)
-    return folder
+    return data_folder
 
 
 async def _copy(server: postgres.EmbeddedPostgres, template: str, name: str) -> None:

@@ -128,11 +128,17 @@ def patient_readiness(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-async def server() -> AsyncIterator[postgres.EmbeddedPostgres]:
+def data_folder() -> Iterator[Path]:
+    """The data folder of the session's server."""
     with server_folders.temporary() as folder:
-        async with postgres.EmbeddedPostgres(folder / "data", tuning=postgres.SMALL) as started:
-            await _disable_fsync(started)
-            yield started
+        yield folder / "data"
+
+
+@pytest.fixture(scope="session")
+async def server(data_folder: Path) -> AsyncIterator[postgres.EmbeddedPostgres]:
+    async with postgres.EmbeddedPostgres(data_folder, tuning=postgres.SMALL) as started:
+        await _disable_fsync(started)
+        yield started
 
 
 async def _disable_fsync(server: postgres.EmbeddedPostgres) -> None:

@@ -278,9 +278,11 @@ def _unbound(flat: str) -> set[tuple[str, str]]:
 
 def test_every_statement_casts_each_of_its_binds() -> None:
     for name, source in statements.SOURCES.items():
-        chosen = [parts for few in range(3) for parts in itertools.combinations(source.parts, few)]
-        every = "".join(str(source.compiled(*parts)) for parts in (*chosen, tuple(source.parts)))
-        assert all(re.search(rf"CAST\(:{bind} AS ", every) for bind in source.binds), name
+        missing = set(source.binds)
+        for few in (len(source.parts), 0, 1, 2):
+            for parts in itertools.combinations(source.parts, few) if missing else ():
+                missing -= set(re.findall(r"CAST\(:(\w+) AS ", str(source.compiled(*parts))))
+        assert not missing, name
 
 
 def test_every_statement_could_run_on_one_shard() -> None:
