@@ -47,19 +47,3 @@ async def test_no_concurrent_change_is_lost(tenant: Tenant, database: Database) 
     await asyncio.gather(*(_change(tenant, stored, {"metadata": {key: 1}}) for key in keys))
     document = await documents.get(stored.document_id, tenant.user_id, db=database)
     assert set(document.metadata) == set(keys)
-
-
-def test_a_merge_patch_gives_the_results_of_rfc_7396() -> None:
-    for target, patch, result in [
-        ({"a": "b"}, {"a": "c"}, {"a": "c"}),
-        ({"a": "b"}, {"b": "c"}, {"a": "b", "b": "c"}),
-        ({"a": "b"}, {"a": None}, {}),
-        ({"a": "b", "b": "c"}, {"a": None}, {"b": "c"}),
-        ({"a": ["b"]}, {"a": "c"}, {"a": "c"}),
-        ({"a": "c"}, {"a": ["b"]}, {"a": ["b"]}),
-        ({"a": {"b": "c"}}, {"a": {"b": "d", "c": None}}, {"a": {"b": "d"}}),
-        ({"a": [{"b": "c"}]}, {"a": [1]}, {"a": [1]}),
-        ({"e": None}, {"a": 1}, {"e": None, "a": 1}),
-        ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
-    ]:
-        assert document_changes.merge(target, patch) == result

@@ -23,13 +23,18 @@ async def _get(caller: Caller, document_id: str) -> dict[str, Any]:
 
 
 async def test_metadata_is_merged_without_embedding_and_its_links_follow(caller: Caller) -> None:
-    metadata = {"people": ["Ana Silva"], "size": {"width": 2, "height": 3}, "draft": True}
+    """As RFC 7396 says."""
+    metadata = {"people": ["Ana Silva"], "size": {"width": 2, "height": 3}, "draft": True, "kind": "a", "none": None}
     document_id = (await caller.add("# Lime\n\nWe use lime.", "lime", metadata=metadata))["document_id"]
-    patch = {"metadata": {"people": ["Ilse Brandt"], "size": {"width": None, "depth": 4}, "draft": None, "new": [None]}}
-    changed = await _patch(caller, document_id, patch)
+    patch = {"people": ["Ilse Brandt"], "size": {"width": None, "depth": 4}, "draft": None, "gone": None}
+    patch |= {"kind": {"a": 1, "b": None}, "new": [None, {"a": None}], "deep": {"bb": {"ccc": None}}}
+    changed = await _patch(caller, document_id, {"metadata": patch})
     assert (changed["status"], changed["embedded"], changed["chunk_count"], changed["uri"]) == ("changed", 0, 1, "lime")
     stored = await _get(caller, document_id)
-    assert stored["metadata"] == {"people": ["Ilse Brandt"], "size": {"height": 3, "depth": 4}, "new": [None]}
+    assert stored["metadata"] == {
+        "people": ["Ilse Brandt"], "size": {"height": 3, "depth": 4}, "kind": {"a": 1}, "none": None,
+        "new": [None, {"a": None}], "deep": {"bb": {}},
+    }  # fmt: skip
     assert (stored["title"], stored["content"]) == ("Lime", "# Lime\n\nWe use lime.")
     entities = (await caller.client.get("/api/rag/entities", params={"origin": "metadata"})).json()["entities"]
     assert [entity["name"] for entity in entities] == ["Ilse Brandt"]

@@ -88,19 +88,6 @@ async def test_a_title_is_an_entity_while_the_text_of_another_document_uses_it_a
         assert await entities.page(tenant.user_id, db=tenant.db, limit=9) == []
 
 
-async def test_the_order_of_arrival_changes_nothing(database: Any, owner: Any) -> None:
-    seen = []
-    # Each document arrives before and after each other one.
-    for order in ("abcd", "dcba", "bdac"):
-        tenant = Tenant(database)
-        for uri in order:
-            await _add(tenant, uri)
-        await linking.refresh(tenant)
-        seen.append(await _mentions(owner, tenant))
-    assert any(row[3] == "heading" for row in seen[0])
-    assert all(found == seen[0] for found in seen)
-
-
 async def test_documents_of_an_older_version_are_linked_once_by_a_job(tenant: Tenant, owner: Any, address: Any) -> None:
     for uri in "abcd":
         await _add(tenant, uri)
