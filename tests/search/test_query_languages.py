@@ -9,6 +9,8 @@ from harness import Tenant, uris
 
 from app.database import filters
 from app.database.filter_types import Filters
+from app.database.transactions import Database
+from app.models.local.onnx_embedder import OnnxEmbedder
 from app.search import understanding
 
 GREEK = {
@@ -30,22 +32,30 @@ ENGLISH = {
     "lighthouse": "The lighthouse of Gannet is lit an hour before sunset, and its keeper writes down the weather.",
     "market": "The market of the island is open every Tuesday, and the fishermen sell their fish there.",
 }
-CASES: list[tuple[dict[str, str], str]] = [
-    (GREEK, "Πότε κλείνει το λιμάνι;"),
-    (GREEK, "φύλακας καιρό φάρος ήλιου"),
-    (SPANISH, "¿Cuándo cierra el puerto por la niebla?"),
-    (SPANISH, "pescadores venden peces martes"),
+CASES = [
+    ("greek", "Πότε κλείνει το λιμάνι;"),
+    ("greek", "φύλακας καιρό φάρος ήλιου"),
+    ("spanish", "¿Cuándo cierra el puerto por la niebla?"),
+    ("spanish", "pescadores venden peces martes"),
 ]
 
 
-@pytest.mark.parametrize(("texts", "query"), CASES)
+@pytest.fixture(scope="module")
+async def islands(database: Database, minilm: OnnxEmbedder) -> dict[str, Tenant]:
+    """A user with the Greek texts, and one with the Spanish ones."""
+    users = {name: Tenant(database, embedder=minilm) for name in ("greek", "spanish")}
+    for name, texts in (("greek", GREEK), ("spanish", SPANISH)):
+        await users[name].add_all(texts)
+    return users
+
+
+@pytest.mark.parametrize(("language", "query"), CASES)
 @pytest.mark.parametrize("how", [{}, {"mode": "hybrid"}])
 async def test_words_alone_order_what_the_model_does_not_read(
-    minilm_tenant: Tenant, texts: dict[str, str], query: str, how: dict[str, Any]
+    islands: dict[str, Tenant], language: str, query: str, how: dict[str, Any]
 ) -> None:
-    await minilm_tenant.add_all(texts)
-    found = await minilm_tenant.ask(query, explain=True, **how)
-    by_words = await minilm_tenant.ask(query, mode="lexical")
+    found = await islands[language].ask(query, explain=True, **how)
+    by_words = await islands[language].ask(query, mode="lexical")
     assert uris(found)[: len(by_words.hits)] == uris(by_words)
     unread = understanding.UNREAD["rrf" if how else "convex"]
     assert found.explain is not None
@@ -61,7 +71,7 @@ async def test_english_beside_another_language_keeps_its_weights(minilm_tenant: 
 
 
 async def test_words_that_one_language_ignores_count_little_in_the_others(tenant: Tenant) -> None:
-    """So five documents in French do not change what is found among many in English."""
+    """So one document in French does not change what is found among many in English."""
     english = {
         f"note{n}": f"Market {n} of the island is open on Tuesday, when fishermen sell by weight." for n in range(9)
     }
@@ -75,9 +85,8 @@ async def test_words_that_one_language_ignores_count_little_in_the_others(tenant
     assert "should" not in idf  # no chunk has it, and nobody misses it
 
 
-async def test_weights_that_a_request_names_hold_in_every_language(minilm_tenant: Tenant) -> None:
-    await minilm_tenant.add_all(GREEK)
-    found = await minilm_tenant.ask(CASES[0][1], explain=True, weights={"vector": 0.5, "text": 0.5})
+async def test_weights_that_a_request_names_hold_in_every_language(islands: dict[str, Tenant]) -> None:
+    found = await islands["greek"].ask(CASES[0][1], explain=True, weights={"vector": 0.5, "text": 0.5})
     assert found.explain is not None
     assert found.explain["weights"] == {"vector": 0.5, "text": 0.5}
 

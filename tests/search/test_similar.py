@@ -6,9 +6,11 @@ import pytest
 from harness import Tenant, uris
 
 from app.database.filter_types import DocumentFilter
+from app.database.transactions import Database
 from app.documents import documents
 from app.documents.types import Chunk
 from app.kinds import Vector
+from app.models.local.onnx_embedder import OnnxEmbedder
 from app.query.search_request import SimilarRequest
 from app.query.types import Answer
 from app.search import similar
@@ -42,20 +44,25 @@ async def _like(tenant: Tenant, **fields: object) -> Answer:
     return await similar.run(SimilarRequest(**fields), tenant.user_id, tenant.services())  # type: ignore[arg-type]
 
 
-async def test_the_nearest_chunk_is_first_and_the_chunk_itself_is_omitted(minilm_tenant: Tenant) -> None:
-    await minilm_tenant.add_all(NOTES)
+@pytest.fixture(scope="module")
+async def notes(database: Database, minilm: OnnxEmbedder) -> Tenant:
+    tenant = Tenant(database, embedder=minilm)
+    await tenant.add_all(NOTES)
+    return tenant
+
+
+async def test_the_nearest_chunk_is_first_and_the_chunk_itself_is_omitted(notes: Tenant) -> None:
     for uri, nearest in (("cat", "kitten"), ("kitten", "cat"), ("tax", "levy"), ("levy", "tax")):
-        answer = await _like(minilm_tenant, chunk_id=(await _chunk(minilm_tenant, uri)).chunk_id, limit=50)
+        answer = await _like(notes, chunk_id=(await _chunk(notes, uri)).chunk_id, limit=50)
         assert uris(answer)[0] == nearest
         assert sorted(map(str, uris(answer))) == sorted(NOTES.keys() - {uri})
         scores = [hit.candidate.vector_score for hit in answer.hits]
         assert scores == sorted(scores, key=lambda score: -(score or 0))
 
 
-async def test_a_vector_finds_the_chunk_that_it_belongs_to(minilm_tenant: Tenant) -> None:
-    await minilm_tenant.add_all(NOTES)
-    vector = await minilm_tenant.embedder.embed_query(NOTES["tax"])
-    answer = await _like(minilm_tenant, vector=vector, limit=1)
+async def test_a_vector_finds_the_chunk_that_it_belongs_to(notes: Tenant) -> None:
+    vector = await notes.embedder.embed_query(NOTES["tax"])
+    answer = await _like(notes, vector=vector, limit=1)
     assert uris(answer) == ["tax"]
     assert answer.hits[0].candidate.vector_score == pytest.approx(1.0, abs=1e-4)
     assert (answer.mode, answer.strategies_matched, answer.degraded) == ("semantic", ("vector",), ())

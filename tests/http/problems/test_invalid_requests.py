@@ -17,7 +17,7 @@ from example_app import assert_problem
 
 Newcomer = Callable[..., Awaitable[Caller]]
 
-SEARCH, SIMILAR, DOCUMENTS = "/api/rag/search", "/api/rag/similar", "/api/rag/documents"
+SEARCH, DOCUMENTS = "/api/rag/search", "/api/rag/documents"
 
 
 async def _asked(caller: Caller, **fields: Any) -> httpx.Response:
@@ -64,22 +64,6 @@ async def test_a_thousand_ids_are_answered_and_more_are_422(reader: Caller, list
 
     assert (await _asked(reader, **fields(1_000))).status_code == 200
     assert_problem(await _asked(reader, **fields(1_001)), 422, "invalid_request", listed)
-
-
-@pytest.mark.parametrize(
-    ("numbers", "code"),
-    [
-        ([0.1] * 383, "invalid_vector"),
-        ([0.1] * 385, "invalid_vector"),
-        ([0.0] * 384, "invalid_vector"),
-        ([True] * 384, "invalid_request"),
-        ([0.1] * 16_001, "invalid_request"),
-    ],
-)
-async def test_a_vector_that_finds_nothing_is_refused(caller: Caller, numbers: list[float], code: str) -> None:
-    response = await caller.client.post(SIMILAR, json={"vector": numbers})
-    problem = assert_problem(response, 422, code, "vector[0]" if numbers[0] is True else "vector")
-    assert len(numbers) in (384, 16_001) or "Must have 384 numbers" in problem["detail"]
 
 
 @pytest.mark.parametrize("fusion", ["rrf", "convex"])

@@ -122,8 +122,9 @@ REFUSED: dict[str, tuple[Json, list[tuple[Any, str, str]]]] = {
         [
             ({"chunk_id": "x"}, "invalid_request", "chunk_id"),
             ({"chunk_id": ID, "vector": VECTOR}, "one_of", "body"),
-            ({"vector": []}, "invalid_request", "vector"),
-            ({"vector": ["1"] * 384}, "invalid_request", "vector[0]"),
+            *(({"vector": numbers}, "invalid_request", "vector") for numbers in ([], [0.1] * 16_001)),
+            *(({"vector": wrong * 384}, "invalid_request", "vector[0]") for wrong in (["1"], [True])),
+            *(({"vector": numbers}, "invalid_vector", "vector") for numbers in ([0.1] * 385, [0.0] * 384)),
             ({"vector": VECTOR, "cursor": "A" * 65}, "invalid_request", "cursor"),
         ],
     ),

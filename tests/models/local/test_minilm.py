@@ -13,13 +13,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.errors import ProviderError
 from app.models.local import minilm, onnx_model, tokenizing
 
 
 @pytest.fixture(scope="module")
 def model(offline_embedder):
     return offline_embedder
+
+
+@pytest.fixture(scope="module")
+async def two_threads():
+    embedder = await minilm.load(threads=2)
+    yield embedder
+    await embedder.aclose()
 
 
 async def test_more_documents_than_one_tokenizer_batch_keep_their_order(model):
@@ -101,24 +107,20 @@ async def test_queries_are_answered_while_a_batch_of_documents_is_running():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a priority for each thread")
-async def test_documents_yield_to_everything_else():
+async def test_documents_yield_to_everything_else(two_threads):
     def niceness(_text):
         return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
 
-    embedder = await minilm.load(threads=2)
     own = niceness("")
-    assert await embedder._documents.run(niceness, "") == min(own + onnx_model.DOCUMENTS_NICENESS, 19)
-    assert await embedder._queries.run(niceness, "") == own
-    await embedder.aclose()
+    assert await two_threads._documents.run(niceness, "") == min(own + onnx_model.DOCUMENTS_NICENESS, 19)
+    assert await two_threads._queries.run(niceness, "") == own
 
 
-async def test_as_many_queries_as_threads_are_computed_at_once(monkeypatch):
-    embedder = await minilm.load(threads=2)
+async def test_as_many_queries_as_threads_are_computed_at_once(two_threads, monkeypatch):
     together, infer = threading.Barrier(2, timeout=30), onnx_model.OnnxModel.infer
     monkeypatch.setattr(onnx_model.OnnxModel, "infer", lambda self, *args: (together.wait(), infer(self, *args))[1])
-    first, second = await asyncio.gather(embedder.embed_query("water"), embedder.embed_query("water"))
+    first, second = await asyncio.gather(two_threads.embed_query("water"), two_threads.embed_query("water"))
     assert first == second
-    await embedder.aclose()
 
 
 async def test_calls_cancelled_by_a_timeout_leave_the_embedder_usable(model):
@@ -139,13 +141,3 @@ async def test_concurrent_callers_get_the_vectors_of_their_own_texts(model):
     texts = [f"water {number}" for number in range(9)]
     alone = [await model.embed_query(text) for text in texts]
     assert await asyncio.gather(*map(model.embed_query, texts * 3)) == alone * 3
-
-
-async def test_a_closed_embedder_raises_provider_error():
-    embedder = await minilm.load(threads=1)
-    await embedder.aclose()
-    await embedder.aclose()
-    with pytest.raises(ProviderError, match="closed"):
-        await embedder.embed_query("water")
-    with pytest.raises(ProviderError, match="closed"):
-        await embedder.embed_documents(["water"])

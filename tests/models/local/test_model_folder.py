@@ -113,6 +113,16 @@ async def test_all_usual_inputs_are_given(load: Callable[..., OnnxEmbedder]) -> 
     assert await load(inputs=inputs).embed_query("lime") == await load().embed_query("lime")
 
 
+async def test_a_closed_embedder_raises_provider_error(load: Callable[..., OnnxEmbedder]) -> None:
+    embedder = load()
+    for _ in range(2):
+        await embedder.aclose()
+    with pytest.raises(ProviderError, match="closed"):
+        await embedder.embed_query("water")
+    with pytest.raises(ProviderError, match="closed"):
+        await embedder.embed_documents(["water"])
+
+
 @pytest.mark.parametrize(
     ("files", "message"),
     [

@@ -85,6 +85,8 @@ async def test_similar_accepts_vectors_of_every_length(reader: Caller, number: f
         return {hit["uri"]: hit["vector_score"] for hit in response.json()["results"]}
 
     assert await scores(number) == pytest.approx(await scores(0.05), abs=1e-4)
+    short = await reader.client.post("/api/rag/similar", json={"vector": [number] * 383})
+    assert "Must have 384 numbers" in assert_problem(short, 422, "invalid_vector", "vector")["detail"]
 
 
 GATED = [

@@ -111,15 +111,6 @@ async def test_all_results_equal_those_computed_in_python(request, put, find, ow
         assert texts == pytest.approx(text_leg.scores, rel=1e-6)
 
 
-async def test_a_leg_of_weight_zero_is_not_run(put, find) -> None:
-    await put("copper", "river", embedded=[angled(0.1), angled(0.9)])
-    lexical = await find("copper", at(1), weights=(0.0, 1.0))
-    assert (lexical.vector_plan, lexical.vector_found, hybrid.contents(lexical)) == ("none", 0, ["copper"])
-    assert lexical.candidates[0].score == pytest.approx(1.0)
-    semantic = await find("copper", at(1), weights=(1.0, 0.0))
-    assert (semantic.text_found, semantic.terms, hybrid.contents(semantic)) == (0, (), ["river", "copper"])
-
-
 async def test_thresholds_apply_after_the_fusion(put, find) -> None:
     await put("copper", "river", "meadow", embedded=[angled(0.2), angled(0.9), angled(0.5)])
     everything = await find("copper", at(1))
