@@ -1,12 +1,14 @@
 """Chooses the one to three sentences of a passage that match a query best, and marks what they match.
 
 A window of consecutive sentences is scored by the weights of the different lexemes of the query in it, a phrase by the
-sum of its words once more; each sentence after the first costs a share of the weight of all lexemes. A passage without
-any match is kept whole, because any of its sentences may be the answer (docs/decisions/0026-snippets.md).
+sum of its words once more; each sentence after the first costs a share of the weight of all lexemes. One that says
+hardly more than the query, such as the term above its definition, is shown with what follows it. A passage without any
+match is kept whole, because any of its sentences may be the answer (docs/decisions/0026-snippets.md).
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
 from bisect import bisect_left
@@ -25,6 +27,8 @@ BEFORE_FIRST_MATCH = 60
 """Code points of a cut sentence before its first match."""
 SENTENCE_COST = 0.1
 """Cost of each sentence after the first, as a share of the weight of all lexemes of the query."""
+MIN_OTHER_WORDS = 2
+"""Words besides its matches that a window has at least; one with fewer says nothing that the query does not."""
 _RULE = re.compile(r"[\s|:=+-]*|\s*(?:`{3,}|~{3,}).*")
 _ITEM = re.compile(r"^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+", re.MULTILINE)
 
@@ -75,7 +79,7 @@ def choose(text: str, sought: Sought, lexemes: Mapping[str, frozenset[str]], *, 
     every = [*_word_matches(spans, found, sought), *_phrase_matches(spans, found, sought)]
     every.sort(key=lambda one: (one.start, -one.end))
     matches = _Matches(every, [one.start for one in every])
-    start, end = _best_window(text, matches, sought) or next(sentences.trim(text, 0, len(text)), (0, len(text)))
+    start, end = _best_window(text, spans, matches, sought) or next(sentences.trim(text, 0, len(text)), (0, len(text)))
     shown = plain_text.part(text, plain_text.marks(text) if markdown else (), start, end)
     merged = _merge(text, matches.within(start, end))
     spans_shown = (MatchedSpan(*one, shown.place(one[0]), shown.place(one[1])) for one in merged)
@@ -158,7 +162,7 @@ class _Matches:
         return weights
 
 
-def _best_window(text: str, matches: _Matches, sought: Sought) -> Span | None:
+def _best_window(text: str, words: Sequence[WordSpan], matches: _Matches, sought: Sought) -> Span | None:
     """The window with the highest score, the shortest and then the first of equals; None without a match.
 
     A heading is chosen only if nothing else matches, because a hit has its headings anyway.
@@ -167,8 +171,31 @@ def _best_window(text: str, matches: _Matches, sought: Sought) -> Span | None:
         windows = [window for block in blocks for window in _windows(block, matches, sought)]
         if windows:
             _score, _sentences, start, end = max(windows, key=lambda one: (one[0], -one[1], -one[2]))
+            if end - start < MAX_LENGTH and not _says_more(words, start, end, matches):
+                end = _end_of_next(text, start, end)
             return _cut(text, (start, end), matches)
     return None
+
+
+def _says_more(words: Sequence[WordSpan], start: int, end: int, matches: _Matches) -> bool:
+    """Whether a window has words besides its matches."""
+    covered = [(one.start, one.end) for one in matches.within(start, end)]
+    inside = words[
+        bisect_left(words, start, key=lambda one: one.start) : bisect_left(words, end, key=lambda one: one.start)
+    ]
+    others = (one for one in inside if one.in_sequence and not any(a <= one.start < b for a, b in covered))
+    return len(list(itertools.islice(others, MIN_OTHER_WORDS))) == MIN_OTHER_WORDS
+
+
+def _end_of_next(text: str, start: int, end: int) -> int:
+    """The end of the sentences after a window that fit into a snippet with it; its own in a table or in code."""
+    blocks = [block for block in structure.blocks(text) if block.end > start]
+    if blocks and blocks[0].kind in ("table", "fence"):
+        return end
+    texts = itertools.takewhile(lambda block: block.kind not in ("table", "fence"), blocks)
+    after = (span for block in texts for span in sentences.spans(text, block.start, block.end) if span[0] >= end)
+    ends = (finish for _begin, finish in itertools.islice(after, MAX_SENTENCES - 1) if finish - start <= MAX_LENGTH)
+    return max(ends, default=end)
 
 
 def _windows(block: Sequence[Span], matches: _Matches, sought: Sought) -> Iterator[tuple[float, int, int, int]]:

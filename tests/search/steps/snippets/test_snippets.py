@@ -59,7 +59,7 @@ def test_a_phrase_is_preferred_to_its_words_and_is_one_match() -> None:
 
 
 def test_any_word_stands_for_a_stop_word_inside_a_phrase_as_in_the_index() -> None:
-    text = "A colour of sand. A colour for sand. Sand of a colour."
+    text = "Nobody knows the colour of sand. Some know a colour for sand. Sand of a colour."
     assert marked(text, choose(text, "colour sand", "colour the sand")) == ["colour of sand"]
 
 
@@ -72,7 +72,13 @@ def test_the_name_of_a_hop_is_matched_beside_the_query() -> None:
 
 def test_headings_are_shown_only_if_nothing_else_matches() -> None:
     assert choose("# Mortar\n\nMortar of lime.", "mortar").text == "Mortar of lime."
-    assert choose("# Mortar\n\nOnly lime.", "mortar").text == "Mortar"
+    assert choose("# Mortar\n\nOnly lime.", "mortar").text == "Mortar\n\nOnly lime."
+
+
+def test_a_sentence_that_says_no_more_than_the_query_is_shown_with_what_follows_it() -> None:
+    snippet = choose("Fnord n.\n\nA word that is read and not seen. It is old.", "fnord")
+    assert snippet.text == "Fnord n.\n\nA word that is read and not seen. It is old."
+    assert choose("Fnord is a word that nobody sees. It is old.", "fnord").text == "Fnord is a word that nobody sees."
 
 
 def test_lists_tables_and_code_are_split_into_items_and_lines() -> None:
