@@ -68,13 +68,14 @@ def may_be_misspelt(query: str, literal: Iterable[str] = ()) -> list[str]:
 def edits(word: str) -> list[str]:
     """Returns the words that one typing error turns into `word`: a letter is missing, added or wrong, or two swapped.
 
-    These are the words at a distance of 1 (optimal string alignment), in the letters of its alphabet.
+    These are the words at a distance of 1 (optimal string alignment), in the letters of its alphabet, without those
+    with another first letter: it is wrong in 1.4 % of errors only (Yannakoudakis and Fawthrop 1983).
     """
     letters = _alphabet(word) or ""
     splits = [(word[:place], word[place:]) for place in range(len(word) + 1)]
     found = [before + after[1:] for before, after in splits if after]
     found += [before + after[1] + after[0] + after[2:] for before, after in splits if len(after) > 1]
-    found += [before + letter + after[1:] for before, after in splits if after for letter in letters]
+    found += [before + letter + after[1:] for before, after in splits[1:] if after for letter in letters]
     found += [before + letter + after for before, after in splits for letter in letters]
     return [one for one in dict.fromkeys(found) if one != word]
 

@@ -54,4 +54,5 @@ def test_a_word_is_among_the_edits_of_a_word_that_differs_by_one_typing_error(wr
     edits = spelling.edits(written)
     assert meant in edits
     assert written not in edits
+    assert not [one for one in edits if one[0] != written[0] and one[1:] == written[1:]]
     assert len(edits) == len(set(edits)) < 120 * (len(written) + 1)
