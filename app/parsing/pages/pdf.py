@@ -13,13 +13,13 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import datetime
 
 import pypdfium2 as pdfium
 from pypdfium2 import raw as pdfium_c
 
 from app.errors import UnreadableFile
-from app.parsing import files, formats, markup
+from app.parsing import archives, files, formats, markup
 from app.parsing.files import ExtractedDocument, InputFile, LeftOut, Picture, Recognise
 from app.parsing.pages import headings, margins, page_layout, pdf_tables, pdf_words, pictures
 from app.parsing.pages.headings import OutlineEntry
@@ -35,7 +35,7 @@ LEAST_WIDTH, LEAST_HEIGHT = 72.0, 24.0
 """Size in points of the smallest picture on a page with text that is read."""
 MAX_OF_PAGE = 20
 """Pictures of a page with text that are read."""
-_DATE = re.compile(r"D?:?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:([+-])(\d\d)'?(\d\d)?)?")
+_DATE = re.compile(r"D?:?(\d{4}(?:\d\d){0,5})(?:([+-])(\d\d)'?(\d\d)?)?")
 _OBJECT = re.compile(rb"\d+ \d+ obj\b")
 _LEADERS = re.compile(r"(?:\s?[.·…]){5,}\s?")
 """The dots between an entry of a table of contents and its page."""
@@ -206,16 +206,11 @@ def _text(lines: Sequence[PageLine], page: int, headings_found: headings.Found) 
 
 def moment(text: str) -> datetime | None:
     """A date of PDF (D:20240131093000+01'00') in UTC; None if it is none."""
-    match = _DATE.match(text)
-    if match is None:
+    if (match := _DATE.match(text)) is None:
         return None
-    *parts, sign, hours, minutes = match.groups()
-    year, month, day, hour, minute, second = (int(p or d) for p, d in zip(parts, (0, 1, 1, 0, 0, 0), strict=True))
-    offset = timedelta(hours=int(hours or 0), minutes=int(minutes or 0)) * (-1 if sign == "-" else 1)
-    try:
-        return datetime(year, month, day, hour, minute, second, tzinfo=timezone(offset)).astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
+    digits, sign, hours, minutes = match.groups(default="")
+    digits += "00000101000000"[len(digits) :]
+    return archives.moment(f"{digits[:8]}T{digits[8:]}{sign}{hours}{minutes}")
 
 
 @dataclass(slots=True)
