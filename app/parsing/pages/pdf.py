@@ -20,7 +20,7 @@ from pypdfium2 import raw as pdfium_c
 
 from app.errors import UnreadableFile
 from app.parsing import archives, files, formats, markup
-from app.parsing.files import ExtractedDocument, InputFile, LeftOut, Picture, Recognise
+from app.parsing.files import ExtractedDocument, InputFile, LeftOut, Picture
 from app.parsing.pages import headings, margins, page_layout, pdf_tables, pdf_words, pictures
 from app.parsing.pages.headings import OutlineEntry
 from app.parsing.pages.page_layout import PageLine, TextRun
@@ -65,7 +65,8 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     document = opened.document
     found = [_page(opened, index) for index in range(len(document))]
     warnings = _losses(file.raw, found)
-    pictured = PagePictures(document, file.recognise)
+    embedded = Embedded(file.recognise)
+    pictured = PagePictures(document, embedded)
     lines = [page_layout.lines(runs) + page.asides for runs, page in zip(pictured.runs(found), found, strict=True)]
     if not any(lines):
         _open.cache_clear()
@@ -81,8 +82,8 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
         metadata={"author": author} if author else {},
         created_at=moment(properties.get("CreationDate", "")),
         page_starts=pictures.page_starts(texts),
-        warnings=(*warnings, *pictured.warnings),
-        left_out=(*left_out, *pictured.left_out),
+        warnings=(*warnings, *embedded.warnings),
+        left_out=(*left_out, *embedded.left_out),
     )
 
 
@@ -213,25 +214,20 @@ def moment(text: str) -> datetime | None:
     return archives.moment(f"{digits[:8]}T{digits[8:]}{sign}{hours}{minutes}")
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class PagePictures:
     """Reads the pictures of one PDF; pages are only rendered if there is OCR."""
 
     document: pdfium.PdfDocument
-    recognise: Recognise | None
-    warnings: list[str] = field(default_factory=list)
-    left_out: list[LeftOut] = field(default_factory=list)
-    _texts: Embedded = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._texts = Embedded(self.recognise)
+    embedded: Embedded
 
     def runs(self, pages: Sequence[PageRuns]) -> list[list[TextRun]]:
         """The runs of each page with those that are read from pictures.
 
         Raises UnreadableFile for more pages without text than are read.
         """
-        if self.recognise is None:
+        recognise = self.embedded.recognise
+        if recognise is None:
             self._name_unread(pages)
             return [page.runs for page in pages]
         blank = sum(not page.runs for page in pages)
@@ -244,26 +240,26 @@ class PagePictures:
                 found.append(page.runs + self._pictured(index, page))
             else:
                 picture, scale = self._render(index)
-                lines = [] if picture is None else self.recognise(picture)
+                lines = [] if picture is None else recognise(picture)
                 found.append(pictures.runs(lines, scale, picture.height / scale if picture else 0.0))
-        self.warnings += self._texts.warnings
         return found
 
     def _name_unread(self, pages: Sequence[PageRuns]) -> None:
         """Name the pictures that are not read without OCR."""
         blank = [number for number, page in enumerate(pages, 1) if page.pictures and not page.runs]
         if blank:
-            self.warnings.append(f"Not read, because they are pictures: {margins.spans(blank)}. {formats.NEEDS_OCR}")
+            warning = f"Not read, because they are pictures: {margins.spans(blank)}. {formats.NEEDS_OCR}"
+            self.embedded.warnings.append(warning)
         numbers = [number for number, page in enumerate(pages, 1) if page.runs and page.pictures]
         if numbers:
-            self.left_out.append(LeftOut("pictures without OCR", where=margins.spans(numbers)))
+            self.embedded.left_out.append(LeftOut("pictures without OCR", where=margins.spans(numbers)))
 
     def _pictured(self, index: int, content: PageRuns) -> list[TextRun]:
         """The texts of the pictures of a page, each as a block at its place."""
         found = []
         for box in content.pictures:
             picture, _scale = self._render(index, box)
-            if picture is not None and (text := self._texts.of(picture)):
+            if picture is not None and (text := self.embedded.of(picture)):
                 found.append(TextRun(text, *content.turn.box(box), is_block=True))
         return found
 

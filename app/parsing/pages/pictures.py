@@ -76,7 +76,7 @@ class Embedded:
     """Reads the pictures in a document, each different one once, as far as there are not too many."""
 
     def __init__(self, recognise: Recognise | None) -> None:
-        self._recognise = recognise
+        self.recognise = recognise
         self._texts: dict[bytes, str] = {}
         self.left_out: list[LeftOut] = []
         self.warnings: list[str] = []
@@ -87,23 +87,23 @@ class Embedded:
             image = _open(raw)
             if not is_large(*image.size):
                 return ""
-            if self._recognise is not None:
+            if self.recognise is not None:
                 return self.of(grey(image))
             self.left_out.append(LeftOut("pictures, whose text is read by OCR only"))
         except (UnreadableFile, MemoryError, *_DECODING):
-            if self._recognise is not None:
+            if self.recognise is not None:
                 self._warn(_UNREAD)
         return ""
 
     def of(self, picture: Picture) -> str:
         """The text on a picture as Markdown; empty without OCR and if it cannot be recognised."""
         digest = hashlib.sha256(picture.pixels).digest()
-        if digest not in self._texts and self._recognise is not None:
+        if digest not in self._texts and self.recognise is not None:
             if len(self._texts) >= MAX_PICTURES:
                 self._warn(f"Only the first {MAX_PICTURES:,} pictures in the file were read.")
                 return ""
             try:
-                self._texts[digest] = _text(_lines(self._recognise(picture)))
+                self._texts[digest] = _text(_lines(self.recognise(picture)))
             except UnreadableFile:
                 self._texts[digest] = ""
                 self._warn(_UNREAD)
