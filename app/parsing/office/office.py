@@ -13,8 +13,7 @@ import re
 import warnings
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, replace
 from typing import Any
 
 import anydoc
@@ -73,16 +72,12 @@ _CLASS = "{urn:oasis:names:tc:opendocument:xmlns:presentation:1.0}class"
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A file for the library, its properties, and the paragraphs that the library does not return."""
+    """A file for the library, its document without its text, and the paragraphs that the library does not return."""
 
     raw: bytes
-    title: str = ""
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    language: str = ""
-    created_at: datetime | None = None
+    document: ExtractedDocument
     has_slides: bool = False
     extras: tuple[str, ...] = ()
-    left_out: tuple[LeftOut, ...] = ()
 
 
 def read(file: InputFile) -> Iterator[ExtractedDocument]:
@@ -99,16 +94,14 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     pages[-1] = "\n\n".join(filter(None, [pages[-1], *package.extras]))
     if not any(pages):
         raise pictures.blank("The document contains no text.", file.recognise)
-    title = pages[0].partition("\n")[0]
-    yield ExtractedDocument(
-        "\n\n".join(pages),
-        title=title.removeprefix("## ") if package.has_slides and title.startswith("## ") else package.title,
-        metadata=dict(package.metadata),
-        language=package.language or None,
-        created_at=package.created_at,
+    title, document = pages[0].partition("\n")[0], package.document
+    yield replace(
+        document,
+        text="\n\n".join(pages),
+        title=title.removeprefix("## ") if package.has_slides and title.startswith("## ") else document.title,
         page_starts=pictures.page_starts(pages) if package.has_slides else (),
         warnings=tuple(embedded.warnings),
-        left_out=(*package.left_out, *contents, *writer.left_out, *embedded.left_out),
+        left_out=(*document.left_out, *contents, *writer.left_out, *embedded.left_out),
     )
 
 
@@ -127,7 +120,7 @@ def _parse(package: Package) -> anydoc.Document:
 def _prepare(raw: bytes) -> Package:
     """The package of a file; files of Office before 2007 are returned as they are. Raises XMLSyntaxError."""
     if not raw.startswith(b"PK"):
-        return Package(raw)
+        return Package(raw, ExtractedDocument(""))
     with archives.opened(raw) as archive:
         return (_opendocument if _CONTENT in archive.namelist() else _office)(raw, archive)
 
@@ -167,22 +160,14 @@ def _office(raw: bytes, archive: zipfile.ZipFile) -> Package:
         _write_charts(archive, name, slide)
     changed = dict(slides)
     main = next(filter(_DOCUMENT.fullmatch, names), "")
-    document = archive.read(main) if main else b""
-    if b"delText" in document:
-        left_out += _deleted(_lines(archives.xml(document), _DELETED))
-    if b":ruby>" in document:
-        changed[main] = _write_readings(archives.xml(document))
+    text = archive.read(main) if main else b""
+    if b"delText" in text:
+        left_out += _deleted(_lines(archives.xml(text), _DELETED))
+    if b":ruby>" in text:
+        changed[main] = _write_readings(archives.xml(text))
     properties = archives.xml(archive.read(_CORE)) if _CORE in names else etree.Element("none")
-    author = archives.words_of(properties, "creator")
-    return Package(
-        _replace(raw, changed),
-        archives.words_of(properties, "title"),
-        {"author": author} if author else {},
-        created_at=archives.moment(archives.words_of(properties, "created")),
-        has_slides=bool(slides),
-        extras=(*([] if slides else charts(archive)), *_comments(archive, names), *_headers(archive)),
-        left_out=tuple(left_out),
-    )
+    extras = (*([] if slides else charts(archive)), *_comments(archive, names), *_headers(archive))
+    return Package(_replace(raw, changed), _describe(properties, left_out), bool(slides), extras)
 
 
 def _opendocument(raw: bytes, archive: zipfile.ZipFile) -> Package:
@@ -199,19 +184,24 @@ def _opendocument(raw: bytes, archive: zipfile.ZipFile) -> Package:
     styles = _part(archive, _STYLES) if _STYLES in names and not pages else etree.Element("none")
     headers = (_lines(found, None) for found in styles.iter("{*}header", "{*}footer"))
     properties = _part(archive, _META) if _META in names else etree.Element("none")
-    author = archives.words_of(properties, "initial-creator") or archives.words_of(properties, "creator")
     etree.strip_elements(root, f"{_TEXT}number", with_tail=False)  # the library numbers what has them itself
     for paragraph in root.iter(f"{_TEXT}numbered-paragraph"):
         paragraph.tag = f"{_TEXT}section"  # whose paragraphs the library reads
-    return Package(
-        _replace(raw, {_CONTENT: root}),
+    document = replace(_describe(properties, left_out), language=archives.words_of(properties, "language") or None)
+    extras = (*_distinct(objects), *comments, *itertools.filterfalse(_PAGE_NUMBER.fullmatch, _distinct(headers)))
+    return Package(_replace(raw, {_CONTENT: root}), document, bool(pages), extras)
+
+
+def _describe(properties: Any, left_out: Iterable[LeftOut]) -> ExtractedDocument:
+    """A document without its text, with the properties of a file of Office or OpenDocument."""
+    author = archives.words_of(properties, "initial-creator") or archives.words_of(properties, "creator")
+    created = archives.words_of(properties, "created") or archives.words_of(properties, "creation-date")
+    return ExtractedDocument(
+        "",
         archives.words_of(properties, "title"),
         {"author": author} if author else {},
-        archives.words_of(properties, "language"),
-        archives.moment(archives.words_of(properties, "creation-date")),
-        bool(pages),
-        (*_distinct(objects), *comments, *itertools.filterfalse(_PAGE_NUMBER.fullmatch, _distinct(headers))),
-        tuple(left_out),
+        created_at=archives.moment(created),
+        left_out=tuple(left_out),
     )
 
 
