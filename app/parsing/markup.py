@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 
 LAST_LEVEL = 6
+LONGEST_REPEATED = 200
+"""Characters of the longest text of a cell that is repeated in each cell that it extends over; others are blank."""
 _MARKUP = re.compile(r" {0,3}(?:#{1,6}\s|=+\s*$|-+\s*$|```|~~~)")
 _PATH = re.compile(r"(?:[A-Za-z]:[\\/]|[\\/]|https?:|file:).*\.\w{3,4}")
 _FENCE = re.compile("`{3,}")

@@ -35,8 +35,6 @@ MAX_COMPARED = 5_000
 """Elements of a page up to which its main text is compared with that of other methods, which take quadratic time."""
 MOST_ADDED = 20_000
 """Cells that are added to the tables of a page; a cell may claim to extend over any number of rows."""
-LONGEST_REPEATED = 200
-"""Characters up to which a cell is repeated where it extends to; a longer one leaves blank cells there."""
 MOST_COLUMNS = 1_000
 """Columns or rows over which a cell extends at most, as in browsers."""
 _CELLS, _GROUPS = ("td", "th"), ("tbody", "thead", "tfoot")
@@ -482,9 +480,9 @@ class _Filler:
 
     def _repeated(self, cell: Tag) -> Tag:
         """A cell with the text of another one; a blank one if that is long or has many elements."""
-        inner = list(itertools.islice(cell.descendants, LONGEST_REPEATED))
+        inner = list(itertools.islice(cell.descendants, markup.LONGEST_REPEATED))
         text = " ".join(" ".join(one for one in inner if isinstance(one, NavigableString)).split())
-        is_short = len(text) <= LONGEST_REPEATED and len(inner) < LONGEST_REPEATED
+        is_short = len(text) <= markup.LONGEST_REPEATED and len(inner) < markup.LONGEST_REPEATED
         return self._added(text if is_short else "", cell.name)
 
     def _added(self, text: str, name: str = "td") -> Tag:

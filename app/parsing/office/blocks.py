@@ -14,8 +14,6 @@ from app.parsing.pages.pictures import Embedded
 
 PAGE = "\ue000"
 """A paragraph that begins a page, of a character that has no meaning in Unicode."""
-LONGEST_REPEATED = 200
-"""Characters of the longest text of a merged cell that is repeated in each cell that it covers."""
 CONTENTS = 5
 """Lines of the shortest table of contents that is left out."""
 _ENTRY = re.compile(r"(?![#|])(?P<words>.{1,200}?)\W(?P<page>\d{1,4})")
@@ -95,7 +93,7 @@ class Writer:
         rows = [[*row, *[""] * (width - len(row))] for row in texts if any(row)]
         titles = _count_titles(grid, texts)
         lines = [row[0] for row in rows[:titles]]
-        if lines and len(lines[-1]) <= LONGEST_REPEATED:
+        if lines and len(lines[-1]) <= markup.LONGEST_REPEATED:
             lines[-1] = lines[-1].rstrip(" :") + ":"  # so that it is the caption of each part of the table
         return "\n\n".join((*map(markup.paragraph, lines), markup.table(rows[titles:])))
 
@@ -168,7 +166,7 @@ def _fill(grid: Grid, texts: list[list[str]]) -> None:
                 continue
             origin = grid[slot.origin_row][slot.origin_col][1]
             text = texts[slot.origin_row][slot.origin_col]
-            if origin is not None and origin.col_span < len(row) and len(text) <= LONGEST_REPEATED:
+            if origin is not None and origin.col_span < len(row) and len(text) <= markup.LONGEST_REPEATED:
                 texts[number][column] = text
 
 

@@ -19,10 +19,9 @@ from urllib.parse import quote
 from python_calamine import CalamineSheet, CalamineWorkbook, PasswordError, SheetVisibleEnum
 
 from app.errors import UnreadableFile
-from app.parsing import archives, files
+from app.parsing import archives, files, markup
 from app.parsing.files import ExtractedDocument, InputFile, LeftOut
 from app.parsing.office import office
-from app.parsing.office.blocks import LONGEST_REPEATED
 from app.parsing.rows import tables
 from app.parsing.rows.records import Cell, RecordReader
 from app.parsing.rows.tables import Table
@@ -146,7 +145,8 @@ def _table(rows: list[list[Any]], sheet: CalamineSheet, merged: Sequence[tuple[P
             spanned.add(top + 1)
     table = tables.find(enumerate(rows, 1), spanned)
     for (top, left), (bottom, right) in ranges:
-        is_wide = right - left + 1 >= sheet.total_width or len(tables.show(rows[top][left])) > LONGEST_REPEATED
+        is_long = len(tables.show(rows[top][left])) > markup.LONGEST_REPEATED
+        is_wide = is_long or right - left + 1 >= sheet.total_width
         seen = {""}
         for column in range(left, min(right + 1, len(table.heads))):
             head = table.heads[column]
