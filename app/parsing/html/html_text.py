@@ -228,10 +228,7 @@ def _unchosen(soup: BeautifulSoup) -> Iterator[LeftOut]:
     """Remove the options of lists that are not chosen; the first one is if none is marked."""
     by_list: defaultdict[int, list[Tag]] = defaultdict(list)
     for option in soup.find_all("option"):
-        within = (
-            option.parent.parent if option.parent is not None and option.parent.name == "optgroup" else option.parent
-        )
-        by_list[id(within)].append(option)
+        by_list[id(option.find_parent(lambda element: element.name != "optgroup"))].append(option)
     for options in by_list.values():
         is_marked = any(option.has_attr("selected") for option in options)
         others = [option for option in options[not is_marked :] if not option.has_attr("selected")]

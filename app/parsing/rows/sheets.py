@@ -73,11 +73,8 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
         workbook = CalamineWorkbook.from_filelike(io.BytesIO(file.raw))
         parts, left_out = _read_parts(file.raw)
         left_out += [LeftOut("hidden sheets", where=name) for name in _names(workbook, are_visible=False)]
-        found, nothing = (
-            _rows(file, workbook, parts),
-            "The sheets have no cells with text or numbers.",
-        )
-        yield from files.annotate(found, nothing, left_out=left_out)
+        nothing = "The sheets have no cells with text or numbers."
+        yield from files.annotate(_rows(file, workbook, parts), nothing, left_out=left_out)
     except PasswordError as error:
         raise UnreadableFile("encrypted", archives.PROTECTED) from error
     except BaseException as error:  # a panic is no Exception, and its class cannot be imported
