@@ -183,9 +183,11 @@ def _once(text: str, noted: list[str], words: Words) -> str:
     if "\x1b" in text:
         text = _without(_TERMINAL, text, _TERMINAL_NOTE, noted)
     if "data:" in text:
-        text = _without_files_in_links(text, noted)
+        without = _without(_FILE_IN_LINK, text, _LINK_NOTE, noted, _keep_link)
+        text = _IMAGE_WITHOUT_LINK.sub(r"\1", without) if without != text else text
     if len(text) >= SHORTEST_FILE:
-        text = "".join(_without_base64(piece, noted) for piece in _pieces(text, _between_words))
+        pieces = _pieces(text, _between_words)
+        text = "".join(_without(_BASE64, piece, _BASE64_NOTE, noted, _keep_word) for piece in pieces)
     if "\b" in text:
         text = "".join(_OVERSTRIKE.sub("", piece) for piece in _pieces(text, _between_lines))
     cleaned = "".join([_clean(piece, noted) for piece in _pieces(text, _between_lines)])
@@ -194,31 +196,16 @@ def _once(text: str, noted: list[str], words: Words) -> str:
     return "".join(shortened).strip("\n")
 
 
-def _without_files_in_links(text: str, noted: list[str]) -> str:
-    """Returns the text without pictures and other files that are written in it, such as in exported Markdown."""
-
-    def shown(link: re.Match[str]) -> str:
-        is_picture = (link["type"] or "").startswith("image/")
-        return "" if is_picture or (link["base64"] is not None and len(link[0]) > SHORT_LINK) else link[0]
-
-    kept = _FILE_IN_LINK.sub(shown, text)
-    if kept == text:
-        return text
-    noted.append(_LINK_NOTE)
-    return _IMAGE_WITHOUT_LINK.sub(r"\1", kept)
+def _keep_link(link: re.Match[str]) -> str:
+    """Returns a link that has a file in it, such as in exported Markdown; empty for a picture and a long file."""
+    is_picture = (link["type"] or "").startswith("image/")
+    return "" if is_picture or (link["base64"] is not None and len(link[0]) > SHORT_LINK) else link[0]
 
 
-def _without_base64(text: str, noted: list[str]) -> str:
-    """Returns a piece without long runs of letters of both cases, digits, + and /, over one line or several."""
-
-    def shown(run: re.Match[str]) -> str:
-        is_file = len(run[0]) >= SHORTEST_FILE and all(kind.search(run[0]) for kind in _IN_BASE64)
-        return "" if is_file else run[0]
-
-    kept = _BASE64.sub(shown, text)
-    if len(kept) < len(text):
-        noted.append(_BASE64_NOTE)
-    return kept
+def _keep_word(run: re.Match[str]) -> str:
+    """Returns a run of base64; empty for a file, which is long and has letters of both cases and digits."""
+    is_file = len(run[0]) >= SHORTEST_FILE and all(kind.search(run[0]) for kind in _IN_BASE64)
+    return "" if is_file else run[0]
 
 
 def _with_line_feeds(text: str) -> str:
@@ -304,8 +291,11 @@ def _clean(text: str, noted: list[str]) -> str:
     return _TRAILING_SPACE.sub("", text)
 
 
-def _without(pattern: re.Pattern[str], text: str, what: str, warnings: list[str]) -> str:
-    kept = pattern.sub("", text)
+def _without(
+    pattern: re.Pattern[str], text: str, what: str, warnings: list[str], keep: str | Callable[[re.Match[str]], str] = ""
+) -> str:
+    """Returns the text without what a pattern finds, apart from what is kept of it; notes whether that changes it."""
+    kept = pattern.sub(keep, text)
     if len(kept) < len(text):
         warnings.append(what)
     return kept
