@@ -91,16 +91,11 @@ class Parser:
     def __init__(
         self, limits: ParseLimits, share: ParseShare | None = None, recognise: Recognise | None = None
     ) -> None:
-        self._limits = limits
-        self._share = share or ParseShare()
-        self._recognise = recognise
+        self.limits = limits
+        self.share = share or ParseShare()
+        self.recognise = recognise
         self._process = LimitedProcess(pipes.module("app.parsing.worker"))
         self._files = 0
-
-    @property
-    def is_out_of_time(self) -> bool:
-        """Whether its share of the time for parsing is used up."""
-        return self._share.left_s <= 0
 
     async def __aenter__(self) -> Self:
         return self
@@ -115,13 +110,13 @@ class Parser:
 
         Raises UnreadableFile; what was yielded before is complete.
         """
-        limits, budget = self._limits, _Budget(self._limits, self._share)
+        limits, budget = self.limits, _Budget(self.limits, self.share)
         request = files.ParseRequest(
-            format.name, name, len(raw), text_field, limits.cpu_s, limits.memory_bytes, self._recognise is not None
+            format.name, name, len(raw), text_field, limits.cpu_s, limits.memory_bytes, self.recognise is not None
         )
-        async with self._share.place(), aclosing(self._messages(request, raw, budget)) as messages:
-            if self._share.left_s <= 0:
-                raise self._share.error()
+        async with self.share.place(), aclosing(self._messages(request, raw, budget)) as messages:
+            if self.share.left_s <= 0:
+                raise self.share.error()
             finished = False
             try:
                 async for message in messages:
@@ -132,8 +127,8 @@ class Parser:
                     if (code := message["code"]) is not None:
                         raise UnreadableFile(_REASONS[str(code)], str(message.get("message")))
             except (TimeoutError, OSError, EOFError, ValueError, TypeError, KeyError) as error:
-                if self._share.left_s <= 0:
-                    raise self._share.error(recognised=budget.pictures) from error
+                if self.share.left_s <= 0:
+                    raise self.share.error(recognised=budget.pictures) from error
                 raise UnreadableFile("parse_limit", _STOPPED) from error
             finally:
                 if not finished or self._files >= FILES_PER_PROCESS:
@@ -162,11 +157,11 @@ class Parser:
 
     async def _answer(self, picture: Picture, budget: _Budget) -> None:
         """Recognise a picture for the process. Raises ValueError if it is not to be sent, and TimeoutError."""
-        if self._recognise is None:
+        if self.recognise is None:
             raise ValueError("no picture was asked for")
         try:
             async with budget.recognising():
-                lines = await self._recognise(picture)
+                lines = await self.recognise(picture)
                 answer: dict[str, Any] = {"lines": [(line.text, line.score, line.corners) for line in lines]}
         except Unrecognised as error:
             answer = {"refused": str(error)}

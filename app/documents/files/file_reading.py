@@ -119,24 +119,20 @@ async def opened(
     limits: ParseLimits, share: ParseShare | None = None, recognise: Recognise | None = None
 ) -> AsyncIterator[FileReader]:
     """A reader of one user's files, which have a share of the time for parsing; its process ends with the block."""
-    share = share or ParseShare()
     async with process.Parser(limits, share, recognise) as parser:
-        yield FileReader(parser, limits, share, recognise)
+        yield FileReader(parser)
 
 
 class FileReader:
     """Reads the files of one user."""
 
-    def __init__(self, parser: Parser, limits: ParseLimits, share: ParseShare, recognise: Recognise | None) -> None:
+    def __init__(self, parser: Parser) -> None:
         self._parser = parser
-        self._limits = limits
-        self._share = share
-        self._recognise = recognise
 
     @property
     def most_documents(self) -> int:
         """Documents that a file of a request may hold."""
-        return self._limits.documents
+        return self._parser.limits.documents
 
     async def uploads(self, file: NamedFile) -> AsyncGenerator[Upload | UnreadMember, None]:
         """The documents of a file, and the files of an archive that cannot be read.
@@ -149,22 +145,21 @@ class FileReader:
                 if isinstance(one, Upload):
                     yield one
                     continue
-                if members is None:
-                    pictures = self._recognise is not None
-                    members = _ArchiveMembers(file, await self._inner(stack), self._limits, pictures)
+                members = members or _ArchiveMembers(file, await self._inner(stack))
                 async with aclosing(members.uploads(one)) as uploads:
                     async for upload in uploads:
                         yield upload
 
     async def _inner(self, stack: AsyncExitStack) -> Parser:
         """A parser of the files of an archive, for they are read while the first one unpacks the next."""
-        share = ParseShare(min(self._share.left_s, self._limits.request_s))
+        outer = self._parser
+        share = ParseShare(min(outer.share.left_s, outer.limits.request_s))
 
         def count() -> None:
-            self._share.used_s += share.used_s
+            outer.share.used_s += share.used_s
 
         stack.callback(count)
-        return await stack.enter_async_context(process.Parser(self._limits, share, self._recognise))
+        return await stack.enter_async_context(process.Parser(outer.limits, share, outer.recognise))
 
 
 @dataclass(slots=True)
@@ -173,16 +168,15 @@ class _ArchiveMembers:
 
     archive: NamedFile
     parser: Parser
-    limits: ParseLimits
-    pictures: bool
     size: int = 0
 
     async def uploads(self, member: ArchiveMember) -> AsyncGenerator[Upload | UnreadMember, None]:
         """The documents of a file of the archive, or why it cannot be read. Raises UnreadableFile beyond the limits."""
-        if self.parser.is_out_of_time:
+        limits = self.parser.limits
+        if self.parser.share.left_s <= 0:
             raise UnreadableFile(
                 "parse_limit",
-                f"Reading the files of the archive took {self.limits.request_s:.0f} seconds, or what was left of the "
+                f"Reading the files of the archive took {limits.request_s:.0f} seconds, or what was left of the "
                 "request's time: unpack it, and send the remaining files.",
             )
         file = self._named(member)
@@ -194,13 +188,13 @@ class _ArchiveMembers:
                     if isinstance(one, ArchiveMember):
                         raise UnreadableFile("unsupported_format", "An archive in an archive is not read: unpack it.")
                     self.size += len(one.content)
-                    if self.size > self.limits.text_bytes:
+                    if self.size > limits.text_bytes:
                         raise UnreadableFile(
                             "parse_limit", "The files of the archive have too much text together: unpack it."
                         )
                     yield one
         except UnreadableFile as error:
-            if self.size > self.limits.text_bytes:
+            if self.size > limits.text_bytes:
                 raise
             yield UnreadMember(member.path, file.uri, error, self._left_out(member, file.name, error))
 
@@ -208,7 +202,7 @@ class _ArchiveMembers:
         """Why a file is left out, by the rule for files of folders; None if it has failed."""
         if member.left_out is not None:
             return member.left_out
-        readable = is_readable(member.raw[:HEAD], name, pictures=self.pictures)
+        readable = is_readable(member.raw[:HEAD], name, pictures=self.parser.recognise is not None)
         if error.code == "unsupported_format" and not readable:
             return "binary"
         blank = not member.raw or is_blank_picture(member.raw[:HEAD], name, error)
