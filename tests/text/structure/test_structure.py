@@ -10,8 +10,8 @@ from app.text.passages import chunking, tokens
 from app.text.structure import markups, sentences, structure
 
 
-def kinds(text: str) -> list[tuple[str, str]]:
-    return [(block.kind, text[block.start : block.end]) for block in structure.blocks(text)]
+def kinds(text: str, *, markdown: bool = True) -> list[tuple[str, str]]:
+    return [(block.kind, text[block.start : block.end]) for block in structure.blocks(text, markdown=markdown)]
 
 
 def test_each_kind_of_block_is_recognised():
@@ -195,7 +195,12 @@ def test_numbered_lines_with_text_below_them_are_headings_and_items_of_a_list_ar
 
 
 def test_the_levels_of_underlined_lines_follow_from_the_order_of_their_styles() -> None:
-    text = "====\nLime\n====\n\nMixing\n======\n\na\n\nSand\n~~~~\n\nb\n\nWater\n^^^^^\n\nc\n\nDrying\n======\n\nd"
+    text = (
+        "====\nLime\n====\n\nMix it::\n\n   # three parts\n\nMixing\n======\n\na\n\nSand\n~~~~\n\nb\n\nWater\n^^^^^\n\n"
+        "c\n\nDrying\n======\n\nSlowly."
+    )
+    assert kinds(text, markdown=False)[-1] == ("paragraph", "Slowly.")
+    assert structure.plain_title(text) == "Lime"
     assert headings(text) == [(1, "Lime"), (2, "Mixing"), (3, "Sand"), (4, "Water"), (2, "Drying")]
     assert headings(f"Lime\n{'=' * 60}\n\nMix it.") == [(1, "Lime")]
 
@@ -204,17 +209,6 @@ def test_a_line_of_a_script_without_capitals_is_no_heading_for_an_abbreviation_i
     text = "手引き\n\nノートPCは普通のPCです。ですから、USB\nキーボードも動きます。\n\n次の章\n\n終わり"
     assert headings(text) == []
     assert structure.plain_title(text) == ""
-
-
-def test_headings_of_restructured_text_are_found() -> None:
-    text = (
-        "====\nLime\n====\n\nMix it::\n\n   # three parts\n\nPreparing\n---------\n\nStir.\n\nDrying\n~~~~~~\n\nSlowly."
-    )
-    blocks = structure.blocks(text, markdown=False)
-    headings = [(block.level, block.title) for block in blocks if block.kind == "heading"]
-    assert headings == [(1, "Lime"), (2, "Preparing"), (3, "Drying")]
-    assert [text[block.start : block.end] for block in blocks if block.kind == "paragraph"][-1] == "Slowly."
-    assert structure.plain_title(text) == "Lime"
 
 
 ASCIIDOC = """// a comment
