@@ -18,8 +18,7 @@ class FileFormat:
 
     `kept` says what is read of it. `parser` is the module of this package that reads it; empty for plain text that
     needs none. `signature` matches the beginning of every file; `entries` and `mimetypes` are those of which a ZIP
-    archive in this format has one. `recognised` says what is
-    read by OCR in addition.
+    archive in this format has one. `recognised` says what is read by OCR in addition.
     """
 
     name: str
@@ -338,7 +337,7 @@ def suffix(name: str) -> str:
 
 def is_code(name: str) -> bool:
     """Whether a file with this name is source code."""
-    return _BY_SUFFIX.get(suffix(name), TEXT).name == "code"
+    return by_suffix(name).name == "code"
 
 
 def unsupported() -> UnreadableFile:

@@ -91,12 +91,10 @@ def _unpack(file: InputFile) -> Iterator[ArchiveMember]:
         else:
             path = _path(file.name.rpartition(".")[0] or "file")
             content = _Limited(file.raw).read(LARGEST_MEMBER + 1)
-            is_large = len(content) > LARGEST_MEMBER
-            yield (
-                ArchiveMember(path, refused=_TOO_LARGE, left_out="too_large")
-                if is_large
-                else ArchiveMember(path, content)
-            )
+            if len(content) > LARGEST_MEMBER:
+                yield ArchiveMember(path, refused=_TOO_LARGE, left_out="too_large")
+            else:
+                yield ArchiveMember(path, content)
     except _DAMAGE as error:
         raise UnreadableFile("damaged", "The archive is damaged or incomplete: transfer it again.") from error
 
