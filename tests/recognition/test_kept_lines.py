@@ -30,7 +30,6 @@ from app.jobs import followed_jobs, workers
 from app.parsing.files import Picture, RecognisedLine
 from app.recognition import kept_lines as picture_lines
 from app.recognition import store
-from app.recognition import store as recognised_pictures
 from app.recognition.process import Recogniser, RecognitionFailed
 from app.services import Services
 from app.sources import source_sync, sources
@@ -107,7 +106,7 @@ async def test_a_page_is_recognised_once_for_its_user_and_a_hit_names_it(
         kept = await _kept(database, tenant.user_id)
         assert len(kept) == 4
         assert not any(b"mason" in one for one in kept), "the text of a deleted document is not readable"
-        monkeypatch.setattr(recognised_pictures, "MOST", 2)
+        monkeypatch.setattr(store, "MOST", 2)
         await read(_scan(5))
         assert len(await _kept(database, tenant.user_id)) == 2
     async with as_owner(database) as owner:
