@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from app.concurrency import interruption
+from app.text.structure import structure
 from app.text.structure.structure import Block
 
 MAX_LINE = 400
@@ -18,7 +19,6 @@ MAX_LINE = 400
 MAX_DEPTH = 8
 TAB = 4
 
-_LINE = re.compile(r"[^\n]+")
 _MODIFIERS = (
     r"(?:(?:export|default|public|private|protected|internal|static|final|abstract|async|unsafe|virtual|override|open"
     r"|sealed|data|inline|extern|const|declare|partial|suspend|local|pub(?:\([a-z]*+\))?)[ \t]++)*+"
@@ -87,7 +87,7 @@ class _DefinitionScanner:
     end: int = -1
 
     def run(self) -> Iterator[Block]:
-        lines = [match.span() for match in _LINE.finditer(self.text) if match[0].strip()]
+        lines = [line.span() for line in structure.visible_lines(self.text)]
         for number, (start, end) in enumerate(lines):
             following = lines[number + 1] if number + 1 < len(lines) else (end, end)
             yield from self._line(start, end, self.text[following[0] : following[1]][:MAX_LINE].strip())

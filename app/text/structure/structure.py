@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -78,9 +79,7 @@ def fill(text: str, headings: Iterable[Block]) -> list[Block]:
 
 def _paragraphs(text: str, begin: int, finish: int) -> Iterator[Block]:
     start = end = -1
-    for line in _LINE.finditer(text, begin, finish):
-        if not line[0].strip():
-            continue
+    for line in visible_lines(text, begin, finish):
         if start >= 0 and line.start() != end + 1:
             yield Block("paragraph", start, end)
             start = -1
@@ -172,7 +171,7 @@ def _words_of(inline: str) -> str:
 
 def find_plain_headings(text: str) -> list[Block]:
     """Returns the headings of a plain text in order; with the lines below and above that mark them."""
-    lines = _visible_lines(text)
+    lines = list(visible_lines(text))
     capitals = [_is_capitals(line[0]) for line in lines]
     use_capitals = sum(capitals) <= max(1, MOST_CAPITALS * len(lines))
     use_numbers = _is_numbered(lines)
@@ -194,12 +193,10 @@ def find_plain_headings(text: str) -> list[Block]:
 
 def _begin(text: str, above: re.Match[str] | None, line: re.Match[str], below: re.Match[str]) -> int | None:
     """Where a heading begins whose text is a line: below a blank line, or with a line above like the one below."""
-    if not line.start() or text[line.start() - 2 : line.start()] == "\n\n":
-        return line.start()
-    is_over = above is not None and above.end() + 1 == line.start() and above[0].rstrip() == below[0].rstrip()
-    if above is not None and is_over and (not above.start() or text[above.start() - 2 : above.start()] == "\n\n"):
-        return above.start()
-    return None
+    starts = [line.start()]
+    if above is not None and above.end() + 1 == line.start() and above[0].rstrip() == below[0].rstrip():
+        starts.append(above.start())
+    return next((start for start in starts if not start or text[start - 2 : start] == "\n\n"), None)
 
 
 def _underline(line: str, below: re.Match[str], is_over: bool) -> str:
@@ -243,13 +240,14 @@ def _is_capitals(line: str) -> bool:
 def plain_title(text: str) -> str:
     """Returns the first heading of a plain text if it is near its beginning; of a manual page, its subject."""
     heading = next(iter(find_plain_headings(text)), None)
-    if heading is None or len(_visible_lines(text[: heading.start])) >= FIRST_LINES:
+    if heading is None or len(list(visible_lines(text, 0, heading.start))) >= FIRST_LINES:
         return ""
-    below = next(iter(_visible_lines(text[heading.end :])), None)
+    below = next(visible_lines(text, heading.end), None)
     if _NAME.fullmatch(heading.title) and below is not None:
         return " ".join(below[0].split())[:MAX_TITLE]
     return heading.title
 
 
-def _visible_lines(text: str) -> list[re.Match[str]]:
-    return [line for line in _LINE.finditer(text) if not line[0].isspace()]
+def visible_lines(text: str, begin: int = 0, finish: int = sys.maxsize) -> Iterator[re.Match[str]]:
+    """Returns the lines of a part of a text that are not white space."""
+    return (line for line in _LINE.finditer(text, begin, finish) if not line[0].isspace())
