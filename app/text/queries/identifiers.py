@@ -59,7 +59,7 @@ def _is_identifier(token: str) -> bool:
     )
 
 
-def pieces(text: str, config: str = "simple") -> str:
+def pieces(text: str) -> str:
     """Returns the words that the text contains only as pieces of such tokens, as they are indexed.
 
     A token as a whole is no piece: `ERR_STREAM` is indexed as "errstream err stream".
@@ -71,6 +71,6 @@ def pieces(text: str, config: str = "simple") -> str:
     alone = set(names.words(" ".join(token for token in tokens if token not in joined)))
     found: dict[str, None] = {}
     for token in joined:
-        words = lexical.index_text(token, config).split()
+        words = lexical.index_text(token, "simple").split()
         found |= dict.fromkeys(words if token.startswith(("#", "@")) else words[1:])
     return " ".join(word for word in found if word not in alone)
