@@ -10,7 +10,7 @@ import itertools
 import re
 import unicodedata
 
-from app.text.words import characters, cleaning
+from app.text.words import characters, cleaning, word_spans
 
 MAX_LEXEME_BYTES = 2_000  # Postgres ignores lexemes from 2,047 bytes on, with a notice each
 _MAX_COMPOUND = 200  # code points; of a longer compound only the parts are kept
@@ -49,7 +49,6 @@ _HALF_NASAL = re.compile(
 )
 _ANUSVARA = "\u0902"
 _UNSPACED_RUN = re.compile(rf"[{characters.UNSPACED}]+")
-_UNIT = re.compile(rf"[^{characters.MARK}][{characters.MARK}]*+|[{characters.MARK}]++")
 _COMPOUND = re.compile(
     r"(?<!\S)(?:[^\s._@/-]++(?:[._@/-][^\s._@/-]++)++"  # glued by punctuation
     r"|(?=[A-Za-z0-9]*?[a-z][A-Z])[A-Za-z0-9]++(?!\S)"  # getUserName
@@ -118,7 +117,7 @@ def _folded_letter(match: re.Match[str]) -> str:
 
 def _pairs(match: re.Match[str]) -> str:
     """Returns overlapping pairs of characters with their marks, separated by spaces."""
-    units = _UNIT.findall(match[0])
+    units = word_spans.UNIT.findall(match[0])
     if len(units) < 2:
         return f" {match[0]} "
     return f" {' '.join(first + second for first, second in itertools.pairwise(units))} "

@@ -19,7 +19,7 @@ _TOKEN = re.compile(
     rf"|[^\W{characters.UNSPACED}][{characters.MARK}]*+"
     rf"(?:(?:[._@/\u2010\u2011-]|(?<=\d),(?=\d))?[^\W{characters.UNSPACED}][{characters.MARK}]*+)*+"
 )
-_UNIT = re.compile(rf"[^{characters.MARK}][{characters.MARK}]*+|[{characters.MARK}]++")
+UNIT = re.compile(rf"[^{characters.MARK}][{characters.MARK}]*+|[{characters.MARK}]++")
 
 
 class WordSpan(NamedTuple):
@@ -61,7 +61,7 @@ def of(text: str) -> list[WordSpan]:
 
 def _characters(run: str, start: int, number: int) -> Iterator[WordSpan]:
     """The pairs of characters of a run and its single characters, or its only character."""
-    units = [(start + unit.start(), start + unit.end()) for unit in _UNIT.finditer(run)]
+    units = [(start + unit.start(), start + unit.end()) for unit in UNIT.finditer(run)]
     if len(units) == 1:
         yield WordSpan(run, *units[0], number, unspaced=True)
         return
