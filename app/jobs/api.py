@@ -128,8 +128,7 @@ async def page(
 @router.get("/jobs/{job_id}", operation_id="get_job", summary="Get a job", responses=problems.responses(404))
 async def get(job_id: JobKey, user_id: auth.Searcher, use: auth.ReadUse) -> StoredJob:
     """A job with its progress and result."""
-    found = await followed_jobs.find(job_id, user_id, db=use.db)
-    return StoredJob.of(await followed_jobs.get(found, user_id, db=use.db))
+    return StoredJob.of(await followed_jobs.get(job_id, user_id, db=use.db))
 
 
 @router.get(
@@ -146,8 +145,7 @@ async def events(job_id: JobKey, request: Request, user_id: auth.Searcher, use: 
             await stack.enter_async_context(request.app.state.job_streams.turn(user_id))
         except errors.Overloaded:
             raise errors.Overloaded("Too many jobs are followed at once: read the job instead.") from None
-        found = await followed_jobs.find(job_id, user_id, db=use.db)
-        job = await followed_jobs.get(found, user_id, db=use.db)
+        job = await followed_jobs.get(job_id, user_id, db=use.db)
         return EventStream(followed_jobs.follow(job, user_id, db=use.db), stack.pop_all())
 
 
@@ -162,8 +160,7 @@ async def cancel(job_id: JobKey, user_id: auth.Writer, use: auth.Use) -> StoredJ
 
     A job that has ended stays as it is, and its `status` says how it has ended.
     """
-    found = await followed_jobs.find(job_id, user_id, db=use.db)
-    return StoredJob.of(await followed_jobs.cancel(found, user_id, db=use.db))
+    return StoredJob.of(await followed_jobs.cancel(job_id, user_id, db=use.db))
 
 
 class EventStream(StreamingResponse):

@@ -25,26 +25,14 @@ KEEP_ALIVE_S = 10.0
 
 
 @retry_read
-async def find(key: JobKey, user_id: str, *, db: Database) -> UUID:
-    """The id of a job. Raises NotFound where the newest is wanted and there is none."""
-    if key != "newest":
-        return key
-    async with db.primary.reading(user_id) as reading:
-        found = await jobs.newest(reading, without=kinds.uncancellable())
-    if found is None:
-        raise errors.NotFound("No such job.")
-    return found
-
-
-@retry_read
-async def get(job_id: UUID, user_id: str, *, db: Database) -> JobState:
+async def get(key: JobKey, user_id: str, *, db: Database) -> JobState:
     """One job, with what its kind adds to its result. Raises NotFound."""
     async with db.primary.reading(user_id) as reading:
-        found = await _read(reading, job_id)
+        found = await _read(reading, key)
         details = next((kind.details for kind in kinds.every() if kind.name == found.kind), None)
         if details is None:
             return found
-        return replace(found, result={**found.result, **await details(reading, job_id)})
+        return replace(found, result={**found.result, **await details(reading, found.job_id)})
 
 
 @retry_read
@@ -82,22 +70,22 @@ async def follow(shown: JobState, user_id: str, *, db: Database) -> AsyncGenerat
             shown, waited = now, 0.0
 
 
-async def cancel(job_id: UUID, user_id: str, *, db: Database) -> JobState:
+async def cancel(key: JobKey, user_id: str, *, db: Database) -> JobState:
     """Cancel a job that waits or runs; one that has ended stays as it is. Its files that failed are not listed.
 
     Raises NotFound, and Conflict where a job of its kind cannot be cancelled.
     """
     async with db.primary.reading(user_id) as reading:
-        found = await _read(reading, job_id)
+        found = await _read(reading, key)
     if found.kind in kinds.uncancellable():
         raise errors.Conflict("Jobs that update links or postings cannot be cancelled.")
     async with db.locking(user_id, checked=True) as writing:
-        await jobs.cancel(writing, job_id)
-        return await _read(writing, job_id)
+        await jobs.cancel(writing, found.job_id)
+        return await _read(writing, found.job_id)
 
 
-async def _read(db: Reading, job_id: UUID) -> JobState:
-    found = await jobs.get(db, job_id)
+async def _read(db: Reading, key: JobKey) -> JobState:
+    found = await (jobs.newest(db, without=kinds.uncancellable()) if key == "newest" else jobs.get(db, key))
     if found is None:
         raise errors.NotFound("No such job.")
     return found
