@@ -7,7 +7,7 @@ from app.capability import Capability, Command
 SOURCES = Capability(
     tables=("sources.tables:TABLES",),
     exports=("sources",),
-    source_names=("sources.store.sources:names",),
+    source_names=("sources.store:names",),
     source_ids=("sources.sources:find",),
     routers=("sources.api:router",),
     tags={"sources": "Keep documents in step with folders of files."},

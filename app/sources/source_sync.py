@@ -27,10 +27,9 @@ from app.documents.files import file_reading
 from app.documents.store import document_puts, staging
 from app.documents.store.selections import SelectedDocument
 from app.jobs.workers import JobKind, Run
-from app.sources import source_files, source_roots, source_scan
+from app.sources import source_files, source_roots, source_scan, store
 from app.sources.source_files import FileVersion
 from app.sources.source_scan import Plan
-from app.sources.store import sources
 from app.sources.types import COUNTED, KnownFile, Source, SourceRoots
 from app.text import uris
 
@@ -108,8 +107,8 @@ async def _sync(run: Run) -> int:
     """Synchronise the documents with the files; returns how many files were added, replaced, renamed or removed."""
     source_id = UUID(run.job.payload["source_id"])
     async with run.db.reading(run.user_id) as reading:
-        source = await sources.get(reading, source_id)
-        known = {file.path: file for file in await sources.files(reading, source_id)}
+        source = await store.get(reading, source_id)
+        known = {file.path: file for file in await store.files(reading, source_id)}
     progress = run.job.progress
     counts = {name: progress.get(name, 0) for name in (*COUNTED, *STORED, "done")}
     syncing = _Syncing(run, source, known, Counter(counts), progress.get("formats", {}))
@@ -137,7 +136,7 @@ async def _plan(syncing: _Syncing) -> Plan:
     found = await cancellable.run(0, scan)
     source_roots.check(syncing.folder, user_id, services.option(SourceRoots), confined=draft.confined)
     async with syncing.run.db.reading(user_id) as reading:  # files that a job had stored and not recorded when it ended
-        paths = set(await sources.unrecorded_paths(reading, syncing.source_id)) - found.files.keys()
+        paths = set(await store.unrecorded_paths(reading, syncing.source_id)) - found.files.keys()
     unrecorded = {path: KnownFile(path, None, None, None, 0, None, syncing.job_id, 1) for path in paths}
     known = {**unrecorded, **syncing.known}
     return await cancellable.run(0, partial(source_scan.compare, draft, found, known, syncing.job_id))
@@ -147,11 +146,11 @@ async def _take(syncing: _Syncing) -> dict[str, str]:
     """Why files that belong to the user's other sources cannot belong to this one, by their absolute path."""
     own, taken = syncing.folder, dict[str, str]()
     async with syncing.run.db.reading(syncing.run.user_id) as reading:
-        for source_id, draft in (await sources.drafts(reading)).items():
+        for source_id, draft in (await store.drafts(reading)).items():
             other = Path(draft.path)
             overlaps = other.is_relative_to(own) or own.is_relative_to(other)
             if source_id != syncing.source_id and overlaps:
-                for path in await sources.stored_paths(reading, source_id):
+                for path in await store.stored_paths(reading, source_id):
                     taken[str(other / path)] = f"The file belongs to the source {source_id}."
     return taken
 
@@ -165,7 +164,7 @@ async def _move(syncing: _Syncing, renamed: Sequence[tuple[KnownFile, str]]) -> 
     moved = [KnownFile(path, None, None, None, old.documents, None, job_id, old.stored) for old, path in renamed]
 
     async def work(writing: Writing) -> None:
-        found = await sources.uris_of(writing, syncing.source_id, paths=list(new_paths))
+        found = await store.uris_of(writing, syncing.source_id, paths=list(new_paths))
         placed = {document_id: new_paths[path] for document_id, path, _uri in found}
         new_uris: dict[bytes, tuple[UUID, str]] = {}
         for document_id, path, uri in found:
@@ -176,10 +175,10 @@ async def _move(syncing: _Syncing, renamed: Sequence[tuple[KnownFile, str]]) -> 
                 new_uris[uris.identity(new_uri)] = document_id, new_uri
         taken = await document_puts.find_many(writing, identities=list(new_uris))
         await staging.supersede(writing, document_ids=list(placed))
-        await sources.link(writing, syncing.source_id, placed)
-        await sources.move(writing, {identity: new_uris[identity] for identity in new_uris.keys() - taken.keys()})
-        await sources.forget_files(writing, syncing.source_id, list(new_paths))
-        await sources.record_files(writing, syncing.source_id, moved)
+        await store.link(writing, syncing.source_id, placed)
+        await store.move(writing, {identity: new_uris[identity] for identity in new_uris.keys() - taken.keys()})
+        await store.forget_files(writing, syncing.source_id, list(new_paths))
+        await store.record_files(writing, syncing.source_id, moved)
 
     await syncing.commit("rename", {"renamed": len(renamed), "done": len(renamed)}, work)
     syncing.known |= {file.path: file for file in moved}
@@ -215,8 +214,8 @@ async def _record(syncing: _Syncing, step: str, versions: Sequence[FileVersion])
 
     async def work(writing: Writing) -> None:
         paths = {document_id: version.path for version in versions for document_id in version.document_ids}
-        await sources.link(writing, syncing.source_id, paths)
-        await sources.record_files(writing, syncing.source_id, [version.record(syncing.job_id) for version in versions])
+        await store.link(writing, syncing.source_id, paths)
+        await store.record_files(writing, syncing.source_id, [version.record(syncing.job_id) for version in versions])
 
     await syncing.commit(step, counts, work, versions=versions)
 
@@ -226,7 +225,7 @@ async def _remove(syncing: _Syncing, removed: Sequence[KnownFile]) -> None:
     for some in _groups(removed):
         paths, stored = [file.path for file in some], sum(file.is_stored for file in some)
         await _delete_documents(syncing, paths, besides=())
-        forget = partial(sources.forget_files, source_id=syncing.source_id, paths=paths)
+        forget = partial(store.forget_files, source_id=syncing.source_id, paths=paths)
         await syncing.commit("remove", {"removed": stored, "done": stored}, forget)
 
 
@@ -234,7 +233,7 @@ async def _delete_documents(syncing: _Syncing, paths: Sequence[str], *, besides:
     kept, source_id, run = set(besides), syncing.source_id, syncing.run
 
     async def find(db: Reading, _after: SelectedDocument | None, _limit: int) -> list[SelectedDocument]:
-        found = await sources.documents_of(db, source_id, paths=paths)
+        found = await store.documents_of(db, source_id, paths=paths)
         return [one for one in found if one.document_id not in kept]
 
     async with run.db.reading(run.user_id) as reading:
@@ -251,7 +250,7 @@ async def _finish(syncing: _Syncing, plan: Plan) -> int:
     left_out = {"skipped": plan.left_out.total, "left_out": plan.left_out.as_json()}
     result = {"source_id": str(source_id), **counts, "formats": syncing.formats, **left_out}
     async with run.db.locking(run.user_id) as writing:
-        await sources.finish(writing, source_id, result)
+        await store.finish(writing, source_id, result)
         await run.finish(writing, **result)
     return sum(counts[name] for name in ("added", "replaced", "renamed", "removed"))
 
@@ -262,7 +261,7 @@ MAX_FAILURES = 1_000
 
 async def _failures(db: Reading, job_id: UUID) -> dict[str, Any]:
     """The files that a job could not store."""
-    failed = await sources.failures(db, job_id=job_id, limit=MAX_FAILURES)
+    failed = await store.failures(db, job_id=job_id, limit=MAX_FAILURES)
     return {"failures": [{"path": failure.path, "reason": failure.reason} for failure in failed]}
 
 

@@ -21,8 +21,7 @@ from app import errors
 from app.database.transactions import Database
 from app.documents.files import folders
 from app.services import Services
-from app.sources import sources as source_jobs
-from app.sources.store import sources
+from app.sources import sources, store
 from app.sources.types import SourceRoots
 
 log = logging.getLogger(__name__)
@@ -87,14 +86,14 @@ class _Watch:
     async def compare(self) -> list[Path]:
         """Queue a job for each source with events, or without a job for the interval; returns the existing folders."""
         async with self.db.shared() as shared:
-            rows = await sources.watched(shared)
+            rows = await store.watched(shared)
         self.listed = {(user_id, source_id): Path(folder) for user_id, source_id, folder in rows}
         self.queued = {source: at for source, at in self.queued.items() if source in self.listed}
         now = time.monotonic()
         for user_id, source_id in self.listed:
             if now - self.queued.get((user_id, source_id), -self.interval_s) >= self.interval_s:
                 with suppress(errors.NotFound):
-                    await source_jobs.sync(source_id, user_id, db=self.db)
+                    await sources.sync(source_id, user_id, db=self.db)
                 self.queued[user_id, source_id] = now
         return await asyncio.to_thread(_existing, self.listed.values())
 

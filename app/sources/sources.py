@@ -18,8 +18,7 @@ from app.documents.store import staging
 from app.documents.types import RowCounts
 from app.jobs.store import jobs
 from app.services import Services
-from app.sources import source_roots, source_scan, source_sync
-from app.sources.store import sources
+from app.sources import source_roots, source_scan, source_sync, store
 from app.sources.types import EVERYTHING, Source, SourceDraft, SourceRoots, SourceStatus
 from app.text import uris
 
@@ -57,21 +56,21 @@ async def add(draft: SourceDraft, user_id: str, services: Services) -> AddedSour
         patterns = [source_scan.literal(name)]
     draft = replace(draft, path=str(folder), globs=source_scan.globs(patterns), name=_tidy(draft.name))
     async with services.db.locking(user_id) as writing:
-        known = await sources.find(writing, path=draft.path, globs=draft.globs)
-        taken = await sources.names(writing)
+        known = await store.find(writing, path=draft.path, globs=draft.globs)
+        taken = await store.names(writing)
         status: SourceStatus = "added"
         draft = _named(draft, known, taken)
         if known is None:
             if len(taken) >= MAX_SOURCES:
                 raise errors.Conflict(f"A user has at most {MAX_SOURCES:,} sources.")
-            source_id = await sources.add(writing, draft)
+            source_id = await store.add(writing, draft)
         else:
             source_id, status = known.source_id, "unchanged"
             if known.draft != draft:
                 status, reread = "changed", known.draft.text_field != draft.text_field
-                await sources.change(writing, source_id, draft, reread=reread)
+                await store.change(writing, source_id, draft, reread=reread)
         job_id = await _enqueue(writing, source_id)
-        return AddedSource(await sources.get(writing, source_id), status, job_id)
+        return AddedSource(await store.get(writing, source_id), status, job_id)
 
 
 def _named(draft: SourceDraft, known: Source | None, taken: Mapping[UUID, str]) -> SourceDraft:
@@ -95,7 +94,7 @@ async def find(keys: Sequence[str], user_id: str, *, db: Database) -> list[UUID]
     Raises NotFound, and Conflict if several have a name or a folder.
     """
     async with db.primary.reading(user_id) as reading:
-        drafts = await sources.drafts(reading)
+        drafts = await store.drafts(reading)
     return [_one_of(drafts, key) for key in keys]
 
 
@@ -114,40 +113,38 @@ def _one_of(drafts: Mapping[UUID, SourceDraft], key: str) -> UUID:
 async def sync(source_id: UUID, user_id: str, *, db: Database) -> UUID:
     """Queue a job that synchronises a source, unless one waits; returns its id. Raises NotFound."""
     async with db.locking(user_id) as writing:
-        await sources.get(writing, source_id)
+        await store.get(writing, source_id)
         return await _enqueue(writing, source_id)
 
 
-async def watch(source_id: UUID, user_id: str, *, db: Database, watched: bool) -> Source:
+async def watch(source_id: UUID, user_id: str, *, db: Database, watched: bool) -> None:
     """Set whether the folder of a source is watched. Raises NotFound."""
     async with db.writing(user_id) as writing:
-        source = await sources.get(writing, source_id)
-        draft = replace(source.draft, watch=watched)
-        await sources.change(writing, source_id, draft, reread=False)
-        return replace(source, draft=draft)
+        source = await store.get(writing, source_id)
+        await store.change(writing, source_id, replace(source.draft, watch=watched), reread=False)
 
 
 @retry_read
 async def get(source_id: UUID, user_id: str, *, db: Database) -> Source:
     """One source with its numbers and failures. Raises NotFound."""
     async with db.primary.reading(user_id) as reading:
-        found = await sources.page(reading, source_id=source_id, limit=1)
+        found = await store.page(reading, source_id=source_id, limit=1)
         if not found:
             raise errors.NotFound("No such source.")
-        return replace(found[0], failures=await sources.failures(reading, source_id=source_id, limit=MAX_FAILURES))
+        return replace(found[0], failures=await store.failures(reading, source_id=source_id, limit=MAX_FAILURES))
 
 
 @retry_read
 async def page(user_id: str, *, db: Database, limit: int, after: tuple[datetime, UUID] | None = None) -> list[Source]:
     """The user's sources with their numbers, newest first."""
     async with db.primary.reading(user_id) as reading:
-        return await sources.page(reading, limit=limit, after=after)
+        return await store.page(reading, limit=limit, after=after)
 
 
 async def delete(source_id: UUID, user_id: str, services: Services, *, actor: str) -> RowCounts:
     """Remove a source with its documents, as `selections.delete` does; its jobs are cancelled. Raises NotFound."""
     async with services.db.locking(user_id) as writing:
-        await sources.get(writing, source_id)
+        await store.get(writing, source_id)
         for job_id in await jobs.open_of_source(writing, source_sync.KIND.name, source_id):
             await jobs.cancel(writing, job_id)
         await staging.cancel_of_source(writing, source_id)
@@ -156,8 +153,8 @@ async def delete(source_id: UUID, user_id: str, services: Services, *, actor: st
     while True:  # a job that was running may have stored some documents meanwhile
         total += await selections.delete(only, user_id, db=services.db, actor=actor)
         async with services.db.locking(user_id) as writing:
-            if not await sources.has_documents(writing, source_id):
-                await sources.delete(writing, source_id)
+            if not await store.has_documents(writing, source_id):
+                await store.delete(writing, source_id)
                 return total
 
 
@@ -166,7 +163,7 @@ async def _enqueue(writing: Writing, source_id: UUID) -> UUID:
     kind = source_sync.KIND
     waiting = await jobs.open_of_source(writing, kind.name, source_id, only_queued=True)
     job_id = waiting[0] if waiting else await kind.add(writing, {"source_id": str(source_id)})
-    await sources.set_job(writing, source_id, job_id)
+    await store.set_job(writing, source_id, job_id)
     return job_id
 
 

@@ -25,8 +25,7 @@ from app.database.transactions import Database
 from app.jobs.store import jobs
 from app.settings import Settings
 from app.sources import source_sync
-from app.sources.store import sources
-from app.sources.store import sources as source_store
+from app.sources import store as sources
 from app.sources.types import KnownFile, SourceDraft
 from benchmarks.fake_embedder import FakeEmbedder
 
@@ -93,7 +92,7 @@ async def stored(database: Database, callers: Callable[..., Awaitable[Caller]]) 
         job_id = await jobs.add(writing, source_sync.KIND.name, {"source_id": str(source_id)})
         await sources.set_job(writing, source_id, job_id)
         unread = KnownFile(f"{WORD}.pdf", None, None, None, 0, f"{WORD} is encrypted", job_id)
-        await source_store.record_files(writing, source_id, [unread])
+        await sources.record_files(writing, source_id, [unread])
     ids: dict[str, Any] = {"source_id": source_id, "job_id": job_id, "name": "get_document"}
     ids |= {"document_id": document["document_id"], "entity_id": entity["entity_id"]}
 

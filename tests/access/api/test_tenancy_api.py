@@ -18,7 +18,7 @@ from openapi_operations import DOCUMENT
 
 from app.database.transactions import Database
 from app.jobs.store import jobs
-from app.sources.store import sources
+from app.sources import store as sources
 from app.sources.types import SourceDraft
 
 UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")

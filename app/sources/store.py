@@ -36,8 +36,7 @@ async def add(db: Writing, draft: SourceDraft) -> UUID:
 
 async def change(db: Writing, source_id: UUID, draft: SourceDraft, *, reread: bool) -> None:
     """Store other options of a source; with `reread` all of its files are read again."""
-    own = (_s.user_id == db.user_id, _s.source_id == source_id)
-    await db.execute(sa.update(tables.sources).where(*own).values(**_values(draft)))
+    await _update(db, source_id, **_values(draft))
     if reread:
         files = sa.update(tables.source_files).where(_f.user_id == db.user_id, _f.source_id == source_id)
         await db.execute(files.values(size=None, mtime_ns=None, content_hash=None))
@@ -85,15 +84,17 @@ async def page(
 
 async def set_job(db: Writing, source_id: UUID, job_id: UUID) -> None:
     """Store the latest job that synchronises a source."""
-    own = (_s.user_id == db.user_id, _s.source_id == source_id)
-    await db.execute(sa.update(tables.sources).where(*own).values(job_id=job_id))
+    await _update(db, source_id, job_id=job_id)
 
 
 async def finish(db: Writing, source_id: UUID, result: Mapping[str, Any]) -> None:
     """Store the result of a job that has synchronised a source."""
+    await _update(db, source_id, synced_at=sa.func.now(), result=dict(result))
+
+
+async def _update(db: Writing, source_id: UUID, **values: object) -> None:
     own = (_s.user_id == db.user_id, _s.source_id == source_id)
-    ended = {"synced_at": sa.func.now(), "result": dict(result)}
-    await db.execute(sa.update(tables.sources).where(*own).values(**ended))
+    await db.execute(sa.update(tables.sources).where(*own).values(**values))
 
 
 async def delete(db: Writing, source_id: UUID) -> None:

@@ -1,1 +1,0 @@
-"""Stores sources, and which files of them are stored in which version."""
