@@ -14,7 +14,7 @@ from app.database.filter_types import DocumentFilter
 from app.database.transactions import Database, Writing, retry_read
 from app.documents.store import document_puts, documents, staging
 from app.documents.types import Chunk, Document, RowCounts, Stats
-from app.relevance import store as calibrations
+from app.relevance import calibrations
 from app.text import uris
 
 EVERY = DocumentFilter()
@@ -101,4 +101,4 @@ async def _record(writing: Writing, deleted: Mapping[UUID, RowCounts], *, actor:
 async def stats(user_id: str, *, db: Database) -> Stats:
     """How much a user has stored."""
     async with db.reading(user_id) as reading:
-        return replace(await documents.stats(reading), calibration=await calibrations.get(reading))
+        return replace(await documents.stats(reading), calibration=await calibrations.read(reading))

@@ -1,21 +1,46 @@
-"""Stores and removes the calibration of a user's relevance."""
+"""Stores and removes the calibration of a user's relevance, in the row of the user."""
 
 from __future__ import annotations
 
+from datetime import datetime
+
+import sqlalchemy as sa
+
 from app import errors
-from app.database.calibrations import StoredCalibration
-from app.database.transactions import Database
-from app.relevance import store as calibrations
+from app.database.calibrations import RelevanceCalibration, StoredCalibration
+from app.database.schema import tables
+from app.database.transactions import Database, Reading
+
+_t = tables.tenants.c
 
 
 async def get(user_id: str, *, db: Database) -> StoredCalibration | None:
     """The user's calibration with what it was fitted from; None for the defaults."""
     async with db.primary.reading(user_id) as reading:
-        return await calibrations.get(reading)
+        return await read(reading)
+
+
+async def read(db: Reading) -> StoredCalibration | None:
+    """The same in a transaction."""
+    query = sa.select(_t.calibration, _t.calibrated).where(_t.user_id == db.user_id, _t.calibration.is_not(None))
+    row = (await db.execute(query)).one_or_none()
+    if row is None:
+        return None
+    scales, fitted = RelevanceCalibration.from_millionths(row.calibration), row.calibrated
+    return StoredCalibration(scales, fitted["questions"], fitted["hits"], datetime.fromisoformat(fitted["fitted_at"]))
 
 
 async def put(user_id: str, stored: StoredCalibration | None, *, db: Database) -> None:
     """Store a calibration, or remove it with None. Raises NotFound for a user who has stored nothing."""
+    values: dict[str, object] = {"calibration": None, "calibrated": {}}
+    if stored is not None:
+        values["calibration"] = stored.calibration.millionths
+        values["calibrated"] = {
+            "questions": stored.questions,
+            "hits": stored.hits,
+            "fitted_at": stored.fitted_at.isoformat(),
+        }
     async with db.preparing(user_id) as writing:
-        if not await calibrations.put(writing, stored):
+        change = sa.update(tables.tenants).where(_t.user_id == user_id).values(**values)
+        if not (await writing.execute(change)).rowcount:
             raise errors.NotFound("The user has stored nothing that relevance could be calibrated for.")
