@@ -177,12 +177,6 @@ class UpsertResult(BaseModel):
     unchanged: int = Field(description="Number of entities that were stored already.")
     refused: int = Field(description="Number of lines that were not stored.")
 
-    @classmethod
-    def of(cls, outcomes: list[UpsertLineResult]) -> UpsertResult:
-        """The results and their numbers by status."""
-        count = Counter(outcome.status for outcome in outcomes)
-        return cls(lines=outcomes, **{status: count[status] for status in kinds.values(EntityStatus)})
-
 
 class EntityDocument(Response):
     """A document that an entity is linked to."""
@@ -223,9 +217,10 @@ class Lines:
     refused: list[UpsertLineResult]
 
     def answer(self, outcomes: list[LineResult]) -> UpsertResult:
-        """The outcomes of all lines, in their order."""
-        results = [*self.refused, *map(_result, outcomes)]
-        return UpsertResult.of(sorted(results, key=lambda result: result.line))
+        """The outcomes of all lines, in their order, and their numbers by status."""
+        results = sorted([*self.refused, *map(_result, outcomes)], key=lambda result: result.line)
+        count = Counter(result.status for result in results)
+        return UpsertResult(lines=results, **{status: count[status] for status in kinds.values(EntityStatus)})
 
 
 def read_lines(raw: bytes) -> Lines:
