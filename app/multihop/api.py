@@ -52,11 +52,16 @@ class RerankResponse(responses.Response):
     degraded: list[str] = Field(description="Codes of what failed and was left out, such as `reranker_failed`.")
 
 
-class CompactMergedHit(responses.Response):
-    """A hit of the merged list without the parts of its score."""
+class ScoredHitId(responses.Response):
+    """The id and the score of a hit of the merged list."""
 
     chunk_id: str = Field(validation_alias=AliasPath("hit", "chunk_id"), description="Id of the hit.")
     score: responses.RoundedScore = Field(description="Score of the hit, 0 to 1, rounded to four decimals.")
+
+
+class CompactMergedHit(ScoredHitId):
+    """A hit of the merged list without the parts of its score."""
+
     hit: HitAsSent
 
 
@@ -66,13 +71,6 @@ class CompactRerankResponse(responses.Response):
     detail: Literal["compact"] = Field(description="Fields of the hits, as requested.")
     results: list[CompactMergedHit] = Field(description="Hits, best first.")
     degraded: list[str] = Field(description="Codes of what failed and was left out, such as `reranker_failed`.")
-
-
-class ScoredHitId(responses.Response):
-    """The id and the score of a hit of the merged list."""
-
-    chunk_id: str = Field(validation_alias=AliasPath("hit", "chunk_id"), description="Id of the hit.")
-    score: responses.RoundedScore = Field(description="Score of the hit, 0 to 1, rounded to four decimals.")
 
 
 class IdsRerankResponse(responses.Response):
