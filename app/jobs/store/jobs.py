@@ -206,8 +206,8 @@ async def enqueue_for_documents(db: Writing, kind: str, document_ids: Sequence[U
     await db.execute(_ENQUEUE_FOR_DOCUMENTS, binds)
 
 
-async def cancel(db: Writing, job_id: UUID) -> bool:
-    """Cancel a job that waits or runs; false if it has ended. Its worker stops at its next renewal.
+async def cancel(db: Writing, job_id: UUID) -> None:
+    """Cancel a job that waits or runs; one that has ended stays. Its worker stops at its next renewal.
 
     Queues the kind of job that its payload names for this. Under the user's lock.
     """
@@ -216,7 +216,6 @@ async def cancel(db: Writing, job_id: UUID) -> bool:
     payload = await db.scalar(ended.returning(_j.payload))
     if payload is not None and (kind := payload.get(ON_FAILURE)):
         await enqueue(db, kind)
-    return payload is not None
 
 
 async def claim(
@@ -267,12 +266,11 @@ async def finish(
     return await _change(db, job, **ended, result=dict(result or {}), progress=progress)
 
 
-async def fail(db: SharedTransaction, job: Job, *, error: str) -> bool:
-    """Mark a job as failed, and queue the kind of job that its payload names for this; false if the claim was lost."""
+async def fail(db: SharedTransaction, job: Job, *, error: str) -> None:
+    """Mark a job as failed, and queue the kind of job that its payload names for this, unless the claim was lost."""
     failed = await _change(db, job, status="failed", error=error, leased_until=None, finished_at=sa.func.now())
     if failed and (kind := job.payload.get(ON_FAILURE)):
         await enqueue(db.as_user(job.user_id), kind)
-    return failed
 
 
 async def release(db: SharedTransaction, job: Job) -> bool:
@@ -280,10 +278,10 @@ async def release(db: SharedTransaction, job: Job) -> bool:
     return await _change(db, job, status="queued", leased_until=None, attempts=job.attempts - 1)
 
 
-async def retry_later(db: SharedTransaction, job: Job, *, error: str, after_s: float) -> bool:
-    """Queue a job for its next attempt after a failure; false if the claim was lost."""
+async def retry_later(db: SharedTransaction, job: Job, *, error: str, after_s: float) -> None:
+    """Queue a job for its next attempt after a failure, unless the claim was lost."""
     changed = {"status": "queued", "error": error, "leased_until": None, "failures": _j.failures + 1}
-    return await _change(db, job, **changed, run_at=_after(after_s))
+    await _change(db, job, **changed, run_at=_after(after_s))
 
 
 async def open_of_source(db: Reading, kind: str, source_id: UUID, *, only_queued: bool = False) -> list[UUID]:
