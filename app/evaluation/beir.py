@@ -60,12 +60,8 @@ def load(folder: Path) -> EvaluationSet:
     """Reads a set. Raises BadRequest with the file and line that cannot be read."""
     uploads = [_upload(row) for row in _rows(folder / CORPUS, "_id")]
     documents = tuple(upload for upload in uploads if upload is not None)
-    judged = _judgements(folder)
-    questions = tuple(
-        _question(row, judged[str(row["_id"])])
-        for row in _rows(folder / QUERIES, "_id", "text")
-        if any(grade > 0 for grade in judged.get(str(row["_id"]), {}).values())
-    )
+    judged = read_judged_questions(folder)
+    questions = tuple(one for one in judged if any(grade > 0 for grade in one.relevant.values()))
     path = folder / ENTITIES
     entities = tuple(_rows(path, "type", "name")) if path.exists() else ()
     return EvaluationSet(documents, questions, len(uploads) - len(documents), entities)
