@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
@@ -73,20 +74,8 @@ def list_all(
 
     found = options.run(read())
     if as_json:
-        terminal.write_json(
-            [
-                {
-                    "at": one.at,
-                    "query": one.query,
-                    "helpful": one.helpful,
-                    "document_id": str(one.document_id),
-                    "chunk_id": one.chunk_id and str(one.chunk_id),
-                    "uri": one.uri,
-                    "title": one.title,
-                }
-                for one in found
-            ]
-        )
+        ids = [{"document_id": str(one.document_id), "chunk_id": one.chunk_id and str(one.chunk_id)} for one in found]
+        terminal.write_json([asdict(one) | of_one for one, of_one in zip(found, ids, strict=True)])
         return
     table = options.table("at", "helpful", "query", "document")
     for one in found:

@@ -35,13 +35,13 @@ class FeedbackRequest(wire.WireModel):
 class GivenFeedback:
     """Stored feedback, with the document that it is about."""
 
+    at: datetime
     query: str
     helpful: bool
     document_id: UUID
     chunk_id: UUID | None
     uri: str | None
     title: str
-    at: datetime
 
 
 @dataclass(frozen=True, slots=True)
