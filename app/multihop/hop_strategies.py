@@ -324,7 +324,9 @@ def limit_sums(
 
     Chunks are compared with the words of the question that they contain.
     """
-    limited, given = dict(scores), {chunk: amount for chunk, scored in scores.items() if (amount := _limit(scored))}
+    limited = dict(scores)
+    amounts = {chunk: sum(scored.parts.get(name, 0.0) for name in signals.LIMITED) for chunk, scored in scores.items()}
+    given = {chunk: amount for chunk, amount in amounts.items() if amount}
     if not given:
         return limited
     weights, total = _word_weights(idf)
@@ -340,12 +342,6 @@ def limit_sums(
         kept = {name: value for name, value in parts.items() if value or name not in signals.LIMITED}
         limited[chunk] = Scored(scores[chunk].score - amount * (1.0 - share), kept)
     return limited
-
-
-def _limit(scored: Scored) -> float:
-    if scored.parts.keys().isdisjoint(signals.LIMITED):
-        return 0.0
-    return sum(scored.parts.get(name, 0.0) for name in signals.LIMITED)
 
 
 def add_coverage(
