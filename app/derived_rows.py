@@ -50,8 +50,7 @@ def under_lock(write: Callable[[Writing, Sequence[Any]], Awaitable[None]]) -> Ca
     """A `rewrite` that runs a function in one transaction under the user's lock."""
 
     async def rewrite(wrong: Sequence[Any], user_id: str, services: Services) -> None:
-        async with services.db.writing(user_id) as writing:
-            await writing.lock()
+        async with services.db.locking(user_id) as writing:
             await write(writing, wrong)
 
     return rewrite

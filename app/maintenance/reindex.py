@@ -72,8 +72,7 @@ async def request(filters: Filters, user_id: str, *, db: Database) -> tuple[UUID
     """
     total = 0
     async for page in selections.pages(filters, user_id, db=db):
-        async with db.writing(user_id) as writing:
-            await writing.lock()
+        async with db.locking(user_id) as writing:
             await cuts.mark(writing, page)
         total += len(page)
     if not total:

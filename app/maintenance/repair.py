@@ -148,8 +148,7 @@ async def _add_vectors(wrong: Sequence[Text], user_id: str, services: Services) 
         stored = {one.chunk_no: known[one.embedding_key] for one in wrong if one.embedding_key in known}
         missing = embedded_texts(one for one in wrong if one.embedding_key not in known)
         new: dict[int, VectorValue] = {**stored, **await document_writes.compute_vectors(missing, embedder)}
-        async with db.writing(user_id) as writing:
-            await writing.lock()
+        async with db.locking(user_id) as writing:
             await repairs.add_vectors(writing, new)
 
     await model_switch.run(embedder, db, add)
@@ -175,8 +174,7 @@ async def _list_linked(rows: UserRows) -> list[UUID] | None:
 
 async def _link_again(wrong: Sequence[UUID], user_id: str, services: Services) -> None:
     """Let the job link documents, and wait for it."""
-    async with services.db.writing(user_id) as writing:
-        await writing.lock()
+    async with services.db.locking(user_id) as writing:
         for document_id in wrong:
             await mention_refresh.leave(writing, document_id)
     await mention_refresh.settle(user_id, services)

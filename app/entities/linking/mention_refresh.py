@@ -17,7 +17,8 @@ from __future__ import annotations
 import asyncio
 import bisect
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
@@ -274,8 +275,7 @@ class _Linking:
     version: str
 
     async def link_at_once(self) -> None:
-        async with self.run.db.writing(self.run.user_id) as writing:
-            await self._lock(writing)
+        async with self._locking() as writing:
             await mention_extraction.relink(writing, self.document_id, keys=_keys(self.run))
 
     async def store_names(self) -> None:
@@ -290,30 +290,30 @@ class _Linking:
             await retries.while_busy(self._store_headings, found[start : start + HEADINGS], before)
 
     async def link_slice(self, chunk_nos: Sequence[int], start: int) -> None:
-        async with self.run.db.writing(self.run.user_id) as writing:
-            await self._lock(writing)
+        async with self._locking() as writing:
             some = chunk_nos[start : start + SLICE]
             await mention_extraction.link_again(writing, some, keys=_keys(self.run))
             progress = {"document": [str(self.document_id), self.version], "done": start + len(some)}
             await self.run.advance(writing, unit="chunks", total=len(chunk_nos), **progress)
 
     async def end(self) -> None:
-        async with self.run.db.writing(self.run.user_id) as writing:
-            await self._lock(writing)
+        async with self._locking() as writing:
             await mentions.mark(writing, self.document_id, version=names.VERSION)
 
-    async def _lock(self, writing: Writing) -> None:
-        await writing.lock()
-        if await mentions.version_to_link(writing, self.document_id) != self.version:
-            raise _DocumentChanged
+    @asynccontextmanager
+    async def _locking(self) -> AsyncIterator[Writing]:
+        """Open a transaction that takes the user's lock. Raises _DocumentChanged."""
+        async with self.run.db.locking(self.run.user_id) as writing:
+            if await mentions.version_to_link(writing, self.document_id) != self.version:
+                raise _DocumentChanged
+            yield writing
 
     async def _begin(self) -> tuple[Name | None, LinkedNames]:
         """Replace the names of title and metadata, and delete the headings.
 
         Returns the name of the title, and the former names.
         """
-        async with self.run.db.writing(self.run.user_id) as writing:
-            await self._lock(writing)
+        async with self._locking() as writing:
             before = await mentions.of_documents(writing, [self.document_id])
             (head,) = (await mentions.heads(writing, [self.document_id])).values()
             await document_names.delete_headings(writing, self.document_id)
@@ -324,8 +324,7 @@ class _Linking:
             return title, before
 
     async def _store_headings(self, some: Sequence[SectionChunk], before: LinkedNames) -> None:
-        async with self.run.db.writing(self.run.user_id) as writing:
-            await self._lock(writing)
+        async with self._locking() as writing:
             await name_links.store(writing, [DocumentNames(self.document_id, in_sections=some)], before=before)
 
     async def _page(self, first: int) -> Sequence[ChunkText]:

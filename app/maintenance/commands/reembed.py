@@ -198,8 +198,7 @@ class _Filling:
         await retries.while_unavailable(LOCK_RETRY_S, self._write, store, vectors)
 
     async def _write(self, store: Store[Key], vectors: Mapping[Key, VectorValue]) -> None:
-        async with self.services.db.writing(self.user_id) as writing:
-            await writing.lock()
+        async with self.services.db.locking(self.user_id) as writing:
             if writing.vector_tables.next != self.table:
                 raise _cancelled()
             await store(writing, vectors)
