@@ -185,7 +185,9 @@ class _Members:
 async def plan(db: Reading, lines: Sequence[Line]) -> EntityPlan:
     """What each line adds or replaces, with resolved members, or why it is refused."""
     size = entity_records.work_size(line.draft for line in lines)
-    new_ids = await offload.run(size, _new_ids, lines, db.user_id)
+    new_ids = await offload.run(
+        size, lambda: {line.pair: entity_records.new_id(db.user_id, *line.pair) for line in lines}
+    )
     own = await entities.own(db, list(new_ids))
     given = {line.entity_id for line in lines if line.entity_id is not None}
     ids = {*itertools.chain(*own.values()), *given, *new_ids.values()}
@@ -204,11 +206,6 @@ async def plan(db: Reading, lines: Sequence[Line]) -> EntityPlan:
     extracted_named = {key: set(ids) - added for key, ids in named.items()}
     await offload.run(size, _resolve_members, planned, _Members(keys, own_named, extracted_named, stored))
     return planned
-
-
-def _new_ids(lines: Sequence[Line], user_id: str) -> dict[tuple[str, str], UUID]:
-    """The id of a new entity for the type and the key of the name of each line."""
-    return {line.pair: entity_records.new_id(user_id, *line.pair) for line in lines}
 
 
 def _match_lines(

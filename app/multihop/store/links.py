@@ -137,21 +137,22 @@ def _link(row: Sequence[Any]) -> LinkedChunk:
 
 def binds(user_id: str, scope: LinkScope) -> dict[str, Any]:
     """The binds of the statements that follow links; each declares those that it uses."""
+    keys = list(scope.names)
     return {
         "user_id": user_id,
-        **_sources(scope.sources),
+        "source_chunk_ids": [source.chunk_id for source in scope.sources],
+        "source_weights": [source.weight for source in scope.sources],
         **_leading_sources([source for source in scope.sources if source.is_leading]),
-        **_query(scope),
+        "keys": [key.encode() for key in keys],
+        "heading": [key in scope.headings for key in keys],
+        "words": list(scope.words),
+        "word_weights": list(scope.words.values()),
+        "corpus": scope.corpus_chunks,
+        "embedding": scope.vector,
+        "compared_ids": list(scope.compared),
         **_limits(scope.corpus_chunks),
         "exclude_chunk_ids": list(scope.exclude_chunk_ids),
         **filters.binds(scope.filters),
-    }
-
-
-def _sources(sources: Sequence[LinkSource]) -> dict[str, Any]:
-    return {
-        "source_chunk_ids": [source.chunk_id for source in sources],
-        "source_weights": [source.weight for source in sources],
     }
 
 
@@ -170,20 +171,6 @@ def _leading_sources(sources: Sequence[LinkSource]) -> dict[str, Any]:
     }
 
 
-def _query(scope: LinkScope) -> dict[str, Any]:
-    """The names and words of the query, and what chunks are compared with."""
-    keys = list(scope.names)
-    return {
-        "keys": [key.encode() for key in keys],
-        "heading": [key in scope.headings for key in keys],
-        "words": list(scope.words),
-        "word_weights": list(scope.words.values()),
-        "corpus": scope.corpus_chunks,
-        "embedding": scope.vector,
-        "compared_ids": list(scope.compared),
-    }
-
-
 def _limits(corpus_chunks: int) -> dict[str, Any]:
     return {
         "most_sources": MAX_SOURCES,
@@ -194,7 +181,8 @@ def _limits(corpus_chunks: int) -> dict[str, Any]:
         "counted": MAX_COUNTED,
         "rarest": MIN_CHUNKS,
         "commonest": MAX_CHUNKS,
-        "commonest_word": _most_chunks_of_rare_word(corpus_chunks),
+        # The cube root: the idf of a word in that many chunks is two thirds of the largest possible.
+        "commonest_word": max(MIN_CHUNKS, min(MAX_CHUNKS, int(corpus_chunks ** (1 / 3)))),
         "most_full": MOST_FULL,
         "most_compared": MAX_COMPARED,
         "most_chunks": MAX_LINKED,
@@ -204,11 +192,6 @@ def _limits(corpus_chunks: int) -> dict[str, Any]:
         "similarity_offset": SIMILARITY_OFFSET,
         "unknown_similarity": UNKNOWN_SIMILARITY,
     }
-
-
-def _most_chunks_of_rare_word(corpus_chunks: int) -> int:
-    """The cube root: the idf of a word in that many chunks is two thirds of the largest possible."""
-    return max(MIN_CHUNKS, min(MAX_CHUNKS, int(corpus_chunks ** (1 / 3))))
 
 
 async def names(db: Reading, chunk_ids: Sequence[UUID]) -> list[ChunkName]:
