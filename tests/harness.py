@@ -237,11 +237,8 @@ def address(db: Database) -> str:
 async def as_owner(db: Database) -> AsyncIterator[Database]:
     """The same database, connected as its owner."""
     address = db.pool.engine.url.set(username=postgres.OWNER).render_as_string(hide_password=False)
-    owner = transactions.connect(address, pool_size=1, pool_wait_s=30.0)
-    try:
+    async with transactions.connect(address, pool_size=1, pool_wait_s=30.0) as owner:
         yield owner
-    finally:
-        await owner.close()
 
 
 async def create_key(db: Database, user_id: str, *scopes: str, **fields: Any) -> str:

@@ -101,8 +101,7 @@ async def test_kept_counts_and_those_of_a_restricted_caller_are_those_of_countin
     database: Database, stored
 ) -> None:
     user, documents = stored
-    async with database.writing(user) as writing:
-        await writing.lock()
+    async with database.locking(user) as writing:
         await facets.recount(writing)
         half = [document.metadata for document in documents[: DOCUMENTS // 2]]
         await facets.record(writing, removed=half)
@@ -165,10 +164,7 @@ async def test_counting_ends_at_the_deadline(address, owner: asyncpg.Connection,
     user, _ = stored
     await owner.execute(MANY, user)
     limits = transactions.TimeLimits(read_ms=5)
-    hurried = transactions.connect(address.service_dsn, pool_size=1, limits=limits)
-    try:
+    async with transactions.connect(address.service_dsn, pool_size=1, limits=limits) as hurried:
         with pytest.raises(errors.DeadlineExceeded):
             async with hurried.reading(f"{user}-many") as reading:
                 await facets.count(reading, FacetQuery(Filters(metadata={"n": {"gte": 0}})))
-    finally:
-        await hurried.close()

@@ -50,9 +50,8 @@ async def rows(address) -> dict[str, list[str]]:
 @pytest.fixture
 async def tenant(address, user):
     """A user's view of a database that no service keeps connections to."""
-    opened = transactions.connect(address.service_dsn, pool_size=2)
-    yield harness.Tenant(opened, user_id=user)
-    await opened.close()
+    async with transactions.connect(address.service_dsn, pool_size=2) as opened:
+        yield harness.Tenant(opened, user_id=user)
 
 
 async def test_a_restored_database_has_the_same_rows_gives_the_same_answers_and_can_be_changed(
@@ -127,11 +126,10 @@ async def test_a_restore_replaces_data_only_on_request_and_only_as_a_whole(
     await backup.create(good, access=access(address))
     cut.write_bytes(good.read_bytes()[:-5_000])
     other = await new_database(template)
-    service = transactions.connect(other.service_dsn, pool_size=1)
-    await harness.Tenant(service, tenant.embedder, user_id=tenant.user_id).add("Cement sets fast.", "other")
-    with pytest.raises(errors.Conflict, match="connections"):
-        await restored(good, other, replace=True)
-    await service.close()
+    async with transactions.connect(other.service_dsn, pool_size=1) as service:
+        await harness.Tenant(service, tenant.embedder, user_id=tenant.user_id).add("Cement sets fast.", "other")
+        with pytest.raises(errors.Conflict, match="connections"):
+            await restored(good, other, replace=True)
     before = await rows(other)
     with pytest.raises(errors.Conflict, match="--replace"):
         await restored(good, other)
@@ -292,8 +290,7 @@ async def test_an_owner_restores_keys_with_filters_on_a_server_without_the_roles
         await superuser.execute("ALTER ROLE ordinary CREATEROLE" if creates_roles else missing)
         assert (await backup.load(file, access=own, embedding=EMBEDDING)).role_created == creates_roles
         assert await rows(made) == before
-        service = transactions.connect(made.service_dsn, pool_size=1)
-        seen = service.restricted(filters.restriction(Filters(metadata={"team": "tide"})))
-        found = await harness.Tenant(seen, tenant.embedder, user_id=tenant.user_id).ask("lime")
-        await service.close()
+        async with transactions.connect(made.service_dsn, pool_size=1) as service:
+            seen = service.restricted(filters.restriction(Filters(metadata={"team": "tide"})))
+            found = await harness.Tenant(seen, tenant.embedder, user_id=tenant.user_id).ask("lime")
         assert [hit.candidate.content for hit in found.hits] == ["Lime mortar sets slowly."]

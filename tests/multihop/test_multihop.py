@@ -240,13 +240,10 @@ async def test_a_hanging_embedder_leaves_words_and_names(library: Tenant) -> Non
 async def test_a_database_failure_in_hop_2_leaves_hop_1_and_is_reported(
     library: Tenant, address: Any, owner: Any
 ) -> None:
-    hurried = transactions.connect(address.service_dsn, pool_size=2, limits=transactions.TimeLimits(read_ms=1_000))
-    try:
-        async with owner.transaction():
-            await owner.execute("LOCK TABLE stepwell.mentions IN ACCESS EXCLUSIVE MODE")
-            answer = await _ask(Tenant(hurried, library.embedder, library.user_id))
-    finally:
-        await hurried.close()
+    limits = transactions.TimeLimits(read_ms=1_000)
+    async with transactions.connect(address.service_dsn, pool_size=2, limits=limits) as hurried, owner.transaction():
+        await owner.execute("LOCK TABLE stepwell.mentions IN ACCESS EXCLUSIVE MODE")
+        answer = await _ask(Tenant(hurried, library.embedder, library.user_id))
     assert {hit.hop for hit in answer.hits} == {1}
     assert answer.degraded == ("hop2_failed",)
     assert answer.hops is not None

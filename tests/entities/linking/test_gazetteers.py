@@ -40,8 +40,7 @@ async def test_names_of_a_failed_transaction_are_not_cached(tenant: Tenant) -> N
     await _current(tenant.db, tenant)
 
     async def failing() -> None:
-        async with tenant.db.writing(tenant.user_id) as writing:
-            await writing.lock()
+        async with tenant.db.locking(tenant.user_id) as writing:
             named = mentions.NameEntity(Name("ben", "Ben").entity_id, "ben", "Ben", "person")
             await mentions.ensure(writing, [named], origin="metadata")
             await name_changes.record(writing, {"ben": "Ben"})

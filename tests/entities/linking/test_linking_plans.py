@@ -52,9 +52,8 @@ async def _load(database: Database) -> Tenant:
 @pytest.fixture
 async def alone(address: Any) -> Any:
     """The database over one connection, which alone counts what it reads."""
-    opened = transactions.connect(address.service_dsn, pool_size=1, pool_wait_s=30.0)
-    yield opened
-    await opened.close()
+    async with transactions.connect(address.service_dsn, pool_size=1, pool_wait_s=30.0) as opened:
+        yield opened
 
 
 async def test_a_job_after_bulk_loads_without_analyze_reads_few_rows(

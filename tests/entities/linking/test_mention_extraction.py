@@ -96,11 +96,8 @@ async def test_documents_of_an_older_version_are_linked_once_by_a_job(tenant: Te
     assert expected
     await owner.execute("DELETE FROM stepwell.entities WHERE user_id = $1", tenant.user_id)
     await owner.execute("UPDATE stepwell.documents SET names_version = 1 WHERE user_id = $1", tenant.user_id)
-    as_owner = transactions.connect(address.owner_dsn, pool_size=1)
-    try:
+    async with transactions.connect(address.owner_dsn, pool_size=1) as as_owner:
         assert await mention_refresh.enqueue_all(as_owner) == [tenant.user_id]
-    finally:
-        await as_owner.close()
     assert await linking.refresh(tenant) >= 4
     assert await _mentions(owner, tenant) == expected
     assert await linking.refresh(tenant) == 0

@@ -73,8 +73,7 @@ async def _fresh(database: Any, owner: Any, people: dict[str, tuple[str, ...]]) 
 async def _link_all(tenant: Tenant) -> None:
     """Link every document again, now that all names are known."""
     for document in await documents.page(tenant.user_id, db=tenant.db, limit=9, after=None):
-        async with tenant.db.writing(tenant.user_id) as writing:
-            await writing.lock()
+        async with tenant.db.locking(tenant.user_id) as writing:
             await mention_extraction.relink(writing, document.document_id, keys=tags.KEYS)
 
 
@@ -191,12 +190,9 @@ async def test_what_is_pending_without_a_job_gets_one_when_a_service_starts(
     await tenant.add("Ana.", "a")
     await linking.add_entity(tenant, "Ana")
     await owner.execute("DELETE FROM stepwell.jobs WHERE user_id = $1", tenant.user_id)
-    as_owner = transactions.connect(address.owner_dsn, pool_size=1)
-    try:
+    async with transactions.connect(address.owner_dsn, pool_size=1) as as_owner:
         assert await mention_refresh.enqueue_all(as_owner) == [tenant.user_id]
         assert await mention_refresh.enqueue_all(as_owner) == []
-    finally:
-        await as_owner.close()
     assert await mention_refresh.settle(tenant.user_id, tenant.services()) == 1
     assert len(await linking.of_name(owner, tenant, "Ana")) == 1
 
@@ -207,8 +203,7 @@ async def test_a_change_that_commits_after_the_job_was_claimed_is_followed(
     await tenant.add("Ben met ana silva.", "a")
     await linking.add_entity(tenant, "Ben")
     worker = replace(tenant.services(), db=elsewhere)
-    async with tenant.db.writing(tenant.user_id) as writing:
-        await writing.lock()
+    async with tenant.db.locking(tenant.user_id) as writing:
         ana = NameEntity(Name("ana silva", "Ana Silva").entity_id, "ana silva", "Ana Silva", "person")
         await mentions.ensure(writing, [ana], origin="metadata")
         await name_changes.record(writing, {"ana silva": "Ana Silva"})

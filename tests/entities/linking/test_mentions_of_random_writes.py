@@ -165,8 +165,7 @@ async def test_a_refresh_waits_while_the_user_is_busy(
     await tenant.add("the vendors are here", "b")
     await tenant.add("x", "a", title="vendors")
     await tenant.add("x", "a", title="other")
-    async with tenant.db.writing(tenant.user_id) as writing:
-        await writing.lock()
+    async with tenant.db.locking(tenant.user_id):
         refreshing = asyncio.create_task(linking.refresh(tenant))
         while await owner.fetchval("SELECT count(*) FROM stepwell.jobs WHERE status = 'running'") == 0:  # noqa: ASYNC110
             await asyncio.sleep(0.01)

@@ -44,29 +44,26 @@ async def test_a_healthy_database_has_no_error_and_is_described(database, embedd
 
 
 async def test_a_check_that_takes_too_long_is_no_defect(address, expected, owner):
-    hurried = transactions.connect(address.service_dsn, pool_size=1, limits=transactions.TimeLimits(read_ms=50))
-    async with owner.transaction():
+    limits = transactions.TimeLimits(read_ms=50)
+    async with transactions.connect(address.service_dsn, pool_size=1, limits=limits) as hurried, owner.transaction():
         await owner.execute("LOCK TABLE stepwell.documents IN ACCESS EXCLUSIVE MODE")
         findings = await doctor.database(hurried, dataclasses.replace(expected, users=("someone",)))
-    await hurried.close()
     late = [finding for finding in findings if "within the time limit" in finding.message]
     assert {(finding.level, finding.fix) for finding in late} == {("warning", doctor._LATER)}
 
 
 async def test_an_owner_s_role_is_an_error_for_many_users_and_a_warning_for_one(address, expected):
-    owner = transactions.connect(address.owner_dsn, pool_size=1)
-    strict = (await found(owner, expected))["role"]
-    lenient = (await found(owner, Expected(expected.model, expected.dimension, many_users=False)))["role"]
-    await owner.close()
+    async with transactions.connect(address.owner_dsn, pool_size=1) as owner:
+        strict = (await found(owner, expected))["role"]
+        lenient = (await found(owner, Expected(expected.model, expected.dimension, many_users=False)))["role"]
     assert (strict.level, lenient.level) == ("error", "warning")
     assert "is a superuser" in strict.message
     assert "stepwell_service" in strict.fix
 
 
 async def test_an_empty_database_without_pgvector_is_reported_with_the_fixes(new_database):
-    empty = transactions.connect((await new_database()).service_dsn, pool_size=1)
-    findings = await found(empty, Expected("fake", 64, many_users=True))
-    await empty.close()
+    async with transactions.connect((await new_database()).service_dsn, pool_size=1) as empty:
+        findings = await found(empty, Expected("fake", 64, many_users=True))
     assert findings["revision"].level == findings["pgvector"].level == "error"
     assert "stepwell db upgrade" in findings["revision"].fix
     assert "CREATE EXTENSION vector" in findings["pgvector"].fix
