@@ -13,7 +13,7 @@ from app.cli.progress import Progress
 from app.entities.linking import mention_refresh
 from app.maintenance import reindex as pipeline
 from app.maintenance import repair
-from app.maintenance.commands.repair import owner_at_revision
+from app.maintenance.commands.repair import Users, owner_at_revision
 from app.maintenance.reindex import Reindexed
 from app.runtime import models
 from app.services import Services
@@ -21,9 +21,7 @@ from app.settings import Settings
 
 
 def reindex(
-    user: Annotated[
-        list[str] | None, typer.Option("--user", help="Only this user; may be repeated.", show_default="all users")
-    ] = None,
+    user: Users = None,
     every: Annotated[bool, typer.Option("--all", help="Also compare documents with the current options.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count documents and change nothing.")] = False,
     as_json: options.AsJson = False,

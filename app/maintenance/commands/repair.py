@@ -20,12 +20,13 @@ from app.services import Services
 from app.settings import Settings
 
 LIMITS = TimeLimits(read_ms=3_600_000, write_ms=600_000)
+Users = Annotated[
+    list[str] | None, typer.Option("--user", help="Only this user; may be repeated.", show_default="all users")
+]
 
 
 def repair(
-    user: Annotated[
-        list[str] | None, typer.Option("--user", help="Only this user; may be repeated.", show_default="all users")
-    ] = None,
+    user: Users = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Report differences and change nothing.")] = False,
     as_json: options.AsJson = False,
     data_dir: options.DataDir = None,
