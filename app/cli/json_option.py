@@ -55,17 +55,13 @@ def filters(given: str | None) -> dict[str, Any] | None:
 def parse(given: str, model: type[Model], *, field: str) -> Model:
     """The value of an option, checked as the API does. Raises BadRequest with the path of the first wrong value."""
     from fastapi.exceptions import RequestValidationError
-    from pydantic import ValidationError
 
     from app.requests import strict_json, validation_errors
 
     value = read(given, field=field)
     try:
         strict_json.check(value)
-        return model.model_validate(value)
+        return strict_json.validate(value, model)
     except RequestValidationError as error:
-        found = [{**one, "loc": one["loc"][1:]} for one in error.errors()]
-    except ValidationError as error:
-        found = [dict(one) for one in error.errors()]
-    first = validation_errors.read([{**one, "loc": ("body", *one["loc"])} for one in found], value)[0]
+        first = validation_errors.read(error.errors(), value)[0]
     raise BadRequest(first.message, field=field if first.field == "body" else f"{field}.{first.field}")

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
-from pydantic import AfterValidator, BaseModel, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, Field
 from pydantic_core import PydanticCustomError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -226,21 +226,15 @@ async def _retrieve(request: Request) -> Response:
         user_id = await _SCOPE.authenticate(request)
         auth.required_version(request)
         body = await bodies.ReceivedRequest(request, bodies.Body(request, LIMITS).receive).body()
-        given = Retrieval.model_validate(strict_json.parse(body))
+        given = strict_json.validate(strict_json.parse(body), Retrieval)
         return JSONResponse(await retrieve(given, router.context(request, user_id)))
     except errors.StepwellError as error:
         if error.status >= 500 and error.status != 503:
             raise
         return _fail(error.status, _CODES.get(error.status, error.status), error.message, request)
     except RequestValidationError as error:
-        return _fail(422, 422, _summary(error.errors(), error.body), request)
-    except ValidationError as error:
-        raised = [{**one, "loc": ("body", *one["loc"])} for one in error.errors(include_url=False, include_input=False)]
-        return _fail(422, 422, _summary(raised, None), request)
-
-
-def _summary(raised: Any, body: object) -> str:
-    return "; ".join(f"{one.field}: {one.message}" for one in validation_errors.read(raised, body))[:600]
+        fields = validation_errors.read(error.errors())
+        return _fail(422, 422, "; ".join(f"{one.field}: {one.message}" for one in fields)[:600], request)
 
 
 def _fail(status: int, code: int, message: str, request: Request) -> Response:
