@@ -191,9 +191,9 @@ async def wide_template(new_database: Callable[..., Awaitable[DatabaseAddress]])
 @pytest.fixture(scope="session")
 async def offline_embedder() -> AsyncIterator[Embedder]:
     """The offline embedding model."""
-    from app.models.local import minilm
+    from app.models.local import int8_model, minilm
 
-    model = await minilm.load()
+    model = await int8_model.load(minilm.DESCRIBED, minilm.packaged())
     yield model
     await model.aclose()
 

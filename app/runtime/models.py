@@ -49,15 +49,13 @@ def _embedding_model(settings: Settings) -> EmbeddingModel:
         return minilm.MODEL
     if settings.embedder == "e5":
         return e5.MODEL
-    if settings.embedder == "onnx":
-        return model_folder.describe(_folder(settings.embedder_model), _overrides(settings))
     if settings.embedder == "hub":
-        repository = _repository(settings.embedder_model)
-        model = _known_model(settings, repository.name)
+        name = _repository(settings.embedder_model).name
+        model = _known_model(settings, name)
         if model.dimension and model.max_tokens:
-            return EmbeddingModel(repository.name, model.dimension, model.max_tokens, languages=model.languages)
-        # It is downloaded to be described.
-        return model_folder.describe(_hub(settings).fetch(repository), _overrides(settings, repository.name))
+            return EmbeddingModel(name, model.dimension, model.max_tokens, languages=model.languages)
+    if settings.embedder in ("onnx", "hub"):
+        return model_folder.describe(*_find_folder(settings))
     name = settings.embedder_model or embedders.DEFAULT_MODELS.get(settings.embedder, "")
     known = _known_model(settings, name)
     if not known.dimension:
@@ -113,16 +111,11 @@ async def _embedder(settings: Settings, patience_s: float) -> OnnxEmbedder | Htt
     threads = settings.model_threads
     if settings.embedder == "minilm":
         folder = await asyncio.to_thread(minilm.find, _hub(settings))
-        return await minilm.load(threads=threads, folder=folder, cache=computed_weights(settings))
+        return await int8_model.load(minilm.DESCRIBED, folder, threads=threads, cache=computed_weights(settings))
     if settings.embedder == "e5":
         return await int8_model.load(e5.DESCRIBED, e5.packaged(), threads=threads, cache=computed_weights(settings))
-    if settings.embedder == "onnx":
-        folder = _folder(settings.embedder_model)
-        return await asyncio.to_thread(model_folder.load_embedder, folder, _overrides(settings), threads=threads)
-    if settings.embedder == "hub":
-        repository = _repository(settings.embedder_model)
-        folder = await asyncio.to_thread(_hub(settings).fetch, repository)
-        given = _overrides(settings, repository.name)
+    if settings.embedder in ("onnx", "hub"):
+        folder, given = await asyncio.to_thread(_find_folder, settings)
         return await asyncio.to_thread(model_folder.load_embedder, folder, given, threads=threads)
     model = _embedding_model(settings)
     times = CallTimes(settings.model_timeout_s, patience_s)
@@ -163,6 +156,14 @@ def _repository(name: str | None) -> Repository:
 
 def _folder(name: str | None) -> Path:
     return Path(name or "").expanduser()
+
+
+def _find_folder(settings: Settings) -> tuple[Path, Overrides]:
+    """The folder of the embedder `onnx` or `hub`, which is downloaded first, and what the settings say of its model."""
+    if settings.embedder == "onnx":
+        return _folder(settings.embedder_model), _overrides(settings)
+    repository = _repository(settings.embedder_model)
+    return _hub(settings).fetch(repository), _overrides(settings, repository.name)
 
 
 def _overrides(settings: Settings, name: str | None = None) -> Overrides:
@@ -218,10 +219,8 @@ async def open_reranker(settings: Settings) -> AsyncIterator[Reranker | None]:
         yield None
         return
     model: OnnxReranker | UnloadedReranker | HttpReranker
-    if kind == "onnx":
-        model = await asyncio.to_thread(_onnx_reranker, settings, _folder(settings.reranker_model).name)
-    elif kind == "hub":
-        model = await asyncio.to_thread(_onnx_reranker, settings, _repository(settings.reranker_model).name)
+    if kind == "onnx" or kind == "hub":
+        model = await asyncio.to_thread(_onnx_reranker, settings)
     else:
         url, name = rerankers.ADDRESSES.get(kind, ("", None))
         model = HttpReranker(
@@ -235,10 +234,11 @@ async def open_reranker(settings: Settings) -> AsyncIterator[Reranker | None]:
         yield model
 
 
-def _onnx_reranker(settings: Settings, name: str) -> OnnxReranker | UnloadedReranker:
-    given = settings.reranker_model
+def _onnx_reranker(settings: Settings) -> OnnxReranker | UnloadedReranker:
+    folder, repository = _folder(settings.reranker_model), _repository(settings.reranker_model)
+    name = repository.name if settings.reranker == "hub" else folder.name
     try:
-        folder = _hub(settings).fetch(_repository(given)) if settings.reranker == "hub" else _folder(given)
+        folder = _hub(settings).fetch(repository) if settings.reranker == "hub" else folder
         return model_folder.load_reranker(folder, name=name, threads=settings.model_threads)
     except errors.ProviderError as error:
         log.warning("the re-ranker cannot be loaded: %s", error.message, extra={"action": "reranker_failed"})

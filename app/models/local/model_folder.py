@@ -76,9 +76,8 @@ def load_embedder(path: Path, overrides: Overrides, *, threads: int | None) -> O
     return embedder
 
 
-def load_reranker(path: Path, *, name: str | None = None, threads: int | None) -> OnnxReranker:
+def load_reranker(path: Path, *, name: str, threads: int | None) -> OnnxReranker:
     """Load the cross-encoder in a folder and score one word with it. Raises ProviderError."""
-    name = name or path.resolve().name
     most = max_tokens(path, known.find(name).max_tokens)
     reranker = OnnxReranker(load_graph(path, max_tokens=most, threads=threads), name)
     reranker.check()

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.models.local import minilm, onnx_model, tokenizing
+from app.models.local import int8_model, minilm, onnx_model, tokenizing
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def model(offline_embedder):
 
 @pytest.fixture(scope="module")
 async def two_threads():
-    embedder = await minilm.load(threads=2)
+    embedder = await int8_model.load(minilm.DESCRIBED, minilm.packaged(), threads=2)
     yield embedder
     await embedder.aclose()
 
@@ -95,7 +95,7 @@ async def test_odd_code_points_still_give_a_unit_vector(model):
 
 
 async def test_queries_are_answered_while_a_batch_of_documents_is_running():
-    embedder = await minilm.load(threads=1)
+    embedder = await int8_model.load(minilm.DESCRIBED, minilm.packaged(), threads=1)
     documents = asyncio.create_task(embedder.embed_documents(["a long passage about water " * 30] * 8))
     answered = 0
     while not documents.done():

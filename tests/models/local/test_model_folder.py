@@ -215,6 +215,6 @@ async def test_a_cross_encoder_that_cannot_be_loaded_is_open_and_fails(tmp_path:
 async def test_a_model_that_is_no_cross_encoder_is_rejected(tmp_path: Path) -> None:
     folder = small_models.cross_encoder(tmp_path / "classes", labels=3)
     with pytest.raises(ProviderError, match="no score"):
-        model_folder.load_reranker(folder, threads=1)
+        model_folder.load_reranker(folder, name="classes", threads=1)
     with pytest.raises(ValueError, match="STEPWELL_RERANKER_MODEL"):
         Settings(reranker="onnx")

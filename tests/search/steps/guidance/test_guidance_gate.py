@@ -19,7 +19,7 @@ from app.database.transactions import Database
 from app.evaluation import beir, metrics, runner
 from app.evaluation.runner import Strategy
 from app.models.base import Embedder
-from app.models.local import minilm
+from app.models.local import int8_model, minilm
 from app.services import Services
 from benchmarks.fake_embedder import FakeEmbedder
 
@@ -37,7 +37,7 @@ async def embedder() -> AsyncIterator[Embedder]:
     if os.environ.get("STEPWELL_FAULTS") != "full":
         yield FakeEmbedder()
         return
-    model = await minilm.load()
+    model = await int8_model.load(minilm.DESCRIBED, minilm.packaged())
     yield model
     await model.aclose()
 
