@@ -6,7 +6,7 @@ import json
 import ssl
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol, Self
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 import httpx
@@ -26,25 +26,24 @@ PATIENCE_S = 30.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 2.0
 
 
-class Local(Protocol):
-    """The application in this process, beside its requests."""
+class Backend:
+    """What answers requests: a service, which runs its jobs and finishes its requests itself."""
+
+    is_local = False
 
     @property
     def reads_pictures(self) -> bool:
-        """Whether text in pictures is read."""
-        ...
+        """Whether text in pictures is read, or a service decides that."""
+        return True
 
     def start_jobs(self) -> None:
         """Runs the user's jobs from now on."""
-        ...
 
     def finish_jobs(self) -> None:
         """Runs the user's jobs that can run now."""
-        ...
 
     def cancel_requests(self) -> None:
         """Cancels the requests that run in other threads."""
-        ...
 
 
 class ServiceError(errors.StepwellError):
@@ -66,7 +65,7 @@ def connect(url: str, api_key: str | None) -> Client:
         headers["Authorization"] = f"Bearer {api_key}"
     # The certificates of authorities take longer to load than a request: only where an address needs them.
     verified = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if address.startswith("http://") else True
-    return Client(httpx.Client(base_url=address + API, headers=headers, timeout=TIMEOUT, verify=verified))
+    return Client(httpx.Client(base_url=address + API, headers=headers, timeout=TIMEOUT, verify=verified), Backend())
 
 
 def check_address(url: str) -> str:
@@ -82,14 +81,11 @@ def check_address(url: str) -> str:
 
 
 class Client:
-    """Sends requests of one user. Methods return the JSON of the API and raise ServiceError and Unavailable.
+    """Sends requests of one user. Methods return the JSON of the API and raise ServiceError and Unavailable."""
 
-    `local` is the application in this process, if there is no service.
-    """
-
-    def __init__(self, http: httpx.Client, local: Local | None = None) -> None:
+    def __init__(self, http: httpx.Client, backend: Backend) -> None:
         self._http = http
-        self.local = local
+        self.backend = backend
 
     def __enter__(self) -> Self:
         return self
@@ -124,8 +120,7 @@ class Client:
 
     def wait_for_job(self, job_id: str, progress: Progress) -> Answer:
         """A job once it is done, failed or cancelled, or has failed and waits to be tried again."""
-        if self.local is not None:
-            self.local.start_jobs()
+        self.backend.start_jobs()
         pause_s = FIRST_PAUSE_S
         while True:
             job = self.get(f"/jobs/{job_id}")
@@ -135,16 +130,6 @@ class Client:
                 return job
             time.sleep(pause_s)
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
-
-    def cancel_requests(self) -> None:
-        """Ends the requests that run in other threads, which a service finishes instead."""
-        if self.local is not None:
-            self.local.cancel_requests()
-
-    def finish_jobs(self) -> None:
-        """Runs the jobs that writing has queued, which a service does itself."""
-        if self.local is not None:
-            self.local.finish_jobs()
 
     def send(self, method: str, path: str, **request: Any) -> Answer:
         """The answer to a request, which is sent again while the service has no room for it."""

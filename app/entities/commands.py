@@ -32,7 +32,7 @@ def bring(
     except OSError as error:
         raise errors.BadRequest(f"The file cannot be read: {error.strerror}.", field="file") from error
     answer = client.send("POST", "/entities/bulk", content=content, headers={"Content-Type": "application/x-ndjson"})
-    client.finish_jobs()
+    client.backend.finish_jobs()
     if as_json:
         terminal.write_json(answer)
     else:

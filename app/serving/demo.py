@@ -34,7 +34,7 @@ def demo(
     with in_process.client(user, data_dir) as client:
         options.err.print("Starting Postgres and loading the model, which is downloaded once if no package has it …")
         stored = client.send("POST", "/documents", json=sample_documents())["documents"]
-        client.finish_jobs()
+        client.backend.finish_jobs()
         chunks = sum(one["chunk_count"] for one in stored)
         options.err.print(f"{len(stored)} sample notes of a small company: {chunks} passages.")
         for question in samples.QUESTIONS:

@@ -21,7 +21,7 @@ from starlette.types import Receive, Scope, Send
 from app import errors, runtime
 from app.access.callers import Caller
 from app.cli import options
-from app.cli.client import API, Client
+from app.cli.client import API, Backend, Client
 from app.documents.commands import extraction
 from app.fetching.pages import ANY_HOST
 from app.jobs import kinds, workers
@@ -42,8 +42,10 @@ def client(user: str, data_dir: Path | None) -> Client:
     return Client(httpx.Client(base_url=ADDRESS + API, transport=local, timeout=None), local)
 
 
-class InProcess(httpx.BaseTransport):
+class InProcess(httpx.BaseTransport, Backend):
     """The application for one user, which is opened when the first request is sent."""
+
+    is_local = True
 
     def __init__(self, user: str, data_dir: Path | None) -> None:
         self._user = options.check_user(user)

@@ -49,7 +49,7 @@ def add(
     With --watch a service or a worker that runs keeps the source in step afterwards.
     """
     given = {"globs": glob or None, "text_field": text_field, "name": name}
-    request = {"path": str(path if client.local is None else path.expanduser().resolve()), "watch": watch}
+    request = {"path": str(path.expanduser().resolve() if client.backend.is_local else path), "watch": watch}
     with _progress() as progress:
         added = client.post("/sources", request | {key: one for key, one in given.items() if one is not None})
         added["job"] = _follow(client, added, progress)
@@ -142,7 +142,7 @@ def _place(client: Client, source: str) -> str:
 def _follow(client: Client, queued: Answer, progress: Callable[[Answer], object]) -> Answer:
     """The job of a source once it has ended, with what follows from it."""
     ended = client.wait_for_job(queued["job_id"], progress)
-    client.finish_jobs()
+    client.backend.finish_jobs()
     return ended
 
 

@@ -78,7 +78,7 @@ def ingest(
     addresses = [path for path in paths if _ADDRESS.match(path)]
     local = [options.read_path(path) for path in paths if path not in addresses]
     summary = Summary()
-    listed = find(local, summary, pictures=client.local is None or client.local.reads_pictures)
+    listed = find(local, summary, pictures=client.backend.reads_pictures)
     files = Files(listed, text_field, addresses)
     if dry_run:
         written = result = ingest_report.planned(summary, files)
@@ -204,7 +204,7 @@ def _run(files: Files, summary: Summary, client: Client) -> None:
     _store(files, summary, sender)
     for address in files.addresses:
         _fetch(address, files.text_field, summary, client)
-    client.finish_jobs()
+    client.backend.finish_jobs()
     summary.seconds, summary.stages = time.monotonic() - began, sender.stages
 
 
@@ -237,7 +237,7 @@ def _send(listed: Sequence[ListedFile], sender: _Sender) -> Iterator[_Sent]:
         except BaseException:
             sender.stopped.set()
             threads.shutdown(wait=False, cancel_futures=True)
-            sender.client.cancel_requests()
+            sender.client.backend.cancel_requests()
             raise
 
 
