@@ -11,7 +11,6 @@ turn text into HTML. The Referrer-Policy lets the browser send the `Origin` head
 from __future__ import annotations
 
 import json
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -51,10 +50,9 @@ def install(app: FastAPI) -> None:
     """
     if app.docs_url is not None or app.redoc_url is not None:
         raise ValueError("Create the application with docs_url=None and redoc_url=None.")
-    for path, page in (("/docs", _docs), ("/", _root), ("/playground", _playground)):
+    pages = {"/docs": _docs, "/": _root, "/playground": _playground, f"{_ASSETS}/tables.js": _tables}
+    for path, page in pages.items():
         app.add_route(path, page, include_in_schema=False)
-    for name, constants in tables().items():
-        app.add_route(f"{_ASSETS}/{name}.js", partial(_table, constants=constants), include_in_schema=False)
     app.mount("/docs/assets", _Assets("swagger", "public, max-age=3600"))
     app.mount("/docs/page", _Assets("docs", "public, max-age=3600"))
     # Modules of two versions do not fit together, so browsers ask whether a file has changed.
@@ -83,23 +81,21 @@ def _page(folder: str, policy: str, **headers: str) -> Response:
     return FileResponse(WEB / folder / "index.html", headers=headers, media_type="text/html; charset=utf-8")
 
 
-async def _table(_: Request, constants: dict[str, Any]) -> Response:
-    """A module that exports constants."""
+async def _tables(_: Request) -> Response:
+    """The module of the playground that exports tables of this program."""
+    constants: dict[str, Any] = {
+        "SIGNALS": {signal.name: signal.label for signal in signals.SIGNALS},
+        "DEGRADED": notices.DEGRADED,
+        "RELAXED": notices.RELAXED,
+        "LIKELY": answerability.LIKELY,
+        "POSSIBLE": answerability.POSSIBLE,
+        **{name: sorted(getattr(left_out, name)) for name in _FOLDER_NAMES},
+        "MAX_BYTES": bodies.MAX_BYTES,
+        "CANCELLABLE": [kind.name for kind in kinds.every() if kind.is_cancellable],
+    }
     source = "".join(f"export const {name} = {json.dumps(value)};\n" for name, value in constants.items())
     headers = {name: _HEADERS[name] for name in ("Cache-Control", "X-Content-Type-Options")}
     return Response(source, headers=headers, media_type="text/javascript; charset=utf-8")
-
-
-def tables() -> dict[str, dict[str, Any]]:
-    """The modules of the playground that are made of tables of this program."""
-    return {
-        "signals": {"SIGNALS": {signal.name: signal.label for signal in signals.SIGNALS}},
-        "notices": {"DEGRADED": notices.DEGRADED, "RELAXED": notices.RELAXED},
-        "levels": {"LIKELY": answerability.LIKELY, "POSSIBLE": answerability.POSSIBLE},
-        "folder_names": {name: sorted(getattr(left_out, name)) for name in _FOLDER_NAMES},
-        "upload_rules": {"MAX_BYTES": bodies.MAX_BYTES},
-        "job_kinds": {"CANCELLABLE": [kind.name for kind in kinds.every() if kind.is_cancellable]},
-    }
 
 
 class _Assets(StaticFiles):

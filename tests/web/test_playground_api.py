@@ -48,8 +48,7 @@ async def test_every_file_that_the_page_and_its_modules_name_is_served() -> None
         headers = (await example_app.get(f"/{path}")).headers
         assert (headers["cache-control"], headers["x-content-type-options"]) == ("no-cache", "nosniff"), path
     files = {path.name for path in pages.PLAYGROUND.rglob("*.*")} - {"index.html"}
-    made = {"signals.js", "notices.js", "levels.js", "folder_names.js", "upload_rules.js", "job_kinds.js"}
-    assert {path.rpartition("/")[2] for path in named} == files | made
+    assert {path.rpartition("/")[2] for path in named} == files | {"tables.js"}
     assert_problem(await example_app.get("/playground/assets/../../../errors.py"), 404, "not_found")
 
 
@@ -66,7 +65,7 @@ def test_the_files_hold_no_inline_script_no_html_from_strings_and_no_other_origi
 
 
 async def test_a_module_of_the_page_has_the_label_of_every_signal() -> None:
-    response = await example_app.get("/playground/assets/signals.js")
+    response = await example_app.get("/playground/assets/tables.js")
     assert response.headers["content-type"] == "text/javascript; charset=utf-8"
     tables = dict(re.findall(r"^export const (\w+) = (.+);$", response.text, re.MULTILINE))
     assert json.loads(tables["SIGNALS"]) == {signal.name: signal.label for signal in signals.SIGNALS}

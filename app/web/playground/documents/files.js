@@ -1,7 +1,7 @@
 // Takes files that are chosen, dropped and pasted, without those of a folder that the service leaves out by their names.
 
 import { byId } from "../page/dom.js";
-import { ENDINGS, GENERATED, LOCKS, SYSTEM, VENDORED } from "../folder_names.js";
+import { ENDINGS, GENERATED, LOCKS, SYSTEM, VENDORED } from "../tables.js";
 
 /** Calls `take` with chosen, dropped and pasted files, `missed` for a drop outside of the frame, `read` with a pasted text. */
 export function onFiles({ take, missed, read }) {

@@ -5,7 +5,7 @@ import { Problem, call, upload } from "../page/api.js";
 import { amount, byId, el, fill } from "../page/dom.js";
 import { problemText } from "../page/messages.js";
 import { progressText } from "../jobs/job_progress.js";
-import { MAX_BYTES } from "../upload_rules.js";
+import { MAX_BYTES } from "../tables.js";
 import { refreshDocuments } from "./documents.js";
 import { onFiles, readable } from "./files.js";
 

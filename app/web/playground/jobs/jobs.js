@@ -7,7 +7,7 @@ import { lazyFold } from "../page/folds.js";
 import { confirmed, guarded, say, showProblem } from "../page/messages.js";
 import { Listing } from "../page/pages.js";
 import { partsOf } from "../page/parts.js";
-import { CANCELLABLE } from "../job_kinds.js";
+import { CANCELLABLE } from "../tables.js";
 import { hasDetails, jobDetails, jobProgress } from "./job_progress.js";
 
 const PER_PAGE = 25;

@@ -1,7 +1,7 @@
 // Turns the explain of a hit into components that add up to its score, and draws them as stacked bars.
 
 import { capitalised, el } from "../page/dom.js";
-import { SIGNALS } from "../signals.js";
+import { SIGNALS } from "../tables.js";
 
 const LEGS = { vector: "Vector leg", text: "Text leg" };
 const STEPS = {

@@ -4,7 +4,7 @@ import { documentAddress } from "../document/document.js";
 import { documentName, el, factLine, inWords, uriBesideName } from "../page/dom.js";
 import { lazyFold } from "../page/folds.js";
 import { partsOf } from "../page/parts.js";
-import { SIGNALS } from "../signals.js";
+import { SIGNALS } from "../tables.js";
 import { scoreBars } from "./explain.js";
 
 /** The card of the hit of a query at a place, from 1; `explained` resolves to its answer with explanations. */

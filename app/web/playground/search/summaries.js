@@ -2,8 +2,7 @@
 
 import { amount, el, factLine, inWords, termList } from "../page/dom.js";
 import { lazyFold } from "../page/folds.js";
-import { LIKELY, POSSIBLE } from "../levels.js";
-import { DEGRADED, RELAXED } from "../notices.js";
+import { DEGRADED, LIKELY, POSSIBLE, RELAXED } from "../tables.js";
 
 const STAGES = {
   depth: "choice of depth",
