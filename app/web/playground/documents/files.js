@@ -5,12 +5,11 @@ import { ENDINGS, GENERATED, LOCKS, SYSTEM, VENDORED } from "../tables.js";
 
 /** Calls `take` with chosen, dropped and pasted files, `missed` for a drop outside of the frame, `read` with a pasted text. */
 export function onFiles({ take, missed, read }) {
-  takeChosen(byId("files"), (file) => file.name, take);
-  takeChosen(byId("folder"), (file) => file.webkitRelativePath || file.name, take);
+  for (const id of ["files", "folder"]) takeChosen(byId(id), take);
   takeDropped(byId("drop"), take, missed);
   document.addEventListener("paste", (event) => {
     if (byId("view-documents").hidden || event.target.matches("input, textarea")) return;
-    const files = plainFiles(event.clipboardData);
+    const files = filesIn(event.clipboardData);
     const text = event.clipboardData.getData("text/plain");
     if (files.length) take(files);
     else if (text.trim()) read(text);
@@ -31,13 +30,14 @@ function isFolderLeftOut(name) {
   return name.startsWith(".") || VENDORED.includes(name) || GENERATED.includes(name);
 }
 
-function plainFiles(transfer) {
-  return [...transfer.files].map((file) => ({ file, name: file.name }));
+/** The files of an input or a transfer; those of a chosen folder with their relative paths. */
+function filesIn({ files }) {
+  return [...files].map((file) => ({ file, name: file.webkitRelativePath || file.name }));
 }
 
-function takeChosen(input, nameOf, take) {
+function takeChosen(input, take) {
   input.addEventListener("change", () => {
-    const files = [...input.files].map((file) => ({ file, name: nameOf(file) }));
+    const files = filesIn(input);
     input.value = "";
     take(files);
   });
@@ -65,7 +65,7 @@ function takeDropped(zone, take, missed) {
 async function droppedFiles(transfer) {
   // Both lists are emptied when the event is over.
   const entries = [...transfer.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
-  const files = plainFiles(transfer);
+  const files = filesIn(transfer);
   return entries.length ? (await Promise.all(entries.map(filesOf))).flat() : files;
 }
 

@@ -76,7 +76,7 @@ function shape(node) {
     svg("title", {}, node.label),
     svg("rect", { width: NODE.width, height: NODE.height, rx: node.kind === "name" ? middle : 10 }),
     svg("text", { x: 14, y: middle - 3 }, shortened(node.label, LETTERS)),
-    svg("text", { x: 14, y: middle + 13, class: "node-detail" }, node.detail),
+    svg("text", { x: 14, y: middle + 13 }, node.detail),
   );
 }
 

@@ -84,5 +84,5 @@ function duplicates({ duplicates: number, duplicate_documents: documents }) {
 function more(hit) {
   if (!hit.more?.length) return null;
   const others = hit.more.map((other) => [snippet(other), el("a", { href: documentAddress(other.document_id, other) }, "In the document")]);
-  return el("details", { class: "fold more-fold" }, el("summary", {}, `${hit.more.length} more of this document`), el("div", { class: "fold-body" }, others));
+  return el("details", { class: "fold" }, el("summary", {}, `${hit.more.length} more of this document`), el("div", { class: "fold-body" }, others));
 }
