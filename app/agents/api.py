@@ -6,8 +6,6 @@ from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Body, Depends, Path, Query, Request
-from fastapi.exceptions import RequestValidationError
-from pydantic import ValidationError
 
 from app.agents import formats, registry
 from app.concurrency.limiter import Released
@@ -117,8 +115,4 @@ async def call(
     arguments: Annotated[dict[str, Any], Body(default_factory=dict, openapi_examples=_EXAMPLES)],
 ) -> dict[str, Any]:
     """Run a tool with the arguments that a model chose, and return its result. No body means no arguments."""
-    tool = _tool(name, request)
-    try:
-        return await registry.call(tool, arguments, context(request, user_id))
-    except ValidationError as error:
-        raise RequestValidationError(registry.argument_errors(error, tool), body=arguments) from error
+    return await registry.call(_tool(name, request), arguments, context(request, user_id))

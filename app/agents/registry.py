@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any
 
+from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 from rapidfuzz import fuzz, process
 
@@ -48,21 +49,23 @@ def list_offered(scopes: Collection[str], *, optional: Collection[str] = ()) -> 
 async def call(tool: Tool, arguments: Mapping[str, Any], context: ToolContext) -> dict[str, Any]:
     """Validate the arguments, run the tool, and return its result as JSON values.
 
-    Raises pydantic.ValidationError, and the errors of the pipelines: BadRequest, NotFound, Overloaded, …
+    Raises RequestValidationError, and the errors of the pipelines: BadRequest, NotFound, Overloaded, …
     """
-    given = tool.arguments.model_validate(arguments)
-    run = partial(tool.handler, given, context.for_reading() if tool.only_reads else context)
-    # The handler of a search admits it, and a write needs no place of a read.
-    is_read = tool.only_reads and not tool.is_search
     try:
+        given = tool.arguments.model_validate(arguments)
+        run = partial(tool.handler, given, context.for_reading() if tool.only_reads else context)
+        # The handler of a search admits it, and a write needs no place of a read.
+        is_read = tool.only_reads and not tool.is_search
         return (await (context.admission.read(run) if is_read else run())).compact()
+    except ValidationError as error:
+        raise RequestValidationError(_argument_errors(error, tool), body=arguments) from error
     except errors.BadRequest as error:
         if error.field:
             error.field = error.field.removeprefix("filters.")  # conditions are arguments of their own
         raise
 
 
-def argument_errors(error: ValidationError, tool: Tool) -> list[dict[str, Any]]:
+def _argument_errors(error: ValidationError, tool: Tool) -> list[dict[str, Any]]:
     """The errors of a tool's arguments, located in the body of a request; of an unknown one with advice in `ctx`.
 
     An argument is not called missing if it was given under another name.

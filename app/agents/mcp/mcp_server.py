@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +20,6 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
-from pydantic import ValidationError
 
 from app import __version__, errors, runtime, tools
 from app.agents import formats, registry
@@ -106,9 +105,8 @@ class _Handlers:
             async with self.turns:
                 result = await registry.call(tool, arguments, context)
         except RequestValidationError as error:
-            return _fail(_wrong_arguments(error.errors(), arguments))
-        except ValidationError as error:
-            return _fail(_wrong_arguments(registry.argument_errors(error, tool), arguments))
+            fields = validation_errors.read(error.errors(), arguments)
+            return _fail("\n".join(f"{field.field}: {field.message}" for field in fields))
         except errors.StepwellError as error:
             return _fail(_message(error))
         except TimeoutError:
@@ -196,11 +194,6 @@ def _unexpected(error: Exception) -> str:
     code = error.code if isinstance(error, errors.StepwellError) else errors.StepwellError.code
     _logger.error("tool failed", extra={"code": code}, exc_info=error)
     return "The service failed; its log has the error. A retry may succeed."
-
-
-def _wrong_arguments(raised: Sequence[Mapping[str, Any]], arguments: dict[str, Any]) -> str:
-    fields = validation_errors.read(raised, arguments)
-    return "\n".join(f"{field.field}: {field.message}" for field in fields)
 
 
 def _fail(message: str) -> types.CallToolResult:
