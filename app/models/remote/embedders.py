@@ -45,9 +45,9 @@ class HttpEmbedder:
         model: base.EmbeddingModel,
         *,
         url: str,
-        api_key: str | None = None,
-        known: KnownModel = KnownModel(),
-        times: CallTimes = CallTimes(3.0),
+        api_key: str | None,
+        known: KnownModel,
+        times: CallTimes,
     ) -> None:
         self._api = api
         self.model = model

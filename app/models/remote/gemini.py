@@ -52,14 +52,7 @@ class GeminiLlm(PromptedLlm):
 class GeminiEmbedder:
     """An Embedder with a task type for queries and one for documents. Vectors are scaled to length one."""
 
-    def __init__(
-        self,
-        model: base.EmbeddingModel,
-        *,
-        api_key: str,
-        url: str | None = None,
-        times: CallTimes = CallTimes(3.0),
-    ) -> None:
+    def __init__(self, model: base.EmbeddingModel, *, api_key: str, url: str | None, times: CallTimes) -> None:
         self.model = model
         self._client = _client(api_key, url, BULK_ATTEMPT_S)
         self.calls = RemoteCalls(ProviderModel("embedder", "gemini", model.name), times)
