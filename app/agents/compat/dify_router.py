@@ -231,13 +231,13 @@ async def _retrieve(request: Request) -> Response:
     except errors.StepwellError as error:
         if error.status >= 500 and error.status != 503:
             raise
-        return _fail(error.status, _CODES.get(error.status, error.status), error.message, request)
+        return _fail(error.status, error.message, request)
     except RequestValidationError as error:
         fields = validation_errors.read(error.errors())
-        return _fail(422, 422, "; ".join(f"{one.field}: {one.message}" for one in fields)[:600], request)
+        return _fail(422, "; ".join(f"{one.field}: {one.message}" for one in fields)[:600], request)
 
 
-def _fail(status: int, code: int, message: str, request: Request) -> Response:
+def _fail(status: int, message: str, request: Request) -> Response:
     has_bearer = request.headers.get("authorization", "").lower().startswith("bearer ")
-    code = _NO_BEARER if status == 401 and not has_bearer else code
+    code = _NO_BEARER if status == 401 and not has_bearer else _CODES.get(status, status)
     return JSONResponse({"error_code": code, "error_msg": message}, status)
