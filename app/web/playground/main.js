@@ -11,11 +11,10 @@ import { call, hasKey, setKey } from "./page/api.js";
 import { byId, fill } from "./page/dom.js";
 import { guarded } from "./page/messages.js";
 import { addedViews } from "./page/parts.js";
-import { ask, forgetSearch, showSearch } from "./search/search_view.js";
-import { showWelcome } from "./search/welcome.js";
+import { forgetSearch, showSearch } from "./search/search_view.js";
 
 const VIEWS = {
-  search: { title: "Search", show: (parameters, isOpened) => showSearch(parameters, { greet, isOpened }) },
+  search: { title: "Search", show: showSearch },
   document: { title: "Document", show: showDocument, parent: "documents" },
   new: { title: "New document", show: () => showNewDocument(), parent: "documents" },
   documents: { title: "Documents", show: listDocuments },
@@ -36,11 +35,6 @@ async function showView() {
   entitle((chosen === "search" && parameters.get("query")) || VIEWS[chosen].title);
   fill(byId("access"));
   await VIEWS[chosen].show(parameters, isOpened);
-}
-
-/** Shows where to begin, or what stands in the way. */
-function greet(isWanted) {
-  return guarded(byId("access"), () => showWelcome(ask, isWanted));
 }
 
 function keyChanged(event) {

@@ -47,10 +47,10 @@ export function showChanged(form, { query, metadata, ...changed }) {
 }
 
 /** Disables the control that a multi-hop search refuses. */
-export function adaptToDepth(form, note) {
+export function adaptToDepth(form) {
   const hops = form.elements.depth.value === "thorough";
   form.elements.min_relevance.disabled = hops;
-  note.hidden = !hops;
+  byId("depth-note").hidden = !hops;
 }
 
 function count(place, number) {

@@ -4,15 +4,17 @@ import { address, current } from "../page/address.js";
 import { byId, fill } from "../page/dom.js";
 import { filterChips } from "../page/filters.js";
 import { changedValues, setValues } from "../page/forms.js";
+import { guarded } from "../page/messages.js";
 import { partsOf } from "../page/parts.js";
 import { adaptToDepth, showChanged } from "./options.js";
 import { clearAnswer, isSearching, search } from "./search.js";
+import { showWelcome } from "./welcome.js";
 
 const form = byId("search-form");
 let shown = null;
 
-/** Shows the search of the address, unless it is shown already; without a query `greet` is shown. */
-export async function showSearch(parameters, { greet, isOpened }) {
+/** Shows the search of the address, unless it is shown already; without a query where to begin, or what stands in the way. */
+export async function showSearch(parameters, isOpened) {
   if (isOpened) showParts();
   if (location.hash === shown) return;
   setValues(form, parameters);
@@ -21,18 +23,14 @@ export async function showSearch(parameters, { greet, isOpened }) {
   clearAnswer();
   showControls();
   showParts();
-  await greet(() => shown === location.hash && !current().parameters.get("query"));
+  const isWanted = () => shown === location.hash && !current().parameters.get("query");
+  await guarded(byId("access"), () => showWelcome(isWanted));
 }
 
 /** Lets the search be shown anew, for instance with another key. */
 export function forgetSearch() {
   shown = null;
   showParts();
-}
-
-/** Searches for a query with some controls, and with defaults for the others. */
-export function ask(query, controls = {}) {
-  location.hash = address("search", { query, ...controls });
 }
 
 /** Begins a search with what the form holds, unless it runs already: Enter in a field changes it and submits the form. */
@@ -62,7 +60,7 @@ function remember() {
 }
 
 function showControls() {
-  adaptToDepth(form, byId("depth-note"));
+  adaptToDepth(form);
   showChanged(form, changedValues(form));
   fill(byId("chosen"), filterChips(form));
 }

@@ -1,6 +1,6 @@
 // Shows where to begin before the first search: queries for the sample notes, or how to store documents.
 
-import { withParameters } from "../page/address.js";
+import { address, withParameters } from "../page/address.js";
 import { call } from "../page/api.js";
 import { amount, byId, documentName, el, fill } from "../page/dom.js";
 
@@ -15,8 +15,8 @@ const SAMPLE_QUERIES = [
   ["What is the capital of France?", "not in the notes: no answer likely"],
 ];
 
-/** Shows where to begin while `isWanted`; `ask` runs a query with controls. Throws Problem. */
-export async function showWelcome(ask, isWanted) {
+/** Shows where to begin while `isWanted`. Throws Problem. */
+export async function showWelcome(isWanted) {
   const [{ documents: number }, { documents: samples }, { documents: recent }] = await Promise.all([
     call("GET", "stats"),
     call("GET", withParameters("documents", { uri: SAMPLE })),
@@ -26,14 +26,15 @@ export async function showWelcome(ask, isWanted) {
   const stored = `${amount(number, "document")} ${number === 1 ? "is" : "are"} stored`;
   const titles = recent.map((document) => [documentName(document), "the title of a recent document"]);
   if (!number) fill(byId("answer"), nothingStored());
-  else if (samples.length) fill(byId("answer"), queries(`${stored}, the sample notes of a small company among them. Try one of these:`, SAMPLE_QUERIES, ask));
-  else fill(byId("answer"), queries(`${stored}. Ask a question about them, or begin with a title:`, titles, ask));
+  else if (samples.length) fill(byId("answer"), queries(`${stored}, the sample notes of a small company among them. Try one of these:`, SAMPLE_QUERIES));
+  else fill(byId("answer"), queries(`${stored}. Ask a question about them, or begin with a title:`, titles));
 }
 
-function queries(text, found, ask) {
-  const items = found.map(([query, what, controls = {}]) =>
-    el("li", {}, el("button", { type: "button", class: "sample", click: () => ask(query, controls) }, el("span", {}, query), el("small", { class: "note" }, what))),
-  );
+function queries(text, found) {
+  const items = found.map(([query, what, controls]) => {
+    const click = () => (location.hash = address("search", { query, ...controls }));
+    return el("li", {}, el("button", { type: "button", class: "sample", click }, el("span", {}, query), el("small", { class: "note" }, what)));
+  });
   return el("div", { class: "welcome fold-body" }, el("p", {}, text), el("ul", { class: "samples" }, items));
 }
 
