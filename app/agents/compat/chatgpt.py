@@ -98,8 +98,7 @@ def _url(uri: str | None, document_id: UUID) -> str:
     return uri if uri and uri.startswith(("http://", "https://")) else f"stepwell://documents/{document_id}"
 
 
-SEARCH = Tool("search", "Search", "Search the user's documents.", SearchedText, FoundDocuments, search, is_search=True)
 TOOLS = (
-    SEARCH,
+    Tool("search", "Search", "Search the user's documents.", SearchedText, FoundDocuments, search, is_search=True),
     Tool("fetch", "Fetch", "Read a document that search has found.", FetchedDocument, DocumentContent, fetch),
 )
