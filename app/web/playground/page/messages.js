@@ -32,9 +32,9 @@ export function problemText(problem) {
   return problem.errors.map((error) => error.message).join(" ") || problem.detail || problem.title;
 }
 
-/** Shows a sentence in a place, with what belongs to it. */
-export function say(place, ...said) {
-  fill(place, el("p", { class: "message" }, ...said));
+/** Shows a sentence in a place. */
+export function say(place, text) {
+  fill(place, el("p", { class: "message" }, text));
 }
 
 /** Whether the user confirms; `action` is what the button says. Escape and the other button do not confirm. */
