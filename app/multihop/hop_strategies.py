@@ -53,7 +53,7 @@ HOP_DECAY = 0.5
 """Factor of the signals from one hop to the next."""
 MAX_IDENTIFIERS = 12
 """Identifiers, those of the best sources first, that a hop follows."""
-LEADING_SHARE = 0.5
+LEADING_SHARE = 0.65
 """A source is a leading one if its score in hop 1 is at least this share of the best one there."""
 
 
