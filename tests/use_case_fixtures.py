@@ -10,13 +10,14 @@ import pytest
 
 from app.database import transactions
 from app.database.transactions import Database
+from app.models.local import int8_model
 from app.models.local import minilm as offline
 from app.models.local.onnx_embedder import OnnxEmbedder
 
 
 @pytest.fixture(scope="session")
 async def minilm() -> AsyncIterator[OnnxEmbedder]:
-    model = await offline.load()
+    model = await int8_model.load(offline.DESCRIBED, offline.packaged())
     yield model
     await model.aclose()
 
