@@ -165,13 +165,13 @@ class _Matches:
 def _best_window(text: str, words: Sequence[WordSpan], matches: _Matches, sought: Sought) -> Span | None:
     """The window with the highest score, the shortest and then the first of equals; None without a match.
 
-    A heading is chosen only if nothing else matches, because a hit has its headings anyway.
+    A heading is chosen only if nothing else matches, because a hit has its headings anyway, and with what follows it.
     """
-    for blocks in (_blocks(text), _headings(text)):
-        windows = [window for block in blocks for window in _windows(block, matches, sought)]
+    for find, is_heading in ((_blocks, False), (_headings, True)):
+        windows = [window for block in find(text) for window in _windows(block, matches, sought)]
         if windows:
             _score, _sentences, start, end = max(windows, key=lambda one: (one[0], -one[1], -one[2]))
-            if end - start < MAX_LENGTH and not _says_more(words, start, end, matches):
+            if is_heading or (end - start < MAX_LENGTH and not _says_more(words, start, end, matches)):
                 end = _end_of_next(text, start, end)
             return _cut(text, (start, end), matches)
     return None

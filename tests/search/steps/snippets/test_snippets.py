@@ -70,9 +70,9 @@ def test_the_name_of_a_hop_is_matched_beside_the_query() -> None:
     assert marked(text, snippet) == ["Ines", "Brandauer", "plays"]
 
 
-def test_headings_are_shown_only_if_nothing_else_matches() -> None:
+def test_headings_are_shown_only_if_nothing_else_matches_and_with_what_follows() -> None:
     assert choose("# Mortar\n\nMortar of lime.", "mortar").text == "Mortar of lime."
-    assert choose("# Mortar\n\nOnly lime.", "mortar").text == "Mortar\n\nOnly lime."
+    assert choose("# How to mix the mortar\n\nOnly lime.", "mortar").text == "How to mix the mortar\n\nOnly lime."
 
 
 def test_a_sentence_that_says_no_more_than_the_query_is_shown_with_what_follows_it() -> None:
