@@ -17,7 +17,7 @@ MAX_HEADING = 300  # code points; a longer "heading" is text
 _LINE = re.compile(r"[^\n]+")
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?$")
 _SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*$")
-_HTML = re.compile(r" {0,3}<h([1-6])\b[^<>\n]*>((?:(?!</h\1>|\n\n)[^\0]){1,800}?)</h\1>[ \t]*$", re.M | re.I)
+_HTML = re.compile(r" {0,3}<h([1-6])\b[^<>\n]*>((?:(?!</?h\d|\n\n)[^\0]){1,800})</h\1>[ \t]*$", re.M | re.I)
 _TAG = re.compile(r"<img\b[^<>]*?\balt=\"([^\"<>]*)\"[^<>]*>|<[^<>]*>", re.I)
 _FENCE = re.compile(r" {0,3}(`{3,}+(?!.*`)|~{3,}+)")
 _ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])[ \t]")

@@ -49,6 +49,7 @@ def test_a_heading_in_html_is_one_in_markdown_if_it_has_words() -> None:
     assert structure.title(text) == "Quarry guide"
     assert kinds(text)[-1] == ("paragraph", '<h2><img src="z.png"></h2>\nSlate splits.')
     assert [kind for kind, _ in kinds("<h1>never closed\n\nText</h1>")] == ["paragraph", "paragraph"]
+    assert kinds("<h1>never closed\n<h1>Lime</h1>")[-1] == ("heading", "<h1>Lime</h1>")
 
 
 @given(st.text(alphabet=" \n\t#-=|`~ab1.*>", max_size=300), st.booleans())
