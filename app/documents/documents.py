@@ -14,7 +14,7 @@ from app.database.filter_types import DocumentFilter
 from app.database.transactions import Database, Writing, retry_read
 from app.documents.store import document_puts, documents, staging
 from app.documents.types import Chunk, Document, RowCounts, Stats
-from app.relevance import calibrations
+from app.relevance import store as calibrations
 from app.text import uris
 
 EVERY = DocumentFilter()

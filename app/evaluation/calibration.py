@@ -17,7 +17,8 @@ from app.evaluation.beir import JudgedQuestion
 from app.evaluation.metrics import Calibration, Prediction
 from app.evaluation.runner import ASSESSED_HITS, Strategy
 from app.query.types import Answer
-from app.relevance import calibrations, logit_scales, relevance
+from app.relevance import logit_scales, relevance
+from app.relevance import store as calibrations
 from app.relevance.logit_scales import Judged, Prior
 from app.services import Services
 from app.text import uris

@@ -18,7 +18,7 @@ from app.evaluation import beir, calibration, metrics, runner
 from app.evaluation.calibration import Fitted, Judgements
 from app.evaluation.runner import EvaluationMode, EvaluationReport, Strategy, Tenant
 from app.query.search_request import Ranking
-from app.relevance import calibrations
+from app.relevance import store as calibrations
 from app.settings import Settings
 
 NAMED = 3

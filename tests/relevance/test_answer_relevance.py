@@ -31,7 +31,8 @@ from app.evaluation.calibration import Judgements
 from app.models.local.onnx_embedder import OnnxEmbedder
 from app.multihop import multihop
 from app.query.types import Answer
-from app.relevance import answerability, calibrations, cosines, logit_scales, relevance
+from app.relevance import answerability, cosines, logit_scales, relevance
+from app.relevance import store as calibrations
 from app.search import search
 from benchmarks.fake_embedder import FakeEmbedder
 
