@@ -31,8 +31,8 @@ HYPHEN, HYPHENS = "\ufffe", "\ufffe\x02"
 _HYPHENS = frozenset(HYPHENS)
 _BLANK = frozenset(" \t\r\n\x00\xa0")
 _MARKS = (*range(0x300, 0x305), 0x306, 0x307, 0x308, 0x30A, 0x30B, 0x30C, 0x327, 0x328)
-LONGEST_LINE = 200
-"""Characters before an accent among which its letter is searched."""
+LONGEST_LINE, MOST_ACCENTS = 200, 3_000
+"""Characters before an accent among which its letter is searched, and accents of a page that have one."""
 _ACCENTS = dict(
     zip("`\u00b4\u02c6\u02dc\u00af\u02d8\u02d9\u00a8\u02da\u02dd\u02c7\u00b8\u02db", map(chr, _MARKS), strict=True)
 )
@@ -106,7 +106,7 @@ def characters(page: pdfium.PdfTextPage) -> list[str]:
     The accent of old fonts is a sign of its own, drawn over its letter, and behind it or at the end of the line.
     """
     found = [chr(pdfium_c.FPDFText_GetUnicode(page, place)) for place in range(page.count_chars())]
-    for place in [place for place, one in enumerate(found) if one in _ACCENTS]:
+    for place in [place for place, one in enumerate(found) if one in _ACCENTS][:MOST_ACCENTS]:
         _place_accent(page, found, place)
     for place in [place for place, one in enumerate(found) if one in _LIGATURES]:
         if any(map(str.isalpha, found[max(0, place - 1) : place + 2])):
