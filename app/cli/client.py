@@ -131,24 +131,15 @@ class Client:
             time.sleep(pause_s)
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
-    def send(self, method: str, path: str, **request: Any) -> Answer:
-        """The answer to a request, which is sent again while the service has no room for it."""
-        return self.respond(method, path, **request)[0]
-
-    def respond(
-        self, method: str, path: str, *, patience_s: float = PATIENCE_S, **request: Any
-    ) -> tuple[Answer, httpx.Headers]:
-        """The answer to a request, and the header fields of the response.
-
-        The request is sent again for `patience_s` seconds while the service has no room for it.
-        """
+    def send(self, method: str, path: str, *, patience_s: float = PATIENCE_S, **request: Any) -> Answer:
+        """The answer to a request, which is sent again for `patience_s` seconds while the service has no room."""
         response = self._send_repeatedly(method, path, patience_s, request)
         try:
             answer = response.json()
         except ValueError:
             answer = None
         if response.is_success and isinstance(answer, dict):
-            return answer, response.headers
+            return answer
         raise _error(response, answer if isinstance(answer, dict) else {})
 
     def _send_repeatedly(self, method: str, path: str, patience_s: float, request: Mapping[str, Any]) -> httpx.Response:

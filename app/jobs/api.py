@@ -43,17 +43,8 @@ class JobProgress(Response):
         None, description="Documents that it has stored or found unchanged; null for other work."
     )
     chunks: int | None = Field(None, description="Chunks of these documents.")
-    page: int | None = Field(
-        None, description="Page of the file that is read now at which recognition (OCR) is; null without it."
-    )
-    pages: int | None = Field(None, description="Pages of that file.")
     seconds: float | None = Field(
         None, description="Time that it has worked, in seconds; null before its first progress."
-    )
-    stages: dict[str, float] = Field(
-        default_factory=dict,
-        description="Seconds in which each stage was busy: parsing, recognition (OCR), cutting, model, database. "
-        "They overlap.",
     )
 
 

@@ -75,6 +75,4 @@ def _show(job: Answer, *, as_json: bool) -> None:
 def _progress(job: Answer) -> str:
     done, total, unit = (job["progress"].get(name) for name in ("done", "total", "unit"))
     counted = "" if done is None else f"{done}/{total} {unit}"
-    page, pages = job["progress"].get("page"), job["progress"].get("pages")
-    read = f"page {page} of {pages}" if page and job["status"] == "running" else ""
-    return " ".join(part for part in (job["progress"].get("step"), counted, read) if part)
+    return " ".join(part for part in (job["progress"].get("step"), counted) if part)

@@ -19,8 +19,7 @@ from uuid import UUID
 from prometheus_client import Counter
 
 from app import errors
-from app.concurrency import offload, stage_times
-from app.concurrency.stage_times import StageTimes
+from app.concurrency import offload
 from app.database.transactions import Database, Reading, Transaction, Writing
 from app.jobs.store import jobs
 from app.jobs.store.jobs import Job
@@ -84,12 +83,11 @@ class JobKind:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One attempt at a job; `times` are the stages of its work, which began at `began` on the monotonic clock."""
+    """One attempt at a job, which began at `began` on the monotonic clock."""
 
     services: Services
     kind: JobKind
     job: Job
-    times: StageTimes = field(default_factory=StageTimes)
     began: float = field(default_factory=time.monotonic)
 
     @property
@@ -108,16 +106,8 @@ class Run:
             raise ClaimLost
 
     def spent(self) -> dict[str, Any]:
-        """The seconds of this and earlier attempts, in all and by stage, as they are stored with the progress."""
-        before = self.job.progress.get("stages", {})
-        own = self.times.so_far()
-        stages = {stage: round(before.get(stage, 0) + own.get(stage, 0), 2) for stage in sorted({*before, *own})}
-        seconds = self.job.progress.get("seconds", 0) + time.monotonic() - self.began
-        return {"seconds": round(seconds, 2), "stages": stages, **self.page()}
-
-    def page(self) -> dict[str, int]:
-        """The page at which recognition is, as it is stored with the progress; empty while nothing is recognised."""
-        return dict(zip(("page", "pages"), self.times.page, strict=True)) if self.times.page else {}
+        """The seconds of this and earlier attempts, as they are stored with the progress."""
+        return {"seconds": round(self.job.progress.get("seconds", 0) + time.monotonic() - self.began, 2)}
 
     async def finish(self, db: Transaction, **result: Any) -> None:
         """Mark the job as done in the transaction that completes it, and delete finished jobs beyond `kept`.
@@ -211,8 +201,7 @@ async def run_next(
 
 async def _run_leased(run: Run) -> int:
     """The result of the job's handler, which is cancelled when the claim is lost. Raises ClaimLost."""
-    with stage_times.measuring(run.times):
-        working = asyncio.ensure_future(run.kind.handler(run))
+    working = asyncio.ensure_future(run.kind.handler(run))
     renewing = asyncio.ensure_future(_renew(run))
     try:
         await asyncio.wait({working, renewing}, return_when=asyncio.FIRST_COMPLETED)
@@ -226,14 +215,12 @@ async def _run_leased(run: Run) -> int:
 
 
 async def _renew(run: Run) -> None:
-    """Extend the lease until the claim is lost, and store at which page recognition is; returns then."""
+    """Extend the lease until the claim is lost."""
     while True:
         await asyncio.sleep(RENEW_S)
         with suppress(errors.StepwellError):
             async with run.db.shared() as shared:
-                if not await jobs.renew(
-                    shared, run.job, lease_s=LEASE_S, progress=run.spent() if run.times.page else {}
-                ):
+                if not await jobs.renew(shared, run.job, lease_s=LEASE_S):
                     return
 
 

@@ -29,16 +29,11 @@ Corners = tuple[float, float, float, float, float, float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture in grey levels: a byte for each pixel, row by row from the top.
-
-    `page` is the number of the page that it is, or is on, of the `pages` of its file; both are 0 in a file without any.
-    """
+    """A picture in grey levels: a byte for each pixel, row by row from the top."""
 
     width: int
     height: int
     pixels: bytes
-    page: int = 0
-    pages: int = 0
 
 
 @dataclass(frozen=True, slots=True)

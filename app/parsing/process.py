@@ -23,8 +23,6 @@ from app.parsing.formats import FileFormat
 
 FILES_PER_PROCESS = 200
 """Files after which a process is replaced, because libraries may leak memory."""
-MAX_PAGES = 1_000_000
-"""Pages of a file of which a picture can be one."""
 MAX_PICTURES = 5_000
 """Pictures that the process may send for one file, which is more than a parser sends."""
 _STOPPED = "The file could not be read within the limits of memory and time: split it, or save it in a simpler form."
@@ -174,13 +172,11 @@ class Parser:
         reason = next((one for one in values(LeftOutReason) if one == left_out), None)
         return ArchiveMember(str(path), await self._process.read(size), str(refused), reason)
 
-    async def _picture(self, *, width: int, height: int, page: int, pages: int) -> Picture:
+    async def _picture(self, *, width: int, height: int) -> Picture:
         """A picture, whose pixels follow its message. Raises EOFError, ValueError, TypeError."""
         if not (width > 0 and height > 0 and width * height <= files.MAX_PIXELS):
             raise ValueError("the picture has a wrong size")
-        if not 0 <= page <= pages <= MAX_PAGES:
-            raise ValueError("the picture is on no page")
-        return Picture(width, height, await self._process.read(width * height), int(page), int(pages))
+        return Picture(width, height, await self._process.read(width * height))
 
     async def stop(self) -> None:
         """End the process; the next file starts another."""

@@ -43,8 +43,7 @@ def _limit_cpu(seconds: int) -> None:
 
 def _recognise(source: BinaryIO, target: BinaryIO, picture: Picture) -> Sequence[RecognisedLine]:
     """The lines on a picture, from the service; the limit of CPU time is raised for it. Raises UnreadableFile."""
-    place = {"page": picture.page, "pages": picture.pages}
-    pipes.write(target, {"picture": {"width": picture.width, "height": picture.height, **place}}, picture.pixels)
+    pipes.write(target, {"picture": {"width": picture.width, "height": picture.height}}, picture.pixels)
     target.flush()
     answer = pipes.read(source) or {"refused": "The service has ended."}
     if "refused" in answer:

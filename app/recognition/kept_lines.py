@@ -20,7 +20,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from app import errors
-from app.concurrency import offload, stage_times
+from app.concurrency import offload
 from app.parsing.files import Picture, RecognisedLine
 from app.parsing.process import Recognise, Unrecognised
 from app.recognition import process
@@ -46,25 +46,24 @@ async def _lines(
 ) -> Sequence[RecognisedLine]:
     """The lines on a picture, kept ones or new ones, also where the database fails. Raises Unrecognised."""
     key = await offload.run(len(picture.pixels), PictureKey, picture)
-    with stage_times.recognising(picture.page, picture.pages):
-        try:
-            async with services.db.writing(user_id) as writing:
-                kept = await recognised_pictures.use(writing, key.row)
-            if kept is not None:
-                return key.decrypted(kept)
-        except (errors.StepwellError, InvalidTag, ValueError, zlib.error) as error:
-            log.warning("recognised lines are not read: %s", type(error).__name__, extra={"action": "picture_lines"})
+    try:
+        async with services.db.writing(user_id) as writing:
+            kept = await recognised_pictures.use(writing, key.row)
+        if kept is not None:
+            return key.decrypted(kept)
+    except (errors.StepwellError, InvalidTag, ValueError, zlib.error) as error:
+        log.warning("recognised lines are not read: %s", type(error).__name__, extra={"action": "picture_lines"})
 
-        try:
-            lines = await recogniser.lines(picture, user_id)
-        except RecognitionFailed as error:
-            raise Unrecognised(FAILED) from error
+    try:
+        lines = await recogniser.lines(picture, user_id)
+    except RecognitionFailed as error:
+        raise Unrecognised(FAILED) from error
 
-        try:
-            async with services.db.writing(user_id) as writing:
-                await recognised_pictures.add(writing, key.row, key.encrypted(lines))
-        except errors.StepwellError as error:
-            log.warning("recognised lines are not kept: %s", error.code, extra={"action": "picture_lines"})
+    try:
+        async with services.db.writing(user_id) as writing:
+            await recognised_pictures.add(writing, key.row, key.encrypted(lines))
+    except errors.StepwellError as error:
+        log.warning("recognised lines are not kept: %s", error.code, extra={"action": "picture_lines"})
     return lines
 
 

@@ -154,9 +154,7 @@ def _progress() -> Iterator[Callable[[Answer], object]]:
         task = bar.add_task("Synchronising files", total=None)
 
         def show(job: Answer) -> None:
-            done, total, page, pages = (job["progress"].get(name) for name in ("done", "total", "page", "pages"))
-            at = f", page {page} of {pages}" if page else ""
-            bar.update(task, description=f"Synchronising files{at}", completed=done or 0, total=total)
+            bar.update(task, completed=job["progress"].get("done") or 0, total=job["progress"].get("total"))
 
         yield show
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from uuid import UUID
 
 from app import errors
-from app.concurrency import stage_times
 from app.documents.files import file_reading
 from app.documents.files.file_reading import FileReader, NamedFile
 from app.documents.storing import ingest, large_documents
@@ -125,8 +124,7 @@ async def _uploads_of(source: Source, version: FileVersion, reader: FileReader) 
     """The documents of a file, which `version` is completed with. Raises nothing: errors are noted in it."""
     folder, name = Path(source.draft.path), version.path.rpartition("/")[2]
     try:
-        with stage_times.stage("parsing"):
-            raw, state = await asyncio.to_thread(source_roots.read, folder, version.path)
+        raw, state = await asyncio.to_thread(source_roots.read, folder, version.path)
         version.size, version.mtime_ns = len(raw), source_scan.recorded_mtime(state)
         version.content_hash = await asyncio.to_thread(source_scan.content_hash, raw)
         if version.known is not None and version.known.has(version.content_hash):
@@ -134,7 +132,7 @@ async def _uploads_of(source: Source, version: FileVersion, reader: FileReader) 
             return
         version.format = file_reading.format_name(raw[: file_reading.HEAD], name)
         file = NamedFile(raw, name, uri=(folder / version.path).as_uri(), text_field=source.draft.text_field)
-        async with aclosing(stage_times.waiting("parsing", reader.uploads(file))) as found:
+        async with aclosing(reader.uploads(file)) as found:
             async for one in found:
                 if isinstance(one, Upload):
                     version.expected += 1

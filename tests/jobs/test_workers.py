@@ -11,7 +11,6 @@ import pytest
 from harness import Tenant
 
 from app import errors
-from app.concurrency import stage_times
 from app.database.transactions import Database
 from app.jobs import followed_jobs, workers
 from app.jobs.store import jobs as store
@@ -85,15 +84,13 @@ async def test_a_job_with_an_expired_lease_is_continued_from_its_progress(tenant
         pass
 
     async def dying(run: Run) -> int:
-        with stage_times.stage("parsing"):
-            async with run.db.shared() as shared:
-                await run.advance(shared, done=3, total=9, unit="chunks")
+        async with run.db.shared() as shared:
+            await run.advance(shared, done=3, total=9, unit="chunks")
         raise Killed
 
     async def resumed(run: Run) -> int:
         seen.append(dict(run.job.progress))
-        with stage_times.stage("model"):
-            return await _finish(run)
+        return await _finish(run)
 
     with pytest.raises(Killed):
         await _run(tenant, dying)
@@ -102,16 +99,15 @@ async def test_a_job_with_an_expired_lease_is_continued_from_its_progress(tenant
     assert await _run(tenant, resumed) == (KIND, 1)
     first, state = seen[0], await _state(tenant, job_id)
     assert {name: first[name] for name in ("done", "total", "unit")} == {"done": 3, "total": 9, "unit": "chunks"}
-    assert (state.attempts, first["stages"].keys(), state.progress["done"]) == (2, {"parsing"}, 3)
-    assert state.progress["stages"].keys() == {"parsing", "model"}
-    assert state.progress["seconds"] >= first["seconds"] >= first["stages"]["parsing"]
+    assert (state.attempts, state.progress["done"]) == (2, 3)
+    assert state.progress["seconds"] >= first["seconds"]
 
 
-async def test_the_lease_of_a_job_is_renewed_with_the_page_at_which_it_is_until_its_handler_ends(
+async def test_the_lease_of_a_job_is_renewed_until_its_handler_ends(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(workers, "RENEW_S", 0.01)
-    job_id = await _queue(tenant)
+    await _queue(tenant)
     renewed = asyncio.Event()
     renew = store.renew
 
@@ -124,14 +120,6 @@ async def test_the_lease_of_a_job_is_renewed_with_the_page_at_which_it_is_until_
 
     async def slow(run: Run) -> int:
         await renewed.wait()
-        assert "page" not in (await _state(tenant, job_id)).progress
-        run.times.page = (7, 31)
-        for _ in range(2):
-            renewed.clear()
-            await renewed.wait()
-        progress = (await _state(tenant, job_id)).progress
-        assert (progress["page"], progress["pages"]) == (7, 31)
-        run.times.page = None
         done = await _finish(run)
         for _ in range(2):
             renewed.clear()

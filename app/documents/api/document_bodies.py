@@ -20,7 +20,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from app import errors, limits
-from app.concurrency import offload, stage_times
+from app.concurrency import offload
 from app.concurrency.limiter import Turn
 from app.documents.api.document_models import (
     MAX_DOCUMENTS,
@@ -250,7 +250,7 @@ async def _read_file(file: UploadFile, uri: str | None, form: _Form) -> list[Upl
 async def read(file: NamedFile, reader: FileReader) -> list[Upload | UnreadMember]:
     """The documents of a file, and the files of an archive that cannot be read. Raises BadRequest."""
     found: list[Upload | UnreadMember] = []
-    async with aclosing(stage_times.waiting("parsing", reader.uploads(file))) as uploads:
+    async with aclosing(reader.uploads(file)) as uploads:
         async for upload in uploads:
             found.append(upload)
             if len(found) > reader.most_documents:

@@ -13,9 +13,7 @@ from uuid import UUID
 from fastapi import APIRouter, Body, Query, Request, Response
 
 from app import errors, limits
-from app.concurrency import stage_times
 from app.concurrency.limiter import Turn
-from app.concurrency.stage_times import StageTimes
 from app.database.filter_types import ORDERED_CHARACTERS, DocumentFilter
 from app.documents import document_changes, documents
 from app.documents.api import document_bodies
@@ -79,23 +77,17 @@ async def add(
     A document with a stored URI replaces that document atomically; with the same text nothing changes (200). The URI of
     a file is its name. Documents of a list or a form are stored or refused independently (see `failed`); if none can be
     stored, the status is 422, or 403 if all are outside of the key. A `url` is fetched and stored as a file with that
-    URI. The header `Server-Timing` has
-    the time of parsing, cutting, model and database.
+    URI.
     """
-    times = StageTimes()
     async with document_bodies.opened(request, use) as uploaded:
         # Work in a thread is not cancelled at once but ends at its next check; nothing is stored then.
-        with stage_times.measuring(times):
-            store: _Store = _add_several
-            if isinstance(uploaded, Upload):
-                store = _add_one
-            elif isinstance(uploaded, PageInput):
-                store = _add_page
-            work = partial(store, uploaded, request, response, user_id, use)
-            stored = await admission.cancel_on_disconnect(request, work)
-    stages = (f"{stage};dur={1000 * seconds:.1f}" for stage, seconds in sorted(times.so_far().items()))
-    response.headers["Server-Timing"] = ", ".join(stages)  # https://www.w3.org/TR/server-timing/
-    return stored
+        store: _Store = _add_several
+        if isinstance(uploaded, Upload):
+            store = _add_one
+        elif isinstance(uploaded, PageInput):
+            store = _add_page
+        work = partial(store, uploaded, request, response, user_id, use)
+        return await admission.cancel_on_disconnect(request, work)
 
 
 @router.post(

@@ -46,7 +46,6 @@ _UNREAD_PICTURES: dict[str, LeftOutReason] = {"unsupported_format": "binary", "n
 """Why pictures are left out that are refused with one of these codes: without OCR, and without text on them."""
 _PAGE_REFUSALS = frozenset({"site_unavailable", "fetch_not_allowed"})
 """Codes of requests whose page cannot be fetched."""
-_STAGE = re.compile(r"([a-z]+);dur=([\d.]+)")
 _Batch = list[ListedFile]
 
 
@@ -205,7 +204,7 @@ def _run(files: Files, summary: Summary, client: Client) -> None:
     for address in files.addresses:
         _fetch(address, files.text_field, summary, client)
     client.backend.finish_jobs()
-    summary.seconds, summary.stages = time.monotonic() - began, sender.stages
+    summary.seconds = time.monotonic() - began
 
 
 def _store(files: Files, summary: Summary, sender: _Sender) -> None:
@@ -257,12 +256,11 @@ def _batches(listed: Sequence[ListedFile]) -> Iterator[_Batch]:
 
 @dataclass(slots=True)
 class _Sender:
-    """Sends batches, from several threads. `stages` are the seconds that the service has spent on each stage."""
+    """Sends batches, from several threads."""
 
     client: Client
     text_field: str | None
     stopped: threading.Event = field(default_factory=threading.Event)
-    stages: dict[str, float] = field(default_factory=dict)
 
     def send(self, batch: _Batch) -> list[_Sent]:
         """What becomes of the files of a batch; queued documents have been stored then. Raises StepwellError."""
@@ -288,11 +286,7 @@ class _Sender:
         if self.text_field is not None:
             form["text_field"] = self.text_field
         files = [("files", (file.path.name, raw)) for file, raw in read]
-        answer, headers = self.client.respond(
-            "POST", "/documents/upload", files=files, data=form, patience_s=PATIENCE_S
-        )
-        for stage, milliseconds in _STAGE.findall(headers.get("Server-Timing", "")):
-            self.stages[stage] = self.stages.get(stage, 0.0) + float(milliseconds) / 1000
+        answer = self.client.send("POST", "/documents/upload", files=files, data=form, patience_s=PATIENCE_S)
         answer["documents"] = [self._stored(document) for document in answer["documents"]]
         return answer
 

@@ -81,7 +81,6 @@ class Summary:
     left_out: LeftOutCounts = field(default_factory=LeftOutCounts)
     formats: dict[str, FormatCount] = field(default_factory=dict)
     seconds: float = 0.0
-    stages: Mapping[str, float] = field(default_factory=dict)
     _format_of: dict[str, str] = field(default_factory=dict)
     _warned: set[tuple[str, str]] = field(default_factory=set)
 
@@ -147,7 +146,6 @@ class Summary:
             "formats": {name: asdict(count) for name, count in sorted(self.formats.items())},
             "seconds": round(self.seconds, 2),
             "per_second": {name: round(count / self.seconds, 2) for name, count in rates.items() if self.seconds},
-            "stages": {stage: round(seconds, 2) for stage, seconds in sorted(self.stages.items())},
         }
 
     def _count_of(self, path: str) -> FormatCount | None:

@@ -14,7 +14,6 @@ from typing import TypeVar
 from uuid import UUID
 
 from app import errors
-from app.concurrency import stage_times
 from app.database.schema import reembedding
 from app.database.schema.reembedding import StoredModel
 from app.database.transactions import Writing
@@ -75,18 +74,16 @@ async def find_vectors(texts: Mapping[UUID, str], user_id: str, services: Servic
 
     Raises ProviderError, DatabaseUnavailable, DiskFull.
     """
-    with stage_times.stage("database"):
-        await services.db.check_writable()
-        async with services.db.reading(user_id) as reading:
-            stored = await document_puts.known_vectors(reading, keys=list(texts))
-            target = await reembedding.target(reading) if reading.vector_tables.next else None
+    await services.db.check_writable()
+    async with services.db.reading(user_id) as reading:
+        stored = await document_puts.known_vectors(reading, keys=list(texts))
+        target = await reembedding.target(reading) if reading.vector_tables.next else None
     missing = {key: text for key, text in texts.items() if key not in stored}
-    with stage_times.stage("model"):
-        new = await compute_vectors(missing, services.embedder)
-        found: dict[UUID, VectorValue] = {**stored, **new}
-        if target is None:
-            return ChunkVectors(found, frozenset(new))
-        return ChunkVectors(found, frozenset(new), target.table, await _of_target(texts, target, services))
+    new = await compute_vectors(missing, services.embedder)
+    found: dict[UUID, VectorValue] = {**stored, **new}
+    if target is None:
+        return ChunkVectors(found, frozenset(new))
+    return ChunkVectors(found, frozenset(new), target.table, await _of_target(texts, target, services))
 
 
 async def _of_target(

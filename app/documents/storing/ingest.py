@@ -16,7 +16,7 @@ from typing import TypeVar
 from uuid import UUID
 
 from app import errors
-from app.concurrency import cancellable, retries, stage_times
+from app.concurrency import cancellable, retries
 from app.documents.store import document_puts, documents
 from app.documents.store.document_puts import StoredVersion
 from app.documents.store.document_rows import PutDocument
@@ -241,8 +241,7 @@ class _Steps:
     async def draft(self, uploads: Sequence[Upload]) -> _Batch:
         """Clean, hash and cut some uploads; one that is rejected keeps its error."""
         work = partial(_draft_each, uploads, self.services.embedder.model, self.services.chunking_options)
-        with stage_times.stage("cutting"):
-            return _Batch(await cancellable.run(sum(len(upload.content) for upload in uploads), work))
+        return _Batch(await cancellable.run(sum(len(upload.content) for upload in uploads), work))
 
     async def embed(self, batch: _Batch) -> _Batch:
         """Look up the stored versions, and read or compute the vectors of the documents that differ from them."""
@@ -295,8 +294,7 @@ class _Steps:
         """Look up the stored versions; unchanged documents are neither embedded nor written."""
         batch.writes = self.writes
         if drafts := batch.drafts():
-            with stage_times.stage("database"):
-                await retries.while_unavailable(self.options.retry_s, self._look_up_versions, drafts, batch)
+            await retries.while_unavailable(self.options.retry_s, self._look_up_versions, drafts, batch)
 
     async def _look_up_versions(self, drafts: Sequence[DocumentDraft], batch: _Batch) -> None:
         async with self.services.db.reading(self.user_id) as reading:
@@ -327,9 +325,8 @@ class _Steps:
     async def _put(self, drafts: Sequence[DocumentDraft], batch: _Batch) -> list[PutDocument]:
         """Write documents in one transaction; a repetition after a commit of unknown outcome finds them unchanged."""
         await self._find_vectors(drafts, batch)
-        with stage_times.stage("database"):
-            async with self.services.db.writing(self.user_id, checked=True) as writing:
-                return await document_writes.put(writing, drafts, batch.vectors, self.services.chunking_options)
+        async with self.services.db.writing(self.user_id, checked=True) as writing:
+            return await document_writes.put(writing, drafts, batch.vectors, self.services.chunking_options)
 
 
 async def _each(uploads: Iterable[Upload] | AsyncIterable[Upload]) -> AsyncIterator[Upload]:

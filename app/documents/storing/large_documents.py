@@ -16,7 +16,7 @@ from typing import Any
 from uuid import UUID
 
 from app import errors
-from app.concurrency import cancellable, interruption, stage_times
+from app.concurrency import cancellable, interruption
 from app.database.transactions import Reading, Transaction, Writing
 from app.documents.store import document_puts, document_rows, documents, hidden_chunks, key_bounds, staging
 from app.documents.store.document_puts import StoredVersion
@@ -289,11 +289,9 @@ async def _store(run: Run) -> int:
         raise errors.NotFound("The document to store is gone.")
     storing = _Storing(run, staged, {"unit": "chunks", **run.job.progress})
     if not storing.progress.get("staged"):  # a model that was chosen since then might cut in other places
-        with stage_times.stage("cutting"):
-            await storing.stage()
+        await storing.stage()
     await storing.embed()
-    with stage_times.stage("database"):
-        await storing.publish()
+    await storing.publish()
     return int(storing.progress["total"])
 
 

@@ -235,13 +235,9 @@ async def claim(
     return None if row is None else Job(**row._mapping)
 
 
-async def renew(db: SharedTransaction, job: Job, *, lease_s: float, progress: Mapping[str, Any]) -> bool:
-    """Extend the lease of a job, and store what is given beside its progress.
-
-    False if it was cancelled or claimed again, not if this claim has just finished it.
-    """
-    added = {} if not progress else {"progress": _j.progress.concat(sa.cast(dict(progress), postgresql.JSONB))}
-    if await _change(db, job, leased_until=_after(lease_s), **added):
+async def renew(db: SharedTransaction, job: Job, *, lease_s: float) -> bool:
+    """Extend the lease of a job; false if it was cancelled or claimed again, not if this claim has just finished it."""
+    if await _change(db, job, leased_until=_after(lease_s)):
         return True
     lost = sa.or_(_j.status == "cancelled", _j.attempts > job.attempts)
     return await db.scalar(sa.select(_j.job_id).where(_j.job_id == job.job_id, lost)) is None

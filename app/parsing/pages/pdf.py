@@ -265,7 +265,7 @@ class PagePictures:
 
     def _render(self, index: int, box: Box | None = None) -> tuple[Picture | None, float]:
         """A page or a box of it in grey levels, and its pixels per point; None if nothing is drawn there."""
-        page, whole = self.document[index], len(self.document)
+        page = self.document[index]
         width, height = page.get_size() if box is None else (box[2] - box[0], box[3] - box[1])
         scale = min(DPI / 72, math.sqrt(files.MAX_PIXELS / max(1.0, width * height)))
         view = PageTurn.of(-page.get_rotation())
@@ -274,7 +274,7 @@ class PagePictures:
         bitmap = page.render(scale=scale, crop=crop, grayscale=True)
         image = bitmap.to_pil().convert("L")
         low, high = image.getextrema()
-        picture = Picture(image.width, image.height, image.tobytes(), index + 1, whole) if low < high else None
+        picture = Picture(image.width, image.height, image.tobytes()) if low < high else None
         bitmap.close()
         page.close()
         return picture, scale

@@ -10,7 +10,6 @@ import statistics
 import struct
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any, cast
 
 from PIL import Image, ImageOps, ImageSequence, UnidentifiedImageError
@@ -147,9 +146,9 @@ def _frames(raw: bytes) -> Iterator[Picture]:
                 "parse_limit", f"The file has {frames:,} pictures, of at most {MAX_PICTURES:,}: split it."
             )
         frames = frames if image.format == "TIFF" else 1  # others are those of an animation
-        for page, frame in enumerate(itertools.islice(ImageSequence.Iterator(image), frames), 1):
+        for frame in itertools.islice(ImageSequence.Iterator(image), frames):
             _check_size(frame)
-            yield replace(grey(frame), page=page, pages=frames)
+            yield grey(frame)
     except _DECODING as error:
         raise UnreadableFile("damaged", _DAMAGED) from error
 

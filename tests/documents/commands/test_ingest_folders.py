@@ -21,8 +21,6 @@ from watchfiles import Change
 
 from app.cli import progress
 from app.cli.progress import Progress
-from app.concurrency import stage_times
-from app.concurrency.stage_times import StageTimes
 from app.documents.commands import ingest, ingest_report
 from app.documents.commands.ingest_report import Summary
 from app.documents.files import file_reading, folders
@@ -251,19 +249,6 @@ def test_without_a_terminal_progress_is_a_line_at_most_every_few_seconds(monkeyp
     assert re.match(line, console.file.getvalue())
 
 
-def test_work_of_a_stage_at_the_same_time_counts_once() -> None:
-    times = StageTimes()
-    with stage_times.measuring(times):
-        with stage_times.stage("model"), stage_times.stage("model"):
-            assert times.so_far().keys() == {"model"}
-            assert times.seconds == {}
-        with stage_times.stage("database"):
-            pass
-    with stage_times.stage("parsing"):
-        pass
-    assert times.seconds.keys() == {"model", "database"}
-
-
 def _never(path: Path, error: OSError) -> None:
     raise error
 
@@ -306,7 +291,6 @@ def test_files_of_every_format_are_ingested_and_each_failure_is_one_line(stepwel
     assert (written["unchanged"], written["failures"]) == (13, ran.json["failures"])
     assert written["formats"]["csv"] == {"files": 1, "bytes": 24, "documents": 2, "chunks": 2, "failed": 0}
     assert {name: one["failed"] for name, one in written["formats"].items() if one["failed"]} == {"pdf": 1, "word": 1}
-    assert written["stages"].keys() >= {"parsing", "cutting", "database"}
     assert written["per_second"]["documents"] > 0
     planned = stepwell("ingest", tmp_path, "--dry-run", "--json", "--user", (other := harness.new_user()))
     assert (planned.code, planned.json["files"]) == (0, 14)

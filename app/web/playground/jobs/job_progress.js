@@ -6,12 +6,11 @@ const COUNTED = ["added", "replaced", "renamed", "removed", "unchanged", "failed
 
 /** How far a job is, in words; empty before it has begun. */
 export function progressText({ status, progress }) {
-  const { done, total, unit, step, page, pages, seconds } = progress;
+  const { done, total, unit, step, seconds } = progress;
   if (done == null) return "";
   const isRunning = status === "running";
   const what = step && isRunning ? `${step}: ` : "";
   const words = [`${what}${number(done)}${total ? ` of ${number(total)}` : ""} ${unit ?? ""}`.trim()];
-  if (page && isRunning) words.push(`page ${number(page)} of ${number(pages)}`);
   if (seconds) words.push(isRunning ? timeLeft(done, total, seconds) : `${seconds.toFixed(1)} s`);
   return words.filter(Boolean).join(", ");
 }
