@@ -15,7 +15,6 @@ DOCUMENTS = Capability(
     commands={
         "ingest": Command("store", "documents.commands.ingest:ingest", "Add files and folders."),
         "documents": Command("store", "documents.commands.documents:app", "List, show and delete documents."),
-        "formats": Command("store", "documents.commands.formats:formats", "List the formats of files that are read."),
         "stats": Command("store", "documents.commands.documents:stats", "Print numbers of what is stored."),
     },
     jobs=(

@@ -16,36 +16,25 @@ Content = Literal["plain", "encoded", "binary"]
 class FileFormat:
     """A format that can be read: its names in messages, and the suffixes of its files without their point.
 
-    `kept` says what is read of it. `parser` is the module of this package that reads it; empty for plain text that
-    needs none. `signature` matches the beginning of every file; `entries` and `mimetypes` are those of which a ZIP
-    archive in this format has one. `recognised` says what is read by OCR in addition.
+    `parser` is the module of this package that reads it; empty for plain text that needs none. `signature` matches the
+    beginning of every file; `entries` and `mimetypes` are those of which a ZIP archive in this format has one.
+    `needs_ocr`: all of its text is in pictures. docs/documents.md says what is read of each.
     """
 
     name: str
     content: Content
     listed: tuple[str, ...] = ()
     suffixes: tuple[str, ...] = ()
-    kept: str = ""
     parser: str = ""
     signature: re.Pattern[bytes] | None = None
     entries: frozenset[str] = frozenset()
     mimetypes: frozenset[bytes] = frozenset()
-    recognised: str = ""
+    needs_ocr: bool = False
 
     @property
     def label(self) -> str:
         """Its names as tables show them."""
         return ", ".join(self.listed)
-
-    @property
-    def needs_ocr(self) -> bool:
-        """Whether all of its text is in pictures."""
-        return bool(self.recognised) and not self.kept
-
-    @property
-    def read(self) -> str:
-        """What is read of it, by OCR too."""
-        return "; ".join(filter(None, (self.kept, self.recognised and f"by OCR {self.recognised}")))
 
 
 NEEDS_OCR = (
@@ -68,29 +57,24 @@ TEXT = FileFormat(
     "plain",
     ("text", "reStructuredText", "AsciiDoc", "Org", "LaTeX"),
     ("txt", "text", "rst", "rest", "adoc", "asciidoc", "org", "tex"),
-    "the text with its markup, with headings of the markup, and else lines that are underlined, numbered or in "
-    "capitals; manual pages without escapes; UTF-8, UTF-16, or another encoding with a warning",
 )
 MARKDOWN = FileFormat(
     "markdown",
     "plain",
     ("Markdown",),
     ("md", "markdown", "mdown", "mkd", "mdx", "qmd", "rmd"),
-    "the text; YAML frontmatter becomes metadata",
 )
 JSON = FileFormat(
     "json",
     "plain",
     ("JSON",),
     ("json", "geojson", "topojson", "jsonc", "json5", "har", "webmanifest"),
-    r"the text in its layout; codes such as \u00e9 become characters",
 )
 XML = FileFormat(
     "xml",
     "plain",
     ("XML",),
     ("xml", "rss", "atom", "opml", "kml", "gpx", "xsd", "xsl", "xslt", "wsdl", "plist", "resx", "xliff", "xlf", "fb2"),
-    "the text with its markup; references such as &#233; become characters",
 )
 ARCHIVE = FileFormat("archive", "binary", ("Office or ZIP",))
 """What the first bytes of Office files, books and ZIP archives show: only their entries distinguish them."""
@@ -101,7 +85,6 @@ PACKED = FileFormat(
     "binary",
     ("ZIP", "TAR"),
     ("zip", "tar", "tgz", "tbz2", "txz", "gz", "bz2", "xz"),
-    "each file of a format of this table, apart from archives, as if it were sent alone",
     "members",
 )
 PICTURE = FileFormat(
@@ -110,7 +93,7 @@ PICTURE = FileFormat(
     ("PNG", "JPEG", "TIFF"),
     ("png", "jpg", "jpeg", "tif", "tiff"),
     parser="pages.pictures",
-    recognised="the text on the picture; the pictures of a TIFF are pages",
+    needs_ocr=True,
     signature=re.compile(rb"\x89PNG|\xff\xd8\xff|II\*\x00|MM\x00\*"),
 )
 FORMATS = (
@@ -123,8 +106,6 @@ FORMATS = (
         "encoded",
         ("HTML",),
         ("html", "htm", "xhtml"),
-        "the main text without navigation, descriptions of pictures; title without the name of the site, author, "
-        "language, date",
         "html.html_text",
         signature=_HTML,
     ),
@@ -133,21 +114,15 @@ FORMATS = (
         "binary",
         ("PDF",),
         ("pdf",),
-        "text in reading order, column by column; headings from the outline, else from larger or bold fonts; tables "
-        "with lines around their cells; values of form fields and notes; pages",
         "pages.pdf",
         signature=_PDF,
-        recognised="scans and pictures",
     ),
     FileFormat(
         "word",
         "binary",
         ("DOCX", "DOC"),
         ("docx", "docm", "dotx", "doc", "dot"),
-        "headings, paragraphs, lists, tables, notes, formulas, charts, headers, footers, comments, "
-        "descriptions of pictures; title, author, date",
         "office.office",
-        recognised="pictures",
         entries=frozenset({"word/document.xml"}),
     ),
     FileFormat(
@@ -155,10 +130,7 @@ FORMATS = (
         "binary",
         ("PPTX", "PPT"),
         ("pptx", "pptm", "ppsx", "ppt", "pps"),
-        "the title, texts, tables, charts and notes of each slide, which is a page; comments; "
-        "descriptions of pictures; the title of the first",
         "office.office",
-        recognised="pictures",
         entries=frozenset({"ppt/presentation.xml"}),
     ),
     FileFormat(
@@ -166,9 +138,7 @@ FORMATS = (
         "binary",
         ("ODT", "ODP"),
         ("odt", "ott", "odp", "otp"),
-        "headings, paragraphs, lists, tables, notes, comments, slides as pages; title, author, language, date",
         "office.office",
-        recognised="pictures",
         mimetypes=frozenset(
             f"{_OPENDOCUMENT}{kind}".encode()
             for kind in ("text", "text-template", "presentation", "presentation-template")
@@ -179,7 +149,6 @@ FORMATS = (
         "encoded",
         ("RTF",),
         ("rtf",),
-        "headings, paragraphs, list items, tables, notes, headers, footers; title, author, date",
         "office.rtf",
         signature=re.compile(rb"\{\\rtf"),
     ),
@@ -188,7 +157,6 @@ FORMATS = (
         "binary",
         ("XLSX", "XLSB", "XLS", "ODS"),
         ("xlsx", "xlsm", "xlsb", "xls", "ods"),
-        "each row below the names of the columns is a document; numbers as shown; merged cells; visible sheets",
         "rows.sheets",
         entries=frozenset({"xl/workbook.xml", "xl/workbook.bin"}),
         mimetypes=frozenset({f"{_OPENDOCUMENT}spreadsheet".encode()}),
@@ -198,18 +166,14 @@ FORMATS = (
         "plain",
         ("CSV", "TSV"),
         ("csv", "tsv"),
-        "each row below the names of the columns is a document",
         "rows.csv_rows",
     ),
-    FileFormat(
-        "json_lines", "plain", ("JSON lines",), ("jsonl", "ndjson"), "each line is a document", "rows.json_lines"
-    ),
+    FileFormat("json_lines", "plain", ("JSON lines",), ("jsonl", "ndjson"), "rows.json_lines"),
     FileFormat(
         "notebook",
         "plain",
         ("Jupyter notebooks",),
         ("ipynb",),
-        "text, code and the texts of outputs, cell by cell, without pictures; title, authors",
         "notebook",
     ),
     FileFormat(
@@ -217,7 +181,6 @@ FORMATS = (
         "binary",
         ("EPUB",),
         ("epub",),
-        "the chapters under the title of the book; author, language, date",
         "html.book",
         mimetypes=frozenset({b"application/epub+zip"}),
     ),
@@ -226,7 +189,6 @@ FORMATS = (
         "encoded",
         ("EML",),
         ("eml",),
-        "all texts of the message, forwarded messages and invitations; subject, people, date, names of attachments",
         "mail.mail",
     ),
     FileFormat(
@@ -234,19 +196,15 @@ FORMATS = (
         "encoded",
         ("MHTML",),
         ("mhtml", "mht"),
-        "the main text of the saved page, as HTML",
         "mail.mhtml",
         signature=re.compile(rb"From: <Saved by "),
     ),
-    FileFormat(
-        "mbox", "encoded", ("MBOX",), ("mbox",), "each message is a document, as EML", "mail.mail", signature=_MBOX
-    ),
+    FileFormat("mbox", "encoded", ("MBOX",), ("mbox",), "mail.mail", signature=_MBOX),
     FileFormat(
         "transcript",
         "plain",
         ("VTT", "SRT"),
         ("vtt", "srt"),
-        "paragraphs of about half a minute that begin with their time, such as [00:12:05], and with the speaker",
         "transcript",
     ),
     PICTURE,
@@ -256,7 +214,6 @@ FORMATS = (
         "plain",
         ("source code",),
         tuple(_CODE.split()),
-        "the text, cut at functions, classes and other definitions, whose names are the heading path",
     ),
 )
 """All formats, in the order in which messages list them."""

@@ -24,7 +24,7 @@ from app.database.embedded.postgres import EmbeddedPostgres
 Stepwell = Callable[..., Any]
 HOSTILE = "\x1b]0;owned\x07\x1b[2Jred\x9b31m\x7f\x08\r\u202egnp"
 """Text that sets the title of a terminal, clears it, colours it, overwrites a line and turns the reading order."""
-WITHOUT_STORED_TEXT = {"serve", "serve-process", "worker", "mcp", "demo", "formats", "openapi", "doctor", "db", "keys"}
+WITHOUT_STORED_TEXT = {"serve", "serve-process", "worker", "mcp", "demo", "openapi", "doctor", "db", "keys"}
 WITHOUT_STORED_TEXT |= {"backup", "restore", "repair", "reindex", "reembed", "calibrate"}
 """Commands that print counts, names of settings and what the caller has named, or that print no result."""
 
