@@ -10,7 +10,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel, Field, PlainValidator
+from pydantic import BaseModel, Field
 from starlette.types import Receive, Scope, Send
 
 from app import errors, limits
@@ -75,26 +75,11 @@ class JobPage(BaseModel):
     next_cursor: str | None = Field(description="Value of `cursor` for the next page; null on the last page.")
 
 
-def _key(text: str) -> followed_jobs.JobKey:
-    try:
-        return "newest" if text == "newest" else UUID(text)
-    except ValueError:
-        raise ValueError("Must be newest, or a UUID such as 3fa85f64-5717-4562-b3fc-2c963f66afa6.") from None
-
-
 JobKey = Annotated[
-    followed_jobs.JobKey,
-    PlainValidator(_key, json_schema_input_type=str),
+    UUID,
     Path(
-        description="Id of the job, from the response that queued it or a listing; or `newest`, the newest of your "
-        "jobs without those that update links or postings.",
-        openapi_examples={
-            "newest": {
-                "summary": "Your newest job, such as that of the example of `POST /api/rag/sources`",
-                "value": "newest",
-            },
-            "unknown": {"summary": "Id that does not exist", "value": EXAMPLE_JOB},
-        },
+        description="Id of the job, from the response that queued it or a listing.",
+        openapi_examples={"unknown": {"summary": "Id that does not exist", "value": EXAMPLE_JOB}},
     ),
 ]
 

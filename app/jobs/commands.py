@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
 import typer
@@ -14,16 +14,7 @@ from app.cli.client import Answer, Client
 app = typer.Typer(help="Background jobs: list, show, cancel.", no_args_is_help=True)
 
 
-def _key(text: str) -> str:
-    try:
-        return text if text == "newest" else str(UUID(text))
-    except ValueError:
-        raise typer.BadParameter(f"{text!r} is neither the id of a job nor newest.") from None
-
-
-JobKey = Annotated[
-    Any, typer.Argument(metavar="JOB_ID", parser=_key, help="A job's id, or newest: the newest that can be cancelled.")
-]
+JobId = Annotated[UUID, typer.Argument(help="The id of a job.")]
 
 
 @app.command("list")
@@ -47,14 +38,14 @@ def list_jobs(
 
 @app.command()
 @connecting.connect
-def show(client: Client, job_id: JobKey, as_json: options.AsJson = False) -> None:
+def show(client: Client, job_id: JobId, as_json: options.AsJson = False) -> None:
     """Show a job with its progress and result."""
     _show(client.get(f"/jobs/{job_id}"), as_json=as_json)
 
 
 @app.command()
 @connecting.connect
-def cancel(client: Client, job_id: JobKey, as_json: options.AsJson = False) -> None:
+def cancel(client: Client, job_id: JobId, as_json: options.AsJson = False) -> None:
     """Cancel a job that waits or runs."""
     job = client.post(f"/jobs/{job_id}/cancel")
     if job["status"] != "cancelled":

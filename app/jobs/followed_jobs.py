@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import replace
 from datetime import datetime
-from typing import Literal
 from uuid import UUID
 
 from app import errors
@@ -16,8 +15,6 @@ from app.jobs.store import jobs
 from app.jobs.store.jobs import JobState
 from app.kinds import JobStatus
 
-JobKey = UUID | Literal["newest"]
-"""The id of a job, or the user's newest job. Jobs that update links or postings do not count as the newest."""
 POLL_S = 0.5
 """Pause between two looks at a job that is followed."""
 KEEP_ALIVE_S = 10.0
@@ -25,10 +22,10 @@ KEEP_ALIVE_S = 10.0
 
 
 @retry_read
-async def get(key: JobKey, user_id: str, *, db: Database) -> JobState:
+async def get(job_id: UUID, user_id: str, *, db: Database) -> JobState:
     """One job, with what its kind adds to its result. Raises NotFound."""
     async with db.primary.reading(user_id) as reading:
-        found = await _read(reading, key)
+        found = await _read(reading, job_id)
         details = next((kind.details for kind in kinds.every() if kind.name == found.kind), None)
         if details is None:
             return found
@@ -70,13 +67,13 @@ async def follow(shown: JobState, user_id: str, *, db: Database) -> AsyncGenerat
             shown, waited = now, 0.0
 
 
-async def cancel(key: JobKey, user_id: str, *, db: Database) -> JobState:
+async def cancel(job_id: UUID, user_id: str, *, db: Database) -> JobState:
     """Cancel a job that waits or runs; one that has ended stays as it is. Its files that failed are not listed.
 
     Raises NotFound, and Conflict where a job of its kind cannot be cancelled.
     """
     async with db.primary.reading(user_id) as reading:
-        found = await _read(reading, key)
+        found = await _read(reading, job_id)
     if found.kind in kinds.uncancellable():
         raise errors.Conflict("Jobs that update links or postings cannot be cancelled.")
     async with db.locking(user_id, checked=True) as writing:
@@ -84,8 +81,8 @@ async def cancel(key: JobKey, user_id: str, *, db: Database) -> JobState:
         return await _read(writing, found.job_id)
 
 
-async def _read(db: Reading, key: JobKey) -> JobState:
-    found = await (jobs.newest(db, without=kinds.uncancellable()) if key == "newest" else jobs.get(db, key))
+async def _read(db: Reading, job_id: UUID) -> JobState:
+    found = await jobs.get(db, job_id)
     if found is None:
         raise errors.NotFound("No such job.")
     return found

@@ -78,7 +78,7 @@ def test_no_command_prints_a_control_character_of_stored_text(
     stepwell: Stepwell, hostile: dict[str, Any], user: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("n\n" * 99))  # answers to questions whether to delete
-    uri = hostile["uri"]
+    uri, job_id = hostile["uri"], stepwell("jobs", "list", "--user", user, "--json").json[0]["job_id"]
     shown: dict[str, list[tuple[object, ...]]] = {
         "search": [("lime",), ("lime", "--explain")],
         "multihop": [("Who says that lime sets?",)],
@@ -88,7 +88,7 @@ def test_no_command_prints_a_control_character_of_stored_text(
         "facets": [(), ("team",)],
         "stats": [()],
         "sources": [("list",), ("remove", "notes"), ("sync", tmp_path / "notes")],
-        "jobs": [("list",), ("show", "newest"), ("cancel", "newest")],
+        "jobs": [("list",), ("show", job_id), ("cancel", job_id)],
         "synonyms": [("list",)],
         "feedback": [("list",)],
         "ingest": [(tmp_path / "notes",)],

@@ -100,14 +100,6 @@ async def get(db: Reading, job_id: UUID) -> JobState | None:
     return None if row is None else JobState(**row._mapping)
 
 
-async def newest(db: Reading, *, without: Sequence[str]) -> JobState | None:
-    """The newest of the user's jobs that is of none of these kinds."""
-    query = _visible(db).where(_j.kind != sa.all_(sa.cast(list(without), sa.ARRAY(sa.Text))))
-    query = query.order_by(_j.created_at.desc(), _j.job_id.desc()).limit(1)
-    row = (await db.execute(query)).one_or_none()
-    return None if row is None else JobState(**row._mapping)
-
-
 async def page(
     db: Reading, *, limit: int, after: tuple[datetime, UUID] | None, status: JobStatus | None
 ) -> list[JobState]:

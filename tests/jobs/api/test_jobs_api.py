@@ -47,17 +47,6 @@ async def test_a_job_of_another_user_is_404(caller: Caller, new_caller: Any, dat
     assert (await other.client.get(JOBS)).json()["jobs"] == []
 
 
-async def test_the_newest_job_is_that_of_the_last_request(caller: Caller, new_caller: Any, database: Database) -> None:
-    assert_problem(await caller.client.get(f"{JOBS}/newest"), 404, "not_found")
-    assert_problem(await caller.client.get(f"{JOBS}/oldest"), 422, "invalid_request", "job_id")
-    _first, second = [str(await _queue(database, caller)) for _ in range(2)]
-    await _queue(database, caller, "relink")
-    await _queue(database, await new_caller("search"))
-    assert (await caller.client.get(f"{JOBS}/newest")).json()["job_id"] == second
-    assert (await caller.client.post(f"{JOBS}/newest/cancel")).json()["job_id"] == second
-    assert f'"job_id":"{second}"' in (await caller.client.get(f"{JOBS}/newest/events")).text
-
-
 async def test_the_events_of_a_job_end_with_its_last_state(caller: Caller, database: Database) -> None:
     job_id = await _queue(database, caller)
     await caller.client.post(f"{JOBS}/{job_id}/cancel")
