@@ -11,7 +11,7 @@ DOCUMENTS = Capability(
         "documents.api.selection_router:router",
     ),
     tags={"documents": "Store, read and delete documents."},
-    installs=("documents.api.parse_times:install",),
+    installs=("documents.api.parse_places:install",),
     commands={
         "ingest": Command("store", "documents.commands.ingest:ingest", "Add files and folders."),
         "documents": Command("store", "documents.commands.documents:app", "List, show and delete documents."),

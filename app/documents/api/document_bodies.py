@@ -12,6 +12,7 @@ import re
 import unicodedata
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from functools import partial
 from typing import Any
 
 from fastapi.exceptions import RequestValidationError
@@ -31,7 +32,7 @@ from app.documents.api.document_models import (
     RefusedItem,
 )
 from app.documents.files import file_reading
-from app.documents.files.file_reading import FileReader, NamedFile, UnreadMember
+from app.documents.files.file_reading import FileReader, NamedFile, ParseShare, UnreadMember
 from app.documents.types import Upload
 from app.http import bodies, problems, spooling
 from app.requests import strict_json, validation_errors
@@ -174,11 +175,11 @@ async def open_form(request: Request, services: Services) -> AsyncIterator[Async
 
 @asynccontextmanager
 async def open_reader(request: Request, services: Services) -> AsyncIterator[FileReader]:
-    """A reader of the request's files; its time is counted to the user when the block ends. Raises `rate_limited`."""
+    """A reader of the request's files."""
     user_id, limits = request.state.caller.user_id, services.parse_limits
-    with request.app.state.parse_times.share(user_id, limits) as share:
-        async with file_reading.opened(limits, share, file_reading.recogniser(user_id, services)) as reader:
-            yield reader
+    share = ParseShare(limits.request_s, partial(request.app.state.parse_places.turn, user_id))
+    async with file_reading.opened(limits, share, file_reading.recogniser(user_id, services)) as reader:
+        yield reader
 
 
 async def _documents(files: Sequence[UploadFile], form: _Form) -> AsyncIterator[Item]:

@@ -136,7 +136,7 @@ async def _add_page(
 async def _read(
     fetched: NamedFile, page: PageInput, request: Request, use: Services
 ) -> Sequence[Upload | file_reading.UnreadMember]:
-    """The documents of a page, as those of a file that is sent. Raises BadRequest, `rate_limited`."""
+    """The documents of a page, as those of a file that is sent. Raises BadRequest."""
     is_titled = not cleaning.is_blank(page.title or "")
     file = dataclasses.replace(fetched, text_field=page.text_field, titled=is_titled)
     async with document_bodies.open_reader(request, use) as reader, request.state.upload_turn.released():
