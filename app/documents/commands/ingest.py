@@ -61,9 +61,6 @@ def ingest(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Store nothing: count files, formats and estimated chunks.")
     ] = False,
-    report: Annotated[
-        Path | None, typer.Option("--report", help="Write what was stored, refused and left out to this JSON file.")
-    ] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Add files; the command may be interrupted and repeated, and embeds no text twice.
@@ -73,22 +70,19 @@ def ingest(
     server, such as those of the data folder.
     With --url the files are sent to the service, which reads them, with their pictures if it reads those.
     """
-    options.check_target(report, option="--report")
     addresses = [path for path in paths if _ADDRESS.match(path)]
     local = [options.read_path(path) for path in paths if path not in addresses]
     summary = Summary()
     listed = find(local, summary, pictures=client.backend.reads_pictures)
     files = Files(listed, text_field, addresses)
     if dry_run:
-        written = result = ingest_report.planned(summary, files)
+        result = ingest_report.planned(summary, files)
     else:
         try:
             _run(files, summary, client)
         except KeyboardInterrupt:
             raise options.report_interrupt(ingest_report.so_far(summary, files)) from None
-        written, result = summary.report(), summary.as_json()
-    if report is not None:
-        ingest_report.write(report, written)
+        result = summary.as_json()
     if as_json:
         terminal.write_json(result)
     elif dry_run:

@@ -1,17 +1,16 @@
-"""Estimates what an ingest stores, and counts, prints and writes what it has stored, refused and left out.
+"""Estimates what an ingest stores, and counts and prints what it has stored, refused and left out.
 
 The chunks of files are estimated from their sizes first, then also from the chunks of those already read.
 """
 
 from __future__ import annotations
 
-import json
 import re
 import zipfile
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import islice
 from operator import itemgetter
@@ -136,17 +135,6 @@ class Summary:
         counted = {"failed": len(failed), "chunks": self.chunks, "left_out": self.left_out.as_json()}
         warned = [{"path": path, "warning": warning} for path, warning in self.warnings]
         return {**statuses, **counted, "failures": failed, "warnings": warned}
-
-    def report(self) -> dict[str, object]:
-        """The summary with its formats, its times and its rates, as --report writes it."""
-        documents = self.counts.total()
-        rates = {"documents": documents, "chunks": self.chunks}
-        return {
-            **self.as_json(),
-            "formats": {name: asdict(count) for name, count in sorted(self.formats.items())},
-            "seconds": round(self.seconds, 2),
-            "per_second": {name: round(count / self.seconds, 2) for name, count in rates.items() if self.seconds},
-        }
 
     def _count_of(self, path: str) -> FormatCount | None:
         if (name := self._format_of.get(path)) is None:
@@ -307,7 +295,7 @@ def _show_warnings(warnings: Sequence[tuple[str, str]]) -> None:
     for path, found in islice(by_path.items(), MOST_WARNED):
         options.err.print(f"[yellow]warning[/] {escape(path)}: {escape(' '.join(found))}", soft_wrap=True)
     if by_path.keys() != {path for path, _warning in warnings} or len(by_path) > MOST_WARNED:
-        options.err.print("All warnings of each file are in the report of --report.", soft_wrap=True)
+        options.err.print("With --json all warnings of each file are printed.", soft_wrap=True)
 
 
 def _kind(warning: str) -> str:
@@ -356,8 +344,3 @@ def show_plan(summary: Summary, plan: Mapping[str, Any]) -> None:
     show_left_out(summary.left_out.as_json())
     for path, reason in summary.failures:
         options.err.print(f"[red]failed[/] {escape(path)}: {escape(reason)}", soft_wrap=True)
-
-
-def write(path: Path, report: Mapping[str, object]) -> None:
-    """Writes a report as JSON."""
-    options.write_text(path, json.dumps(report, ensure_ascii=False, indent=1) + "\n", option="--report")

@@ -203,11 +203,9 @@ def test_a_file_of_an_archive_that_fails_is_counted_with_the_archive(
     notes = {"a.md": b"Lime.", "b.pdf": b"%PDF-1.4 cut", "c.zip": made_files.archive({"a.md": "Lime."})}
     (tmp_path / "notes.zip").write_bytes(made_files.archive(notes))
     monkeypatch.chdir(tmp_path)
-    ran = stepwell("ingest", "notes.zip", "--user", harness.new_user(), "--report", "report.json", "--json")
+    ran = stepwell("ingest", "notes.zip", "--user", harness.new_user(), "--json")
     assert (ran.code, ran.json["added"]) == (1, 1)
     assert [one["path"] for one in ran.json["failures"]] == ["notes.zip/b.pdf", "notes.zip/c.zip"]
-    (count,) = json.loads(Path("report.json").read_text())["formats"].values()
-    assert (count["files"], count["documents"], count["failed"]) == (1, 1, 2)
 
 
 def test_files_are_sent_in_batches_and_each_file_that_cannot_be_read_is_named(
@@ -281,17 +279,11 @@ def test_files_of_every_format_are_ingested_and_each_failure_is_one_line(stepwel
     ran = stepwell("ingest", tmp_path, "--text-field", "note", "--user", user, "--json")
     assert (ran.code, ran.json["added"], ran.json["failed"]) == (1, 13, 2)
     assert [Path(failure["path"]).name for failure in ran.json["failures"]] == ["m.pdf", "n.docx"]
-    report = tmp_path.with_name("report.json")
-    again = stepwell("ingest", tmp_path, "--text-field", "note", "--user", user, "--report", report)
+    again = stepwell("ingest", tmp_path, "--text-field", "note", "--user", user)
     assert again.out.startswith("0 added, 0 replaced, 13 unchanged, 2 failed")
     assert [line.split(" ")[0] for line in again.err.splitlines() if line.strip()].count("failed") == 2
     assert "Traceback" not in again.err
     assert "CSV, TSV" in again.err
-    written = json.loads(report.read_text())
-    assert (written["unchanged"], written["failures"]) == (13, ran.json["failures"])
-    assert written["formats"]["csv"] == {"files": 1, "bytes": 24, "documents": 2, "chunks": 2, "failed": 0}
-    assert {name: one["failed"] for name, one in written["formats"].items() if one["failed"]} == {"pdf": 1, "word": 1}
-    assert written["per_second"]["documents"] > 0
     planned = stepwell("ingest", tmp_path, "--dry-run", "--json", "--user", (other := harness.new_user()))
     assert (planned.code, planned.json["files"]) == (0, 14)
     assert planned.json["formats"]["word"]["files"] == 2
@@ -342,7 +334,7 @@ def test_a_warning_on_many_files_is_one_line(capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().err.splitlines() == [
         "warning Left out as navigation: 40 files, such as 0.html",
         "warning scan.pdf: Not read, because they are pictures: page 2.",
-        "All warnings of each file are in the report of --report.",
+        "With --json all warnings of each file are printed.",
     ]
 
 
