@@ -6,17 +6,14 @@ import os
 import re
 import threading
 import time
-from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, Task, TextColumn
-from rich.text import Text
+from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
 from app import errors
 from app.cli import connecting, options, terminal
@@ -36,8 +33,6 @@ BATCH_FILES, BATCH_BYTES, BATCH_CHUNKS = 32, 1_000_000, 128.0
 """Files of a request, and their bytes and estimated chunks unless it is a single file: some seconds of work."""
 FIRST_CHUNKS = 8.0
 """Estimated chunks of the first request, which shows the rate early; each following one has up to twice as many."""
-RATE_S = 60.0
-"""Seconds whose rate the time left is computed from."""
 PATIENCE_S = 900.0
 """How long a batch is sent again while the service or its model is not available."""
 REFUSALS = frozenset({400, 413, 415, 422})
@@ -141,53 +136,14 @@ class _Sent:
     error: errors.StepwellError | OSError | None = None
 
 
-class _Chunks(ProgressColumn):
-    def render(self, task: Task) -> Text:
-        """The stored chunks, the estimate of all, and the chunks per second."""
-        chunks, pace = task.fields["chunks"], task.fields["pace"]
-        if pace is None:
-            return Text(f"about {options.format_count(task.fields['estimate'], 'chunk')}")
-        return Text(f"{chunks:,} of about {options.format_count(task.fields['estimate'], 'chunk')}, {pace.rate:.0f}/s")
-
-
-class _Remaining(ProgressColumn):
-    def render(self, task: Task) -> Text:
-        """The time left, which the first answers show."""
-        pace: _Pace | None = task.fields["pace"]
-        if pace is None or task.finished:
-            return Text("" if task.finished else "measuring the time left")
-        left = max(0, round(pace.ends_at - time.monotonic()))
-        return Text(f"{timedelta(seconds=left)} left")
-
-
 BAR = 12
 """Characters of the bar, beside which the numbers fit into a line of 80."""
-COLUMNS = (TextColumn("Storing files"), BarColumn(BAR), MofNCompleteColumn(), _Chunks(), _Remaining())
-
-
-@dataclass(frozen=True, slots=True)
-class _Pace:
-    """Chunks per second, and the moment at which all are stored at this rate."""
-
-    rate: float
-    ends_at: float
-
-
-class _Clock:
-    """Measures the rate of the last RATE_S seconds."""
-
-    def __init__(self) -> None:
-        self._seen = deque([(time.monotonic(), 0)])
-
-    def pace(self, chunks: int, left: float) -> _Pace | None:
-        """The pace once this number of chunks is stored; None before the first one."""
-        now = time.monotonic()
-        self._seen.append((now, chunks))
-        while len(self._seen) > 2 and self._seen[1][0] < now - RATE_S:
-            self._seen.popleft()
-        began, before = self._seen[0]
-        rate = (chunks - before) / max(0.001, now - began)
-        return _Pace(rate, now + left / rate) if rate else None
+COLUMNS = (
+    TextColumn("Storing files {task.fields[read]:,}/{task.fields[files]:,}"),
+    BarColumn(BAR),
+    TextColumn("{task.fields[chunks]:,} of about {task.fields[estimate]:,} chunks"),
+    TimeRemainingColumn(),
+)
 
 
 def _run(files: Files, summary: Summary, client: Client) -> None:
@@ -203,20 +159,15 @@ def _run(files: Files, summary: Summary, client: Client) -> None:
 
 def _store(files: Files, summary: Summary, sender: _Sender) -> None:
     """Stores the files, and shows the progress."""
-    estimate, clock = Estimate(files.listed), _Clock()
+    estimate, number = Estimate(files.listed), len(files.listed)
     with Progress(*COLUMNS, console=options.err) as bar:
-        task = bar.add_task("ingest", total=len(files.listed), chunks=0, estimate=files.chunks, pace=None)
+        task = bar.add_task("ingest", total=1.0, read=0, files=number, chunks=0, estimate=files.chunks)
         for sent in _send(files.listed, sender):
             _count(sent, summary)
             estimate.add(sent.files)
-            left = estimate.left(summary.formats)
-            bar.update(
-                task,
-                advance=len(sent.files),
-                chunks=summary.chunks,
-                estimate=round(summary.chunks + left),
-                pace=clock.pace(summary.chunks, left),
-            )
+            chunks = summary.chunks + estimate.left(summary.formats)
+            share = summary.chunks / max(1.0, chunks) if summary.read < number else 1.0
+            bar.update(task, completed=share, read=summary.read, chunks=summary.chunks, estimate=round(chunks))
     summary.sort()
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-import re
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -236,15 +234,13 @@ def test_without_a_terminal_progress_is_a_line_at_most_every_few_seconds(monkeyp
     console, written = Console(file=io.StringIO()), threading.Event()
     monkeypatch.setattr(console, "print", lambda line, **_: (console.file.write(line), written.set()))
     with Progress(*ingest.COLUMNS, console=console) as bar:
-        bar.add_task("ingest", total=10, completed=5, chunks=0, estimate=0, pace=None)
+        bar.add_task("ingest", total=1.0, read=5, files=10, chunks=0, estimate=0)
         assert console.file.getvalue() == ""
     monkeypatch.setattr(progress, "INTERVAL_S", 0.01)
     with Progress(*ingest.COLUMNS, console=console) as bar:
-        pace = ingest._Pace(rate=17.2, ends_at=time.monotonic() + 3_600)
-        bar.add_task("ingest", total=31, completed=7, chunks=40, estimate=1_300, pace=pace)
+        bar.add_task("ingest", total=1.0, read=7, files=31, chunks=40, estimate=1_300)
         assert written.wait(10)
-    line = r"Storing files +7/31 40 of about 1,300 chunks, 17/s (1:00:00|0:59:5\d) left"
-    assert re.match(line, console.file.getvalue())
+    assert console.file.getvalue().startswith("Storing files 7/31 40 of about 1,300 chunks -:--:--")
 
 
 def _never(path: Path, error: OSError) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import harness
 
-PROGRESS = re.compile(r" +(\d+)/42 [\d,]+ of about ([\d,]+) chunks, \d+/s \d+:\d\d:\d\d left")
+PROGRESS = re.compile(r" (\d+)/42 [\d,]+ of about ([\d,]+) chunks \d+:\d\d:\d\d")
 QUICK = "from app.cli import progress; progress.INTERVAL_S = 0.05; from app.__main__ import main; main()"
 """Runs the command with a line of progress every twentieth of a second."""
 
