@@ -162,11 +162,7 @@ async def add_document(given: AddDocumentArguments, context: ToolContext) -> Doc
 async def delete_document(given: DeleteDocumentArguments, context: ToolContext) -> DocumentDeleted:
     """Delete a document with its passages. Raises NotFound."""
     deleted = await documents.delete(given.document_id, context.user_id, db=context.services.db, actor=context.actor)
-    return DocumentDeleted(
-        documents_deleted=deleted.documents,
-        chunks_deleted=deleted.chunks,
-        mentions_deleted=deleted.mentions,
-    )
+    return DocumentDeleted(documents_deleted=deleted.documents, chunks_deleted=deleted.chunks)
 
 
 async def list_entities(given: ListEntitiesArguments, context: ToolContext) -> EntityEntries:

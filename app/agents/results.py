@@ -228,7 +228,6 @@ class DocumentDeleted(ToolResult):
 
     documents_deleted: int = Field(description="Number of deleted documents.")
     chunks_deleted: int = Field(description="Number of deleted passages.")
-    mentions_deleted: int = Field(description="Number of deleted links to entities.")
 
 
 class ToolEntity(ToolResult):

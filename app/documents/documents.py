@@ -92,7 +92,7 @@ async def delete_within(writing: Writing, document_ids: Sequence[UUID], *, actor
 
 
 async def _record(writing: Writing, deleted: Mapping[UUID, RowCounts], *, actor: str) -> None:
-    counts = {str(gone): {"chunks": rows.chunks, "mentions": rows.mentions} for gone, rows in deleted.items()}
+    counts = {str(gone): {"chunks": rows.chunks} for gone, rows in deleted.items()}
     events = [Event(writing.user_id, actor, "document.deleted", gone, rows) for gone, rows in counts.items()]
     await audit.record(writing, *events)
 

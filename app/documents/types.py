@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import NAMESPACE_URL, UUID, uuid5
 
@@ -150,16 +150,18 @@ class IngestResult:
 
 @dataclass(frozen=True, slots=True)
 class RowCounts:
-    """Numbers of rows that belong to documents. A posting is the entry of a chunk under one of its lexemes."""
+    """Numbers of documents and of their chunks."""
 
     documents: int = 0
     chunks: int = 0
-    vectors: int = 0
-    postings: int = 0
-    mentions: int = 0
+
+    @property
+    def vectors(self) -> int:
+        """The number of vectors, of which each chunk has one."""
+        return self.chunks
 
     def __add__(self, other: RowCounts) -> RowCounts:
-        return RowCounts(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
+        return RowCounts(self.documents + other.documents, self.chunks + other.chunks)
 
 
 @dataclass(frozen=True, slots=True)

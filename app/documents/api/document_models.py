@@ -254,8 +254,6 @@ class DocumentDeletion(Response):
     documents_deleted: int = Field(description="Number of deleted documents.")
     chunks_deleted: int = Field(description="Number of deleted chunks.")
     vectors_deleted: int = Field(description="Number of deleted vectors.")
-    postings_deleted: int = Field(description="Number of deleted entries of chunks under their words.")
-    mentions_deleted: int = Field(description="Number of deleted links to entities.")
 
 
 class ProbabilityScale(Response):

@@ -54,8 +54,6 @@ class RowNumbers(Response):
     documents: int = Field(description="Number of documents.")
     chunks: int = Field(description="Number of chunks.")
     vectors: int = Field(description="Number of vectors.")
-    postings: int = Field(description="Number of entries of chunks under their words.")
-    mentions: int = Field(description="Number of links to entities.")
 
 
 class DocumentsDeletion(DocumentDeletion):

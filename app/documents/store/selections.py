@@ -7,11 +7,16 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
+import sqlalchemy as sa
+
 from app.database import filters as conditions
 from app.database import foreign_operators, sql
 from app.database.filter_types import Filters
+from app.database.schema import tables
 from app.database.transactions import Reading
 from app.documents.types import RowCounts
+
+_d = tables.documents.c
 
 
 class SelectedDocument(NamedTuple):
@@ -35,8 +40,7 @@ async def page(db: Reading, filters: Filters, *, after: SelectedDocument | None,
 
 
 async def count(db: Reading, document_ids: Sequence[UUID]) -> dict[UUID, RowCounts]:
-    """The numbers of rows of those of the documents that exist."""
-    rows = await db.execute(
-        sql.statement("count_rows_of_documents"), {"user_id": db.user_id, "ids": list(document_ids)}
-    )
-    return {row.document_id: RowCounts(1, row.chunks, row.vectors, int(row.postings), row.mentions) for row in rows}
+    """The numbers of chunks of those of the documents that exist."""
+    query = sa.select(_d.document_id, _d.chunk_count).where(_d.user_id == db.user_id)
+    rows = await db.execute(query.where(sql.among(_d.document_id, document_ids)))
+    return {row.document_id: RowCounts(1, row.chunk_count) for row in rows}

@@ -249,8 +249,6 @@ class Rows(Model):
     documents: int
     chunks: int
     vectors: int
-    postings: int
-    mentions: int
 
 
 class DocumentDeletion(Model):
@@ -259,8 +257,6 @@ class DocumentDeletion(Model):
     documents_deleted: int
     chunks_deleted: int
     vectors_deleted: int
-    postings_deleted: int
-    mentions_deleted: int
 
 
 class DocumentsDeletion(DocumentDeletion):
