@@ -58,8 +58,7 @@ class StoredJob(Response):
     source_id: UUID | None = Field(description="Source that the job synchronises; null for other jobs.")
     progress: JobProgress = Field(description="How far the job is.")
     result: dict[str, Any] = Field(
-        description="What a job that is done has stored; of a source also its files by format, as `formats`, and those "
-        "that failed, as `failures`."
+        description="What a job that is done has stored; of a source also its files that failed, as `failures`."
     )
     error: str | None = Field(description="Stable code of the last failure; null if there was none.")
     attempts: int = Field(description="How often the job has been started.")

@@ -32,7 +32,6 @@ class FileVersion:
     size: int | None = None
     mtime_ns: int | None = None
     content_hash: bytes | None = None
-    format: str | None = None
     refused: int = 0
     expected: int = 0
     is_read: bool = False
@@ -130,7 +129,6 @@ async def _uploads_of(source: Source, version: FileVersion, reader: FileReader) 
         if version.known is not None and version.known.has(version.content_hash):
             version.is_same = True
             return
-        version.format = file_reading.format_name(raw[: file_reading.HEAD], name)
         file = NamedFile(raw, name, uri=(folder / version.path).as_uri(), text_field=source.draft.text_field)
         async with aclosing(reader.uploads(file)) as found:
             async for one in found:

@@ -39,8 +39,6 @@ COMMIT_S = 1.0
 """Time after which files that have been stored are recorded."""
 GROUP = 50
 """Files that are recorded, moved or removed by one transaction."""
-FormatCounts = dict[str, dict[str, int]]
-"""Files, documents, chunks and failed files that were read, by the name of their format."""
 
 
 @dataclass(slots=True)
@@ -51,7 +49,6 @@ class _Syncing:
     source: Source
     known: dict[str, KnownFile]
     counts: Counter[str] = field(default_factory=Counter)
-    formats: FormatCounts = field(default_factory=dict)
     total: int = 0
 
     @property
@@ -74,7 +71,7 @@ class _Syncing:
     async def begin(self, files: int) -> None:
         """Show how many files there are before the first one is stored, which may be a long scan. Raises ClaimLost."""
         self.total = self.counts["done"] + files
-        progress = {"step": "compare", "unit": "files", **self.counts, "formats": self.formats, "total": self.total}
+        progress = {"step": "compare", "unit": "files", **self.counts, "total": self.total}
         async with self.run.db.shared() as shared:
             await self.run.advance(shared, **progress)
 
@@ -83,16 +80,13 @@ class _Syncing:
         step: str,
         counts: Mapping[str, int],
         work: Callable[[Writing], Awaitable[Any]],
-        *,
-        versions: Sequence[FileVersion] = (),
     ) -> None:
         """Do work and count it, in one transaction under the user's lock. Raises ClaimLost, Busy, and what it raises.
 
-        `counts` has the number of files that the step has completed as `done`; `versions` are those that it has read.
+        `counts` has the number of files that the step has completed as `done`.
         """
         new = {name: self.counts[name] + counts.get(name, 0) for name in {*self.counts, *counts}}
-        formats = _count(self.formats, versions)
-        progress = {"step": step, "unit": "files", "total": self.total, **new, "formats": formats}
+        progress = {"step": step, "unit": "files", "total": self.total, **new}
 
         async def attempt() -> None:
             async with self.run.db.locking(self.run.user_id) as writing:
@@ -100,7 +94,7 @@ class _Syncing:
                 await self.run.advance(writing, **progress)
 
         await retries.while_busy(attempt)
-        self.counts, self.formats = Counter(new), formats
+        self.counts = Counter(new)
 
 
 async def _sync(run: Run) -> int:
@@ -111,7 +105,7 @@ async def _sync(run: Run) -> int:
         known = {file.path: file for file in await store.files(reading, source_id)}
     progress = run.job.progress
     counts = {name: progress.get(name, 0) for name in (*COUNTED, *STORED, "done")}
-    syncing = _Syncing(run, source, known, Counter(counts), progress.get("formats", {}))
+    syncing = _Syncing(run, source, known, Counter(counts))
     plan = await _plan(syncing)
     new = [path for path in plan.store if not syncing.is_counted(FileVersion(path, known.get(path)))]
     files = len(plan.failures) + len(plan.renamed) + len(new) + sum(file.is_stored for file in plan.removed)
@@ -217,7 +211,7 @@ async def _record(syncing: _Syncing, step: str, versions: Sequence[FileVersion])
         await store.link(writing, syncing.source_id, paths)
         await store.record_files(writing, syncing.source_id, [version.record(syncing.job_id) for version in versions])
 
-    await syncing.commit(step, counts, work, versions=versions)
+    await syncing.commit(step, counts, work)
 
 
 async def _remove(syncing: _Syncing, removed: Sequence[KnownFile]) -> None:
@@ -248,7 +242,7 @@ async def _finish(syncing: _Syncing, plan: Plan) -> int:
     counts = {name: syncing.counts[name] for name in (*COUNTED, *STORED)}
     counts["unchanged"] += plan.unchanged
     left_out = {"skipped": plan.left_out.total, "left_out": plan.left_out.as_json()}
-    result = {"source_id": str(source_id), **counts, "formats": syncing.formats, **left_out}
+    result = {"source_id": str(source_id), **counts, **left_out}
     async with run.db.locking(run.user_id) as writing:
         await store.finish(writing, source_id, result)
         await run.finish(writing, **result)
@@ -266,18 +260,6 @@ async def _failures(db: Reading, job_id: UUID) -> dict[str, Any]:
 
 
 KIND = JobKind("sync_source", _sync, queue="sources", kept=20, details=_failures)
-
-
-def _count(formats: FormatCounts, versions: Sequence[FileVersion]) -> FormatCounts:
-    """The counts by format with those of further files; one that could not be opened has no format."""
-    found = {name: dict(counts) for name, counts in formats.items()}
-    for version in versions:
-        if version.format is not None:
-            counts = found.setdefault(version.format, dict.fromkeys(("files", "documents", "chunks", "failed"), 0))
-            new = (1, len(version.stored), version.chunks, int(version.error is not None))
-            for name, number in zip(counts, new, strict=True):
-                counts[name] += number
-    return found
 
 
 def _groups(items: Sequence[T]) -> list[Sequence[T]]:
