@@ -7,7 +7,6 @@ the documents of some slices, and may be repeated.
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from uuid import UUID
@@ -22,31 +21,20 @@ from app.documents.types import RowCounts
 
 PAGE = 200
 """Documents that are listed at once."""
-FIRST_CHUNKS, FEWEST_CHUNKS, MOST_CHUNKS = 250, 200, 2_000
-"""Chunks of the documents that the first transaction deletes, and the bounds of their number in later ones."""
+CHUNKS = 500
+"""Chunks of the documents that a transaction deletes, for which other writes wait: some tenths of a second."""
 
 
 Find = Callable[[Writing, SelectedDocument | None, int], Awaitable[list[SelectedDocument]]]
 """Lists so many of the next documents to delete, or more, after the last one that was deleted."""
 
-SHORT_S, LONG_S = 0.2, 0.5
-"""Durations of a transaction below which the next one deletes more, and above which it deletes less."""
-
 
 @dataclass(slots=True)
 class Deletion:
-    """What has been deleted so far, the last of these documents, and how many chunks the next transaction deletes."""
+    """What has been deleted so far, and the last of these documents."""
 
     rows: RowCounts = field(default_factory=RowCounts)
     last: SelectedDocument | None = None
-    chunks: int = field(default_factory=lambda: FIRST_CHUNKS)
-
-    def note(self, deleted: int, seconds: float) -> None:
-        """Adapt to the duration of a transaction that has deleted so many chunks: other writes wait for it."""
-        if seconds > LONG_S:
-            self.chunks = max(FEWEST_CHUNKS, min(self.chunks, deleted) // 2)
-        elif seconds < SHORT_S and deleted >= self.chunks:
-            self.chunks = min(MOST_CHUNKS, 2 * self.chunks)
 
 
 async def count(filters: Filters, user_id: str, *, db: Database) -> RowCounts:
@@ -97,16 +85,13 @@ async def delete_found(find: Find, user_id: str, *, db: Database, actor: str) ->
 async def _delete_slice(find: Find, user_id: str, deletion: Deletion, *, db: Database, actor: str) -> bool:
     """Delete as many documents as fit into a slice, at least one; false if none is left."""
     async with db.locking(user_id, checked=True) as writing:
-        began = time.monotonic()
-        found = await find(writing, deletion.last, deletion.chunks)
+        found = await find(writing, deletion.last, CHUNKS)
         if not found:
             return False
         # A document without chunks counts as well, and so does one whose postings a job removes.
         weights = [max(1, one.chunk_count) for one in found]
-        fitting = sum(total <= deletion.chunks for total in itertools.accumulate(weights))
+        fitting = sum(total <= CHUNKS for total in itertools.accumulate(weights))
         some = found[: max(1, fitting)]
         rows = await documents.delete_within(writing, [one.document_id for one in some], actor=actor)
-        seconds = time.monotonic() - began
     deletion.rows, deletion.last = sum(rows.values(), deletion.rows), some[-1]
-    deletion.note(sum(weights[: len(some)]), seconds)
     return True

@@ -52,7 +52,7 @@ async def test_the_documents_that_pass_are_deleted_and_their_rows_counted_exactl
 ) -> None:
     """Also if the long document's postings are removed by a job, and each document is a slice of its own."""
     monkeypatch.setattr(document_rows, "MOST_UNINDEXED", most_unindexed)
-    monkeypatch.setattr(selections, "FIRST_CHUNKS", 2)
+    monkeypatch.setattr(selections, "CHUNKS", 2)
     monkeypatch.setattr(selections, "PAGE", 2)
     await _store(tenant)
     other = Tenant(tenant.db)
@@ -79,8 +79,7 @@ async def test_the_documents_that_pass_are_deleted_and_their_rows_counted_exactl
 async def test_an_interrupted_deletion_has_deleted_whole_documents_and_may_be_repeated(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(selections, "FIRST_CHUNKS", 2)
-    monkeypatch.setattr(selections, "MOST_CHUNKS", 2)
+    monkeypatch.setattr(selections, "CHUNKS", 2)
     await _store(tenant)
     calls = itertools.count()
     delete_within = documents.delete_within
