@@ -92,7 +92,7 @@ def why(browser: Browser, url: str) -> bytes:
     ask(page, PERSON)
     card = page.locator(".card").nth(1)
     card.locator(".why summary").click()
-    card.locator(".bar-sum").wait_for()
+    card.locator(".parts").wait_for()
     return framed(page, card)
 
 

@@ -1,4 +1,4 @@
-// Turns the explain of a hit into components that add up to its score, and draws them as stacked bars.
+// Turns the explain of a hit into components that add up to its score, and lists them.
 
 import { capitalised, el } from "../page/dom.js";
 import { SIGNALS } from "../tables.js";
@@ -22,14 +22,11 @@ const PARTS = {
   single_document: "only one of its document",
 };
 
-/** The components of a score as bars, each of which starts where the one before ends. */
-export function scoreBars(explain) {
+/** The components of a score, and what they add up to. */
+export function scoreParts(explain) {
   const parts = explain.parts ? ofHops(explain) : ofSearch(explain);
-  let sum = 0;
-  const placed = parts.map((part) => ({ ...part, before: sum, after: (sum += part.value) }));
-  const scale = Math.max(1, ...placed.map(({ after }) => after));
-  const total = { name: "Score", how: "", value: explain.score, kind: "total", before: 0, after: explain.score };
-  return [el("div", { class: "bars", role: "list", "aria-label": "Components of the score" }, [...placed, total].map((part) => bar(part, scale))), order(explain)];
+  const rows = [...parts.map(row), row({ name: "Score", how: "", value: explain.score })];
+  return [el("ul", { class: "parts", "aria-label": "Components of the score" }, rows), order(explain)];
 }
 
 /** The components of the score of one search, each with its name, how it came about, and its signed value. */
@@ -38,7 +35,6 @@ function ofSearch(explain) {
     name: LEGS[name] ?? name,
     how: leg.rank == null ? "not found" : `rank ${leg.rank}, ${name === "text" ? "BM25" : "cosine"} ${number(leg.score)}, weight ${number(leg.weight)}`,
     value: leg.share ?? 0,
-    kind: name,
   }));
   return [...legs, ...steps(explain, Object.keys(explain))];
 }
@@ -50,7 +46,7 @@ function steps(explain, names) {
     .map((name) => {
       const [title, how] = STEPS[name];
       const step = explain[name];
-      return { name: title, how: how(step), value: step.score - step.score_before, kind: "step" };
+      return { name: title, how: how(step), value: step.score - step.score_before };
     });
 }
 
@@ -59,29 +55,15 @@ function ofHops(explain) {
     name: capitalised(PARTS[name] ?? name),
     how: `${number(value)} of ${number(explain.best)}`,
     value: value / explain.best,
-    kind: name === "fused" || name === "cos" ? "vector" : "text",
   }));
   parts.push(...steps(explain, ["rerank", "recency"]));
   const sum = parts.reduce((total, part) => total + part.value, 0);
-  if (sum > 1) parts.push({ name: "Cap", how: "a score is at most 1", value: 1 - sum, kind: "step" });
+  if (sum > 1) parts.push({ name: "Cap", how: "a score is at most 1", value: 1 - sum });
   return parts;
 }
 
-function bar(part, scale) {
-  const [low, high] = [Math.min(part.before, part.after), Math.max(part.before, part.after)];
-  const drawn = el("span", { class: `bar bar-${part.kind}${part.value < 0 ? " bar-less" : ""}` });
-  // The CSP permits this, unlike `style="…"`.
-  drawn.style.setProperty("--start", `${((100 * low) / scale).toFixed(3)}%`);
-  drawn.style.setProperty("--length", `${((100 * (high - low)) / scale).toFixed(3)}%`);
-  const sign = part.value < 0 ? "−" : part.kind === "step" ? "+" : "";
-  return el(
-    "div",
-    { class: `bar-row${part.kind === "total" ? " bar-sum" : ""}`, role: "listitem", "data-value": part.value },
-    el("span", {}, part.name),
-    el("span", { class: "bar-value" }, sign + number(Math.abs(part.value))),
-    el("span", { class: "track", "aria-hidden": "true" }, drawn),
-    el("span", { class: "note" }, part.how),
-  );
+function row({ name, how, value }) {
+  return el("li", { "data-value": value }, `${name} `, el("strong", {}, number(value)), " ", el("span", { class: "note" }, how));
 }
 
 function order(explain) {

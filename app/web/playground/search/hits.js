@@ -5,7 +5,7 @@ import { documentName, el, factLine, inWords, uriBesideName } from "../page/dom.
 import { lazyFold } from "../page/folds.js";
 import { partsOf } from "../page/parts.js";
 import { SIGNALS } from "../tables.js";
-import { scoreBars } from "./explain.js";
+import { scoreParts } from "./explain.js";
 
 /** The card of the hit of a query at a place, from 1; `explained` resolves to its answer with explanations. */
 export function hitCard(hit, place, { answer, query, explained }) {
@@ -61,7 +61,7 @@ function why(hit, explained) {
     const { results } = await explained();
     const { explain, ...found } = results.find((other) => other.chunk_id === hit.chunk_id) ?? {};
     if (!explain) return el("p", { class: "note" }, "What is stored has changed since: search again.");
-    return [ranks(found, explain), scoreBars(explain), duplicates(explain)];
+    return [ranks(found, explain), scoreParts(explain), duplicates(explain)];
   });
 }
 
