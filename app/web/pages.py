@@ -22,7 +22,6 @@ from starlette.types import Scope
 
 from app.documents.files import left_out
 from app.http import bodies
-from app.jobs import kinds
 from app.query import notices, signals
 from app.relevance import answerability
 
@@ -91,7 +90,6 @@ async def _tables(_: Request) -> Response:
         "POSSIBLE": answerability.POSSIBLE,
         **{name: sorted(getattr(left_out, name)) for name in _FOLDER_NAMES},
         "MAX_BYTES": bodies.MAX_BYTES,
-        "CANCELLABLE": [kind.name for kind in kinds.every() if kind.is_cancellable],
     }
     source = "".join(f"export const {name} = {json.dumps(value)};\n" for name, value in constants.items())
     headers = {name: _HEADERS[name] for name in ("Cache-Control", "X-Content-Type-Options")}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import harness
@@ -23,7 +22,6 @@ from app.entities.linking import mention_refresh
 from app.models.base import Embedder
 from app.services import Services
 from app.settings import Settings
-from app.sources.types import SourceRoots
 from benchmarks.fake_embedder import FakeEmbedder
 
 
@@ -58,10 +56,10 @@ async def database(
 
 
 @pytest.fixture(scope="session")
-async def services(database: Database, offline_embedder: Embedder, shelf: Path) -> Services:
+async def services(database: Database, offline_embedder: Embedder) -> Services:
     """What the service without keys runs with: the offline model, for which relevance is calibrated."""
     # Each service runs the jobs of both.
-    opened = (await harness.services(database, offline_embedder)).with_option(SourceRoots((str(shelf),)))
+    opened = await harness.services(database, offline_embedder)
     await mention_refresh.settle("local", opened)  # so that no job changes the notes while a test turns pages
     return opened
 
@@ -71,12 +69,6 @@ async def url(services: Services) -> AsyncIterator[str]:
     """The address of the service without keys."""
     async with harness.running(Settings(auth="none"), services) as app, harness.listening(app) as port:
         yield f"http://127.0.0.1:{port}"
-
-
-@pytest.fixture(scope="session")
-def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that may be a source."""
-    return tmp_path_factory.mktemp("shelf").resolve()
 
 
 @pytest.fixture(scope="session")

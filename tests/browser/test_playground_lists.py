@@ -1,4 +1,4 @@
-"""Tests of the playground's lists of documents, entities and jobs, and of uploads, in a real Chromium."""
+"""Tests of the playground's lists of documents and entities, and of uploads, in a real Chromium."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ async def test_synonyms_are_lines_of_a_page_that_names_the_wrong_one_and_keeps_w
     await lines.fill("# of the yard\nboiler, furnace\n\nalone\nC\\, hash => a\\=>b, c")
     await page.get_by_role("button", name="Save").click()
     await page.get_by_text("line 4: ").wait_for()
-    await page.locator("nav a[href='#jobs']").click()
+    await page.locator("nav a[href='#entities']").click()
     await page.locator("nav a[href='#synonyms']").click()
     await lines.wait_for()
     assert "alone" in await lines.input_value()
@@ -169,51 +169,6 @@ async def test_synonyms_are_lines_of_a_page_that_names_the_wrong_one_and_keeps_w
     assert (await client.get("synonyms")).json() == {"groups": groups}
     assert await lines.input_value() == "boiler, furnace\nC\\, hash => a\\=>b, c\n"
     await client.put("synonyms", json={"groups": []})
-
-
-async def test_jobs_show_their_progress_and_refusals_and_are_cancelled(
-    page: Page, client: httpx.AsyncClient, shelf: Path
-) -> None:
-    for name, text in {"a.md": "# Lime", "b.csv": "id,text\n1,Sand\n2,Clay", "bad.pdf": "%PDF-1.7 damaged"}.items():
-        (shelf / name).write_text(text)
-    added = (await client.post("sources", json={"path": str(shelf), "name": "Shelf"})).raise_for_status().json()
-    async with (
-        httpx.AsyncClient(headers=client.headers) as other,
-        other.stream("GET", client.base_url.join(f"jobs/{added['job_id']}/events")) as ended,
-    ):
-        await ended.aread()
-    await page.goto(f"{page.url.partition('#')[0]}#jobs?status=done")
-    row = page.locator("#jobs .row", has_text="Sync source").first
-    await row.wait_for()
-    text = await row.inner_text()
-    assert "3 of 3 files" in text
-    await row.locator("summary").first.click()
-    await row.locator("li", has_text="bad.pdf The PDF is damaged").wait_for()
-    assert "1 failed" in await row.locator(".fold-body .note").inner_text()
-    await client.delete(f"sources/{added['source_id']}")
-
-    job = (await client.get(f"jobs/{added['job_id']}")).json()
-    cancelled: list[str] = []
-
-    async def running(route: Route) -> None:
-        progress = {"done": 10, "total": 40, "unit": "files", "step": "store", "seconds": 10}
-        shown = [] if cancelled else [{**job, "status": "running", "progress": progress}]
-        await route.fulfill(json={"jobs": shown, "next_cursor": None})
-
-    async def cancel(route: Route) -> None:
-        cancelled.append(f"{route.request.method} {route.request.url.rpartition('/jobs/')[2]}")
-        await route.continue_()
-
-    await page.route("**/api/rag/jobs?*", running)
-    await page.route("**/cancel", cancel)
-    await page.locator("#jobs-form [name=status]").select_option("running")
-    await page.locator("#jobs progress").wait_for()
-    assert await page.locator(".job-progress").inner_text() == "store: 10 of 40 files, about 30 s left"
-    await page.get_by_role("button", name="Cancel: Sync source").click()
-    await page.get_by_role("button", name="Cancel the job").click()
-    await page.locator("#jobs-message", has_text="The job has ended already: done.").wait_for()
-    await page.get_by_text("No job is running.").wait_for()
-    assert cancelled == [f"POST {added['job_id']}/cancel"]
 
 
 async def test_uploads_are_sent_in_order_with_sizes_checked_first_and_cleared(
@@ -282,7 +237,7 @@ async def test_a_problem_is_on_the_page_once(page: Page) -> None:
 
     await page.route("**/api/rag/**", failing)
     await page.locator("nav a[href='#documents']").click()
-    for view in ("entities", "jobs", "documents"):
+    for view in ("entities", "documents"):
         await page.locator(f"nav a[href='#{view}']").click()
         await page.locator(f"#view-{view} .problem").first.wait_for()
         assert await page.get_by_text("The database is away.").count() == 1
@@ -294,18 +249,17 @@ async def test_a_problem_is_on_the_page_once(page: Page) -> None:
 
 
 async def test_axe_finds_no_violation_in_lists_and_dialogs_at_390_and_1280_pixels(
-    playground: Playground, page: Page, client: httpx.AsyncClient, tmp_path: Path, shelf: Path
+    playground: Playground, page: Page, client: httpx.AsyncClient, tmp_path: Path
 ) -> None:
     aud = {"type": "person", "name": "Aud Okafor", "aliases": ["aokafor"], "role": "rigger"}
     (await client.post("entities", json=aud)).raise_for_status()
-    source = (await client.post("sources", json={"path": str(shelf), "name": "Wall"})).raise_for_status().json()
     (tmp_path / "note.md").write_text("# Note")
     (tmp_path / "bad.pdf").write_text("%PDF-1.4 broken")
     await page.goto(f"{page.url.partition('#')[0]}#documents?query=note+03&file_types=md")
     await page.locator("#files").set_input_files([tmp_path / "note.md", tmp_path / "bad.pdf"])
     await page.get_by_text("1 of 2 files are stored.").wait_for()
     await page.locator("#documents-all").check()
-    for view in ("documents", "entities", "jobs", "synonyms", "new"):
+    for view in ("documents", "entities", "synonyms", "new"):
         if view != "documents":
             await page.goto(f"{page.url.partition('#')[0]}#{view}?query=aud+okafor")
         await page.locator(f"#{view} .row, #view-{view} form textarea").first.wait_for()
@@ -317,4 +271,3 @@ async def test_axe_finds_no_violation_in_lists_and_dialogs_at_390_and_1280_pixel
             await page.keyboard.press("Escape")
     await page.locator("nav a[href='#documents']").click()
     await page.locator("#uploads-clear").click()
-    await client.delete(f"sources/{source['source_id']}")

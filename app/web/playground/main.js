@@ -5,7 +5,6 @@ import { showDocument, showNewDocument } from "./document/document.js";
 import { listDocuments } from "./documents/documents.js";
 import { acceptFiles } from "./documents/uploads.js";
 import { listEntities } from "./entities/entities.js";
-import { listJobs } from "./jobs/jobs.js";
 import { current, entitle } from "./page/address.js";
 import { call, hasKey, setKey } from "./page/api.js";
 import { byId, fill } from "./page/dom.js";
@@ -19,7 +18,6 @@ const VIEWS = {
   new: { title: "New document", show: () => showNewDocument(), parent: "documents" },
   documents: { title: "Documents", show: listDocuments },
   entities: { title: "Entities", show: listEntities },
-  jobs: { title: "Jobs", show: listJobs },
   ...Object.fromEntries(addedViews),
 };
 

@@ -113,7 +113,7 @@ async function changed(result) {
 }
 
 function added(result) {
-  if (result.job_id) return (location.hash = "#jobs");
+  if (result.job_id) return (location.hash = "#documents");
   notice = outcome({ added: "Added.", replaced: "Replaced the earlier version." }[result.status] ?? "Stored already.", result);
   return (location.hash = documentAddress(result.document_id));
 }

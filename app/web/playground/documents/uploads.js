@@ -4,10 +4,10 @@ import { address } from "../page/address.js";
 import { Problem, call, upload } from "../page/api.js";
 import { amount, byId, el, fill } from "../page/dom.js";
 import { problemText } from "../page/messages.js";
-import { progressText } from "../jobs/job_progress.js";
 import { MAX_BYTES } from "../tables.js";
 import { refreshDocuments } from "./documents.js";
 import { onFiles, readable } from "./files.js";
+import { progressText } from "./job_progress.js";
 
 const DONE = { added: "Stored", replaced: "Replaced the earlier version", unchanged: "Stored already", changed: "Changed" };
 // The form around a file takes some of the bytes that a request may have.

@@ -4,8 +4,6 @@
 // answer    a panel below an answer, made of its request
 // options   called with the form of a search when its options are shown
 // documents called with the form of the list of documents when its filters are shown
-// jobs      called when the list of jobs is opened
-// job       a link to what a job works on, or null
 //
 // and the views that they add.
 
@@ -20,7 +18,7 @@ export const addedViews = new Map();
 export function addView(name, title, show) {
   const section = el("section", { id: `view-${name}`, "aria-labelledby": `${name}-title`, hidden: true }, el("h1", { id: `${name}-title`, tabindex: "-1" }, title));
   document.querySelector("nav [href='docs']").before(el("a", { href: `#${name}`, "data-view": name }, title));
-  byId("view-jobs").after(section);
+  byId("view-entities").after(section);
   addedViews.set(name, { title, show });
   return section;
 }
