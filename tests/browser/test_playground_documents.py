@@ -144,7 +144,7 @@ async def test_the_page_works_without_the_features_that_may_be_left_out(context:
     assert await (await opened.search("lime mortar")).count() == 5
     await opened.page.goto(f"{url}/#documents")
     await opened.page.locator("#documents .row").first.wait_for()
-    assert await opened.texts(".facet, .thumbs, .why-not, [name=source]") == []
+    assert await opened.texts(".facet, .thumbs, .why-not") == []
     assert opened.violations() == []
     await opened.page.close()
 

@@ -192,19 +192,16 @@ async def test_the_controls_are_sent_and_counted(notes: Playground) -> None:
     assert await page.locator("#options-changed").is_hidden()
 
 
-async def test_a_source_is_suggested_and_filters_a_search(notes: Playground) -> None:
+async def test_enter_in_a_field_changes_it_and_submits_the_form_in_one_search(notes: Playground) -> None:
     page = notes.page
     await notes.search("who leads")
     notes.refused.clear()
-    await page.route("**/api/rag/sources?*", lambda route: route.fulfill(json={"sources": [{"name": "Wiki"}]}))
-    await page.locator("#view-search [name=source]").focus()
-    await page.locator("#source-names option[value=Wiki]").wait_for(state="attached")
-    await page.locator("#view-search [name=source]").fill("Wiki")
+    await page.locator("#view-search [name=limit]").fill("3")
     async with page.expect_request("**/api/rag/search") as sent:
-        await page.locator("#view-search [name=source]").press("Enter")
-    assert (await sent.value).post_data_json["filters"] == {"source_names": ["Wiki"]}
-    assert notes.refused == [], "Enter changes the field and submits the form: one search"
-    await page.get_by_text("The filters and exclusions leave out every document.").wait_for()
+        await page.locator("#view-search [name=limit]").press("Enter")
+    assert (await sent.value).post_data_json["limit"] == 3
+    await page.locator("#answer:not([aria-busy])").wait_for()
+    assert notes.refused == []
 
 
 async def test_the_address_holds_query_and_options_for_back_and_for_another_page(notes: Playground) -> None:

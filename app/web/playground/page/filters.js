@@ -4,16 +4,12 @@ import { Problem, parsed } from "./api.js";
 import { el } from "./dom.js";
 
 // The label of each control, and the filters that its value stands for.
-const fields = new Map();
-addFilter("created_after", "created from", (day) => ({ created_after: `${day}T00:00:00Z` }));
-addFilter("created_before", "created before", (day) => ({ created_before: `${day}T00:00:00Z` }));
-addFilter("folder", "folder", (folder) => ({ folder }));
-addFilter("file_types", "file types", (text) => ({ file_types: fileTypes(text) }));
-
-/** Adds a control by its name; `read` makes filters of its value. */
-export function addFilter(name, label, read) {
-  fields.set(name, { label, read });
-}
+const fields = new Map([
+  ["created_after", { label: "created from", read: (day) => ({ created_after: `${day}T00:00:00Z` }) }],
+  ["created_before", { label: "created before", read: (day) => ({ created_before: `${day}T00:00:00Z` }) }],
+  ["folder", { label: "folder", read: (folder) => ({ folder }) }],
+  ["file_types", { label: "file types", read: (text) => ({ file_types: fileTypes(text) }) }],
+]);
 
 /** The filters of a form, which need not have all controls, or null. `without` is a facet whose values are left out. Throws Problem. */
 export function readFilters(form, without = {}) {
