@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from collections.abc import Mapping
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
@@ -18,21 +16,17 @@ from starlette.routing import Route
 
 from app import errors, limits
 from app.agents import api as router
-from app.database.filter_types import OPERANDS, Filters
+from app.database.filter_types import Filters
 from app.http import auth, bodies
 from app.query.search_request import SearchRequest
 from app.query.types import Hit
 from app.requests import strict_json, validation_errors, wire
 from app.search import named_sources, search
 from app.settings import Settings
-from app.text import dates
 from app.tools import ToolContext
 
 EVERYTHING = "default"
 """The `knowledge_id` of all documents; others are names or ids of sources."""
-MAX_CONDITIONS = 20
-MAX_VALUES = 200
-"""Names of keys, and values to compare them with, in all conditions of a request."""
 
 
 class RetrievalSetting(BaseModel):
@@ -42,30 +36,18 @@ class RetrievalSetting(BaseModel):
     score_threshold: Annotated[float, Field(ge=0, le=1)] = 0.0
 
 
-class MetadataCondition(BaseModel):
-    """A condition on one key of metadata, or on several."""
-
-    name: str | Annotated[list[str], Field(min_length=1, max_length=MAX_CONDITIONS)]
-    comparison_operator: str
-    value: Any = None
-
-
-def _few(given: list[MetadataCondition]) -> list[MetadataCondition]:
-    """The conditions. Raises PydanticCustomError for more than filters of a search may compare."""
-    if sum(_length(one.name) * _length(one.value) for one in given) > MAX_VALUES:
-        raise PydanticCustomError("too_many_values", f"Conditions must compare at most {MAX_VALUES} values in all.")
+def _none(given: list[Any]) -> list[Any]:
+    """The empty list. Raises PydanticCustomError for conditions, which would otherwise be left out silently."""
+    if given:
+        message = "Conditions on metadata are not supported: name a source as knowledge_id, or use a key with filters."
+        raise PydanticCustomError("unsupported_condition", message)
     return given
 
 
-def _length(given: Any) -> int:
-    return len(given) if isinstance(given, list) else 1
-
-
 class MetadataConditions(BaseModel):
-    """Conditions on metadata."""
+    """Conditions on metadata, of which there may be none."""
 
-    logical_operator: Literal["and", "or"] = "and"
-    conditions: Annotated[list[MetadataCondition], Field(max_length=MAX_CONDITIONS), AfterValidator(_few)] = []
+    conditions: Annotated[list[Any], AfterValidator(_none)] = []
 
 
 class Retrieval(BaseModel):
@@ -78,7 +60,7 @@ class Retrieval(BaseModel):
 
 
 async def retrieve(given: Retrieval, context: ToolContext) -> dict[str, Any]:
-    """The records of a request. Raises NotFound for an unknown source, BadRequest for an unknown operator."""
+    """The records of a request. Raises NotFound for an unknown source."""
     services, setting = context.services, given.retrieval_setting
     among = None
     if given.knowledge_id != EVERYTHING:
@@ -86,7 +68,7 @@ async def retrieve(given: Retrieval, context: ToolContext) -> dict[str, Any]:
     query = SearchRequest(
         query=given.query,
         limit=min(setting.top_k, limits.MAX_HITS),
-        filters=_filters(given.metadata_condition, None if among is None else tuple(among)),
+        filters=Filters(source_ids=None if among is None else tuple(among)),
         depth="auto",
     )
     answer = await context.admission.search(partial(search.run, query, context.user_id, services))
@@ -108,102 +90,6 @@ def _record(hit: Hit) -> dict[str, Any]:
         "title": found.title or found.uri or "",
         "metadata": {**found.metadata, **{name: value for name, value in own.items() if value is not None}},
     }
-
-
-def _filters(given: MetadataConditions | None, source_ids: tuple[Any, ...] | None) -> Filters:
-    if given is None or not given.conditions:
-        return Filters(source_ids=source_ids)
-    conditions = tuple(map(_condition, given.conditions))
-    if given.logical_operator == "or":
-        return Filters(source_ids=source_ids, any_of=conditions)
-    return Filters(source_ids=source_ids, all_of=conditions)
-
-
-def _condition(given: MetadataCondition) -> Filters:
-    make = _OPERATORS.get(given.comparison_operator)
-    if make is None:
-        known = ", ".join(_OPERATORS)
-        raise errors.BadRequest(f"Use one of the operators {known}.", field="metadata_condition.comparison_operator")
-    names = [given.name] if isinstance(given.name, str) else given.name
-    value = make(given.value)
-    if value is _NO_SCALAR:
-        raise errors.BadRequest("This operator takes another kind of value.", field="metadata_condition.value")
-    every = tuple(Filters(metadata={name: value}) for name in names)
-    return every[0] if len(every) == 1 else Filters(any_of=every)
-
-
-_NO_SCALAR: Any = object()
-
-
-def _scalar(value: Any) -> Any:
-    return value if isinstance(value, str | int | float | bool) else _NO_SCALAR
-
-
-def _list(value: Any) -> Any:
-    values = value if isinstance(value, list) else [value]
-    return {"in": values} if OPERANDS["in"].accepts(values) else _NO_SCALAR
-
-
-def _other(value: Any) -> Any:
-    return _NO_SCALAR if _scalar(value) is _NO_SCALAR else {"ne": value}
-
-
-def _as_number(value: Any) -> float | None:
-    """A number, which Dify may send as text."""
-    try:
-        number = None if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
-        return None
-    return number if number is not None and math.isfinite(number) else None
-
-
-def _number(value: Any) -> Any:
-    """Metadata has a number, or the same text."""
-    number = _as_number(value)
-    return _scalar(value) if number is None else {"in": [number, *([value] if isinstance(value, str) else [])]}
-
-
-def _other_number(value: Any) -> Any:
-    number = _as_number(value)
-    return _other(value if number is None else number)
-
-
-def _number_bound(operator: str) -> Callable[[Any], Any]:
-    return lambda value: _NO_SCALAR if (number := _as_number(value)) is None else {operator: number}
-
-
-def _date_bound(operator: str) -> Callable[[Any], Any]:
-    """Dify sends dates as seconds since 1970; dates in ISO 8601 are taken as well."""
-
-    def made(value: Any) -> Any:
-        seconds = _as_number(value)
-        if seconds is None:
-            is_moment = isinstance(value, str) and dates.microseconds(value) is not None
-            return {operator: value} if is_moment else _NO_SCALAR
-        try:
-            return {operator: datetime.fromtimestamp(seconds, UTC).isoformat()}
-        except (ValueError, OverflowError, OSError):
-            return _NO_SCALAR
-
-    return made
-
-
-_OPERATORS: Mapping[str, Callable[[Any], Any]] = {
-    "is": _scalar,
-    "is not": _other,
-    "in": _list,
-    "=": _number,
-    "≠": _other_number,
-    ">": _number_bound("gt"),
-    "<": _number_bound("lt"),
-    "≥": _number_bound("gte"),
-    "≤": _number_bound("lte"),
-    "before": _date_bound("lt"),
-    "after": _date_bound("gt"),
-    "empty": lambda _value: {"exists": False},
-    "not empty": lambda _value: {"exists": True},
-}
-"""The operators of Dify that filters have; the others compare parts of texts."""
 
 
 PATH = "/retrieval"

@@ -247,7 +247,6 @@ def _reads(world: World, side: Side) -> Iterator[Request]:
 def _posted_reads(world: World, side: Side) -> Iterator[Request]:
     """Reads with a body and without a query, and calls of tools."""
     hidden, seen = world.hidden[0], world.visible[0]
-    by_team = [{"name": "team", "comparison_operator": "is", "value": hidden.team}]
     for chunk in (world.hidden_chunk, side.chunk_id):
         yield "POST", f"{RAG}/similar", {"chunk_id": chunk, "limit": 50}
         for options in ({"rerank": "cosine", "query": "copper"}, {}):
@@ -257,8 +256,6 @@ def _posted_reads(world: World, side: Side) -> Iterator[Request]:
         yield "POST", f"{RAG}/documents/delete", {"filters": filters, "dry_run": True}
     yield "POST", f"{RAG}/documents/reindex", {"filters": {"metadata": {"team": hidden.team}}, "dry_run": True}
     yield "POST", "/retrieval", {"knowledge_id": "nowhere", "query": "copper"}
-    of_team = {"metadata_condition": {"conditions": by_team}}
-    yield "POST", "/retrieval", {"knowledge_id": "default", "query": "copper", **of_team}
     yield "POST", "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "resources/list"}
     for one in (side.document_id, world.hidden_id):
         uri = {"uri": f"stepwell://documents/{one}"}
