@@ -215,15 +215,6 @@ class Settings(ProviderSettings):
         """The threads of each local model: the cores that each process has, at most MAX_MODEL_THREADS."""
         return max(1, min(usable_cores() // self.workers, MAX_MODEL_THREADS))
 
-    def changed(self) -> list[str]:
-        """The variables of the settings that differ from their defaults."""
-        fields = type(self).model_fields.items()
-        return [
-            _variables(name)[-1]
-            for name, spec in fields
-            if getattr(self, name) != spec.get_default(call_default_factory=True)
-        ]
-
     def described(self) -> list[tuple[str, str, str]]:
         """Every setting as (environment variable, default, description), for docs/reference.md."""
         rows = []

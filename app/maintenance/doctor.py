@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from app import errors
-from app.access.store import keys
 from app.database import driver_errors
 from app.database.schema import distribution, health, migration, reembedding
 from app.database.schema.health import ServerFacts
 from app.database.transactions import Database
-from app.maintenance import reindex, repair
-from app.services import ChunkingOptions
 
 Level = Literal["ok", "warning", "error"]
 Verdict = tuple[Level, str] | tuple[Level, str, str]
 """The result of a check without its name."""
-MAX_USERS = 20
-"""Users whose documents are looked at."""
 LAG_S = 30.0
 """Seconds behind the primary from which a standby is reported."""
 SCARCE_BYTES = 2_000_000_000
@@ -48,41 +43,33 @@ class Expected:
 
     Attributes:
         many_users: Row-level security must apply to the role.
-        users: Users whose documents are looked at, in addition to those in the database.
-        chunking_options: The options with which documents are cut.
         target: The model to which the vectors can be switched, and its dimension.
     """
 
     model: str
     dimension: int
     many_users: bool
-    users: tuple[str, ...] = ()
-    chunking_options: ChunkingOptions = field(default_factory=ChunkingOptions)
     target: tuple[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """A database, its server, what the settings require of it, and the same database as its owner, if that is known."""
+    """A database, its server, and what the settings require of it."""
 
     db: Database
     server: ServerFacts
     expected: Expected
-    owner: Database | None = None
 
 
-async def database(db: Database, expected: Expected, *, owner: Database | None = None) -> list[Finding]:
-    """All findings about a database, in the order in which they should be fixed. Raises nothing.
-
-    Without `owner`, API keys are not counted and only `expected.users` are checked.
-    """
+async def database(db: Database, expected: Expected) -> list[Finding]:
+    """All findings about a database, in the order in which they should be fixed. Raises nothing."""
     try:
         server = await health.server(db)
     except Exception as error:
         unreachable = "Start Postgres, or correct DATABASE_URL."
         findings = [Finding("database", "error", driver_errors.reason(error), unreachable)]
     else:
-        examined = Examined(db, server, expected, owner)
+        examined = Examined(db, server, expected)
         checks = (*SERVER_CHECKS, *(SCHEMA_CHECKS if server.migrated and server.may_use else NO_SCHEMA_CHECKS))
         findings = [finding for name, check in checks for finding in await _judge(name, check(examined))]
     return [*findings, *await _judge("standby", standby(db))]
@@ -173,8 +160,7 @@ async def _embedding(examined: Examined) -> Verdict:
     if target is not None:
         message = f"vectors of {found[0]} are being replaced by those of {target.model} ({target.dimension})"
         return "warning", message, "Run `stepwell reembed` to go on, or with --cancel to stop."
-    numbers = f"{found[1]} dimensions of {await health.bits_of_vectors(db)} bits"
-    return "ok", f"vectors of {found[0]}, {numbers}"
+    return "ok", f"vectors of {found[0]} with {found[1]} dimensions"
 
 
 async def _schema(examined: Examined) -> Verdict:
@@ -198,29 +184,6 @@ async def _leakproof(examined: Examined) -> Verdict:
     alter = " ".join(f"ALTER FUNCTION pg_catalog.{name} LEAKPROOF;" for name in missing)
     fix = f"As a superuser, if the server is yours (it leaks nothing; a dump does not keep it): {alter}"
     return "warning", message, fix
-
-
-async def _chunking(examined: Examined) -> Verdict:
-    options = examined.expected.chunking_options
-    known = await repair.users(db=examined.owner) if examined.owner else []
-    users = list(dict.fromkeys((*examined.expected.users, *known)))
-    count = sum([await reindex.count(user_id, options, db=examined.db) for user_id in users[:MAX_USERS]])
-    cut = f"{options.target} tokens with an overlap of {options.overlap}"
-    if not count:
-        return "ok", f"documents are cut to {cut}"
-    message = f"{count} documents were cut with other options than the settings, which are {cut}."
-    return "warning", message, "Run `stepwell reindex`, or set STEPWELL_CHUNK_TOKENS back."
-
-
-async def _keys(examined: Examined) -> Verdict:
-    if examined.owner is None:
-        return "ok", "not counted: only the database's owner can read them (STEPWELL_MIGRATION_URL)"
-    many_users = examined.expected.many_users
-    async with examined.owner.shared() as owner:
-        live = [key for key in await keys.list_keys(owner) if key.revoked_at is None]
-    if many_users and not live:
-        return "warning", "There is no API key yet.", "Run `stepwell keys create you`."
-    return "ok", f"{len(live)} API keys" if many_users else "not needed with AUTH=none"
 
 
 def disk(free: int, where: str) -> Finding:
@@ -274,8 +237,6 @@ SCHEMA_CHECKS: tuple[tuple[str, Check], ...] = (
     ("embedding", _embedding),
     ("schema", _schema),
     ("leakproof", _leakproof),
-    ("keys", _keys),
-    ("chunking", _chunking),
     ("writes", lambda examined: writes(examined.db)),
 )
 """The checks of a database with a schema. One that raises is an error of its name."""

@@ -84,14 +84,6 @@ async def embedding(database: transactions.Database) -> tuple[str, int] | None:
         return None if row is None else (row.model, row.dimension)
 
 
-async def bits_of_vectors(database: transactions.Database) -> int:
-    """The bits of each number of a stored vector: 16, or 32 in a database that an earlier version created."""
-    kind = "SELECT CAST(atttypid AS regtype)::text FROM pg_attribute WHERE attrelid = 'stepwell.embeddings'::regclass"
-    async with database.shared() as connection:
-        found = await connection.scalar(sa.text(f"{kind} AND attname = 'embedding'"))
-    return 32 if found == "vector" else 16
-
-
 async def differences(database: transactions.Database, *, dimension: int) -> list[str]:
     """What of the schema differs from that of this version, as a sentence each.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from app import errors, runtime
-from app.cli import options, ownership, terminal
+from app.cli import options, terminal
 from app.database import driver_errors
 from app.database.schema import health
 from app.errors import ProviderFault
@@ -49,14 +49,12 @@ def doctor(as_json: options.AsJson = False, data_dir: options.DataDir = None) ->
     except pydantic.ValidationError as error:
         found = error.errors(include_url=False, include_input=False, include_context=False)
         findings = [Finding("settings", "error", one["msg"], f"Correct {_variable(one['loc'])}.") for one in found]
-        changed: list[str] = []
     else:
         findings = options.run(_examine(settings))
-        changed = settings.changed()
     if as_json:
-        terminal.write_json({"findings": [dataclasses.asdict(finding) for finding in findings], "changed": changed})
+        terminal.write_json({"findings": [dataclasses.asdict(finding) for finding in findings]})
     else:
-        _print(findings, changed)
+        _print(findings)
     if any(finding.level == "error" for finding in findings):
         raise typer.Exit(1)
 
@@ -80,19 +78,13 @@ async def _database(settings: Settings) -> list[Finding]:
         model,
         dimension,
         many_users=settings.auth == "api_key",
-        users=(options.LOCAL,),
-        chunking_options=runtime.chunking_options(settings),
         target=models.target(settings),
     )
     try:
         async with AsyncExitStack() as stack:
             database = await stack.enter_async_context(runtime.open_database(settings, pool_size=1))
-            owner = None
-            if settings.database_url is None or settings.migration_url is not None:
-                with suppress(errors.StepwellError):
-                    owner = await stack.enter_async_context(ownership.open_owner(settings))
             await runtime.open_reads(settings, database, 1, stack)
-            return await pipeline.database(database, expected, owner=owner)
+            return await pipeline.database(database, expected)
     except errors.SchemaMismatch as error:
         return [Finding("database", "error", error.message)]
     except Exception as error:
@@ -162,11 +154,9 @@ def _variable(place: tuple[int | str, ...]) -> str:
     return f"STEPWELL_{name.upper()}" if name in Settings.model_fields else name
 
 
-def _print(findings: list[Finding], changed: list[str]) -> None:
+def _print(findings: list[Finding]) -> None:
     table = Table(box=None, show_header=False, padding=(0, 1))
     for finding in findings:
         fix = f"\n[bold]→[/] {escape(finding.fix)}" if finding.fix else ""
         table.add_row(MARKS[finding.level], finding.name, escape(finding.message) + fix)
     options.out.print(table)
-    if changed:
-        options.out.print(f"\nSettings that are not the defaults: {', '.join(changed)}.")
