@@ -8,7 +8,7 @@ import { partsOf } from "../page/parts.js";
 import { hopGraph } from "./graph.js";
 import { hitCard } from "./hits.js";
 import { readRequest } from "./options.js";
-import { announcement, answerHead, isAnswerUnlikely, searchedPanel } from "./summaries.js";
+import { announcement, answerHead, isAnswerUnlikely } from "./summaries.js";
 
 const PATIENCE_MS = 400;
 let running = null;
@@ -83,7 +83,6 @@ function show(found, request) {
     answerHead(found),
     isAnswerUnlikely(found) ? folded(list, more) : [found.results.length ? list : nothing(found), more],
     hopGraph(found, request.query),
-    searchedPanel(explained),
     partsOf("answer", request),
     requestPanel(request),
   );

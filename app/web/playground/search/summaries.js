@@ -1,18 +1,7 @@
-// Draws what holds for a whole answer: whether it answers, what was left out, how it was searched, and how long it took.
+// Draws what holds for a whole answer: whether it answers, what was left out, and how long it took.
 
-import { amount, el, factLine, inWords, termList } from "../page/dom.js";
-import { lazyFold } from "../page/folds.js";
+import { amount, el, factLine, inWords } from "../page/dom.js";
 import { DEGRADED, LIKELY, POSSIBLE, RELAXED } from "../tables.js";
-
-const STAGES = {
-  depth: "choice of depth",
-  first: "first search",
-  embed: "embedding",
-  pass1: "entities",
-  recall: "ranking",
-  extract: "terms of hops",
-  total: "in all",
-};
 
 /** The head of an answer. */
 export function answerHead(answer) {
@@ -38,18 +27,6 @@ export function isAnswerUnlikely(answer) {
 export function announcement(answer) {
   const verdict = answer.answerable == null ? "" : `, ${inVerdict(answer.answerable)[0].toLowerCase()}`;
   return passages(answer) + verdict;
-}
-
-/** A panel with how the query was read and searched, and the milliseconds of each stage. */
-export function searchedPanel(explained) {
-  return lazyFold("panel", "How it was searched", async () => {
-    const { explain } = await explained();
-    const facts = ["query_type", "mode", "fusion", "depth", "depth_reason", "search_mode", "fallback_reason"];
-    const words = facts.filter((name) => explain[name]).map((name) => [inWords(name), inWords(String(explain[name]))]);
-    const times = Object.entries(explain.timings).map(([stage, ms]) => [STAGES[stage] ?? inWords(stage), `${ms.toFixed(1)} ms`]);
-    const missed = explain.approximate && el("p", {}, "Matching passages may be missing: the index was not searched to its end.");
-    return [missed, termList([...words, ...times])];
-  });
 }
 
 function passages({ results: { length } }) {
