@@ -1,11 +1,10 @@
 // Shows a document: its data, and its text at the passage that the address names; adds, changes and deletes documents.
 
-import { address, entitle } from "../page/address.js";
+import { address, entitle, withParameters } from "../page/address.js";
 import { call } from "../page/api.js";
 import { byId, documentName, el, factLine, fill, termList, uriBesideName } from "../page/dom.js";
 import { forgetEdits, hasEdits } from "../page/edits.js";
 import { confirmed, guarded, say } from "../page/messages.js";
-import { chunksFold, chunksOf } from "./chunks.js";
 import { documentForm, editsOf } from "./document_form.js";
 import { placeOf, showText } from "./text.js";
 
@@ -65,7 +64,8 @@ async function stored(id) {
 async function passageOf({ document_id: id, content }, parameters) {
   const chunk = parameters.get("chunk");
   if (!chunk) return null;
-  const [found] = (await chunksOf(id, Number(parameters.get("at")) || 0, 1)).chunks;
+  const path = withParameters(`documents/${id}/chunks`, { limit: 1, offset: Number(parameters.get("at")) || 0 });
+  const [found] = (await call("GET", path)).chunks;
   return found?.chunk_id === chunk ? placeOf(found, content) : null;
 }
 
@@ -84,7 +84,7 @@ function show(found, passage) {
   const remove = el("button", { type: "button", class: "danger", click: () => removed(found) }, "Delete");
   const metadata = Object.entries(found.metadata).map(([key, value]) => [key, metadataText(value)]);
   const text = el("div", { class: "document-text" });
-  fill(byId("document"), head(found, el("div", { class: "actions" }, change, remove), metadata.length ? termList(metadata) : null), text, chunksFold(found));
+  fill(byId("document"), head(found, el("div", { class: "actions" }, change, remove), metadata.length ? termList(metadata) : null), text);
   showText(text, found, passage);
 }
 
