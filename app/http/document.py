@@ -13,34 +13,8 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from app import errors
-from app.http import auth, bodies, problems
-from app.requests import validation_errors
+from app.http import auth, problems
 
-REQUEST_ID = "3f2b8c1de0a94d6f"
-PATH = "/api/rag/search"
-UNKNOWN_PARAMETER = "verbose"
-"""The query parameter of the request in the example of 422."""
-ERRORS: dict[int, errors.StepwellError] = {
-    400: errors.BadRequest(errors.BLANK_QUERY, field="query", code="blank_query"),
-    401: errors.Unauthorized("Send a key or the local token as `Authorization: Bearer …` or `X-API-Key`."),
-    403: errors.Forbidden(errors.ORIGIN_NOT_ALLOWED, code="origin_not_allowed"),
-    404: errors.NotFound("No such chunk, or it has no vector.", field="chunk_id"),
-    408: errors.RequestRefused("Send a request's headers within 10 seconds.", code="request_timeout"),
-    409: errors.Conflict(errors.STALE_CURSOR, field="cursor", code="stale_cursor"),
-    413: errors.RequestRefused(
-        "The body is larger than 10,000,000 bytes: send less, or in several requests.", code="too_large"
-    ),
-    415: bodies.UnsupportedMediaType("Send the body as JSON, with the header Content-Type: application/json."),
-    421: errors.RequestRefused(errors.HOST_NOT_ALLOWED, code="host_not_allowed"),
-    429: errors.RequestRefused("The limit of requests per minute is reached.", retry_after_s=12, code="rate_limited"),
-    431: errors.RequestRefused("Send at most 100 headers.", code="headers_too_large"),
-    500: errors.StepwellError(""),
-    502: errors.ProviderError("The embedding model did not respond."),
-    503: errors.DatabaseUnavailable("The database does not respond; try again shortly."),
-    504: errors.DeadlineExceeded("The search did not finish within its time limit."),
-    507: errors.DiskFull("The database's disk is full: nothing was stored. Make room on it, then try again."),
-}
 _SCHEMES = {
     one.scheme_name: one.model.model_dump(mode="json", by_alias=True, exclude_none=True)
     for one in (auth.BEARER, auth.API_KEY)
@@ -110,22 +84,7 @@ def _refer(responses: dict[str, Any]) -> set[int]:
 
 
 def _component(statuses: Sequence[int]) -> dict[str, Any]:
-    """The response with these statuses, and an example of each."""
+    """The response with these statuses."""
     lines = [f"{status}: {problems.DESCRIPTIONS[status]}" for status in statuses]
-    examples = {
-        str(status): {"summary": problems.DESCRIPTIONS[status], "value": _example(status)} for status in statuses
-    }
-    content = {"schema": {"$ref": "#/components/schemas/Problem"}, "examples": examples}
+    content = {"schema": {"$ref": "#/components/schemas/Problem"}}
     return {"description": "\n\n".join(lines), "content": {problems.MEDIA_TYPE: content}}
-
-
-def _example(status: int) -> Any:
-    """The problem that a request gets with this status; that of 422 has an unknown query parameter."""
-    scope = {"path": PATH, "state": {"request_id": REQUEST_ID}}
-    if status == 422:
-        wrong = validation_errors.read([bodies.unknown_parameter(UNKNOWN_PARAMETER, {}, with_body=True)])
-        detail, code = problems.summary(wrong), problems.code_of(wrong)
-        response = problems.respond(scope, status, detail, code=code, errors=wrong)
-    else:
-        response = problems.of(ERRORS[status], scope)
-    return json.loads(bytes(response.body))
