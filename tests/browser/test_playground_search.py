@@ -108,7 +108,7 @@ async def test_a_thumb_stores_a_judgement_and_a_second_click_takes_it_back(
     assert states == [(["Helpful"], [True]), (["Not helpful"], [False]), ([], [])]
 
 
-@pytest.mark.parametrize("controls", [{}, {"fusion": "rrf"}, {"rerank": "cosine"}, {"depth": "thorough"}])
+@pytest.mark.parametrize("controls", [{}, {"rerank": "cosine"}, {"depth": "thorough"}])
 async def test_the_components_of_why_add_up_to_the_score(notes: Playground, url: str, controls: dict[str, str]) -> None:
     await notes.page.locator("[name=limit]").fill("3")
     cards = await notes.search(PERSON, **controls)
@@ -150,9 +150,7 @@ async def test_an_offered_query_is_searched_and_its_hops_drawn_from_the_question
 async def test_the_controls_are_sent_and_counted(notes: Playground) -> None:
     page = notes.page
     await page.locator(".ranking").evaluate("panel => panel.open = true")
-    await page.locator("[name=mmr]").check()
     await page.locator("[name=group]").check()
-    await page.locator("[name=boost]").uncheck()
     await page.locator("[name=collapse]").uncheck()
     await page.locator("[name=min_relevance]").fill("0")
     await page.locator("[name=recency]").select_option("newer")
@@ -163,9 +161,7 @@ async def test_the_controls_are_sent_and_counted(notes: Playground) -> None:
     await page.locator("[name=filters]").fill('{"metadata": {"tags": "people"}}')
     await page.locator("[name=limit]").fill("3")
     async with page.expect_request("**/api/rag/search") as sent:
-        cards = await notes.search(
-            "who leads", depth="fast", mode="semantic", fusion="rrf", guidance="off", rerank="cosine"
-        )
+        cards = await notes.search("who leads", depth="fast", mode="semantic", guidance="off", rerank="cosine")
     request = await sent.value
     simple = {"created_after": "2025-06-01T00:00:00Z", "folder": "sample", "file_types": ["md", "txt"]}
     assert request.post_data_json == {
@@ -176,9 +172,7 @@ async def test_the_controls_are_sent_and_counted(notes: Playground) -> None:
         "detail": "compact",
         "collapse": "off",
         "ranking": {
-            "fusion": "rrf",
-            "guidance": {"mode": "off", "boost": False},
-            "mmr": True,
+            "guidance": {"mode": "off"},
             "rerank": "cosine",
             "recency": {},
             "min_relevance": 0,
@@ -186,8 +180,8 @@ async def test_the_controls_are_sent_and_counted(notes: Playground) -> None:
         },
     }
     assert len(await cards.all()) == 3
-    assert await page.locator("#options-changed").inner_text() == "16 changed"
-    assert await page.locator("#ranking-changed").inner_text() == "10 changed"
+    assert await page.locator("#options-changed").inner_text() == "13 changed"
+    assert await page.locator("#ranking-changed").inner_text() == "7 changed"
     await page.locator("#options-reset").click()
     assert await page.locator("#options-changed").is_hidden()
 
@@ -312,9 +306,9 @@ async def test_a_refused_request_is_shown_in_words_with_its_field(notes: Playgro
 
 async def test_the_request_as_a_command_runs_and_finds_the_same(notes: Playground) -> None:
     await notes.page.locator(".ranking").evaluate("panel => panel.open = true")
-    await notes.page.locator("[name=boost]").uncheck()
+    await notes.page.locator("[name=collapse]").uncheck()
     await notes.page.locator("[name=filters]").fill('{"metadata": {"team": "Firmware"}}')
-    cards = await notes.search('who\'s on "call"?', fusion="convex")
+    cards = await notes.search('who\'s on "call"?', rerank="cosine")
     titles = await cards.locator("h3").all_inner_texts()
     await notes.page.get_by_text("This request as a command").click()
     (curl,) = await notes.texts(".code pre")

@@ -26,7 +26,7 @@ const PARTS = {
 export function scoreParts(explain) {
   const parts = explain.parts ? ofHops(explain) : ofSearch(explain);
   const rows = [...parts.map(row), row({ name: "Score", how: "", value: explain.score })];
-  return [el("ul", { class: "parts", "aria-label": "Components of the score" }, rows), order(explain)];
+  return el("ul", { class: "parts", "aria-label": "Components of the score" }, rows);
 }
 
 /** The components of the score of one search, each with its name, how it came about, and its signed value. */
@@ -64,13 +64,6 @@ function ofHops(explain) {
 
 function row({ name, how, value }) {
   return el("li", { "data-value": value }, `${name} `, el("strong", {}, number(value)), " ", el("span", { class: "note" }, how));
-}
-
-function order(explain) {
-  const mmr = explain.mmr;
-  if (!mmr) return null;
-  const text = `MMR placed it by ${number(mmr.value)}: ${number(mmr.lambda)} × score − ${number(1 - mmr.lambda)} × ${number(mmr.nearest)}, the similarity to the nearest hit above.`;
-  return el("p", { class: "note" }, text);
 }
 
 function number(value) {

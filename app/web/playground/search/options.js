@@ -6,16 +6,14 @@ import { chosenValues, readFilters } from "../page/filters.js";
 import { changedValues } from "../page/forms.js";
 
 const RECENCY = { auto: "auto", newer: {} };
-const RANKING = ["mode", "fusion", "guidance", "boost", "rerank", "recency", "min_relevance", "mmr", "group", "collapse"];
+const RANKING = ["mode", "guidance", "rerank", "recency", "min_relevance", "group", "collapse"];
 
 /** The body of a request: the fields that differ from the defaults of the API. Throws Problem. */
 export function readRequest(form) {
   const { query, limit, depth, min_relevance: minimum } = form.elements;
   const changed = changedValues(form);
   const ranking = {
-    fusion: changed.fusion,
-    guidance: given({ mode: changed.guidance, boost: changed.boost && false }),
-    mmr: changed.mmr && true,
+    guidance: changed.guidance && { mode: changed.guidance },
     rerank: changed.rerank,
     recency: RECENCY[changed.recency],
     min_relevance: minimum.value && !minimum.disabled ? Number(minimum.value) : undefined,
