@@ -60,7 +60,6 @@ def build(context_of: ContextOf, *, turns: asyncio.Semaphore | None = None) -> S
         on_list_tools=handlers.list_tools,
         on_call_tool=handlers.call_tool,
         on_list_resources=handlers.list_resources,
-        on_list_resource_templates=handlers.list_resource_templates,
         on_read_resource=handlers.read_resource,
     )
 
@@ -138,19 +137,6 @@ class _Handlers:
             for document in shown
         ]
         return types.ListResourcesResult(resources=resources, next_cursor=more)
-
-    async def list_resource_templates(
-        self, request: Request, page: types.PaginatedRequestParams | None
-    ) -> types.ListResourceTemplatesResult:
-        self._readable(request)
-        template = types.ResourceTemplate(
-            uri_template=f"{SCHEME}{{document_id}}",
-            name="document",
-            title="Stored document",
-            description=f"The text of a stored document, by its id. {NOTICE}",
-            mime_type="text/markdown",
-        )
-        return types.ListResourceTemplatesResult(resource_templates=[template])
 
     async def read_resource(self, request: Request, read: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         context = self._readable(request)

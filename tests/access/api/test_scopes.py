@@ -50,7 +50,7 @@ WORD = "quibblewort"
 """What every text, title, name, path and URI of a user contains here."""
 SCOPES = [("search",), ("write",), ("search", "write"), ("metrics",), ("admin",)]
 MCP_HEADERS = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
-RESOURCES = ("resources/list", "resources/read", "resources/templates/list")
+RESOURCES = ("resources/list", "resources/read")
 
 
 @dataclass(frozen=True, slots=True)
