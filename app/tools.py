@@ -15,7 +15,7 @@ import re
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import from_json
@@ -108,39 +108,26 @@ T = TypeVar("T")
 LOCAL_ACTOR = "local"
 
 
-class Admission(Protocol):
-    """Limits how many searches, other reads and uploads run at once."""
+class Admission:
+    """Limits how many searches, other reads and uploads run at once.
+
+    This one admits everything at once, for a process with one caller; a search may take `search_s` seconds.
+    """
+
+    def __init__(self, search_s: float = Budget().whole_s) -> None:
+        self._search_s = search_s
 
     async def search(self, run: Callable[[Released], Awaitable[T]]) -> T:
         """The result of `run`, called when a search may start. Raises Overloaded, DeadlineExceeded."""
-        ...
-
-    async def read(self, run: Callable[[], Awaitable[T]]) -> T:
-        """The result of `run`, called when an ordinary read may start. Raises Overloaded."""
-        ...
-
-    async def upload(self, run: Callable[[], Awaitable[T]]) -> T:
-        """The result of `run`, called when a document may be stored. Raises Overloaded."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Unrestricted:
-    """Admits everything at once, for a process with one caller; a search may take so many seconds."""
-
-    search_s: float = Budget().whole_s
-
-    async def search(self, run: Callable[[Released], Awaitable[T]]) -> T:
-        """The result of `run`. Raises DeadlineExceeded."""
-        async with Budget(whole_s=self.search_s).deadline():
+        async with Budget(whole_s=self._search_s).deadline():
             return await run(UNLIMITED)
 
     async def read(self, run: Callable[[], Awaitable[T]]) -> T:
-        """The result of `run`."""
+        """The result of `run`, called when an ordinary read may start. Raises Overloaded."""
         return await run()
 
     async def upload(self, run: Callable[[], Awaitable[T]]) -> T:
-        """The result of `run`."""
+        """The result of `run`, called when a document may be stored. Raises Overloaded."""
         return await run()
 
 
@@ -154,7 +141,7 @@ class ToolContext:
     services: Services
     user_id: str
     actor: str = LOCAL_ACTOR
-    admission: Admission = field(default_factory=Unrestricted)
+    admission: Admission = field(default_factory=Admission)
     read_services: Services | None = None
     scopes: Collection[str] = ("search", "write")
 

@@ -12,7 +12,7 @@ from app.concurrency.limiter import Released
 from app.http import admission, auth, bodies, problems
 from app.kinds import ToolFormat
 from app.query.types import Answer
-from app.tools import Tool, ToolContext
+from app.tools import Admission, Tool, ToolContext
 
 router = APIRouter(prefix="/api/rag", tags=["tools"], route_class=bodies.ListsRoute, responses=problems.AUTHENTICATED)
 
@@ -43,10 +43,11 @@ AnyUser = Annotated[str, Depends(auth.Scope("search", "write"))]
 ToolUser = Annotated[str, Depends(ToolScope())]
 
 
-class RequestAdmission:
+class RequestAdmission(Admission):
     """Admits searches, reads and uploads by the limiters of the application, for a request's user."""
 
     def __init__(self, request: Request, user_id: str) -> None:
+        super().__init__()
         self._request = request
         self._user_id = user_id
 

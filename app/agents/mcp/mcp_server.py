@@ -29,7 +29,7 @@ from app.jobs import kinds
 from app.requests import cursors, strict_json, validation_errors
 from app.settings import Settings
 from app.text import uris
-from app.tools import NOTICE, ToolContext, Unrestricted
+from app.tools import NOTICE, Admission, ToolContext
 
 MAX_CONCURRENT, POOL_SIZE = 2, 6
 """Calls that run at once, and connections for them and for background jobs; the others wait."""
@@ -68,7 +68,7 @@ async def serve_stdio(settings: Settings, user_id: str) -> None:
     """Serve one client until it closes stdin, and run background jobs meanwhile."""
     async with runtime.open_services(settings, pool_size=POOL_SIZE) as services:
         working = asyncio.create_task(kinds.run_forever(services) if settings.worker else asyncio.sleep(0))
-        context = ToolContext(services, user_id, admission=Unrestricted(services.budget.whole_s))
+        context = ToolContext(services, user_id, admission=Admission(services.budget.whole_s))
         server = build(lambda _request: context, turns=asyncio.Semaphore(MAX_CONCURRENT))
         try:
             async with stdio_server() as (incoming, outgoing):
