@@ -54,15 +54,6 @@ _GAUGES: Mapping[str, tuple[str, Callable[[Services], float | None]]] = {
         "How long the standby has been behind, at most.",
         lambda use: None if (lag := _lag(use)) is None else lag.seconds,
     ),
-    "stepwell_standby_lag_bytes": (
-        "Bytes of the log that the standby has not replayed.",
-        lambda use: None if (lag := _lag(use)) is None else lag.bytes,
-    ),
-    "stepwell_embedding_queries_in_flight": ("Queries being embedded now.", lambda use: _in_flight(use, "queries")),
-    "stepwell_embedding_passages_in_flight": (
-        "Passages waiting for the model.",
-        lambda use: _in_flight(use, "passages"),
-    ),
 }
 """Gauges of the services; one that is None has nothing to measure."""
 _MODEL = ["role", "provider", "model"]
@@ -95,10 +86,7 @@ class Metrics:
         self.search_wait = stages("stepwell_search_wait_seconds", "Time that a search waited for its turn.")
         self.answers = counter("stepwell_search_answers", "Answers.", ["found"])
         self.degraded = counter("stepwell_search_degraded", "Answers without a part that failed.", ["code"])
-        self.relaxed = counter("stepwell_search_relaxed", "Relaxed queries.", ["name"])
         self.documents = counter("stepwell_ingest_documents", "Ingested documents.", ["status"])
-        self.chunks = counter("stepwell_ingest_chunks", "Chunks of documents.", ["status"])
-        self.embedded = counter("stepwell_ingest_embedded_chunks", "Chunks that the model embedded.")
         meaning = "How late the event loop was, measured every 50 ms."
         self.loop_lag = lag("stepwell_event_loop_lag_seconds", meaning)
         self.longest_loop_lag = gauge("stepwell_event_loop_lag_max_seconds", "The longest lag since the start.")
@@ -129,8 +117,6 @@ class Metrics:
             self.answer(answer)
         for document in state.get("stored", ()):
             self.documents.labels(document.status).inc()
-            self.chunks.labels(document.status).inc(document.chunk_count)
-            self.embedded.inc(document.embedded)
         if refused := state.get("refused", 0):
             self.documents.labels("refused").inc(refused)
 
@@ -143,8 +129,6 @@ class Metrics:
                 self.stages.labels(stage).observe(milliseconds / 1000)
         for code in set(answer.degraded):
             self.degraded.labels(code).inc()
-        for name in set(answer.relaxed):
-            self.relaxed.labels(name).inc()
 
     def lagged(self, seconds: float) -> None:
         """Record by how much the event loop was late."""
@@ -220,11 +204,6 @@ class _ServiceFigures(Collector):
 def _lag(services: Services) -> Lag | None:
     report = services.db.reads.standby
     return None if report is None else report.lag
-
-
-def _in_flight(services: Services, kind: str) -> float:
-    in_flight: Mapping[str, int] = getattr(services.embedder, "in_flight", {})
-    return in_flight.get(kind, 0)
 
 
 def _counts(services: Services | None) -> Iterator[Metric]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import math
 from array import array
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -188,7 +187,6 @@ class CachingEmbedder:
 
     Entries belong to one user: a hit on another user's entry would show, by its time, what that user asked. Use
     `for_user`; `embed_query` on the wrapper itself caches nothing. The bound is on all users' entries together.
-    `in_flight` counts the `queries` and `passages` that are being embedded.
 
     Concurrent calls of one user with the same text share one computation. A failure is not cached. Passages are not
     cached: an ingest seldom repeats one and would evict queries.
@@ -199,7 +197,6 @@ class CachingEmbedder:
         self._vectors: LRUCache[_Key, array[float]] = LRUCache(size)
         self._flights: SingleFlight[_Key, Vector] = SingleFlight()
         self._user_id: str | None = None
-        self.in_flight: Counter[str] = Counter()
 
     @property
     def model(self) -> EmbeddingModel:
@@ -237,15 +234,7 @@ class CachingEmbedder:
 
     async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
         """Embed passages, uncached. Raises what the wrapped embedder raises."""
-        self.in_flight["passages"] += len(texts)
-        try:
-            return await self._embedder.embed_documents(texts)
-        finally:
-            self.in_flight["passages"] -= len(texts)
+        return await self._embedder.embed_documents(texts)
 
     async def _compute(self, text: str) -> Vector:
-        self.in_flight["queries"] += 1
-        try:
-            return unit_vector(await self._embedder.embed_query(text), self.model.dimension)
-        finally:
-            self.in_flight["queries"] -= 1
+        return unit_vector(await self._embedder.embed_query(text), self.model.dimension)

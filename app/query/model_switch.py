@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -79,14 +78,6 @@ class SwitchingEmbedder:
     def calls(self) -> RemoteCalls | None:
         """The calls of the model; None for a model in this process."""
         return base.calls_of(self.active.embedder)
-
-    @property
-    def in_flight(self) -> Counter[str]:
-        """The `queries` and `passages` that are being embedded now."""
-        running: Counter[str] = Counter()
-        for one in self._configured.values():
-            running += getattr(one, "in_flight", Counter())
-        return running
 
     def configured(self, model: StoredModel) -> Embedder | None:
         """The configured embedder of a stored model."""

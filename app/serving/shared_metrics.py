@@ -28,7 +28,6 @@ HIGHEST = frozenset(
         "stepwell_db_read_only",
         "stepwell_standby_ready",
         "stepwell_standby_lag_seconds",
-        "stepwell_standby_lag_bytes",
         "stepwell_jobs_waiting",
         "stepwell_jobs_running",
         "stepwell_jobs_retrying",
