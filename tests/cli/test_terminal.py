@@ -80,7 +80,7 @@ def test_no_command_prints_a_control_character_of_stored_text(
     monkeypatch.setattr("sys.stdin", io.StringIO("n\n" * 99))  # answers to questions whether to delete
     uri, job_id = hostile["uri"], stepwell("jobs", "list", "--user", user, "--json").json[0]["job_id"]
     shown: dict[str, list[tuple[object, ...]]] = {
-        "search": [("lime",), ("lime", "--explain")],
+        "search": [("lime",)],
         "multihop": [("Who says that lime sets?",)],
         "why": [("lime", hostile["chunk_id"])],
         "documents": [("list",), ("show", uri), ("delete", uri)],

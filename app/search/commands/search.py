@@ -7,10 +7,8 @@ from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
-from rich.console import Group
 from rich.markup import escape
 from rich.table import Table
-from rich.text import Text
 
 from app import errors, limits
 from app.cli import connecting, json_option, options, terminal
@@ -41,7 +39,7 @@ def search(
     ],
     limit: Annotated[int, typer.Option(min=1, max=limits.MAX_HITS, help="Maximum number of hits.")] = 5,
     mode: options.Mode = "auto",
-    explain: Annotated[bool, typer.Option("--explain", help="Show how each score was made, as a tree.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="With --json: how each score was made.")] = False,
     rerank: options.Rerank = "none",
     mmr: options.Mmr = False,
     recency: Recency = None,
@@ -77,11 +75,11 @@ def show(answer: Answer, query: str) -> None:
     table.add_column("relevance", justify="right", no_wrap=True)
     table.add_column("passage", ratio=1, overflow="fold")
     for place, hit in enumerate(answer["results"], 1):
-        table.add_row(str(place), hits.relevance(hit), _passage(hit))
+        table.add_row(str(place), hits.relevance(hit), hits.place(hit).append_text(hits.sentences(hit)))
     options.out.print(table)
     for warning in warnings(answer):
         options.out.print(warning)
-    options.out.print(f"[dim]{escape(', '.join(_notes(answer)))}[/]")
+    options.out.print(f"[dim]{answer['took_ms']:.0f} ms[/]")
 
 
 def nothing(answer: Answer) -> list[str]:
@@ -98,21 +96,6 @@ def warnings(answer: Answer) -> list[str]:
         share = f"{answer['answerable']:.0%}"
         said.insert(0, f"[yellow]No answer likely[/] ({share}): the passages are the nearest ones.")
     return said
-
-
-def _notes(answer: Answer) -> list[str]:
-    read = answer.get("explain")
-    how = [f"{read['query_type']} query", f"{read['fusion']} fusion"] if read else []
-    return [*how, f"{answer['took_ms']:.0f} ms"]
-
-
-def _passage(hit: Answer) -> Text | Group:
-    shown = hits.place(hit)
-    shown.append_text(hits.sentences(hit))
-    if "explain" not in hit:
-        return shown
-    shown.append_text(hits.duplicates(hit["explain"]))
-    return Group(shown, hits.draw_score(hit["explain"]))
 
 
 def build(
