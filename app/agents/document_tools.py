@@ -8,6 +8,7 @@ from typing import Annotated
 from uuid import UUID
 
 from pydantic import Field
+from rapidfuzz import fuzz, process
 
 from app import errors, limits
 from app.agents.results import (
@@ -31,7 +32,6 @@ from app.query import hints
 from app.requests import cursors, filter_models, wire
 from app.search.steps.guidance import entity_search
 from app.search.steps.guidance.entity_search import EntitySearchRequest
-from app.text.queries import spelling
 from app.tools import Tool, ToolArguments, ToolContext, clamped
 
 MAX_CONTENT = 1_000_000
@@ -193,7 +193,7 @@ async def _no_type(given: ListEntitiesArguments, context: ToolContext) -> str | 
         return None
     if not known:
         return "There are no entities."
-    near = spelling.nearest(given.type, known)
+    near = process.extractOne(given.type, known, scorer=fuzz.ratio, score_cutoff=75)
     meant = f" Did you mean {near[0]}?" if near else ""
     return f"No entity has this type.{meant} The types are {', '.join(known)}."
 

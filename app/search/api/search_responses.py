@@ -20,8 +20,8 @@ PAGE = "Page of a PDF or slide on which the passage begins, from 1; null for doc
 MORE = "With `ranking.group`: further hits of the same document, best first; absent if there are none."
 RELAXED = (
     "What was not searched as written: `constraints_dropped` (quotes and required words that no passage meets), "
-    "`similar_words` (stored words that differ by a typing error from unknown ones were searched too, or similar ones "
-    "instead), `nearest_vectors`."
+    "`similar_words` (stored words that differ by a typing error from unknown ones were searched too), "
+    "`nearest_vectors`."
 )
 RELEVANCE = (
     "Score of relevance, 0 to 1, which falls in the order of the results; null without a text to compare it with. "

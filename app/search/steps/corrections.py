@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from operator import attrgetter
 from typing import Any
 
 from app.database import sql
@@ -34,10 +33,7 @@ MAX_LEXEMES = 3
 
 
 async def recall(search: SearchState, db: SearchTransaction) -> SearchState:
-    """Run the statement again with corrections of the unknown words, if there are any.
-
-    A search that found nothing is left to the relaxations, which replace words by less similar ones.
-    """
+    """Run the statement again with corrections of the unknown words, if there are any."""
     request, lexical = search.request, search.request.lexical
     if lexical is None:
         return search
@@ -128,4 +124,4 @@ def _edits(word: str) -> IndexText:
     return understanding.index_text(text)
 
 
-STEP = Step(uses=attrgetter("lacks_words"), recall=recall, explain=explain)
+STEP = Step(uses=lambda search: search.lacks_words or search.found_nothing, recall=recall, explain=explain)

@@ -1,40 +1,30 @@
-"""Runs looser requests for a query that found nothing: no requirements, similar words, then nearest vectors.
+"""Runs looser requests for a query that found nothing: without requirements, then the nearest vectors.
 
-First what is required is dropped, then unknown words are replaced by stored ones of similar spelling, then the nearest
-chunks by vector are returned. What is excluded stays excluded, unless it excludes everything.
+What is excluded stays excluded, unless it excludes everything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 from typing import Literal, NamedTuple, get_args
 
-from app.concurrency import offload
-from app.database.transactions import Reading, SearchTransaction
-from app.query.types import HybridRequest, HybridResult, LexicalQuery, Weights
+from app.database.transactions import SearchTransaction
+from app.query.types import HybridRequest, LexicalQuery, Weights
 from app.search.state import SearchState, Step
-from app.search.store import vocabulary
-from app.text.queries import spelling
-from app.text.queries.conditions import EMPTY, IndexText, Negation
+from app.text.queries.conditions import EMPTY, Negation
 
-Kind = Literal["words", "similar_words", "nearest_vectors"]
+Kind = Literal["words", "nearest_vectors"]
 
 
 class Loosening(NamedTuple):
-    """A looser request of the words, of similar ones or of the vector, and whether it keeps what is excluded."""
+    """A looser request of the words or of the vector, and whether it keeps what is excluded."""
 
     kind: Kind
     excludes: bool
 
 
 LOOSENINGS = tuple(Loosening(kind, excludes) for excludes in (True, False) for kind in get_args(Kind))
-
-MAX_UNKNOWN_WORDS = 16
-"""Unknown words of a query that are replaced, the longest: these have the fewest neighbours by chance."""
-COMPARISON_COST = 10
-"""Cost of comparing a word with a stored one, in units of `offload.run`."""
 
 _NO_CONDITIONS = LexicalQuery(EMPTY)
 
@@ -53,18 +43,18 @@ async def recall(search: SearchState, db: SearchTransaction) -> SearchState:
             is_nearest = loosening.kind == "nearest_vectors"
             if is_nearest and request.vector is None and "embedding_failed" not in search.context.degraded:
                 return replace(search, wants_vector=True)
-            looser = await _loosen(loosening, request, search.result, db)
+            looser = _loosen(loosening, request)
             found = search if looser is None else await replace(search, pool=0).run(db, looser)
             if looser is not None and found.result.candidates:
-                return replace(found, is_relaxed=True, relaxed=_names(loosening, search.request, looser))
+                return replace(found, is_relaxed=True, relaxed=_names(loosening, search, looser))
     return search
 
 
-def _names(loosening: Loosening, request: HybridRequest, looser: HybridRequest) -> tuple[str, ...]:
-    """What was done to the request, for the answer."""
-    is_dropped = _conditions(request) != _conditions(looser)
+def _names(loosening: Loosening, search: SearchState, looser: HybridRequest) -> tuple[str, ...]:
+    """What was done to the query, for the answer."""
+    is_dropped = _conditions(search.request) != _conditions(looser)
     dropped = ("constraints_dropped",) if is_dropped else ()
-    return dropped if loosening.kind == "words" else (*dropped, loosening.kind)
+    return (*dropped, *search.relaxed) if loosening.kind == "words" else (*dropped, loosening.kind)
 
 
 def _conditions(request: HybridRequest) -> LexicalQuery:
@@ -72,9 +62,7 @@ def _conditions(request: HybridRequest) -> LexicalQuery:
     return replace(request.lexical or _NO_CONDITIONS, words=EMPTY, added=())
 
 
-async def _loosen(
-    loosening: Loosening, request: HybridRequest, result: HybridResult, db: Reading
-) -> HybridRequest | None:
+def _loosen(loosening: Loosening, request: HybridRequest) -> HybridRequest | None:
     """The request to run instead of one that found nothing; None if that changes nothing."""
     lexical = request.lexical or _NO_CONDITIONS
     excluded = lexical.excluded if loosening.excludes else ()
@@ -84,34 +72,8 @@ async def _loosen(
     looser = replace(lexical, strict=(), excluded=excluded, groups=groups)
     if loosening.kind == "words":
         return None if looser == lexical or request.lexical is None else replace(request, lexical=looser)
-    if loosening.kind == "nearest_vectors":
-        conditions = replace(looser, words=EMPTY, added=())
-        return None if request.vector is None else replace(request, lexical=conditions, weights=Weights(1.0, 0.0))
-    return None if request.lexical is None else await _respell(replace(request, lexical=looser), result, db)
-
-
-async def _respell(request: HybridRequest, result: HybridResult, db: Reading) -> HybridRequest | None:
-    """The request with its longest unknown words replaced by completions of them and words of similar spelling."""
-    unknown = sorted(
-        (term.lexeme for term in result.terms if term.df == 0 and not term.is_added),
-        key=lambda word: (-len(word), word),
-    )
-    stored = await vocabulary.starting_like(db, unknown[:MAX_UNKNOWN_WORDS])
-    size = COMPARISON_COST * sum(map(len, stored.values()))
-    words = await offload.run(size, _similar_words, stored)
-    if not words:
-        return None
-    text = " ".join(words)
-    lexical = replace(request.lexical or _NO_CONDITIONS, words=IndexText(text, text), added=())
-    return replace(
-        request,
-        lexical=lexical,
-        weights=Weights(request.weights.vector, request.weights.text or 1.0),
-    )
-
-
-def _similar_words(stored: Mapping[str, Sequence[str]]) -> list[str]:
-    return [near for word, lexemes in stored.items() for near in spelling.nearest(word, lexemes)]
+    conditions = replace(looser, words=EMPTY, added=())
+    return None if request.vector is None else replace(request, lexical=conditions, weights=Weights(1.0, 0.0))
 
 
 STEP = Step(uses=attrgetter("found_nothing"), recall=recall)

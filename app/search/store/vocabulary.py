@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from app.database import sql
 from app.database.transactions import Reading
 from app.documents.store import visible_documents
 from app.text.queries.conditions import IndexText
 
-MAX_LEXEMES = 2_000
-PREFIX = 2
 MOST_READ = 200
 """Chunks that a restricted caller sees up to which their texts are read for lexemes, instead of postings."""
-
-
-async def starting_like(db: Reading, words: Collection[str]) -> dict[str, list[str]]:
-    """For each word up to 2,000 stored lexemes with its first two letters, by descending document frequency.
-
-    The lexemes are ranges of the key, whose column has collation C: LIKE would not use the index under row-level
-    security.
-    """
-    lexemes = await beginning_with(db, list(dict.fromkeys(word[:PREFIX] for word in words)), limit=MAX_LEXEMES)
-    return {word: lexemes.get(word[:PREFIX], []) for word in words}
 
 
 async def beginning_with(db: Reading, prefixes: Sequence[str], *, limit: int) -> dict[str, list[str]]:

@@ -1,23 +1,12 @@
-"""Finds stored words that resemble a misspelled or shortened word, and the words that a typing error may have changed.
-
-The stored words are stems: "timetable" is stored as "timet". A word is therefore compared as a whole, and its prefixes
-with stems that are shorter than the word.
-"""
+"""Finds the words of a query in which a typing error may be, and the words that it may have changed."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-
-from rapidfuzz import fuzz, process
+from collections.abc import Iterable
 
 from app.text.queries import analysis, language
 
-MAX_RESULTS = 5
-MIN_RATIO = 75
-MAX_WORD_LENGTH = 64
-MIN_STEM_LENGTH = 4
-MIN_STEM_RATIO = 80
 SHORTEST, LONGEST = 5, 24
 """Letters of a word in which a typing error is looked for: a shorter one has too many neighbours by chance."""
 _LATIN = "abcdefghijklmnopqrstuvwxyz"
@@ -27,24 +16,6 @@ _ALPHABETS = (
     "αβγδεζηθικλμνξοπρστυφχψωςάέήίόύώ",
 )
 _WORD = re.compile(r"[^\W\d_]+")
-
-
-def nearest(word: str, stored: Sequence[str]) -> list[str]:
-    """Returns up to five stored words: completions of `word`, similar words, then stems similar to a prefix of it.
-
-    Similar is a ratio (rapidfuzz, 0 to 100) of at least 75, for stems 80; the most similar first. A stem has at least
-    four letters and half the length of the word; of equally similar ones the longest is first.
-    """
-    if len(word) > MAX_WORD_LENGTH:
-        return []
-    completions = sorted((candidate for candidate in stored if candidate.startswith(word)), key=len)[:MAX_RESULTS]
-    similar = process.extract(word, stored, scorer=fuzz.ratio, score_cutoff=MIN_RATIO, limit=MAX_RESULTS)
-    shorter = [candidate for candidate in stored if max(MIN_STEM_LENGTH, len(word) / 2) <= len(candidate) < len(word)]
-    scores = {candidate: fuzz.ratio(word[: len(candidate)], candidate) for candidate in shorter}
-    stems = [candidate for candidate in shorter if scores[candidate] >= MIN_STEM_RATIO]
-    stems.sort(key=lambda candidate: (-scores[candidate], -len(candidate), candidate))
-    found = [*completions, *(candidate for candidate, _score, _index in similar), *stems]
-    return list(dict.fromkeys(found))[:MAX_RESULTS]
 
 
 def may_be_misspelt(query: str, literal: Iterable[str] = ()) -> list[str]:

@@ -34,8 +34,8 @@ async def test_unsatisfied_constraints_are_dropped_and_reported(words: Tenant, q
     assert answer.relaxed == ("constraints_dropped",)
 
 
-@pytest.mark.parametrize("query", ["harbor", "harbuor", "harb", "gannett colnoy", "timetabel"])
-async def test_misspelt_and_shortened_words_are_replaced_and_reported(words: Tenant, query: str) -> None:
+@pytest.mark.parametrize("query", ["harbor", "harbuor", "gannett colnoy", "timetabel"])
+async def test_misspelt_words_are_corrected_and_reported(words: Tenant, query: str) -> None:
     answer = await words.ask(query, mode="lexical")
     assert uris(answer) == ["bird" if "gannett" in query else "boat"]
     assert answer.relaxed == ("similar_words",)
@@ -173,7 +173,7 @@ async def test_an_excluded_word_that_matches_every_chunk_is_dropped(tenant: Tena
     assert answer.relaxed
 
 
-async def test_the_longest_unknown_words_are_replaced_and_their_number_is_limited(words: Tenant) -> None:
+async def test_the_longest_unknown_words_are_corrected_and_their_number_is_limited(words: Tenant) -> None:
     unknown = [f"zq{number:03d}x" for number in range(250)]
     answer = await _deaf(words).ask(" ".join([*unknown, "timetabel"]), mode="lexical")
     assert (uris(answer), answer.relaxed) == (["boat"], ("similar_words",))
@@ -196,4 +196,4 @@ async def test_only_what_excludes_everything_is_dropped(tenant: Tenant) -> None:
 
 async def test_each_thing_that_was_done_is_named(tenant: Tenant) -> None:
     await tenant.add_all({"conf": "The configuration of the buoy.", "ferry": "The ferry leaves."})
-    assert (await tenant.ask("title:con*", mode="lexical")).relaxed == ("constraints_dropped", "similar_words")
+    assert (await tenant.ask("title:con* ferrry", mode="lexical")).relaxed == ("constraints_dropped", "similar_words")

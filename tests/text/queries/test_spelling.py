@@ -1,39 +1,10 @@
-"""Stored stems similar to a misspelled word are found."""
+"""Words that may be misspelt are told from others, and the words that a typing error may have changed are found."""
 
 from __future__ import annotations
 
 import pytest
 
 from app.text.queries import spelling
-
-STORED = ["timet", "time", "tim", "harbour", "harb", "gannet", "generat", "gener"]
-
-
-@pytest.mark.parametrize(
-    ("word", "first"),
-    [
-        ("timetabel", "timet"),
-        ("timteable", "timet"),
-        ("harbor", "harb"),
-        ("harbours", "harbour"),
-        ("gannett", "gannet"),
-        ("genrations", "generat"),
-        ("gan", "gannet"),
-    ],
-)
-def test_a_word_finds_the_stem_it_resembles_first(word: str, first: str) -> None:
-    assert first in spelling.nearest(word, STORED)[:2]
-
-
-def test_words_that_resemble_nothing_find_nothing() -> None:
-    for word in ("quazzlewick", "tides", "ti", "x" * 65):
-        assert not set(spelling.nearest(word, STORED)) - {known for known in STORED if known.startswith(word)}
-
-
-def test_a_stem_too_short_for_the_word_does_not_match() -> None:
-    assert spelling.nearest("timekeepers", ["time"]) == []
-    assert spelling.nearest("timer", ["tim"]) == ["tim"]
-    assert spelling.nearest("timely", ["tim"]) == []
 
 
 def test_identifiers_names_of_files_numbers_and_quoted_words_are_meant_as_they_are_written() -> None:
