@@ -101,4 +101,5 @@ async def _record(writing: Writing, deleted: Mapping[UUID, RowCounts], *, actor:
 async def stats(user_id: str, *, db: Database) -> Stats:
     """How much a user has stored."""
     async with db.reading(user_id) as reading:
-        return replace(await documents.stats(reading), calibration=await calibrations.read(reading))
+        stored, calibration = await documents.stats(reading), await calibrations.read(reading)
+        return replace(stored, calibrated_at=calibration.fitted_at if calibration else None)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import NAMESPACE_URL, UUID, uuid5
 
-from app.database.calibrations import StoredCalibration
 from app.kinds import Json, StoreStatus
 from app.text.passages.tokens import Passage
 
@@ -203,7 +202,7 @@ class Stats:
     embedding_model: str
     embedding_dimension: int
     duplicates: DuplicateUse = DuplicateUse()
-    calibration: StoredCalibration | None = None
+    calibrated_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -180,7 +180,7 @@ async def test_relevance_and_answerable_follow_the_stored_scales_until_they_are_
             "answerable": {"intercept": -0.4, "slope": 1.3},
             "hops": {"intercept": 0.1, "slope": 0.9},
         }
-    assert (await documents.stats(notes.user_id, db=notes.db)).calibration == STORED
+    assert (await documents.stats(notes.user_id, db=notes.db)).calibrated_at == STORED.fitted_at
     await calibrations.put(notes.user_id, None, db=notes.db)
     assert await calibrations.get(notes.user_id, db=notes.db) is None
     again = await asked(notes)

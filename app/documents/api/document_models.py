@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Annotated, Any, Self
 from uuid import UUID
 
-from pydantic import AliasGenerator, AliasPath, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AliasGenerator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from app import errors, limits
 from app.documents.types import Upload
@@ -256,30 +256,6 @@ class DocumentDeletion(Response):
     vectors_deleted: int = Field(description="Number of deleted vectors.")
 
 
-class ProbabilityScale(Response):
-    """How a calibrated probability follows from the default one: `logit = intercept + slope · logit of the default`."""
-
-    intercept: float = Field(description="Added to the logit.")
-    slope: float = Field(description="Factor of the logit.")
-
-
-class CalibrationStats(Response):
-    """The calibration of relevance on the user's own documents (`stepwell calibrate`)."""
-
-    relevance: ProbabilityScale = Field(
-        validation_alias=AliasPath("calibration", "relevance"), description="Of the relevance of hits of one search."
-    )
-    hops: ProbabilityScale = Field(
-        validation_alias=AliasPath("calibration", "hops"), description="Of the relevance of hits over several hops."
-    )
-    answerable: ProbabilityScale = Field(
-        validation_alias=AliasPath("calibration", "answerable"), description="Of `answerable`."
-    )
-    questions: int = Field(description="Number of judged questions that it was fitted to.")
-    hits: int = Field(description="Number of judged hits of those questions.")
-    fitted_at: datetime = Field(description="When it was fitted.")
-
-
 class DuplicateDocument(Response):
     """A document whose text, or a passage of it, repeats another one."""
 
@@ -317,4 +293,6 @@ class StorageStats(Response):
     embedding_model: str = Field(description="Model that computed the vectors.")
     embedding_dimension: int = Field(description="Numbers per vector.")
     duplicates: DuplicateStats = Field(description="How many documents repeat another one, and which.")
-    calibration: CalibrationStats | None = Field(description="The calibration of relevance; null for the defaults.")
+    calibrated_at: datetime | None = Field(
+        description="When relevance was calibrated on the user's documents (`stepwell calibrate`); null if it was not."
+    )

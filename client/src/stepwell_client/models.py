@@ -387,7 +387,7 @@ class Stats(Model):
     embedding_model: str
     embedding_dimension: int
     duplicates: Duplicates
-    calibration: dict[str, Any] | None = None
+    calibrated_at: datetime | None = None
 
 
 class Chunk(Model):
