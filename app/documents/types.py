@@ -196,7 +196,6 @@ class Stats:
     chunks: int
     vectors: int
     tokens: int
-    lexemes: int
     sources: int
     languages: Mapping[str, int]
     embedding_model: str

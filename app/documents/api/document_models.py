@@ -287,7 +287,6 @@ class StorageStats(Response):
     chunks: int = Field(description="Number of chunks.")
     vectors: int = Field(description="Number of vectors.")
     tokens: int = Field(description="Number of indexed words in all chunks.")
-    lexemes: int = Field(description="Number of different lexemes.")
     sources: int = Field(description="Number of sources.")
     languages: dict[str, int] = Field(description="Number of documents per text search configuration.")
     embedding_model: str = Field(description="Model that computed the vectors.")

@@ -257,24 +257,10 @@ async def dates(db: Reading, document_ids: Collection[UUID], *, key: str | None)
     return {row.document_id: row.moment for row in found}
 
 
-_VISIBLE_LEXEMES = sql.inline(
-    """
-    SELECT count(DISTINCT t.lexeme COLLATE "C")
-    FROM stepwell.chunks AS c CROSS JOIN LATERAL unnest(c.tsv) AS t
-    WHERE c.user_id = :user_id
-    """,
-)
-
-
 async def stats(db: Reading) -> Stats:
     """The row counts of what the caller sees of the user's data, and the embedding model."""
-    is_restricted = db.restriction is not None
-    statistics = "statistics_of_chunks" if is_restricted else "visible_statistics"
+    statistics = "visible_statistics" if db.restriction is None else "statistics_of_chunks"
     rows = (await db.execute(sql.statement(statistics), {"user_id": db.user_id})).all()
-    if is_restricted:
-        lexemes = int(await db.scalar(_VISIBLE_LEXEMES, {"user_id": db.user_id}))
-    else:
-        lexemes = await _count(db, tables.lexemes)
     identity = tables.embedding_identity.c
     model = (await db.execute(sa.select(identity.model, identity.dimension))).one()
     return Stats(
@@ -282,7 +268,6 @@ async def stats(db: Reading) -> Stats:
         chunks=sum(row.chunks for row in rows),
         vectors=await _count(db, tables.embeddings),
         tokens=sum(row.tokens for row in rows),
-        lexemes=lexemes,
         sources=sum([len(await names(db)) for names in capability.declared("source_names")]),
         languages={row.config: row.chunks for row in rows},
         embedding_model=model.model,

@@ -382,7 +382,6 @@ class Stats(Model):
     vectors: int
     sources: int
     tokens: int
-    lexemes: int
     languages: dict[str, int]
     embedding_model: str
     embedding_dimension: int
