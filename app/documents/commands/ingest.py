@@ -124,7 +124,7 @@ def _list(path: Path) -> tuple[ListedFile, bytes | None]:
     except OSError:
         return ListedFile(path, 0, "unsupported"), None
     format = file_reading.format_name(head, path.name)
-    return ListedFile(path, size, format, ingest_report.estimate_chunks(path, size, format, head)), head
+    return ListedFile(path, size, format, ingest_report.estimate_chunks(size, format, head)), head
 
 
 @dataclass(frozen=True, slots=True)

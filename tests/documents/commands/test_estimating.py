@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 
-import made_files
 import pytest
 
 from app.documents.commands import ingest
@@ -15,10 +13,7 @@ TEXT = b"Lime putty rests below the landing for three months. " * 1_000
 FILES = {
     "rows.csv": (b"name,use\n" + b"lime,mortar\n" * 500, 500),
     "lines.jsonl": (b'{"text": "Lime."}\n' * 300, 300),
-    "sheet.xlsx": (made_files.sheets({"Stone": [["note"], *([f"Marble {n}."] for n in range(200))]}), 200),
     "notes.txt": (TEXT, 90),
-    "notes.txt.gz": (gzip.compress(TEXT), 90),
-    "packed.zip": (made_files.archive({"a.txt": TEXT, "b.txt": TEXT}), 180),
     "broken.xlsx": (b"PK\x03\x04 broken", 1),
 }
 
