@@ -146,12 +146,18 @@ def test_the_type_of_the_content_is_cut_and_parsed_once_a_message(read: Read) ->
     assert time.process_time() - parsed < 5 * (parsed - began)
 
 
-def test_a_long_list_of_people_ends_behind_a_whole_address(read: Read) -> None:
+def test_all_of_many_recipients_are_read(read: Read) -> None:
     people = ", ".join(f"Bo {number} <bo{number}@example.org>" for number in range(500))
     (document,) = read(f"To: {people}\n\nMortar.".encode(), "a.eml")
-    known = document.metadata["to"]
-    assert 50 < len(known) < 500
-    assert known == [f"bo{number}@example.org" for number in range(len(known))]
+    assert document.metadata["to"] == [f"bo{number}@example.org" for number in range(500)]
+
+
+@pytest.mark.parametrize("mark", ["(", "(a)", '"', "a.", "a@b.c,", "a:"])
+def test_a_hostile_list_of_addresses_takes_little_time(read: Read, mark: str) -> None:
+    """The library's parser of headers takes time that grows with the square of such marks, .4 s for 4,000."""
+    began = time.process_time()
+    assert read(f"To: {mark * 20_000}\nSubject: Lime\n\nMortar.".encode(), "a.eml")[0].title == "Lime"
+    assert time.process_time() - began < 2
 
 
 @pytest.mark.parametrize(
@@ -182,17 +188,6 @@ def test_a_message_without_text_has_its_subject_and_is_refused_without_one(read:
     assert (document.title, document.text.strip()) == ("Lime is late", "")
     for raw in (b"Subject: \n\n", b"From: a\nContent-Type: multipart/mixed; boundary=b\n\n--b--"):
         assert refusal(read, raw, "a.eml") == "no_text"
-
-
-def test_a_list_of_addresses_is_cut_at_its_punctuation_behind_a_whole_address() -> None:
-    """The library takes time that grows with the square of the number of marks, .4 s for 4,000."""
-    people = [f"Ana {number} <a{number}@example.org>" for number in range(90)]
-    _name, kept = mail.parse(b"").policy.header_source_parse([f"To: {', '.join(people)}\n"])
-    assert kept.strip() == ", ".join(people)
-    for marks in ("(a)" * 1_300, '"' * 4_000, "a." * 2_000, "a@b.c," * 600):
-        _name, kept = mail.parse(b"").policy.header_source_parse([f"From: {marks}\n"])
-        assert sum(not character.isalnum() for character in kept) <= mail.MAX_MARKS + 1
-    assert kept.endswith("a@b.c")
 
 
 def _message(kind: str, *parts: str) -> bytes:

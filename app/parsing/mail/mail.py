@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import email
-import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,12 +19,8 @@ from app.parsing.html import html_text
 from app.parsing.mail import mail_parts
 
 _PEOPLE = ("from", "to", "cc")
-_MARK = re.compile(r'[()<>\[\]:;@\\,."]')
 MAX_HEADER, MAX_CONTENT_HEADER = 4_000, 1_000
-"""Characters of a header that are read, and of one on the content: the library takes time that grows with their square.
-"""
-MAX_MARKS = 800
-"""Punctuation marks of a list of addresses that are read, those of about 100: the time grows with their square."""
+"""Characters of a header that are read, but of people, and of one on the content: the time grows with their square."""
 MAX_PARAMETERS = 20
 """Parameters of a header on the content that are read."""
 KEPT_HEADERS = 8
@@ -36,7 +31,7 @@ _QUOTED = re.compile(rb"^>(>*From )", re.M)
 
 
 class _BoundedHeaders(EmailPolicy):
-    """Cuts long headers, lists of addresses behind a whole one, and parses equal headers once."""
+    """Cuts long headers but those of people, and parses equal headers once."""
 
     def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
         """The name and the value of a header."""
@@ -46,12 +41,7 @@ class _BoundedHeaders(EmailPolicy):
         lowered = name.lower()
         if lowered.startswith("content-"):
             return name, ";".join(value[:MAX_CONTENT_HEADER].split(";", MAX_PARAMETERS + 1)[: MAX_PARAMETERS + 1])
-        cut = value[:MAX_HEADER]
-        if lowered not in _PEOPLE:
-            return name, cut
-        if mark := next(itertools.islice(_MARK.finditer(cut), MAX_MARKS, None), None):
-            cut = cut[: mark.start()]
-        return name, cut if len(cut) == len(value) else cut.rpartition(",")[0] or cut
+        return name, value if lowered in _PEOPLE else value[:MAX_HEADER]
 
     def header_fetch_parse(self, name: str, value: str) -> Any:
         """The parsed header, an empty one if it is malformed."""
@@ -100,7 +90,7 @@ def document(message: EmailMessage) -> ExtractedDocument | None:
     if not (body.text.strip() or title):
         return None
 
-    people = {name: getaddresses([str(value) for value in message.get_all(name, [])]) for name in _PEOPLE}
+    people = {name: _addresses(message, name) for name in _PEOPLE}
     names = [name or address for found in people.values() for name, address in found if name or address]
     metadata: dict[str, Any] = {
         name: [address for _name, address in found if address] for name, found in people.items() if found
@@ -117,6 +107,15 @@ def document(message: EmailMessage) -> ExtractedDocument | None:
         left_out=tuple(body.left_out),
         warnings=tuple(dict.fromkeys(body.warnings)),
     )
+
+
+def _addresses(message: EmailMessage, name: str) -> list[tuple[str, str]]:
+    """The names and addresses of a header. The parser of the other headers takes time that grows with their square."""
+    try:
+        found = getaddresses([str(value) for key, value in message.raw_items() if key.lower() == name])
+    except RecursionError:  # parentheses in hundreds of others
+        return []
+    return [(str(_parsed_header("subject", name)) if "=?" in name else name, address) for name, address in found]
 
 
 def content(raw: bytes) -> Iterator[tuple[str, str]]:
