@@ -1,4 +1,4 @@
-"""Renders a hit for a terminal: its place, the sentences that match best, and the tree of how its score was made."""
+"""Renders a hit for a terminal: its place, the sentences that match best, and its score as a tree."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.tree import Tree
 from app.cli.client import Answer
 from app.text import uris
 
-if TYPE_CHECKING:  # making the core types takes longer than showing a tree
+if TYPE_CHECKING:  # importing the core types takes longer than showing a tree
     from app.kinds import Json
 
 _BLANKS = str.maketrans("\n\r\t", "   ")
@@ -28,7 +28,7 @@ def headings(hit: Answer) -> list[str]:
 
 
 def place(hit: Answer) -> Text:
-    """Returns the title and the headings of a hit, and in a second line the URI of its document."""
+    """Returns the title and the headings of a hit, and on a second line the URI of its document."""
     names, path = headings(hit), uri(hit)
     shown = Text(" › ".join(names) + "\n" if names else "", style="bold")
     if path and path not in names:
@@ -37,7 +37,7 @@ def place(hit: Answer) -> Text:
 
 
 def relevance(hit: Answer) -> str:
-    """The probability that a hit is relevant, in percent; its score where the embedding model is not calibrated."""
+    """The probability that a hit is relevant, in percent; its score if the embedding model is not calibrated."""
     return f"{hit['score']:.3f}" if hit["relevance"] is None else f"{hit['relevance']:.0%}"
 
 
@@ -51,7 +51,7 @@ def sentences(hit: Answer) -> Text:
 
 
 def duplicates(explain: Answer) -> Text:
-    """Returns how many passages repeat a hit and where, as a line; empty if there are none."""
+    """Returns a line that says how many passages repeat a hit, and where; empty if none do."""
     if not (count := explain.get("duplicates")):
         return Text()
     named = [uris.show(one["uri"] or "") or one["title"] for one in explain["duplicate_documents"]]
@@ -63,7 +63,7 @@ _LEGS = {"vector": "cosine", "text": "BM25"}
 
 
 def draw_score(explain: Json) -> Tree:
-    """The score as the root, and each step to it in order: the fusion of the legs, then what changed its score."""
+    """A tree with the score at its root and its steps below, in order: the fusion of the legs, then each change."""
     tree = Tree(f"score {explain['score']:.4f}", style="dim", guide_style="dim")
     fused = tree.add(f"{explain['fusion']} fusion: {explain['fused']:.4f}")
     total = sum(leg["weight"] for leg in explain["legs"].values()) or 1.0

@@ -1,7 +1,7 @@
 """Runs looser requests for a query that found nothing: no requirements, similar words, then nearest vectors.
 
-First what is required is dropped, then unknown words are replaced by stored ones of similar spelling, then the nearest
-chunks by vector are returned. What is excluded stays excluded, unless it excludes everything.
+First the required conditions are dropped, then unknown words are replaced by stored words of similar spelling, then the
+nearest chunks by vector are returned. Exclusions stay, unless they exclude everything.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Kind = Literal["words", "similar_words", "nearest_vectors"]
 
 
 class Loosening(NamedTuple):
-    """A looser request of the words, of similar ones or of the vector, and whether it keeps what is excluded."""
+    """A kind of looser request (by the words, by similar words or by the vector), and whether it keeps exclusions."""
 
     kind: Kind
     excludes: bool
@@ -32,9 +32,9 @@ class Loosening(NamedTuple):
 LOOSENINGS = tuple(Loosening(kind, excludes) for excludes in (True, False) for kind in get_args(Kind))
 
 MAX_UNKNOWN_WORDS = 16
-"""Unknown words of a query that are replaced, the longest: these have the fewest neighbours by chance."""
+"""Most unknown words of a query to replace. The longest are chosen: they have the fewest neighbours by chance."""
 COMPARISON_COST = 10
-"""Cost of comparing a word with a stored one, in units of `offload.run`."""
+"""Cost of comparing a word with a stored word, in units of `offload.run`."""
 
 _NO_CONDITIONS = LexicalQuery(EMPTY)
 
@@ -42,7 +42,7 @@ _NO_CONDITIONS = LexicalQuery(EMPTY)
 async def recall(search: SearchState, db: SearchTransaction) -> SearchState:
     """Run looser requests until one finds anything, if the search found nothing and any chunk is in scope.
 
-    It asks for the vector of the text where the request has none, and is repeated with it.
+    If it needs the vector of the text and the request has none, it asks for the vector and is run again.
     """
     await db.use_custom_plans()
     request = search.request
@@ -61,21 +61,21 @@ async def recall(search: SearchState, db: SearchTransaction) -> SearchState:
 
 
 def _names(loosening: Loosening, request: HybridRequest, looser: HybridRequest) -> tuple[str, ...]:
-    """What was done to the request, for the answer."""
+    """The names of the changes of the request, for the answer."""
     is_dropped = _conditions(request) != _conditions(looser)
     dropped = ("constraints_dropped",) if is_dropped else ()
     return dropped if loosening.kind == "words" else (*dropped, loosening.kind)
 
 
 def _conditions(request: HybridRequest) -> LexicalQuery:
-    """What a request requires and excludes, without its words."""
+    """The requirements and exclusions of a request, without its words."""
     return replace(request.lexical or _NO_CONDITIONS, words=EMPTY, added=())
 
 
 async def _loosen(
     loosening: Loosening, request: HybridRequest, result: HybridResult, db: Reading
 ) -> HybridRequest | None:
-    """The request to run instead of one that found nothing; None if that changes nothing."""
+    """Loosens a request that found nothing; None if this changes nothing."""
     lexical = request.lexical or _NO_CONDITIONS
     excluded = lexical.excluded if loosening.excludes else ()
     groups = tuple(group for group in lexical.groups if isinstance(group, Negation)) if loosening.excludes else ()
@@ -91,7 +91,7 @@ async def _loosen(
 
 
 async def _respell(request: HybridRequest, result: HybridResult, db: Reading) -> HybridRequest | None:
-    """The request with its longest unknown words replaced by completions of them and words of similar spelling."""
+    """Replaces the longest unknown words of a request by their completions and by words of similar spelling."""
     unknown = sorted(
         (term.lexeme for term in result.terms if term.df == 0 and not term.is_added),
         key=lambda word: (-len(word), word),

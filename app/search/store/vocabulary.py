@@ -1,4 +1,4 @@
-"""Finds the stored words that begin like given ones, or that texts contain behind a minus sign only."""
+"""Finds stored words that begin like given words, and words that occur in texts only after a minus sign."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from app.text.queries.conditions import IndexText
 MAX_LEXEMES = 2_000
 PREFIX = 2
 MOST_READ = 200
-"""Chunks that a restricted caller sees up to which their texts are read for lexemes, instead of postings."""
+"""If a restricted caller sees at most this many chunks, lexemes are read from their texts, not from postings."""
 
 
 async def starting_like(db: Reading, words: Collection[str]) -> dict[str, list[str]]:
-    """For each word up to 2,000 stored lexemes with its first two letters, by descending document frequency.
+    """For each word, up to 2,000 stored lexemes with its first two letters, by descending document frequency.
 
-    The lexemes are ranges of the key, whose column has collation C: LIKE would not use the index under row-level
+    The statement reads ranges of the key, whose column has collation C. LIKE would not use the index under row-level
     security.
     """
     lexemes = await beginning_with(db, list(dict.fromkeys(word[:PREFIX] for word in words)), limit=MAX_LEXEMES)
@@ -27,7 +27,7 @@ async def starting_like(db: Reading, words: Collection[str]) -> dict[str, list[s
 
 
 async def beginning_with(db: Reading, prefixes: Sequence[str], *, limit: int) -> dict[str, list[str]]:
-    """For each prefix up to `limit` stored lexemes that begin with it, by descending document frequency."""
+    """For each prefix, up to `limit` stored lexemes that begin with it, by descending document frequency."""
     binds = {
         "user_id": db.user_id,
         "firsts": prefixes,
@@ -42,7 +42,7 @@ async def beginning_with(db: Reading, prefixes: Sequence[str], *, limit: int) ->
 
 
 async def sign(db: Reading, words: Mapping[str, IndexText]) -> list[str]:
-    """The words that the visible texts contain behind a minus sign only, such as "rf" of "-rf"."""
+    """The words that occur in the visible texts only after a minus sign, such as "rf" in "-rf"."""
     binds = {
         "user_id": db.user_id,
         "words": [re.escape(word) for word in words],

@@ -507,7 +507,8 @@ class Searches(Runs):
     ) -> models.Placement:
         """Explain why a passage is not in an answer.
 
-        Where a passage stands in a search: its rank and score in each leg, and what keeps it out of the answer.
+        Explain where a passage ranks in a search: its rank and score in each leg, and what keeps it out of the
+        answer.
 
         Args:
             query: Text to search for: 1 to 2,000 characters, at least one of them visible; may be left out with
@@ -610,7 +611,7 @@ class Searches(Runs):
     ) -> models.Answer:
         """Find similar passages.
 
-        The passages with the highest cosine similarity to a stored chunk (itself excluded) or to a vector.
+        Find the passages with the highest cosine similarity to a vector or to a stored chunk, without that chunk.
 
         Args:
             chunk_id: The chunk whose neighbours are returned, without the chunk itself.
@@ -1022,8 +1023,7 @@ class Entities(Group):
     ) -> models.EntityAnswer:
         """Search entities.
 
-        Entities that a text names in any spelling, or describes by role, team, facts or meaning, with their
-        scores.
+        Find the entities that a text names in any spelling, or describes by role, team, facts or meaning.
 
         Args:
             query: Text to search for: 1 to 2,000 characters, at least one of them visible.
@@ -1237,7 +1237,7 @@ class Synonyms(Group):
     def get(self) -> models.Synonyms:
         """Read the synonyms.
 
-        The user's groups of words and phrases that are searched for one another.
+        Return the user's groups of synonyms.
         """
         return self.run(Operation("GET", "/api/rag/synonyms", models.Synonyms))
 

@@ -130,7 +130,7 @@ async def _conditions_scan(
     assert ask.lexical is not None
     ask = replace(ask, lexical=replace(ask.lexical, groups=(group,)))
     async with (owner or database).reading(user) as reading:
-        compiled = await recall.compiled_conditions(reading, ask.lexical)
+        compiled = await recall.compile_conditions(reading, ask.lexical)
         statement, binds = recall.prepare(ask, compiled=compiled)
         plan = await plans.explained(reading, statement.text, binds)
     (cte,) = [node for node in plans.nodes(plan["Plan"]) if node.get("Subplan Name") == "CTE strict_chunks"]
