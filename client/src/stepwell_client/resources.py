@@ -1135,11 +1135,11 @@ class Sources(Group):
     ) -> models.AddedSource:
         """Add a source.
 
-        Keep the documents of a folder, or of a file, in step with it. A job stores them: see `job_id`.
+        Synchronise the documents of a folder or a file with it. A job stores them: see `job_id`.
 
         Args:
             path: Path of the folder or file; a relative one is looked up in the allowed folders.
-            globs: Patterns of relative paths, of which a file must match one: `*.md` for files directly in the
+            globs: Patterns of relative paths. A file must match one of them: `*.md` for files directly in the
                 folder, `**/*.md` at any depth.
             name: Name, unique among your sources; by default that of the folder.
             text_field: Column of tables, or field of JSON lines, that holds the text; by default chosen by name.
@@ -1181,7 +1181,8 @@ class Sources(Group):
     def sync(self, source_id: UUID | str) -> models.QueuedSync:
         """Synchronise a source.
 
-        Queue a job that compares the folder with what is stored, and stores, renames and removes what differs.
+        Queue a job that compares the folder with the stored documents, and stores, renames and removes what
+        differs.
         """
         return self.run(Operation("POST", f"/api/rag/sources/{source_id}/sync", models.QueuedSync))
 
