@@ -29,10 +29,10 @@ from app.text import dates
 from app.tools import ToolContext
 
 EVERYTHING = "default"
-"""The `knowledge_id` of all documents; others are names or ids of sources."""
+"""The `knowledge_id` of all documents. Any other is the name or id of a source."""
 MAX_CONDITIONS = 20
 MAX_VALUES = 200
-"""Names of keys, and values to compare them with, in all conditions of a request."""
+"""Most pairs of a key and a value in all conditions of a request."""
 
 
 class RetrievalSetting(BaseModel):
@@ -51,7 +51,7 @@ class MetadataCondition(BaseModel):
 
 
 def _few(given: list[MetadataCondition]) -> list[MetadataCondition]:
-    """The conditions. Raises PydanticCustomError for more than filters of a search may compare."""
+    """Checks the conditions. Raises PydanticCustomError if they compare more values than filters may."""
     if sum(_length(one.name) * _length(one.value) for one in given) > MAX_VALUES:
         raise PydanticCustomError("too_many_values", f"Conditions must compare at most {MAX_VALUES} values in all.")
     return given
@@ -158,7 +158,7 @@ def _as_number(value: Any) -> float | None:
 
 
 def _number(value: Any) -> Any:
-    """Metadata has a number, or the same text."""
+    """Metadata must have the number, or the same number as text."""
     number = _as_number(value)
     return _scalar(value) if number is None else {"in": [number, *([value] if isinstance(value, str) else [])]}
 
@@ -173,9 +173,9 @@ def _number_bound(operator: str) -> Callable[[Any], Any]:
 
 
 def _date_bound(operator: str) -> Callable[[Any], Any]:
-    """Dify sends dates as seconds since 1970; dates in ISO 8601 are taken as well."""
+    """Dify sends dates as seconds since 1970. Dates in ISO 8601 are accepted too."""
 
-    def made(value: Any) -> Any:
+    def make(value: Any) -> Any:
         seconds = _as_number(value)
         if seconds is None:
             is_moment = isinstance(value, str) and dates.microseconds(value) is not None
@@ -185,7 +185,7 @@ def _date_bound(operator: str) -> Callable[[Any], Any]:
         except (ValueError, OverflowError, OSError):
             return _NO_SCALAR
 
-    return made
+    return make
 
 
 _OPERATORS: Mapping[str, Callable[[Any], Any]] = {
@@ -203,19 +203,19 @@ _OPERATORS: Mapping[str, Callable[[Any], Any]] = {
     "empty": lambda _value: {"exists": False},
     "not empty": lambda _value: {"exists": True},
 }
-"""The operators of Dify that filters have; the others compare parts of texts."""
+"""The operators of Dify that filters support. Its other operators compare parts of texts."""
 
 
 PATH = "/retrieval"
 LIMITS = bodies.SearchRoute.limits
 _SCOPE = auth.Scope("search")
 _CODES: Mapping[int, int] = {401: 1002, 403: 1002, 404: 2001}
-"""The codes that Dify's documentation suggests, by status; others have the status as their code."""
+"""The codes that Dify's documentation suggests, by status. For other statuses the code is the status."""
 _NO_BEARER = 1001
 
 
 def install(app: FastAPI, settings: Settings) -> None:
-    """Add the route where the settings name it."""
+    """Add the route if the settings enable it."""
     if "dify" not in settings.compat:
         return
     app.router.routes.append(Route(PATH, endpoint=_retrieve, methods=["POST"], name="dify"))
