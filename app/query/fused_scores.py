@@ -1,4 +1,4 @@
-"""Defines the scales of the scores of both fusions: reciprocal ranks (Cormack et al. 2009) and weighted sums."""
+"""Defines the scales of the fused scores: reciprocal ranks (RRF, Cormack et al. 2009) and weighted sums (convex)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from types import MappingProxyType
 from app.kinds import FusionUsed
 
 TOTAL_WEIGHT = 2.0
-"""The sum to which the weights of the legs are scaled in an RRF score, so that equal weights are 1 and the largest
-score is 2 / (k + 1) in every mode."""
+"""RRF scales the weights of the legs to this sum. Equal weights are then 1, and the largest score is 2 / (k + 1) in
+every mode."""
 
 
 EXPONENTS: Mapping[FusionUsed, float] = MappingProxyType({"rrf": 5.0, "convex": 1.0})
-"""The exponent by fusion that makes a score comparable with a share of the best one."""
+"""By fusion, the exponent that makes a score comparable with a share of the best score."""
