@@ -1,7 +1,7 @@
 """Counts and deletes the documents that pass filters.
 
-Documents are deleted in slices, so that the user's other writes go on meanwhile. An interrupted deletion has deleted
-the documents of some slices, and may be repeated.
+Documents are deleted in slices, so that the user's other writes continue. An interrupted deletion has deleted the
+documents of some slices, and may be repeated.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from app.documents.store.selections import SelectedDocument
 from app.documents.types import RowCounts
 
 PAGE = 200
-"""Documents that are listed at once."""
+"""Number of documents listed at once."""
 FIRST_CHUNKS, FEWEST_CHUNKS, MOST_CHUNKS = 250, 200, 2_000
-"""Chunks of the documents that the first transaction deletes, and the bounds of their number in later ones."""
+"""Number of chunks that the first transaction deletes, and the bounds of this number in later transactions."""
 
 
 Find = Callable[[Writing, SelectedDocument | None, int], Awaitable[list[SelectedDocument]]]
-"""Lists so many of the next documents to delete, or more, after the last one that was deleted."""
+"""Lists at least the given number of documents to delete, after the last deleted document."""
 
 SHORT_S, LONG_S = 0.2, 0.5
-"""Durations of a transaction below which the next one deletes more, and above which it deletes less."""
+"""If a transaction takes less time than the first, the next one deletes more; if more than the second, less."""
 
 
 @dataclass(slots=True)
 class Deletion:
-    """What has been deleted so far, the last of these documents, and how many chunks the next transaction deletes."""
+    """The counts deleted so far, the last deleted document, and how many chunks the next transaction deletes."""
 
     rows: RowCounts = field(default_factory=RowCounts)
     last: SelectedDocument | None = None
     chunks: int = field(default_factory=lambda: FIRST_CHUNKS)
 
     def note(self, deleted: int, seconds: float) -> None:
-        """Adapt to the duration of a transaction that has deleted so many chunks: other writes wait for it."""
+        """Adapt to the duration of a transaction that deleted this many chunks, because other writes wait for it."""
         if seconds > LONG_S:
             self.chunks = max(FEWEST_CHUNKS, min(self.chunks, deleted) // 2)
         elif seconds < SHORT_S and deleted >= self.chunks:
@@ -73,8 +73,8 @@ async def pages(filters: Filters, user_id: str, *, db: Database) -> AsyncIterato
 async def delete(filters: Filters, user_id: str, *, db: Database, actor: str) -> RowCounts:
     """Delete the documents that pass the filters; returns the numbers of their rows.
 
-    Jobs are cancelled that would store a document that passes, or a new version of one that does. Raises
-    Busy, DatabaseUnavailable, DiskFull; the documents of earlier slices stay deleted.
+    Jobs that would store a document that passes, or a new version of such a document, are cancelled. Raises Busy,
+    DatabaseUnavailable, DiskFull; the documents of earlier slices stay deleted.
     """
 
     async def find(writing: Writing, after: SelectedDocument | None, limit: int) -> list[SelectedDocument]:
@@ -95,13 +95,13 @@ async def delete_found(find: Find, user_id: str, *, db: Database, actor: str) ->
 
 
 async def _delete_slice(find: Find, user_id: str, deletion: Deletion, *, db: Database, actor: str) -> bool:
-    """Delete as many documents as fit into a slice, at least one; false if none is left."""
+    """Delete the documents of a slice, at least one. Returns false if none is left."""
     async with db.locking(user_id, checked=True) as writing:
         began = time.monotonic()
         found = await find(writing, deletion.last, deletion.chunks)
         if not found:
             return False
-        # A document without chunks counts as well, and so does one whose postings a job removes.
+        # A document without chunks counts too, and so does a document whose postings a job removes.
         weights = [max(1, one.chunk_count) for one in found]
         fitting = sum(total <= deletion.chunks for total in itertools.accumulate(weights))
         some = found[: max(1, fitting)]

@@ -1,6 +1,6 @@
-"""Limits for how long the service parses files: those of a request, those of a user, and how many at once.
+"""Limits how long the service parses files of a request and of a user, and how many files it parses at once.
 
-A user's time is a token bucket that fills up by a second each second. The counts belong to this process.
+A user's time is a token bucket that gains one second per second. Each process counts for itself.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from app.concurrency.limiter import Limiter
 from app.documents.files.file_reading import ParseLimits, ParseShare
 
 PARSED_AT_ONCE, PARSED_OF_USER = 4, 2
-"""Files that are parsed at once, each in a process of its own."""
+"""Most files that are parsed at once, in all and for one user; each in its own process."""
 WAITING, WAIT_S = 256, 300.0
-"""Files that wait for that, each of them so many seconds at most."""
+"""Most files that wait to be parsed, and how many seconds a file waits at most."""
 USER_S = 600.0
-"""Seconds for which files of a user are parsed at once; as many are available again after that time."""
+"""Capacity of a user's token bucket, in seconds of parsing."""
 MAX_USERS = 100_000
 
 
@@ -33,7 +33,7 @@ def install(app: FastAPI, _settings: object) -> None:
 
 
 class ParseTimes:
-    """The time that is left for parsing the files of each user. `clock` in seconds."""
+    """The remaining time for parsing the files of each user. `clock` returns seconds."""
 
     def __init__(self, user_s: float = USER_S, clock: Callable[[], float] = time.monotonic) -> None:
         self._user_s = user_s
@@ -43,7 +43,7 @@ class ParseTimes:
 
     @contextmanager
     def share(self, user_id: str, limits: ParseLimits) -> Iterator[ParseShare]:
-        """What the files of a request may use; it is counted when the block ends. Raises `rate_limited`."""
+        """The time that the files of a request may use. The end of the block counts it. Raises `rate_limited`."""
         left_s = self._user_s - self._debt_s(user_id)
         if left_s <= 0:
             raise errors.RequestRefused(

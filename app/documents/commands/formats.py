@@ -9,9 +9,9 @@ from app.parsing.formats import FORMATS, FileFormat
 
 
 def formats(as_json: options.AsJson = False) -> None:
-    """List the formats, the suffixes of their files, and what is read of them.
+    """List the formats, the suffixes of their files, and which parts are read.
 
-    The first bytes of a file decide on its format; its suffix only distinguishes formats that are plain text.
+    The first bytes of a file determine its format. The suffix only distinguishes formats that are plain text.
     """
     pictures = runtime.reads_pictures(options.settings(None))
     if as_json:

@@ -31,21 +31,21 @@ from app.text import uris
 
 _ADDRESS = re.compile(r"https?://", re.I)
 CONCURRENT = 2
-"""Batches that are sent at once: as many as a service works on for one user."""
+"""Batches that are sent at once: as many as a service processes for one user."""
 BATCH_FILES, BATCH_BYTES, BATCH_CHUNKS = 32, 1_000_000, 128.0
-"""Files of a request, and their bytes and estimated chunks unless it is a single file: some seconds of work."""
+"""Most files, bytes and estimated chunks of a request: some seconds of work. A single file may exceed the last two."""
 FIRST_CHUNKS = 8.0
-"""Estimated chunks of the first request, which shows the rate early; each following one has up to twice as many."""
+"""Estimated chunks of the first request: few, to show the rate early. Each next request has up to twice as many."""
 RATE_S = 60.0
-"""Seconds whose rate the time left is computed from."""
+"""The time left is computed from the rate of this many seconds."""
 PATIENCE_S = 900.0
-"""How long a batch is sent again while the service or its model is not available."""
+"""For how many seconds a batch is sent again while the service or its model is not available."""
 REFUSALS = frozenset({400, 413, 415, 422})
-"""Statuses of requests of which no file can be stored; others end the command."""
+"""Statuses that mean that no file of a request can be stored. Other error statuses end the command."""
 _UNREAD_PICTURES: dict[str, LeftOutReason] = {"unsupported_format": "binary", "no_text": "empty"}
-"""Why pictures are left out that are refused with one of these codes: without OCR, and without text on them."""
+"""By the code with which the service refuses a picture, why it is left out: there is no OCR, or no text on it."""
 _PAGE_REFUSALS = frozenset({"site_unavailable", "fetch_not_allowed"})
-"""Codes of requests whose page cannot be fetched."""
+"""Codes that mean that a page cannot be fetched."""
 _STAGE = re.compile(r"([a-z]+);dur=([\d.]+)")
 _Batch = list[ListedFile]
 
@@ -103,8 +103,8 @@ def ingest(
 def find(paths: Sequence[Path], summary: Summary, *, pictures: bool = False) -> list[ListedFile]:
     """The files to read, each once, in order.
 
-    Named files are read whatever they are. Missing paths and what is left out of folders are counted in `summary`.
-    `pictures`: whether text in pictures is read.
+    A named file is always read. `summary` counts missing paths and what is left out of folders. `pictures` says whether
+    text in pictures is read.
     """
     found: dict[Path, ListedFile] = {}
     for path in paths:
@@ -128,7 +128,7 @@ def find(paths: Sequence[Path], summary: Summary, *, pictures: bool = False) -> 
 
 
 def _list(path: Path) -> tuple[ListedFile, bytes | None]:
-    """A file with its first bytes; None if it cannot be opened."""
+    """A file and its first bytes; None instead of the bytes if it cannot be opened."""
     try:
         with path.open("rb") as opened:
             head = opened.read(file_reading.HEAD)
@@ -141,7 +141,7 @@ def _list(path: Path) -> tuple[ListedFile, bytes | None]:
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """What became of files that were sent together: the answer, or why one of them could not be read or sent."""
+    """The outcome of files that were sent together: the answer, or why one of them could not be read or sent."""
 
     files: Sequence[ListedFile]
     answer: Answer | None = None
@@ -150,7 +150,7 @@ class _Sent:
 
 class _Chunks(ProgressColumn):
     def render(self, task: Task) -> Text:
-        """The stored chunks, the estimate of all, and the chunks per second."""
+        """The stored chunks, the estimated total, and the chunks per second."""
         chunks, pace = task.fields["chunks"], task.fields["pace"]
         if pace is None:
             return Text(f"about {options.format_count(task.fields['estimate'], 'chunk')}")
@@ -159,7 +159,7 @@ class _Chunks(ProgressColumn):
 
 class _Remaining(ProgressColumn):
     def render(self, task: Task) -> Text:
-        """The time left, which the first answers show."""
+        """The time left, once the first answers have come."""
         pace: _Pace | None = task.fields["pace"]
         if pace is None or task.finished:
             return Text("" if task.finished else "measuring the time left")
@@ -168,13 +168,13 @@ class _Remaining(ProgressColumn):
 
 
 BAR = 12
-"""Characters of the bar, beside which the numbers fit into a line of 80."""
+"""Characters of the bar. The numbers beside it fit into a line of 80."""
 COLUMNS = (TextColumn("Storing files"), BarColumn(BAR), MofNCompleteColumn(), _Chunks(), _Remaining())
 
 
 @dataclass(frozen=True, slots=True)
 class _Pace:
-    """Chunks per second, and the moment at which all are stored at this rate."""
+    """Chunks per second, and the moment when all are stored at this rate."""
 
     rate: float
     ends_at: float
@@ -187,7 +187,7 @@ class _Clock:
         self._seen = deque([(time.monotonic(), 0)])
 
     def pace(self, chunks: int, left: float) -> _Pace | None:
-        """The pace once this number of chunks is stored; None before the first one."""
+        """The pace after this number of chunks is stored; None before the first one."""
         now = time.monotonic()
         self._seen.append((now, chunks))
         while len(self._seen) > 2 and self._seen[1][0] < now - RATE_S:
@@ -198,7 +198,7 @@ class _Clock:
 
 
 def _run(files: Files, summary: Summary, client: Client) -> None:
-    """Stores files and pages and counts what becomes of each. Raises StepwellError where this cannot go on."""
+    """Stores files and pages, and counts the outcome of each. Raises StepwellError if it cannot continue."""
     began = time.monotonic()
     sender = _Sender(client, files.text_field)
     _store(files, summary, sender)
@@ -228,7 +228,7 @@ def _store(files: Files, summary: Summary, sender: _Sender) -> None:
 
 
 def _send(listed: Sequence[ListedFile], sender: _Sender) -> Iterator[_Sent]:
-    """What becomes of the files, as they are answered; a service finishes the batches of an interrupted command."""
+    """Sends the files and yields their outcomes. The service finishes the batches of an interrupted command."""
     with ThreadPoolExecutor(CONCURRENT) as threads:
         futures = [threads.submit(sender.send, batch) for batch in _batches(listed)]
         try:
@@ -257,7 +257,7 @@ def _batches(listed: Sequence[ListedFile]) -> Iterator[_Batch]:
 
 @dataclass(slots=True)
 class _Sender:
-    """Sends batches, from several threads. `stages` are the seconds that the service has spent on each stage."""
+    """Sends batches from several threads. `stages` has the seconds that the service spent on each stage."""
 
     client: Client
     text_field: str | None
@@ -265,7 +265,7 @@ class _Sender:
     stages: dict[str, float] = field(default_factory=dict)
 
     def send(self, batch: _Batch) -> list[_Sent]:
-        """What becomes of the files of a batch; queued documents have been stored then. Raises StepwellError."""
+        """Sends a batch, waits for queued documents, and returns the outcomes of its files. Raises StepwellError."""
         if self.stopped.is_set():
             return []
         read, unread = list[tuple[ListedFile, bytes]](), list[_Sent]()
@@ -297,7 +297,7 @@ class _Sender:
         return answer
 
     def _stored(self, document: Answer) -> Answer:
-        """The result of a document; that of a queued one is its job's."""
+        """The result of a document. For a queued document it is the result of the job."""
         if document["status"] != "queued":
             return document
         job = self.client.wait_for_job(document["job_id"], lambda _job: self._check())
@@ -357,7 +357,7 @@ def _count_refused(refused: Answer, file: ListedFile, summary: Summary) -> None:
 
 
 def _refuse(file: ListedFile, code: str, reason: str, summary: Summary) -> None:
-    """Counts a file as failed; a picture of a folder that has no text, or is not read, is left out."""
+    """Counts a file as failed. A picture of a folder counts as left out if it has no text or is not read."""
     left_out = _UNREAD_PICTURES.get(code) if file.is_found and file.format == PICTURE else None
     if left_out is not None:
         summary.left_out.add(left_out, file.path.name)

@@ -1,6 +1,6 @@
-"""Estimates what an ingest stores, and counts, prints and writes what it has stored, refused and left out.
+"""Estimates what an ingest will store, and counts, prints and writes what it has stored, refused and left out.
 
-The chunks of files are estimated from their sizes first, then also from the chunks of those already read.
+The number of chunks is first estimated from the sizes of files, then also from the chunks of the files already read.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from app.parsing import formats
 
 @dataclass(frozen=True, slots=True)
 class ListedFile:
-    """A file to read: its path, its size, and the name of its format, which its first bytes show.
+    """A file to read: its path, its size in bytes, and the name of the format that its first bytes show.
 
-    `chunks` is an estimate. `is_found`: it was found in a folder, and not named itself.
+    `chunks` is an estimate. `is_found` is set if it was found in a folder, not if the command names it.
     """
 
     path: Path
@@ -42,7 +42,7 @@ class ListedFile:
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Files to read, the field of their records that holds the text (None: chosen by name), and pages to fetch."""
+    """Files to read, the field that holds the text of their records (None: chosen by name), and pages to fetch."""
 
     listed: Sequence[ListedFile]
     text_field: str | None = None
@@ -50,13 +50,13 @@ class Files:
 
     @property
     def chunks(self) -> int:
-        """Their estimated chunks."""
+        """The estimated number of chunks of all files."""
         return round(sum(file.chunks for file in self.listed))
 
 
 @dataclass(slots=True)
 class FormatCount:
-    """What became of the files of one format."""
+    """The counts of the files of one format, and of what was stored from them."""
 
     files: int = 0
     bytes: int = 0
@@ -67,9 +67,9 @@ class FormatCount:
 
 @dataclass(slots=True)
 class Summary:
-    """Counts documents by status and format and what is left out by reason, and lists warnings and failures.
+    """Counts documents by status and format, counts left-out files by reason, and lists warnings and failures.
 
-    `read` are the files that the service has answered for.
+    `read` is the number of files that the service has finished.
     """
 
     counts: Counter[str] = field(default_factory=Counter)
@@ -96,7 +96,7 @@ class Summary:
     def store(self, path: str, status: str, chunks: int, warnings: Iterable[str] = ()) -> None:
         """Counts a document of a file that has been stored or found unchanged."""
         self.counts[status] += 1
-        for warning in warnings:  # each once, however many documents of the file have it
+        for warning in warnings:  # each once, even if several documents of the file have it
             if (path, warning) not in self._warned:
                 self._warned.add((path, warning))
                 self.warnings.append((path, warning))
@@ -106,7 +106,7 @@ class Summary:
             count.chunks += chunks
 
     def refuse(self, path: str, reason: str) -> None:
-        """Records a document that cannot be stored; several of one file are one failure, with the first reason."""
+        """Records a document that cannot be stored. Several such documents of a file count as one failure."""
         self.refused[path] += 1
         if self.refused[path] == 1:
             self.fail(path, reason)
@@ -118,7 +118,7 @@ class Summary:
             count.failed += 1
 
     def unreadable(self, path: Path, error: OSError) -> None:
-        """Records a file or folder that the system does not let read."""
+        """Records a file or folder that the operating system cannot read."""
         self.fail(path, str(error.strerror))
 
     def sort(self) -> None:
@@ -127,7 +127,7 @@ class Summary:
         self.failures.sort(key=itemgetter(0))
 
     def reason(self, path: str, reason: str) -> str:
-        """A reason with the number of the file's documents that were refused, if there are several."""
+        """The reason; if several documents of the file were refused, their number is added."""
         return reason if self.refused[path] < 2 else f"{reason} ({self.refused[path]} documents of the file)"
 
     def as_json(self) -> dict[str, object]:
@@ -139,7 +139,7 @@ class Summary:
         return {**statuses, **counted, "failures": failed, "warnings": warned}
 
     def report(self) -> dict[str, object]:
-        """The summary with its formats, its times and its rates, as --report writes it."""
+        """The summary with formats, times and rates, as --report writes it."""
         documents = self.counts.total()
         rates = {"documents": documents, "chunks": self.chunks}
         return {
@@ -165,16 +165,16 @@ TEXT_SHARES = {"pdf": 0.05, "html": 0.4, "notebook": 0.1}
 MARKUP_SHARE = 0.1
 """Estimated share of text in the XML of Office files and books."""
 OLD_OFFICE_SHARE = 0.05
-"""Estimated share of text in Office files that are no archives."""
+"""Estimated share of text in old Office files, which are not archives."""
 PICTURE_CHUNKS = 3.0
 ROWS = frozenset({"csv", "json_lines"})
-"""Formats of which each line is a document."""
+"""Formats in which each line is a document."""
 OFFICE = frozenset({"word", "slides", "opendocument", "book"})
 ARCHIVES = OFFICE | {"sheets", "packed"}
 SHEET_SAMPLE = 64_000
 """Bytes of a sheet in which rows are counted."""
 PRIOR_CHUNKS = 30.0
-"""How many chunks of a format count as much as the estimate from its sizes."""
+"""The number of chunks of a format that weigh as much as the estimate from file sizes."""
 _TEXT_PARTS = ("word/document.xml", "ppt/slides/slide", "content.xml")
 _SHEETS = ("xl/worksheets/sheet", "content.xml")
 _PAGES = (".html", ".xhtml", ".htm")
@@ -184,7 +184,7 @@ _UNREADABLE = (OSError, zipfile.BadZipFile, zlib.error, EOFError, NotImplemented
 
 
 def estimate_chunks(path: Path, size: int, format: str, head: bytes) -> float:
-    """The estimated chunks of a file with these first bytes, at least 1. Reads little of it."""
+    """Estimates the chunks of a file from its size and first bytes, at least 1. Reads little of the file."""
     if format == formats.PICTURE.name:
         return PICTURE_CHUNKS
     text = size * TEXT_SHARES.get(format, 1.0)
@@ -214,7 +214,7 @@ def _in_archive(path: Path, format: str) -> tuple[float, float]:
 
 
 def _rows(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> float:
-    """The rows of a sheet that hold something, counted in its beginning."""
+    """Estimates the rows of a sheet that have values, from a sample at its beginning."""
     with archive.open(entry) as opened:
         sample = opened.read(SHEET_SAMPLE)
     rows = sum(_VALUE.search(row) is not None for row in _ROW_END.split(sample))
@@ -222,14 +222,14 @@ def _rows(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> float:
 
 
 def _unpacked_size(path: Path) -> float:
-    """The size of what a gzip file holds, as its last four bytes say (RFC 1952)."""
+    """The size of the unpacked content of a gzip file, from its last four bytes (RFC 1952)."""
     with path.open("rb") as opened:
         opened.seek(-4, 2)
         return float(int.from_bytes(opened.read(), "little"))
 
 
 class Estimate:
-    """The chunks of all files, corrected for each format by the chunks of its files that have been read."""
+    """Estimates the chunks of all files. The files already read correct the estimate for their format."""
 
     def __init__(self, files: Sequence[ListedFile]) -> None:
         self._expected: dict[str, float] = defaultdict(float)
@@ -244,7 +244,7 @@ class Estimate:
             self._left[file.format] -= file.chunks
 
     def left(self, counted: Mapping[str, FormatCount]) -> float:
-        """The chunks of the files that have not been read; `counted` are those of the others, by format."""
+        """The estimated chunks of the files not yet read; `counted` are the counts of the files read, by format."""
         return sum(
             left * (counted[name].chunks + PRIOR_CHUNKS) / (self._expected[name] + PRIOR_CHUNKS)
             for name, left in self._left.items()
@@ -275,7 +275,7 @@ def show_left_out(counted: Mapping[str, Any]) -> None:
 MOST_WARNED = 30
 """Files whose warnings are printed."""
 COMMON = 5
-"""Files from which on a kind of warning is printed once for all of them."""
+"""If at least this many files have a warning of one kind, it is printed once for all of them."""
 
 
 def show(summary: Summary) -> None:
@@ -294,7 +294,7 @@ def show(summary: Summary) -> None:
 
 
 def _show_warnings(warnings: Sequence[tuple[str, str]]) -> None:
-    """Prints warnings that many files have with the number of these files, and the others by file."""
+    """Prints common warnings once, with the number of their files, and the other warnings by file."""
     by_kind: defaultdict[str, list[str]] = defaultdict(list)
     by_path: defaultdict[str, list[str]] = defaultdict(list)
     for path, warning in warnings:
@@ -313,7 +313,7 @@ def _show_warnings(warnings: Sequence[tuple[str, str]]) -> None:
 
 
 def _kind(warning: str) -> str:
-    """What is common to the warnings of a kind: what stands before the amount."""
+    """The kind of a warning: its text before the amount."""
     return warning.partition(":")[0].rstrip(".")
 
 

@@ -15,7 +15,7 @@ from app.documents.types import RowCounts
 
 
 class SelectedDocument(NamedTuple):
-    """A document that passes filters: its place among them, and the number of its chunks."""
+    """A document that passes filters: its place among such documents, and the number of its chunks."""
 
     created_at: datetime
     document_id: UUID
@@ -35,7 +35,7 @@ async def page(db: Reading, filters: Filters, *, after: SelectedDocument | None,
 
 
 async def count(db: Reading, document_ids: Sequence[UUID]) -> dict[UUID, RowCounts]:
-    """The numbers of rows of those of the documents that exist."""
+    """The numbers of rows of each document that exists."""
     rows = await db.execute(
         sql.statement("count_rows_of_documents"), {"user_id": db.user_id, "ids": list(document_ids)}
     )

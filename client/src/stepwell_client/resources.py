@@ -648,7 +648,7 @@ class Searches(Runs):
     def stats(self) -> models.Stats:
         """Get statistics.
 
-        Numbers of the user's documents and chunks, and the embedding model.
+        Return the numbers of the user's documents and chunks, and the embedding model.
         """
         return self.run(Operation("GET", "/api/rag/stats", models.Stats))
 
@@ -674,7 +674,7 @@ class Documents(Group):
     def delete_by_uri(self, uri: str) -> models.DocumentDeletion:
         """Delete the document with a URI.
 
-        Delete the document with this URI as `DELETE /documents/{document_id}` does.
+        Delete the document with this URI, like `DELETE /documents/{document_id}`.
 
         Args:
             uri: URI of the document.
@@ -740,8 +740,7 @@ class Documents(Group):
     ) -> models.DocumentResult:
         """Add documents.
 
-        Store one document, a list of them, files of a form, or a page. They are searchable once the response is
-        sent.
+        Store a document, a list of documents, files of a form, or a page. Searches find them after the response.
 
         Args:
             content: Text of the document; blank if it is a title alone.
@@ -776,8 +775,7 @@ class Documents(Group):
     ) -> models.DocumentResults:
         """Add documents.
 
-        Store one document, a list of them, files of a form, or a page. They are searchable once the response is
-        sent.
+        Store a document, a list of documents, files of a form, or a page. Searches find them after the response.
 
         Args:
             url: Address of a page or file, http or https, on a host that STEPWELL_FETCH_HOSTS allows.
