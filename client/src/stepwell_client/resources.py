@@ -936,7 +936,7 @@ class Entities(Group):
     ) -> models.EntityPage:
         """List entities.
 
-        The user's entities and those extracted from metadata and titles, by name.
+        List the user's entities and the entities extracted from metadata and titles, by name.
 
         Args:
             limit: Entities per page.
@@ -980,7 +980,8 @@ class Entities(Group):
     ) -> models.Entity:
         """Add entities.
 
-        Store one entity, or a list of them atomically; namesakes of one type need an `entity_id` of your own.
+        Store one entity, or a list of entities atomically. Namesakes of one type need an `entity_id` of your
+        choice.
 
         Args:
             type: Lower-case word, such as person, project, team, vendor, product or place.
@@ -1042,21 +1043,21 @@ class Entities(Group):
     def delete(self, entity_id: UUID | str) -> models.EntityDeletion:
         """Delete an entity.
 
-        Delete an entity of origin `user` with its links; extracted entities cannot be deleted.
+        Delete an entity of origin `user` with its links. Extracted entities cannot be deleted.
         """
         return self.run(Operation("DELETE", f"/api/rag/entities/{entity_id}", models.EntityDeletion))
 
     def get(self, entity_id: UUID | str) -> models.Entity:
         """Get an entity.
 
-        An entity with all its fields.
+        Return an entity with all its fields.
         """
         return self.run(Operation("GET", f"/api/rag/entities/{entity_id}", models.Entity))
 
     def change(self, entity_id: UUID | str, changes: Mapping[str, Any]) -> models.Entity:
         """Change an entity.
 
-        Change fields of an entity of origin `user`; after a change of names texts are linked again.
+        Change fields of an entity of origin `user`. If its names change, texts are linked again.
 
         Args:
             changes: The fields to set; None removes one.
@@ -1068,7 +1069,7 @@ class Entities(Group):
     ) -> models.LinkedDocumentPage:
         """List an entity's documents.
 
-        The documents linked to an entity with the kinds of links, strongest first.
+        List the documents linked to an entity with the kinds of links, strongest first.
 
         Args:
             limit: Documents per page.
@@ -1086,7 +1087,8 @@ class Entities(Group):
     def merge(self, entity_id: UUID | str, entity_ids: Sequence[UUID | str]) -> models.Entity:
         """Merge entities.
 
-        Let an entity of origin `user` take over the names, facts, members and teams of others, atomically.
+        Merge others into an entity of origin `user`, atomically: it takes over their names, facts, members and
+        teams.
 
         Args:
             entity_ids: Entities whose names, facts, members and teams it takes over; those of origin `user` are
