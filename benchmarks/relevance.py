@@ -185,7 +185,7 @@ def _score(hit: Hit, answer: Answer, known: dict[str, Any], *, over_hops: bool) 
     if over_hops:
         return float((hit.combined_score or 0.0) / (hit.explain or {})["best"])
     scaled = hit.score_before_reranking ** fused_scores.EXPONENTS[answer.fusion or "convex"]
-    return MeanEffect(**known["entities"]).removed(scaled)
+    return MeanEffect(**known["entities"]).remove(scaled)
 
 
 def load(files: Sequence[Path]) -> list[Sample]:
