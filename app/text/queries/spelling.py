@@ -1,7 +1,7 @@
 """Finds stored words that resemble a misspelled or shortened word, and the words that a typing error may have changed.
 
-The stored words are stems: "timetable" is stored as "timet". A word is therefore compared as a whole, and its prefixes
-with stems that are shorter than the word.
+The stored words are stems: "timetable" is stored as "timet". Therefore the whole word is compared, and its prefixes are
+compared with shorter stems.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MAX_WORD_LENGTH = 64
 MIN_STEM_LENGTH = 4
 MIN_STEM_RATIO = 80
 SHORTEST, LONGEST = 5, 24
-"""Letters of a word in which a typing error is looked for: a shorter one has too many neighbours by chance."""
+"""Least and most letters of a word in which typing errors are corrected. Shorter words have too many neighbours."""
 _LATIN = "abcdefghijklmnopqrstuvwxyz"
 _ALPHABETS = (
     f"{_LATIN}äöüßàâçèéêëîïôùûñáíóúãõåøæ",
@@ -32,8 +32,8 @@ _WORD = re.compile(r"[^\W\d_]+")
 def nearest(word: str, stored: Sequence[str]) -> list[str]:
     """Returns up to five stored words: completions of `word`, similar words, then stems similar to a prefix of it.
 
-    Similar is a ratio (rapidfuzz, 0 to 100) of at least 75, for stems 80; the most similar first. A stem has at least
-    four letters and half the length of the word; of equally similar ones the longest is first.
+    Similar words have a ratio (rapidfuzz, 0 to 100) of at least 75, stems of at least 80; the most similar come first.
+    A stem has at least four letters and half the length of the word. Of equally similar stems the longest is first.
     """
     if len(word) > MAX_WORD_LENGTH:
         return []
@@ -50,8 +50,8 @@ def nearest(word: str, stored: Sequence[str]) -> list[str]:
 def may_be_misspelt(query: str, literal: Iterable[str] = ()) -> list[str]:
     """Returns the words of a query in which a typing error may be, each once, the longest first.
 
-    Words in `literal`, identifiers, file names, numbers, acronyms and words of other scripts than Latin, Cyrillic and
-    Greek are none: they are meant as they are written.
+    Omits words in `literal`, identifiers, file names, numbers and acronyms, because they are meant as written, and
+    words of other scripts than Latin, Cyrillic and Greek.
     """
     kept = {word.casefold() for text in literal for word in _WORD.findall(text)}
     kept |= {word.casefold() for word in analysis.identifiers(query)}
@@ -68,8 +68,8 @@ def may_be_misspelt(query: str, literal: Iterable[str] = ()) -> list[str]:
 def edits(word: str) -> list[str]:
     """Returns the words that one typing error turns into `word`: a letter is missing, added or wrong, or two swapped.
 
-    These are the words at a distance of 1 (optimal string alignment), in the letters of its alphabet, without those
-    with another first letter: it is wrong in 1.4 % of errors only (Yannakoudakis and Fawthrop 1983).
+    These are the words at a distance of 1 (optimal string alignment), in the letters of its alphabet. The first letter
+    is the same: it is wrong in only 1.4 % of errors (Yannakoudakis and Fawthrop 1983).
     """
     letters = _alphabet(word) or ""
     splits = [(word[:place], word[place:]) for place in range(len(word) + 1)]
@@ -81,7 +81,7 @@ def edits(word: str) -> list[str]:
 
 
 def _alphabet(word: str) -> str | None:
-    """Returns the letters of the alphabet of a word; None if it has others. Without accents, those of English."""
+    """Returns the letters of a word's alphabet; None if the word has others. Without accents, the English letters."""
     if word.isascii():
         return _LATIN
     return next((letters for letters in _ALPHABETS if set(word.casefold()) <= set(letters)), None)
