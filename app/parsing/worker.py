@@ -42,7 +42,7 @@ def _limit_cpu(seconds: int) -> None:
 
 
 def _recognise(source: BinaryIO, target: BinaryIO, picture: Picture) -> Sequence[RecognisedLine]:
-    """The lines on a picture, from the service; the limit of CPU time is raised for it. Raises UnreadableFile."""
+    """Asks the service for the lines on a picture, and raises the limit of CPU time. Raises UnreadableFile."""
     place = {"page": picture.page, "pages": picture.pages}
     pipes.write(target, {"picture": {"width": picture.width, "height": picture.height, **place}}, picture.pixels)
     target.flush()
@@ -55,7 +55,7 @@ def _recognise(source: BinaryIO, target: BinaryIO, picture: Picture) -> Sequence
 
 
 def _parts(request: files.ParseRequest, file: InputFile) -> Iterator[bytes]:
-    """The documents of a file, or the files of an archive, then one message on how reading ended."""
+    """The documents of a file, or the files of an archive, then one message about the result."""
     try:
         for found in read(file, formats.BY_NAME[request.format]):
             if isinstance(found, ArchiveMember):
@@ -75,7 +75,7 @@ def _parts(request: files.ParseRequest, file: InputFile) -> Iterator[bytes]:
 
 
 def read(file: InputFile, sniffed: FileFormat) -> Iterator[ExtractedDocument | ArchiveMember]:
-    """The documents of a file, with warnings on what is left out and lost of it, or the files of an archive.
+    """The documents of a file, with warnings about left-out and lost text, or the files of an archive.
 
     Raises UnreadableFile, and whatever the libraries raise.
     """
