@@ -14,7 +14,7 @@ from app.documents.types import Upload
 from app.http.responses import Response, ShownUri
 from app.kinds import LeftOutReason, StoreStatus
 from app.requests import wire
-from app.text.structure import plain_json
+from app.text.structure import metadata_json
 
 MAX_DOCUMENTS = 500
 
@@ -94,7 +94,7 @@ class FileFields(wire.WireModel):
 
     def apply_to(self, upload: Upload) -> Upload:
         """Sets these fields of a document of the file."""
-        metadata, problems = plain_json.join(upload.metadata, self.metadata or {})
+        metadata, problems = metadata_json.join(upload.metadata, self.metadata or {})
         warnings = (*upload.warnings, *problems)
         title, language = self.title or upload.title, self.language or upload.language
         return dataclasses.replace(upload, title=title, metadata=metadata, language=language, warnings=warnings)

@@ -25,7 +25,7 @@ from app.parsing.files import ArchiveMember, ExtractedDocument
 from app.parsing.formats import FileFormat
 from app.parsing.process import ParseLimits, Parser, ParseShare, Recognise
 from app.services import Services
-from app.text.structure import escapes, markups, plain_json
+from app.text.structure import escapes, markups, metadata_json
 from app.text.words import cleaning, languages
 
 T = TypeVar("T")
@@ -295,6 +295,6 @@ def _metadata(found: Json, file: NamedFile) -> tuple[dict[str, Any], tuple[str, 
     """The metadata of a file with its name as `filename`. If they exceed a limit, only the name, and a warning."""
     named = {"filename": file.name} if file.name else {}
     try:
-        return plain_json.mapping({**found, **named}), ()
-    except plain_json.TooLargeError as error:
+        return metadata_json.mapping({**found, **named}), ()
+    except metadata_json.TooLargeError as error:
         return {**named}, (f"metadata {error}: left out",)

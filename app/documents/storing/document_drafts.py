@@ -18,7 +18,7 @@ from app.services import ChunkingOptions
 from app.text import uris
 from app.text.passages import chunking, tokens
 from app.text.passages.tokens import Passage
-from app.text.structure import markdown, markups, plain_json, structure
+from app.text.structure import frontmatter, markups, metadata_json, structure
 from app.text.words import cleaning, languages, lexical
 from app.text.words.cleaning import CleanedPages
 
@@ -49,10 +49,10 @@ def resolve(upload: Upload, *, language: str | None = None) -> CleanDocument:
     cleaned = _clean(upload.content, upload.page_starts)
     interruption.point()
     if upload.markdown and upload.frontmatter:
-        parsed = markdown.parse(cleaned.text)
+        parsed = frontmatter.parse(cleaned.text)
     else:
-        parsed = markdown.ParsedMarkdown(cleaned.text, structure.title(cleaned.text) if upload.markdown else None)
-    metadata, problems = plain_json.join(parsed.metadata, upload.metadata)
+        parsed = frontmatter.ParsedMarkdown(cleaned.text, structure.title(cleaned.text) if upload.markdown else None)
+    metadata, problems = metadata_json.join(parsed.metadata, upload.metadata)
     if problems:  # frontmatter that is not kept as metadata stays in the text
         parsed = dataclasses.replace(parsed, body=cleaned.text)
     title = clean_title(upload.title or parsed.title or upload.default_title)
@@ -191,7 +191,7 @@ def indexed_text(title: str, heading_path: Sequence[str], content: str, config: 
     return FIELD_SEPARATOR.join(fields).rstrip(FIELD_SEPARATOR)
 
 
-def _named_config(upload: Upload, parsed: markdown.ParsedMarkdown) -> tuple[str | None, tuple[str, ...]]:
+def _named_config(upload: Upload, parsed: frontmatter.ParsedMarkdown) -> tuple[str | None, tuple[str, ...]]:
     """The text-search configuration of the language that the upload or its frontmatter names; None if none is named.
 
     An unknown language in the frontmatter gives a warning. Raises BadRequest.

@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from app.kinds import Json
-from app.text.structure import plain_json, structure
+from app.text.structure import metadata_json, structure
 
 if TYPE_CHECKING:  # loaded with the first frontmatter: it takes 2 MB
     import yaml
@@ -118,8 +118,8 @@ def _load(block: str) -> dict[str, Any]:
     if not isinstance(loaded, dict):
         raise _RefusedError("is not a mapping")
     try:
-        return plain_json.mapping(loaded)
-    except plain_json.TooLargeError as error:
+        return metadata_json.mapping(loaded)
+    except metadata_json.TooLargeError as error:
         raise _RefusedError(str(error)) from error
 
 
@@ -131,7 +131,7 @@ def _check_events(block: str) -> None:
     for event in yaml.parse(block, Loader=yaml.SafeLoader):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         aliases += isinstance(event, yaml.AliasEvent)
-        if depth > plain_json.MAX_DEPTH:
+        if depth > metadata_json.MAX_DEPTH:
             raise _RefusedError("is nested deeper than 32")
         if aliases > MAX_ALIASES:
             raise _RefusedError("has more than 16 aliases")
