@@ -22,7 +22,7 @@ from sqlalchemy.pool import AsyncAdaptedQueuePool
 
 from app import errors
 from app.database import connections, driver_errors, engines, vectors
-from app.database.calibrations import RelevanceCalibration
+from app.database.calibration_types import RelevanceCalibration
 from app.database.connections import Connection, Durations, Rows
 from app.database.driver_errors import UNREACHABLE, RecoveryConflict, StandbyBehind, Unresponsive
 from app.database.vectors import VectorTables

@@ -7,7 +7,7 @@ from dataclasses import astuple, dataclass, field
 from datetime import datetime
 from uuid import NAMESPACE_URL, UUID, uuid5
 
-from app.database.calibrations import StoredCalibration
+from app.database.calibration_types import StoredCalibration
 from app.kinds import Json, StoreStatus
 from app.text.passages.tokens import Passage
 

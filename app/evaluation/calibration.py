@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from app import errors
-from app.database.calibrations import LogitScale, RelevanceCalibration, StoredCalibration
+from app.database.calibration_types import LogitScale, RelevanceCalibration, StoredCalibration
 from app.evaluation import metrics, runner
 from app.evaluation.beir import JudgedQuestion
 from app.evaluation.metrics import Calibration, Prediction

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.database.calibrations import LogitScale
+from app.database.calibration_types import LogitScale
 
 LEAST_SLOPE = 0.05
 """The least slope. It is positive, so that calibration keeps the order of probabilities."""

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from app.database.calibrations import LogitScale, RelevanceCalibration
+from app.database.calibration_types import LogitScale, RelevanceCalibration
 from app.kinds import FusionUsed
-from app.query import bm25, fused_scores
+from app.query import bm25, score_scales
 from app.query.types import Term
 from app.relevance import logit_scales, stems
 from app.relevance.logit_scales import Prior
@@ -132,7 +132,7 @@ class Assessment:
 
     def relevance(self, score: float) -> float:
         """Returns the relevance of a hit by the score that orders it, 0 to 1. A larger score counts as 1."""
-        scaled = min(1.0, max(0.0, score)) ** fused_scores.EXPONENTS[self.fusion]
+        scaled = min(1.0, max(0.0, score)) ** score_scales.EXPONENTS[self.fusion]
         return self._relevance(HIT, self.entities.remove(scaled), self.calibration.relevance)
 
     def relevance_over_hops(self, share: float) -> float:

@@ -7,7 +7,7 @@ from datetime import datetime
 import sqlalchemy as sa
 
 from app import errors
-from app.database.calibrations import RelevanceCalibration, StoredCalibration
+from app.database.calibration_types import RelevanceCalibration, StoredCalibration
 from app.database.schema import tables
 from app.database.transactions import Database, Reading
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from app.database.filter_types import Filters
 from app.kinds import Json
-from app.query import fused_scores as rrf
+from app.query import score_scales as rrf
 from app.query.types import Answer, Candidate, Hit, HybridResult
 from app.relevance import confidence, relevance
 from app.search import state

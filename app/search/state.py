@@ -15,7 +15,7 @@ from uuid import UUID
 
 from app import capability, errors
 from app.concurrency.limiter import UNLIMITED, Released
-from app.database.calibrations import RelevanceCalibration
+from app.database.calibration_types import RelevanceCalibration
 from app.database.pools import Version
 from app.database.transactions import SearchTransaction
 from app.kinds import Degraded, Vector

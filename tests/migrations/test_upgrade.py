@@ -18,7 +18,7 @@ from alembic.script import ScriptDirectory
 
 from app import errors
 from app.database import filters, transactions
-from app.database.calibrations import LogitScale, RelevanceCalibration
+from app.database.calibration_types import LogitScale, RelevanceCalibration
 from app.database.filter_types import Filters
 from app.database.schema import migration, reembedding
 from app.derived_rows import Damage

@@ -16,7 +16,7 @@ from app.database.transactions import Reading
 from app.documents.store import visible_documents
 from app.kinds import Vector, VectorPlan
 from app.query import bm25
-from app.query import fused_scores as rrf
+from app.query import score_scales as rrf
 from app.query.types import (
     AddedPhrase,
     AddedTerm,
