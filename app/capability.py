@@ -1,6 +1,6 @@
-"""Defines what a capability declares, so that entry points find what it adds without naming it.
+"""Defines what a capability declares, so that entry points find its additions without naming it.
 
-A place is `module:attribute` below `app`. It is imported when it is used: a command or a worker imports only what it
+A place is `module:attribute` below `app`. It is imported on first use, so a command or a worker imports only what it
 needs.
 """
 
@@ -19,7 +19,7 @@ CommandGroup = Literal["search", "store", "manage", "serve"]
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command of the command line: its group and its line in `--help`, and where it is defined."""
+    """A command of the command line: its group, its place, and its line in `--help`."""
 
     group: CommandGroup
     place: Place
@@ -33,28 +33,28 @@ class Capability:
     """What a folder adds to the service.
 
     Attributes:
-        routers: Routers of FastAPI, below `/api/rag` or where they say.
-        tags: The groups of its operations in the OpenAPI document, with a sentence each.
-        installs: Functions of the application and the settings that add what is no router.
+        routers: Routers of FastAPI, with their prefixes.
+        tags: The groups of its operations in the OpenAPI document, each with a sentence.
+        installs: Functions of the application and the settings that add everything other than routers.
         commands: Its commands by name.
         tools: Sequences of tools for agents.
         jobs: Kinds of background jobs.
         background: Functions of the services that run beside the jobs until they are cancelled.
         steps: Steps of a search; each is a `search.state.Step`.
-        metadata: Functions that are told what a write changes of documents' metadata; see `documents.store`.
-        missed_filters: Functions that find conditions of filters which no document meets.
+        metadata: Functions that receive the metadata that a write changes; see `documents.store`.
+        missed_filters: Functions that find conditions of filters that no document meets.
         source_names: Functions of a transaction that read the names of sources by id.
         source_ids: Functions that find sources by the names that filters give.
         repairs: Sequences of repairs of derived rows.
-        tables: Sequences of tables, which join the schema as they are imported.
-        exports: Names of the parts of an export of a user; `users_<name>.sql` selects one.
-        opens: Context managers of the settings that yield what `Services.opened` finds by its type, or None.
-        recognisers: Functions of a user and the services that return what recognises pictures, or None.
+        tables: Sequences of tables. Their import adds them to the schema.
+        exports: Names of the parts of a user's export; `users_<name>.sql` selects a part.
+        opens: Context managers of the settings. They yield an object that `Services.opened` finds by type, or None.
+        recognisers: Functions of a user and the services that return a recogniser of pictures, or None.
         reads_pictures: Functions of the settings that tell whether pictures are read.
         deeper: The function that answers a search whose depth is not `fast`.
-        upgraded: Functions of the owner's database and the services that do what a new version does to stored
-            documents; without services they queue it.
-        options: Functions of the settings; `Services.option` finds what they return by its type.
+        upgraded: Functions of the owner's database and the services that adapt stored documents to a new version;
+            without services they queue this work.
+        options: Functions of the settings. `Services.option` finds the object that they return by type.
     """
 
     routers: Sequence[Place] = ()
@@ -91,9 +91,9 @@ def register(capabilities: Sequence[Capability]) -> None:
 
 @cache
 def declared(kind: str) -> tuple[Any, ...]:
-    """What the capabilities have declared of one kind, such as `routers`, imported and in their order.
+    """Imports and returns what the capabilities declare of one kind, such as `routers`, in their order.
 
-    Raises RuntimeError where none is registered: an entry point calls `capabilities.register` first.
+    Raises RuntimeError if no capability is registered: an entry point must call `capabilities.register` first.
     """
     if not _registered:
         raise RuntimeError("no capability is registered: call app.capabilities.register()")
@@ -101,7 +101,7 @@ def declared(kind: str) -> tuple[Any, ...]:
 
 
 def commands() -> dict[str, Command]:
-    """The commands of all capabilities by name, in the order of their groups; none is imported."""
+    """The commands of all capabilities by name, in the order of their groups. Imports none of them."""
     every = [named for one in _registered for named in one.commands.items()]
     return dict(sorted(every, key=lambda named: get_args(CommandGroup).index(named[1].group)))
 
@@ -112,7 +112,7 @@ def tags() -> dict[str, str]:
 
 
 def exports() -> list[str]:
-    """The parts of an export of a user: all that was stored. Chunks, vectors and indexes are derived from it."""
+    """The parts of a user's export. They hold all that was stored, but not the derived chunks, vectors and indexes."""
     return [name for one in _registered for name in one.exports]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from app import samples
-from app.text.structure import markdown
+from app.text.structure import frontmatter
 
 PATHS = sorted(samples.NOTES.rglob("*.md"))
 
@@ -17,7 +17,7 @@ def by_kind(kind: str) -> list[samples.SampleQuestion]:
 
 
 def body(path: Path) -> str:
-    post = markdown.parse(path.read_text(encoding="utf-8"))
+    post = frontmatter.parse(path.read_text(encoding="utf-8"))
     return f"{post.title}\n{post.body}"
 
 

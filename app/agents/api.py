@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Body, Depends, Path, Query, Request
 
-from app.agents import formats, registry
+from app.agents import registry, tool_formats
 from app.concurrency.limiter import Released
 from app.http import admission, auth, bodies, problems
 from app.kinds import ToolFormat
@@ -89,7 +89,7 @@ async def definitions(
 ) -> list[dict[str, Any]]:
     """The tools that the key may call, as definitions to pass to a model."""
     known = context(request, user_id)
-    return formats.export(registry.list_offered(known.scopes, optional=known.optional_tools), format)
+    return tool_formats.export(registry.list_offered(known.scopes, optional=known.optional_tools), format)
 
 
 @router.get("/tools/openapi.json", operation_id="describe_tools", summary="Describe the tools in OpenAPI")
@@ -100,7 +100,8 @@ async def describe(request: Request, user_id: AnyUser) -> dict[str, Any]:
     """
     known = context(request, user_id)
     server = str(request.base_url).rstrip("/")
-    return formats.openapi_document(registry.list_offered(known.scopes, optional=known.optional_tools), server=server)
+    offered = registry.list_offered(known.scopes, optional=known.optional_tools)
+    return tool_formats.openapi_document(offered, server=server)
 
 
 @router.post(

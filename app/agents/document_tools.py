@@ -133,7 +133,7 @@ async def get_document(given: GetDocumentArguments, context: ToolContext) -> Doc
 
 
 async def _document_id(given: str, context: ToolContext) -> UUID:
-    """The id of a document or passage, or that of the document with a uri. Raises NotFound."""
+    """Reads an id of a document or passage, or finds the id of the document with this uri. Raises NotFound."""
     with suppress(ValueError):
         return UUID(given)
     only = DocumentFilter(given)
@@ -166,7 +166,7 @@ async def delete_document(given: DeleteDocumentArguments, context: ToolContext) 
 
 
 async def list_entities(given: ListEntitiesArguments, context: ToolContext) -> EntityEntries:
-    """Entities by name, or those that a text names or describes."""
+    """Lists entities by name, or finds the entities that a text names or describes."""
     db = context.services.db
     if given.query is not None:
         if given.cursor is not None:
@@ -188,7 +188,7 @@ async def list_entities(given: ListEntitiesArguments, context: ToolContext) -> E
 
 
 async def _no_type(given: ListEntitiesArguments, context: ToolContext) -> str | None:
-    """What to say if no entity has the type that was asked for."""
+    """The sentence for a requested type that no entity has; None if there is nothing to say."""
     if given.type is None or given.type in (known := await entities.types(context.user_id, db=context.services.db)):
         return None
     if not known:
@@ -199,7 +199,7 @@ async def _no_type(given: ListEntitiesArguments, context: ToolContext) -> str | 
 
 
 async def knowledge_stats(given: StatsArguments, context: ToolContext) -> KnowledgeStats:
-    """How much is stored, in which languages, and with which embedding model."""
+    """Counts documents and chunks, and returns their languages and the embedding model."""
     stored = await documents.stats(context.user_id, db=context.services.db)
     return KnowledgeStats(
         documents=stored.documents,

@@ -26,7 +26,7 @@ _LEFT_OUT = frozenset(
     {"channel_binding", "gssencmode", "client_encoding", "fallback_application_name", "keepalives"}
     | {"keepalives_idle", "keepalives_interval", "keepalives_count", "tcp_user_timeout"}
 )
-"""Parameters that this driver has no use for: it does not bind channels, and sets its own keepalives."""
+"""Parameters that this driver does not use: it does not bind channels, and sets its own keepalives."""
 _VALUES = {
     "sslmode": ("disable", "allow", "prefer", "require", "verify-ca", "verify-full"),
     "target_session_attrs": ("any", "read-write", "read-only", "primary", "standby", "prefer-standby"),
@@ -70,7 +70,7 @@ class Address:
         return {name: value for name, value in self.parameters.items() if name in _SETTINGS}
 
     def arguments(self) -> dict[str, Any]:
-        """What the driver takes; it reads TLS parameters in an address only, as libpq does."""
+        """The driver's arguments. Like libpq, the driver reads TLS parameters only in an address."""
         given = {"user": self.user, "password": self.password, "database": self.database}
         given |= {name: value for name, value in self.parameters.items() if name in _PASSED}
         given["database"] = self.parameters.get("dbname") or given["database"]
@@ -88,7 +88,7 @@ class Address:
 
 
 def read(dsn: str) -> Address:
-    """The parts of an address. Raises BadRequest, in one sentence, for one that cannot be used."""
+    """The parts of an address. Raises BadRequest, with one sentence, if the address cannot be used."""
     scheme, separator, rest = dsn.partition("://")
     if not separator or scheme.split("+")[0] not in {"postgres", "postgresql"}:
         raise _bad("The address must start with postgresql://")
@@ -115,7 +115,7 @@ def _hosts(text: str) -> tuple[tuple[str, int | None], ...]:
 
 
 def _list(hosts: str, ports: str) -> tuple[tuple[str, int | None], ...]:
-    """Hosts and ports that are parameters, each a list with commas; one port is that of all hosts."""
+    """Hosts and ports from parameters, each a list with commas. A single port applies to all hosts."""
     if not hosts and not ports:
         return ()
     names, numbers = hosts.split(","), ports.split(",") if ports else [""]

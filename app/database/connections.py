@@ -1,7 +1,7 @@
 """Runs statements on a pooled connection, each within a time limit: text on the driver, others through SQLAlchemy.
 
 Server-side timeouts do not apply if the server is frozen or the network drops packets, so the client limits every wait.
-SQLAlchemy takes six times as long as the driver for a statement that is written as text and needs no compilation.
+For a statement that is text and needs no compilation, SQLAlchemy takes six times as long as the driver.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ ManyBinds: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
 AnyRows: TypeAlias = sa.CursorResult[*tuple[Any, ...]]
 ROLLBACK_S = 1.0
 REACH_S = 2.0
-"""Maximum time for a new pool connection, and for a transaction's first statement, which takes a millisecond."""
+"""Most seconds for a new pool connection, and for a transaction's first statement, which takes a millisecond."""
 SLACK_S = 1.0
 """Seconds that the client waits beyond the server's statement_timeout."""
 SLOW_S = 1.0
-"""Seconds from which on a statement is logged."""
+"""A statement that takes at least this many seconds is logged."""
 
 
 @asynccontextmanager
@@ -57,7 +57,7 @@ async def within(seconds: float | None) -> AsyncIterator[None]:
 
 
 def unresponsive() -> Unresponsive:
-    """The error of a server that has not answered within a limit, which is logged."""
+    """Logs, and returns, the error of a server that has not answered within a limit."""
     log.warning("database does not respond", extra={"action": "database_unresponsive"})
     return Unresponsive("The database does not respond; try again shortly.")
 
@@ -82,7 +82,7 @@ class Total:
 
 @dataclass(slots=True)
 class Durations:
-    """Totals of statements by name and of waits for a connection, and the transactions that wait now."""
+    """The totals of statements by name and of waits for a connection, and the number of waiting transactions."""
 
     statements: defaultdict[str, Total] = field(default_factory=lambda: defaultdict(Total))
     waits: Total = field(default_factory=Total)
@@ -90,7 +90,7 @@ class Durations:
 
 
 class Row(asyncpg.Record):  # type: ignore[misc]  # it has no types
-    """A row of a statement on the driver, whose columns are attributes too."""
+    """A row of a statement on the driver. Its columns are attributes too."""
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -122,7 +122,7 @@ class Rows(list[Any]):
         return row
 
     def one_or_none(self) -> Any:
-        """The only row, None without rows. Raises ValueError for several."""
+        """The only row; None without rows. Raises ValueError for several rows."""
         return self.one() if self else None
 
     def scalars(self) -> Rows:
@@ -137,12 +137,12 @@ class Rows(list[Any]):
 class Connection:
     """A connection of a pool and its transaction; each statement ends within `limit_s`.
 
-    A connection whose statement does not, or is cancelled, is closed instead of being returned to the pool.
+    If a statement exceeds the limit or is cancelled, its connection is closed instead of being returned to the pool.
     """
 
     limit_s: float = REACH_S
     marker: str = ""
-    """A comment before each statement: the driver prepares texts with different ones separately."""
+    """A comment before each statement. The driver prepares texts with different comments separately."""
 
     def __init__(self, engine: AsyncEngine, durations: Durations) -> None:
         self._engine = engine
@@ -192,7 +192,7 @@ class Connection:
         await self.run("COMMIT")
 
     async def roll_back(self) -> None:
-        """Roll the transaction back, if the connection is still one."""
+        """Roll the transaction back, if the connection is still open."""
         self.limit_s = ROLLBACK_S
         if self._pooled.is_valid and self._driver.is_in_transaction():
             with suppress(errors.DatabaseUnavailable, asyncpg.PostgresError, *UNREACHABLE):
@@ -241,7 +241,7 @@ class Connection:
 
     @staticmethod
     def runs_on_driver(statement: sa.Executable, binds: ManyBinds) -> TypeGuard[sa.TextClause]:
-        """Whether a statement is text that is run once, which needs nothing of SQLAlchemy."""
+        """Whether a statement is text and runs once. Such a statement does not need SQLAlchemy."""
         return type(statement) is sa.TextClause and not isinstance(binds, list | tuple)
 
     async def scalars(self, statement: sa.Executable, binds: Binds = None) -> sa.ScalarResult[Any]:
@@ -256,7 +256,7 @@ class Connection:
         return rows[0][0] if rows else None
 
     async def run_sync(self, work: Callable[Concatenate[sa.Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """The result of a function that takes a synchronous connection, which must end within `limit_s`."""
+        """Runs a function with a synchronous connection. It must end within `limit_s`."""
         async with within(self.limit_s):
             return await self._wrap().run_sync(work, *args, **kwargs)
 
@@ -273,7 +273,7 @@ class Connection:
         return self._through_sqlalchemy
 
     async def _after(self, error: BaseException) -> None:
-        """Close the connection unless the error is Postgres's answer. Raises Unresponsive for an exceeded limit."""
+        """Close the connection, unless Postgres answered with the error. Raises Unresponsive for an exceeded limit."""
         if isinstance(error, Exception) and not isinstance(error, UNREACHABLE) and not self._driver.is_closed():
             return
         await self.invalidate(error)

@@ -44,15 +44,15 @@ class Unresponsive(errors.DatabaseUnavailable):
 
 
 class RecoveryConflict(errors.ConnectionLost):
-    """A standby cancelled a read because it conflicts with a change of the primary that is to be replayed."""
+    """A standby cancelled a read because it conflicts with a change of the primary that the standby must replay."""
 
 
 class Rerouted(errors.ConnectionLost):
-    """A server failed or cancelled a read, and the next one goes to another server, which can repeat it."""
+    """A server failed or cancelled a read. The next read goes to another server, so the read can be repeated."""
 
 
 class StandbyBehind(errors.DatabaseUnavailable):
-    """The only server that can be reached is a standby without the version that the client has seen."""
+    """The only reachable server is a standby that lacks the version that the client has seen."""
 
     code = "standby_behind"
 
@@ -98,8 +98,8 @@ The first that fits counts. {} is the driver's message.
 def translate(error: BaseException, *, read_only: bool) -> BaseException:
     """The application's error for a driver's error; `error` itself if it is a defect and not a state of the database.
 
-    `read_only` says whether the transaction could only read. Such a one cannot fail to be serialised and does not
-    deadlock, so it was cancelled in favour of a standby's recovery.
+    `read_only` says whether the transaction could only read. Such a transaction has no serialisation failures and no
+    deadlocks, so a standby cancelled it in favour of its recovery.
     """
     cause = root(error)
     is_conflict = read_only and isinstance(cause, asyncpg.SerializationError | asyncpg.DeadlockDetectedError)
@@ -121,7 +121,7 @@ def translate(error: BaseException, *, read_only: bool) -> BaseException:
 
 
 def explain(error: BaseException) -> BaseException:
-    """The same, where a refused statement is no defect: what an owner runs depends on the server's configuration."""
+    """Like `translate`, but a refused statement is no defect: an owner's statements depend on the server's settings."""
     found = translate(error, read_only=False)
     cause = root(error)
     if found is error and isinstance(cause, asyncpg.PostgresError | asyncpg.InterfaceError):

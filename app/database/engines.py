@@ -1,7 +1,7 @@
 """Creates SQLAlchemy engines from the addresses of databases, and opens their connections, also through a pooler.
 
 A pooler such as PgBouncer refuses most settings when a connection is opened, and may run each transaction on another
-connection of the server. Nothing of Stepwell outlives a transaction, except prepared statements, which are left out.
+connection of the server. Stepwell keeps no state between transactions; through a pooler it prepares no statements.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ log = logging.getLogger(__name__)
 
 CONNECT_S = 5.0
 CLOSE_S = 0.2
-"""Maximum time for an orderly end of a connection; after that the socket is closed."""
+"""Most seconds for an orderly end of a connection. After that the socket is closed."""
 KNOWS_VECTORS = "knows vectors"
-"""Whether pgvector was installed when a connection was opened, in the `info` of the pool's entry."""
+"""Key in the `info` of a pool's entry: whether pgvector was installed when the connection was opened."""
 _OPENING = "opening"
-"""The transaction in which a connection through a pooler is set up, in the `info` of the pool's entry."""
+"""Key in the `info` of a pool's entry: the transaction that sets up a connection through a pooler."""
 _INT64 = range(-(2**63), 2**63)
 _KEEPALIVE = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 30_000}
 """A dead peer is detected within about 30 seconds. The last is in milliseconds, the first two are in seconds."""
 _SETTINGS = {"application_name": "stepwell", "timezone": "UTC"}
-"""Settings that every pooler takes."""
+"""Settings that every pooler accepts."""
 _DIRECT_SETTINGS = {
     "client_min_messages": "warning",
     "citus.propagate_set_commands": "local",
@@ -83,7 +83,7 @@ class _Driver(asyncpg.Connection):  # type: ignore[misc]  # it has no types
 class _UnpreparedDriver(_Driver):
     """A connection through a pooler that may run each transaction on another connection of the server.
 
-    A statement is parsed and run in two steps, so one outside a transaction gets one of its own.
+    A statement is parsed and run in two steps, so a statement outside a transaction gets its own transaction.
     """
 
     async def fetch(self, query: str, *args: Any, **options: Any) -> Any:
@@ -120,7 +120,7 @@ def _decode(text: str) -> Any:
 def create(dsn: str, *, prepares: bool | None = None, **options: Any) -> AsyncEngine:
     """Create an engine that suppresses notices and enables TCP keepalives on both sides.
 
-    `prepares`: whether statements are prepared; None: unless the address is that of a pooler. Raises BadRequest.
+    `prepares` says whether to prepare statements; None means yes, except through a pooler. Raises BadRequest.
     """
     address = addresses.read(dsn)
     connecting = {
@@ -138,7 +138,7 @@ def create(dsn: str, *, prepares: bool | None = None, **options: Any) -> AsyncEn
 
 @dataclass(slots=True)
 class _Opener:
-    """Opens the connections of an engine; `is_pooled` is whether a pooler answers, None before the first connection."""
+    """Opens the connections of an engine. `is_pooled` says whether a pooler answers (None before the first one)."""
 
     settings: dict[str, str]
     prepares: bool | None
@@ -172,7 +172,7 @@ class _Opener:
         return connection
 
     def _pooled(self, dialect: Any, record: Any, options: dict[str, Any]) -> Any:
-        """A connection through a pooler; what sets it up is one transaction, which `_prepare` commits."""
+        """A connection through a pooler. One transaction sets it up; `_prepare` commits this transaction."""
         if self.prepares:
             return dialect.connect(**options, server_settings=self.settings)
         connection = dialect.connect(**options | _UNPREPARED, server_settings=self.settings)
@@ -181,7 +181,7 @@ class _Opener:
 
 
 async def _is_pooled(driver: asyncpg.Connection) -> bool:
-    """Whether the process that answers is not the one that the connection was opened with."""
+    """Whether another process answers than the one that opened the connection."""
     return bool(await driver.execute(f"SELECT WHERE pg_backend_pid() = {driver.get_server_pid()}") == "SELECT 0")
 
 

@@ -11,13 +11,13 @@ from uuid import UUID
 from app.kinds import DocumentOrder, Json
 
 MAX_VALUES = 100
-"""Values of an `in`."""
+"""Most values of an `in`."""
 _SCALARS = (str, int, float, bool, type(None))
 
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """What an operator takes: in words, and whether a value is that."""
+    """What an operator accepts: in words, and as a check of a value."""
 
     takes: str
     accepts: Callable[[Any], bool]
@@ -36,9 +36,9 @@ OPERANDS = {
     "ne": Operand("a string, a number, a boolean or null", _is_scalar),
     "exists": Operand("true or false", lambda value: isinstance(value, bool)),
 }
-"""Operators of a metadata filter. Each is a condition of its own; their SQL is in `filters`."""
+"""Operators of a metadata filter. Each is a separate condition. Their SQL is in `filters`."""
 BOUNDS = ("gte", "gt", "lte", "lt")
-"""Operators that are one range together: numbers, or dates and times."""
+"""Operators that together form one range of numbers, or of dates and times."""
 OPERATORS = (*OPERANDS, *BOUNDS)
 
 
@@ -48,10 +48,10 @@ class Filters:
 
     Names of sources are compared without case.
 
-    A value in `metadata` is a scalar, which the document's value must equal or contain as an element of a list; an
-    operator object such as `{"gte": 2020, "ne": 2022}`; or other JSON, which must be contained. `any_of` and `all_of`
-    are filters of which at least one, or each, must pass; `negated` must not pass. `uri_prefix` and `folder` are a URI
-    or a path in any spelling, and `file_types` are suffixes of file names in lower case, without their point.
+    A value in `metadata` is a scalar, an operator object such as `{"gte": 2020, "ne": 2022}`, or other JSON. The
+    document's value must equal the scalar or be a list with it; it must contain other JSON. At least one filter of
+    `any_of` must pass, every filter of `all_of`, and not `negated`. `uri_prefix` and `folder` are a URI or a path in
+    any spelling. `file_types` are suffixes of file names in lower case, without the point.
     """
 
     document_ids: tuple[UUID, ...] | None = None
@@ -69,7 +69,7 @@ class Filters:
 
     @property
     def uri_prefixes(self) -> list[str]:
-        """What the URI begins with, each in any spelling: `uri_prefix`, and `folder` with a slash."""
+        """The prefixes of the URI, in any spelling: `uri_prefix`, and `folder` with a slash."""
         folder = None if self.folder is None else self.folder.rstrip("/") + "/"
         return [prefix for prefix in (self.uri_prefix, folder) if prefix is not None]
 
@@ -82,13 +82,13 @@ _NO_CONDITIONS = Filters()
 
 @dataclass(frozen=True, slots=True)
 class Restriction:
-    """What a restricted caller sees: the documents that pass the filters. `filters.restriction` makes it.
+    """Restricts a caller to the documents that pass the filters. `filters.restriction` creates it.
 
     Attributes:
-        path: The filters as a JSON path, which the policies of the database test.
+        path: The filters as a JSON path. The database's policies test it.
         needs_document: Whether the path has variables besides the metadata.
         shows_entities: Whether descriptions and facts of the visible entities are shown.
-        audience: A digest that callers who see the same share, for caches, cursors, jobs and idempotency keys.
+        audience: A digest, equal for callers who see the same, for caches, cursors, jobs and idempotency keys.
     """
 
     filters: Filters
@@ -99,14 +99,14 @@ class Restriction:
 
 
 ORDERED_CHARACTERS = 100
-"""Characters of a title by which documents are ordered."""
+"""Number of characters of a title that order documents."""
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentFilter:
-    """Which documents are listed: with this URI, in any spelling, with all words, and passing the filters.
+    """Selects documents to list: with this URI in any spelling, with all words, and passing the filters.
 
-    `order` is the order in which they are listed.
+    `order` is the order of the listing.
     """
 
     uri: str | None = None
@@ -116,5 +116,5 @@ class DocumentFilter:
 
 
 def is_operator_object(value: Any) -> bool:
-    """Whether a value of a metadata filter has operators; other objects must be contained."""
+    """Whether a value of a metadata filter has operators. A document must contain any other object."""
     return isinstance(value, Mapping) and any(key in OPERATORS or key.startswith("$") for key in value)

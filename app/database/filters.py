@@ -1,12 +1,12 @@
 """Translates filters to the parts and binds of the fragment `passes_filters`.
 
-Containment (`@>`) uses the GIN index on metadata and JSON paths do not. So a condition is expressed as a list of JSON
-objects of which the metadata must contain one, if it implies such a list: `{"team": "tide"}` as `{"team": "tide"}` and
-`{"team": ["tide"]}`. Conditions that are more than their list are also checked by a JSON path.
+Containment (`@>`) uses the GIN index on metadata; JSON paths do not. If a condition implies that the metadata contains
+one of several JSON objects, it is written as a list of these: `{"team": "tide"}` as `{"team": "tide"}` and `{"team":
+["tide"]}`. If the list does not imply the condition, a JSON path checks it too.
 
 In these paths $moments is an object of the dates and times in the metadata, by key: lists of microseconds since 1970.
-They are strict, because lax ones unwrap lists inside lists. In a strict path a predicate is unknown, not false, for an
-absent key or a value of another type; `_path` and `_negate` treat unknown as false.
+The paths are strict, because lax paths unwrap lists inside lists. In a strict path a predicate is unknown, not false,
+for an absent key or a value of another type; `_path` and `_negate` treat unknown as false.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from app.kinds import Json
 from app.text import dates, uris
 
 MAX_LISTS = 3
-"""Lists of objects that one statement takes: the shortest."""
+"""Most lists of objects in one statement. The shortest lists are chosen."""
 MAX_OBJECTS = 256
-"""Objects in a list; the metadata of a document is compared with each."""
+"""Most objects in a list. The metadata of a document is compared with each of them."""
 _COMPARISONS = {"gte": ">=", "gt": ">", "lte": "<=", "lt": "<"}
 
 
 METADATA, DOCUMENT, SOURCE = range(3)
 _PARTS = ("matching", "matching_document", "matching_source")
-"""Parts of the fragment: without variables, with those of the document, and with the name of its source too."""
+"""Parts of the fragment: without variables, with variables of the document, and also with its source's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Condition:
     """A condition as a predicate of a JSON path, and as a list of objects: the metadata contains one of them.
 
-    `containing` is empty if the condition implies no such list. `exact`: the list implies the condition. `part` is that
-    of the fragment, by the variables that the predicate uses. `of_moments`: the predicate on the dates in the metadata
-    alone, which is faster, if there is one.
+    `containing` is empty if the condition implies no such list. `exact` is set if the list implies the condition.
+    `part` is the part of the fragment with the variables of the predicate. `of_moments` is a faster predicate on only
+    the dates in the metadata, if there is one.
     """
 
     predicate: str
@@ -56,7 +56,7 @@ class _Condition:
 def restriction(filters: Filters, *, shows_entities: bool = False) -> Restriction:
     """What a caller sees that sees only the documents which pass the filters.
 
-    Raises BadRequest for names of sources: a source is visible if a document of it is, and its name may change.
+    Raises BadRequest for names of sources: a source is visible if one of its documents is, and its name may change.
     """
     condition = _all(filters)
     if condition.part == SOURCE:
@@ -67,14 +67,14 @@ def restriction(filters: Filters, *, shows_entities: bool = False) -> Restrictio
 
 
 def both(filters: Filters, others: Filters) -> Filters:
-    """The filters that a document passes if it passes both."""
+    """Joins two filters: a document must pass both."""
     if not filters or not others:
         return filters or others
     return Filters(all_of=(filters, others))
 
 
 def visible(db: Reading, filters: Filters) -> Filters:
-    """The filters that select among the documents that the caller of a transaction sees; by their list, if any."""
+    """Restricts filters to the documents that the transaction's caller sees, by the caller's list if there is one."""
     if db.restriction is None:
         return filters
     if db.listed is None:
@@ -87,17 +87,17 @@ def visible(db: Reading, filters: Filters) -> Filters:
 
 
 def spellings(names: Sequence[str]) -> list[str]:
-    """Names of sources as they are written and in lower case. Postgres may lower fewer letters than Python."""
+    """Names of sources as written and in lower case. Postgres may lower fewer letters than Python."""
     return list(dict.fromkeys(spelling for name in names for spelling in (name.lower(), name)))
 
 
 def parts(filters: Filters) -> tuple[str, ...]:
-    """The parts of a statement that tests documents: `filtered` and the parts of `passes_filters`."""
+    """The parts of a statement that filters documents: `filtered`, and the parts of `passes_filters`."""
     return ("filtered", *binds(filters)) if filters else ()
 
 
 def binds(filters: Filters) -> dict[str, Any]:
-    """The binds of `passes_filters` that the filters need; each has a part of its name."""
+    """The binds of `passes_filters` that the filters need. Each has a part with the same name."""
     if not filters:
         return {}
     metadata = filters.metadata or {}
@@ -174,7 +174,7 @@ _OPERATORS: Mapping[str, Callable[[str, Any], _Condition]] = {
 
 
 def _with_list(predicate: str, containing: tuple[Json, ...], *, exact: bool) -> _Condition:
-    """A condition with its list, unless that is empty or too long."""
+    """A condition with its list. An empty or too long list is omitted."""
     usable = 0 < len(containing) <= MAX_OBJECTS
     return _Condition(predicate, containing if usable else (), exact=usable and exact)
 
@@ -263,15 +263,14 @@ def _is_one_of(key: str, scalars: Iterable[Any]) -> str:
 
 
 def _value_or_element(key: str, predicate: Callable[[str], str]) -> str:
-    """Holds where the predicate, made for a place, holds for the value of the key or for an element of it."""
+    """Holds where `predicate` holds for the value of the key, or for an element of the value."""
     return f"({predicate(_at(key))} || exists({_at(key)}[*] ? ({predicate('@')})))"
 
 
 def _in_range(key: str, bounds: Mapping[str, Any]) -> str:
     """Holds where the value of the key, or an element of it if it is a list, lies within the bounds.
 
-    Numbers are compared with numbers, and dates and times in ISO 8601 with such strings. Raises ValueError for a string
-    that is none.
+    Numbers are compared with numbers, and dates and times with ISO 8601 strings. Raises ValueError for another string.
     """
     if not any(isinstance(bound, str) for bound in bounds.values()):
         return _value_or_element(key, lambda value: _within(value, bounds))
@@ -279,7 +278,7 @@ def _in_range(key: str, bounds: Mapping[str, Any]) -> str:
 
 
 def _moments_in_range(key: str, bounds: Mapping[str, Any], *, moments: str = "@.moments") -> str:
-    """The same for dates and times only, by default as a predicate of the column `moments`; empty with a number."""
+    """Like `_in_range`, only for dates and times, by default in the column `moments`. Empty if a bound is a number."""
     limits: dict[str, float] = {}
     for operator, bound in bounds.items():
         if isinstance(bound, str):

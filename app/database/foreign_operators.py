@@ -1,6 +1,6 @@
 """Refuses operators of other systems, such as `{"eq": 2024}`, in filters, and says what to send instead.
 
-They would be read as keys that no document has.
+Otherwise they would be read as keys that no document has.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from app.database.transactions import Reading
 from app.text import json_values
 
 MAX_CHECKED = 20
-"""Keys of one request that are looked up; the others are taken as they are."""
+"""Most keys of a request that are checked. Further keys are accepted unchecked."""
 _VALUE = 'send the value itself, as {"key": value}; of a list, one element must be it'
 _NOT_IN = "use `ne` for one value, or `filters.not` around a filter with `in` for several"
 _PART = "filters compare whole values: send the whole value, or search for the words in `query`"
@@ -47,19 +47,19 @@ _JOINTS = re.compile(r"[\s_-]")
 
 
 Path = tuple[str | int, ...]
-"""The way from the filters to a key of an object in the metadata: `("any", 0, "metadata", "year", "eq")`."""
+"""The path from the filters to a key of an object in the metadata: `("any", 0, "metadata", "year", "eq")`."""
 
 
 def advice(name: str) -> str | None:
     """What to send instead of an operator, in any spelling and with or without a dollar sign.
 
-    None for a name that is no operator elsewhere.
+    None for a name that is not an operator of another system.
     """
     return _ADVICE_BY_NAME.get(_JOINTS.sub("", name).lower().removeprefix("$"))
 
 
 def _find(given: Filters, path: Path = ()) -> Iterator[Path]:
-    """The keys of objects in metadata, and in groups, that are operators elsewhere; `path` leads to the filters."""
+    """The keys of objects in metadata, and in groups, that are foreign operators; `path` leads to the filters."""
     for key, value in (given.metadata or {}).items():
         yield from _find_in(value, (*path, "metadata", key))
     for name, members in (("any", given.any_of), ("all", given.all_of)):
@@ -80,7 +80,7 @@ def _find_in(value: Any, path: Path) -> Iterator[Path]:
 async def check(db: Reading, given: Filters) -> None:
     """Raises BadRequest for a key such as `eq` in an object, unless a document that the caller sees has that key.
 
-    Raises Forbidden if it is in the filters of the caller's key or token. Filters without such keys read nothing.
+    Raises Forbidden if the key is in the filters of the caller's key or token. Without such keys, nothing is read.
     """
     if unknown := await _first_unknown(db, _find(given)):
         field, instead = json_values.path_of(("filters", *unknown)), advice(str(unknown[-1]))
@@ -93,7 +93,7 @@ async def check(db: Reading, given: Filters) -> None:
 
 
 async def _first_unknown(db: Reading, found: Iterable[Path]) -> Path | None:
-    """The first of the keys that no document has which the caller sees."""
+    """The first of the keys that is in no document that the caller sees."""
     by_path = {}
     for one in islice(found, MAX_CHECKED):
         keys = one[one.index("metadata") + 1 :]

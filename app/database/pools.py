@@ -1,6 +1,6 @@
 """Opens transactions on one Postgres server from a pool of connections, and routes the reads of requests to it.
 
-Every wait is limited on the client and the errors of the driver are translated. `standby` is the other way of routing.
+The client limits every wait and translates the errors of the driver. `standby` routes reads in another way.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sqlalchemy.pool import AsyncAdaptedQueuePool
 
 from app import errors
 from app.database import connections, driver_errors, engines, vectors
-from app.database.calibrations import RelevanceCalibration
+from app.database.calibration_types import RelevanceCalibration
 from app.database.connections import Connection, Durations, Rows
 from app.database.driver_errors import UNREACHABLE, RecoveryConflict, StandbyBehind, Unresponsive
 from app.database.vectors import VectorTables
@@ -31,16 +31,16 @@ from app.kinds import StandbyStatus
 log = logging.getLogger(__name__)
 
 BEGIN = {False: "BEGIN", True: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"}
-"""The command that begins a transaction, by whether it only reads: then all of its statements see one snapshot."""
+"""The command that begins a transaction, by whether it only reads. In that case all statements see one snapshot."""
 DISPOSE_S = 2.0
 REFUSED_S = 10.0
-"""Seconds after which another connection is tried where the server has refused one."""
+"""If the server has refused a connection, another one is tried after this many seconds."""
 CALIBRATION_LENGTH = 6
-"""Numbers of a calibration in the array that `enter_plain` returns, if the user has one."""
+"""Numbers of a calibration in the array that `enter_plain` returns, if the user has a calibration."""
 
 
 class Version(NamedTuple):
-    """The number of changes of a user's data, and of the names of the user's entities."""
+    """The number of changes of a user's data, and of the user's entity names."""
 
     data: int = 0
     names: int = 0
@@ -53,10 +53,10 @@ NEVER_STORED = Version()
 class Entered:
     """A transaction that has begun: its connection, and what its first statement has read.
 
-    `version`, `has_hidden` (chunks of large documents that readers must not see), `chunks`, `graph_rows` (an estimate
-    of the rows in the HNSW graph that contains the user's vectors, those of other users included), `calibration` and
-    `synonyms_version` (the version when the synonyms were stored) are those of the user; zeros and None without a user,
-    or if the user has never stored anything. `revision` is that of the schema, in a transaction that is to write.
+    These belong to the user: `version`, `has_hidden` (chunks of large documents that readers must not see), `chunks`,
+    `graph_rows` (an estimate of all rows, also of other users, in the HNSW graph with the user's vectors),
+    `calibration` and `synonyms_version` (the version when the synonyms were stored). They are zeros and None without a
+    user, or if the user has never stored anything. A writing transaction has the schema's `revision`.
     """
 
     connection: Connection
@@ -71,7 +71,7 @@ class Entered:
 
     @classmethod
     def of(cls, connection: Connection, first: Any, tables: VectorTables) -> Entered:
-        """What the first row says; in a transaction of a user it begins with the array that `enter_plain` returns."""
+        """Reads the first row. In a transaction of a user it begins with the array that `enter_plain` returns."""
         revision = first["revision"] if "revision" in first else None  # noqa: SIM401 - a record has no get
         if not isinstance(first[0], list):
             return cls(connection, tables, revision=revision)
@@ -99,7 +99,7 @@ class ServerHooks:
     """Callbacks to a server that this process manages.
 
     `on_lost` is awaited when the server cannot be reached, so that it is restarted. `is_full` returns whether its disk
-    has no room for writes.
+    is too full for writes.
     """
 
     on_lost: Callable[[], Awaitable[None]] | None = None
@@ -119,8 +119,8 @@ class Entry:
 class Pool:
     """The connections to one server.
 
-    `is_reachable` is whether the last attempt to use the server reached it, `is_read_only` whether the last transaction
-    that could write found that the server lets it read only. `durations` are those of its statements and waits.
+    `is_reachable` says whether the last attempt reached the server, `is_read_only` whether the server allowed the last
+    writing transaction only to read. `durations` has the durations of statements and waits.
     """
 
     def __init__(self, engine: AsyncEngine, hooks: ServerHooks | None = None) -> None:
@@ -150,9 +150,9 @@ class Pool:
                 await self._give_back(connection)
 
     async def rows(self, statement: sa.TextClause, values: Mapping[str, Any], *, within_s: float) -> Rows:
-        """The rows of one statement that needs no settings: one round trip, where a transaction takes four.
+        """The rows of one statement that needs no settings. It takes one round trip; a transaction takes four.
 
-        It is cancelled after `within_s` seconds, the wait for a connection included. Raises DatabaseUnavailable.
+        It is cancelled after `within_s` seconds, including the wait for a connection. Raises DatabaseUnavailable.
         """
         async with connections.within(within_s), self._translate_errors(read_only=False):
             connection, rows = await self._run_first(statement, values)
@@ -203,9 +203,9 @@ class Pool:
         return connection
 
     async def _open(self, connection: Connection) -> None:
-        """Check a connection out; where the server grants no more of them, wait for one that is given back.
+        """Check a connection out. If the server grants no more, wait until one is given back.
 
-        A refusal shrinks the pool to what it has for REFUSED_S. Raises DatabaseUnavailable.
+        After a refusal the pool does not grow for REFUSED_S. Raises DatabaseUnavailable.
         """
         until = time.monotonic() + self._pool.timeout()
         while True:
@@ -276,13 +276,13 @@ class Pool:
 
 Target = Literal["standby", "primary"]
 Reason = Literal["preferred", "older", "unavailable", "unreachable_primary"]
-"""Why a read went to its target: the request asked for it, the standby was older or could not be used, or the primary
-could not be reached."""
+"""Why a read went to its target: it was preferred, the standby was too old or unusable, or the primary was
+unreachable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """By how much a standby is behind: seconds, and bytes of the write-ahead log."""
+    """How far a standby is behind: in seconds, and in bytes of the write-ahead log."""
 
     seconds: float
     bytes: int
@@ -290,7 +290,7 @@ class Lag:
 
 @dataclass(frozen=True, slots=True)
 class StandbyReport:
-    """A standby as the last probe found it: whether reads go to it, why not, its lag and `hot_standby_feedback`."""
+    """The result of the last probe of a standby: whether reads go to it, why not, its lag, `hot_standby_feedback`."""
 
     state: StandbyStatus
     reason: str = ""
@@ -301,8 +301,8 @@ class StandbyReport:
 class ReadRoute:
     """Where the reads of one request go.
 
-    `required` is the version that the client has seen. `version` is the newest one that the request itself has read or
-    written, None before its first transaction of a user.
+    `required` is the version that the client has seen. `version` is the newest version that the request itself has read
+    or written; None before its first transaction of a user.
     """
 
     def __init__(self, routes: ReadRoutes, *, required: int = 0) -> None:
@@ -354,11 +354,11 @@ class ReadRoutes:
         return await self.primary.rows(statement, binds, within_s=within_s)
 
     async def probe(self) -> None:
-        """Look at the servers beside the primary; there are none."""
+        """Does nothing: there are no other servers to probe."""
 
     async def watch(self) -> None:
-        """Probe the servers beside the primary until cancelled; there are none."""
+        """Returns at once: there are no other servers to probe."""
 
     async def others(self) -> Sequence[ReadRoute]:
-        """A route to each server beside the primary that can be read now."""
+        """The routes to other servers that can be read now: none."""
         return ()

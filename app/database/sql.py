@@ -8,13 +8,13 @@ A file begins with comments: what the statement does, its columns, and one decla
     -- $name  meaning            an argument, in fragments only
 
 The bind `user_id`, a text, is the owner of the rows in every statement and need not be declared.
-Lines between `-- if a or b` (or `-- unless a or b`) and `-- end` belong to the statement where one of the parts is
-asked for (or none is). `{{name argument, argument}}` includes `name.sql` from a folder `fragments`, whose binds and
-parts become the statement's. A declaration that is missing, unused or contradictory, an unknown part or fragment, and a
-section without end are errors.
+Lines between `-- if a or b` (or `-- unless a or b`) and `-- end` belong to the statement if one of the parts is (or
+none of them is) asked for. `{{name argument, argument}}` includes `name.sql` from a folder `fragments`; its binds and
+parts become the statement's. A missing, unused or contradictory declaration, an unknown part or fragment, and a section
+without end are errors.
 
-A statement of a few lines stands in the module that runs it, as the value of `inline`, under the same checks.
-A long statement is composed: `ctes/name.sql` holds one or several CTEs, separated by commas, that make one step of it.
+A statement of a few lines is in the module that runs it, as the value of `inline`, with the same checks.
+A long statement is composed: `ctes/name.sql` has the CTEs of one step, separated by commas.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _LIKE_A_DIRECTIVE = re.compile(r"--\s*(?:if|unless|else|elif|elsif|end|endif)\b"
 class StatementSource:
     """A statement or fragment as written: its declarations, and its lines with fragments included.
 
-    `ctes` are the lines of the files of CTEs that a statement is composed of.
+    `ctes` has the lines of the files of CTEs in a composed statement.
     """
 
     binds: Mapping[str, str]
@@ -60,7 +60,7 @@ class StatementSource:
     ctes: tuple[tuple[str, ...], ...] = ()
 
     def compiled(self, *parts: str) -> sa.TextClause:
-        """The statement with the parts asked for. Raises ValueError for a part that it does not declare."""
+        """The statement with these parts. Raises ValueError for a part that it does not declare."""
         unknown = set(parts) - self.parts
         if unknown:
             raise ValueError(f"unknown parts: {sorted(unknown)}")
@@ -72,7 +72,7 @@ class StatementSource:
 
 @cache
 def files(kind: Kind = "statements") -> Mapping[str, Path]:
-    """The files of one kind by name. Raises ValueError where two have one name."""
+    """The files of one kind by name. Raises ValueError if two files have the same name."""
     found: dict[str, Path] = {}
     for path in sorted(FOLDER.rglob("*.sql")):
         folder = path.parent.name
@@ -87,9 +87,9 @@ def files(kind: Kind = "statements") -> Mapping[str, Path]:
 
 @cache
 def statement(name: str | tuple[str, ...], *parts: str) -> sa.TextClause:
-    """The statement in `<name>.sql` with the parts asked for. Raises ValueError for a part that it does not declare.
+    """The statement in `<name>.sql` with these parts. Raises ValueError for a part that it does not declare.
 
-    Several names are those of the files of CTEs that it is composed of, in their order, and last its own.
+    Several names are the names of its files of CTEs, in order, followed by its own name.
     """
     made = load(name).compiled(*parts)
     _names[made] = name if isinstance(name, str) else name[-1]
@@ -97,13 +97,13 @@ def statement(name: str | tuple[str, ...], *parts: str) -> sa.TextClause:
 
 
 def name_of(statement: sa.Executable) -> str:
-    """The name of a statement that has a file; `other` for one that stands in a module."""
+    """The name of a statement in a file; `other` for a statement in a module."""
     return _names.get(statement, "other") if isinstance(statement, sa.TextClause) else "other"
 
 
 @cache
 def load(name: str | tuple[str, ...]) -> StatementSource:
-    """The checked source of a statement; see `statement`. Raises ValueError where it contradicts its declarations."""
+    """The checked source of a statement; see `statement`. Raises ValueError if it contradicts its declarations."""
     *names, last = (name,) if isinstance(name, str) else name
     ctes = [parse(files("ctes")[cte].read_text(encoding="utf-8")) for cte in names]
     own = parse(files()[last].read_text(encoding="utf-8"))
@@ -117,15 +117,15 @@ def load(name: str | tuple[str, ...]) -> StatementSource:
 def inline(source: str, **binds: str) -> sa.TextClause:
     """A statement of a few lines in the module that runs it, with the types of its binds.
 
-    Raises ValueError where other binds are used.
+    Raises ValueError if it uses other binds.
     """
     return parse(source, binds).compiled()
 
 
 def parse(source: str, binds: Mapping[str, str] = MappingProxyType({})) -> StatementSource:
-    """The checked source of a statement from its text, and the types of binds that are not declared in it.
+    """Checks the text of a statement. `binds` has the types of binds that the text does not declare.
 
-    Raises ValueError where it contradicts its declarations.
+    Raises ValueError if it contradicts its declarations.
     """
     found = _expand(source, binds)
     if found.arguments:
@@ -149,19 +149,19 @@ def parse(source: str, binds: Mapping[str, str] = MappingProxyType({})) -> State
 
 
 def among(column: sa.Column[Any], values: Iterable[Any]) -> sa.ColumnElement[bool]:
-    """The condition that a column has one of the values, which are one bind: an array."""
+    """The condition that a column has one of the values. They are one bind, an array."""
     return column == sa.any_(sa.literal(list(values), sa.ARRAY(column.type)))
 
 
 def columns(records: Sequence[Any], *names: str) -> dict[str, list[Any]]:
-    """The values of some fields of records, as the binds of a statement that unnests them."""
+    """The values of fields of records, by field, as the binds of a statement that unnests them."""
     return {name: [getattr(one, name) for one in records] for name in names}
 
 
 def read_records(kind: type[Record], rows: Sequence[sa.Row[Any]]) -> list[Record]:
-    """One instance of the dataclass for each row, whose columns have the names of its fields, in any order.
+    """Converts rows to instances of a dataclass. The columns have the names of its fields, in any order.
 
-    The columns are looked up once for all rows, which takes a third of the time of doing so for each.
+    The columns are looked up once for all rows. This takes a third of the time of a look-up for each row.
     """
     if not rows:
         return []
@@ -186,7 +186,7 @@ def _select_lines(lines: tuple[str, ...], parts: frozenset[str]) -> Iterator[str
 
 
 def _expand(source: str, declared: Mapping[str, str] = MappingProxyType({})) -> StatementSource:
-    """The declarations and lines of a source with its fragments. `declared` are binds that it need not declare."""
+    """The declarations and lines of a source with its fragments. It need not declare the binds in `declared`."""
     lines = source.splitlines()
     begin = next((place for place, line in enumerate(lines) if _directive(line) or not _is_comment(line)), len(lines))
     header, body = lines[:begin], lines[begin:]
@@ -238,7 +238,7 @@ def _check(what: str, declared: set[str], pattern: re.Pattern[str], lines: tuple
 
 
 def _directive(line: str) -> re.Match[str] | None:
-    """The directive that a line is; None for SQL and comments. Raises ValueError for what looks like a misspelt one."""
+    """The directive in a line; None for SQL and comments. Raises ValueError for a line like a misspelt directive."""
     found = _DIRECTIVE.fullmatch(line.strip())
     if found is None and _LIKE_A_DIRECTIVE.match(line.strip()):
         raise ValueError(f"not a directive: {line.strip()}")

@@ -1,12 +1,12 @@
 """Routes the reads of requests to a standby that is new enough, otherwise to the primary, and watches the standby.
 
-A standby replays the primary's changes a moment later. So that users find what they have stored, a read on it counts
-only if the user's version there is at least the one that this process has last seen and the one that the client asks
-for; an older snapshot is given up for one of the primary. A request that has read from the primary stays there, so that
+A standby replays the primary's changes a moment later. Users must find what they have stored. A read on the standby
+therefore counts only if the user's version there is at least the version that this process has last seen and the one
+that the client asks for. Otherwise the primary is read. A request that has read from the primary stays there, so that
 it never goes back in time.
 
-A standby is admitted when it is a standby of the primary's cluster with the schema of this version, as the service's
-role. One that fails a request is not used until it has answered a probe again, so that no request waits for it.
+A standby is admitted if it belongs to the primary's cluster, has the schema of this version, and the role is the
+service's. A standby that fails a request is not used until it answers a probe, so that no request waits for it.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class StandbyRoute(ReadRoute):
 
     @asynccontextmanager
     async def transaction(self, entry: Entry, user_id: str) -> AsyncIterator[Entered]:
-        """Open a read transaction. Raises DatabaseUnavailable, Rerouted; the next one is then on the primary."""
+        """Open a read transaction. Raises DatabaseUnavailable, and Rerouted: the next one is then on the primary."""
         target: Target | None = None
         try:
             async with AsyncExitStack() as stack:
@@ -127,7 +127,7 @@ class StandbyRoute(ReadRoute):
 
 
 async def _replication(database: Database) -> Any:
-    """What a server is in a replication, in the columns of `replication.sql`. Raises DatabaseUnavailable."""
+    """The role of a server in a replication, as the columns of `replication.sql`. Raises DatabaseUnavailable."""
     async with database.shared(within_s=PROBE_LIMIT_S) as connection:
         return (await connection.execute(sql.statement("replication"))).one()
 
@@ -135,8 +135,8 @@ async def _replication(database: Database) -> Any:
 class Standby(ReadRoutes):
     """Routes to a primary and its standby `db`; it becomes `Database.reads` of the primary.
 
-    `seen` has the newest version of each of the most recent users that a transaction of this process has read or
-    written. `check` raises StepwellError unless a database is of this version and its role is restricted.
+    `seen` has, for the most recent users, the newest version that a transaction of this process has read or written.
+    `check` raises StepwellError unless a database has this version's schema and its role is restricted.
     """
 
     def __init__(self, db: Database, primary: Database, check: Callable[[Database], Awaitable[None]]) -> None:
@@ -152,7 +152,7 @@ class Standby(ReadRoutes):
 
     @property
     def standby(self) -> StandbyReport:
-        """The standby, as it can be used now."""
+        """The present state of the standby."""
         if self._report.state == "ready" and not self.db.pool.is_reachable:
             return StandbyReport("unavailable", lag=self._report.lag)
         return self._report
@@ -167,7 +167,7 @@ class Standby(ReadRoutes):
         return StandbyRoute(self, required=required)
 
     async def rows(self, statement: sa.TextClause, binds: Mapping[str, Any], *, within_s: float) -> Rows:
-        """The rows of one statement: of the primary, and of the standby only while that cannot be reached.
+        """The rows of one statement on the primary; while the primary cannot be reached, on the standby.
 
         Raises DatabaseUnavailable.
         """
@@ -209,16 +209,16 @@ class Standby(ReadRoutes):
             self._become(StandbyReport("ready", lag=self._lag(found, primary), feedback=found.feedback))
 
     async def _ask_primary(self) -> Any:
-        """The primary, None if it cannot be reached; this also notices that it can be reached again."""
+        """The primary's answer; None if it cannot be reached. This also notices when it can be reached again."""
         try:
             return await _replication(self._primary)
         except errors.DatabaseUnavailable:
             return None
 
     def _lag(self, found: Any, primary: Any) -> Lag:
-        """The distance to the primary's log, or to what was received of it if the primary cannot be asked.
+        """The distance to the end of the primary's log; if the primary does not answer, to the received part of it.
 
-        The time since the last replayed commit is an upper bound, and so is the time since the distance was last zero.
+        The time since the last replayed commit and the time since the distance was last zero are upper bounds.
         """
         end = primary.position if primary else found.received or found.position
         behind, now = max(0, end - found.position), time.monotonic()
@@ -229,7 +229,7 @@ class Standby(ReadRoutes):
         return Lag(max(0.0, min((one for one in bounds if one is not None), default=0.0)), behind)
 
     def _become(self, report: StandbyReport) -> None:
-        """Note what a probe has found, and log it if state or reason are new."""
+        """Note the result of a probe, and log it if the state or the reason is new."""
         before, self._report = self._report, report
         if (before.state, before.reason) != (report.state, report.reason):
             level = logging.INFO if report.state == "ready" else logging.WARNING

@@ -1,8 +1,8 @@
 """Opens transactions on Postgres with the user's row-level security, time limits and translated errors.
 
-`reading(user)` is a READ ONLY transaction in which all statements see one snapshot (REPEATABLE READ), `searching(user)`
-one with the settings of a search, and `writing(user)` a read-write transaction. They set the user through the schema's
-`enter` functions, and nothing else commits. `pools` chooses the server that a request reads.
+`reading(user)` is a READ ONLY transaction whose statements see one snapshot (REPEATABLE READ). `searching(user)` is one
+with the settings of a search, and `writing(user)` a read-write transaction. They set the user through the schema's
+`enter` functions. Only these transactions commit. `pools` chooses the server that a request reads.
 """
 
 from __future__ import annotations
@@ -59,14 +59,14 @@ _HOLD = sql.inline("SELECT t.version FROM stepwell.tenants AS t WHERE t.user_id 
 _USE_CUSTOM_PLANS = sa.text("SELECT stepwell.plan_each()")
 _PLAN_WRITES = sa.text("SELECT stepwell.plan_writes()")
 PLANNED_ABOVE = 6_000
-"""Chunks of a user up to which a generic plan of a filtered search costs less than planning it (docs/benchmarks.md)."""
+"""For a user with at most this many chunks, a generic plan of a filtered search is cheaper (docs/benchmarks.md)."""
 TURN_S = 2.0
-"""Maximum time that a write waits for other writes of its user and of this process."""
+"""Most seconds that a write waits for other writes of its user and of this process."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimeLimits:
-    """Timeouts in milliseconds: of a statement that reads, of one that writes, and of a write's wait for a lock."""
+    """Timeouts in milliseconds: of a reading statement, of a writing statement, and of a write's wait for a lock."""
 
     read_ms: int = 5_000
     write_ms: int = 60_000
@@ -74,7 +74,7 @@ class TimeLimits:
 
 
 class Transaction:
-    """A transaction that is open: runs statements on its connection."""
+    """An open transaction, which runs statements on its connection."""
 
     __slots__ = ("_connection", "execute", "run_sync", "scalar", "scalars", "stream")
 
@@ -85,7 +85,7 @@ class Transaction:
 
 
 class SharedTransaction(Transaction):
-    """A transaction on the tables that belong to no user, or of the owner, who sees the rows of all users."""
+    """A transaction on the tables that belong to no user, or a transaction of the owner, who sees all users' rows."""
 
     __slots__ = ("_entered",)
 
@@ -100,10 +100,10 @@ class SharedTransaction(Transaction):
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """The ids of all documents that the caller of a transaction sees, and how many chunks they have.
+    """The ids of all documents that the caller of a transaction sees, and the number of their chunks.
 
-    `statistics` are those of the chunks by text-search configuration: how many, and the sum of their lengths. None for
-    too many chunks to count the frequencies of words among them.
+    `statistics` has the number of chunks and the sum of their lengths by text-search configuration. It is None if there
+    are too many chunks to count the frequencies of words in them.
     """
 
     document_ids: tuple[UUID, ...]
@@ -114,9 +114,9 @@ class Listed:
 class Reading(Transaction):
     """A transaction that sees the rows of one user.
 
-    `entered` is what its first statement has read, such as `version`; see `pools.Entered`. `restriction` is what
-    its caller sees; None if that is everything of the user. `listed` is set by `store.documents.visible_documents`,
-    if the caller sees few documents.
+    `entered` is what its first statement has read, such as `version`; see `pools.Entered`. `restriction` limits what
+    its caller sees; None if the caller sees everything of the user. `visible_documents` sets `listed` if the caller
+    sees few documents.
     """
 
     __slots__ = (
@@ -148,12 +148,12 @@ class Reading(Transaction):
 
     @property
     def audience(self) -> str | None:
-        """What callers share who see the same; None for those who see everything."""
+        """The key that callers who see the same share; None for callers who see everything."""
         return None if self.restriction is None else self.restriction.audience
 
     @property
     def has_restricted_role(self) -> bool:
-        """Whether statements run as the role that sees what the restriction shows."""
+        """Whether statements run as the restricted role."""
         return self.restriction is not None
 
     @property
@@ -167,7 +167,7 @@ class Reading(Transaction):
         return self._connection.engine.sync_engine
 
     async def use_custom_plans(self, *, always: bool = False) -> None:
-        """Plan every further statement of a search for its own binds; no effect on transactions that plan anyway."""
+        """Plan every further statement of a search for its own binds. Has no effect on transactions that always do."""
 
 
 class SearchTransaction(Reading):
@@ -180,9 +180,9 @@ class SearchTransaction(Reading):
         self._plans_each = False
 
     async def use_custom_plans(self, *, always: bool = False) -> None:
-        """Plan every further statement for its own binds, unless that costs more than it saves for so few chunks.
+        """Plan every further statement for its own binds, unless the user has so few chunks that it costs more.
 
-        `always`: even then, because the plan reads what other users have stored if it does not know the binds.
+        With `always`, do so in any case: a plan without the binds would read what other users have stored.
         """
         if not self._plans_each and (always or self.chunks > PLANNED_ABOVE):
             await self.execute(_USE_CUSTOM_PLANS)
@@ -192,8 +192,8 @@ class SearchTransaction(Reading):
 class Writing(Reading):
     """A transaction that may change the rows of one user.
 
-    It sees all of them, because links and postings concern all documents: with a restriction the functions that change
-    documents check that they pass its filters before and after (`store.documents.key_bounds`).
+    It sees all rows, because links and postings concern all documents. With a restriction, the functions that change
+    documents check that these pass its filters before and after (`documents.store.key_bounds`).
 
     `first_chunk` is the number of the first chunk that it may add; 0 before `lock`.
     """
@@ -207,7 +207,7 @@ class Writing(Reading):
 
     @property
     def has_restricted_role(self) -> bool:
-        """False: a transaction that writes keeps the role of the service."""
+        """False, because a writing transaction keeps the role of the service."""
         return False
 
     @property
@@ -218,7 +218,7 @@ class Writing(Reading):
     async def lock(self, *, chunks: int = 0) -> int:
         """Take the user's lock, which every change of documents and entities requires.
 
-        Raises the user's version. Returns the first of the numbers that it allocates for this many new chunks.
+        Increments the user's version. Allocates numbers for this many new chunks and returns the first.
         """
         row = (await self.execute(sql.statement("lock_tenant"), {"user_id": self.user_id, "chunks": chunks})).one()
         if self._locked_version is None:
@@ -244,8 +244,8 @@ ReadingKind = TypeVar("ReadingKind", bound=Reading)
 class Database:
     """Transactions on one database; `reads` routes transactions that only read.
 
-    Writes use at most half of the connections, and the writes of one user use one, because they are serialised by locks
-    in any case. `for_request`, `primary`, `restricted` and `whole` are views that share the connections.
+    Writes use at most half of the connections. The writes of one user use one connection, because locks serialise them
+    anyway. `for_request`, `primary`, `restricted` and `whole` are views that share the connections.
     """
 
     def __init__(self, pool: Pool, *, limits: TimeLimits | None = None, revision: str | None = None) -> None:
@@ -259,7 +259,7 @@ class Database:
         self._restriction: Restriction | None = None
 
     def for_request(self, route: ReadRoute, *, only_reads: bool) -> Database:
-        """A view for a request. One that only reads refuses to write; otherwise all reads are on the primary."""
+        """A view for a request. If it only reads, the view refuses writes; otherwise it reads on the primary."""
         view = copy.copy(self)
         view._route, view._only_reads = (lambda: route) if only_reads else route.on_primary, only_reads
         return view
@@ -273,13 +273,13 @@ class Database:
 
     @property
     def audience(self) -> str | None:
-        """What callers share who see the same; None if the view shows everything."""
+        """The key that callers who see the same share; None if the view shows everything."""
         return None if self._restriction is None else self._restriction.audience
 
     def restricted(self, restriction: Restriction) -> Database:
         """A view for a caller who does not see everything.
 
-        Its reading transactions show what the restriction does, and only writes that check it are allowed.
+        Its reading transactions apply the restriction. It allows only writes that check the restriction.
         """
         view = copy.copy(self)
         view._restriction = restriction
@@ -287,7 +287,7 @@ class Database:
 
     @property
     def whole(self) -> Database:
-        """A view that shows everything, for work that a caller starts and does not see: jobs of the user."""
+        """A view that shows everything, for work that a caller starts without seeing it, such as jobs of the user."""
         if self._restriction is None:
             return self
         view = copy.copy(self)
@@ -341,9 +341,9 @@ class Database:
         """Open a transaction that may change one user's rows and commits when the block ends without an error.
 
         Its statements and the checks of foreign keys use generic plans, except in a small database; see `custom_plans`.
-        Never open one inside another of the same user. `checked`: everything that the block changes is checked against
-        the caller's restriction, or belongs to the caller's audience. Raises OutsideOfKey for a caller with a
-        restriction unless it is, Busy, DatabaseUnavailable, DeadlineExceeded, DiskFull, ReadOnly, SchemaMismatch.
+        Never open one inside another of the same user. Set `checked` if all changes are checked against the caller's
+        restriction or belong to the caller's audience; without it, a caller with a restriction gets OutsideOfKey.
+        Raises Busy, DatabaseUnavailable, DeadlineExceeded, DiskFull, ReadOnly, SchemaMismatch.
         """
         self._check_may_write(checked)
         try:
@@ -365,9 +365,9 @@ class Database:
 
     @asynccontextmanager
     async def preparing(self, user_id: str, *, checked: bool = False) -> AsyncIterator[Writing]:
-        """Open a transaction like `writing` that does not wait for other writes and does not make them wait.
+        """Open a transaction like `writing` that neither waits for other writes nor makes them wait.
 
-        For long transactions of background work, which take the user's lock at their end only.
+        It is for long transactions of background work. They take the user's lock only at their end.
         """
         self._check_may_write(checked)
         async with self._write(user_id) as writing:
@@ -394,15 +394,15 @@ class Database:
     async def shared(self, *, within_s: float | None = None) -> AsyncIterator[SharedTransaction]:
         """Open a transaction on the tables that belong to no user: keys, jobs, embedding identity.
 
-        All of it, the wait for a connection included, is cancelled after `within_s` seconds if given. Raises Busy,
-        DatabaseUnavailable, DeadlineExceeded, ReadOnly.
+        If `within_s` is given, everything, including the wait for a connection, is cancelled after this many seconds.
+        Raises Busy, DatabaseUnavailable, DeadlineExceeded, ReadOnly.
         """
         async with connections.within(within_s), self.pool.transaction(self._entry(_ENTER_SHARED)) as entered:
             yield SharedTransaction(entered)
 
     @asynccontextmanager
     async def claiming(self) -> AsyncIterator[SharedTransaction]:
-        """Open a transaction like `shared` for taking on work that will write. Raises SchemaMismatch too."""
+        """Open a transaction like `shared` to claim work that will write. Also raises SchemaMismatch."""
         async with self.pool.transaction(self._entry(_ENTER_CLAIMING)) as entered:
             self._check_revision(entered)
             yield SharedTransaction(entered)
@@ -424,7 +424,7 @@ class Database:
     async def rows(self, statement: sa.TextClause, binds: Mapping[str, Any], *, within_s: float) -> Rows:
         """The rows of one statement on the tables that belong to no user, outside a transaction.
 
-        All of it, the wait for a connection included, is cancelled after `within_s` seconds. Raises
+        Everything, including the wait for a connection, is cancelled after `within_s` seconds. Raises
         DatabaseUnavailable.
         """
         return await self.reads.rows(statement, binds, within_s=within_s)
@@ -432,7 +432,7 @@ class Database:
     async def check_writable(self) -> None:
         """Reject a write before any work is done for it. Raises DiskFull, ReadOnly.
 
-        The server is asked again only if it let this process read only.
+        The server is asked only if it was read-only before.
         """
         self._check_disk()
         if self.pool.is_read_only and await self.is_read_only():
@@ -465,10 +465,10 @@ class Database:
 async def get_or_find(
     cache: Cache[Hashable, Found], version: Hashable, key: Hashable, find: Callable[[], Awaitable[Found]]
 ) -> Found:
-    """The cached value for the key at this version; on a miss, what `find` returns, which is then cached.
+    """The cached value for the key at this version. On a miss, calls `find` and caches its result.
 
-    Every change of what is cached raises its version, which is read in the transaction of the reader, so a change by
-    any process takes effect at once.
+    Every change of the cached data raises its version. The reader's transaction reads the version, so a change by any
+    process takes effect at once.
     """
     stamped = (version, key)
     cached = cache.get(stamped)
@@ -485,7 +485,7 @@ def retry_read(read: Callable[P, Awaitable[T]]) -> Callable[P, Coroutine[Any, An
 
 
 def repeat_rerouted(read: Callable[P, Awaitable[T]]) -> Callable[P, Coroutine[Any, Any, T]]:
-    """Decorate a read-only function to repeat it as a whole if its reads go to another server from now on."""
+    """Decorate a read-only function to repeat it as a whole if its reads must move to another server."""
     return _retry(read, Rerouted)
 
 
@@ -514,12 +514,12 @@ def connect(
     prepares: bool | None = None,
     revision: str | None = None,
 ) -> Database:
-    """A Database on `dsn`; no connection is opened yet. `prepares` as in `engines.create`.
+    """A Database on `dsn`. No connection is opened yet. For `prepares` see `engines.create`.
 
-    Nothing is written in a database that is at another `revision`, if it is given.
+    If `revision` is given, nothing is written in a database at another revision.
 
     The pool is last in, first out, because the most recently used connection has cached plans and warm server caches.
-    It resets no connection that is returned: `Connection.close` closes one that is still in a transaction.
+    It does not reset returned connections: `Connection.close` closes a connection that is still in a transaction.
     """
     pool = {"pool_size": pool_size, "max_overflow": 0, "pool_timeout": pool_wait_s, "pool_use_lifo": True}
     options = {**pool, "pool_reset_on_return": None, "isolation_level": "AUTOCOMMIT"}

@@ -1,8 +1,8 @@
-"""Formats vectors for pgvector, and fails a transaction whose tables of vectors are not those of the expected model.
+"""Formats vectors for pgvector, and fails a transaction if the tables of vectors belong to an unexpected model.
 
 The tables of the model in use are `embeddings` and `entity_vectors`. While the vectors of another model are computed,
-these are in `embeddings_next` and `entity_vectors_next`; the switch drops the first and renames the second. A
-transaction locks the table in use when it begins and reads its object id, which identifies the model.
+they are in `embeddings_next` and `entity_vectors_next`. The switch drops the first tables and renames the second. A
+transaction locks the table in use when it begins, and reads its object id, which identifies the model.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ def as_texts(values: Iterable[str | Sequence[float]]) -> list[str]:
 
 
 async def register(driver: asyncpg.Connection) -> bool:
-    """Have a connection take and return sequences of numbers as vectors; False where pgvector is not installed.
+    """Let a connection accept and return vectors as sequences of numbers. False if pgvector is not installed.
 
-    The driver takes a tenth of the time that it takes for an array of numbers, each of which it examines in Python.
+    This takes a tenth of the time of an array, because the driver examines each number of an array in Python.
     """
     schema = await driver.fetchval(_SCHEMA, "vector")
     if schema is None:
@@ -56,7 +56,7 @@ async def register(driver: asyncpg.Connection) -> bool:
 
 
 class VectorTables(NamedTuple):
-    """The object ids of the table of vectors in use and of the one that is being filled, 0 if there is none."""
+    """The object ids of the table of vectors in use and of the table being filled; 0 if there is none."""
 
     current: int
     next: int
@@ -67,7 +67,7 @@ _expected: ContextVar[int | None] = ContextVar("expected_vector_table", default=
 
 @contextmanager
 def expecting(table: int) -> Iterator[None]:
-    """Let the transactions of a block fail unless this is the table of vectors in use."""
+    """Make the transactions of a block fail unless this table of vectors is in use."""
     token = _expected.set(table)
     try:
         yield
@@ -76,7 +76,7 @@ def expecting(table: int) -> Iterator[None]:
 
 
 def read_locked(first_row: Any) -> VectorTables:
-    """The tables that a transaction has locked, by its first row; zeros in one that belongs to no user.
+    """The tables that a transaction has locked, from its first row; zeros in a transaction without a user.
 
     Raises ModelReplaced if another table is expected.
     """

@@ -1,6 +1,6 @@
-"""Changes attributes or the text of a stored document; what is not named stays as it is.
+"""Changes attributes or the text of a stored document. Fields that the change does not name keep their values.
 
-The change is applied to the stored version and written only if that version is still stored, so that no concurrent
+The change is applied to the stored version. It is written only if that version is still stored, so that no concurrent
 change is lost. Chunks are cut and embedded again only if the text, the title or the language changes.
 """
 
@@ -27,13 +27,13 @@ from app.text.structure import structure
 from app.text.words import cleaning
 
 ATTEMPTS = 5
-"""How often a change is applied again because another one was stored meanwhile."""
+"""How many times a change is applied, if other changes are stored at the same time."""
 
 
 async def change(document_id: UUID, patch: Json, user_id: str, services: Services) -> IngestResult:
-    """Apply a JSON merge patch (RFC 7396) with fields of an upload to a document; null stands for the default.
+    """Apply a JSON merge patch (RFC 7396) with fields of an upload to a document. Null means the default.
 
-    Raises NotFound, Conflict, BadRequest naming the field, ProviderError, DatabaseUnavailable; then nothing is stored.
+    Raises NotFound, Conflict, BadRequest with the field, ProviderError, DatabaseUnavailable; then nothing is stored.
     """
 
     for _attempt in range(ATTEMPTS):
@@ -49,7 +49,7 @@ async def change(document_id: UUID, patch: Json, user_id: str, services: Service
 
 
 def merge(value: Json, patch: Json) -> dict[str, Any]:
-    """The result of a JSON merge patch: null removes a key, objects are merged, other values are replaced."""
+    """Applies a JSON merge patch: null removes a key, objects are merged, other values are replaced."""
     result = dict(value)
     for key, change in patch.items():
         if change is None:
@@ -63,7 +63,7 @@ def merge(value: Json, patch: Json) -> dict[str, Any]:
 
 
 def clean_document(source: DocumentSource) -> CleanDocument:
-    """A stored document as it was given; its creation time only if it was given too, which the hash shows."""
+    """A stored document as it was given. It has a creation time only if one was given; the hash shows that."""
     stored = source.document
     undated = CleanDocument(
         content=stored.content or "",
@@ -81,9 +81,9 @@ def clean_document(source: DocumentSource) -> CleanDocument:
 
 
 def _patch(source: DocumentSource, patch: Json, language: str | None) -> CleanDocument:
-    """The document after the patch. Raises BadRequest naming the field.
+    """Applies the patch to the document. Raises BadRequest with the field.
 
-    `language` is that of documents which name none; None: it is detected.
+    `language` is the language of documents that name none; None means that it is detected.
     """
     document = clean_document(source)
     if "content" in patch:
@@ -113,7 +113,7 @@ def _patch(source: DocumentSource, patch: Json, language: str | None) -> CleanDo
 
 
 def _check_title(document: CleanDocument, patch: Json) -> None:
-    """Raises BadRequest if a patch leaves a document neither text nor a title; the name of its file is none."""
+    """Raises BadRequest if a patched document has neither text nor title. A file name does not count as title."""
     if "title" in patch and cleaning.is_blank(patch["title"] or ""):
         raise errors.BadRequest("A document without text needs a title.", field="title")
     own = patch.get("title") or document_drafts.embedded_title(document.title, document.metadata.get("filename"))
@@ -124,8 +124,8 @@ def _check_title(document: CleanDocument, patch: Json) -> None:
 async def _store(
     source: DocumentSource, patched: CleanDocument, user_id: str, services: Services
 ) -> IngestResult | None:
-    """Store the patched document; None if the stored version is not `source` any more."""
-    draft = document_drafts.hashed(patched)
+    """Store the patched document; None if `source` is no longer the stored version."""
+    draft = document_drafts.hash_document(patched)
     if (draft.identity, draft.attributes_hash, draft.content_hash) == source.version[:3]:
         return _result(source, draft, "unchanged", 0)
     stored = source.document
@@ -140,7 +140,7 @@ async def _store(
 
 
 def _titles(document: DocumentDraft | Document) -> tuple[str, str]:
-    """The title of a document as it is indexed, and as it is embedded."""
+    """The title of a document as indexed and as embedded."""
     return document.title, document_drafts.embedded_title(document.title, document.metadata.get("filename"))
 
 

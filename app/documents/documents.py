@@ -29,7 +29,7 @@ async def get(document_id: UUID, user_id: str, *, db: Database) -> Document:
 
 @retry_read
 async def get_containing(id: UUID, user_id: str, *, db: Database) -> tuple[Document, int]:
-    """A document with its text by its id, and 0; or by the id of a chunk, and the chunk's offset. Raises NotFound."""
+    """The document with this id, and 0; or the document of the chunk with this id, and its offset. Raises NotFound."""
     async with db.reading(user_id) as reading:
         document_id, start = await documents.of_chunk(reading, id) or (id, 0)
         return await documents.get(reading, document_id), start
@@ -52,7 +52,7 @@ async def chunks(document_id: UUID, user_id: str, *, db: Database, limit: int, o
 
 
 async def delete(document_id: UUID, user_id: str, *, db: Database, actor: str = audit.LOCAL) -> RowCounts:
-    """Remove a document with its chunks, vectors, postings and mentions, and record that `actor` did.
+    """Remove a document with its chunks, vectors, postings and mentions, with an audit event of `actor`.
 
     Raises NotFound.
     """
@@ -61,9 +61,9 @@ async def delete(document_id: UUID, user_id: str, *, db: Database, actor: str = 
 
 
 async def delete_by_uri(uri: str, user_id: str, *, db: Database, actor: str = audit.LOCAL) -> RowCounts:
-    """Remove the document that a URI means, in any spelling, as `delete` does. Raises NotFound.
+    """Remove the document with this URI, in any spelling, like `delete`. Raises NotFound.
 
-    Jobs that would store one are cancelled.
+    Jobs that would store a document with this URI are cancelled.
     """
     identity = uris.identity(uri)
     unknown = errors.NotFound("The user has no document with this uri.")
@@ -85,7 +85,7 @@ async def delete_by_uri(uri: str, user_id: str, *, db: Database, actor: str = au
 
 
 async def delete_within(writing: Writing, document_ids: Sequence[UUID], *, actor: str) -> dict[UUID, RowCounts]:
-    """Do for several documents what `delete` does, in an open transaction."""
+    """Remove several documents like `delete`, in an open transaction."""
     deleted = await documents.delete(writing, document_ids)
     await _record(writing, deleted, actor=actor)
     return deleted

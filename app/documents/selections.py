@@ -1,7 +1,7 @@
 """Counts and deletes the documents that pass filters.
 
-Documents are deleted in slices, so that the user's other writes go on meanwhile. An interrupted deletion has deleted
-the documents of some slices, and may be repeated.
+Documents are deleted in slices, so that the user's other writes continue. An interrupted deletion has deleted the
+documents of some slices, and may be repeated.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CHUNKS = 500
 
 
 Find = Callable[[Writing, SelectedDocument | None, int], Awaitable[list[SelectedDocument]]]
-"""Lists so many of the next documents to delete, or more, after the last one that was deleted."""
+"""Lists at least the given number of documents to delete, after the last deleted document."""
 
 
 @dataclass(slots=True)
@@ -61,8 +61,8 @@ async def pages(filters: Filters, user_id: str, *, db: Database) -> AsyncIterato
 async def delete(filters: Filters, user_id: str, *, db: Database, actor: str) -> RowCounts:
     """Delete the documents that pass the filters; returns the numbers of their rows.
 
-    Jobs are cancelled that would store a document that passes, or a new version of one that does. Raises
-    Busy, DatabaseUnavailable, DiskFull; the documents of earlier slices stay deleted.
+    Jobs that would store a document that passes, or a new version of such a document, are cancelled. Raises Busy,
+    DatabaseUnavailable, DiskFull; the documents of earlier slices stay deleted.
     """
 
     async def find(writing: Writing, after: SelectedDocument | None, limit: int) -> list[SelectedDocument]:
@@ -83,12 +83,12 @@ async def delete_found(find: Find, user_id: str, *, db: Database, actor: str) ->
 
 
 async def _delete_slice(find: Find, user_id: str, deletion: Deletion, *, db: Database, actor: str) -> bool:
-    """Delete as many documents as fit into a slice, at least one; false if none is left."""
+    """Delete the documents of a slice, at least one. Returns false if none is left."""
     async with db.locking(user_id, checked=True) as writing:
         found = await find(writing, deletion.last, CHUNKS)
         if not found:
             return False
-        # A document without chunks counts as well, and so does one whose postings a job removes.
+        # A document without chunks counts too, and so does a document whose postings a job removes.
         weights = [max(1, one.chunk_count) for one in found]
         fitting = sum(total <= CHUNKS for total in itertools.accumulate(weights))
         some = found[: max(1, fitting)]

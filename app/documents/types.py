@@ -1,4 +1,4 @@
-"""Types of the write path, Upload → CleanDocument → DocumentDraft → Chunk, and the results of writes."""
+"""Defines the types of the write path, Upload → CleanDocument → DocumentDraft → Chunk, and the results of writes."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from app.text.passages.tokens import Passage
 class Upload:
     """A document of a request, as plain text or Markdown.
 
-    `default_title` is its title if neither the request nor the text has one. `frontmatter` is false for Markdown that
-    was converted from another format. `page_starts` has the offset of each page if the file has pages.
+    If neither the request nor the text has a title, `default_title` is the title. `frontmatter` is false for Markdown
+    that was converted from another format. `page_starts` has the offset of each page if the file has pages.
     """
 
     content: str
@@ -37,8 +37,8 @@ class Upload:
 class CleanDocument:
     """A document with cleaned text and resolved attributes that is not cut yet.
 
-    `content` is empty if the document is a title alone. `config` is its text-search configuration; `created_at` is None
-    unless it was given with the document.
+    `content` is empty if the document is a title alone. `config` is its text-search configuration. `created_at` is None
+    if none was given with the document.
     """
 
     content: str
@@ -74,7 +74,7 @@ class DocumentDraft(CleanDocument):
         return not self.chunks
 
     def new_id(self, user_id: str) -> UUID:
-        """The id of the document when a user adds it: equal for equal identities of one user, in every database."""
+        """The id of the document when a user adds it. It depends only on the user and the identity."""
         return uuid5(NAMESPACE_URL, f"urn:stepwell:document:{self.identity.hex()}:{user_id}")
 
 
@@ -92,7 +92,7 @@ class ChunkDraft:
 class Document:
     """A stored document.
 
-    In listings `content` is its beginning if nothing else names the document, and `markdown` is unknown.
+    In listings `markdown` is unknown, and `content` is its beginning if the document has neither title nor uri.
     """
 
     document_id: UUID
@@ -127,7 +127,7 @@ class Chunk:
 class IngestResult:
     """The result of one upload; `embedded` is the number of newly embedded chunks.
 
-    A document that is `queued` is stored by the job `job_id`; its chunks are not counted yet.
+    If the status is `queued`, the job `job_id` stores the document; its chunks are not counted yet.
     """
 
     document_id: UUID
@@ -143,7 +143,7 @@ class IngestResult:
     def of(
         cls, draft: DocumentDraft, document_id: UUID, status: StoreStatus, *, chunk_count: int, embedded: int = 0
     ) -> IngestResult:
-        """The result of storing a draft as a document with so many chunks."""
+        """The result of storing a draft as a document with this many chunks."""
         return cls(document_id, status, draft.uri, draft.title, chunk_count, embedded, draft.warnings)
 
 
@@ -182,7 +182,7 @@ class DuplicateSet:
 
 @dataclass(frozen=True, slots=True)
 class DuplicateUse:
-    """The documents whose text is that of an older one: their number, and the largest sets of equal documents."""
+    """The documents that repeat the text of an older one: their number, and the largest sets of equal documents."""
 
     documents: int = 0
     sets: tuple[DuplicateSet, ...] = ()

@@ -132,7 +132,7 @@ def show(
 
 
 def _find(client: Client, q: str | None, type: str | None, limit: int) -> list[Answer]:
-    """Entities by name; with `q` one page of those with similar names."""
+    """Lists entities by name; with `q`, one page of entities with similar names."""
     if q is None:
         return client.list("/entities", "entities", limit=limit, type=type)
     found: list[Answer] = client.get("/entities", q=q, type=type, limit=min(limit, PAGE))["entities"]
@@ -140,7 +140,7 @@ def _find(client: Client, q: str | None, type: str | None, limit: int) -> list[A
 
 
 def _resolve(name_or_id: str, client: Client) -> Answer:
-    """The entity with this id, else the one with a name like this. Raises NotFound, Conflict."""
+    """Finds the entity with this id, or else with this name in any spelling. Raises NotFound, Conflict."""
     try:
         return client.get(f"/entities/{UUID(name_or_id)}")
     except ValueError:

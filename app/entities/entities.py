@@ -1,7 +1,7 @@
 """Adds, changes, merges, removes, lists and finds the entities of a user.
 
-An entity's description is embedded first; then the entity is checked and stored in one transaction. Stored texts are
-linked to new names in the background by `mention_refresh`.
+The description of an entity is embedded first. Then one transaction checks and stores the entity. `mention_refresh`
+links stored texts to new names in the background.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from app.services import Services
 from app.text.names import gazetteer
 
 MAX_SIMILAR_NAMES = 200
-"""Names of similar spelling that a search by name looks up."""
+"""Most names with a similar spelling that a search by name looks up."""
 
 
 async def add(
@@ -42,9 +42,9 @@ async def add(
 ) -> list[Entity]:
     """Store new entities, all or none.
 
-    `ids` are those that the caller has chosen, in the order of the drafts: an entity with one may have the type and
-    name of another. Raises BadRequest and Conflict naming the field (`[1].name` if there are several), Unavailable if
-    the model fails.
+    `ids` are chosen by the caller, in the order of the drafts. An entity with a chosen id may have the type and name
+    of another entity. Raises BadRequest and Conflict, which name the field (`[1].name` if there are several drafts),
+    and Unavailable if the model fails.
     """
     chosen = zip(itertools.count(), drafts, ids or itertools.repeat(None), strict=False)
     size = entity_records.work_size(drafts)
@@ -70,7 +70,7 @@ def _exists(line: Line) -> errors.Conflict:
 
 
 def _raise_first(refused: Mapping[int, errors.StepwellError], lines: Sequence[Line]) -> None:
-    """Raises the error of the first line that is refused; of several lines its field says which."""
+    """Raises the error of the first refused line. If there are several lines, its field has the line's number."""
     for number in sorted(refused):
         error = refused[number]
         if len(lines) > 1:
@@ -101,10 +101,10 @@ async def change(
 
 
 async def merge(entity_id: UUID, others: Sequence[UUID], user_id: str, services: Services, *, actor: str) -> Entity:
-    """Merge others into an entity that the user added, and delete those of them that the user added.
+    """Merge other entities into one that the user added. Others that the user added are deleted.
 
-    Entities that were found in documents stay behind the one that has their name now. Raises NotFound, Conflict if
-    `entity_id` was found in documents, BadRequest naming the field, and Unavailable if the model fails.
+    Others that were found in documents stay, but the merged entity now has their names and hides them. Raises
+    NotFound, Conflict if `entity_id` was found in documents, BadRequest with the field, Unavailable if the model fails.
     """
     db, embedder = services.db, services.embedder
 
@@ -134,7 +134,7 @@ async def merge(entity_id: UUID, others: Sequence[UUID], user_id: str, services:
 async def _plan_merge(
     db: Reading, entity_id: UUID, others: Sequence[UUID]
 ) -> tuple[EntityDraft, EntityDraft, list[Entity]]:
-    """The entity as it is and as it will be, and the others. Raises what `merge` raises but Unavailable."""
+    """The entity before and after the merge, and the others. Raises what `merge` raises, except Unavailable."""
     into = entity_records.check_own(await entities.get(db, entity_id))
     if entity_id in others:
         raise errors.BadRequest("An entity cannot be merged into itself.", field="entity_ids")
@@ -146,7 +146,7 @@ async def _plan_merge(
 
 
 def _merge_drafts(into: EntityDraft, entity_id: UUID, others: Sequence[Entity]) -> EntityDraft:
-    """What an entity is after it has taken over others: its own type, name, role and description come first."""
+    """Merges entities into one draft. Its own type, name, role and description take precedence."""
     every = [into, *others]
     named = replace(into, aliases=tuple(chain(into.aliases, *((one.name, *one.aliases) for one in every[1:]))))
     gone = {entity_id, *(other.entity_id for other in others)}
@@ -194,7 +194,7 @@ async def get(entity_id: UUID, user_id: str, *, db: Database) -> Entity:
 
 @retry_read
 async def of_ids(entity_ids: Sequence[UUID], user_id: str, *, db: Database) -> list[Entity]:
-    """The entities with these ids that are stored."""
+    """The stored entities among these ids."""
     async with db.reading(user_id) as reading:
         return await entities.of_ids(reading, entity_ids)
 
@@ -208,7 +208,7 @@ async def page(
     after: tuple[str, UUID] | None = None,
     only: EntityFilter | None = None,
 ) -> list[Entity]:
-    """Entities by name; one found in documents is omitted if the user has added one of the same name."""
+    """Entities by name. Omits an entity found in documents if the user has added one with the same name."""
     async with db.reading(user_id) as reading:
         return await entities.page(reading, limit=limit, after=after, only=only)
 
@@ -222,7 +222,7 @@ async def types(user_id: str, *, db: Database) -> list[str]:
 
 @retry_read
 async def find(text: str, user_id: str, *, db: Database, limit: int, only: EntityFilter | None = None) -> list[Entity]:
-    """Entities with a name or alias similar to the text, most similar first; titles only by their whole name."""
+    """Entities with a name or alias similar to the text, most similar first. Titles must match as a whole."""
     async with db.reading(user_id) as reading:
         similar = await gazetteers.similar(reading, text, limit=MAX_SIMILAR_NAMES)
         keys = dict.fromkeys(key for key, _similarity in similar)

@@ -1,9 +1,9 @@
 """Adds or replaces many entities, one per line of a request.
 
-A line with an id replaces the entity with that id or adds one, even if others have its type and name. A line without
-one replaces the entity that the user added with its type and name, of several the one whose id follows from these, or
-adds one. The result is that of the lines one by one, except that only one line may add or replace an entity. All valid
-lines are stored in one transaction; each other line is rejected with an error. Members are given by id or by name.
+A line with an id replaces the entity with that id or adds one, even if others have its type and name. A line without an
+id replaces the user's entity with its type and name, or adds one. If there are several, it replaces the one whose id is
+derived from type and name. The lines take effect one by one, but only one line may add or replace an entity. All valid
+lines are stored in one transaction; every other line is rejected with an error. Members are given by id or by name.
 Planning is linear in the size of the lines; large requests are planned outside the event loop.
 """
 
@@ -36,9 +36,9 @@ NAMESAKES = "Namesakes need an `entity_id` each: any UUID of your own, or that o
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """An entity to add or to replace, with an id if the caller has chosen one; `members` are ids or names.
+    """An entity to add or to replace, with an id if the caller chose one; `members` are ids or names.
 
-    `names` are its names by key, the name first.
+    `names` has its names by key, the main name first.
     """
 
     number: int
@@ -49,12 +49,12 @@ class Line:
 
     @classmethod
     def of(cls, number: int, draft: EntityDraft, entity_id: UUID | None = None) -> Self:
-        """The line of a draft, whose members are not resolved yet. Raises BadRequest naming the field."""
+        """The line of a draft. Its members are not resolved yet. Raises BadRequest with the field."""
         return cls(number, replace(draft, members=()), entity_records.name_keys(draft), entity_id, draft.members)
 
     @property
     def pair(self) -> tuple[str, str]:
-        """The type and the key of the name, by which entities are found without an id."""
+        """The type and the key of the name. They find an entity without an id."""
         return self.draft.type, next(iter(self.names))
 
 
@@ -69,7 +69,7 @@ class LineResult:
 
 
 async def run(lines: Sequence[Line], user_id: str, *, db: Database, embedder: Embedder) -> list[LineResult]:
-    """Add or replace entities; the results are in the order of the lines.
+    """Add or replace entities. The results are in the order of the lines.
 
     Raises BadRequest for more than MAX_LINES lines, Unavailable, DatabaseUnavailable; then nothing is stored.
     """
@@ -91,7 +91,7 @@ async def run(lines: Sequence[Line], user_id: str, *, db: Database, embedder: Em
 
 
 async def write(db: Writing, planned: EntityPlan, computed: Mapping[str, str]) -> None:
-    """Store what a plan adds and changes. Under the user's lock."""
+    """Store the additions and changes of a plan. Under the user's lock."""
     size = entity_records.work_size(step.draft for step in planned.steps.values())
     new, changed = await offload.run(size, planned.changes, computed)
     await entities.save(db, new)
@@ -102,7 +102,7 @@ async def write(db: Writing, planned: EntityPlan, computed: Mapping[str, str]) -
 class PlanStep:
     """A valid line with the id of its entity, and the stored entity that it replaces (None: it adds one).
 
-    `names_before` are the stored names by key, the name first.
+    `names_before` has the stored names by key, the main name first.
     """
 
     line: Line
@@ -113,7 +113,7 @@ class PlanStep:
 
     @property
     def status(self) -> EntityStatus:
-        """What storing the draft does; aliases with the key of the name and the order of members do not matter."""
+        """The effect of storing the draft. The order of members, and aliases with the name's key, do not matter."""
         if self.before is None:
             return "added"
         aliases, before = tuple(self.line.names.values())[1:], entity_records.draft_of(self.before)
@@ -127,14 +127,14 @@ class PlanStep:
 
 @dataclass(slots=True)
 class EntityPlan:
-    """The step or the error of each line, by line number; `lost` are the ids of entities that are not added."""
+    """The step or the error of each line, by line number; `lost` has the ids of entities that are not added."""
 
     steps: dict[int, PlanStep] = field(default_factory=dict)
     refused: dict[int, errors.StepwellError] = field(default_factory=dict)
     lost: set[UUID] = field(default_factory=set)
 
     def refuse(self, number: int, error: errors.StepwellError) -> UUID | None:
-        """Record the error of a line; returns the id of the entity that the line would have added, if any."""
+        """Record the error of a line. Returns the id of the entity that the line would have added, if any."""
         step = self.steps.pop(number, None)
         self.refused[number] = error
         if step is None or step.before is not None:
@@ -159,7 +159,7 @@ class EntityPlan:
         return records, changed
 
     def results(self, lines: Sequence[Line]) -> list[LineResult]:
-        """The results of lines, in their order."""
+        """The results of the lines, in order."""
         found: list[LineResult] = []
         for line in lines:
             if (step := self.steps.get(line.number)) is not None:
@@ -171,9 +171,9 @@ class EntityPlan:
 
 @dataclass(frozen=True, slots=True)
 class _Members:
-    """Members as given in lines: the key of each name, the entities with each key, and the ids that may be members.
+    """The members in lines: the key of each name, the entities with each key, and the ids that may be members.
 
-    `extracted` are the entities with each key that were found in documents; only names without others mean them.
+    `extracted` has the entities with each key that were found in documents. A name means them only if no other has it.
     """
 
     keys: Mapping[str, str]
@@ -183,7 +183,7 @@ class _Members:
 
 
 async def plan(db: Reading, lines: Sequence[Line]) -> EntityPlan:
-    """What each line adds or replaces, with resolved members, or why it is refused."""
+    """Plans what each line adds or replaces, with resolved members, or why it is refused."""
     size = entity_records.work_size(line.draft for line in lines)
     new_ids = await offload.run(
         size, lambda: {line.pair: entity_records.new_id(db.user_id, *line.pair) for line in lines}
@@ -215,10 +215,10 @@ def _match_lines(
     before: Mapping[UUID, Entity],
     extracted: Set[UUID],
 ) -> EntityPlan:
-    """A plan with a step for each line; the members are not resolved yet.
+    """Makes a plan with a step for each line. Members are not resolved yet.
 
-    `own` and `new_ids` are the ids of stored and of new entities by type and key of name, `before` the stored entities
-    with any of these ids. `extracted` are the given ids that belong to entities found in documents.
+    `own` and `new_ids` have the ids of stored and of new entities by type and key of name, `before` the stored entities
+    with any of these ids. `extracted` has the given ids that belong to entities found in documents.
     """
     plan = EntityPlan()
     by_pair = {pair: set(ids) for pair, ids in own.items()}
@@ -249,14 +249,14 @@ def _match_lines(
 
 
 def _given(entity_id: UUID, names: Mapping[str, str], extracted: Set[UUID]) -> UUID:
-    """The id that a line has. Raises Conflict if it is that of an entity found in documents."""
+    """The id that a line gives. Raises Conflict if it belongs to an entity found in documents."""
     if entity_id in extracted or entity_id in {Name(key, key).entity_id for key in names}:
         raise errors.Conflict(EXTRACTED_ID, field="entity_id")
     return entity_id
 
 
 def _same(ids: Set[UUID], usual: UUID) -> UUID | None:
-    """The entity of a type and name, None if there is none; of several the one with the usual id. Raises Conflict."""
+    """The entity of a type and name; None without one. Of several, the one with the usual id. Raises Conflict."""
     if len(ids) > 1 and usual not in ids:
         raise errors.Conflict(f"{len(ids)} entities have this type and name. {NAMESAKES}", field="name")
     return usual if usual in ids else next(iter(ids), None)
@@ -267,10 +267,10 @@ def _member_keys(members: set[UUID | str]) -> dict[str, str]:
 
 
 def _resolve_members(plan: EntityPlan, known: _Members) -> None:
-    """Replace the members of every step by ids; a line with an unknown member is refused.
+    """Replace the members of every step by ids. A line with an unknown member is refused.
 
-    A name is that of an entity after the earlier lines and this one, else of one that a later line adds or renames,
-    else of one that was found in documents.
+    A name means an entity that has it after this line and the earlier ones. If there is none, it means an entity that a
+    later line adds or renames, or else an entity found in documents.
     """
     named = {key: set(ids) for key, ids in known.named.items()}
     later: dict[str, set[UUID]] = {}
@@ -308,7 +308,7 @@ def _member_id(
 
 
 def _refuse_dependants(plan: EntityPlan) -> None:
-    """Refuse the lines with a member that is not added because its line was refused, transitively."""
+    """Refuse the lines with a member whose own line was refused, transitively."""
     containers: dict[UUID, list[int]] = {}
     for number, step in plan.steps.items():
         for member in step.draft.member_ids:

@@ -16,16 +16,16 @@ from app.text.names import gazetteer, names
 from app.text.words import lexical
 
 CHARACTERS_PER_NUMBER = 10
-"""Length of one number of a vector when it is written as text."""
+"""Length of one number of a vector as text."""
 
 
 def work_size(drafts: Iterable[EntityDraft]) -> int:
-    """The cost of storing drafts in the units of `offload.run`: the indexed characters, and 200 per entity and name."""
+    """The cost of storing drafts, in units of `offload.run`: the indexed characters, and 200 per entity and name."""
     return sum(200 * (1 + len(draft.aliases)) + sum(map(len, draft.facts)) for draft in drafts)
 
 
 def name_keys(draft: EntityDraft) -> dict[str, str]:
-    """A draft's name and aliases by key, the name first. Raises BadRequest naming the field."""
+    """A draft's name and aliases by key, the name first. Raises BadRequest with the field."""
     found: dict[str, str] = {}
     for index, name in enumerate((draft.name, *draft.aliases)):
         key = gazetteer.key(name)
@@ -37,7 +37,7 @@ def name_keys(draft: EntityDraft) -> dict[str, str]:
 
 
 def new_id(user_id: str, type: str, name_key: str) -> UUID:
-    """The id of an entity that a user adds: equal for equal types and keys of one user's names, in every database."""
+    """The id of an entity that a user adds. It depends only on the user, the type and the key of the name."""
     return uuid5(NAMESPACE_URL, f"urn:stepwell:entity:{type}:{name_key}:{user_id}")
 
 
@@ -56,9 +56,9 @@ def draft_of(entity: Entity) -> EntityDraft:
 
 
 def description_text(draft: EntityDraft) -> str | None:
-    """The text that is embedded for an entity: its role, description and facts; None without any of them.
+    """The text to embed for an entity: its role, description and facts; None without any of them.
 
-    The name is left out, because it has no meaning and makes the vectors of all people alike.
+    It omits the name, because a name has no meaning and makes the vectors of all people alike.
     """
     return ". ".join(filter(None, (draft.role, draft.description, *draft.facts))) or None
 
@@ -69,7 +69,7 @@ def is_described_alike(one: EntityDraft, other: EntityDraft) -> bool:
 
 
 async def description_vectors(drafts: Iterable[EntityDraft], embedder: Embedder) -> dict[str, str]:
-    """The vectors of the descriptions by text, in Postgres's text form. Raises Unavailable, BadEmbedding."""
+    """Embeds the descriptions. Returns vectors by text, in Postgres's text form. Raises Unavailable, BadEmbedding."""
     texts = list(dict.fromkeys(text for draft in drafts if (text := description_text(draft))))
     if not texts:
         return {}
@@ -112,5 +112,5 @@ def record_of(
 
 
 def changed_names(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
-    """The names by key that were added or removed, or whose spelling changed."""
+    """The names, by key, that were added, removed or respelt."""
     return {key: name for key, name in {**before, **after}.items() if before.get(key) != after.get(key)}

@@ -1,4 +1,4 @@
-"""Types for entities and their links to documents."""
+"""Defines the types of entities and of their links to documents."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class EntityDraft:
 
     @property
     def member_ids(self) -> tuple[UUID, ...]:
-        """The members that are given by id: all of them once names are resolved."""
+        """The members given by id. After names are resolved, these are all members."""
         return tuple(member for member in self.members if isinstance(member, UUID))
 
 

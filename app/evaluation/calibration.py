@@ -1,6 +1,6 @@
-"""Fits the calibration of a user's relevance to judged questions, and measures what it is worth on others.
+"""Fits the calibration of a user's relevance to judged questions, and measures how well it predicts other questions.
 
-Each question is asked in one search and over several hops. What is measured is cross-validated: the hits of a question
+Each question is asked in one search and over several hops. The measurement is cross-validated: the hits of a question
 are assessed by a fit to the questions of other folds.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from app import errors
-from app.database.calibrations import LogitScale, RelevanceCalibration, StoredCalibration
+from app.database.calibration_types import LogitScale, RelevanceCalibration, StoredCalibration
 from app.evaluation import metrics, runner
 from app.evaluation.beir import JudgedQuestion
 from app.evaluation.metrics import Calibration, Prediction
@@ -30,9 +30,9 @@ LEAST_QUESTIONS = 5
 
 @dataclass(frozen=True, slots=True)
 class Judgements:
-    """Questions with judged documents, named by URI or id, and questions that the documents do not answer.
+    """Questions with judged documents, by URI or id, and questions that the documents do not answer.
 
-    `only_judged`: documents without a judgement are left out; otherwise they count as irrelevant.
+    A document without a judgement counts as irrelevant; with `only_judged` it is ignored.
     """
 
     questions: Sequence[JudgedQuestion]
@@ -42,9 +42,9 @@ class Judgements:
 
 @dataclass(frozen=True, slots=True)
 class AskedQuestion:
-    """The uncalibrated predictions for one question: the relevance of its hits, and `answerable`, once a strategy.
+    """The uncalibrated predictions for one question.
 
-    `hops` is the relevance of the hits over several hops.
+    `relevance` and `hops` are of the hits of one search and over several hops; `answerable` has one per strategy.
     """
 
     relevance: Sequence[Prediction]
@@ -59,7 +59,7 @@ class AskedQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """The agreement of predictions with the judgements, with the defaults and with the calibration of other folds."""
+    """How well predictions agree with judgements: before, with the defaults; after, calibrated on the other folds."""
 
     before: Calibration
     after: Calibration
@@ -67,7 +67,7 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A calibration, and its effect on relevance and on `answerable`; None where nothing can be measured."""
+    """A calibration, and its effect on relevance and on `answerable` (None if that cannot be measured)."""
 
     stored: StoredCalibration
     relevance: Effect
@@ -75,14 +75,14 @@ class Fitted:
 
     @property
     def helps(self) -> bool:
-        """Whether the relevance of hits of other questions is better with it."""
+        """Whether it improves the predicted relevance for questions that it was not fitted to."""
         return self.relevance.after.brier < self.relevance.before.brier
 
 
 async def fit_user(
     judgements: Judgements, user_id: str, services: Services, *, progress: Callable[[int, int], None] = lambda *_: None
 ) -> Fitted:
-    """Ask the questions of a user's documents and fit; stores nothing.
+    """Search a user's documents for the questions and fit a calibration; stores nothing.
 
     Raises BadRequest for too few questions with judged hits.
     """
@@ -101,7 +101,7 @@ async def fit_user(
 def _assess(
     answers: Sequence[Answer], grades: Mapping[str, int], current: RelevanceCalibration, *, only_judged: bool
 ) -> AskedQuestion:
-    """The predictions in the answers to one question, without the calibration of the hits."""
+    """The predictions in the answers to one question, with the current calibration of the hits removed."""
     hits: dict[bool, list[Prediction]] = {False: [], True: []}
     answered: list[Prediction] = []
     for found in answers:
@@ -125,7 +125,7 @@ def fit(questions: Sequence[AskedQuestion], unanswerable: Sequence[AskedQuestion
             f"{len(judged)} questions have judged hits; at least {LEAST_QUESTIONS} are needed, thirty are better."
         )
     answers = [one.answerable for one in (*judged, *unanswerable) if one.answerable]
-    # Without questions of both kinds, all that could be learnt is that every question is, or is not, answered.
+    # With questions of one kind only, the fit would learn to predict the same outcome for every question.
     has_both = {occurred for pairs in answers for _, occurred in pairs} == {True, False}
     scales = RelevanceCalibration(
         _fit_scale([one.relevance for one in judged], relevance.PRIOR),
@@ -143,7 +143,7 @@ def fit(questions: Sequence[AskedQuestion], unanswerable: Sequence[AskedQuestion
 
 
 def _fit_scale(questions: Sequence[Sequence[Prediction]], prior: Prior) -> LogitScale:
-    """The scale for the predictions of questions. Those of one question depend on each other and weigh less."""
+    """The scale for the predictions of questions. Predictions for one question are correlated, so each weighs less."""
     judged = [
         Judged(predicted, occurred, relevance.weight(len(pairs)))
         for pairs in questions

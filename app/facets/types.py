@@ -20,17 +20,17 @@ FacetsOf = TypeAliasType(
     ],
 )
 MAX_KEYS = 100
-"""Keys of one answer: those of most documents."""
+"""Largest number of keys in an answer; the keys of most documents come first."""
 MAX_VALUES_OF_KEY = 100
 """Largest number of values of a key in an answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class FacetQuery:
-    """Which facets to count: of the documents that pass the filters, of all keys or of one, with so many values a key.
+    """Which facets of the documents that pass the filters to count: all keys or one, with `limit` values for each.
 
-    `prefix` is the beginning of keys, or with a key that of its values, in any case. `of` files, the keys are `folder`
-    and `file_type`.
+    `prefix` is the beginning of the keys, or of the values if `key` is given; case is ignored. With `of="files"` the
+    keys are `folder` and `file_type`.
     """
 
     filters: Filters = field(default_factory=Filters)
@@ -50,9 +50,9 @@ class FacetValue:
 
 @dataclass(frozen=True, slots=True)
 class Facet:
-    """A key: the documents that have it, the types of its values, the number of its values and the commonest of them.
+    """A key, the number of documents that have it, and the types, the number and the most common of its values.
 
-    The elements of a list are values; objects are not.
+    The elements of a list count as values; objects do not.
     """
 
     key: str
@@ -63,7 +63,7 @@ class Facet:
 
 
 CACHED_VALUES, CACHED_S = 200_000, 3_600
-"""Values of facets that a process keeps, and for how long."""
+"""How many values of facets a process caches, and for how many seconds."""
 
 
 def _values_in(facets: Sequence[Facet]) -> int:
@@ -72,7 +72,7 @@ def _values_in(facets: Sequence[Facet]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class FacetCache:
-    """Counted facets by the version of what was counted."""
+    """Counted facets, by the version of the data that was counted."""
 
     of_versions: TTLCache[Hashable, Sequence[Facet]] = field(
         default_factory=lambda: TTLCache(CACHED_VALUES, CACHED_S, getsizeof=_values_in)

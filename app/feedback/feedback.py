@@ -1,6 +1,6 @@
-"""Takes feedback on the hits of searches, lists and exports it, and deletes what is too old.
+"""Stores feedback on the hits of searches, lists and exports it, and deletes expired feedback.
 
-Only a caller's own act stores a query. Nothing of a search itself is kept.
+A query is stored only if a caller sends feedback on it. A search itself stores nothing.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PAGE = 200
 async def give(given: FeedbackRequest, user_id: str, services: Services) -> UUID:
     """Store or withdraw a judgement; returns the id of its document.
 
-    Raises BadRequest where no feedback is kept, NotFound for an unknown passage, and if there is nothing to withdraw.
+    Raises BadRequest if the service keeps no feedback, NotFound for an unknown passage or nothing to withdraw.
     """
     if not services.option(FeedbackOptions).days:
         raise errors.BadRequest("No feedback is kept here: STEPWELL_FEEDBACK_DAYS is 0.")
@@ -60,7 +60,7 @@ async def list_all(user_id: str, services: Services) -> AsyncIterator[GivenFeedb
 
 
 async def expire_forever(services: Services) -> None:
-    """Delete the judgements of all users that are too old, once an hour until cancelled."""
+    """Delete the expired judgements of all users once an hour, until cancelled."""
     while True:
         try:
             async with services.db.shared() as shared:
@@ -73,9 +73,9 @@ async def expire_forever(services: Services) -> None:
 
 
 def group(given: Iterable[GivenFeedback]) -> list[JudgedQuestion]:
-    """The judgements as questions, in the order of the first on each; the id of a query is the same in later exports.
+    """Groups judgements by query, in the order of each query's first. A query has the same id in every export.
 
-    A document, named by URI or else by id, has grade 1 if it or a passage of it helped, else 0.
+    A document, named by URI or else by id, has grade 1 if it or one of its passages helped, else 0.
     """
     found: dict[str, dict[str, int]] = {}
     for one in given:
@@ -87,7 +87,7 @@ def group(given: Iterable[GivenFeedback]) -> list[JudgedQuestion]:
 
 
 async def export(user_id: str, folder: Path, services: Services) -> tuple[int, int]:
-    """Write the judged questions and all documents of a user as a set in BEIR layout; replaces existing files.
+    """Write the judged questions and all documents of a user in BEIR layout; replaces existing files.
 
     Returns the numbers of questions and documents.
     """

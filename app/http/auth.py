@@ -1,12 +1,12 @@
-"""Authenticates requests, checks the scopes of their keys, and gives handlers the services that their caller sees.
+"""Authenticates requests, checks the scopes of their keys, and provides handlers with the services of their caller.
 
-`Scope` is the one dependency of every operation on a user's data. With AUTH=none it returns the user `local`; with
-AUTH=local_token the same, for whoever sends the data folder's token; with AUTH=api_key the owner of the key, or of the
-key that a token is signed with, in `Authorization: Bearer` or `X-API-Key`. `bodies.StrictRoute` authenticates before it
-reads the body.
+Every operation on a user's data depends on `Scope`, which returns the user's id. With AUTH=none the user is `local`.
+With AUTH=local_token the request must send the data folder's token, and the user is `local` too. With AUTH=api_key it
+must send a key or a token signed with one, and the user is the key's owner. The header is `Authorization: Bearer` or
+`X-API-Key`. `bodies.StrictRoute` authenticates before it reads the body.
 
-`X-Stepwell-Version` of a response is the number of changes of the user's data in the snapshot that it was read from, or
-after the write that it answers. A request that sends it back, to any process, is not answered from an older state.
+A response has the user's version in `X-Stepwell-Version`: the number of changes of the user's data that it includes. If
+a client sends that header back, to any process, the response includes at least these changes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _DESCRIPTION = "An API key, a token signed with one, or the local token."
 BEARER = HTTPBearer(auto_error=False, description=_DESCRIPTION)
 API_KEY = APIKeyHeader(name="X-API-Key", auto_error=False, description=_DESCRIPTION)
 REQUIREMENT: list[dict[str, list[str]]] = [{BEARER.scheme_name: []}, {API_KEY.scheme_name: []}]
-"""The `security` of an operation that needs either. No dependency declares it: FastAPI would resolve that again."""
+"""The `security` of an operation that needs either. No dependency declares it: FastAPI would resolve it twice."""
 VERSION = "X-Stepwell-Version"
 _VERSION_FORM = re.compile("^[0-9]{1,18}$")
 LOCAL_USER = "local"
@@ -51,9 +51,8 @@ _LOCAL = Caller(LOCAL_USER, None, frozenset({"admin"}))
 class KeyLookups:
     """Looks up keys in the database with bounded concurrency, so that guessed keys cannot occupy all connections.
 
-    Requests with the same key share a lookup while it runs. Keys that have never been valid count as one user, who has
-    MAX_GUESSES lookups at most, so that guesses do not delay other keys. No result is cached: a revoked key is rejected
-    at once.
+    Requests with the same key share a lookup while it runs. All keys that have never been valid share MAX_GUESSES
+    lookups, so that guesses do not delay other keys. No result is cached: a revoked key is rejected at once.
     """
 
     def __init__(self) -> None:
@@ -105,12 +104,12 @@ class Scope:
         return caller.user_id
 
     def sufficient(self, request: Request) -> tuple[str, ...]:
-        """The scopes of which a request needs one. Raises NotFound if its path names nothing."""
+        """The scopes that suffice: a request needs one of them. Raises NotFound if its path names nothing."""
         return self._sufficient
 
 
 class WriteScope(Scope):
-    """The scope of operations that write, which take an Idempotency-Key (see `idempotency`)."""
+    """The scope of operations that write. They accept an Idempotency-Key (see `idempotency`)."""
 
     async def __call__(
         self,
@@ -129,7 +128,7 @@ class WriteScope(Scope):
 
 
 class ChangeScope(WriteScope):
-    """The scopes of operations that write and whose response shows what is stored: they need `search` as well."""
+    """The scopes of operations that write and return stored data: they need `search` as well."""
 
     async def authenticate(self, request: Request) -> str:
         """The caller's user id, from the header fields. Raises what Scope raises."""
@@ -139,7 +138,7 @@ class ChangeScope(WriteScope):
 
 
 def actor(request: Request) -> str:
-    """Who is named in the audit log: the id of the key of an authenticated request, `local` where none is needed."""
+    """The actor in the audit log: the id of the request's key, or `local` if no key is needed."""
     caller: Caller = request.state.caller
     return caller.key_id or LOCAL
 
@@ -176,10 +175,10 @@ def required_version(request: Request) -> int:
 
 
 def services(request: Request, *, only_reads: bool) -> Services:
-    """The services for an authenticated request, which show what its caller sees. Raises BadRequest.
+    """The services for an authenticated request, restricted to what its caller sees. Raises BadRequest.
 
-    A request that only reads may use another server. The reads of others decide what they write, so they are on the
-    primary.
+    A request that only reads may use a standby. A request that writes also reads on the primary, because its reads
+    decide what it writes.
     """
     opened: Services = request.app.state.services
     route: ReadRoute | None = getattr(request.state, "read_route", None)

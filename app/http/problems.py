@@ -1,8 +1,8 @@
 """Renders every error as application/problem+json (RFC 9457) and declares the errors of each operation.
 
-A problem names the field and the fix, never the input, and has less than 4 kB. A blank query is 400 `blank_query` even
-if other fields are wrong too (they are listed with it). Any other bad value is 422; its `code` is that of the field
-errors if they share one of this service's own (`invalid_text`, `too_deep`, …), else `invalid_request`.
+A problem names the field and the fix, never the input, and has less than 4 kB. A bad value is 422. Its `code` is
+`invalid_request`, or the code of the field errors if all share one that this service defines (`invalid_text`,
+`too_deep`, …). A blank query is 400 `blank_query`, even if other fields are wrong too; `errors` lists all of them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MAX_BYTES = 3_900
 
 _logger = logging.getLogger(__name__)
 _EXPECTED = {errors.Overloaded.code, errors.ReadOnly.code, "standby_behind"}
-"""Codes of errors with a status of 500 or more that are logged as requests only."""
+"""Codes of expected errors with a status of 500 or more. Only the request log contains them."""
 _INTERNAL_ERROR = "The service failed. The error is logged under this request_id; a retry may succeed."
 _CODES = {
     400: "bad_request",
@@ -40,7 +40,7 @@ _CODES = {
     500: errors.StepwellError.code,
     504: errors.DeadlineExceeded.code,
 }
-"""The codes of errors of the framework, and of those that are not this service's own."""
+"""The default codes by status, for errors of the framework and of libraries."""
 _HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 408: {"Connection": "close"}}
 _DETAILS = {
     404: "This path does not exist: /docs lists every path.",
@@ -127,9 +127,9 @@ def respond(
     errors: Sequence[validation_errors.FieldError] = (),
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """A problem as a response. `detail` and `errors` must not contain input; `code` has a default for each status.
+    """Returns a problem as a response. `detail` and `errors` must not contain input; each status has a default `code`.
 
-    The code is kept in the request's state, for the log and the metrics.
+    The request's state keeps the code for the log and the metrics.
     """
     code = code or _CODES.get(status, _CODES[500 if status >= 500 else 400])
     state = scope.setdefault("state", {})
@@ -177,7 +177,7 @@ async def _invalid(request: Request, error: Exception) -> Response:
 
 
 def code_of(fields: Sequence[validation_errors.FieldError]) -> str:
-    """The code of all field errors if they share one and it is not pydantic's, which are too specific."""
+    """The code that all field errors share, else `invalid_request`. Pydantic's codes are too specific to return."""
     (only, *others) = {field.code for field in fields} or {errors.BadRequest.code}
     return only if not others and not validation_errors.is_pydantic_code(only) else errors.BadRequest.code
 
@@ -211,7 +211,7 @@ async def _unexpected(request: Request, error: Exception) -> Response:
 
 
 class LastResort:
-    """Responds to exceptions that no handler caught, before the server logs a traceback that quotes the input."""
+    """Responds to exceptions that no handler caught. The server would log a traceback, which may quote the input."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app

@@ -156,8 +156,8 @@ async def _cut_again(document_id: UUID, user_id: str, services: Services) -> _Re
         return None
     document = document_changes.clean_document(source)
     if source.cleaning_version != cleaning.VERSION:
-        document = await cancellable.run(len(document.content), partial(document_drafts.cleaned_again, document))
-    draft = document_drafts.hashed(document)
+        document = await cancellable.run(len(document.content), partial(document_drafts.clean_again, document))
+    draft = document_drafts.hash_document(document)
     cut = partial(document_drafts.cut, draft, model=services.embedder.model, options=services.chunking_options)
     draft = await cancellable.run(len(draft.content), cut)
     new = [(chunk.passage.start, chunk.passage.end, chunk.embedding_key) for chunk in draft.chunks]

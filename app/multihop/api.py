@@ -32,7 +32,7 @@ class MergedHit(responses.Response):
 
     chunk_id: str = Field(validation_alias=AliasPath("hit", "chunk_id"), description="Id of the hit.")
     score: float = Field(
-        description="`combined_score` divided by the maximum that these lists allow, 0 to 1; after reranking its score."
+        description="`combined_score` divided by the maximum for these lists, 0 to 1; after reranking, the new score."
     )
     combined_score: float = Field(description="Score of the fusion.")
     hop: int = Field(description="Earliest hop of the lists that contain the hit.")
@@ -96,7 +96,7 @@ RerankAnswer = TypeAliasType(
 def merged_response(
     merged: merge_lists.MergeResult, request: RerankRequest
 ) -> RerankResponse | CompactRerankResponse | IdsRerankResponse:
-    """The response model of a merged list by the `detail` of the request."""
+    """The response model of a merged list, in the shape that `detail` selects."""
     degraded = list(merged.degraded)
     if request.detail == "compact":
         compact = [CompactMergedHit.of(hit) for hit in merged.hits]
@@ -131,7 +131,7 @@ _MULTIHOP_EXAMPLES = {
         },
     },
 }
-# Chunks of sample/decisions/D-019-lime.md and D-014-sync-interval.md: ids of chunks follow from URI and text.
+# Chunks of sample/decisions/D-019-lime.md and D-014-sync-interval.md. Ids of chunks are derived from URI and text.
 _LIME, _INTERVAL = "e0e5bc55-fb8e-5779-add3-0a16a3709a5c", "79f7ea4c-780c-5122-a1fb-774facdc3a6d"
 _RERANK_EXAMPLES = {
     "two systems": {
@@ -170,7 +170,7 @@ async def search_multihop(
 ) -> Response:
     """Search, follow names in the passages found, and order the hits of all hops.
 
-    An error in a later hop does not fail the request; see `hops` and `degraded`.
+    An error in a later hop does not fail the request: see `hops` and `degraded`.
     """
     query = _over_hops(body)
     return await search_router.respond(request, user_id, partial(search.run, query, user_id, use), query, use)
@@ -198,7 +198,7 @@ async def merge(
 
 
 def _over_hops(query: SearchRequest) -> SearchRequest:
-    """The request over several hops. Raises BadRequest if it asks for another depth."""
+    """Sets the depth to several hops. Raises BadRequest if the request asks for another depth."""
     if "depth" in query.model_fields_set and query.depth != "thorough":
         raise errors.BadRequest("This search always goes over several hops: leave depth out.", field="depth")
     return query.changed(depth="thorough")

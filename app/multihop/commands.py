@@ -39,7 +39,7 @@ def multihop(
     filters: json_option.FiltersJson = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Search over several hops and show the terms of each hop and the name through which each hit was found."""
+    """Search over several hops, and show the terms of each hop and the name that led to each hit."""
     hops = {"max_hops": max_hops, "extractor": extractor, "merge": merge}
     request = plain.build(
         query, limit=limit, filters=filters, collapse=collapse, recency=recency, rerank=rerank, mmr=mmr,
@@ -90,12 +90,12 @@ def _hit(hit: Answer, places: Mapping[str, int]) -> Group:
 
 
 def _source(via: Answer, places: Mapping[str, int]) -> str:
-    """Where a link starts, if that is a passage of the answer."""
+    """The passage where a link starts, if it is in the answer."""
     place = places.get(via.get("source_chunk_id", ""))
     return "" if place is None else f", which passage {place} names"
 
 
 def _label(via: Answer) -> str:
-    """What the name of a link is, for people."""
+    """The label of a link for people."""
     signal = signals.LINKS.get(via["kind"])
     return str(via["kind"]) if signal is None else signal.label

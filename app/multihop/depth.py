@@ -1,6 +1,6 @@
-"""Answers a query by one search or over several hops, as requested or as the first search shows.
+"""Answers a query by one search or over several hops, as requested or as the first search suggests.
 
-Following links pays where a question contains names and its words are divided over passages (docs/multihop.md). A query
+Following links helps if a question contains names and its words are spread over passages (docs/multihop.md). A query
 about a person, project or team that the user has described is left to entity guidance.
 """
 
@@ -29,19 +29,19 @@ from app.text.queries.conditions import ParsedQuery
 from app.text.words import stop_words
 
 BEST, MIN_TITLE_WORDS, MAX_TITLE_WORDS = 5, 2, 7
-"""Best hits that are read, and the least and largest number of words of a title among them that is a name without
-capitals, the largest without function words. A longer title is a sentence."""
+"""The number of best hits to read, and the least and the largest number of words in a title that counts as a name
+without capitals; the largest number excludes function words. A longer title is a sentence."""
 MAX_WORDS = 32
-"""Words of the longest question: a longer query is a text, of which no passage has all words."""
+"""Largest number of words in a question. A longer query is a text, and no passage has all of its words."""
 DIRECT_TYPES = ("phrase", "technical")
-"""Types of queries that look something up literally."""
+"""Types of queries that search for something literally."""
 
 
 async def answer(query: SearchRequest, user_id: str, services: Services, turn: Released) -> Answer:
-    """The answer of a request whose depth is `auto` or `thorough`.
+    """Answer a request whose depth is `auto` or `thorough`.
 
-    `auto` only follows links unless a language model is configured, whose questions are worth the time, and hops add
-    below the first search's best hit.
+    `auto` only follows links, unless a language model is configured: its questions are worth the time. Hops add hits
+    below the best hit of the first search.
     """
     if query.depth != "auto":
         _check(query)
@@ -94,7 +94,7 @@ def _check(query: SearchRequest) -> None:
 
 
 def _with_depth(answer: Answer, used: DepthUsed, reason: DepthReason, spent: dict[str, float] | None = None) -> Answer:
-    """The answer with its depth, and with the time of choosing it as stages of their own."""
+    """Adds the depth to the answer, and the time of choosing the depth as separate stages."""
     timings = answer.timings
     if spent:
         timings = {**spent, **timings, "total": round(timings.get("total", 0.0) + sum(spent.values()), 3)}
@@ -102,7 +102,7 @@ def _with_depth(answer: Answer, used: DepthUsed, reason: DepthReason, spent: dic
 
 
 def _reason_before(query: SearchRequest) -> DepthReason | None:
-    """Why one search is enough, whatever it finds; None if what it finds decides."""
+    """Why one search is enough, whatever it finds; None if its hits must decide."""
     if _unsupported(query):
         return "options"
     parsed = analysis.parse(query.text)
@@ -111,7 +111,7 @@ def _reason_before(query: SearchRequest) -> DepthReason | None:
 
 
 def _reason(parsed: ParsedQuery, found: Answer) -> DepthReason:
-    """What the first search shows: `divided` is a reason for several hops, any other for one search."""
+    """The reason for a depth, from the first search: `divided` for several hops, any other for one search."""
     if _describes(found.entities):
         return "entity"
     passages = [hit.candidate for hit in found.hits[:BEST]]
@@ -125,7 +125,7 @@ def _reason(parsed: ParsedQuery, found: Answer) -> DepthReason:
 
 
 def _may_be_name(title: Sequence[str]) -> bool:
-    """Whether the words of a title are those of a name that a query may have in small letters."""
+    """Whether a title looks like a name that a query may contain in lower case."""
     counted = [word for word in title if word not in stop_words.FUNCTION_WORDS]
     return len(title) >= MIN_TITLE_WORDS and len(counted) <= MAX_TITLE_WORDS
 
@@ -144,10 +144,10 @@ def _describes(matches: Iterable[EntityMatch]) -> bool:
 
 
 def _is_divided(query: Sequence[str], keys: set[str], passages: Sequence[Candidate], is_doubtful: bool) -> bool:
-    """Whether one passage has a name of a question, and no passage has all names and the words that all have together.
+    """Whether a passage has a name of the question, but no passage has all names and all words that the passages have.
 
-    Without such a name there is nothing to follow. A doubtful answer is divided too if all passages together lack a
-    word of the question, which then may be in another document.
+    Without such a name there is nothing to follow. A doubtful answer is also divided if all passages together lack a
+    word of the question, because another document may contain it.
     """
     texts = [names.words(" ".join((one.title, *one.heading_path, one.content))) for one in passages]
     named = [{key for key in keys if names.space([key]) in names.space(text)} for text in texts]

@@ -1,4 +1,4 @@
-"""Holds the state of a search over several hops: what each hop did, and each chunk with its signals and its link."""
+"""Defines the state of a multi-hop search: what each hop did, and each chunk with its signals and its link."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from app.text.names import names
 
 @dataclass(slots=True)
 class HopChunk:
-    """One chunk as the hops found it.
+    """A chunk as the hops found it.
 
-    `hop` is the hop that brought it (None: it is only compared), `rrf_sum` (of weight / (k + rank)) and `similarity`
-    its scores against the original question, `signals` the values of its signals, `link` the link to it that is shown,
-    `followed` whether its own links were followed already, `lexemes` those of the question that it contains, and
-    `guided` the hit of hop 1 with what entities added to it.
+    `hop` is the hop that brought it (None: it is only compared). `rrf_sum` (of weight / (k + rank)) and `similarity`
+    are its scores against the original question, `signals` the values of its signals. `link` is the shown link to it,
+    `followed` whether its own links were followed. `lexemes` are the question's lexemes that it contains, and `guided`
+    is the hit of hop 1 with the effect of entities.
     """
 
     chunk_id: UUID
@@ -49,24 +49,24 @@ class HopChunk:
 
     @property
     def text(self) -> str:
-        """Its title and content, as far as they were read."""
+        """Its title and content; empty if they have not been read."""
         return f"{self.candidate.title}\n{self.candidate.content}" if self.candidate else ""
 
     def compare(self, similarity: float | None, unrelated: float | None) -> None:
-        """Record the similarity to the question, if it is known, beside that of unrelated texts."""
+        """Record the similarity to the question, if it is known. `unrelated` is the similarity of unrelated texts."""
         if similarity is not None:
             self.similarity = similarity
             self.raise_signal("cos", cosines.like_built_in(similarity, unrelated))
 
     def raise_signal(self, name: str, value: float) -> bool:
-        """Keep the larger value of a signal; whether that is the new one."""
+        """Keep the larger value of a signal. Returns whether it is the new value."""
         is_larger = value > self.signals.get(name, 0.0)
         if is_larger:
             self.signals[name] = value
         return is_larger
 
     def add_link(self, link: ChunkLink, value: float) -> None:
-        """Raise the signal of a link to a value, and show the link unless a shown one goes before it."""
+        """Raise the signal of a link to a value. The link is shown, unless the shown link has priority."""
         if self.raise_signal(link.signal, value) and (self.link is None or _priority(link) <= _priority(self.link)):
             self.link = link
 
@@ -79,8 +79,8 @@ def _priority(link: ChunkLink) -> int:
 class HopState:
     """The search of the first hop, what each hop did, its terms, and the chunks by id.
 
-    `is_current` is whether no provider was called since the chunks were read or checked. `sums` are those of the
-    signals of all chunks, if they were computed since the last of them changed.
+    `is_current` is set if no provider was called since the chunks were read or checked. `sums` has the sums of the
+    signals of all chunks; None if a signal has changed since they were computed.
     """
 
     first: SearchState
@@ -92,7 +92,7 @@ class HopState:
 
     @classmethod
     def after_first_hop(cls, first: SearchState, *, width: int) -> HopState:
-        """Hop 1 brings its best `width` chunks; the others count only by their score."""
+        """The state after hop 1, which brings its best `width` chunks. The others count only by their score."""
         state, weights = cls(first), first.weights
         unrelated = state.unrelated
         for rank, hit in enumerate(first.hits, 1):
@@ -111,7 +111,7 @@ class HopState:
 
     @property
     def unrelated(self) -> float | None:
-        """The similarity of unrelated texts, if the first hop has found it out."""
+        """The similarity of unrelated texts, if the first hop has determined it."""
         services = self.first.context.services
         return cosines.known(services.embedder, services.state(MeasuredModels))
 
@@ -128,7 +128,7 @@ class HopState:
 
     @property
     def has_questions(self) -> bool:
-        """Whether a hop searched for questions of the model."""
+        """Whether a hop searched for questions of the language model."""
         return any(found.questions for found in self.terms.values())
 
     @property
@@ -138,7 +138,7 @@ class HopState:
 
     @property
     def question_lexemes(self) -> dict[UUID, frozenset[str]]:
-        """The question's lexemes in each chunk for which they were read."""
+        """The question's lexemes in each chunk, as far as they were read."""
         return {chunk.chunk_id: chunk.lexemes for chunk in self.chunks.values() if chunk.lexemes is not None}
 
     def chunk(self, chunk_id: UUID, document_id: UUID) -> HopChunk:
@@ -153,7 +153,7 @@ class HopState:
         return chunk_id in self.chunks and self.chunks[chunk_id].similarity is not None
 
     def bring(self, chunk_ids: Iterable[UUID], hop: int) -> list[UUID]:
-        """Assign the hop to those of the chunks that no hop brought before; returns these."""
+        """Assign the hop to the chunks that no hop brought before. Returns these chunks."""
         known = (chunk_id for chunk_id in dict.fromkeys(chunk_ids) if chunk_id in self.chunks)
         new = [chunk_id for chunk_id in known if self.chunks[chunk_id].hop is None]
         for chunk_id in new:
@@ -181,9 +181,9 @@ class HopState:
             yield reading
 
     def link_to(self, chunk: HopChunk) -> ChunkLink | None:
-        """How a hop after the first found a chunk: the link to it, else the search that found it.
+        """How a later hop found a chunk: the link to it, or else the search that found it.
 
-        The source is omitted if it was removed.
+        A removed source is omitted.
         """
         if chunk.hop in (None, 1):
             return None
@@ -194,12 +194,12 @@ class HopState:
 
 
 def _as_in_text(link: ChunkLink, text: str) -> ChunkLink:
-    """The link with the word of the text for a lexeme."""
+    """Replaces a lexeme in a link by the word of the text."""
     return replace(link, name=_word_of(link.name, text)) if signals.LINKS[link.signal].is_lexeme else link
 
 
 def _of_search(chunk: HopChunk, searched: HopTerms) -> ChunkLink | None:
-    """The first question of the model if there were no terms, else the term that the chunk contains, or the first."""
+    """The term that the chunk contains, or the first term; without terms, the first question of the model."""
     if chunk.candidate is None:
         return None
     if not searched.terms:
@@ -211,7 +211,7 @@ def _of_search(chunk: HopChunk, searched: HopTerms) -> ChunkLink | None:
 
 
 def _word_of(lexeme: str, text: str) -> str:
-    """The first word of a text that begins with a lexeme, or with all of it but its last letter ("compani")."""
+    """The first word of a text that begins with a lexeme, or with a lexeme without its last letter ("compani")."""
     words = names.words(text)
     beginnings = [lexeme, lexeme[:-1]] if len(lexeme) > 3 else [lexeme]
     found = (word for beginning in beginnings for word in words if word.startswith(beginning))

@@ -1,9 +1,9 @@
 """Retrieves further hops and scores all: by following links and summing signals, or by searching again with bonuses.
 
 Both order every chunk against the original question. The sum of signals is `Σ weight · signal` over the table of
-`query.signals`, plus `covers`: the words of the question that a chunk adds to those of the chunks above it, because the
-answer is spread over passages. Limited signals lift no chunk above the best one without them: a link follows the
-passage that it starts from. Weights and alternatives: docs/decisions/0003-multihop.md.
+`query.signals`, plus `covers`: the words of the question that a chunk adds to the chunks above it, because the answer
+is spread over passages. Limited signals lift no chunk above the best chunk without them: a link comes after the passage
+where it starts. Weights and alternatives: docs/decisions/0003-multihop.md.
 """
 
 from __future__ import annotations
@@ -35,26 +35,26 @@ from app.text.queries import identifiers
 COVERAGE_WEIGHT = 2.0
 """Weight of the question's words that a chunk adds (docs/decisions/0003-multihop.md)."""
 COVERAGE_POOL = 60
-"""Number of chunks, the best by their sum, whose words are compared."""
+"""Number of chunks with the largest sums whose words are compared."""
 TIE = 1e-9
-"""By how much less the largest sum with limited signals is than the best one without."""
+"""The largest sum with limited signals is this much less than the best sum without them."""
 _ASKED = "asked"
 LARGEST_SUM = sum(one.weight * one.largest for one in signals.SIGNALS if not one.is_limited and one.name != _ASKED)
-"""The sum if every signal but `asked` has its largest value; limited signals raise none above it."""
+"""The sum if every signal except `asked` has its largest value. Limited signals raise no sum above it."""
 
 
 MIN_WIDTH = 5
-"""Smallest number of chunks that a hop adds from a search."""
+"""Least number of chunks that a hop adds from a search."""
 MAX_SOURCES = 5
-"""Chunks whose links a hop follows."""
+"""Most chunks whose links a hop follows."""
 SOURCE_WEIGHT = 0.5
 """Weight of links from a retrieved chunk; links from a document that the question names have weight 1."""
 HOP_DECAY = 0.5
 """Factor of the signals from one hop to the next."""
 MAX_IDENTIFIERS = 12
-"""Identifiers, those of the best sources first, that a hop follows."""
+"""Most identifiers that a hop follows. Identifiers of the best sources come first."""
 LEADING_SHARE = 0.65
-"""A source is a leading one if its score in hop 1 is at least this share of the best one there."""
+"""A source is leading if its score in hop 1 is at least this share of the best score in hop 1."""
 
 
 def hop_width(query: SearchRequest) -> int:
@@ -64,7 +64,7 @@ def hop_width(query: SearchRequest) -> int:
 
 @dataclass(frozen=True, slots=True)
 class HopSearch:
-    """A search of a further hop: for a question of the model, or for the original one with the hop's terms (None)."""
+    """A search of a further hop: for a question of the model, or (None) for the original one with the hop's terms."""
 
     request: HybridRequest
     question: str | None = None
@@ -72,7 +72,7 @@ class HopSearch:
 
 @dataclass(frozen=True, slots=True)
 class HopScores:
-    """The combined scores of all chunks, and that of a chunk that is first by every measure."""
+    """The combined scores of all chunks, and the score of a chunk that is first by every measure."""
 
     by_chunk: Mapping[UUID, Scored]
     largest: float
@@ -85,17 +85,17 @@ class LinkStrategy:
     query: SearchRequest
 
     def first_fusion(self) -> Fusion:
-        """As the query asks."""
+        """The fusion that the query asks for."""
         return self.query.ranking.fusion
 
     def merged_fusion(self) -> FusionUsed:
-        """Sums of signals are spread as convex scores are."""
+        """Convex, because sums of signals are spread like convex scores."""
         return "convex"
 
     async def retrieve(
         self, hop: int, searches: Sequence[HopSearch], sources: Sequence[UUID], state: HopState, db: Reading
     ) -> list[UUID]:
-        """Raise the signals of the chunks that searches find and to which links of the sources lead."""
+        """Raise the signals of the chunks that the searches or the links of the sources find."""
         found = {search.question: await _ranked(search, db) for search in searches}
         decay = HOP_DECAY ** (hop - 2)
         followed = [chunk_id for chunk_id in sources if not state.chunks[chunk_id].followed][:MAX_SOURCES]
@@ -114,7 +114,7 @@ class LinkStrategy:
         return state.bring(brought, hop)
 
     def _scope(self, sources: Sequence[LinkSource], found: Iterable[RankedChunk], state: HopState) -> LinkScope:
-        """What the links of the hop start from, compared with what its searches found."""
+        """Where the links of the hop start, and the chunks found by its searches, to compare with the question."""
         first, retrieved = state.first, {*state.chunks, *(one.chunk_id for one in found)}
         keys = names.sequences(first.parsed.text)
         return LinkScope(
@@ -140,7 +140,7 @@ class LinkStrategy:
             state.chunks[chunk_id].lexemes = contained
 
     def scores(self, state: HopState) -> HopScores:
-        """The sums of signals, each with what the chunk covers beyond the others; hop 1's own if no further worked."""
+        """The sums of signals, each with the chunk's coverage; the scores of hop 1 if no further hop worked."""
         if state.only_first_hop:
             return _first_hop_scores(state)
         words, idf = state.question_lexemes, state.question_idf
@@ -149,18 +149,18 @@ class LinkStrategy:
         return HopScores(covered, largest=largest_sum(with_questions=state.has_questions))
 
     def relevance(self, score: float, assessed: Assessment) -> float:
-        """What a share of the largest sum shows."""
+        """The relevance of a hit by its share of the largest sum."""
         return assessed.relevance_over_hops(score)
 
 
 async def _ranked(search: HopSearch, db: Reading) -> Sequence[RankedChunk]:
-    """What a search finds, with scores that tell the first hits apart: for questions those of the convex fusion."""
+    """Runs a search. For questions its scores are convex, because these differ more among the first hits."""
     request = search.request if search.question is None else replace(search.request, fusion="convex")
     return await recall.ranked(db, request)
 
 
 def _record_search(question: str | None, ranked: Iterable[RankedChunk], decay: float, state: HopState) -> None:
-    """Raise the signals of the chunks that a search has found, to their scores there."""
+    """Raise the signals of the chunks that a search found to their scores in it."""
     for one in ranked:
         chunk = state.chunk(one.chunk_id, one.document_id)
         if question is None:
@@ -170,7 +170,7 @@ def _record_search(question: str | None, ranked: Iterable[RankedChunk], decay: f
 
 
 async def _passing(linked: list[LinkedChunk], state: HopState, db: Reading) -> list[LinkedChunk]:
-    """Those that meet the conditions of hop 1, whose words the chunks to which links lead may lack or contain."""
+    """The chunks that meet the conditions of hop 1. Following links does not check these conditions."""
     conditions = state.first.request.lexical
     if conditions is None or not conditions.has_conditions:
         return linked
@@ -180,7 +180,7 @@ async def _passing(linked: list[LinkedChunk], state: HopState, db: Reading) -> l
 
 
 def _record_links(linked: Iterable[LinkedChunk], state: HopState) -> Iterator[UUID]:
-    """Record the chunks to which links lead and those that were compared; yields those of links with a weight."""
+    """Record the linked and the compared chunks. Yields the chunks of links with a weight."""
     unrelated = state.unrelated
     for one in linked:
         chunk = state.chunk(one.chunk_id, one.document_id)
@@ -195,7 +195,7 @@ def _sums(state: HopState) -> dict[UUID, Scored]:
 
 
 def _link_sources(chunk_ids: Sequence[UUID], decay: float, state: HopState) -> list[LinkSource]:
-    """The chunks as sources of links, the one with the largest weight first."""
+    """The chunks as sources of links, largest weight first."""
     weights = {chunk_id: decay * _source_weight(state.chunks[chunk_id], state) for chunk_id in chunk_ids}
     ordered = sorted(weights, key=lambda chunk_id: -weights[chunk_id])
     leading = _leading(ordered, state)
@@ -213,7 +213,7 @@ def _link_sources(chunk_ids: Sequence[UUID], decay: float, state: HopState) -> l
 
 
 def _source_weight(chunk: HopChunk, state: HopState) -> float:
-    """How much links from a chunk count: its RRF score in hop 1, scaled to 0–1, or for a later one its sum."""
+    """The weight of links from a chunk, by its RRF score in hop 1, scaled to 0–1, or for a later chunk by its sum."""
     request = state.first.request
     if chunk.rrf_sum is not None:
         return SOURCE_WEIGHT * chunk.rrf_sum * (request.k + 1) / (request.weights.vector + request.weights.text)
@@ -221,14 +221,14 @@ def _source_weight(chunk: HopChunk, state: HopState) -> float:
 
 
 def _leading(chunk_ids: Sequence[UUID], state: HopState) -> list[UUID]:
-    """The chunks that are not far below the best one of hop 1."""
+    """The chunks whose scores are not far below the best score of hop 1."""
     fused = {chunk_id: chunk.signals.get("fused", 0.0) for chunk_id, chunk in state.chunks.items()}
     least = LEADING_SHARE * max(fused.values(), default=0.0)
     return [chunk_id for chunk_id in chunk_ids if fused[chunk_id] >= least]
 
 
 def _identifiers(chunk_ids: Sequence[UUID], state: HopState) -> dict[UUID, list[SourceIdentifier]]:
-    """The first identifiers of the chunks that the question does not contain, each in the first chunk with it."""
+    """The first identifiers in the chunks that are not in the question, each by the first chunk that contains it."""
     known = {text.casefold() for text in identifiers.whole(state.first.parsed.text)}
     found: dict[str, tuple[UUID, str]] = {}
     for chunk_id in chunk_ids:
@@ -248,20 +248,20 @@ class ClassicStrategy:
     query: SearchRequest
 
     def first_fusion(self) -> Fusion:
-        """RRF, whatever the query asks: the bonuses are on its scale."""
+        """RRF, whatever the query asks for, because the bonuses are on its scale."""
         return "rrf"
 
     def merged_fusion(self) -> FusionUsed:
-        """The merged scores are those of RRF with small bonuses."""
+        """RRF, because the merged scores are RRF scores with small bonuses."""
         return "rrf"
 
     async def retrieve(
         self, hop: int, searches: Sequence[HopSearch], sources: Sequence[UUID], state: HopState, db: Reading
     ) -> list[UUID]:
-        """Add what the searches find beyond the chunks that a hop has brought.
+        """Add the chunks that the searches find and that no hop has brought.
 
-        A chunk that hop 1 only compared takes its text and scores from here. One that several of them find keeps its
-        scores from the first.
+        A chunk that hop 1 only compared takes its text and scores from here. A chunk that several searches find keeps
+        the scores of the first search.
         """
         found: dict[UUID, Candidate] = {}
         sums: dict[UUID, float] = {}
@@ -282,7 +282,7 @@ class ClassicStrategy:
         return state.bring(found, hop)
 
     def scores(self, state: HopState) -> HopScores:
-        """RRF within the chunk's own hop, with the bonuses; largest for the first in both legs of hop 1 with both."""
+        """RRF within the chunk's own hop, plus bonuses. The largest score is that of rank 1 in both legs of hop 1."""
         hits = (
             HopHit(chunk.chunk_id, chunk.document_id, chunk.hop, chunk.rrf_sum or 0.0)
             for chunk in state.chunks.values()
@@ -293,7 +293,7 @@ class ClassicStrategy:
         return HopScores(merge.classic(hits), largest=merge.max_classic(first_in_both))
 
     def relevance(self, score: float, assessed: Assessment) -> float:
-        """What a score of RRF shows."""
+        """The relevance of a hit by its RRF score."""
         return assessed.relevance(score)
 
 
@@ -301,28 +301,28 @@ HopStrategy = LinkStrategy | ClassicStrategy
 
 
 def _first_hop_scores(state: HopState) -> HopScores:
-    """The scores of hop 1, where no further hop worked."""
+    """The scores of hop 1, if no further hop worked."""
     candidates = [chunk.candidate for chunk in state.chunks.values() if chunk.hop is not None and chunk.candidate]
     return HopScores({one.chunk_id: Scored(one.score, {"fused": one.score}) for one in candidates}, largest=1.0)
 
 
 def sum_signals(values: Mapping[str, float]) -> Scored:
-    """Returns the weighted sum of the signals of a chunk; absent and negative values count 0."""
+    """Returns the weighted sum of the signals of a chunk. Absent and negative values count as 0."""
     parts = {name: signals.WEIGHTS[name] * value for name, value in values.items() if value > 0.0}
     return Scored(sum(parts.values()), parts)
 
 
 def largest_sum(*, with_questions: bool) -> float:
-    """Returns the largest score, with all words of the question added; `asked` counts only with questions."""
+    """Returns the largest score of a chunk with all words of the question. `asked` counts only with questions."""
     return LARGEST_SUM + COVERAGE_WEIGHT + (signals.WEIGHTS[_ASKED] if with_questions else 0.0)
 
 
 def limit_sums(
     scores: Mapping[Id, Scored], chunk_words: Mapping[Id, Collection[str]], idf: Mapping[str, float]
 ) -> dict[Id, Scored]:
-    """Returns the scores with limited signals so small that no chunk is above the best one without them.
+    """Reduces limited signals so far that no chunk is above the best chunk without them.
 
-    Chunks are compared with the words of the question that they contain.
+    The comparison includes the words of the question that the chunks contain.
     """
     limited = dict(scores)
     amounts = {chunk: sum(scored.parts.get(name, 0.0) for name in signals.LIMITED) for chunk, scored in scores.items()}
@@ -350,12 +350,12 @@ def add_coverage(
     idf: Mapping[str, float],
     hops: Mapping[Id, int],
 ) -> dict[Id, Scored]:
-    """Returns the scores plus the weight of the question's words that each chunk adds to the chunks above it.
+    """Adds to each score the weight of the question's words that the chunk adds to the chunks above it.
 
-    Each rank is filled by the chunk with the largest sum of its own score and `COVERAGE_WEIGHT · Σ idf² / Σ idf²`;
-    the first sum is over the words that it contains and no chunk above does, the second over all words (`idf`).
-    `chunk_words` has the words of the chunks that are compared. This is greedy maximum coverage (Nemhauser, Wolsey and
-    Fisher 1978) with lazy evaluation (Minoux 1978): gains only shrink, so a chunk is scored again only at the top.
+    Each rank goes to the chunk with the largest sum of its own score and `COVERAGE_WEIGHT · Σ idf² / Σ idf²`. The first
+    sum is over the words that it contains and no chunk above contains, the second over all words (`idf`). `chunk_words`
+    has the words of the compared chunks. This is greedy maximum coverage (Nemhauser, Wolsey and Fisher 1978) with lazy
+    evaluation (Minoux 1978): gains only shrink, so a chunk is scored again only at the top.
     """
     weights, total = _word_weights(idf)
     missing, covered = set(weights), dict(scores)
@@ -381,7 +381,7 @@ def add_coverage(
 
 
 def put_first(scores: HopScores, chunk_id: UUID) -> HopScores:
-    """The scores with that of a chunk raised to the best one, which its part `first` explains."""
+    """Raises the score of a chunk to the best score. The part `first` of its score explains this."""
     best = max((each.score for each in scores.by_chunk.values()), default=0.0)
     scored = scores.by_chunk.get(chunk_id)
     if scored is None or scored.score >= best:
@@ -391,6 +391,6 @@ def put_first(scores: HopScores, chunk_id: UUID) -> HopScores:
 
 
 def _word_weights(idf: Mapping[str, float]) -> tuple[dict[str, float], float]:
-    """The weights of the question's words and their sum, 1 without words."""
+    """The weights of the question's words, and their sum (1 without words)."""
     weights = {word: value * value for word, value in idf.items()}
     return weights, math.fsum(weights.values()) or 1.0

@@ -1,8 +1,8 @@
 """Finds the terms with which a hop expands the question, in the best chunks: by a language model, names or statistics.
 
-The best available method comes first and each falls back to the next: llm, entities, statistical. A model chooses among
-the stored names, which are known to lead somewhere, and adds to them; so a model that fails costs nothing. Without
-terms (`none`) a hop follows links and does not search again, which takes about half of its time.
+The best available method comes first. Each falls back to the next: llm, entities, statistical. A model chooses among
+the stored names, which occur in other chunks, and adds further terms, so a failing model costs nothing. Without terms
+(`none`) a hop follows links and does not search again; a search takes about half of its time.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ FALLBACK_ORDER: tuple[ExtractorUsed, ...] = ("llm", "entities", "statistical")
 
 @dataclass(frozen=True, slots=True)
 class HopTerms:
-    """The terms of a hop, the method that found them (None: none did), and the chunk that contains each.
+    """The terms of a hop, the method that found them (None: no method did), and the chunk that contains each.
 
-    `questions` are those that a language model would ask next.
+    `questions` are the next questions that a language model proposes.
     """
 
     terms: tuple[str, ...] = ()
@@ -63,7 +63,7 @@ class HopTerms:
 
 @dataclass(frozen=True, slots=True)
 class Passages:
-    """The chunks in which terms are found, best first, with their texts and the stored names in them."""
+    """The chunks to find terms in, best first, with their texts and the stored names in them."""
 
     question: str
     chunk_ids: Sequence[UUID]
@@ -84,7 +84,7 @@ class Passages:
 
 
 async def run(first: SearchState, chunk_ids: Sequence[UUID], *, method: Extractor) -> HopTerms:
-    """Up to five terms of the first PASSAGES chunks, which are best first; none if every method found none.
+    """Finds up to five terms in the first PASSAGES chunks (best first); none if no method finds any.
 
     `first` is the search for the question. Raises DatabaseUnavailable, DeadlineExceeded. A failing model is noted as
     `llm_failed`.
@@ -96,7 +96,7 @@ async def run(first: SearchState, chunk_ids: Sequence[UUID], *, method: Extracto
         passages = first.note(Passages)
         if passages is None or passages.chunk_ids != chunk_ids:
             passages = await _read(first, chunk_ids)
-        proposal = await _proposed_by_model(passages, context, method) if method in ("auto", "llm") else Proposal(())
+        proposal = await _ask_model(passages, context, method) if method in ("auto", "llm") else Proposal(())
         questions = tuple(usable_questions(proposal.questions, passages.question))
         preferred: ExtractorUsed = "llm" if method == "auto" else method
         for used in FALLBACK_ORDER[FALLBACK_ORDER.index(preferred) :]:
@@ -107,7 +107,7 @@ async def run(first: SearchState, chunk_ids: Sequence[UUID], *, method: Extracto
 
 
 async def note_passages(first: SearchState, db: Reading) -> SearchState:
-    """The search for the question with the passages of its best hits, in which the next hop finds terms."""
+    """Notes the passages of the best hits in the search for the question. The next hop finds terms in them."""
     best = {hit.candidate.chunk_id: hit.candidate for hit in first.hits[:PASSAGES]}
     return first.noted(await _with_names(first, best, list(best), db)) if best else first
 
@@ -130,15 +130,15 @@ async def _with_names(
 def _find(method: ExtractorUsed, passages: Passages, proposal: Proposal) -> list[str]:
     if method == "llm":
         proposed = usable(list(proposal.terms), passages.texts_with_titles, passages.question)
-        return _chosen_by_model(proposed, passages)
+        return _choose_by_model(proposed, passages)
     if method == "entities":
         return _stored_names(passages)
     frequencies = {name.name_key: name.chunks for name in passages.names}
     return statistical(passages.texts, passages.question, chunks=frequencies, total=passages.corpus_chunks)
 
 
-async def _proposed_by_model(passages: Passages, context: SearchContext, method: Extractor) -> Proposal:
-    """What the model proposes, unchecked; nothing if there is no model or it fails."""
+async def _ask_model(passages: Passages, context: SearchContext, method: Extractor) -> Proposal:
+    """The model's proposal, unchecked; empty if there is no model or it fails."""
     llm = context.services.llm
     if llm is None:
         context.degraded += ["llm_failed"] if method == "llm" else []
@@ -153,10 +153,10 @@ async def _proposed_by_model(passages: Passages, context: SearchContext, method:
         return Proposal(())
 
 
-def _chosen_by_model(proposed: Sequence[str], passages: Passages) -> list[str]:
-    """The model's terms that are stored names of several chunks, the other stored names, and its other terms.
+def _choose_by_model(proposed: Sequence[str], passages: Passages) -> list[str]:
+    """The model's terms that are stored names of several chunks, then other stored names, then the model's other terms.
 
-    Nothing if none of the model's terms is among the first five.
+    Empty if none of the model's terms is among the first five.
     """
     shared = {name.name_key for name in passages.names if name.chunks > 1}
     known = [term for term in proposed if names.key(term) in shared]
@@ -165,9 +165,9 @@ def _chosen_by_model(proposed: Sequence[str], passages: Passages) -> list[str]:
 
 
 def _stored_names(passages: Passages) -> list[str]:
-    """Stored names of several chunks that the question lacks, those of better chunks and in fewer chunks first.
+    """Stored names of several chunks that are not in the question; names in better and in fewer chunks come first.
 
-    File names and titles such as "Appendix" head documents and name nothing.
+    Omits file names and titles such as "Appendix", which name nothing.
     """
     in_question = names.sequences(passages.question)
 
@@ -193,7 +193,7 @@ def _sources(found: Sequence[str], passages: Passages) -> dict[str, UUID]:
 
 
 def statistical(passages: Sequence[str], query: str, *, chunks: Mapping[str, int], total: int) -> list[str]:
-    """Returns up to MAX_TERMS names and rare words of the passages that the query lacks, the rarest first.
+    """Returns up to MAX_TERMS names and rare words of the passages that are not in the query, rarest first.
 
     `chunks` maps the key of a name to the number of chunks, of `total`, that contain it. A lower-case word counts if it
     occurs at least twice.
@@ -228,7 +228,7 @@ def _idf(df: int, total: int) -> float:
 
 
 def distinct(terms: Iterable[str]) -> list[str]:
-    """Returns the first MAX_TERMS terms, without those whose words an earlier one contains."""
+    """Returns the first MAX_TERMS terms, without terms whose words an earlier term contains."""
     kept: dict[str, str] = {}
     for term in terms:
         words = names.words(term)
@@ -243,7 +243,7 @@ def distinct(terms: Iterable[str]) -> list[str]:
 def usable(proposed: object, passages: Sequence[str], query: str) -> list[str]:
     """Returns the proposed terms that are short printable text and occur in the passages but not in the query.
 
-    Other values, of any type, are dropped.
+    Drops other values, of any type.
     """
     if not isinstance(proposed, list):
         return []

@@ -1,6 +1,6 @@
 """Answers a question over several hops: searches, follows links and adds terms of the best chunks, and merges all hops.
 
-A failure of a later hop never fails the search: the hops that worked are answered, and `hops` and `degraded` say so.
+A failure of a later hop never fails the search: the answer has the hops that worked, and `hops` and `degraded` say so.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from app.text.names import names
 from app.text.queries.conditions import ParsedQuery
 
 _WAYS = [link.name for link in sorted(signals.LINKS.values(), key=lambda link: link.start != "source")]
-"""Links of sources, then those of the query and of searches, as the strategies of a hit list them."""
+"""Links from sources, then links from the query and from searches: their order in the strategies of a hit."""
 
 
 log = logging.getLogger(__name__)
 
 STOP_BELOW = 0.5
-"""A hop whose best similarity to the question is under this share of hop 1's best is the last."""
+"""A hop is the last one if its best similarity to the question is below this share of hop 1's best similarity."""
 
 
 async def run(query: SearchRequest, user_id: str, services: Services, turn: Released = UNLIMITED) -> Answer:
-    """Answer one question with the model whose vectors are stored; see `answer`."""
+    """Answer one question with the model of the stored vectors; see `answer`."""
     return await model_switch.run(services.embedder, services.db, lambda: answer(query, user_id, services, turn))
 
 
@@ -60,11 +60,11 @@ async def answer(
     follow_only: bool = False,
     first: UUID | None = None,
 ) -> Answer:
-    """Answer one question over several hops; `follow_only` finds no terms unless the request names an extractor.
+    """Answer one question over several hops. With `follow_only`, find terms only if the request names an extractor.
 
-    `first` is a chunk that no hop puts below another one.
+    `first` is a chunk that no hop puts below another chunk.
 
-    Raises BadRequest with `invalid_cursor` or `stale_cursor`, and from hop 1 alone DatabaseUnavailable and
+    Raises BadRequest with `invalid_cursor` or `stale_cursor`. Only hop 1 raises DatabaseUnavailable and
     DeadlineExceeded.
     """
     query = query.completed(mode="off")
@@ -88,7 +88,7 @@ async def answer(
 async def _first_hop(
     query: SearchRequest, strategy: HopStrategy, method: Extractor, context: SearchContext
 ) -> HopState:
-    """Search for the question itself, with all candidates: those beyond the hop's width are compared later."""
+    """Search for the question itself, with all candidates. Candidates beyond the hop's width are compared later."""
     wide = query.changed(limit=query.ranking.candidates, detail="full", collapse="off")
     wide = wide.tuned(fusion=strategy.first_fusion(), group=None)
     found = await search.candidates(wide, context, also=None if method == "none" else hop_terms.note_passages)
@@ -97,10 +97,10 @@ async def _first_hop(
 
 @dataclass(slots=True)
 class _MultihopSearch:
-    """The hops after the first, which go from the best chunks so far to others, and the answer of all.
+    """The hops after the first, each from the best chunks so far to others, and the answer of all hops.
 
-    `wanted` is the page of the answer, `first` a chunk that stays first. `scores` are those after the last hop, once
-    they are known.
+    `wanted` is the page of the answer, `first` a chunk that stays first. `scores` are the scores after the last hop,
+    once they are known.
     """
 
     query: SearchRequest
@@ -113,7 +113,7 @@ class _MultihopSearch:
     scores: HopScores | None = None
 
     async def go(self, hop: int) -> bool:
-        """Go one hop further; False ends the search. A failure is noted and leaves the state as it was."""
+        """Go one hop further. False ends the search. A failure is noted and leaves the state unchanged."""
         state, found = self.state, HopTerms()
         state.is_current = False
         try:
@@ -140,7 +140,7 @@ class _MultihopSearch:
         return bool(new) and not faded
 
     def _sources(self, hop: int) -> list[UUID]:
-        """The chunks that the hop starts from, best first: hop 1's own order, later the merged one."""
+        """The chunks that the hop starts from, best first: at first in hop 1's order, later in the merged order."""
         if hop == 2:
             order = [hit.candidate.chunk_id for hit in self.state.first.hits]
         else:
@@ -148,7 +148,7 @@ class _MultihopSearch:
         return [chunk_id for chunk_id in order if self.state.chunks[chunk_id].hop is not None]
 
     async def _retrieve(self, hop: int, found: HopTerms, sources: Sequence[UUID]) -> list[UUID]:
-        """Run the hop's statements in one transaction; returns the chunks that are new."""
+        """Run the hop's statements in one transaction. Returns the new chunks."""
         searches = await self._searches(found)
         async with self.state.reading(self.context) as reading:
             stored = [chunk_id for chunk_id in sources if chunk_id in self.state.chunks]
@@ -156,13 +156,13 @@ class _MultihopSearch:
             found_texts = (self.state.chunks[chunk_id].candidate for chunk_id in new)
             await named_sources.read(self.context, filter(None, found_texts), reading)
             if hop == self.query.hops.max_hops:
-                self.scores = self._scored()
+                self.scores = self._score()
                 order = merge.order(self.scores.by_chunk, self.state.brought)[: self._needed()]
                 await self._read_texts([self.state.chunks[chunk_id] for chunk_id in order], reading)
         return new
 
     async def _searches(self, found: HopTerms) -> list[HopSearch]:
-        """The searches of a hop, with their vectors: for the question with the terms, and for those of the model."""
+        """The searches of a hop, with their vectors: for the question with the terms, and for the model's questions."""
         parsed = self.state.first.parsed
         searches = [HopSearch(await self._request(_with_terms(parsed, found.terms)))] if found.terms else []
         for question in found.questions:
@@ -196,7 +196,7 @@ class _MultihopSearch:
             with suppress(errors.StepwellError):
                 async with self.state.reading(self.context):  # removes the chunks that are no longer stored
                     self.scores = None
-        scores = self.scores or self._scored()
+        scores = self.scores or self._score()
         page = await self._page(scores)
         search = replace(self.state.first, query=self.query, assessment=self._assessment(scores))
         hits = tuple(self._hit(hit, scores, search) for hit in page.hits)
@@ -211,12 +211,12 @@ class _MultihopSearch:
             total_results=sum(hop.result_count for hop in self.state.hops),
         )
 
-    def _scored(self) -> HopScores:
+    def _score(self) -> HopScores:
         scores = self.strategy.scores(self.state)
         return scores if self.first is None else hop_strategies.put_first(scores, self.first)
 
     async def _page(self, scores: HopScores) -> Page:
-        """The page of the merged chunks: of all of them where duplicates among the leading ones leave it incomplete."""
+        """The page of the leading merged chunks. If duplicates leave it incomplete, it is made from all chunks."""
         needed, wanted = self._needed(), self.wanted
         page = await pages.read(await self._ranked(scores, needed), wanted, self.context)
         is_cut = needed is not None and needed < len(self.state.brought)
@@ -225,7 +225,7 @@ class _MultihopSearch:
         return page
 
     def _needed(self) -> int | None:
-        """Number of leading chunks from which the page and the result after it are made; None for all."""
+        """The number of leading chunks that the page and the next result need; None for all."""
         if self.query.group_size is not None or (self.query.is_collapsed and self.wanted.offset):
             return None
         needed = self.wanted.end + 1
@@ -234,7 +234,7 @@ class _MultihopSearch:
         return max(needed, self.query.ranking.candidates) if self.query.recency is not None else needed
 
     async def _ranked(self, scores: HopScores, needed: int | None) -> list[Hit]:
-        """The merged chunks in their final order, the leading ones or all."""
+        """The merged chunks in their final order: the `needed` leading ones, or all."""
         if not self.state.brought:
             return []
         merged = [
@@ -248,7 +248,7 @@ class _MultihopSearch:
         return list((await state.run("order", search)).hits)
 
     async def _leading(self, order: Sequence[UUID]) -> list[HopChunk]:
-        """The stored ones of these chunks."""
+        """The chunks among these that are still stored."""
         leading = [self.state.chunks[chunk_id] for chunk_id in order]
         if not all(chunk.candidate for chunk in leading):
             async with self.state.reading(self.context) as reading:
@@ -256,7 +256,7 @@ class _MultihopSearch:
         return [chunk for chunk in leading if chunk.candidate and chunk.chunk_id in self.state.chunks]
 
     async def _read_texts(self, leading: Sequence[HopChunk], reading: Reading) -> None:
-        """Read the text of the chunks to which only links led."""
+        """Read the text of the chunks that only links have found."""
         missing = [chunk for chunk in leading if chunk.candidate is None]
         if not missing:
             return
@@ -266,7 +266,7 @@ class _MultihopSearch:
             chunk.candidate, _similarity = read.get(chunk.chunk_id, (None, None))
 
     def _hit(self, ranked: Hit, scores: HopScores, search: SearchState) -> Hit:
-        """A hit with what its hop found, and what entities added to it in hop 1."""
+        """A hit with the findings of its hop, and with the effect of entities in hop 1."""
         chunk = self.state.chunks[ranked.candidate.chunk_id]
         scored = scores.by_chunk[chunk.chunk_id]
         candidate = _with_similarity(ranked.candidate, chunk.similarity)
@@ -297,7 +297,7 @@ class _MultihopSearch:
         )
 
     def _assessment(self, scores: HopScores) -> Assessment | None:
-        """That of hop 1, with the best sum if further hops worked."""
+        """The assessment of hop 1, with the best sum if further hops worked."""
         first = self.state.first.assessment
         if first is None or self.state.only_first_hop or self.query.hops.merge == "classic":
             return first
@@ -305,7 +305,7 @@ class _MultihopSearch:
         return replace(first, share=min(1.0, best / scores.largest))
 
     def _relevance(self, hit: Hit, share: float) -> float | None:
-        """What a share of the largest combined score shows; after hop 1 alone the relevance there."""
+        """The relevance by a share of the largest combined score. After hop 1 alone, the relevance in hop 1."""
         assessed = self.state.first.assessment
         if assessed is None or self.state.only_first_hop:
             return hit.relevance
@@ -313,18 +313,18 @@ class _MultihopSearch:
 
 
 def _with_terms(parsed: ParsedQuery, terms: Sequence[str]) -> ParsedQuery:
-    """The question with the terms appended, any of which may match."""
+    """Appends the terms to the question. Any of them may match."""
     words = " ".join([parsed.words, *(" ".join(names.words(term)) for term in terms)])
     return ParsedQuery(text=" ".join((parsed.text, *terms)), words=words)
 
 
 def _with_conditions(lexical: LexicalQuery, first: LexicalQuery | None) -> LexicalQuery:
-    """The words of a later hop with the conditions under which hop 1 found its hits."""
+    """The words of a later hop, with the conditions of the hop 1 search that found hits."""
     return lexical if first is None else replace(first, words=lexical.words)
 
 
 def _fuse(first: HybridRequest, text: str, context: SearchContext) -> HybridRequest:
-    """RRF of both legs if hop 1 chose a convex sum of both; a leg that did not run there runs nowhere."""
+    """Sets RRF of both legs if hop 1 chose a convex sum of both. A leg that did not run in hop 1 never runs."""
     both = first.weights.vector > 0 and first.weights.text > 0
     if not both or first.fusion == "rrf":
         return replace(first, fusion="rrf")
@@ -333,7 +333,7 @@ def _fuse(first: HybridRequest, text: str, context: SearchContext) -> HybridRequ
 
 
 def _with_similarity(candidate: Candidate, similarity: float | None) -> Candidate:
-    """The candidate with its similarity to the question, which is its vector score if no search has found it."""
+    """Adds the similarity to the question. It is also the vector score if no search has found the candidate."""
     is_found = candidate.vector_rank is not None or candidate.text_rank is not None
     vector_score = candidate.vector_score if is_found else similarity
     return candidate._replace(cosine=similarity, vector_score=vector_score)

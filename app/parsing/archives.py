@@ -22,11 +22,11 @@ MAX_BYTES = 300_000_000
 """Unpacked size of all entries."""
 MAX_RATIO = 100
 RATIO_FROM = 10_000_000
-"""Unpacked size from which the ratio counts: small repetitive files compress as well and are harmless."""
+"""The ratio is checked from this unpacked size on. Small repetitive files compress as well and are harmless."""
 PROTECTED = "The file is protected by a password: save it without one."
 RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 _NUMBER = re.compile(r"\d+(?=\.(?:xml|bin)$)")
-"""The number of a part, which the main one has in files of some programs: `word/document2.xml`."""
+"""The number of a part. In files of some programs the main part has one: `word/document2.xml`."""
 _OLD_FORMATS = {"doc": "word", "ppt": "slides", "xlsx": "sheets"}
 """The library has one name for all spreadsheets of Excel."""
 _REMEDIES: dict[str, tuple[UnreadableReason, str]] = {
@@ -37,10 +37,10 @@ _REMEDIES: dict[str, tuple[UnreadableReason, str]] = {
 
 
 def check(file: InputFile) -> FileFormat:
-    """The format of the document in an archive; that of archives of files if it is named as one or has no suffix.
+    """The format of the document in an archive; of an archive of files, by name or without suffix, its own format.
 
-    Raises UnreadableFile for other archives, for damaged ones, for entries that lie outside of them or unpack to more
-    than the limits, and for links in the archive of a document.
+    Raises UnreadableFile for other and for damaged archives, for entries that are outside of the archive or exceed the
+    limits when unpacked, and for links in the archive of a document.
     """
     with opened(file.raw) as archive:
         entries = archive.infolist()
@@ -88,7 +88,7 @@ def opened(raw: bytes) -> zipfile.ZipFile:
 
 
 def xml(raw: bytes) -> Any:
-    """The root of an XML file, whose ids may have any form; no entity is expanded or loaded. Raises XMLSyntaxError."""
+    """The root of an XML file. Ids may have any form; entities are not expanded or loaded. Raises XMLSyntaxError."""
     parser = etree.XMLParser(
         resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, collect_ids=False
     )
@@ -116,7 +116,7 @@ def targets(archive: zipfile.ZipFile, part: str) -> dict[str, tuple[str, str]]:
 
 
 def moment(text: str) -> datetime | None:
-    """An ISO 8601 time in UTC, None if the text is none; a time without a zone is taken as UTC."""
+    """Reads an ISO 8601 time, in UTC if it has no zone, and converts it to UTC. None for other text."""
     try:
         found = datetime.fromisoformat(text.strip())
         return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
@@ -125,7 +125,7 @@ def moment(text: str) -> datetime | None:
 
 
 def check_old_office(file: InputFile) -> FileFormat:
-    """The format of a file of Office before 2007. Raises UnreadableFile for one that cannot be read, with a remedy."""
+    """The format of an Office file before 2007. Raises UnreadableFile, with a remedy, if it cannot be read."""
     import anydoc  # of which the other formats need nothing
 
     found = anydoc.format_from_bytes(file.raw)

@@ -1,4 +1,4 @@
-"""Decodes bytes of text in the encoding that they are written in."""
+"""Decodes the bytes of a text in their encoding."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BOMS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _DECLARED = re.compile(rb"(?:encoding|charset|coding)[ \t]*[:=][ \t]*[\"']?([A-Za-z][\w.:-]{1,40})", re.I)
-"""What XML, HTML, translation files and the cookies of editors say about their encoding."""
+"""Declarations of an encoding in XML, HTML, translation files and the cookies of editors."""
 _HEAD = 2_048
 """Bytes at the beginning of a text in which its encoding is declared."""
 _WINDOWS = "cp1252"
@@ -27,10 +27,10 @@ _OTHER_SCRIPTS = (
     *("cp932", "euc-jp", "gb18030", "big5", "cp949"),
 )
 FOREIGN = 0.4
-"""Share of letters beyond ASCII from which a text without a Unicode encoding may be in another script than Latin."""
+"""A text without a Unicode encoding may be in another script than Latin if more than this share is beyond ASCII."""
 _TWO_SCRIPTS = re.compile("[A-Za-z][\u0370-\u0e7f]|[\u0370-\u0e7f][A-Za-z]")
 TWO_SCRIPTS = 0.1
-"""Share of letters beside those of another script in one word from which a guess is wrong."""
+"""A guess is wrong if more than this share of letters is next to a letter of another script."""
 _SUPERSETS = {
     "ascii": "utf-8",
     "iso8859-1": _WINDOWS,
@@ -40,11 +40,11 @@ _SUPERSETS = {
     "shift_jis": "cp932",
     "euc_kr": "cp949",
 }
-"""Encodings that are declared and what is written in their place, as browsers read them (WHATWG's Encoding)."""
+"""Declared encodings, and the encodings that are used in their place, as in browsers (WHATWG's Encoding)."""
 _NOT_DECLARED = re.compile(r"utf-?_?(?:16|32|7)|.*escape|idna|punycode|undefined", re.I)
 """Encodings of another width than the declaration, and those that are no encodings of files."""
 MIXED = 0.1
-"""Share of the characters beyond ASCII that are not in UTF-8 up to which a text is in UTF-8."""
+"""A text is in UTF-8 if at most this share of its characters beyond ASCII is not."""
 _NAMES = {_WINDOWS: "Windows-1252", "cp1250": "Windows-1250", "cp1254": "Windows-1254", "cp1257": "Windows-1257"}
 
 
@@ -57,7 +57,7 @@ class Decoded:
 
 
 def is_text(head: bytes) -> bool:
-    """Whether the first bytes of a file are those of a text that `decode` reads."""
+    """Whether a file with these first bytes is a text that `decode` reads."""
     lead = next((place for place in range(1, min(4, len(head)) + 1) if head[-place] & 0xC0 != 0x80), 0)
     if lead and head[-lead] >= 0xC0:  # the bytes may end inside a character
         head = head[:-lead]
@@ -69,10 +69,10 @@ def is_text(head: bytes) -> bool:
 
 
 def decode(raw: bytes, declared: str | None = None) -> Decoded:
-    """Decode bytes in the encoding that is declared beside them if they fit, else by their BOM, else as UTF-8.
+    """Decode bytes in the `declared` encoding if they fit, or else by their BOM, or else as UTF-8.
 
-    Zero bytes on one side indicate UTF-16. Other bytes are decoded in the encoding that the text itself declares, else
-    in the most probable one, with a warning.
+    Zero bytes on one side indicate UTF-16. Other bytes are decoded in the encoding that the text itself declares, or
+    else in the most probable encoding, with a warning.
 
     Raises BadRequest (field `content`) if the bytes are not text.
     """
@@ -154,7 +154,7 @@ def _by_code_page(raw: bytes) -> Decoded:
 
 
 def _mostly_utf8(raw: bytes) -> str | None:
-    """A text in UTF-8 of which some bytes are in Windows-1252, as in logs of several programs; None if it is not."""
+    """Decodes UTF-8 with some bytes in Windows-1252, as in logs of several programs; None if it is something else."""
     others = 0
 
     def as_windows(error: UnicodeError) -> tuple[str, int]:
@@ -170,7 +170,7 @@ def _mostly_utf8(raw: bytes) -> str | None:
 
 
 def _named(declared: str) -> str:
-    """The encoding that a declaration stands for; empty if there is none with its name."""
+    """The encoding that a declaration names; empty if there is no such encoding."""
     try:
         name = codecs.lookup(declared).name
     except (LookupError, ValueError):
@@ -179,7 +179,7 @@ def _named(declared: str) -> str:
 
 
 def _decode(raw: bytes, encoding: str) -> str | None:
-    """The text of bytes in an encoding; None if they do not fit, or if it is no encoding of text."""
+    """Decodes bytes in an encoding; None if they do not fit, or if it is not an encoding of text."""
     if not encoding:
         return None
     try:

@@ -1,7 +1,7 @@
 """Defines what parsers read and return, and the messages about it between the service and the process that parses.
 
-The content of a file of an archive follows its message, and so do the pixels of a picture to recognise, which the
-service answers with the lines on it.
+The content of a file of an archive follows its message. The pixels of a picture to recognise follow their message too;
+the service answers with the lines on the picture.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ LARGEST_MEMBER = 64_000_000
 MAX_ID = 200
 """Characters of the longest id by which a document in a file is known."""
 MAX_PIXELS = 16_000_000
-"""Pixels of the largest picture that is recognised; larger ones are scaled down before."""
+"""Pixels of the largest picture that is recognised. Larger pictures are scaled down first."""
 PICTURE_CPU_S = 2
-"""Seconds that reading a file may take in addition for each picture of it that is recognised."""
+"""Additional seconds for reading a file, for each recognised picture."""
 Corners = tuple[float, float, float, float, float, float, float, float]
 """x and y of the upper left, upper right, lower right and lower left corner, in pixels from the upper left."""
 
@@ -66,7 +66,7 @@ class InputFile:
 class ArchiveMember:
     """A file of an archive: its path there and its content, or why it is not unpacked.
 
-    `left_out` is the reason if it is left out on purpose. The path of a folder ends with a slash.
+    If it is left out on purpose, `left_out` is the reason. The path of a folder ends with a slash.
     """
 
     path: str
@@ -79,8 +79,8 @@ class ArchiveMember:
 class LeftOut:
     """Text that is left out of a document on purpose.
 
-    `reason` completes "Left out as …", such as `lines repeated as headers`. `where` is such as `pages 1–3`. `text` is
-    empty for what is no text, such as a picture.
+    `reason` completes "Left out as …", such as `lines repeated as headers`. `where` is a place, such as `pages 1–3`.
+    `text` is empty for a picture and other things without text.
     """
 
     reason: str
@@ -92,8 +92,8 @@ class LeftOut:
 class ExtractedDocument:
     """A document that a parser read from a file: its text as Markdown, not cleaned yet.
 
-    `page_starts` has the offset of each page if the file has pages. `fragment` identifies the document within a file
-    of several, such as `row=5`. `left_out` is what the parser left out on purpose.
+    If the file has pages, `page_starts` has their offsets. `fragment`, such as `row=5`, identifies the document in a
+    file with several. `left_out` has what the parser left out on purpose.
     """
 
     text: str
@@ -109,7 +109,7 @@ class ExtractedDocument:
 
 
 def identify(place: str, id: str, seen: set[str], *, safe: str = "") -> str:
-    """The fragment of a document by its id if it has one that none in `seen` has, else its place such as `row=5`."""
+    """The fragment of a document: its id, if it has one that is not in `seen`, or else its place, such as `row=5`."""
     _number, mark, sheet = place.partition("&")
     by_id = f"id={quote(id, safe=safe)}{mark}{sheet}"
     fragment = by_id if id and len(id) <= MAX_ID and by_id not in seen else place
@@ -124,9 +124,9 @@ def annotate(
     left_out: Sequence[LeftOut] = (),
     warnings: Sequence[str] = (),
 ) -> Iterator[ExtractedDocument]:
-    """The documents of a file; the last one has what is left out of the file and the warnings on it.
+    """Adds to the last document of a file what is left out of the file, and the warnings about it.
 
-    Raises UnreadableFile with the message `nothing` if there are none.
+    Raises UnreadableFile with the message `nothing` if there are no documents.
     """
     last: ExtractedDocument | None = None
     for document in documents:
@@ -142,8 +142,8 @@ def annotate(
 class ParseRequest:
     """A file to parse: its sniffed format, its name and the field of a record that holds its text.
 
-    The file's `size` bytes follow the message. Limits are those of one file: seconds of CPU time, and bytes of memory.
-    `recognises`: the service recognises pictures that the process sends.
+    The file's `size` bytes follow the message. The limits are for one file: seconds of CPU time, and bytes of memory.
+    `recognises` is set if the service recognises pictures that the process sends.
     """
 
     format: str
@@ -156,7 +156,7 @@ class ParseRequest:
 
 
 def from_document(document: ExtractedDocument) -> dict[str, Any]:
-    """A document as a message, without what its parser left out, of which its warnings speak."""
+    """A document as a message. It omits `left_out`, because the warnings mention it."""
     fields = asdict(document)
     del fields["left_out"]
     fields["created_at"] = document.created_at.isoformat() if document.created_at else None

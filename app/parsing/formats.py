@@ -1,4 +1,4 @@
-"""Recognises the format of a file by its first bytes; its name only distinguishes formats that are plain text."""
+"""Recognises the format of a file by its first bytes. Its name only distinguishes formats that are plain text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 from app.errors import UnreadableFile
 
 Content = Literal["plain", "encoded", "binary"]
-"""Plain text, which its parser gets in UTF-8; text whose encoding its parser finds; or no text."""
+"""Plain text, which the parser gets in UTF-8; text whose encoding the parser finds; or binary data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class FileFormat:
 
     @property
     def label(self) -> str:
-        """Its names as tables show them."""
+        """Its names, as shown in tables."""
         return ", ".join(self.listed)
 
 
@@ -77,9 +77,9 @@ XML = FileFormat(
     ("xml", "rss", "atom", "opml", "kml", "gpx", "xsd", "xsl", "xslt", "wsdl", "plist", "resx", "xliff", "xlf", "fb2"),
 )
 ARCHIVE = FileFormat("archive", "binary", ("Office or ZIP",))
-"""What the first bytes of Office files, books and ZIP archives show: only their entries distinguish them."""
+"""Office files, books and ZIP archives have the same first bytes. Only their entries distinguish them."""
 OLD_OFFICE = FileFormat("old_office", "binary", ("DOC, PPT or MSG",))
-"""What the first bytes of Office files before 2007 show: only their streams distinguish them."""
+"""Office files before 2007 have the same first bytes. Only their streams distinguish them."""
 PACKED = FileFormat(
     "packed",
     "binary",
@@ -267,17 +267,17 @@ def sniff(raw: bytes, name: str) -> FileFormat:
 
 
 def is_document_archive(head: bytes) -> bool:
-    """Whether the first bytes of a ZIP archive are those of a document in an archive."""
+    """Whether a ZIP archive with these first bytes is a document."""
     return head[_ENTRY_NAME:].startswith(_DOCUMENT_ENTRIES)
 
 
 def has_suffix(name: str) -> bool:
-    """Whether the suffix of a name is that of a format."""
+    """Whether a name has the suffix of a format."""
     return suffix(name) in _BY_SUFFIX
 
 
 def by_suffix(name: str) -> FileFormat:
-    """The format that the suffix of a name stands for; text where it is unknown."""
+    """The format of the suffix of a name; text if the suffix is unknown."""
     return _BY_SUFFIX.get(suffix(name), TEXT)
 
 

@@ -1,8 +1,8 @@
-"""Compares the words and numbers of a file with those of its documents, so that no reader loses text silently.
+"""Compares the words and numbers of a file with those of its documents, so that no parser loses text silently.
 
-A parser has a function `content` beside `read`: all text of a file, found in another way than by `read`, part by part.
-What `read` leaves out on purpose is in `left_out` of its documents. Everything else has to be in their texts, titles
-and metadata, as often as in the file. The order does not matter.
+Beside `read`, a parser has a function `content`. It finds all text of a file in another way, part by part. The
+`left_out` of a document has what `read` leaves out on purpose. Everything else must be in the texts, titles and
+metadata of the documents, as often as in the file. The order does not matter.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from app.parsing.files import ExtractedDocument, LeftOut
 Content = Callable[[bytes], Iterable[tuple[str, str]]]
 """Returns the parts of a file: where each is, such as `page 3` or `sheet Prices`, and its text."""
 LOST = "Not in the stored text"
-"""The beginning of a warning on text that is lost without a reason."""
+"""The beginning of a warning about text that was lost without a reason."""
 RECORDS = 2_000
-"""Texts of records that are counted together."""
+"""Number of texts of records that are counted together."""
 MOST_PLACES, MOST_EXAMPLES = 5, 3
 UNKNOWN = "The text that was read could not be compared with the content of the file."
 _EACH = "\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # scripts without spaces, of which each character counts
@@ -32,7 +32,7 @@ _DIVIDED = re.compile(r"(?:[^\W\d_]++-){0,8}[^\W\d_]++[-\u2010][^\S\n]*+\n\s*+[^
 
 
 def check(documents: Iterable[ExtractedDocument], content: Content, raw: bytes) -> Iterator[ExtractedDocument]:
-    """The documents of a file; the last one has the warnings on what is left out and on what is lost."""
+    """Adds to the last document of a file the warnings about left-out and lost text."""
     guard = Guard()
     last: ExtractedDocument | None = None
     for document in documents:
@@ -45,7 +45,7 @@ def check(documents: Iterable[ExtractedDocument], content: Content, raw: bytes) 
 
 
 class Guard:
-    """Counts the lines and words of the documents of one file; only those that differ are looked at closely."""
+    """Counts the lines and words of the documents of one file. Only lines that differ are compared closely."""
 
     def __init__(self) -> None:
         self._stored: Counter[str] = Counter()
@@ -78,7 +78,7 @@ class Guard:
         self._records.clear()
 
     def warnings(self, content: Content, raw: bytes) -> tuple[str, ...]:
-        """A sentence for each reason to leave text out, and one for each part of the file that has lost text."""
+        """A sentence for each reason to leave text out, and for each part of the file with lost text."""
         self._count_records()
         try:
             losses = self._losses(list(content(raw)))
@@ -114,7 +114,7 @@ class Guard:
 def _by_part(
     counts: Sequence[Counter[str]], pages: Sequence[Counter[str]], missing: Counter[str]
 ) -> dict[int, Counter[str]]:
-    """What is missing by the part where it should be: a page without it, else the last part with it."""
+    """The missing words by part of the file: a part whose page lacks the word, or else the last part with the word."""
     last_first = reversed(list(enumerate(counts)))
     same = pages if len(pages) == len(counts) else ()
     without = ((number, counts[number] - page) for number, page in enumerate(same))
@@ -127,7 +127,7 @@ def _by_part(
 
 
 def _reason(reason: str, found: Sequence[LeftOut]) -> str:
-    """A sentence on what is left out for a reason, with how much and where."""
+    """A sentence that says how much is left out for a reason, and where."""
     lines = sum(bool(line.strip()) for one in found for line in one.text.split("\n"))
     amount = f"{lines:,} line{'s' * (lines > 1)}" if lines else ""
     places = list(dict.fromkeys(one.where for one in found if one.where))
@@ -159,7 +159,7 @@ def _tokens(text: str) -> list[str]:
 
 
 def _explain_joined(text: str, missing: Counter[str], surplus: Counter[str]) -> None:
-    """Take out of `missing` the parts of words that were joined over a hyphen at the end of a line."""
+    """Remove from `missing` the parts of words that were joined at a hyphen at the end of a line."""
     for divided in _DIVIDED.finditer(text):
         parts, joined = Counter(_tokens(divided[0])), Counter(_tokens(_LINE_END.sub("", divided[0])))
         if (parts - joined) <= missing and (joined - parts) <= surplus:

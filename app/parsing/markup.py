@@ -1,4 +1,4 @@
-"""Writes the Markdown of text, headings, code and tables that were read from files."""
+"""Writes text, headings, code and tables from files as Markdown."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 LAST_LEVEL = 6
 LONGEST_REPEATED = 200
-"""Characters of the longest text of a cell that is repeated in each cell that it extends over; others are blank."""
+"""A cell's text of at most this many characters is repeated in each cell that it extends over; else they are blank."""
 _MARKUP = re.compile(r" {0,3}(?:#{1,6}\s|=+\s*$|-+\s*$|```|~~~)")
 _PATH = re.compile(r"(?:[A-Za-z]:[\\/]|[\\/]|https?:|file:).*\.\w{3,4}")
 _FENCE = re.compile("`{3,}")
 
 
 def escape(line: str) -> str:
-    """A line of text that does not begin as a heading or a block of code does."""
+    """Escapes a line of text that begins like a heading or a block of code."""
     return "\\" + line if _MARKUP.match(line) else line
 
 
@@ -30,9 +30,9 @@ def heading(level: int, text: str) -> str:
 
 
 def describe(alt: object) -> str:
-    """What a picture shows, by its description; empty for one word, which mostly names a kind, such as `logo`.
+    """The description of a picture. Empty for a single word, which mostly names a kind, such as `logo`.
 
-    The path of a file, which some programs write instead, is no description.
+    A file path, which some programs write instead, is not a description.
     """
     words = str(alt or "").split()
     return " ".join(words) if len(words) > 1 and not _PATH.fullmatch(" ".join(words)) else ""
@@ -47,7 +47,7 @@ def table(rows: Sequence[Sequence[str]]) -> str:
 
 
 def code(text: str, language: str = "") -> str:
-    """A block of code between fences that are longer than any in it."""
+    """A block of code between fences that are longer than any fence in it."""
     longest = max(map(len, _FENCE.findall(text)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}{language}\n{text}\n{fence}"

@@ -1,7 +1,7 @@
 """Reads the files in ZIP and TAR archives, and compressed files, one after the other and without writing them to disk.
 
-Links are left out, and so are hidden files, those of macOS's `__MACOSX` and of `node_modules`: each is named, and of a
-folder its path only. The whole archive is refused for a name that lies outside of it.
+It leaves out links, hidden files, and the files of macOS's `__MACOSX` and of `node_modules`. Each of them is named; for
+a folder, only its path. If a name is outside of the archive, the whole archive is refused.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _DAMAGE = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, OSE
 
 
 def read(file: InputFile) -> Iterator[ArchiveMember]:
-    """The files of an archive, each name once. Raises UnreadableFile; files that were yielded before are complete."""
+    """The files of an archive, each name once. Raises UnreadableFile; the files yielded before are complete."""
     seen: set[str] = set()
     has_files = False
     found = _zip(file.raw) if file.raw.startswith(b"PK") else _unpack(file)
@@ -51,7 +51,7 @@ def read(file: InputFile) -> Iterator[ArchiveMember]:
 
 
 def _zip(raw: bytes) -> Iterator[ArchiveMember]:
-    """The files of a ZIP archive, whose entries were checked before."""
+    """The files of a ZIP archive. Its entries have been checked."""
     with archives.opened(raw) as archive:
         for entry in archive.infolist():
             name = entry.filename
@@ -100,7 +100,7 @@ def _unpack(file: InputFile) -> Iterator[ArchiveMember]:
 
 
 def _tar(raw: bytes) -> Iterator[ArchiveMember]:
-    """The files of a TAR archive, which may be compressed. It is read once, from its beginning to its end."""
+    """The files of a TAR archive, compressed or not. It is read once, from beginning to end."""
     source = _Limited(raw)
     with tarfile.open(fileobj=cast("IO[bytes]", source), mode="r|") as archive:
         for number, entry in enumerate(archive):

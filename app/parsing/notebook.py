@@ -1,6 +1,6 @@
 """Reads Jupyter notebooks: text, code and the texts of outputs, cell by cell, without pictures.
 
-The cells follow the published schema of nbformat 4; what does not is left out.
+The cells follow the published schema of nbformat 4. Everything else is left out.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from app.parsing.files import ExtractedDocument, InputFile, LeftOut
 _LANGUAGE = re.compile(r"[A-Za-z0-9_+#-]{1,30}")
 _WRITTEN_OVER = re.compile(r"([^\r\n]+)\r(?!\n)")
 _TEXTS = ("text/markdown", "text/plain", "text/latex", "text/html")
-"""Forms of an output, of which the first that it has is read."""
+"""Forms of an output. The first form that it has is read."""
 
 
 def read(file: InputFile) -> Iterator[ExtractedDocument]:
-    """The notebook with its title and authors. Raises UnreadableFile for JSON that is no notebook."""
+    """The notebook with its title and authors. Raises UnreadableFile for JSON that is not a notebook."""
     try:
         notebook = json.loads(file.raw)
     except (ValueError, RecursionError) as error:
@@ -70,7 +70,7 @@ def _blocks(cell: dict[str, Any], language: str, left_out: list[LeftOut]) -> Ite
 
 
 def _output(output: dict[str, Any], left_out: list[LeftOut]) -> str:
-    """What an output shows as text; empty for pictures and widgets."""
+    """The text of an output; empty for pictures and widgets."""
     if output.get("output_type") == "stream":
         text = _text(output.get("text"))
         left_out += [LeftOut("lines that were written over", over[1]) for over in _WRITTEN_OVER.finditer(text)]
@@ -97,14 +97,14 @@ def _output(output: dict[str, Any], left_out: list[LeftOut]) -> str:
 
 
 def _print(text: str) -> str:
-    """Lines as a terminal shows them at last: of a progress bar its last state. Colours are removed later."""
+    """Lines as a terminal finally shows them: only the last state of a progress bar. Colours are removed later."""
     lines = (line.rstrip().rpartition("\r")[2] for line in text.split("\n"))
     shown = "\n".join(lines).strip("\n")
     return markup.code(shown) if shown.strip() else ""
 
 
 def _text(value: object) -> str:
-    """A string, or the lines of one; empty for anything else."""
+    """Returns a string, or joins the lines of a string; empty for anything else."""
     if isinstance(value, list):
         return "".join(line for line in value if isinstance(line, str))
     return value if isinstance(value, str) else ""

@@ -1,7 +1,7 @@
 """Passes files to a process that parses them, and ends it when a file exceeds the limits of memory or time.
 
-The process parses one file after the other and is replaced after a failure. A parser serves one user only, so that a
-hostile file cannot read another user's.
+The process parses one file after the other and is replaced after a failure. A parser serves only one user, so that a
+hostile file cannot read the file of another user.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from app.parsing.formats import FileFormat
 FILES_PER_PROCESS = 200
 """Files after which a process is replaced, because libraries may leak memory."""
 MAX_PICTURES = 5_000
-"""Pictures that the process may send for one file, which is more than a parser sends."""
+"""Most pictures that the process may send for one file. No parser sends so many."""
 _STOPPED = "The file could not be read within the limits of memory and time: split it, or save it in a simpler form."
 _REASONS: dict[str, UnreadableReason] = {reason: reason for reason in get_args(UnreadableReason)}
 
@@ -36,10 +36,10 @@ class ParseLimits:
     Attributes:
         memory_bytes: Address space of the process.
         cpu_s: CPU time, in whole seconds.
-        wall_s: Time for which the service waits for documents of the file.
+        wall_s: How long the service waits for documents of the file.
         text_bytes: Size of all documents as JSON.
-        request_s: Time for which the service waits for the documents of all files of a request.
-        documents: Documents that a file of a request may hold, such as rows of a table.
+        request_s: How long the service waits for the documents of all files of a request.
+        documents: Most documents, such as rows of a table, in a file of a request.
     """
 
     memory_bytes: int = 512_000_000
@@ -52,9 +52,9 @@ class ParseLimits:
 
 @dataclass(slots=True)
 class ParseShare:
-    """What the files of one request may use together: seconds of waiting for the process.
+    """The seconds of waiting for the process that the files of one request may use together.
 
-    `place` is entered while a file is parsed, for a limit on the files that are parsed at once.
+    `place` is entered while a file is parsed; it limits the number of files that are parsed at once.
     """
 
     seconds: float = math.inf
@@ -63,11 +63,11 @@ class ParseShare:
 
     @property
     def left_s(self) -> float:
-        """The seconds that are left."""
+        """The remaining seconds."""
         return self.seconds - self.used_s
 
     def error(self, *, recognised: int = 0) -> UnreadableFile:
-        """The error for a file for which no time is left, after so many of its pictures were recognised."""
+        """The error if no time is left for a file, after `recognised` of its pictures."""
         remedy = "send the remaining files in further requests."
         if recognised:
             remedy = f"{recognised:,} pages or pictures are recognised and kept, send the file again to continue."
@@ -76,7 +76,7 @@ class ParseShare:
 
 
 class Unrecognised(Exception):
-    """A picture could not be recognised; the message says why."""
+    """A picture could not be recognised. The message says why."""
 
 
 Recognise = Callable[[Picture], Awaitable[Sequence[RecognisedLine]]]
@@ -84,7 +84,7 @@ Recognise = Callable[[Picture], Awaitable[Sequence[RecognisedLine]]]
 
 
 class Parser:
-    """Parses files in a process of its own, which is started with the first file; a context manager."""
+    """A context manager that parses files in a separate process. The first file starts the process."""
 
     def __init__(
         self, limits: ParseLimits, share: ParseShare | None = None, recognise: Recognise | None = None
@@ -104,9 +104,9 @@ class Parser:
     async def documents(
         self, raw: bytes, format: FileFormat, *, name: str = "", text_field: str | None = None
     ) -> AsyncGenerator[ExtractedDocument | ArchiveMember, None]:
-        """The documents of a file, or the files of an archive, which are not parsed.
+        """The documents of a file, or the unparsed files of an archive.
 
-        Raises UnreadableFile; what was yielded before is complete.
+        Raises UnreadableFile; everything yielded before is complete.
         """
         limits, budget = self.limits, _Budget(self.limits, self.share)
         request = files.ParseRequest(
@@ -135,7 +135,7 @@ class Parser:
     async def _messages(
         self, request: files.ParseRequest, raw: bytes, budget: _Budget
     ) -> AsyncGenerator[dict[str, Any], None]:
-        """The messages about a file up to the one on its end. Raises EOFError if the process ends before it."""
+        """The messages about a file, up to its last one. Raises EOFError if the process ends before."""
         await self._process.start()
         self._files += 1
         async with budget.waiting():
@@ -154,7 +154,7 @@ class Parser:
                 return
 
     async def _answer(self, picture: Picture, budget: _Budget) -> None:
-        """Recognise a picture for the process. Raises ValueError if it is not to be sent, and TimeoutError."""
+        """Recognise a picture for the process. Raises ValueError if the process may not send it, and TimeoutError."""
         if self.recognise is None:
             raise ValueError("no picture was asked for")
         try:
@@ -166,7 +166,7 @@ class Parser:
         await self._process.send(answer)
 
     async def _member(self, *, path: str, size: int, refused: str, left_out: str | None) -> ArchiveMember:
-        """A file of an archive, whose content follows its message. Raises EOFError, ValueError, TypeError."""
+        """A file of an archive. Its content follows its message. Raises EOFError, ValueError, TypeError."""
         if not 0 <= size <= files.LARGEST_MEMBER:
             raise ValueError("the file of the archive is too large")
         reason = next((one for one in values(LeftOutReason) if one == left_out), None)
@@ -179,13 +179,13 @@ class Parser:
         return Picture(width, height, await self._process.read(width * height))
 
     async def stop(self) -> None:
-        """End the process; the next file starts another."""
+        """End the process. The next file starts another one."""
         self._files = 0
         await self._process.stop()
 
 
 class _Budget:
-    """The time for which the service may still wait for a file's documents, and the size that they may still have."""
+    """The remaining time to wait for a file's documents, and their remaining size."""
 
     def __init__(self, limits: ParseLimits, share: ParseShare) -> None:
         self._seconds = limits.wall_s
@@ -207,7 +207,7 @@ class _Budget:
 
     @asynccontextmanager
     async def recognising(self) -> AsyncIterator[None]:
-        """Count a picture, whose time counts for the request only. Raises TimeoutError, and ValueError for too many."""
+        """Count a picture. Its time counts only for the request. Raises TimeoutError, and ValueError for too many."""
         if self.pictures >= MAX_PICTURES:
             raise ValueError("the file has too many pictures")
         began = asyncio.get_running_loop().time()
@@ -220,7 +220,7 @@ class _Budget:
         self._seconds += files.PICTURE_CPU_S
 
     def take(self, size: int) -> None:
-        """Count a message. Raises ValueError when all together are too large."""
+        """Count a message. Raises ValueError if all messages together are too large."""
         self._bytes -= size
         if self._bytes < 0:
             raise ValueError("the documents of the file are too large")

@@ -11,7 +11,7 @@ from app.errors import UnreadableFile
 from app.parsing.files import ExtractedDocument, InputFile, LeftOut
 
 PARAGRAPH_S, LONGEST_S = 30.0, 60.0
-"""Seconds from which a paragraph ends with its next sentence, and those at which it ends in any case."""
+"""After the first number of seconds a paragraph ends with its next sentence; after the second, in any case."""
 _TIMES = re.compile(r"\s*(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})(?:[.,](\d{1,3}))?\s*-->\s*[\d:.,]+")
 _SPEAKER = re.compile(r"<v(?:\.[^<>\s]*+)?\s++([^<>]*+)>")
 _TAGS = re.compile(r"<[^<>]*>|\{\\[^{}]*\}")
@@ -21,7 +21,7 @@ _SENTENCE_ENDS = (".", "!", "?", "…", "。", "！", "？", '"', "”", "»")
 
 @dataclass(slots=True)
 class Cue:
-    """What is said from a second on, line by line, and by whom where that is marked."""
+    """The lines that are said from a second on, and the speaker if marked."""
 
     start_s: float
     lines: list[str]
@@ -56,9 +56,9 @@ def content(raw: bytes) -> Iterator[tuple[str, str]]:
 
 
 def _cues(lines: Sequence[str], *, is_vtt: bool) -> Iterator[Cue]:
-    """The cues; text that belongs to none, such as comments, styles and numbers, is left out.
+    """The cues. Omits text outside of cues, such as comments, styles and numbers.
 
-    A blank line ends a cue of WebVTT. In SubRip it may stand within one, whose end is the number of the next cue.
+    A blank line ends a cue of WebVTT. In SubRip a cue may contain blank lines; the number of the next cue ends it.
     """
     cue: Cue | None = None
     for line in lines:
@@ -79,7 +79,7 @@ def _cues(lines: Sequence[str], *, is_vtt: bool) -> Iterator[Cue]:
 
 
 def _plain(cue: Cue) -> Iterator[Cue]:
-    """A cue without markup; one for each speaker whom its voice tags name."""
+    """Removes the markup of a cue, and divides it by the speakers in its voice tags."""
     first, *voices = _SPEAKER.split("\n".join(cue.lines))
     for speaker, text in [("", first), *zip(voices[::2], voices[1::2], strict=True)]:
         lines = [" ".join(html.unescape(_TAGS.sub("", line)).split()) for line in text.split("\n")]
@@ -88,7 +88,7 @@ def _plain(cue: Cue) -> Iterator[Cue]:
 
 
 def _without_repetitions(cues: Sequence[Cue], repeated: list[str]) -> Iterator[Cue]:
-    """The cues without the lines at their beginning that end the one before, as those do that scroll."""
+    """Removes the lines at the beginning of a cue that end the previous cue, as in scrolling subtitles."""
     shown: list[str] = []
     for cue in cues:
         count = next((n for n in range(len(cue.lines), 0, -1) if shown[-n:] == cue.lines[:n]), 0)
@@ -99,7 +99,7 @@ def _without_repetitions(cues: Sequence[Cue], repeated: list[str]) -> Iterator[C
 
 
 def _paragraphs(cues: Iterator[Cue]) -> Iterator[str]:
-    """Paragraphs of about half a minute, each with the time at which it begins and lines for its speakers."""
+    """Paragraphs of about half a minute, each with its start time and a line for each speaker."""
     began, parts = 0.0, list[str]()
     speaker = ""
     for cue in cues:

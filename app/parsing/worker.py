@@ -54,7 +54,7 @@ def _recognise(source: BinaryIO, target: BinaryIO, picture: Picture) -> Sequence
 
 
 def _parts(request: files.ParseRequest, file: InputFile) -> Iterator[bytes]:
-    """The documents of a file, or the files of an archive, then one message on how reading ended."""
+    """The documents of a file, or the files of an archive, then one message about the result."""
     try:
         for found in read(file, formats.BY_NAME[request.format]):
             if isinstance(found, ArchiveMember):
@@ -74,7 +74,7 @@ def _parts(request: files.ParseRequest, file: InputFile) -> Iterator[bytes]:
 
 
 def read(file: InputFile, sniffed: FileFormat) -> Iterator[ExtractedDocument | ArchiveMember]:
-    """The documents of a file, with warnings on what is left out and lost of it, or the files of an archive.
+    """The documents of a file, with warnings about left-out and lost text, or the files of an archive.
 
     Raises UnreadableFile, and whatever the libraries raise.
     """

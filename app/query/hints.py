@@ -26,7 +26,7 @@ _NOT_GUIDED = {
 
 
 def of(answer: Answer) -> list[str]:
-    """Why the answer has no hits, with what to change in its filters; and why entities have not guided it as asked."""
+    """Says why the answer has no hits, and what to change in its filters; or why entities did not guide it."""
     reason = answer.fallback_reason
     if reason in _NO_HITS:
         return [_NO_HITS[reason], *sentences(answer.missed)]
@@ -34,7 +34,7 @@ def of(answer: Answer) -> list[str]:
 
 
 def sentences(missed: Iterable[MissedFilter]) -> list[str]:
-    """What to change in each condition, such as "team: did you mean Firmware? Values are case-sensitive."."""
+    """Says what to change in each condition, such as "team: did you mean Firmware? Values are case-sensitive."."""
     found = []
     for one in missed:
         if one.nearest_key is not None:
@@ -50,12 +50,12 @@ def sentences(missed: Iterable[MissedFilter]) -> list[str]:
 
 
 async def missed(filters: Filters, user_id: str, *, db: Database) -> list[MissedFilter]:
-    """The conditions on metadata that no document meets by themselves, as far as a capability can tell."""
+    """The conditions on metadata that, taken alone, no document meets, as the capabilities find them."""
     return [one for look in capability.declared("missed_filters") for one in await look(filters, user_id, db=db)]
 
 
 async def complete(answer: Answer, filters: Filters, user_id: str, *, db: Database) -> Answer:
-    """The answer, with the conditions on metadata that no document meets if the filters exclude everything."""
+    """If the filters exclude every document, adds the conditions on metadata that no document meets."""
     if answer.fallback_reason != "filters_exclude_all":
         return answer
     return replace(answer, missed=tuple(await missed(filters, user_id, db=db)))

@@ -1,7 +1,7 @@
-"""Lists the signals of a search over several hops: their weights, how links raise them, and what people call them.
+"""Lists the signals of a multi-hop search: their weights, how links raise them, and their labels for people.
 
-All others read this table: the sum of signals, the statements that follow links, the API's kinds of links, the tools,
-the command line and the playground. A new signal is a row here and the statement that finds its links.
+Everything else reads this table: the sum of signals, the statements that follow links, the API's kinds of links, the
+tools, the command line and the playground. A new signal needs a row here and a statement that finds its links.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from typing_extensions import TypeAliasType
 from app.kinds import Meaning
 
 FIRST_STEP = 2.0
-"""Factor of a link through a title or heading. Its strength is 2 w / (1 + ln(1 + n)): w is the weight of its source,
-n the number of chunks whose texts contain the name (docs/decisions/0003-multihop.md)."""
+"""Factor of a link through a title or heading. The link's strength is 2 w / (1 + ln(1 + n)): w is the weight of its
+source, n the number of chunks whose text contains the name (docs/decisions/0003-multihop.md)."""
 MIN_CHUNKS = 2
-"""Least number n of chunks with a shared name, rare word or identifier, since one links nothing. A link through a
-shared name has the strength w / (1 + ln n)."""
+"""Least number n of chunks with a shared name, rare word or identifier: one chunk alone makes no link. A link through
+a shared name has the strength w / (1 + ln n)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Signal:
     """A signal of a chunk, from 0 to `largest`, and its weight in the sum of signals.
 
-    `label` names it to people. A limited signal lifts no chunk above the best one without it.
+    `label` is its name for people. A limited signal lifts no chunk above the best chunk without it.
     """
 
     name: str
@@ -40,11 +40,10 @@ class Signal:
 class LinkSignal(Signal):
     """A signal that links raise.
 
-    `meaning` says to clients what the name of a link is; to people its `label` follows the name ("Ilse Brandt
-    (title)"), or `heading_label` where the name is a heading. A link starts at a source, which is a chunk found before,
-    at the query, or in a further search. `statement` finds the links, if it is not a search. Of several links to a
-    chunk, one of the signal with the lowest `priority` is shown. `is_lexeme`: the name is one, and shown as the word of
-    the chunk.
+    A link starts at a source (a chunk found before), at the query, or in a further search. `statement` finds the links
+    unless a search does. `meaning` tells clients what the name of a link is. People see the name with the `label`
+    ("Ilse Brandt (title)"), or with `heading_label` if the name is a heading. Of several links to a chunk, a link with
+    the lowest `priority` is shown. With `is_lexeme` the name is a lexeme, and shown as the chunk's own word.
     """
 
     meaning: str
@@ -55,8 +54,8 @@ class LinkSignal(Signal):
     heading_label: str | None = None
 
 
-def _rounded_up(strength: float) -> float:
-    """A strength with four decimals, and never less than it is: scores are divided by the largest sum."""
+def _round_up(strength: float) -> float:
+    """Rounds a strength up to four decimals, because scores are divided by the largest sum."""
     return math.ceil(strength * 10_000) / 10_000
 
 
@@ -67,7 +66,7 @@ SIGNALS = (
         "linked",
         1.5,
         "title",
-        largest=_rounded_up(FIRST_STEP / (1 + math.log(1 + 1))),
+        largest=_round_up(FIRST_STEP / (1 + math.log(1 + 1))),
         heading_label="heading",
         start="source",
         priority=0,
@@ -78,7 +77,7 @@ SIGNALS = (
         "shared",
         1.0,
         "shared name",
-        largest=_rounded_up(1 / (1 + math.log(MIN_CHUNKS))),
+        largest=_round_up(1 / (1 + math.log(MIN_CHUNKS))),
         start="source",
         priority=3,
         statement="links",
@@ -150,4 +149,4 @@ LinkKind = TypeAliasType(
         ),
     ],
 )
-"""A kind of link, of which the table above has the values."""
+"""A kind of link: a name of LINKS."""

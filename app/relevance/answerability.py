@@ -1,4 +1,4 @@
-"""Defines from which `answerable` on an answer is called likely or possible, and up to which it is doubted."""
+"""Defines the least `answerable` of a likely and of a possible answer, and when an answer is doubtful."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ LIKELY, DOUBTFUL, POSSIBLE = 0.5, 0.3, 0.1
 
 
 def is_doubtful(answerable: float | None) -> bool:
-    """Returns whether agents should search once more before they rely on the hits; not if that is unknown."""
+    """Returns whether agents should search again before they rely on the hits. False if `answerable` is unknown."""
     return answerable is not None and answerable < DOUBTFUL
 
 
 def is_unlikely(answerable: float | None) -> bool:
-    """Returns whether no hit is likely to answer a query; not if that is unknown.
+    """Returns whether probably no hit answers the query. False if `answerable` is unknown.
 
-    Answers in quite other words than the question, and over several hops, are often doubtful, and rarely unlikely.
+    Answers in other words than the question, and answers over several hops, are often doubtful but rarely unlikely.
     """
     return answerable is not None and answerable < POSSIBLE

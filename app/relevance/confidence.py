@@ -1,4 +1,4 @@
-"""Defines the levels of confidence: the words for relevance."""
+"""Defines the levels of confidence: names for ranges of relevance."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ LEVELS: tuple[tuple[float, Confidence], ...] = (
     (0.08, "medium"),
     (0.0, "low"),
 )
-"""Least relevance of each level, the highest first."""
+"""The least relevance of each level, highest first."""
 UNKNOWN: Confidence = "medium"
-"""The level of what has no relevance: the neighbours of a vector without a text."""
+"""The level of hits without a relevance, such as the neighbours of a vector without a text."""
 
 
 def of(relevance: float | None) -> Confidence:

@@ -1,6 +1,6 @@
-"""Counts cosine similarities from that of unrelated texts, so that those of different models can be compared.
+"""Rescales cosines so that unrelated texts have 0. The cosines of different models then become comparable.
 
-Cosines of unrelated texts are about .03 with MiniLM and .73 with multilingual-e5; those of equal texts are 1 with every
+The cosine of unrelated texts is about .03 with MiniLM and .73 with multilingual-e5; that of equal texts is 1 with every
 model.
 """
 
@@ -37,16 +37,16 @@ PASSAGES = (
 )
 """Each question belongs to the passage at its place and is unrelated to the others."""
 LARGEST = 0.95
-"""The largest cosine of unrelated texts that is believed: with it, a model tells nothing apart."""
+"""The largest plausible cosine of unrelated texts. A model with more would distinguish nothing."""
 BUILT_IN = 0.035
-"""That of the built-in model, for which the weights of sums with cosines were chosen."""
+"""The cosine of unrelated texts with the built-in model. Weights of sums with cosines were chosen for it."""
 UNRELATED = {"bge-small-en-v1.5": 0.354, "multilingual-e5-small": 0.731}
-"""Those of other models, by name."""
+"""The cosines of unrelated texts with other models, by name."""
 
 
 @dataclass(slots=True)
 class MeasuredModels:
-    """The cosines of unrelated texts that are known or were measured, by model, and those that are measured now."""
+    """The measured cosines of unrelated texts, by model, and the measurements in progress."""
 
     unrelated: dict[str, float] = field(default_factory=lambda: dict(UNRELATED))
     flights: SingleFlight[str, float] = field(default_factory=SingleFlight)
@@ -59,7 +59,7 @@ def known(embedder: Embedder, measured: MeasuredModels) -> float | None:
 
 
 async def measure(embedder: Embedder, measured: MeasuredModels, *, timeout_s: float | None) -> float | None:
-    """Measure the cosine of unrelated texts with a model, once for all who ask; None if that fails."""
+    """Measure the cosine of unrelated texts with a model, once for all callers. None if the model fails."""
     name = _name(embedder)
     try:
         async with asyncio.timeout(timeout_s):
@@ -74,7 +74,7 @@ def _name(embedder: Embedder) -> str:
 
 
 async def _mean_of_unrelated(embedder: Embedder) -> float:
-    """The mean cosine of QUESTIONS to the passages that are not theirs. Raises ProviderError."""
+    """The mean cosine of QUESTIONS to the passages of other questions. Raises ProviderError."""
     passages, questions = await embedder.embed_documents(PASSAGES), map(embedder.embed_query, QUESTIONS)
     rows, columns = (np.array(list(map(base.unit_vector, one))) for one in (await asyncio.gather(*questions), passages))
     cosines = rows @ columns.T
@@ -82,10 +82,10 @@ async def _mean_of_unrelated(embedder: Embedder) -> float:
 
 
 def above(cosine: float, unrelated: float) -> float:
-    """Returns a cosine on the scale on which unrelated texts have 0 and equal ones 1."""
+    """Returns a cosine on the scale where unrelated texts have 0 and equal texts 1."""
     return (cosine - unrelated) / (1 - unrelated)
 
 
 def like_built_in(cosine: float, unrelated: float | None) -> float:
-    """Returns a cosine as it would be with the built-in model, if that of unrelated texts is known."""
+    """Converts a cosine to the scale of the built-in model, if the cosine of unrelated texts is known."""
     return cosine if unrelated is None else BUILT_IN + (1 - BUILT_IN) * above(cosine, unrelated)

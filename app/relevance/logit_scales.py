@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.database.calibrations import LogitScale
+from app.database.calibration_types import LogitScale
 
 LEAST_SLOPE = 0.05
-"""The order of probabilities is kept."""
+"""The least slope. It is positive, so that calibration keeps the order of probabilities."""
 STEPS, LARGEST_STEP, TOLERANCE = 100, 1.0, 1e-9
 
 
@@ -41,12 +41,12 @@ def apply(scale: LogitScale, probability: float) -> float:
 
 
 def remove(scale: LogitScale, calibrated: float) -> float:
-    """Returns the probability of which this is the calibrated one."""
+    """Returns the probability before the calibration."""
     return calibrated if scale == _IDENTITY else logistic((logit(calibrated) - scale.intercept) / scale.slope)
 
 
 def fit(judged: Iterable[Judged], prior: Prior) -> LogitScale:
-    """Returns the most probable scale, by Newton's method with bounded steps; the identity without judgements."""
+    """Returns the most probable scale, by Newton's method with bounded steps. Without judgements, the identity."""
     rows = [(logit(one.predicted), float(one.occurred), one.weight) for one in judged]
     x, occurred, weights = np.array(rows).reshape(-1, 3).T
     values, mean = np.column_stack([np.ones(len(x)), x]), np.array([0.0, 1.0])
@@ -64,13 +64,13 @@ def fit(judged: Iterable[Judged], prior: Prior) -> LogitScale:
 
 
 def logit(probability: float) -> float:
-    """Returns the logarithm of the odds, of a probability that is kept off 0 and 1."""
+    """Returns the logarithm of the odds. The probability is first kept away from 0 and 1."""
     bounded = min(max(probability, 1e-9), 1 - 1e-9)
     return math.log(bounded / (1 - bounded))
 
 
 def logistic(value: float) -> float:
-    """Returns the probability of which this is the logit."""
+    """Returns the probability with this logit."""
     return 1 / (1 + math.exp(-max(value, -700.0)))
 
 

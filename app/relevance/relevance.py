@@ -1,10 +1,9 @@
 """Computes the relevance of hits, and `answerable`, from one assessment of a query's candidates.
 
-How good the best candidates are says whether the query is answered at all. The score by which a hit was ordered says
-how it compares with the other candidates, and so the probability that it is the answer of an answered query. Relevance
-is the product of both; it falls in the order of the hits. The coefficients are those of all models, because a cosine is
-counted from that of unrelated texts (`cosines`), and were fitted to collections with and without the answers
-(docs/evaluation.md).
+The quality of the best candidates gives the probability that the query is answered at all. The score of a hit compares
+it with the other candidates, and gives the probability that it is the answer of an answered query. Relevance is the
+product of both; it falls in the order of the hits. All models share the coefficients, because cosines are rescaled
+(`cosines`). The coefficients were fitted to collections with and without the answers (docs/evaluation.md).
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from app.database.calibrations import LogitScale, RelevanceCalibration
+from app.database.calibration_types import LogitScale, RelevanceCalibration
 from app.kinds import FusionUsed
-from app.query import bm25, fused_scores
+from app.query import bm25, score_scales
 from app.query.types import Term
 from app.relevance import logit_scales, stems
 from app.relevance.logit_scales import Prior
@@ -57,26 +56,26 @@ BOTH_LEGS = OfQuery(-4.9, 7.1, 1.5, 2.6)
 VECTOR_LEG = OfQuery(-4.9, 9.4)
 TEXT_LEG = OfQuery(-2.0, coverage=3.2, closeness=3.9)
 OTHER_LANGUAGE = OfQuery(-3.7, 14.2)
-"""A query in another language than the documents: their words say nothing, and cosines are smaller."""
+"""For a query in another language than the documents: words are no evidence, and cosines are smaller."""
 UNREAD_LANGUAGE = OfQuery(-0.85, 3.0)
-"""The same where the model does not read both languages: a cosine says little."""
+"""The same, if the model does not read both languages: a cosine is weak evidence."""
 HIT, HIT_OF_HOPS = OfHit(-1.1, 1.5), OfHit(5.4, 3.8, -2.5)
-"""In one search, and over several hops, where the score is the sum of signals as a share of the largest one. There one
-passage with most of the query leaves less to the others, and a topic that no sentence names has many answers."""
+"""In one search, and over several hops. There the score is the sum of signals as a share of the largest sum. A passage
+with most of the query leaves less to the others there, and a topic that no sentence names has many answers."""
 
 OVER_HOPS = OfHops(0.5, 0.9, 0.9)
-"""No passage alone resembles a question over several hops: what links bring together counts too."""
+"""No single passage resembles a question over several hops, so the passages that links bring together count too."""
 MARGIN = 0.02
-"""By which scores are kept off 0 and 1 before their logit is taken."""
+"""Scores are kept this far from 0 and 1 before their logit is taken."""
 LITERAL = 2.0
-"""Added for a query if hits contain it literally. Chosen, not fitted: the sets have questions only."""
+"""Added to the logit of a query if hits contain it literally. Chosen, not fitted: the sets have only questions."""
 UNKNOWN_NAME = 0.2
 """The largest probability of an answer to a query with a name, or many words, that no document contains."""
 PRIOR, ANSWERABLE_PRIOR = Prior(1.5, 0.5), Prior(1.5, 0.3)
-"""How much the calibrations of collections differ. Those of the nine sets have slopes whose standard deviation is .4 in
-one search and .6 over several hops (docs/decisions/0060-relevance-for-any-model.md)."""
+"""How much the calibrations of collections differ. For the nine sets, the standard deviation of the slope is .4 in one
+search and .6 over several hops (docs/decisions/0060-relevance-for-any-model.md)."""
 CORRELATION = 0.1
-"""Of the errors of two hits of one question."""
+"""The correlation of the errors for two hits of one question."""
 UNCALIBRATED = RelevanceCalibration()
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+|(?<=[。！？])")
 _DIGIT = re.compile(r"\d")
@@ -85,15 +84,15 @@ _UNSPACED = re.compile(rf"[{characters.UNSPACED}]")
 
 @dataclass(frozen=True, slots=True)
 class MeanEffect:
-    """What entities do to the mean candidate: what their links add to its score, and the factor of its boost.
+    """How entities change the mean candidate: what their links add to its score, and the factor of its boost.
 
-    Only what goes beyond it tells hits apart: where every document is linked to the entity, its links say nothing.
+    Only a larger effect distinguishes hits. If every document is linked to the entity, links are no evidence.
     """
 
     added: float = 0.0
     factor: float = 1.0
 
-    def removed(self, score: float) -> float:
+    def remove(self, score: float) -> float:
         """Returns the score without the effect, 0 to 1."""
         return min(1.0, max(0.0, (score - self.added) / ((1 - self.added) * self.factor)))
 
@@ -103,20 +102,20 @@ NO_EFFECT = MeanEffect()
 
 @dataclass(frozen=True)
 class Assessment:
-    """What is known of the candidates of a query, and how probable that makes an answer and the relevance of a hit.
+    """The evidence from a query's candidates. It gives the probability of an answer and the relevance of a hit.
 
     Attributes:
         fusion: The fusion whose scores order the hits.
         cosine: The best cosine similarity in units of its model; None without the vector leg.
-        coverage: The best BM25 score as a share of what the words of the query permit; None without the text leg.
-        closeness: How much of the query one sentence of the best candidate has, 0 to 1.
-        share: The best sum of signals of several hops as a share of the largest one; None for one search.
-        is_foreign: Whether the query is in another language than the documents, whose words then say nothing.
-        is_read: Whether the model reads the language of the documents, and more than that if the query is in another.
+        coverage: The best BM25 score as a share of the largest for the query's words; None without the text leg.
+        closeness: The largest share of the query in one sentence of the best candidate, 0 to 1.
+        share: The best sum of signals over several hops as a share of the largest sum; None for one search.
+        is_foreign: Whether the query is in another language than the documents. Words are then no evidence.
+        is_read: Whether the model reads the language of the documents, and further ones if the query is in another.
         is_literal: Whether hits contain the phrases of the query, or its only word or identifier.
         names_unknown: Whether the query has a name or identifier, or many words, that no document contains.
         entities: The mean effect of entities on the scores.
-        calibration: That of the user.
+        calibration: The calibration of the user.
     """
 
     fusion: FusionUsed
@@ -132,25 +131,25 @@ class Assessment:
     calibration: RelevanceCalibration = UNCALIBRATED
 
     def relevance(self, score: float) -> float:
-        """Returns the relevance of a hit by the score that orders it, 0 to 1; larger ones count 1."""
-        scaled = min(1.0, max(0.0, score)) ** fused_scores.EXPONENTS[self.fusion]
-        return self._relevance(HIT, self.entities.removed(scaled), self.calibration.relevance)
+        """Returns the relevance of a hit by the score that orders it, 0 to 1. A larger score counts as 1."""
+        scaled = min(1.0, max(0.0, score)) ** score_scales.EXPONENTS[self.fusion]
+        return self._relevance(HIT, self.entities.remove(scaled), self.calibration.relevance)
 
     def relevance_over_hops(self, share: float) -> float:
-        """Returns the relevance of a hit by its sum of signals as a share of the largest one, 0 to 1."""
+        """Returns the relevance of a hit by its sum of signals as a share of the largest sum, 0 to 1."""
         return self._relevance(HIT_OF_HOPS, min(1.0, max(0.0, share)), self.calibration.hops)
 
     def answerable(self, relevances: Sequence[float]) -> float:
         """Returns the probability that any of the hits with these relevances answers the query.
 
-        It is at least the best of them, and at most what independent hits would have: `1 − Π(1 − relevance)`.
+        It is at least the best relevance, and at most the probability for independent hits: `1 − Π(1 − relevance)`.
         """
         best, none = max(relevances, default=0.0), math.prod(1 - one for one in relevances)
         return max(best, min(logit_scales.apply(self.calibration.answerable, self.answered), 1 - none, self._most))
 
     @cached_property
     def answered(self) -> float:
-        """The probability that the documents answer the query, before it is calibrated."""
+        """The probability that the documents answer the query, before calibration."""
         first = self._answered_by_first
         if self.share is None:
             return first
@@ -159,7 +158,7 @@ class Assessment:
 
     @cached_property
     def _answered_by_first(self) -> float:
-        """The same by the candidates of one search, or of hop 1."""
+        """The same probability from the candidates of one search, or of hop 1."""
         if self.cosine is None:
             chosen = TEXT_LEG
         elif self.is_foreign:
@@ -186,16 +185,16 @@ def score_logit(score: float) -> float:
 
 
 def coverage(text_score: float | None, terms: Sequence[Term]) -> float | None:
-    """Returns a BM25 score as a share of the upper bound of the query with these terms; None without terms."""
+    """Returns a BM25 score as a share of the upper bound for these terms; None without terms."""
     bound = _total_idf(own_words(terms), terms) * float(bm25.K1 + 1)
     return min(1.0, (text_score or 0.0) / bound) if bound else None
 
 
 def closeness(text: str, terms: Sequence[Term]) -> float:
-    """Returns the largest share of the query's idf whose words one sentence of a text has, 0 to 1.
+    """Returns the largest share of the query's idf, 0 to 1, whose words are in one sentence of a text.
 
-    A word is found by its beginning, since lexemes are stems. Corrections and synonyms count as in `coverage`. With a
-    number or a code that no document has it is 0: the sentence may be about another one.
+    A word is found by its beginning, because lexemes are stems. Corrections and synonyms count as in `coverage`. If the
+    query has a number or a code that is in no document, the result is 0: the sentence may be about another one.
     """
     own = own_words(terms)
     total = _total_idf(own, terms)
@@ -215,9 +214,9 @@ def closeness(text: str, terms: Sequence[Term]) -> float:
 
 
 def _beginning(lexeme: str) -> str:
-    """The space before a word and its beginning; the last letter of a longer stem may differ, as in `deliveri`.
+    """The text that finds a word: a space and its beginning. The last letter of a longer stem may differ (`deliveri`).
 
-    A word with digits is found whole, and a pair of characters anywhere.
+    A word with digits must be whole; a pair of characters is found anywhere.
     """
     folded = stems.fold(lexeme)
     if _UNSPACED.match(lexeme):
@@ -230,8 +229,8 @@ def _beginning(lexeme: str) -> str:
 def _total_idf(own: Iterable[Term], terms: Iterable[Term]) -> float:
     """The idf of the query's own words, among all its terms.
 
-    Words that no chunk contains count, each once: where documents have several languages, a word has a form in each. A
-    correction counts less than the word that it corrects. The words that begin with a prefix count as one.
+    Words that no chunk contains count once each: with documents in several languages, a word has a form in each. A
+    correction counts less than the corrected word. All words with a wanted prefix count as one.
     """
     words = sum(term.idf * term.times for term in own)
     return words + max((term.idf for term in terms if term.is_expansion and term.df), default=0.0)
@@ -240,7 +239,7 @@ def _total_idf(own: Iterable[Term], terms: Iterable[Term]) -> float:
 def own_words(terms: Iterable[Term]) -> list[Term]:
     """Returns the terms of the query itself, without forms that its words have only in other languages.
 
-    Such a form is of the same word as another one that is found, or is a shorter stem.
+    A term that no chunk contains is such a form if another term of the word is found or is a shorter stem.
     """
     own = [term for term in terms if not (term.is_expansion or term.is_added)]
     if all(term.df for term in own):
@@ -256,5 +255,5 @@ def own_words(terms: Iterable[Term]) -> list[Term]:
 
 
 def weight(hits: int) -> float:
-    """Returns the weight of each of a question's judged hits in a fit: together they count as fewer (Kish 1965)."""
+    """Returns the weight of each judged hit of a question in a fit. Correlated hits count as fewer (Kish 1965)."""
     return 1 / (1 + CORRELATION * (hits - 1))

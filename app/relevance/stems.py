@@ -1,4 +1,4 @@
-"""Tells whether a lexeme may be the stem of a word, without asking the database."""
+"""Decides whether a lexeme may be the stem of a word, without the database."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from functools import lru_cache
 from app.text.names import names
 
 SHORTEST = 4
-"""Letters of a stored lexeme that is taken for the stem of a longer word."""
+"""Least number of letters in a stored lexeme that may be the stem of a longer word."""
 
 
 def may_be_stem(folded: str, word: str) -> bool:
-    """Returns whether a word may have this stem; the last letter of a stem may differ, as in `deliveri`.
+    """Returns whether a word may have this stem. The last letter of a stem may differ, as in `deliveri`.
 
-    `folded` is what `fold` returns of a lexeme, and `word` is without accents, as `names.words` folds it.
+    `folded` is a lexeme folded by `fold`. `word` has no accents, like the words of `names.words`.
     """
     return (
         bool(folded) and len(word) <= max(2 * len(folded), len(folded) + 2) and word.startswith(folded[:-1] or folded)

@@ -1,4 +1,4 @@
-"""Stores and removes the calibration of a user's relevance, in the row of the user."""
+"""Reads, stores and removes the calibration of a user's relevance, in the user's row of `tenants`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import datetime
 import sqlalchemy as sa
 
 from app import errors
-from app.database.calibrations import RelevanceCalibration, StoredCalibration
+from app.database.calibration_types import RelevanceCalibration, StoredCalibration
 from app.database.schema import tables
 from app.database.transactions import Database, Reading
 
@@ -15,13 +15,13 @@ _t = tables.tenants.c
 
 
 async def get(user_id: str, *, db: Database) -> StoredCalibration | None:
-    """The user's calibration with what it was fitted from; None for the defaults."""
+    """The user's stored calibration; None if the defaults apply."""
     async with db.primary.reading(user_id) as reading:
         return await read(reading)
 
 
 async def read(db: Reading) -> StoredCalibration | None:
-    """The same in a transaction."""
+    """Like `get`, in a transaction."""
     query = sa.select(_t.calibration, _t.calibrated).where(_t.user_id == db.user_id, _t.calibration.is_not(None))
     row = (await db.execute(query)).one_or_none()
     if row is None:

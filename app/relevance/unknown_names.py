@@ -1,4 +1,4 @@
-"""Finds what a query asks about that no document of the caller contains: names, identifiers, and many of its words."""
+"""Finds the names and identifiers of a query, or many of its words, that are in no document of the caller."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from app.text.queries import identifiers
 from app.text.words import languages, stop_words
 
 LEAST_KNOWN = 0.5
-"""Share of the other words of a query that documents must contain: otherwise they are in another language."""
+"""Documents must contain at least this share of the other words of a query, or they are in another language."""
 LEAST_NAMED, LEAST_UNKNOWN = 0.1, 1 / 3
-"""Shares of a query's words from which on it asks about unknown names, and about other unknown words."""
+"""The least share of a query's words with which it asks about unknown names, and about other unknown words."""
 GERMAN = "german"
-"""The text-search configuration of the language in which a capital says nothing, and compounds are often new words."""
+"""The text-search configuration of a language where capitals do not mark names, and compounds are often new words."""
 
 
 def find(query: str, terms: Sequence[Term], *, config: str, known_words: Collection[str] = ()) -> list[str]:
-    """Returns the names and identifiers of which no document contains a word, or else the unknown words if many are.
+    """Returns the names and identifiers without any word in a document, or else the unknown words if there are many.
 
-    Returns none if the documents' language differs. `terms` are those of the text leg, with what corrections and
-    synonyms have added. `config` is the text-search configuration of the documents. `known_words` are known in another
-    way, such as aliases.
+    Returns none if the documents' language differs. `terms` are the terms of the text leg, including corrections and
+    synonyms. `config` is the text-search configuration of the documents. `known_words` are known in another way, such
+    as aliases.
     """
     missing = [stems.fold(one.lexeme) for one in terms if not one.df and not one.is_added]
     if not missing:
@@ -43,7 +43,7 @@ def find(query: str, terms: Sequence[Term], *, config: str, known_words: Collect
     named = [run for run in runs if strange.issuperset(run)]
     if sum(map(len, named)) >= max(1, LEAST_NAMED * len(indexed)):
         return [" ".join(read.words[index] for index in run) for run in named]
-    # The first word may be a verb that asks, such as "describe".
+    # The first word may be an asking verb, such as "describe".
     words = [read.words[index] for index in sorted(strange & others) if index and config != GERMAN]
     rare = [word for word in words if _has_stem(word, missing) and not languages.is_frequent(word)]
     return rare if len(rare) >= max(1, LEAST_UNKNOWN * len(indexed)) else []
@@ -67,5 +67,5 @@ def _names(query: str, read: QueryWords, indexed: Sequence[int], *, has_case: bo
 
 
 def _has_stem(word: str, folded: Iterable[str]) -> bool:
-    """Returns whether a word that is no question word may have one of some stems, which are folded."""
+    """Returns whether a word, if it is not a question word, may have one of these folded stems."""
     return word not in stop_words.QUESTION_WORDS and any(stems.may_be_stem(one, word) for one in folded)

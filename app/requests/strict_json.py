@@ -1,8 +1,8 @@
 """Parses JSON and rejects what Postgres cannot store: NUL, lone surrogates, numbers that are not finite or too large.
 
-Python's `json` accepts NaN, parses 1e999 as infinity, accepts lone surrogates and NUL characters that Postgres rejects,
-and raises ValueError for a number of 4,301 digits and RecursionError for deep nesting. Here each of these is a 422 that
-names the field. Of duplicate keys the last one is used (RFC 8259 leaves it open).
+Python's `json` accepts NaN, lone surrogates and NUL, parses 1e999 as infinity, and raises ValueError for a number of
+4,301 digits and RecursionError for deep nesting. Here each of these is a 422 that names the field. The last of
+duplicate keys is used (RFC 8259 leaves the choice open).
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class InvalidEncoding(errors.BadRequest):
 def parse(raw: bytes) -> object:
     """The value of a JSON text.
 
-    Raises InvalidEncoding if it is not UTF-8, and RequestValidationError with one of the codes
-    `invalid_json` (with the position), `too_deep` (more than 64 levels, found by a linear scan before the recursion),
-    `too_many_parts` (more than 100,000 objects and lists, which take twenty times the memory of their text),
+    Raises InvalidEncoding if the text is not UTF-8, and RequestValidationError with one of the codes
+    `invalid_json` (with the position), `too_deep` (more than 64 levels; a linear scan checks this before the parser),
+    `too_many_parts` (more than 100,000 objects and lists: they take twenty times the memory of their text),
     `invalid_number` (NaN, infinite, or an integer beyond 64 bits), `invalid_text` (NUL or a lone surrogate).
     """
     value, is_suspect = _decode(raw)
@@ -58,7 +58,7 @@ def validate(value: object, model: type[Model]) -> Model:
 
 
 def parse_items(raw: bytes) -> object:
-    """Like `parse`, but an item of a list with a number or a text that cannot be used is replaced by its error.
+    """Like `parse`, but replaces an item of a list by an error if it contains an unusable number or text.
 
     The `body` of the error is the item.
     """
@@ -71,7 +71,7 @@ def parse_items(raw: bytes) -> object:
 
 
 def check(value: object) -> None:
-    """Raises RequestValidationError if a value contains a number or a text that cannot be used."""
+    """Raises RequestValidationError if a value contains an unusable number or text."""
     if found := list(itertools.islice(find_unusable(value), 20)):
         raise invalid(found)
 
@@ -86,7 +86,7 @@ def _check(item: object) -> object:
 
 
 def _decode(raw: bytes) -> tuple[object, bool]:
-    """The value of a JSON text, and whether it may contain numbers or texts that cannot be used."""
+    """The value of a JSON text, and whether it may contain unusable numbers or texts."""
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -119,13 +119,13 @@ def _check_nesting(text: str) -> None:
 
 
 class _Decoder:
-    """Decodes JSON and marks numbers that cannot be used."""
+    """Decodes JSON and marks unusable numbers."""
 
     def __init__(self) -> None:
         self.has_bad_numbers = False
 
     def decode(self, text: str) -> object:
-        # A Python call per number takes eight times as long, so it is made only if a number may be too large.
+        # A Python call per number takes eight times as long, so it is used only if a number may be too large.
         if not _RISKY_NUMBER.search(text):
             return json.loads(text, parse_constant=self.constant)
         return json.loads(text, parse_constant=self.constant, parse_float=self.decimal, parse_int=self.whole)
@@ -138,7 +138,7 @@ class _Decoder:
         return value if math.isfinite(value := float(digits)) else self.constant(digits)
 
     def whole(self, digits: str) -> object:
-        # Longer than any 64-bit integer: `int` would refuse 4,301 digits, and take quadratic time before that.
+        # It is longer than any 64-bit integer. `int` takes quadratic time, and refuses 4,301 digits.
         if len(digits) > 20:
             return self.constant(digits)
         return value if (value := int(digits)) in INT64 else self.constant(digits)

@@ -32,15 +32,15 @@ from app import errors, limits
 from app.requests import field_names
 from app.text import dates
 from app.text.queries import analysis
-from app.text.structure import plain_json
+from app.text.structure import metadata_json
 from app.text.words import cleaning
 
 MAX_IDS = 1_000
 MAX_QUERY_AS_SENT = 8_000
 _LIMITS = {
-    "too_deep": f"Must be nested at most {plain_json.MAX_DEPTH} levels deep.",
-    "too_many_keys": f"Must have at most {plain_json.MAX_KEYS:,} keys on all levels.",
-    "too_large": f"Must take at most {plain_json.MAX_BYTES // 1024} KB as JSON.",
+    "too_deep": f"Must be nested at most {metadata_json.MAX_DEPTH} levels deep.",
+    "too_many_keys": f"Must have at most {metadata_json.MAX_KEYS:,} keys on all levels.",
+    "too_large": f"Must take at most {metadata_json.MAX_BYTES // 1024} KB as JSON.",
 }
 MAX_DIMENSIONS = 16_000
 _MAX_FIELDS = 100
@@ -207,8 +207,8 @@ def _moment(given: object) -> object:
 def check_metadata(given: dict[str, Any]) -> dict[str, Any]:
     """The metadata as it will be read back, within the limits of `Metadata`. Raises PydanticCustomError."""
     try:
-        return plain_json.limit(given)
-    except plain_json.TooLargeError as error:
+        return metadata_json.limit(given)
+    except metadata_json.TooLargeError as error:
         raise PydanticCustomError(error.code, _LIMITS[error.code]) from error
 
 

@@ -13,7 +13,7 @@ STEPS = (
     "search.steps.reranking.rerank:DIVERSITY",
     "search.steps.snippets.snippets:STEP",
 )
-"""The steps of a search in their order; those of other capabilities follow."""
+"""The steps of a search, in order. The steps of other capabilities follow."""
 
 SEARCH = Capability(
     routers=("search.api.router:router",),

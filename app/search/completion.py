@@ -1,4 +1,4 @@
-"""Completes an answer: the hits of a page with confidence and reasons, and what the answer says of itself."""
+"""Completes an answer: adds confidence, relevance and reasons to the hits of a page, and describes the whole answer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from app.database.filter_types import Filters
 from app.kinds import Json
-from app.query import fused_scores as rrf
+from app.query import score_scales as rrf
 from app.query.types import Answer, Candidate, Hit, HybridResult
 from app.relevance import confidence, relevance
 from app.search import state
@@ -45,7 +45,7 @@ def answer_of(search: SearchState, page: Page, hits: tuple[Hit, ...]) -> Answer:
 
 
 def complete(hits: Iterable[Hit], search: SearchState) -> tuple[Hit, ...]:
-    """The hits, and those in their `more`, with confidence, strategies and explanation."""
+    """Adds confidence, strategies and explanation to the hits and to the hits in their `more`."""
     return tuple([_complete(hit, search) for hit in hits])
 
 
@@ -67,10 +67,10 @@ def is_wanted(ranked: Hit, search: SearchState) -> bool:
 
 
 def hit_of(ranked: Hit, search: SearchState, *, is_linked: bool) -> Hit:
-    """A ranked hit with its confidence and the strategies that found it, without those in its `more`.
+    """Adds confidence, and the strategies that found it, to a ranked hit, but not to the hits in its `more`.
 
-    `is_linked`: to an entity that the query is almost certainly about. Its score is capped to 0 to 1: it may be outside
-    while hits are ordered.
+    `is_linked` is set if it is linked to an entity that the query is almost certainly about. The score is capped to
+    0 to 1: while hits are ordered, it may be outside.
     """
     candidate = ranked.candidate
     content = "\n".join((*candidate.heading_path, candidate.content))
@@ -107,7 +107,7 @@ def why_empty(filters: Filters, excluded: Sequence[object], result: HybridResult
 
 
 def of_later_hop(explain: Json, hop: int | None) -> Json:
-    """The explanation of a hit without what only hop 1 has: the shares of the legs in the fusion of the question."""
+    """Removes from the explanation of a hit what only hop 1 has: the shares of the legs in the question's fusion."""
     if hop in (None, 1):
         return explain
     legs = {leg: {"rank": values["rank"], "score": values["score"]} for leg, values in explain["legs"].items()}
@@ -115,7 +115,7 @@ def of_later_hop(explain: Json, hop: int | None) -> Json:
 
 
 def _hit_explained(candidate: Candidate, search: SearchState) -> dict[str, Any]:
-    """Each leg's rank, score and share of the fused score, which the shares add up to."""
+    """The rank, score and share of each leg. The shares add up to the fused score."""
     found, fusion, k = candidate, search.request.fusion, search.query.ranking.k
     weights = search.weights
     total = (weights.vector + weights.text) or 1.0
@@ -138,7 +138,7 @@ def _show(score: float) -> float:
 
 
 def cap(score: float) -> dict[str, Any]:
-    """The shown score, 0 to 1, and the step to it where it differs."""
+    """The shown score, 0 to 1, and the step that caps the score if it differs."""
     shown = _show(score)
     step = {} if shown == score else {"cap": {"score_before": score, "score": shown}}
     return {**step, "score": shown}
@@ -147,7 +147,7 @@ def cap(score: float) -> dict[str, Any]:
 def _query_explained(search: SearchState) -> dict[str, Any]:
     """The query's terms, weights and operators, the plan of the vector leg, the size of the corpus, and the steps.
 
-    Frequencies are those among all documents, so that a caller who does not see all does not get them.
+    Frequencies are counted in all documents. A caller who does not see all of them gets no frequencies.
     """
     parsed, weights, result = search.parsed, search.weights, search.result
     is_restricted = search.context.services.db.audience is not None
@@ -179,7 +179,7 @@ def _query_explained(search: SearchState) -> dict[str, Any]:
 
 
 def _relevance_explained(assessed: relevance.Assessment | None) -> dict[str, Any] | None:
-    """What the relevance of a hit follows from besides its score, with the user's calibration if there is one."""
+    """The inputs of a hit's relevance besides its score, with the user's calibration if there is one."""
     if assessed is None:
         return None
     is_default = assessed.calibration is relevance.UNCALIBRATED

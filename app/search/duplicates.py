@@ -1,9 +1,8 @@
-"""Collapses hits that repeat another one: copies of a passage, and versions of it that differ in a few words.
+"""Collapses hits that repeat another hit: copies of a passage, and versions of it that differ in a few words.
 
-Two passages are duplicates if their words are the same, or if they have the same title and headings and the Jaccard
-index of their sets of shingles, the runs of SHINGLE words (Broder 1997), is at least LEAST. The texts of the hits of
-one search are compared as they are, so nothing is computed or stored when a document is
-(docs/decisions/0035-duplicates.md).
+Two passages are duplicates if their words are the same. They are near duplicates if they have the same title and
+headings, and the Jaccard index of their sets of shingles (runs of SHINGLE words, Broder 1997) is at least LEAST. The
+search compares the texts of its hits; storing a document computes nothing (docs/decisions/0035-duplicates.md).
 """
 
 from __future__ import annotations
@@ -19,15 +18,15 @@ SHINGLE = 3
 LEAST = 0.8
 """Least Jaccard index of near duplicates."""
 MIN_WORDS = 8
-"""Words of the shortest passage that is a duplicate of one with another title or other headings."""
+"""Least number of words in a passage that duplicates one with another title or other headings."""
 MAX_WORDS = 1_000
-"""Words of a passage that are compared, from its beginning."""
+"""Largest number of words that are compared, from the beginning of a passage."""
 
 
 def collapse(hits: Iterable[Hit]) -> list[Hit]:
-    """Returns the first of each set of duplicates, in order; its `duplicates` has the others.
+    """Returns the first hit of each set of duplicates, in order. Its `duplicates` has the other hits.
 
-    Every hit is compared with the first ones alone, so that a chain of small changes is no set. The hits must have
+    Every hit is compared only with the first hits, so a chain of small changes does not form a set. The hits must have
     their whole text. Takes linear time, unless many passages share most of their words.
     """
     firsts = _Firsts()
@@ -37,20 +36,20 @@ def collapse(hits: Iterable[Hit]) -> list[Hit]:
 
 
 Place = tuple[str, ...]
-"""The title and headings of a passage; a title that is the name of a file is none."""
+"""The title and headings of a passage. A title that is a file name is omitted."""
 
 
 @dataclass(slots=True)
 class _First:
-    """The first hit of a set of duplicates, its words, and the other ones; its shingles once they are compared."""
+    """The first hit of a set of duplicates, its words, the other hits, and its shingles once they are needed."""
 
     hit: Hit
     words: tuple[str, ...]
     others: list[Candidate] = field(default_factory=list)
     shingles: frozenset[int] | None = None
 
-    def shingled(self) -> frozenset[int]:
-        """Its shingles."""
+    def shingle(self) -> frozenset[int]:
+        """The shingles of the words, computed at the first call."""
         if self.shingles is None:
             runs = zip(*(self.words[start:] for start in range(SHINGLE)), strict=False)
             self.shingles = frozenset(map(hash, runs))
@@ -59,9 +58,9 @@ class _First:
 
 @dataclass(slots=True)
 class _SamePlace:
-    """The first hits with one title and headings, and the shingles of those that were compared.
+    """The first hits with the same title and headings, and the shingles of the hits that were compared.
 
-    Most hits are the only one of their place, so that no shingles are computed for them.
+    Most hits are alone in their place, so their shingles are never computed.
     """
 
     firsts: list[_First] = field(default_factory=list)
@@ -69,28 +68,28 @@ class _SamePlace:
     shingles: set[int] = field(default_factory=set)
 
     def near(self, one: _First) -> _First | None:
-        """The earliest of the first hits that is a near duplicate."""
+        """The earliest first hit that is a near duplicate; None without one."""
         if not self.firsts:
             return None
-        self.shingles.update(*(first.shingled() for first in self.firsts[self.compared :]))
+        self.shingles.update(*(first.shingle() for first in self.firsts[self.compared :]))
         self.compared = len(self.firsts)
-        some = _some(one.shingled())
+        some = _some(one.shingle())
         if self.shingles.isdisjoint(some):
             return None
-        others = (other for other in self.firsts if not other.shingled().isdisjoint(some))
-        return next((other for other in others if jaccard(one.shingled(), other.shingled()) >= LEAST), None)
+        others = (other for other in self.firsts if not other.shingle().isdisjoint(some))
+        return next((other for other in others if jaccard(one.shingle(), other.shingle()) >= LEAST), None)
 
 
 @dataclass(slots=True)
 class _Firsts:
-    """The first hits of all sets so far, by their texts and by their places."""
+    """The first hits of all sets so far, by text and by place."""
 
     all: list[_First] = field(default_factory=list)
     by_text: dict[tuple[str, ...], _First] = field(default_factory=dict)
     by_place: dict[Place, _SamePlace] = field(default_factory=dict)
 
     def add(self, hit: Hit) -> None:
-        """Add a hit to the set that it repeats, else as the first one of a new set."""
+        """Add a hit to the set that it repeats, or as the first hit of a new set."""
         words, place = _words(hit.candidate.content), _place(hit.candidate)
         is_long = len(words) >= MIN_WORDS
         key = words if is_long else (*place, *words)
@@ -121,8 +120,8 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def _some(shingles: frozenset[int]) -> list[int]:
-    """So many of the shingles that every set with an index of at least LEAST contains one of them.
+    """Selects enough shingles that every set with an index of at least LEAST contains one of them.
 
-    It contains at least LEAST · n of the n, so not all of any n − ⌈LEAST · n⌉ + 1 can be missing.
+    Such a set contains at least LEAST · n of the n shingles, so it cannot lack all of any n − ⌈LEAST · n⌉ + 1.
     """
     return list(itertools.islice(shingles, len(shingles) - math.ceil(LEAST * len(shingles)) + 1))

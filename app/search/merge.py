@@ -2,7 +2,7 @@
 
 rrf: `Σ weight / (k + rank)`, ranks from 1, 0 for a list without the chunk (Cormack et al. 2009).
 classic: `rrf_score + 0.0005 if hop 1 + 0.0002 if its document appears once`.
-Ties go to the earlier hop, then to the id, so the order is total and independent of the input order.
+Ties are ordered by hop, then by id, so the order is total and independent of the input order.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Id = TypeVar("Id", UUID, str)
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """The combined score of a chunk and its parts, which add up to it."""
+    """The combined score of a chunk, and the parts that add up to it."""
 
     score: float
     parts: Mapping[str, float]
@@ -30,7 +30,7 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class HopHit(Generic[Id]):
-    """A chunk in the results of a hop, with its RRF score there."""
+    """A chunk in the results of a hop, with its RRF score in that hop."""
 
     chunk_id: Id
     document_id: Id
@@ -39,7 +39,7 @@ class HopHit(Generic[Id]):
 
 
 def classic(hits: Iterable[HopHit[Id]]) -> dict[Id, Scored]:
-    """Returns the classic score of every chunk; a chunk of several hops counts for the earliest."""
+    """Returns the classic score of every chunk. A chunk found by several hops counts for the earliest."""
     kept: dict[Id, HopHit[Id]] = {}
     for hit in sorted(hits, key=lambda hit: (hit.hop, -hit.rrf_score)):
         kept.setdefault(hit.chunk_id, hit)
@@ -48,7 +48,7 @@ def classic(hits: Iterable[HopHit[Id]]) -> dict[Id, Scored]:
 
 
 def max_classic(rrf_score: float) -> float:
-    """Returns the largest classic score: hop 1, this RRF score, and the only chunk of its document."""
+    """Returns the largest classic score for this RRF score: that of a hop 1 chunk that is alone in its document."""
     return rrf_score + HOP_1_BONUS + SINGLE_DOCUMENT_BONUS
 
 
@@ -62,7 +62,7 @@ def _classic(chunk: HopHit[Id], *, single: bool) -> Scored:
 
 
 def rrf(lists: Sequence[tuple[str, float, Sequence[Id]]], *, k: int) -> dict[Id, Scored]:
-    """Returns the reciprocal rank fusion of (name, weight, ids) lists; the first rank of an id in a list counts."""
+    """Returns the reciprocal rank fusion of (name, weight, ids) lists. In each list an id counts at its first rank."""
     parts: dict[Id, dict[str, float]] = {}
     for name, weight, ids in lists:
         for rank, chunk_id in enumerate(dict.fromkeys(ids), 1):

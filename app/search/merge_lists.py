@@ -1,7 +1,7 @@
 """Merges several lists of hits into one, and re-ranks and diversifies the merged hits.
 
-The lists may come from several searches, hops or systems; every part of a score is kept. Hits from elsewhere need only
-an id and an order. Stored chunks are read only for re-ranking and diversifying.
+The lists may come from several searches, hops or systems. Each hit keeps every part of its score. Hits of other systems
+need only an id and an order. Stored chunks are read only for re-ranking and diversifying.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ HIT_COST = 100
 
 @dataclass(frozen=True, slots=True)
 class RankedHit:
-    """A merged hit: its combined score with the parts, and its rank in each list that holds it.
+    """A merged hit: its combined score with the parts, and its rank in each list that contains it.
 
-    `explain` holds the best score that the lists allow, and the scores of re-ranking and MMR.
+    `explain` has the best score that the lists allow, and the scores of re-ranking and MMR.
     """
 
     hit: RankedListHit
@@ -58,11 +58,11 @@ class MergeResult:
 
 
 async def run(merging: RerankRequest, user_id: str, services: Services, turn: Released = UNLIMITED) -> MergeResult:
-    """The hits of all lists as one list, re-ranked and diversified as requested.
+    """Merge all lists into one, re-ranked and diversified as requested.
 
-    Only chunks of the user are read. Raises BadRequest without the query that a re-ranking needs,
+    Reads only chunks of the user. Raises BadRequest if a re-ranking needs a query and there is none,
     DatabaseUnavailable, and DeadlineExceeded when `services.budget.whole_s` is over. A failing embedder or re-ranker
-    degrades the answer instead.
+    only degrades the answer.
     """
     return await model_switch.run(services.embedder, services.db, lambda: _merge(merging, user_id, services, turn))
 
@@ -130,7 +130,7 @@ def _passage(merged: RankedHit, known: Known) -> RerankPassage:
 
 
 def fuse(lists: Sequence[RankedList], *, k: int, method: ListMerge) -> list[RankedHit]:
-    """The hits of all lists as one. `score` is `combined_score` as a share of the best that the lists allow."""
+    """Merge all lists into one. `score` is `combined_score` as a share of the best score that the lists allow."""
     hits: dict[str, RankedListHit] = {}
     hops: dict[str, int] = {}
     ranks: dict[str, dict[str, int]] = {}

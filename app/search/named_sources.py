@@ -16,12 +16,12 @@ from app.query.types import Candidate
 from app.search.state import SearchContext
 
 CACHED_NAMES = 50_000
-"""Names of sources of all users together that a process keeps."""
+"""Largest number of source names that a process caches, for all users together."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceNames:
-    """The names of users' sources by the version of their documents."""
+    """The names of users' sources, by the version of their documents."""
 
     of_versions: LRUCache[Hashable, Mapping[UUID, str]] = field(
         default_factory=lambda: LRUCache(CACHED_NAMES, getsizeof=lambda names: len(names) + 1)
@@ -29,7 +29,7 @@ class SourceNames:
 
 
 async def read(context: SearchContext, candidates: Iterable[Candidate], db: Reading) -> None:
-    """Read the names of the sources of candidates into the context, unless they are known."""
+    """Add the source names of candidates to the context, unless it has them already."""
     if any(one.source_id and one.source_id not in context.source_names for one in candidates):
         key, cache = (db.user_id, db.audience), context.services.state(SourceNames).of_versions
         found: Mapping[UUID, str] = await transactions.get_or_find(cache, db.version.data, key, partial(_names, db))

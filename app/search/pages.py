@@ -1,10 +1,10 @@
 """Cuts pages from the results of a search, and makes and checks their cursors.
 
-The results of all pages are one list: the hits that the search returns, then the other candidates in the order of the
-hybrid statement, then those that it finds with 1,000 candidates from each leg. Each page computes the list again,
-as far as it needs it. A cursor contains the number of results before the page, the user's version, the time of the
-first page, by which ages are computed, and digests of the request and of these results, so that a page neither repeats
-nor omits a result: if any of them differs, the cursor is rejected.
+The results of all pages are one list: the hits of the search, then the other candidates in the order of the hybrid
+statement, then the candidates that it finds with 1,000 from each leg. Each page computes the list again, as far as it
+needs it. A cursor contains the number of results before the page, the user's version, the time of the first page (for
+the ages of documents), and digests of the request and of the results before the page. If any of them differs, the
+cursor is rejected, so that a page neither repeats nor omits a result.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ _CURSOR = struct.Struct(">QHI8s8s")
 _DIGEST_BYTES = 8
 _MICROSECONDS_OF_MINUTE = 60_000_000
 _VARYING = {"cursor", "detail", "explain", "filters"}
-"""Fields of a request that may differ between its pages, and the filters, whose keys may be in another order."""
+"""Fields of a request that may differ between its pages, and the filters: their keys are sorted for the digest."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """A page of the results of a request with this digest, after `offset` others.
+    """A page of the results of a request with this digest, after `offset` other results.
 
-    `minute` is the time of the first page, in minutes since 1970. `version` and `before` are those of the cursor: the
-    user's version and the digest of the results before the page; None on the first page. `is_whole`: the page has the
-    results of all pages.
+    `minute` is the time of the first page, in minutes since 1970. The cursor gives `version`, the user's version, and
+    `before`, the digest of the results before the page; both are None on the first page. `is_whole` is set if the page
+    has the results of all pages.
     """
 
     query: SearchRequest
@@ -66,12 +66,12 @@ class PageRequest:
 
     @property
     def end(self) -> int:
-        """Number of results up to the end of the page."""
+        """The number of results up to the end of the page."""
         return limits.MAX_RESULTS if self.is_whole else min(self.offset + self.query.limit, limits.MAX_RESULTS)
 
     @property
     def reads_further(self) -> bool:
-        """Whether the statement is run again for a page that the hits of the search do not fill."""
+        """Whether to run the statement again if the hits of the search do not fill the page."""
         return self.offset > 0 or self.is_merged or self.is_whole
 
     @property
@@ -82,7 +82,7 @@ class PageRequest:
 
 @dataclass(frozen=True, slots=True)
 class HybridRun:
-    """A hybrid request that was run, and its result; `is_whole` if the hits contain all that the legs found."""
+    """A hybrid request and its result; `is_whole` is set if the hits contain everything that the legs found."""
 
     request: HybridRequest
     result: HybridResult
@@ -90,21 +90,21 @@ class HybridRun:
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether more candidates would bring no other chunk."""
+        """Whether a request with more candidates would find no other chunk."""
         return self.is_whole and not _is_cut(self.result, self.request.candidates)
 
     @property
     def widths(self) -> list[int]:
-        """The numbers of candidates with which further chunks can be found."""
+        """The numbers of candidates that can find further chunks."""
         base = self.request.candidates
         wider = [limits.MAX_RESULTS] if base < limits.MAX_RESULTS else []
         return [] if self.is_exhausted else wider if self.is_whole else [base, *wider]
 
 
 def request_of(query: SearchRequest, context: SearchContext) -> PageRequest:
-    """The page that the cursor of a request refers to, the first one without a cursor.
+    """The page that the cursor of a request refers to; without a cursor, the first page.
 
-    Raises `invalid_cursor` if the cursor is malformed or was made for another request, or for who sees something else.
+    Raises `invalid_cursor` if the cursor is malformed or belongs to another request or to another view of the data.
     """
     same = [value for name, value in query if name not in _VARYING]
     filters = json.dumps(to_jsonable_python(query.filters), sort_keys=True) if query.filters else ""
@@ -122,7 +122,7 @@ def request_of(query: SearchRequest, context: SearchContext) -> PageRequest:
 
 
 async def of_search(search: SearchState, page: PageRequest) -> Page:
-    """The page of the results that the hits of a search begin. Raises `stale_cursor` and DatabaseUnavailable."""
+    """The page of the list that begins with the hits of a search. Raises `stale_cursor` and DatabaseUnavailable."""
     is_whole = not search.is_guided and len(search.hits) == len(search.result.candidates) < search.request.limit
     return await read(
         search.hits,
@@ -141,11 +141,11 @@ async def read(
     run: HybridRun | None = None,
     is_wanted: Callable[[Hit], bool] | None = None,
 ) -> Page:
-    """The page of the list of results that the hits begin.
+    """The page of the list of results that begins with these hits.
 
-    `run` is what the hits were retrieved with, and is continued if they do not reach the end of the page; without it
-    the list ends with them. Hits that are not wanted are left out. Raises `stale_cursor` if the user's version or the
-    results before the page are not those of the cursor, and DatabaseUnavailable.
+    `run` retrieved the hits. If they do not fill the page, it is continued; without `run` the list ends with the hits.
+    Hits that are not wanted are left out. Raises DatabaseUnavailable, and `stale_cursor` if the user's version or the
+    results before the page differ from the cursor.
     """
     found, end = list(hits), page.end
     results = await _results(found, page, is_wanted)
@@ -163,7 +163,7 @@ async def read(
 
 
 def _wider_requests(page: PageRequest, run: HybridRun | None, *, every: bool) -> list[HybridRequest]:
-    """The requests that continue the run, of all that the legs find if results are filtered or grouped."""
+    """The requests that continue the run. With filtered or grouped results they ask for all that the legs find."""
     if run is None or not page.reads_further:
         return []
     every = every or page.is_merged
@@ -172,12 +172,12 @@ def _wider_requests(page: PageRequest, run: HybridRun | None, *, every: bool) ->
 
 
 def _is_cut(result: HybridResult, candidates: int) -> bool:
-    """Whether a leg found as many chunks as it may."""
+    """Whether a leg returned as many chunks as its limit allows."""
     return max(result.vector_found, result.text_found) >= candidates
 
 
 async def _results(found: Sequence[Hit], page: PageRequest, is_wanted: Callable[[Hit], bool] | None) -> list[Hit]:
-    """The results among the hits, no more than are needed to see whether another page follows."""
+    """The results among the hits: only as many as show whether another page follows."""
     cost = 0 if is_wanted is None else FILTER_COST * len(found)
     cost += sum(len(hit.candidate.content) for hit in found) if page.query.is_collapsed else 0
     return await offload.run(cost, _select, found, page, is_wanted)
@@ -193,7 +193,7 @@ def _select(found: Sequence[Hit], page: PageRequest, is_wanted: Callable[[Hit], 
 
 
 def _by_document(hits: Iterable[Hit], size: int) -> list[Hit]:
-    """The first hit of each document, in order; its `more` has up to `size` further hits of the document."""
+    """The first hit of each document, in order. Its `more` has up to `size` further hits of the document."""
     groups: dict[UUID, list[Hit]] = {}
     for hit in hits:
         group = groups.setdefault(hit.candidate.document_id, [])
@@ -204,9 +204,9 @@ def _by_document(hits: Iterable[Hit], size: int) -> list[Hit]:
 
 @retry_read
 async def _continue(found: Sequence[Hit], request: HybridRequest, context: SearchContext) -> tuple[list[Hit], bool]:
-    """The hits and all others that the request finds, and whether it would find more with more candidates.
+    """Adds the other hits that the request finds, and returns whether more candidates would find further hits.
 
-    Scores of different widths cannot be compared: those of the added hits are capped at the lowest of the hits before.
+    Scores of requests with other numbers of candidates are not comparable, so the old hits' lowest score caps them.
     """
     with context.timed("pages"):
         async with context.services.db.searching(context.user_id, candidates=request.candidates) as reading:
@@ -231,14 +231,14 @@ def _check(results: Sequence[Hit], page: PageRequest, context: SearchContext) ->
 
 
 def _cursor(results: Sequence[Hit], page: PageRequest, context: SearchContext) -> str:
-    """The cursor of the page after this one."""
+    """The cursor of the next page."""
     user_version = 0 if context.version is None else context.version.data
     fields = (user_version, page.end, page.minute, page.digest, _digest_of(results[: page.end]))
     return base64.urlsafe_b64encode(_CURSOR.pack(*fields)).decode().rstrip("=")
 
 
 def _digest_of(results: Iterable[Hit]) -> bytes:
-    """A digest of the results as a set: hits with equal scores may change places before a page."""
+    """A digest of the results as a set, because hits with equal scores may change places."""
     return _digest(b"".join(sorted(hit.candidate.chunk_id.bytes for hit in results)))
 
 

@@ -24,19 +24,19 @@ from app.text.words import languages
 log = logging.getLogger(__name__)
 
 LEAST_SHARE = 0.15
-"""Share of the weights from which the vector leg says whether a query is answered: it has less with a model that does
-not read the language."""
+"""Least share of the weights with which the vector leg counts as evidence of an answer. With a model that does not read
+the language, it has less."""
 NO_USER = ""
-"""A user id that no key belongs to: its searches find nothing."""
+"""A user id without a key: its searches find nothing."""
 WARM_UP = "warm-up query"
-"""ASCII: the library that repairs other texts takes 8 MB, and is loaded with the first of them."""
+"""It is ASCII, because the first other text loads a library that repairs texts and takes 8 MB."""
 
 
 async def run(query: SearchRequest, user_id: str, services: Services, turn: Released = UNLIMITED) -> Answer:
-    """The answer of a search, which is `fast`, or of one over several hops, which is `thorough`; `auto` chooses.
+    """Answer a query by one search (depth `fast`) or over several hops (`thorough`); `auto` chooses.
 
-    Its vectors are those of the model whose vectors are stored. Raises what `answer` and `multihop.answer` raise, and
-    BadRequest for options of hops without hops.
+    The query is embedded with the model of the stored vectors. Raises what `answer` and `multihop.answer` raise, and
+    BadRequest if the depth `fast` has options of hops.
     """
     return await model_switch.run(services.embedder, services.db, lambda: _run(query, user_id, services, turn))
 
@@ -54,9 +54,9 @@ async def _run(query: SearchRequest, user_id: str, services: Services, turn: Rel
 async def answer(query: SearchRequest, user_id: str, services: Services, turn: Released = UNLIMITED) -> Answer:
     """Answer one query by one search.
 
-    Raises BadRequest for a minimum relevance of a vector without a text, `invalid_cursor`, `stale_cursor`,
+    Raises BadRequest for a minimum relevance with a vector but no text, `invalid_cursor`, `stale_cursor`,
     DatabaseUnavailable, and DeadlineExceeded when `services.budget.whole_s` is over. A failing embedder or re-ranker
-    degrades the answer instead.
+    only degrades the answer.
     """
     check(query)
     query = query.completed(mode="auto")
@@ -86,10 +86,10 @@ async def candidates(
     keep_all: bool = False,
     also: InTransaction | None = None,
 ) -> SearchState:
-    """What is found before the final order, in the order of fusion and guidance.
+    """Find the candidates before the final order, in the order of fusion and guidance.
 
-    `ahead` is the number of candidates beyond those that the answer needs, `also` what is read last in the transaction
-    of the statement, if it can be. Raises DatabaseUnavailable.
+    `ahead` is the number of candidates beyond what the answer needs. `also` runs last in the transaction of the
+    statement; its failure is ignored. Raises DatabaseUnavailable.
     """
     understood = await understanding.understand(query, context, ahead=ahead)
     if keep_all:
@@ -105,9 +105,9 @@ async def candidates(
 
 @retry_read
 async def _recall(search: SearchState, also: InTransaction | None) -> SearchState:
-    """Run the hybrid statement, and the functions of the steps before and after it, in one transaction.
+    """Run the hybrid statement, and the steps before and after it, in one transaction.
 
-    If `also` fails, the search is what was found before it.
+    If `also` fails, the result is what was found before.
     """
     query, context, found = search.query, search.context, None
     try:
@@ -132,7 +132,7 @@ async def _recall(search: SearchState, also: InTransaction | None) -> SearchStat
 
 
 async def assess(search: SearchState) -> relevance.Assessment | None:
-    """What assesses the hits; None for a vector alone, of which nobody knows what it is the vector of."""
+    """The assessment of the hits; None for a vector alone, because its meaning is not known."""
     parsed, result = search.parsed, search.result
     if not parsed.text:
         return None
@@ -155,9 +155,9 @@ async def assess(search: SearchState) -> relevance.Assessment | None:
 
 
 async def _cosine(search: SearchState) -> float | None:
-    """The best cosine above that of unrelated texts; None without either, or if the vector leg counts next to nothing.
+    """How far the best cosine is above that of unrelated texts; None if unknown, or if the vector leg hardly counts.
 
-    Those of unrelated texts are measured with a model of which they are not known.
+    If the cosine of unrelated texts is not known for a model, it is measured.
     """
     weights, services = search.weights, search.context.services
     if search.result.best_cosine is None or weights.vector < LEAST_SHARE * (weights.vector + weights.text):
@@ -179,7 +179,7 @@ def _is_literal(search: SearchState) -> bool:
 
 
 def _unknown_names(search: SearchState, config: str) -> list[str]:
-    """The names of the query that neither a document nor an entity has, in any spelling that was searched for."""
+    """The names of the query that no document and no entity has, in any spelling that was searched."""
     lexical, terms = search.request.lexical, search.result.terms
     stored = {term.lexeme for term in terms if term.df}
     added = [one.word for one in lexical.added if stored.intersection(one.forms)] if lexical else []
@@ -188,10 +188,10 @@ def _unknown_names(search: SearchState, config: str) -> list[str]:
 
 
 async def warm_up(services: Services, *, concurrent: int) -> None:
-    """Run as many searches at once as the service admits, on every server that is read; a failure is only logged.
+    """Run as many searches at once as the service admits, on every server that it reads. Only logs a failure.
 
-    They open the connections, have the statements planned, run the embedding model, and import what the first search
-    would, so that the first caller waits no longer than the next.
+    The searches open the connections, plan the statements, run the embedding model, and import what a search needs, so
+    that the first caller waits no longer than the next.
     """
     others = [services.for_request(route, only_reads=True) for route in await services.db.reads.others()]
     for one in (services, *others):

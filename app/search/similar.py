@@ -1,4 +1,4 @@
-"""Finds the chunks nearest to a stored chunk or to a vector by cosine similarity: a search by a vector alone."""
+"""Finds the chunks with the highest cosine similarity to a stored chunk or a vector: a search by a vector alone."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Finds the chunks that a search has read and that were replaced or deleted since, so that it can remove them.
+"""Finds the chunks that were replaced or deleted after a search read them, so that the search can drop them.
 
-No transaction is open while a provider is called, so a search that calls one between two reads may see two versions of
-a document.
+No transaction is open while a provider is called. A search that calls a provider between two reads may therefore see
+two versions of a document.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from app.search.state import SearchContext
 _stored_fields = operator.attrgetter(
     "document_id", "source_id", "title", "uri", "chunk_index", "start_offset", "end_offset", "heading_path", "metadata"
 )
-"""The stored fields of a candidate except its text, which the chunk's id is derived from."""
+"""The stored fields of a candidate, except the text: the chunk's id is derived from it."""
 
 
 async def find(read: Iterable[Candidate], context: SearchContext, db: SearchTransaction) -> frozenset[UUID]:
-    """The chunks that the transaction's snapshot does not contain as they were read.
+    """The chunks that have changed, or are gone, in the transaction's snapshot.
 
-    Nothing is read if the user's version is that of the search; otherwise the search is at the transaction's version
-    afterwards.
+    If the user's version is still that of the search, nothing is read. Otherwise the search takes the transaction's
+    version.
     """
     if db.version == context.version:
         return frozenset()

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from app import capability, errors
 from app.concurrency.limiter import UNLIMITED, Released
-from app.database.calibrations import RelevanceCalibration
+from app.database.calibration_types import RelevanceCalibration
 from app.database.pools import Version
 from app.database.transactions import SearchTransaction
 from app.kinds import Degraded, Vector
@@ -38,11 +38,11 @@ NOTHING = HybridResult((), (), 0, 0, "none", 0, 0, approximate=False)
 class SearchContext:
     """One search in progress.
 
-    `version` is the user's version in the snapshot that the chunks of the search are from, `calibration` that of the
-    user's relevance there, `source_names` are those of the sources of what was read so far by id. `timings` has the
-    duration of each stage in milliseconds, `degraded` the inputs that could not be used, `relaxed` the relaxations that
-    were applied. `turn` is given back while the search waits for a remote provider. `moment` is the time that counts as
-    the present, in microseconds since 1970: of all pages that of the first.
+    `version` is the user's version in the snapshot of the chunks, `calibration` the calibration of the user's relevance
+    in that snapshot. `source_names` has the names of the sources read so far, by id. `timings` has the duration of each
+    stage in milliseconds, `degraded` the inputs that could not be used, `relaxed` the applied relaxations. The search
+    gives `turn` back while it waits for a remote provider. `moment` counts as the present, in microseconds since 1970:
+    for all pages it is the time of the first.
     """
 
     services: Services
@@ -57,11 +57,11 @@ class SearchContext:
     moment: int = field(default_factory=lambda: time.time_ns() // 1_000)
 
     def waiting_for(self, model: object) -> AbstractAsyncContextManager[None]:
-        """Give the turn back while a remote model works; a local one uses the cores that the turns share."""
+        """Give the turn back while a remote model works. A local model uses the cores that the turns share."""
         return self.turn.released() if base.calls_of(model) else nullcontext()
 
     async def embed(self, text: str) -> Vector | None:
-        """The vector of a query, or None with the reason in `degraded`: a failure does not end the search."""
+        """The vector of a query. If the model fails, None, and `degraded` has the reason; the search goes on."""
         embedder = base.for_user(self.services.embedder, self.user_id)
         try:
             with self.timed("embed"):
@@ -85,25 +85,25 @@ class SearchContext:
 
 @dataclass(frozen=True, slots=True)
 class SearchState:
-    """A search so far: its request, the statement that was run last, and the hits.
+    """A search so far: its request, the last statement, and the hits.
 
     Attributes:
-        request: The request of the statement that was run last, or is run next.
+        request: The request of the last or next statement.
         pool: The least number of candidates that the statement returns with their text, for steps that move them.
         result: What the statement has found, with the candidates that steps have added.
-        hits: The hits in their order so far.
+        hits: The hits in their current order.
         assessment: Assesses the relevance of hits; None for a vector without a text.
-        effect: What entities do to the score of the mean candidate.
+        effect: How entities change the score of the mean candidate.
         name_words: The words of the query by which an entity is known.
         surely_linked: The documents that are linked to an entity that the query is almost certainly about.
         is_guided: Whether links to entities order the hits.
-        is_relaxed: Whether a looser request than the query's has found the hits.
-        keep_all: Whether a step that selects hits keeps the others behind them.
-        wants_vector: Whether a step needs the vector of the query, which the request does not have.
-        spare_vector: That vector.
-        relaxed: What was done to the query so that it finds something.
+        is_relaxed: Whether a looser request than the query's found the hits.
+        keep_all: Whether a step that selects hits keeps the others after them.
+        wants_vector: Whether a step needs the vector of the query and the request has none.
+        spare_vector: The vector for such a step.
+        relaxed: What was changed in the query so that it finds something.
         degraded: The parts of the query that could not be used.
-        notes: What steps keep for their later functions, by its type.
+        notes: What steps keep for their later functions, by type.
     """
 
     query: SearchRequest
@@ -128,36 +128,36 @@ class SearchState:
 
     @property
     def found_nothing(self) -> bool:
-        """Whether no chunk was found although there are some in scope."""
+        """Whether no chunk was found although some are in scope."""
         return not self.result.candidates and self.result.scope_chunks > 0
 
     @property
     def lacks_words(self) -> bool:
-        """Whether chunks were found, and none of them contains one of the words of the query."""
+        """Whether chunks were found, but none contains a word of the query."""
         return bool(self.result.candidates) and not all([term.df for term in self.result.terms])
 
     @property
     def weights(self) -> Weights:
-        """The weights of the legs that were run, 0 for the others."""
+        """The weights of the legs; 0 for a leg that was not run."""
         return self.result.weights
 
     def noted(self, *notes: object) -> SearchState:
-        """The state with what a step keeps for its later functions."""
+        """Adds what a step keeps for its later functions."""
         return replace(self, notes={**self.notes, **{type(one): one for one in notes}})
 
     def note(self, kind: type[T]) -> T | None:
-        """What a step has kept; None if it has not run."""
+        """What a step kept; None if it has not run."""
         found: T | None = self.notes.get(kind)
         return found
 
     def wide(self, request: HybridRequest) -> HybridRequest:
-        """A request for at least as many candidates as the steps ask for."""
+        """Raises the limit of a request to the number of candidates that the steps need."""
         if not self.pool:
             return request
         return replace(request, limit=max(request.limit, self.pool), with_content=True)
 
     async def run(self, db: SearchTransaction, request: HybridRequest) -> SearchState:
-        """The state after the statement was run with a request: its candidates in their order."""
+        """Runs the statement with a request. The state then has its candidates in their order."""
         result = await recall.hybrid(db, self.wide(request))
         chosen = replace(request, weights=result.weights, by_language=None) if request.by_language else request
         return replace(self, request=chosen, result=result, hits=unranked(result.candidates))
@@ -182,7 +182,7 @@ InTransaction = Callable[[SearchState, SearchTransaction], Awaitable[SearchState
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Step:
-    """What may be left out of a search, as a function for each phase that it takes part in.
+    """An optional part of a search, with a function for each phase that it takes part in.
 
     Attributes:
         uses: Whether a search uses the functions of a phase, except `explain`; by default every search does.
@@ -212,7 +212,7 @@ def _of_phase(phase: Phase, every: tuple[Step, ...]) -> Sequence[Step]:
 
 
 async def run(phase: Literal["expand", "recall", "order"], search: SearchState, *db: SearchTransaction) -> SearchState:
-    """The search after a phase; `db` is the transaction of its statement, for the phases before and after that."""
+    """Run the steps of a phase. For `expand` and `recall`, `db` is the transaction of the search's statement."""
     for step in steps(phase):
         if step.uses is None or step.uses(search):
             search = await getattr(step, phase)(search, *db)
@@ -220,7 +220,7 @@ async def run(phase: Literal["expand", "recall", "order"], search: SearchState, 
 
 
 async def finish(search: SearchState, answer: Answer) -> Answer:
-    """The answer as the steps complete it. Raises DatabaseUnavailable."""
+    """Let the steps complete the answer. Raises DatabaseUnavailable."""
     for step in steps("finish"):
         if step.finish and (step.uses is None or step.uses(search)):
             answer = await step.finish(search, answer)

@@ -1,6 +1,6 @@
 """Turns a query into the request for the hybrid statement: parses it, chooses the fusion, embeds it.
 
-`mode` selects the legs; in `auto` the type of the query sets the weights, never which documents can be found. The
+`mode` selects the legs. In `auto` the type of the query sets only the weights, not which documents can be found. The
 weights were chosen by measurement (docs/decisions/0002-fusion-weights.md).
 """
 
@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from app.kinds import FusionUsed, QueryType
 from app.models import base
-from app.query import fused_scores
+from app.query import score_scales
 from app.query.search_request import SearchRequest
 from app.query.types import HybridRequest, LanguageWeights, LexicalQuery, Weights
 from app.search.state import SearchContext, SearchState
@@ -42,26 +42,26 @@ FOREIGN: Mapping[FusionUsed, Weights] = MappingProxyType({"convex": Weights(0.8,
 """Weights for a query in another language than all documents, with a model that reads several."""
 
 LEAST_SHARE = 0.65
-"""Share of a query's words from which on the documents that contain them are in its language."""
+"""Documents that contain at least this share of a query's words are in its language."""
 LEAST_SHARE_OF_SCRIPT = 0.3
-"""The same in a script that documents in most other languages do not have, of pairs of characters too."""
+"""The least share, of words and pairs of characters, in a script that most other languages do not use."""
 
 
 ACCENTS_FOLDED, ACCENTS_KEPT = "english", "german"
-"""One text-search configuration of each kind: every other one folds accents or keeps them like one of these."""
+"""A text-search configuration that folds accents, and one that keeps them. Every other one is like one of these."""
 
 
 POOL_FACTOR = 4
 MIN_POOL, MAX_POOL = 25, 100
-"""Hits that are re-ranked: four times the limit, within these bounds."""
+"""Bounds of the number of hits to re-rank, which is four times the limit."""
 MIN_COMPARED = 10
-"""Hits that are read where duplicates are left out: twice the limit, and at least these."""
+"""If duplicates are collapsed, twice the limit of hits is read, and at least this many."""
 
 
 async def understand(query: SearchRequest, context: SearchContext, *, ahead: int = 0) -> SearchState:
     """Parse the query, choose the weights of its legs, and embed it if a step needs its vector and it has none.
 
-    The request is for `ahead` candidates more than the answer needs.
+    The request asks for `ahead` more candidates than the answer needs.
     """
     parsed = await _parse(query, context)
     if parsed.expression_error:
@@ -74,7 +74,7 @@ async def understand(query: SearchRequest, context: SearchContext, *, ahead: int
 
 
 async def _parse(query: SearchRequest, context: SearchContext) -> ParsedQuery:
-    """The parsed query. A word that the user's texts contain behind a minus sign only is searched for with the sign."""
+    """Parses the query. A word that occurs in the user's texts only after a minus sign is searched with the sign."""
     parsed = analysis.parse(query.text)
     if not parsed.signed:
         return parsed
@@ -85,7 +85,7 @@ async def _parse(query: SearchRequest, context: SearchContext) -> ParsedQuery:
 
 
 def _fuse(request: HybridRequest, query: SearchRequest, parsed: ParsedQuery, codes: frozenset[str]) -> HybridRequest:
-    """The request with the fusion and the weights of a query, for a model that reads the languages with these codes."""
+    """Sets the fusion and the weights of a request. `codes` are the languages that the model reads."""
     if not parsed.text:
         return request
     mode, fusion, given = query.mode, query.ranking.fusion, query.ranking.weights
@@ -100,10 +100,10 @@ def _fuse(request: HybridRequest, query: SearchRequest, parsed: ParsedQuery, cod
 
 
 def with_languages(request: HybridRequest, text: str, codes: frozenset[str]) -> HybridRequest:
-    """The request of both legs with the weights for a query and a model that reads the languages with these codes.
+    """Adapts the weights of both legs to the query's language. `codes` are the languages that the model reads.
 
-    The script of a query is known, and not whether its language is that of the documents: the statement finds that out.
-    Without codes the request stays as it is.
+    The script of a query is known. Whether the documents are in its language is not: the statement finds that out.
+    Without codes the request is unchanged.
     """
     if not codes:
         return request
@@ -111,7 +111,7 @@ def with_languages(request: HybridRequest, text: str, codes: frozenset[str]) -> 
     scripts = languages.configs_of_script(text)
     if scripts and not scripts & read:
         return replace(request, weights=UNREAD[request.fusion])
-    if text.isascii():  # without a configuration are languages with other letters, and English texts by request
+    if text.isascii():  # UNSTEMMED is for languages with other letters and, by request, for English texts
         read |= {languages.UNSTEMMED}
     foreign = FOREIGN[request.fusion] if len(codes) > 1 else request.weights
     share = LEAST_SHARE_OF_SCRIPT if scripts else LEAST_SHARE
@@ -119,7 +119,7 @@ def with_languages(request: HybridRequest, text: str, codes: frozenset[str]) -> 
 
 
 def _request(query: SearchRequest, parsed: ParsedQuery, context: SearchContext) -> HybridRequest:
-    """The request without its vector, fused as that of a vector alone."""
+    """The request without a vector yet, with the weights of a vector alone."""
     return HybridRequest(
         user_id=context.user_id,
         vector=None,
@@ -137,7 +137,7 @@ def _request(query: SearchRequest, parsed: ParsedQuery, context: SearchContext) 
 
 
 def _candidates_wanted(query: SearchRequest) -> int:
-    """How many candidates are needed to fill the answer after the later steps have dropped some."""
+    """The number of candidates that fill the answer after later steps have dropped some."""
     if query.has_minimum or query.group_size is not None:
         return 2 * query.ranking.candidates
     if query.recency is not None:
@@ -148,17 +148,17 @@ def _candidates_wanted(query: SearchRequest) -> int:
 
 
 def pool_size(limit: int) -> int:
-    """The number of candidates that are ordered again for `limit` hits."""
+    """The number of candidates that are re-ranked for `limit` hits."""
     return min(MAX_POOL, max(MIN_POOL, POOL_FACTOR * limit))
 
 
 def compared_for_duplicates(limit: int) -> int:
-    """The number of candidates that are read for `limit` hits; where more are duplicates, a page reads all others."""
+    """The number of candidates to read for `limit` hits. If too many are duplicates, a page reads all others."""
     return max(MIN_COMPARED, 2 * limit)
 
 
 def lexical_query(parsed: ParsedQuery) -> LexicalQuery:
-    """The parsed query in the form that the text leg reads."""
+    """Converts the parsed query to the form that the text leg reads."""
     return LexicalQuery(
         words=index_text(parsed.words),
         strict=tuple(index_text(text) for text in (*parsed.required, *parsed.phrases)),
@@ -171,11 +171,11 @@ def lexical_query(parsed: ParsedQuery) -> LexicalQuery:
 
 
 def index_text(text: str) -> IndexText:
-    """A text in both forms that the database analyses; they differ in letters that are not ASCII."""
+    """A text in the two forms that the database analyses. They differ only in letters that are not ASCII."""
     folded = lexical.index_text(text, ACCENTS_FOLDED)
     return IndexText(folded, folded if text.isascii() else lexical.index_text(text, ACCENTS_KEPT))
 
 
 def rrf_sum(score: float | None, weights: Weights) -> float:
-    """The sum of weight / (k + rank) from an RRF score, whose weights are scaled; 0 for None."""
-    return (score or 0.0) * (weights.vector + weights.text) / fused_scores.TOTAL_WEIGHT
+    """Computes the sum of weight / (k + rank) from an RRF score, which has scaled weights; 0 for None."""
+    return (score or 0.0) * (weights.vector + weights.text) / score_scales.TOTAL_WEIGHT

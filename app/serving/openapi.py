@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from app.agents import formats, registry
+from app.agents import registry, tool_formats
 from app.agents.mcp import mcp_server
 from app.cli import options
 from app.main import create_app
@@ -41,7 +41,7 @@ def text(contract: Contract = "api") -> str:
         document = create_app(Settings()).openapi()
     elif contract == "tools":
         offered = registry.list_offered(ALL_SCOPES)
-        document = {format: formats.export(offered, format) for format in formats.FORMATS if format != "mcp"}
+        document = {format: tool_formats.export(offered, format) for format in tool_formats.FORMATS if format != "mcp"}
     else:
         tools = mcp_server.definitions(ALL_SCOPES)
         shown = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]

@@ -1,8 +1,8 @@
 """Starts the processes that serve one port, replaces those that end, and stops them together.
 
-The supervisor reserves the port and keeps the embedded Postgres running; it answers no request. The first process alone
-runs background work. A process that ends is replaced, after a pause unless it ran for STEADY_S. The supervisor gives up
-where a process cannot start and no other one serves.
+The supervisor reserves the port and keeps the embedded Postgres running; it answers no requests. Only the first process
+runs background work. A process that ends is replaced; if it ran for less than STEADY_S, after a pause of PAUSE_S. The
+supervisor gives up if a process cannot start and no other process serves.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ log = logging.getLogger(__name__)
 
 STEADY_S, PAUSE_S = 30.0, 2.0
 CLOSING_S = 5.0
-"""Seconds beyond GRACE_S after which a process that does not end is killed."""
+"""Seconds after GRACE_S until a process that does not end is killed."""
 
 
 class _StartFailed(Exception):
-    """No process of the service can be started; the argument is the exit status of the last one."""
+    """No process of the service can start. The argument is the exit status of the last one."""
 
 
 class Supervisor:
@@ -77,7 +77,7 @@ class Supervisor:
                 return
 
     async def _keep(self, number: int) -> None:
-        """Run a process, and another one whenever it ends, until the supervisor stops. Raises _StartFailed."""
+        """Run a process and replace it whenever it ends, until the supervisor stops. Raises _StartFailed."""
         while not self._stopping.is_set():
             began = time.monotonic()
             status, has_served = await self._run_process(number)
@@ -93,7 +93,7 @@ class Supervisor:
     async def _run_process(self, number: int) -> tuple[int, bool]:
         """Start a process and wait for its end; returns its exit status, and whether it has served.
 
-        It sends a byte when it serves, and ends when the other end of the link is closed.
+        The process sends a byte when it serves, and ends when this end of the link is closed.
         """
         link, its_link = socket.socketpair()
         arguments = ("--number", str(number), "--link", str(its_link.fileno()), "--folder", self._folder)
@@ -122,7 +122,7 @@ class Supervisor:
 
 
 async def run(settings: Settings) -> None:
-    """Serve with several processes until SIGTERM or SIGINT. Raises StepwellError, and typer.Exit where none starts."""
+    """Serve with several processes until SIGTERM or SIGINT. Raises StepwellError, and typer.Exit if none can start."""
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="stepwell-"))
         if settings.database_url is None:

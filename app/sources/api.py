@@ -24,7 +24,7 @@ from app.sources.types import EVERYTHING, SourceDraft, SourceStatus
 
 
 class SourceInput(wire.WireModel):
-    """A folder, or a file, whose documents are kept in step with it."""
+    """A folder or a file to synchronise: its documents follow its changes."""
 
     path: Annotated[str, Field(min_length=1, max_length=limits.MAX_PATH)] = Field(
         description="Path of the folder or file; a relative one is looked up in the allowed folders.",
@@ -35,7 +35,7 @@ class SourceInput(wire.WireModel):
         *wire.at_most(limits.MAX_GLOBS, at_least=1),
     ] = Field(
         default_factory=lambda: list(EVERYTHING),
-        description="Patterns of relative paths, of which a file must match one: `*.md` for files directly in the "
+        description="Patterns of relative paths. A file must match one of them: `*.md` for files directly in the "
         "folder, `**/*.md` at any depth.",
     )
     text_field: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
@@ -61,11 +61,11 @@ class LeftOutFiles(Response):
     """Files and folders that were left out for one reason."""
 
     count: int = Field(description="Number of them; a folder counts once.")
-    examples: list[str] = Field(description="The first paths; those of folders end with a slash.")
+    examples: list[str] = Field(description="The first paths. The path of a folder ends with a slash.")
 
 
 class SyncResult(Response):
-    """What a job that has synchronised a source has done, in files."""
+    """The result of a job that synchronised a source, in files."""
 
     added: int = Field(description="New files.")
     replaced: int = Field(description="Files with new content.")
@@ -73,15 +73,15 @@ class SyncResult(Response):
     removed: int = Field(description="Files that were gone.")
     unchanged: int = Field(description="Files that were stored already.")
     failed: int = Field(description="Files that could not be stored.")
-    skipped: int = Field(description="Files that were left out, and folders, each counted once.")
+    skipped: int = Field(description="Files and folders that were left out. A folder counts once.")
     left_out: dict[str, LeftOutFiles] = Field(
-        default_factory=dict, description="Why they were, by reason: " + ", ".join(left_out.REASONS) + "."
+        default_factory=dict, description="Left-out files by reason: " + ", ".join(left_out.REASONS) + "."
     )
     embedded: int = Field(description="Chunks that were embedded.")
 
 
 class SourceFailure(Response):
-    """A file that could not be stored as it is; it is read again by the next job."""
+    """A file that could not be stored as it is. The next job reads it again."""
 
     path: str = Field(description="Path relative to the source's folder.")
     reason: str = Field(description="Why it could not be stored.")
@@ -111,10 +111,10 @@ class CountedSource(StoredSource):
     """A source with its numbers."""
 
     files: int = Field(description="Files that are stored.")
-    documents: int = Field(description="Documents that come from them.")
+    documents: int = Field(description="Documents of these files.")
     failed: int = Field(description="Files that could not be stored as they are.")
     failures: list[SourceFailure] | None = Field(
-        None, description="The first 200 of them with their reasons; null in a listing."
+        None, description="The first 200 failed files with their reasons; null in a listing."
     )
 
 
@@ -145,7 +145,7 @@ class QueuedSync(BaseModel):
 
 
 class SourceDeletion(DocumentDeletion):
-    """What the deletion of a source removed."""
+    """The result of deleting a source."""
 
     sources_deleted: int = Field(description="Number of deleted sources: 1.")
 
@@ -193,10 +193,10 @@ async def add(
     user_id: auth.Writer,
     use: auth.Use,
 ) -> AddedSourceResult:
-    """Keep the documents of a folder, or of a file, in step with it. A job stores them: see `job_id`.
+    """Synchronise the documents of a folder or a file with it. A job stores them: see `job_id`.
 
-    The folder must be below one of `STEPWELL_SOURCE_ROOTS`, else the response is 403. A folder that is a source with
-    the same patterns gets the other options of the request.
+    The folder must be below one of `STEPWELL_SOURCE_ROOTS`, else the response is 403. If the folder is already a source
+    with the same patterns, the source takes the other options of the request.
     """
     added = await sources.add(source.shape(confined=not use.is_local), user_id, use)
     response.headers["Location"] = f"/api/rag/jobs/{added.job_id}"
@@ -256,7 +256,7 @@ async def change(
     responses={**problems.responses(404, 409, 507), 202: {"description": "A job is queued.", "headers": _LOCATION}},
 )
 async def sync(source_id: SourceKey, response: HttpResponse, user_id: auth.Writer, use: auth.Use) -> QueuedSync:
-    """Queue a job that compares the folder with what is stored, and stores, renames and removes what differs."""
+    """Queue a job that compares the folder with the stored documents, and stores, renames and removes what differs."""
     found = await _id(source_id, user_id, use)
     job_id = await sources.sync(found, user_id, db=use.db)
     response.headers["Location"] = f"/api/rag/jobs/{job_id}"

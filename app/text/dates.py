@@ -1,4 +1,4 @@
-"""Reads dates and times in ISO 8601 as the function `stepwell.microseconds` of the database does."""
+"""Reads dates and times in ISO 8601 in the same way as the database function `stepwell.microseconds`."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _ISO_8601 = re.compile(
 
 
 def microseconds(text: str) -> int | None:
-    """A date or time in ISO 8601 in microseconds since 1970; None for other text, such as week dates.
+    """Converts a date or time in ISO 8601 to microseconds since 1970; None for other text, such as week dates.
 
-    Without an offset it is in UTC, and a date is its first moment. More than six digits of a fraction are rounded, half
-    to even.
+    Without an offset it is in UTC. A date stands for its first moment. A fraction of more than six digits is rounded,
+    half to even.
     """
     if not (found := _ISO_8601.fullmatch(text)):
         return None
@@ -39,7 +39,7 @@ def microseconds(text: str) -> int | None:
 
 
 def moment(text: str) -> datetime | None:
-    """The same as a time in UTC. Raises OverflowError outside of the years 1 to 9999."""
+    """Like `microseconds`, as a time in UTC. Raises OverflowError outside of the years 1 to 9999."""
     since = microseconds(text)
     return None if since is None else _EPOCH + timedelta(microseconds=since)
 

@@ -1,6 +1,6 @@
-"""Finds what JSON may contain and Postgres cannot store, and writes the path of a value.
+"""Finds JSON values that Postgres cannot store, and formats the path of a value.
 
-Postgres stores no NUL, lone surrogates, infinite and too large numbers.
+Postgres cannot store NUL, lone surrogates, or infinite and too large numbers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def is_usable(text: str) -> bool:
 
 
 def find_unusable(value: object, path: tuple[str | int, ...] = ()) -> Iterator[UnusableValue]:
-    """Every number and every text in a JSON value that Postgres cannot store. The value is nested at most 64 levels."""
+    """Yields all numbers and texts in a JSON value that Postgres cannot store. The value has at most 64 levels."""
     if isinstance(value, float) and math.isfinite(value):
         return
     if isinstance(value, BadNumber | float) or (isinstance(value, int) and value not in INT64):
@@ -47,9 +47,9 @@ def find_unusable(value: object, path: tuple[str | int, ...] = ()) -> Iterator[U
 
 
 def path_of(steps: Sequence[str | int], *, otherwise: str = "body") -> str:
-    """`("filters", "document_ids", 3)` as `filters.document_ids[3]`, at most 160 characters.
+    """Formats `("filters", "document_ids", 3)` as `filters.document_ids[3]`, in at most 160 characters.
 
-    It contains only identifiers: any other key of the request is replaced by `(key)`.
+    A key that is not an identifier is replaced by `(key)`.
     """
     names = (step if isinstance(step, int) or _NAME.fullmatch(step) else "(key)" for step in steps)
     path = "".join(f"[{name}]" if isinstance(name, int) else f".{name}" for name in names)

@@ -1,7 +1,7 @@
 """Converts between the URI of a file and its path, so that people can write and read either.
 
-URIs are stored in Unicode NFC. The URI of a file is stored as it was first given: by the command line and sources as
-RFC 8089 has it, with percent-encoding. It is shown as a path, and every spelling has the same identity.
+URIs are stored in Unicode NFC. The URI of a file is stored as first given. The command line and sources give it in the
+form of RFC 8089, with percent-encoding. It is shown as a path. All spellings have the same identity.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _FILE = "file://"
 
 
 def compose(uri: str) -> str:
-    """The URI in NFC, as it is stored; of the URI of a file also the characters that are percent-encoded."""
+    """Converts a URI to NFC for storing. In the URI of a file, percent-encoded characters are converted too."""
     composed = unicodedata.normalize("NFC", uri)
     if not composed.startswith(f"{_FILE}/"):
         return composed
@@ -28,15 +28,15 @@ def compose(uri: str) -> str:
 
 
 def identity(uri: str) -> bytes:
-    """The hash by which a document is found that has this URI in any spelling: that of a file's path, or of the URI.
+    """The hash that finds the document with this URI in any spelling: the hash of a file's path, or of the URI.
 
-    A percent sign in a completely encoded URI is no character of the path.
+    A percent sign in a completely encoded URI is not a character of the path.
     """
     return hashlib.sha256(json.dumps(["uri", show(compose(uri))]).encode()).digest()
 
 
 def show(uri: str) -> str:
-    """The path of a file's URI as people write it, with the fragment of a row; another URI as it is."""
+    """Returns the path of a file's URI as people write it, with the fragment of a row. Other URIs are unchanged."""
     path, mark, fragment = uri.partition("#")
     if not path.startswith(f"{_FILE}/"):
         return uri
@@ -45,10 +45,10 @@ def show(uri: str) -> str:
 
 
 def spellings(given: str) -> list[str]:
-    """The URIs by which a document may be stored that somebody calls `given`, most probable first.
+    """The URIs under which a document called `given` may be stored, most probable first.
 
-    These are `given` itself, the URI of a file if it is a path or an incompletely encoded URI of one, and the path of
-    the URI of a file; then the same in NFC.
+    These are `given` itself, its file URI if it is a path or an incompletely encoded file URI, and its path if it is a
+    file URI; then the same in NFC.
     """
     forms = dict.fromkeys((given, compose(given)))
     return list(dict.fromkeys(spelling for form in forms for spelling in _encodings(form)))

@@ -1,11 +1,11 @@
 """Serves Swagger UI at /docs and the playground at / and /playground, from the files of this package.
 
-The playground calls the API as any other client. It is served without a key, since it holds no data, and sends the key
-that its user types. `/` answers with it where HTML is asked for by name, as browsers do, and redirects other clients to
-`/docs`.
+The playground calls the API like any other client. It contains no data, so it needs no key; its user types the key that
+it sends. `/` returns the playground if the `Accept` header names `text/html`, as in browsers, and otherwise redirects
+to `/docs`.
 
-The pages hold no inline script, and load nothing from other origins. With Trusted Types no script of the playground can
-turn text into HTML. The Referrer-Policy lets the browser send the `Origin` header with requests to this service.
+The pages have no inline script and load nothing from other origins. Trusted Types stop the playground's scripts from
+turning text into HTML. The Referrer-Policy lets the browser send the `Origin` header with requests to this service.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ _FOLDER_NAMES = ("VENDORED", "GENERATED", "LOCKS", "SYSTEM", "ENDINGS")
 def install(app: FastAPI) -> None:
     """Serve the pages and their files.
 
-    Raises ValueError unless the application was created with `docs_url=None, redoc_url=None`: FastAPI's own pages load
-    their scripts from a public server.
+    Raises ValueError unless the application was created with `docs_url=None, redoc_url=None`, because FastAPI's own
+    pages load their scripts from a public server.
     """
     if app.docs_url is not None or app.redoc_url is not None:
         raise ValueError("Create the application with docs_url=None and redoc_url=None.")
@@ -54,7 +54,7 @@ def install(app: FastAPI) -> None:
         app.add_route(path, page, include_in_schema=False)
     app.mount("/docs/assets", _Assets("swagger", "public, max-age=3600"))
     app.mount("/docs/page", _Assets("docs", "public, max-age=3600"))
-    # Modules of two versions do not fit together, so browsers ask whether a file has changed.
+    # Modules of different versions do not work together, so browsers must ask whether a file has changed.
     app.mount(_ASSETS, _Assets("playground", "no-cache"))
 
 
@@ -81,7 +81,7 @@ def _page(folder: str, policy: str, **headers: str) -> Response:
 
 
 async def _tables(_: Request) -> Response:
-    """The module of the playground that exports tables of this program."""
+    """A JavaScript module that gives the playground the constants of this program."""
     constants: dict[str, Any] = {
         "SIGNALS": {signal.name: signal.label for signal in signals.SIGNALS},
         "DEGRADED": notices.DEGRADED,
@@ -97,7 +97,7 @@ async def _tables(_: Request) -> Response:
 
 
 class _Assets(StaticFiles):
-    """Files of a folder with an ETag, which browsers cache as `cache_control` says."""
+    """Serves the files of a folder with an ETag and a `Cache-Control` header."""
 
     def __init__(self, folder: str, cache_control: str) -> None:
         super().__init__(directory=WEB / folder)

@@ -116,7 +116,7 @@ async def compare(uploads: Sequence[Upload], services: Services, data_dir: Path,
 
 def _chunk_texts(uploads: Sequence[Upload], services: Services) -> list[str]:
     model, options = services.embedder.model, services.chunking_options
-    cleaned = [document_drafts.hashed(document_drafts.clean(upload)) for upload in uploads]
+    cleaned = [document_drafts.hash_document(document_drafts.clean(upload)) for upload in uploads]
     drafts = [document_drafts.cut(document, model=model, options=options) for document in cleaned]
     return [chunk.embedded for draft in drafts for chunk in draft.chunks]
 

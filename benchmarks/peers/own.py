@@ -63,7 +63,7 @@ class RememberingEmbedder:
 
 async def material(loaded: beir.EvaluationSet, embedder: RememberingEmbedder, services: Services) -> Material:
     """Cuts the documents as Stepwell does; a chunk's text is what Stepwell embeds and indexes, its title included."""
-    cleaned = [document_drafts.hashed(document_drafts.clean(upload)) for upload in loaded.documents]
+    cleaned = [document_drafts.hash_document(document_drafts.clean(upload)) for upload in loaded.documents]
     options = services.chunking_options
     drafts = [document_drafts.cut(document, model=embedder.model, options=options) for document in cleaned]
     pairs = [(str(draft.uri), chunk.embedded) for draft in drafts for chunk in draft.chunks]

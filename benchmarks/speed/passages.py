@@ -10,7 +10,7 @@ import numpy as np
 from app import errors, samples
 from app.evaluation import beir
 from app.text.passages import chunking
-from app.text.structure import markdown, sentences
+from app.text.structure import frontmatter, sentences
 
 MAX_PASSAGES = 3_000
 MIN_PASSAGES = 30
@@ -47,7 +47,7 @@ def held_out(passages: Sequence[str]) -> list[str]:
 def _of_notes() -> Iterator[str]:
     """Yields the chunks of the sample notes and, since these are few, windows of two sentences."""
     for path in sorted(samples.NOTES.rglob("*.md")):
-        body = markdown.parse(path.read_text(encoding="utf-8")).body
+        body = frontmatter.parse(path.read_text(encoding="utf-8")).body
         yield from _chunks(body)
         spans = list(sentences.spans(body, 0, len(body)))
         for first in range(0, len(spans) - 1, SENTENCES_A_WINDOW):

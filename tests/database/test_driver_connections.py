@@ -155,7 +155,7 @@ async def _all_end(owner: Any) -> None:
 
 @pytest.fixture
 async def few(owner, address):
-    """A function that opens a pool of ten for a role of which the server accepts two connections."""
+    """A function that opens a pool of ten connections for a role that may have two."""
     await owner.execute("CREATE ROLE few LOGIN CONNECTION LIMIT 2")
     dsn = address.server.dsn(user="few", database=address.name)
     opened = []

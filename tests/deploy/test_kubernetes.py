@@ -1,4 +1,4 @@
-"""The manifests of deploy/kubernetes are valid, fit each other, and give the service what it needs and no more."""
+"""The manifests of deploy/kubernetes are valid and consistent, and give the service only what it needs."""
 
 from __future__ import annotations
 

@@ -305,7 +305,7 @@ def by(name: str) -> Callable[[Json], bool]:
 
 
 def every(holds: Callable[[Json], bool]) -> Callable[[Json], bool]:
-    """Whether all hits, of which there are some, are so."""
+    """Whether there are hits and all of them are so."""
     return lambda answer: bool(answer["results"]) and all(map(holds, answer["results"]))
 
 

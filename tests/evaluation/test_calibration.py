@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from app import errors
-from app.database.calibrations import LogitScale
+from app.database.calibration_types import LogitScale
 from app.evaluation import calibration
 from app.evaluation.calibration import AskedQuestion
 

@@ -1,4 +1,4 @@
-"""`stepwell jobs` shows and cancels jobs, and `stepwell worker` runs them in a process of its own."""
+"""`stepwell jobs` shows and cancels jobs, and `stepwell worker` runs them in a separate process."""
 
 from __future__ import annotations
 

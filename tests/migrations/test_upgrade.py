@@ -18,7 +18,7 @@ from alembic.script import ScriptDirectory
 
 from app import errors
 from app.database import filters, transactions
-from app.database.calibrations import LogitScale, RelevanceCalibration
+from app.database.calibration_types import LogitScale, RelevanceCalibration
 from app.database.filter_types import Filters
 from app.database.schema import migration, reembedding
 from app.derived_rows import Damage
@@ -107,7 +107,7 @@ SELECT c.user_id, d.metadata ->> 'kind' AS kind, count(*)
 FROM stepwell.chunks AS c JOIN stepwell.documents AS d USING (user_id, document_id)
 WHERE c.tsv @@ 'tide' GROUP BY 1, 2
 """
-"""How many chunks have a word, by user and kind of document."""
+"""The number of chunks with a word, by user and kind of document."""
 
 
 async def test_0041_gives_a_calibration_of_four_numbers_the_scale_of_relevance_for_several_hops(
@@ -174,7 +174,7 @@ INSERT INTO stepwell.entity_vectors_next SELECT user_id, entity_id, '[0.6,0.8]' 
 
 
 async def _indexes_of_hybrid(database: transactions.Database, vector: Sequence[float] = SIXTY) -> set[str]:
-    """The HNSW indexes in the plan of the hybrid statement where no table may be scanned."""
+    """The HNSW indexes in the plan of the hybrid statement if no table may be scanned."""
     asked = HybridRequest("ana", list(vector), None, Weights(vector=1.0, text=0.0), "rrf", limit=10)
     statement, binds = recall.prepare(asked)
     async with database.reading("ana") as reading:
@@ -204,12 +204,12 @@ async def _rows(owner: asyncpg.Connection, columns: dict[str, list[str]]) -> dic
 
 
 def _sorted(rows: list[dict[str, str]], names: list[str]) -> list[list[str]]:
-    """Rows with some of their columns, in an order that depends on nothing else."""
+    """Rows with some of their columns, ordered by these columns only."""
     return sorted(([row[name] for name in names] for row in rows), key=str)
 
 
 async def _found(database: transactions.Database, user: str) -> int:
-    """How many chunks a search for a word returns to a user; each leg finds all of them."""
+    """The number of chunks that a search for a word returns to a user. Each leg finds all of them."""
     words = LexicalQuery(IndexText("tide", "tide"))
     request = HybridRequest(user, None, words, Weights(vector=0.0, text=1.0), "rrf", limit=100)
     async with database.reading(user) as reading:

@@ -1,4 +1,4 @@
-"""PDFs become text in reading order with headings, tables and pages; unreadable ones are refused with a reason."""
+"""PDFs become text in reading order with headings, tables and pages. Unreadable PDFs are refused with a reason."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from requests_of import search_request
 from app import errors, samples
 from app.access import users
 from app.database import filters
-from app.database.calibrations import LogitScale, RelevanceCalibration, StoredCalibration
+from app.database.calibration_types import LogitScale, RelevanceCalibration, StoredCalibration
 from app.database.filter_types import Filters
 from app.database.transactions import Database
 from app.documents import documents, selections

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.database.calibrations import LogitScale
+from app.database.calibration_types import LogitScale
 from app.relevance import logit_scales
 from app.relevance.logit_scales import Judged, Prior
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.database.calibrations import LogitScale, RelevanceCalibration
+from app.database.calibration_types import LogitScale, RelevanceCalibration
 from app.query.types import Term
 from app.relevance import confidence, cosines, relevance
 from app.relevance.relevance import UNKNOWN_NAME, Assessment, MeanEffect

@@ -1,4 +1,4 @@
-"""Names and identifiers that no document contains are found in a query, and other unknown words are not."""
+"""Finds names and identifiers of a query that no document contains, but not its other unknown words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Backups of a server that requires TLS are written and restored, also into another major version."""
+"""Backups of a server that requires TLS are written and restored, even into another major version."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EMBEDDING = EMBEDDER.model.name, EMBEDDER.model.dimension
 
 
 async def filled(owner_dsn: str) -> None:
-    """Upgrade a database and store documents that fill more than a pipe."""
+    """Upgrade a database, and store more documents than fit into a pipe."""
     await migration.upgrade(owner_dsn, model=EMBEDDING[0], dimension=EMBEDDING[1])
     owner = transactions.connect(owner_dsn, pool_size=2)
     try:

@@ -1,4 +1,4 @@
-"""`stepwell sources` keeps the documents of any folder in step with it."""
+"""`stepwell sources` synchronises the documents of a folder with it."""
 
 from __future__ import annotations
 

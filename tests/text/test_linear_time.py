@@ -35,7 +35,7 @@ from app.text.names.gazetteer import Gazetteer
 from app.text.names.name_uses import NameUse
 from app.text.passages import chunking, tokens
 from app.text.queries import analysis, identifiers, spelling
-from app.text.structure import escapes, markdown, markups, sentences, structure
+from app.text.structure import escapes, frontmatter, markups, sentences, structure
 from app.text.words import cleaning, lexical, word_spans
 
 FULL = os.environ.get("STEPWELL_FAULTS") == "full"
@@ -175,8 +175,8 @@ WORK: dict[str, Callable[[str], object]] = {
     "headings of LaTeX": lambda text: markups.blocks(text, "latex"),
     "headings of manual pages": lambda text: markups.blocks(escapes.decode_roff(text), "manual"),
     "markup": lambda text: markups.find(text, ""),
-    "frontmatter": lambda text: markdown.parse(f"---\n{text}\n---\n{text}"),
-    "frontmatter that is not closed": lambda text: markdown.parse(f"---\n{text}"),
+    "frontmatter": lambda text: frontmatter.parse(f"---\n{text}\n---\n{text}"),
+    "frontmatter that is not closed": lambda text: frontmatter.parse(f"---\n{text}"),
     "sentences": lambda text: list(sentences.spans(text, 0, len(text))),
     "index text": lambda text: lexical.index_text(text, "english"),
     "index text with accents": lambda text: lexical.index_text(text, "german"),

@@ -26,7 +26,7 @@ from app.settings import Settings
 from app.tools import ToolContext
 
 EVERYTHING = "default"
-"""The `knowledge_id` of all documents; others are names or ids of sources."""
+"""The `knowledge_id` of all documents. Any other is the name or id of a source."""
 
 
 class RetrievalSetting(BaseModel):
@@ -96,12 +96,12 @@ PATH = "/retrieval"
 LIMITS = bodies.SearchRoute.limits
 _SCOPE = auth.Scope("search")
 _CODES: Mapping[int, int] = {401: 1002, 403: 1002, 404: 2001}
-"""The codes that Dify's documentation suggests, by status; others have the status as their code."""
+"""The codes that Dify's documentation suggests, by status. For other statuses the code is the status."""
 _NO_BEARER = 1001
 
 
 def install(app: FastAPI, settings: Settings) -> None:
-    """Add the route where the settings name it."""
+    """Add the route if the settings enable it."""
     if "dify" not in settings.compat:
         return
     app.router.routes.append(Route(PATH, endpoint=_retrieve, methods=["POST"], name="dify"))

@@ -22,7 +22,7 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
 from app import __version__, errors, runtime, tools
-from app.agents import formats, registry
+from app.agents import registry, tool_formats
 from app.documents import documents
 from app.documents.types import Document
 from app.jobs import kinds
@@ -81,7 +81,7 @@ async def serve_stdio(settings: Settings, user_id: str) -> None:
 def definitions(scopes: Collection[str], *, optional: Collection[str] = ()) -> list[types.Tool]:
     """The tools that a key with these scopes may call; see `registry.list_offered`."""
     offered = registry.list_offered(scopes, optional=optional)
-    return [types.Tool.model_validate(tool) for tool in formats.export(offered, "mcp")]
+    return [types.Tool.model_validate(tool) for tool in tool_formats.export(offered, "mcp")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,7 +83,7 @@ class Layout:
 
 
 def server_account() -> Account:
-    """The account that runs the server: the current user, or for root a system user, created if missing."""
+    """The account that runs the server: the current user, or for root a system user. Creates it if it is missing."""
     if os.geteuid() == 0:
         entry = _root_account()
         return Account(name=entry.pw_name, uid=entry.pw_uid, gid=entry.pw_gid, client="root")
@@ -119,7 +119,7 @@ def _root_account() -> pwd.struct_passwd:
 
 
 def prepare(layout: Layout, account: Account) -> None:
-    """Create missing folders, and reject existing ones that the server cannot use or that others can write."""
+    """Create missing folders. Reject existing folders that the server cannot use or that others can write."""
     mode = 0o711 if account.switches else 0o700
     way = (layout.base, *layout.base.parents)
     for folder in reversed([folder for folder in way if not folder.exists()]):
@@ -142,7 +142,7 @@ def prepare(layout: Layout, account: Account) -> None:
 
 
 def private_folder(folder: Path, account: Account) -> None:
-    """Create a folder with mode 0700 for the server's user; reject an existing one with other owner or mode."""
+    """Create a folder with mode 0700 for the server's user. Reject an existing folder with another owner or mode."""
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700)
     status = folder.lstat()

@@ -127,7 +127,7 @@ def halt(programs: Path, layout: embedded_files.Layout, account: embedded_files.
 def _run(command: list[str], folder: Path, account: embedded_files.Account, inherited: int | None = None) -> str:
     """Run a program in `folder` as the server's user; returns its output if it fails, empty on success."""
     switches = account.switches
-    # A file, since the server inherits a pipe and would keep it open.
+    # A file, because the server would inherit a pipe and keep it open.
     with tempfile.TemporaryFile() as output:
         result = subprocess.run(
             command,
@@ -174,9 +174,9 @@ def for_memory(total_bytes: int) -> Tuning:
 
 
 def tune(tuning: Tuning) -> dict[str, str]:
-    """The settings that any server should have, also one that is not embedded; compose.yaml has them too.
+    """The settings that every server should have, embedded or not. compose.yaml has them too.
 
-    Statements and error details are not logged, since they contain user data and queries.
+    Statements and error details are not logged, because they contain user data and queries.
     """
     return {
         "max_connections": str(tuning.max_connections),

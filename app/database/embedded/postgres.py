@@ -38,7 +38,7 @@ OWNER = "postgres"
 DATABASE = "stepwell"
 SERVICE_ROLE = "stepwell_service"
 RESTRICTED_ROLE = "stepwell_restricted"
-"""What a transaction takes for a caller who does not see everything."""
+"""The role of transactions for a caller who does not see everything."""
 SERVICE_RIGHTS = "LOGIN NOSUPERUSER NOBYPASSRLS NOCREATEDB NOCREATEROLE NOREPLICATION"
 SOCKET_ROOT = Path("/tmp")
 """Parent of the private socket folder if the path inside the data dir is too long for a socket."""
@@ -50,7 +50,7 @@ LEFTOVER_GRACE_S = 0.5
 LEFTOVER_WAIT_S = 10.0
 POLL_S = 0.02
 RESERVE_BYTES = 20_000_000
-"""Room that a start takes: a segment of the write-ahead log (16 MiB), the pid and the logs."""
+"""Disk space that a start needs: for a segment of the write-ahead log (16 MiB), the pid and the logs."""
 
 Tuning = embedded_programs.Tuning
 SMALL = embedded_programs.SMALL
@@ -242,7 +242,7 @@ class EmbeddedPostgres:
         return False
 
     def _find_postmaster(self) -> psutil.Process | None:
-        """The process in the pid file if it runs in the data folder; the pid alone may have been reused."""
+        """The process in the pid file, if it runs in the data folder. The pid alone may have been reused."""
         lines = self._pid_file_lines()
         if not lines or not lines[0].strip().isdigit():
             return None
@@ -364,7 +364,7 @@ FROM pg_roles WHERE rolname = $1
 
 
 async def _run_uninterrupted(work: Callable[[], None]) -> None:
-    """Run blocking `work` in a thread; a cancellation waits until it is done, since a thread cannot be interrupted."""
+    """Run blocking `work` in a thread. A cancellation waits for its end, because a thread cannot be interrupted."""
     running = asyncio.ensure_future(asyncio.to_thread(work))
     try:
         await asyncio.shield(running)

@@ -24,14 +24,14 @@ FUNCTIONS = ("microseconds(text)", "moments(jsonb)", "with_characters(tsvector)"
 """The functions that statements call on the node of a user."""
 SEQUENTIALLY = "SET LOCAL citus.multi_shard_modify_mode TO 'sequential'"
 LOCK_LOCALLY = "ALTER FUNCTION stepwell.vector_tables(boolean) SET citus.enable_ddl_propagation = off"
-"""Only the coordinator's table is locked, which every transaction passes: the function's LOCK would go to all nodes."""
+"""Locks only the coordinator's table, because all transactions pass it. The function's LOCK would go to all nodes."""
 SETTING = b'    SET "citus.'
-"""How a dump begins such a line; only a superuser may set the parameter where Citus is not loaded."""
+"""The beginning of such a line in a dump. If Citus is not loaded, only a superuser may set the parameter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node of the cluster; `error` says why it gave no answer, `unmarked` are functions that are not leakproof."""
+    """A node of the cluster. `error` says why it did not answer, `unmarked` has functions that are not leakproof."""
 
     name: str
     coordinator: bool
@@ -44,7 +44,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """How the tables are distributed: number of shards and nodes that hold them, and the tables newly distributed."""
+    """How the tables are distributed: the numbers of shards and of their nodes, and the newly distributed tables."""
 
     shards: int
     nodes: int
@@ -60,10 +60,10 @@ def _is_distributed(connection: Connection) -> bool:
 
 
 def distribute(connection: Connection, *, shards: int | None = None) -> Distribution:
-    """Distribute the tables that are not distributed yet, in the caller's transaction; idempotent.
+    """Distribute the tables that are not distributed yet, in the caller's transaction. Idempotent.
 
-    Rows that are already stored are moved. Raises SchemaMismatch if the cluster lacks what is needed, BadRequest if the
-    tables are distributed in another number of shards.
+    Stored rows are moved. Raises SchemaMismatch if the cluster lacks a requirement, BadRequest if the tables are
+    distributed in another number of shards.
     """
     _check_cluster(connection)
     before = {row.name: row.shards for row in _read_distributed(connection)}
@@ -91,7 +91,7 @@ def extend(connection: Connection) -> None:
 
 
 def mark_leakproof(connection: Connection) -> list[str]:
-    """Mark on the other nodes what is leakproof on the coordinator; returns what could not be marked, by node.
+    """Mark on the other nodes the functions that are leakproof on the coordinator; returns failures by node.
 
     Each node commits on its own.
     """
@@ -108,7 +108,7 @@ def mark_leakproof(connection: Connection) -> list[str]:
 
 
 def differences(connection: Connection) -> list[str]:
-    """What of a distributed database is not distributed as it should be; reads the coordinator's catalogue only."""
+    """The tables that are not distributed as they should be. Reads only the coordinator's catalogue."""
     if not _is_distributed(connection):
         return []
     found = {row.name: row for row in _read_distributed(connection)}

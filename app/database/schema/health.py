@@ -22,14 +22,14 @@ from app.database.schema import distribution, tables
 
 _HNSW = {name: str(value) for name, value in tables.HNSW.items()}
 KEPT_FREE_BYTES = 200_000_000
-"""Room that writes leave on the embedded server's disk: for the write-ahead log, a checkpoint and temporary files."""
+"""Disk space that writes leave free for the embedded server: for its write-ahead log, checkpoints, temporary files."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerFacts:
-    """A server, the role that is connected and its database; `vector` is pgvector's version, None without it.
+    """A server, the connected role and its database. `vector` is pgvector's version; None without pgvector.
 
-    `tls` is the version of TLS of the server's connection, None without it.
+    `tls` is the TLS version of the connection; None without TLS.
     """
 
     version_num: int
@@ -71,7 +71,7 @@ _NOT_LEAKPROOF = sql.inline(
 
 
 async def not_leakproof(database: transactions.Database) -> list[str]:
-    """The operators that need to be leakproof to use an index and are not, by the name that ALTER FUNCTION takes."""
+    """The operators that are not leakproof but must be, to use an index; by their name for ALTER FUNCTION."""
     async with database.shared() as connection:
         return list(await connection.scalars(_NOT_LEAKPROOF))
 
@@ -85,16 +85,16 @@ async def embedding(database: transactions.Database) -> tuple[str, int] | None:
 
 
 async def differences(database: transactions.Database, *, dimension: int) -> list[str]:
-    """What of the schema differs from that of this version, as a sentence each.
+    """The differences of the schema from this version's, one sentence each.
 
-    Missing and additional columns and indexes, invalid indexes, and tables that are not distributed as others are.
+    They are missing and additional columns and indexes, invalid indexes, and tables with another distribution.
     """
     async with database.shared() as connection:
         return await connection.run_sync(_compare, dimension)
 
 
 def free_bytes(folder: Path) -> int:
-    """Free bytes on the disk of a folder, which need not exist yet."""
+    """The free bytes on the disk of a folder. The folder need not exist yet."""
     while not folder.exists():
         folder = folder.parent
     return shutil.disk_usage(folder).free

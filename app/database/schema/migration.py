@@ -1,8 +1,8 @@
 """Migrates the database, and refuses one that this version would misread.
 
-While a statement runs for long, another session reports how far it is. Postgres tells that of an index that it builds.
-A revision that changes rows in batches says so itself, in the name of its session: `SELECT
-set_config('application_name', '2000 of 90000', true)`, also within a DO block.
+While a statement runs for long, another session reports its progress. For an index, Postgres knows the progress. A
+revision that changes rows in batches sets it in the name of its session: `SELECT set_config('application_name', '2000
+of 90000', true)`, also within a DO block.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ if TYPE_CHECKING:  # a service whose schema is current does not load Alembic, wh
 log = logging.getLogger(__name__)
 _Returned = TypeVar("_Returned")
 WRITES_END_S = 60
-"""Seconds within which writes that have begun must end; new ones wait meanwhile."""
+"""Running writes must end within this many seconds. New writes wait for that time."""
 _LOCK = 7_236_411_902
 BASELINE = "0040"
-"""The revision from which on this version upgrades a database."""
+"""The earliest revision that this version can upgrade."""
 LAST_FOR_EARLIER = "b8c21b15"
-"""The last commit of Stepwell that upgrades a database of an earlier revision, to the baseline."""
+"""The last commit of Stepwell that upgrades earlier revisions to the baseline."""
 
 
 @dataclass(frozen=True, slots=True)
 class AppliedRevision:
-    """A revision that a database was brought to, what it does, and the seconds that it took."""
+    """An applied revision, what it does, and the seconds that it took."""
 
     revision: str
     summary: str
@@ -54,10 +54,10 @@ class AppliedRevision:
 
 @dataclass(frozen=True, slots=True)
 class StatementProgress:
-    """A statement that runs: its beginning, its phase, its seconds so far, and the share done, None if unknown.
+    """A running statement: its first characters, its phase, its seconds so far, and the share done (None: unknown).
 
-    Of a revision that works in batches, share and seconds are those of all batches. `left_s` are the seconds for the
-    rest of the phase, None before two reports.
+    For a revision that works in batches, share and seconds are for all batches. `left_s` is the time for the rest of
+    the phase in seconds; None before the second report.
     """
 
     statement: str
@@ -80,11 +80,11 @@ Report = Callable[[AppliedRevision | StatementProgress], None]
 async def upgrade(dsn: str, *, model: str, dimension: int, revision: str = "head", report: Report | None = None) -> str:
     """Bring the database at `dsn` (its owner's address) to `revision`; returns the revision reached.
 
-    `report` is called after each revision, and while a statement runs for long; all revisions are one transaction.
+    All revisions run in one transaction. `report` is called after each revision, and while a statement runs for long.
 
-    Concurrent calls wait for one another on an advisory lock. Raises SchemaMismatch where pgvector is missing,
-    SchemaMismatch where a newer version has upgraded the database, or an earlier one has to, BadRequest for a
-    dimension that pgvector cannot index, ReadOnly for a standby.
+    Concurrent calls wait for one another on an advisory lock. Raises SchemaMismatch if pgvector is missing, if a newer
+    version has upgraded the database, or if an earlier version must upgrade it first; BadRequest for a dimension that
+    pgvector cannot index; ReadOnly for a standby.
     """
 
     def run(connection: Connection) -> str:
@@ -95,7 +95,7 @@ async def upgrade(dsn: str, *, model: str, dimension: int, revision: str = "head
 
 
 async def rehearse(dsn: str, *, model: str, dimension: int, report: Report) -> str:
-    """Do what `upgrade` does and roll it back; returns the revision that it would reach. It locks the same tables."""
+    """Like `upgrade`, but rolls back. Returns the revision that it would reach. It locks the same tables."""
 
     def run(connection: Connection) -> str:
         raise _Rehearsed(upgrade_by(connection, _migrate_to("head", report), model=model, dimension=dimension))
@@ -107,11 +107,11 @@ async def rehearse(dsn: str, *, model: str, dimension: int, report: Report) -> s
 
 
 class _Rehearsed(Exception):
-    """Ends a rehearsal, so that its transaction is rolled back; the message is the revision reached."""
+    """Ends a rehearsal and rolls its transaction back. The message is the revision reached."""
 
 
 def _migrate_to(revision: str, report: Report | None) -> Callable[[Config], None]:
-    """What lets Alembic run the revisions up to one, and report each."""
+    """A function that lets Alembic run the revisions up to `revision`, and reports each of them."""
 
     def migrate(config: Config) -> None:
         from alembic import command
@@ -132,9 +132,9 @@ def _migrate_to(revision: str, report: Report | None) -> Callable[[Config], None
 
 
 async def on_connection(dsn: str, run: Callable[[Connection], _Returned], report: Report | None = None) -> _Returned:
-    """Run a function on a connection to `dsn`, in one transaction; returns what it returns.
+    """Run a function on a connection to `dsn`, in one transaction; returns its result.
 
-    `report` is told how far a statement is that runs for long.
+    `report` gets the progress of a statement that runs for long.
     """
     engine = engines.create(dsn, pool_size=1, max_overflow=0)
     try:
@@ -147,7 +147,7 @@ async def on_connection(dsn: str, run: Callable[[Connection], _Returned], report
 
 WATCH_S = 5.0
 """Seconds between two reports, and before the first."""
-# Of an index the blocks of the table are read first; then the tuples are sorted and written.
+# For an index, Postgres first reads the blocks of the table, then sorts and writes the tuples.
 _STATEMENT = sql.inline(
     """
     SELECT left(regexp_replace(a.query, '\\s+', ' ', 'g'), 60) AS statement, coalesce(p.phase, '') AS phase,
@@ -164,7 +164,7 @@ _STATEMENT = sql.inline(
 
 @asynccontextmanager
 async def _watching(dsn: str, connection: AsyncConnection, report: Report | None) -> AsyncIterator[None]:
-    """Report how far the statements of a connection are, while the block runs, if a second connection is granted."""
+    """Report the progress of a connection's statements during the block, if the server grants a second connection."""
     if report is None:
         yield
         return
@@ -200,10 +200,10 @@ async def _watch(dsn: str, pid: int, report: Report) -> None:
 
 
 def upgrade_by(connection: Connection, migrate: Callable[[Config], None] | None, *, model: str, dimension: int) -> str:
-    """Let `migrate` run revisions on a connection of the owner, with what comes before and after them; see `upgrade`.
+    """Let `migrate` run revisions on a connection of the owner, and do what comes before and after; see `upgrade`.
 
-    It is passed Alembic's configuration, whose attributes the revisions read; None runs none. Returns the revision
-    reached.
+    `migrate` gets Alembic's configuration; the revisions read its attributes. None runs no revision. Returns the
+    revision reached.
     """
     if not 1 <= dimension <= tables.MOST_HALFVEC:
         most = f"{tables.MOST_HALFVEC:,}"
@@ -214,7 +214,7 @@ def upgrade_by(connection: Connection, migrate: Callable[[Config], None] | None,
     if found is not None and not is_known(found):
         raise errors.SchemaMismatch(f"{': '.join(mismatch(found))}.", is_shown=True)
     if found not in (None, head()):
-        # Writes of running processes begin by reading it: those that have begun end first, the others see the new one.
+        # Writes of running processes first read the revision. Begun writes end first; later ones see the new revision.
         connection.execute(sa.text(f"SET LOCAL lock_timeout = '{WRITES_END_S}s'"))
         connection.execute(sa.text("LOCK TABLE stepwell.alembic_version IN ACCESS EXCLUSIVE MODE"))
     if migrate is not None:
@@ -228,7 +228,7 @@ def upgrade_by(connection: Connection, migrate: Callable[[Config], None] | None,
 async def distribute(dsn: str, *, shards: int | None = None) -> tuple[distribution.Distribution, list[str]]:
     """Distribute the tables of users over a Citus cluster; `dsn` is the owner's address of its coordinator.
 
-    Returns the distribution, and what could not be marked as leakproof on a node. Raises SchemaMismatch, BadRequest.
+    Returns the distribution, and the functions that could not be marked leakproof. Raises SchemaMismatch, BadRequest.
     """
 
     def run(connection: Connection) -> distribution.Distribution:
@@ -259,9 +259,9 @@ _VECTORS = sql.inline(
 
 
 def _prepare(connection: Connection) -> None:
-    """Create the schema, and install pgvector unless it is. Raises SchemaMismatch, with the remedy, if it is of no use.
+    """Create the schema, and install pgvector if it is missing. Raises ReadOnly.
 
-    Raises ReadOnly too.
+    Raises SchemaMismatch, with the remedy, if pgvector is unusable.
     """
     if connection.scalar(sa.text("SHOW transaction_read_only")) == "on":
         raise errors.ReadOnly(driver_errors.READ_ONLY)
@@ -300,7 +300,7 @@ async def check(database: Database, *, model: str, dimension: int, target: tuple
 
 
 async def check_nodes(database: Database) -> None:
-    """Raises SchemaMismatch if the tables are distributed and a node lacks something, or gives no answer."""
+    """Raises SchemaMismatch if the tables are distributed and a node lacks a requirement or does not answer."""
     if problems := distribution.node_problems(await nodes(database)):
         raise errors.SchemaMismatch(f"The cluster is not complete: {'; '.join(problems[:5])}.")
 
@@ -314,7 +314,7 @@ async def nodes(database: Database) -> list[distribution.Node]:
 async def check_role(database: Database, *, strict: bool) -> None:
     """Check that row-level security applies to the role that the service connects as.
 
-    Raises SchemaMismatch where it does not and `strict` (many users); else logs a warning.
+    If it does not, raises SchemaMismatch with `strict` (many users), and otherwise logs a warning.
     """
     reasons = (await health.server(database)).unbound
     if not reasons:
@@ -335,7 +335,7 @@ def scripts() -> Path:
 
 @cache
 def _known() -> tuple[str, ...]:
-    """The revisions, oldest first: the number that the name of each file begins with."""
+    """The revisions, oldest first: the number at the beginning of each file name."""
     return tuple(sorted(path.name.partition("_")[0] for path in (scripts() / "versions").glob("[0-9]*_*.py")))
 
 
@@ -363,7 +363,7 @@ def read_revision(connection: Connection) -> str | None:
 
 
 async def revision_of(database: Database) -> str | None:
-    """The revision of a database; None where it has none."""
+    """The revision of a database; None if it has none."""
     async with database.shared() as connection:
         return await connection.run_sync(read_revision)
 
@@ -382,7 +382,7 @@ def check_revision_on(connection: Connection) -> None:
 
 
 def mismatch(found: str | None) -> tuple[str, str]:
-    """What a revision other than this version's means, and what to do about it."""
+    """Explains another revision than this version's, and what to do about it."""
     known = head()
     if found is None or is_known(found):
         return f"The database is at revision {found or 'none'}, this version needs {known}", "run `stepwell db upgrade`"

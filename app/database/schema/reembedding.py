@@ -19,7 +19,7 @@ from app.database.transactions import Database, Reading, SharedTransaction, Tran
 from app.database.vectors import VectorTables, VectorValue
 
 SWITCH_LOCK = "SET LOCAL lock_timeout = '500ms'"
-"""Less than the time after which Postgres looks for a deadlock, and a short wait for the searches behind it."""
+"""Shorter than the time after which Postgres checks for deadlocks. Searches that queue behind it wait only briefly."""
 _HNSW = ", ".join(f"{name} = {value}" for name, value in tables.HNSW.items())
 _POLICY = """
 CREATE POLICY own_rows ON stepwell.{table}
@@ -69,14 +69,14 @@ _INDEXES = {
     "embeddings": ("pk_{table}", "ix_{table}_embedding", "ix_{table}_user_id_document_id"),
     "entity_vectors": ("pk_{table}", "ix_{table}_embedding"),
 }
-"""Indexes with the key's, whose names are unique in a schema; the names of other constraints are unique in a table."""
+"""Indexes, including the key's. Their names are unique in a schema; names of other constraints only in a table."""
 _LOCK_WRITES = "LOCK TABLE stepwell.embeddings IN SHARE ROW EXCLUSIVE MODE"
-"""Waits for writers to end; searches go on."""
+"""Waits until writers end. Searches continue."""
 _LOCK_ALL = """
 LOCK TABLE stepwell.embeddings, stepwell.embeddings_next, stepwell.entity_vectors, stepwell.entity_vectors_next,
     stepwell.chunks, stepwell.entities IN ACCESS EXCLUSIVE MODE
 """
-"""Waits for searches to end, the table that they lock first included; others wait for this transaction meanwhile."""
+"""Waits until searches end, also on the table that they lock first. New searches wait for this transaction."""
 _DROP = ("DROP TABLE stepwell.embeddings_next", "DROP TABLE stepwell.entity_vectors_next")
 _i, _t = tables.embedding_identity.c, tables.embedding_target.c
 
@@ -113,7 +113,7 @@ async def read_stored(db: Database) -> StoredModel:
     """The model whose vectors are searched."""
     async with db.shared() as connection:
         found = await _lock(connection)
-        # A statement of its own sees what was committed before the lock was granted.
+        # A separate statement sees what was committed before the lock was granted.
         row = (await connection.execute(sa.select(_i.model, _i.dimension, _i.keyed_by))).one()
     return StoredModel(row.model, row.dimension, found.current, row.keyed_by or row.model)
 
@@ -168,7 +168,7 @@ _ADD_DESCRIPTIONS = sql.inline(
 async def add_descriptions(
     db: Writing, by_entity: Mapping[UUID, VectorValue], *, described: Mapping[UUID, str]
 ) -> None:
-    """Store vectors of the other model; entities with another description by now are skipped. Under the user's lock."""
+    """Store vectors of the other model. Skips entities whose description has changed. Under the user's lock."""
     binds = {
         "entity_ids": list(by_entity),
         "texts": [described[entity_id] for entity_id in by_entity],
@@ -195,7 +195,7 @@ _ADD_DOCUMENTS = sql.inline(
 async def add_documents(
     db: Writing, document_ids: Sequence[UUID], by_key: Mapping[UUID, VectorValue], *, table: int
 ) -> None:
-    """Store vectors of the other model with the chunks of documents, unless `table` is not the one being filled."""
+    """Store vectors of the other model for the chunks of documents, if `table` is still the one being filled."""
     if not by_key or db.vector_tables.next != table:
         return
     binds = {"user_id": db.user_id, "document_ids": list(document_ids)}
@@ -220,15 +220,15 @@ async def gaps(db: SharedTransaction) -> dict[str, int]:
 
 
 async def analyze(owner: Database) -> None:
-    """Let the planner know the size of the new tables, which decides between an exact scan and the index."""
+    """Give the planner the size of the new tables. It decides between an exact scan and the index."""
     async with owner.shared() as connection:
         await _run(connection, *(f"ANALYZE stepwell.{table}" for table in tables.NEXT))
 
 
 async def switch(owner: Database) -> bool:
-    """Replace the tables in use by the filled ones; false if vectors are missing, and nothing has changed then.
+    """Replace the tables in use by the filled ones. Returns false, without a change, if vectors are missing.
 
-    Writers wait while gaps are looked for, searches only while tables are renamed. Raises Busy.
+    Writers wait during the search for gaps; searches wait only while tables are renamed. Raises Busy.
     """
     async with owner.shared() as connection:
         await _run(connection, SWITCH_LOCK, _LOCK_WRITES)

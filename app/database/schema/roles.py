@@ -1,4 +1,4 @@
-"""Checks that the roles can be created, restricts the service's role, sets its password, and checks who the owner is.
+"""Checks that the roles can be created, restricts the service's role, sets its password, and checks the owner.
 
 The migration creates `stepwell_service` without a password, so that it cannot log in over a network before one is set.
 """
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 ITERATIONS = 4096
 BACKSTOPS = {"statement_timeout": "10min", "lock_timeout": "1min", "idle_in_transaction_session_timeout": "5min"}
-"""Settings of the role, which apply unless a transaction sets lower values; a session may change its own."""
+"""Settings of the role. They apply unless a transaction sets lower values; a session may change its own."""
 
 
 def restrict(owner: Connection) -> None:
@@ -74,9 +74,9 @@ _MISSING_ROLES = sql.inline(
 
 
 def check_creation(owner: Connection) -> None:
-    """Raise SchemaMismatch with the statements for a superuser if a role is missing that this one may not create.
+    """Raise SchemaMismatch if a role is missing that this one may not create; with the statements for a superuser.
 
-    An owner that is no superuser creates both with CREATEROLE; otherwise they, and the membership, exist beforehand.
+    A superuser, or an owner with CREATEROLE, creates both. Otherwise the roles and the membership must exist before.
     """
     binds = {"roles": [SERVICE_ROLE, RESTRICTED_ROLE], "rights": ["LOGIN", "NOLOGIN"]}
     if missing := owner.execute(_MISSING_ROLES, binds).scalars().all():
@@ -95,7 +95,7 @@ async def check_owner(database: transactions.Database) -> None:
 
 
 async def set_password(owner_dsn: str, *, service_dsn: str) -> None:
-    """Set the password of the service's role to that in `service_dsn`; idempotent.
+    """Set the password of the service's role to the password in `service_dsn`. Idempotent.
 
     Only the SCRAM verifier is sent to the server, so its logs cannot contain the password. Raises BadRequest if
     `service_dsn` has another role or no password of visible ASCII characters, and DatabaseUnavailable.
@@ -109,7 +109,7 @@ async def set_password(owner_dsn: str, *, service_dsn: str) -> None:
             "The address must contain a password of visible ASCII characters.", field="DATABASE_URL"
         )
     async with transactions.connect(owner_dsn, pool_size=1) as owner, owner.shared() as connection:
-        scram = verifier(password, os.urandom(16)).replace(":", r"\:")  # which would begin a bind
+        scram = verifier(password, os.urandom(16)).replace(":", r"\:")  # a colon would begin a bind
         await connection.execute(sa.text(f"ALTER ROLE {SERVICE_ROLE} PASSWORD '{scram}'"))
 
 

@@ -15,7 +15,7 @@ from app import capability
 SCHEMA = "stepwell"
 HNSW = {"m": 16, "ef_construction": 100}
 NEXT = ("embeddings_next", "entity_vectors_next")
-"""Tables of the vectors of the model that is to replace the one in use, which exist meanwhile only."""
+"""Tables for the vectors of the next model. They exist only until it replaces the model in use."""
 MOST_VECTOR, MOST_HALFVEC = 2_000, 4_000
 """The largest numbers of dimensions that an HNSW index allows."""
 
@@ -53,7 +53,7 @@ def hnsw(name: str) -> sa.Index:
 
 
 def complete() -> sa.MetaData:
-    """All tables, also the ones that capabilities define in their own folders."""
+    """All tables, including tables that capabilities define in their own folders."""
     capability.declared("tables")
     return metadata
 
@@ -499,10 +499,10 @@ embedding_target = sa.Table(
 )
 
 SHARED = frozenset(table.name for table in (api_keys, key_uses, jobs, embedding_identity, embedding_target))
-"""Tables that belong to no user, or are read before the user is known; they have no row-level security.
+"""Tables that belong to no user, or are read before the user is known. They have no row-level security.
 
-The service's role has no privilege on api_keys and key_uses, which it reaches through one function each; jobs are
-claimed by one function, whichever user's they are.
+The service's role has no privilege on api_keys and key_uses; it uses them through one function each. One function
+claims jobs of all users.
 """
 
 

@@ -1,8 +1,8 @@
 """Reads the documents of a request: one as JSON, a list, the address of a page, or the files of a form.
 
-An item of a list or a form that cannot be read is a RefusedItem, and the others are stored. A client's file name is an
-identifier and never a path on this machine: the uri of a file is its name, or its relative path if the client sends
-one, so that an edited file replaces the stored one.
+An item of a list or a form that cannot be read is a RefusedItem; the other items are stored. A client's file name is an
+identifier, never a path on this machine. The uri of a file is its name, or its relative path if the client sends one,
+so that an edited file replaces the stored one.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _NOT_WITH_URL = {
     "uri": "Leave it out: the url is the URI of the page.",
 }
 Item = tuple[int, Upload | RefusedItem]
-"""A document of a request, or why it cannot be read, with the index of its file or its place in a list."""
+"""The index of a file or of a place in a list, and its document or the reason why it cannot be read."""
 MAX_FILES = 100
 MAX_FIELDS = MAX_FILES + 16
 FORM = "multipart/form-data"
@@ -73,10 +73,10 @@ _ABSOLUTE = re.compile(r"/|[A-Za-z]:/")
 
 @asynccontextmanager
 async def opened(request: Request, services: Services) -> AsyncIterator[Upload | PageInput | AsyncIterator[Item]]:
-    """The body's one document or page, or the items of its list or form with their indices.
+    """The single document or page of a body, or the items of its list or form with their indices.
 
-    Files are read while the items are iterated over, one after the other. Raises BadRequest or RequestValidationError
-    if the body is no document, list or form, and for an invalid document that is not in a list.
+    Files are read one after the other, during the iteration. Raises BadRequest or RequestValidationError if the body is
+    not a document, list or form, and for an invalid document that is not in a list.
     """
     if is_multipart(request):
         async with open_form(request, services) as items:
@@ -102,7 +102,7 @@ async def opened(request: Request, services: Services) -> AsyncIterator[Upload |
 
 
 async def each(items: Sequence[Item]) -> AsyncIterator[Item]:
-    """Items that are all known, as those that are read one after the other."""
+    """Iterates over known items as if they were read one after the other."""
     for item in items:
         yield item
 
@@ -137,9 +137,9 @@ def is_multipart(request: Request) -> bool:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Form:
-    """A form: its text fields, the reader of its files, and the uris of the files that were read.
+    """A form: its text fields, the reader of its files, and the uris of the files read so far.
 
-    `turn` is that of the request, which is given back while a file is read.
+    `turn` is the turn of the request. It is given back while a file is read.
     """
 
     fields: DocumentForm
@@ -150,15 +150,15 @@ class _Form:
 
 @asynccontextmanager
 async def open_form(request: Request, services: Services) -> AsyncIterator[AsyncIterator[Item]]:
-    """The documents of the form's files, which are on disk and are read one after the other.
+    """The documents of the form's files. The files are on disk and are read one after the other.
 
-    Raises BadRequest and RequestValidationError naming the field if the form itself is invalid, and DiskFull.
+    Raises BadRequest and RequestValidationError with the field if the form itself is invalid, and DiskFull.
     """
     async with AsyncExitStack() as stack:
         try:
             with spooling.disk_errors():
                 opened_form = request.form(max_files=MAX_FILES, max_fields=MAX_FIELDS)
-                form = await stack.enter_async_context(opened_form)  # whose files are deleted with the stack
+                form = await stack.enter_async_context(opened_form)  # the end of the stack deletes its files
         except HTTPException as error:
             # The parser reports a malformed form, or too many files, as 400; a too large body stays 413.
             if error.status_code != 400:
@@ -227,7 +227,7 @@ def _metadata(text: str) -> object:
 
 
 async def _read_file(file: UploadFile, uri: str | None, form: _Form) -> list[Upload | RefusedItem]:
-    """The documents of a file, unless it cannot be read or an earlier file has its uri."""
+    """The documents of a file, or a RefusedItem if it cannot be read or an earlier file has its uri."""
     try:
         path = relative_path(file.filename or "")
         uri = uri or path
@@ -263,17 +263,17 @@ async def read(file: NamedFile, reader: FileReader) -> list[Upload | UnreadMembe
 
 
 def apply(found: Sequence[Upload | UnreadMember], fields: FileFields) -> list[Upload | RefusedItem]:
-    """The documents of a file with the fields of the request, and why files of an archive cannot be read."""
+    """Applies the fields of the request to the documents of a file. Files that cannot be read become RefusedItems."""
     return [
-        fields.applied_to(one) if isinstance(one, Upload) else RefusedItem(one.error, one.uri, one.left_out)
+        fields.apply_to(one) if isinstance(one, Upload) else RefusedItem(one.error, one.uri, one.left_out)
         for one in found
     ]
 
 
 def relative_path(filename: str) -> str | None:
-    """A file name as sent, as a relative path in NFC, without control characters and direction marks.
+    """Converts a sent file name to a relative path in NFC, without control characters and direction marks.
 
-    Of an absolute path only the name is kept. None if there is no name. Raises BadRequest for a path with `..`.
+    An absolute path is reduced to its name. None if there is no name. Raises BadRequest for a path with `..`.
     """
     sent = unicodedata.normalize("NFC", _UNSAFE.sub("", filename)).replace("\\", "/").strip()
     parts = [part for part in (part.strip() for part in sent.split("/")) if part not in ("", ".")]

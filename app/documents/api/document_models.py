@@ -14,7 +14,7 @@ from app.documents.types import Upload
 from app.http.responses import Response, ShownUri
 from app.kinds import LeftOutReason, StoreStatus
 from app.requests import wire
-from app.text.structure import plain_json
+from app.text.structure import metadata_json
 
 MAX_DOCUMENTS = 500
 
@@ -22,7 +22,7 @@ MAX_DOCUMENTS = 500
 Title = Annotated[str, Field(max_length=limits.MAX_TITLE)]
 Uri = Annotated[str, Field(min_length=1, max_length=limits.MAX_URI)]
 Language = Annotated[str, Field(max_length=40)]
-"""The types of fields that a document shares with a form and with a change of a document."""
+"""The types of the fields that documents, forms and changes of documents share."""
 
 
 class DocumentInput(wire.WireModel):
@@ -76,7 +76,7 @@ class DocumentChange(wire.WireModel):
 
 
 class FileFields(wire.WireModel):
-    """The fields that apply to the documents of a file, whether it is sent or fetched."""
+    """The fields that apply to the documents of a sent or fetched file."""
 
     title: Title | None = Field(
         None,
@@ -92,9 +92,9 @@ class FileFields(wire.WireModel):
         "metadata. By default `text`, `content` or `body` if there is one, else all columns are the text.",
     )
 
-    def applied_to(self, upload: Upload) -> Upload:
-        """A document of the file with these fields."""
-        metadata, problems = plain_json.join(upload.metadata, self.metadata or {})
+    def apply_to(self, upload: Upload) -> Upload:
+        """Sets these fields of a document of the file."""
+        metadata, problems = metadata_json.join(upload.metadata, self.metadata or {})
         warnings = (*upload.warnings, *problems)
         title, language = self.title or upload.title, self.language or upload.language
         return dataclasses.replace(upload, title=title, metadata=metadata, language=language, warnings=warnings)
@@ -110,7 +110,7 @@ class DocumentForm(FileFields):
 
     @classmethod
     def form_schemas(cls) -> dict[str, Any]:
-        """The JSON Schema of each field as it is sent: a text, that of metadata as JSON."""
+        """The JSON Schema of each field as sent: a text. The text of metadata is JSON."""
         properties = cls.model_json_schema()["properties"]
         schemas = {name: {**one["anyOf"][0], "description": one["description"]} for name, one in properties.items()}
         schemas["metadata"] = {
@@ -122,7 +122,7 @@ class DocumentForm(FileFields):
 
 
 class PageInput(FileFields):
-    """A page or file to fetch by its address, which is the URI of its document."""
+    """A page or file to fetch. Its address becomes the URI of its document."""
 
     url: Uri = Field(
         description="Address of a page or file, http or https, on a host that STEPWELL_FETCH_HOSTS allows.",
@@ -134,7 +134,7 @@ class PageInput(FileFields):
 class RefusedItem:
     """A document of a list or a form that cannot be stored, and its URI if it has one.
 
-    `left_out`: why a file of an archive is left out rather than refused.
+    `left_out` is the reason if a file of an archive is left out and not refused.
     """
 
     error: errors.StepwellError
@@ -257,7 +257,7 @@ class DocumentDeletion(Response):
 
 
 class DuplicateDocument(Response):
-    """A document whose text, or a passage of it, repeats another one."""
+    """A document that repeats the text of another document, or a passage of it."""
 
     document_id: UUID = Field(description="Id of the document.")
     title: str = Field(description="Title of the document.")
@@ -274,14 +274,14 @@ class RepeatedDocuments(Response):
 
 
 class DuplicateStats(Response):
-    """Documents that repeat the text of another one."""
+    """Documents that repeat the text of another document."""
 
     documents: int = Field(description="Number of documents whose text is that of an older one.")
     sets: list[RepeatedDocuments] = Field(description="The ten largest sets of documents with the same text.")
 
 
 class StorageStats(Response):
-    """Numbers of what the user has stored."""
+    """Counts of what the user has stored."""
 
     documents: int = Field(description="Number of documents.")
     chunks: int = Field(description="Number of chunks.")

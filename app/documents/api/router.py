@@ -70,10 +70,10 @@ _Store = Callable[..., Coroutine[Any, Any, DocumentResult | DocumentResultList]]
 async def add(
     request: Request, response: Response, user_id: auth.Writer, use: auth.Use
 ) -> DocumentResult | DocumentResultList:
-    """Store one document, a list of them, files of a form, or a page. They are searchable once the response is sent.
+    """Store a document, a list of documents, files of a form, or a page. Searches find them after the response.
 
     A document of more than 1,000,000 characters or 3,000 chunks is queued (202): a job stores it, and `Location` names
-    the job. So are those documents of a list or a form that exceed 3,000 chunks together.
+    the job. If the documents of a list or a form have more than 3,000 chunks together, the rest is queued too.
     A document with a stored URI replaces that document atomically; with the same text nothing changes (200). The URI of
     a file is its name. Documents of a list or a form are stored or refused independently (see `failed`); if none can be
     stored, the status is 422, or 403 if all are outside of the key. A `url` is fetched and stored as a file with that
@@ -106,7 +106,7 @@ async def add(
 async def upload(
     request: Request, response: Response, user_id: auth.Writer, use: auth.Use
 ) -> DocumentResult | DocumentResultList:
-    """Store the documents of files of any supported format. The same as a form sent to `/documents`."""
+    """Store the documents of files of any supported format, like a form sent to `/documents`."""
     bodies.require(request, document_bodies.FORM)
     return await add(request, response, user_id, use)
 
@@ -116,7 +116,7 @@ async def _add_page(
 ) -> DocumentResultList:
     """Fetch a page and store its documents.
 
-    Raises BadRequest naming the field, `fetch_not_allowed`, `site_unavailable`; then nothing is stored.
+    Raises BadRequest with the field, `fetch_not_allowed`, `site_unavailable`; then nothing is stored.
     """
     async with AsyncExitStack() as stack:
         turn: Turn = request.state.upload_turn
@@ -151,7 +151,7 @@ async def _add_one(upload: Upload, request: Request, response: Response, user_id
 
 
 def _result(stored: IngestResult, request: Request, response: Response) -> DocumentResult:
-    """The result of storing one document; that of a queued one is 202 with the path of its job."""
+    """The result of storing one document. For a queued document it is 202 with the path of the job."""
     request.state.stored = [stored]
     if stored.job_id is not None:
         response.status_code = 202
@@ -166,9 +166,9 @@ async def _add_several(
     user_id: str,
     use: Services,
 ) -> DocumentResultList:
-    """Store each document and list the error of each that failed.
+    """Store each document, and list the error of each document that failed.
 
-    Raises BadRequest if all failed, OutsideOfKey if they did because the key may not store them.
+    Raises BadRequest if all failed, or OutsideOfKey if they failed because the key may not store them.
     """
     stored: list[DocumentResult] = []
     failed: list[DocumentFailure] = []
@@ -201,7 +201,7 @@ async def _add_several(
 
 
 def _refuse(failed: Sequence[DocumentFailure], form: str) -> errors.StepwellError:
-    """The error of a request of which no document is stored: that of its first document."""
+    """The error of a request if none of its documents is stored: the error of the first document."""
     first = failed[0]
     item = f"{form}[{first.index}]"
     field = f"{item}.{first.field}" if first.field else item
@@ -241,7 +241,7 @@ async def page(
 
 
 def _cursor_after(document: Document, order: DocumentOrder) -> str:
-    """The cursor after this document, in an order; all but the one of creation are named in it."""
+    """The cursor after this document. It names the order, unless documents are ordered by creation."""
     if order == "newest":
         return cursors.make(document.created_at, document.document_id)
     key = {
@@ -313,8 +313,8 @@ async def change(
 ) -> DocumentResult:
     """Change some fields of a document atomically.
 
-    The text is embedded and indexed again only if it, the title or the language changes; links to entities are updated
-    in any case.
+    The text is embedded and indexed again only if the text, the title or the language changes. Links to entities are
+    always updated.
     """
     patched = partial(document_changes.change, document_id, changed.shape(), user_id, use)
     stored = await admission.cancel_on_disconnect(request, patched)
@@ -344,7 +344,7 @@ async def delete_by_uri(
     user_id: auth.Writer,
     use: auth.Use,
 ) -> DocumentDeletion:
-    """Delete the document with this URI as `DELETE /documents/{document_id}` does."""
+    """Delete the document with this URI, like `DELETE /documents/{document_id}`."""
     deleted = await documents.delete_by_uri(uri, user_id, db=use.db, actor=auth.actor(request))
     return DocumentDeletion.of(deleted)
 
@@ -360,7 +360,7 @@ async def delete(
 ) -> DocumentDeletion:
     """Delete a document with its chunks, vectors, postings and mentions, and return their numbers.
 
-    A job that is storing a version of it is cancelled; if no other is stored, the numbers are zeros.
+    A job that is storing a version of it is cancelled. If no other version is stored, the numbers are zeros.
     """
     deleted = await documents.delete(document_id, user_id, db=use.db, actor=auth.actor(request))
     return DocumentDeletion.of(deleted)
@@ -397,5 +397,5 @@ async def chunks(
     summary="Get statistics",
 )
 async def stats(user_id: auth.Searcher, use: auth.ReadUse) -> StorageStats:
-    """Numbers of the user's documents and chunks, and the embedding model."""
+    """Return the numbers of the user's documents and chunks, and the embedding model."""
     return StorageStats.of(await documents.stats(user_id, db=use.db))

@@ -44,7 +44,7 @@ class DocumentSelection(wire.WireModel):
         return filters
 
     def shape(self) -> Filters:
-        """The filters as a core type; those without a condition select every document."""
+        """The filters as a core type. Filters without a condition select every document."""
         return Filters() if self.filters is None else self.filters.shape()
 
 
@@ -57,7 +57,7 @@ class RowNumbers(Response):
 
 
 class DocumentsDeletion(DocumentDeletion):
-    """What a deletion of several documents removed, or would remove."""
+    """The rows that a deletion of several documents removed, or would remove."""
 
     dry_run: bool = Field(description="Whether the documents were only counted.")
     matched: RowNumbers | None = Field(None, description="With `dry_run`: what would be deleted; else null.")
@@ -74,7 +74,7 @@ class DocumentsDeletion(DocumentDeletion):
 
 
 class DocumentsReindex(BaseModel):
-    """The job that compares documents with the current options, or their number."""
+    """The job that compares documents with the current options, or the number of these documents."""
 
     dry_run: bool = Field(description="Whether the documents were only counted.")
     documents: int = Field(description="Number of documents that pass the filters.")
@@ -114,8 +114,8 @@ async def delete(
 ) -> DocumentsDeletion:
     """Delete the documents that pass the filters of a search.
 
-    Documents are deleted in short transactions, and other writes go on meanwhile. A request that is interrupted has
-    deleted some of them, and may be sent again. Jobs that would store a document that passes are cancelled.
+    Documents are deleted in short transactions, so other writes continue. An interrupted request has deleted some of
+    them and may be sent again. Jobs that would store a document that passes the filters are cancelled.
     """
     if selected.dry_run:
         auth.require_search(request)

@@ -35,7 +35,7 @@ def stats(client: Client, as_json: options.AsJson = False) -> None:
 
 
 FIRST_WORDS = 50
-"""Characters of its text that name a document without title and uri."""
+"""A document without title and uri is shown by this many characters of its text."""
 app = typer.Typer(help="Documents: list, show, delete.", no_args_is_help=True)
 IdOrUri = Annotated[str, typer.Argument(metavar="ID_OR_URI", help="A document's id, uri or path.")]
 

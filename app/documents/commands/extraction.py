@@ -1,4 +1,4 @@
-"""Asks the language model for the entities of documents that a command has stored, and refreshes the links of names."""
+"""Extracts entities with the language model after a command has stored documents, and refreshes the links of names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from app.services import Services
 
 
 async def finish(user_id: str, services: Services) -> None:
-    """Run the user's jobs that complete what a command has stored; an interrupted one is continued by the next.
+    """Run the user's jobs that complete what a command has stored. The next command continues an interrupted job.
 
     Prints how many documents still wait for the model. Raises DatabaseUnavailable.
     """

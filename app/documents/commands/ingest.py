@@ -28,17 +28,17 @@ from app.text import uris
 
 _ADDRESS = re.compile(r"https?://", re.I)
 CONCURRENT = 2
-"""Batches that are sent at once: as many as a service works on for one user."""
+"""Batches that are sent at once: as many as a service processes for one user."""
 BATCH_FILES, BATCH_BYTES, BATCH_CHUNKS = 32, 1_000_000, 128.0
-"""Files of a request, and their bytes and estimated chunks unless it is a single file: some seconds of work."""
+"""Most files, bytes and estimated chunks of a request: some seconds of work. A single file may exceed the last two."""
 FIRST_CHUNKS = 8.0
 """Estimated chunks of the first request, which shows the rate early; each following one has up to twice as many."""
 PATIENCE_S = 900.0
-"""How long a batch is sent again while the service or its model is not available."""
+"""For how many seconds a batch is sent again while the service or its model is not available."""
 REFUSALS = frozenset({400, 413, 415, 422})
-"""Statuses of requests of which no file can be stored; others end the command."""
+"""Statuses that mean that no file of a request can be stored. Other error statuses end the command."""
 _UNREAD_PICTURES: dict[str, LeftOutReason] = {"unsupported_format": "binary", "no_text": "empty"}
-"""Why pictures are left out that are refused with one of these codes: without OCR, and without text on them."""
+"""By the code with which the service refuses a picture, why it is left out: there is no OCR, or no text on it."""
 _PAGE_REFUSALS = frozenset({"site_unavailable", "fetch_not_allowed"})
 """Codes of requests whose page cannot be fetched."""
 _Batch = list[ListedFile]
@@ -91,8 +91,8 @@ def ingest(
 def find(paths: Sequence[Path], summary: Summary, *, pictures: bool = False) -> list[ListedFile]:
     """The files to read, each once, in order.
 
-    Named files are read whatever they are. Missing paths and what is left out of folders are counted in `summary`.
-    `pictures`: whether text in pictures is read.
+    A named file is always read. `summary` counts missing paths and what is left out of folders. `pictures` says whether
+    text in pictures is read.
     """
     found: dict[Path, ListedFile] = {}
     for path in paths:
@@ -116,7 +116,7 @@ def find(paths: Sequence[Path], summary: Summary, *, pictures: bool = False) -> 
 
 
 def _list(path: Path) -> tuple[ListedFile, bytes | None]:
-    """A file with its first bytes; None if it cannot be opened."""
+    """A file and its first bytes; None instead of the bytes if it cannot be opened."""
     try:
         with path.open("rb") as opened:
             head = opened.read(file_reading.HEAD)
@@ -129,7 +129,7 @@ def _list(path: Path) -> tuple[ListedFile, bytes | None]:
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """What became of files that were sent together: the answer, or why one of them could not be read or sent."""
+    """The outcome of files that were sent together: the answer, or why one of them could not be read or sent."""
 
     files: Sequence[ListedFile]
     answer: Answer | None = None
@@ -147,7 +147,7 @@ COLUMNS = (
 
 
 def _run(files: Files, summary: Summary, client: Client) -> None:
-    """Stores files and pages and counts what becomes of each. Raises StepwellError where this cannot go on."""
+    """Stores files and pages, and counts the outcome of each. Raises StepwellError if it cannot continue."""
     began = time.monotonic()
     sender = _Sender(client, files.text_field)
     _store(files, summary, sender)
@@ -172,7 +172,7 @@ def _store(files: Files, summary: Summary, sender: _Sender) -> None:
 
 
 def _send(listed: Sequence[ListedFile], sender: _Sender) -> Iterator[_Sent]:
-    """What becomes of the files, as they are answered; a service finishes the batches of an interrupted command."""
+    """Sends the files and yields their outcomes. The service finishes the batches of an interrupted command."""
     with ThreadPoolExecutor(CONCURRENT) as threads:
         futures = [threads.submit(sender.send, batch) for batch in _batches(listed)]
         try:
@@ -208,7 +208,7 @@ class _Sender:
     stopped: threading.Event = field(default_factory=threading.Event)
 
     def send(self, batch: _Batch) -> list[_Sent]:
-        """What becomes of the files of a batch; queued documents have been stored then. Raises StepwellError."""
+        """Sends a batch, waits for queued documents, and returns the outcomes of its files. Raises StepwellError."""
         if self.stopped.is_set():
             return []
         read, unread = list[tuple[ListedFile, bytes]](), list[_Sent]()
@@ -236,7 +236,7 @@ class _Sender:
         return answer
 
     def _stored(self, document: Answer) -> Answer:
-        """The result of a document; that of a queued one is its job's."""
+        """The result of a document. For a queued document it is the result of the job."""
         if document["status"] != "queued":
             return document
         job = self.client.wait_for_job(document["job_id"], lambda _job: self._check())
@@ -296,7 +296,7 @@ def _count_refused(refused: Answer, file: ListedFile, summary: Summary) -> None:
 
 
 def _refuse(file: ListedFile, code: str, reason: str, summary: Summary) -> None:
-    """Counts a file as failed; a picture of a folder that has no text, or is not read, is left out."""
+    """Counts a file as failed. A picture of a folder counts as left out if it has no text or is not read."""
     left_out = _UNREAD_PICTURES.get(code) if file.is_found and file.format == PICTURE else None
     if left_out is not None:
         summary.left_out.add(left_out, file.path.name)

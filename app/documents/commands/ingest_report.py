@@ -1,6 +1,6 @@
 """Estimates what an ingest stores, and counts and prints what it has stored, refused and left out.
 
-The chunks of files are estimated from their sizes first, then also from the chunks of those already read.
+The number of chunks is first estimated from the sizes of files, then also from the chunks of the files already read.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from app.parsing import formats
 
 @dataclass(frozen=True, slots=True)
 class ListedFile:
-    """A file to read: its path, its size, and the name of its format, which its first bytes show.
+    """A file to read: its path, its size in bytes, and the name of the format that its first bytes show.
 
-    `chunks` is an estimate. `is_found`: it was found in a folder, and not named itself.
+    `chunks` is an estimate. `is_found` is set if it was found in a folder, not if the command names it.
     """
 
     path: Path
@@ -38,7 +38,7 @@ class ListedFile:
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Files to read, the field of their records that holds the text (None: chosen by name), and pages to fetch."""
+    """Files to read, the field that holds the text of their records (None: chosen by name), and pages to fetch."""
 
     listed: Sequence[ListedFile]
     text_field: str | None = None
@@ -46,13 +46,13 @@ class Files:
 
     @property
     def chunks(self) -> int:
-        """Their estimated chunks."""
+        """The estimated number of chunks of all files."""
         return round(sum(file.chunks for file in self.listed))
 
 
 @dataclass(slots=True)
 class FormatCount:
-    """What became of the files of one format."""
+    """The counts of the files of one format, and of what was stored from them."""
 
     files: int = 0
     bytes: int = 0
@@ -63,9 +63,9 @@ class FormatCount:
 
 @dataclass(slots=True)
 class Summary:
-    """Counts documents by status and format and what is left out by reason, and lists warnings and failures.
+    """Counts documents by status and format, counts left-out files by reason, and lists warnings and failures.
 
-    `read` are the files that the service has answered for.
+    `read` is the number of files that the service has finished.
     """
 
     counts: Counter[str] = field(default_factory=Counter)
@@ -91,7 +91,7 @@ class Summary:
     def store(self, path: str, status: str, chunks: int, warnings: Iterable[str] = ()) -> None:
         """Counts a document of a file that has been stored or found unchanged."""
         self.counts[status] += 1
-        for warning in warnings:  # each once, however many documents of the file have it
+        for warning in warnings:  # each once, even if several documents of the file have it
             if (path, warning) not in self._warned:
                 self._warned.add((path, warning))
                 self.warnings.append((path, warning))
@@ -101,7 +101,7 @@ class Summary:
             count.chunks += chunks
 
     def refuse(self, path: str, reason: str) -> None:
-        """Records a document that cannot be stored; several of one file are one failure, with the first reason."""
+        """Records a document that cannot be stored. Several such documents of a file count as one failure."""
         self.refused[path] += 1
         if self.refused[path] == 1:
             self.fail(path, reason)
@@ -113,7 +113,7 @@ class Summary:
             count.failed += 1
 
     def unreadable(self, path: Path, error: OSError) -> None:
-        """Records a file or folder that the system does not let read."""
+        """Records a file or folder that the operating system cannot read."""
         self.fail(path, str(error.strerror))
 
     def sort(self) -> None:
@@ -122,7 +122,7 @@ class Summary:
         self.failures.sort(key=itemgetter(0))
 
     def reason(self, path: str, reason: str) -> str:
-        """A reason with the number of the file's documents that were refused, if there are several."""
+        """The reason; if several documents of the file were refused, their number is added."""
         return reason if self.refused[path] < 2 else f"{reason} ({self.refused[path]} documents of the file)"
 
     def as_json(self) -> dict[str, object]:
@@ -172,7 +172,7 @@ def estimate_chunks(size: int, format: str, head: bytes) -> float:
 
 
 class Estimate:
-    """The chunks of all files, corrected for each format by the chunks of its files that have been read."""
+    """Estimates the chunks of all files. The files already read correct the estimate for their format."""
 
     def __init__(self, files: Sequence[ListedFile]) -> None:
         self._expected: dict[str, float] = defaultdict(float)
@@ -187,7 +187,7 @@ class Estimate:
             self._left[file.format] -= file.chunks
 
     def left(self, counted: Mapping[str, FormatCount]) -> float:
-        """The chunks of the files that have not been read; `counted` are those of the others, by format."""
+        """The estimated chunks of the files not yet read; `counted` are the counts of the files read, by format."""
         return sum(
             left * (counted[name].chunks + PRIOR_CHUNKS) / (self._expected[name] + PRIOR_CHUNKS)
             for name, left in self._left.items()
@@ -218,7 +218,7 @@ def show_left_out(counted: Mapping[str, Any]) -> None:
 MOST_WARNED = 30
 """Files whose warnings are printed."""
 COMMON = 5
-"""Files from which on a kind of warning is printed once for all of them."""
+"""If at least this many files have a warning of one kind, it is printed once for all of them."""
 
 
 def show(summary: Summary) -> None:
@@ -237,7 +237,7 @@ def show(summary: Summary) -> None:
 
 
 def _show_warnings(warnings: Sequence[tuple[str, str]]) -> None:
-    """Prints warnings that many files have with the number of these files, and the others by file."""
+    """Prints common warnings once, with the number of their files, and the other warnings by file."""
     by_kind: defaultdict[str, list[str]] = defaultdict(list)
     by_path: defaultdict[str, list[str]] = defaultdict(list)
     for path, warning in warnings:
@@ -256,7 +256,7 @@ def _show_warnings(warnings: Sequence[tuple[str, str]]) -> None:
 
 
 def _kind(warning: str) -> str:
-    """What is common to the warnings of a kind: what stands before the amount."""
+    """The kind of a warning: its text before the amount."""
     return warning.partition(":")[0].rstrip(".")
 
 

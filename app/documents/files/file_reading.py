@@ -1,7 +1,7 @@
 """Reads a file of any supported format as uploads: text is decoded here, other formats are parsed in their own process.
 
-A file may hold several documents, such as the rows of a table; each has the file's uri with a fragment. The files of
-an archive are read as if each were sent alone, with its path appended to the uri of the archive.
+A file may contain several documents, such as the rows of a table. Each has the file's uri with a fragment. A file of an
+archive is read as if it were sent alone; its path is appended to the uri of the archive.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from app.parsing.files import ArchiveMember, ExtractedDocument
 from app.parsing.formats import FileFormat
 from app.parsing.process import ParseLimits, Parser, ParseShare, Recognise
 from app.services import Services
-from app.text.structure import escapes, markups, plain_json
+from app.text.structure import escapes, markups, metadata_json
 from app.text.words import cleaning, languages
 
 T = TypeVar("T")
 __all__ = ["FileReader", "NamedFile", "ParseLimits", "ParseShare", "Recognise", "UnreadMember", "opened"]
 MAX_NAME = 200
-"""Characters of the name of a file in an archive that are kept."""
+"""Largest number of characters that are kept of the name of a file in an archive."""
 SUPPORTED = formats.SUPPORTED
 HEAD = formats.HEAD
 PICTURE = formats.PICTURE.name
@@ -39,10 +39,10 @@ _ESCAPES = {formats.JSON.name: escapes.decode_json, formats.XML.name: escapes.de
 
 
 def is_readable(head: bytes, name: str, *, pictures: bool) -> bool:
-    """Whether a file with these first bytes, at most HEAD, is text or has a format that is read, or is named so.
+    """Whether a file with these first bytes, at most HEAD, is text, or has a supported format or a suffix of one.
 
-    A file that is not what its suffix says is read, so that somebody learns why it is not stored. `pictures`: whether
-    text in pictures is read.
+    A file whose content does not match its suffix counts as readable, so that its failure is reported. `pictures` says
+    whether text in pictures is read.
     """
     if formats.has_suffix(name) and (pictures or not formats.by_suffix(name).needs_ocr):
         return True
@@ -58,7 +58,7 @@ def is_readable(head: bytes, name: str, *, pictures: bool) -> bool:
 
 
 def format_name(head: bytes, name: str) -> str:
-    """The name of the format of a file with these first bytes, at most HEAD; `unsupported` if it has no such format."""
+    """The name of the format of a file with these first bytes, at most HEAD; `unsupported` for an unknown format."""
     try:
         format = formats.sniff(head, name)
     except UnreadableFile:
@@ -75,9 +75,9 @@ def is_blank_picture(head: bytes, name: str, error: UnreadableFile) -> bool:
 
 
 def title_of_blank(name: str) -> str | None:
-    """The title of a blank file with this name, which is a note without text; None if it is not a note.
+    """The title of a blank file with this name, if it is a note without text; else None.
 
-    A blank Markdown file whose name has several words is one.
+    A blank Markdown file is a note if its name has several words.
     """
     stem = name.rpartition(".")[0]
     words = re.findall(r"[^\W_]+", stem)
@@ -88,8 +88,8 @@ def title_of_blank(name: str) -> str | None:
 class NamedFile:
     """A file to read: its content, its name, and the uri of its document.
 
-    The name is the title of a document without one. `text_field` is the field of a record that holds its text (None:
-    chosen by name). `titled`: the caller gives the document a title, so that a file of text may be blank.
+    A document without a title takes the name as its title. `text_field` is the field that holds the text of a record
+    (None: chosen by name). `titled` is set if the caller gives a title; a text file may then be blank.
     """
 
     raw: bytes
@@ -101,7 +101,7 @@ class NamedFile:
 
 @dataclass(frozen=True, slots=True)
 class UnreadMember:
-    """A file of an archive that cannot be read, its uri, and why; `left_out` is None if it has failed."""
+    """A file of an archive that cannot be read, its uri, and the reason; `left_out` is None if the file failed."""
 
     path: str
     uri: str | None
@@ -110,7 +110,7 @@ class UnreadMember:
 
 
 def recogniser(user_id: str, services: Services) -> Recognise | None:
-    """What recognises the pictures in a user's files; None without OCR."""
+    """The function that recognises the pictures in a user's files; None without OCR."""
     return next((made for make in capability.declared("recognisers") if (made := make(user_id, services))), None)
 
 
@@ -118,7 +118,7 @@ def recogniser(user_id: str, services: Services) -> Recognise | None:
 async def opened(
     limits: ParseLimits, share: ParseShare | None = None, recognise: Recognise | None = None
 ) -> AsyncIterator[FileReader]:
-    """A reader of one user's files, which have a share of the time for parsing; its process ends with the block."""
+    """A reader of one user's files. They share the time for parsing. Its process ends with the block."""
     async with process.Parser(limits, share, recognise) as parser:
         yield FileReader(parser)
 
@@ -131,13 +131,13 @@ class FileReader:
 
     @property
     def most_documents(self) -> int:
-        """Documents that a file of a request may hold."""
+        """Most documents that a file of a request may contain."""
         return self._parser.limits.documents
 
     async def uploads(self, file: NamedFile) -> AsyncGenerator[Upload | UnreadMember, None]:
         """The documents of a file, and the files of an archive that cannot be read.
 
-        Raises UnreadableFile; uploads that were yielded before are complete.
+        Raises UnreadableFile. The uploads yielded before are complete.
         """
         async with aclosing(_find(file, self._parser)) as found, AsyncExitStack() as stack:
             members: _ArchiveMembers | None = None
@@ -151,7 +151,7 @@ class FileReader:
                         yield upload
 
     async def _inner(self, stack: AsyncExitStack) -> Parser:
-        """A parser of the files of an archive, for they are read while the first one unpacks the next."""
+        """A second parser for the files of an archive: they are read while the first one unpacks the next file."""
         outer = self._parser
         share = ParseShare(min(outer.share.left_s, outer.limits.request_s))
 
@@ -164,14 +164,14 @@ class FileReader:
 
 @dataclass(slots=True)
 class _ArchiveMembers:
-    """Reads the files of one archive, whose texts have the limit of those of one file together."""
+    """Reads the files of one archive. Their texts together have the limit of one file."""
 
     archive: NamedFile
     parser: Parser
     size: int = 0
 
     async def uploads(self, member: ArchiveMember) -> AsyncGenerator[Upload | UnreadMember, None]:
-        """The documents of a file of the archive, or why it cannot be read. Raises UnreadableFile beyond the limits."""
+        """The documents of a file of the archive, or why it is not read. Raises UnreadableFile beyond the limits."""
         limits = self.parser.limits
         if self.parser.share.left_s <= 0:
             raise UnreadableFile(
@@ -199,7 +199,7 @@ class _ArchiveMembers:
             yield UnreadMember(member.path, file.uri, error, self._left_out(member, file.name, error))
 
     def _left_out(self, member: ArchiveMember, name: str, error: UnreadableFile) -> LeftOutReason | None:
-        """Why a file is left out, by the rule for files of folders; None if it has failed."""
+        """Why a file is left out, by the rule for files of folders; None if the file failed."""
         if member.left_out is not None:
             return member.left_out
         readable = is_readable(member.raw[:HEAD], name, pictures=self.parser.recognise is not None)
@@ -209,7 +209,7 @@ class _ArchiveMembers:
         return "empty" if error.code == "no_text" and blank else None
 
     def _named(self, member: ArchiveMember) -> NamedFile:
-        """The file with its uri: that of the archive and its path, which is quoted as that of the archive is."""
+        """The file with its uri: the archive's uri and the quoted path of the file."""
         uri = self.archive.uri
         if uri is not None:
             uri = f"{uri}/{quote(member.path) if uri.startswith('file:') else member.path}"
@@ -231,11 +231,11 @@ async def _find(file: NamedFile, parser: Parser) -> AsyncGenerator[Upload | Arch
     async with aclosing(documents):
         async for found in documents:
             yield found if isinstance(found, ArchiveMember) else _upload(found, file, notes)
-            notes = ()  # of many rows the first one has the warnings on the whole file
+            notes = ()  # only the first document of a file has the warnings about the whole file
 
 
 async def _run(size: int, work: Callable[[], T]) -> T:
-    """The result of some work on a file of this size, inline if it is small."""
+    """Runs work on a file of this size, inline if the file is small."""
     return await (offload.run(size, work) if size <= offload.INLINE else cancellable.run(size, work))
 
 
@@ -292,9 +292,9 @@ def _upload(document: ExtractedDocument, file: NamedFile, notes: tuple[str, ...]
 
 
 def _metadata(found: Json, file: NamedFile) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """What was found in a file, and its name as `filename`; the name alone and a warning if that is too much."""
+    """The metadata of a file with its name as `filename`. If they exceed a limit, only the name, and a warning."""
     named = {"filename": file.name} if file.name else {}
     try:
-        return plain_json.mapping({**found, **named}), ()
-    except plain_json.TooLargeError as error:
+        return metadata_json.mapping({**found, **named}), ()
+    except metadata_json.TooLargeError as error:
         return {**named}, (f"metadata {error}: left out",)

@@ -1,7 +1,7 @@
-"""Finds the files of a folder that are read: one rule for every way to store a folder.
+"""Finds the files of a folder to read, by the same rules for every way to store a folder.
 
-Names decide first: what is hidden, excluded by .gitignore, vendored, generated, or a Postgres server's is left out.
-Then the content decides, as it does in an upload: what is text, or a document of a supported format, is read.
+Names decide first: hidden, vendored and generated files, files that .gitignore excludes, and files of a Postgres server
+are left out. Then the content decides, as in an upload: text and documents of a supported format are read.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Rules:
 
     @classmethod
     def of(cls, folder: Path) -> list[Self]:
-        """The rules of a folder's .gitignore; none where the file is missing or unreadable."""
+        """The rules of a folder's .gitignore; empty if the file is missing or unreadable."""
         try:
             if not (folder / ".gitignore").is_file():
                 return []
@@ -42,19 +42,19 @@ class Rules:
             return []
         valid = []
         for line in lines:
-            with suppress(ValueError):  # git skips an invalid pattern, too
+            with suppress(ValueError):  # git skips an invalid pattern too
                 GitIgnoreSpec.from_lines([line])
                 valid.append(line)
         return [cls(_absolute(folder), GitIgnoreSpec.from_lines(valid))]
 
     def exclude(self, path: Path, *, is_folder: bool) -> bool | None:
-        """Whether the last matching pattern excludes the path; None where no pattern matches."""
+        """Whether the last matching pattern excludes the path; None if no pattern matches."""
         relative = _absolute(path).relative_to(self.folder).as_posix()
         return self.spec.check_file(relative + "/" * is_folder).include
 
 
 def files(folder: Path, counts: LeftOutCounts, failed: Failed) -> Iterator[Path]:
-    """The files under a folder in order whose names do not exclude them; the others are counted by their paths in it.
+    """The files under a folder that no rule for names excludes, in order; `counts` counts the others by relative path.
 
     `failed` is called for each subfolder that cannot be read. Symbolic links to folders are not followed. The
     .gitignore files between the root of the Git repository and the folder count, unless they exclude the folder itself.
@@ -80,10 +80,10 @@ def files(folder: Path, counts: LeftOutCounts, failed: Failed) -> Iterator[Path]
 
 
 def unread(head: bytes, size: int, name: str, *, pictures: bool) -> LeftOutReason | None:
-    """Why a file of a folder with these first bytes, this size and this name is not read; None if it is.
+    """Why a file of a folder with these first bytes, this size and this name is not read; None if it is read.
 
-    A file whose content turns out to be damaged or protected is read: its failure says so. `pictures`: whether text in
-    pictures is read.
+    A damaged or protected file is read, so that its failure is reported. `pictures` says whether text in pictures is
+    read.
     """
     if size > LARGEST_FILE:
         return "too_large"
@@ -93,20 +93,20 @@ def unread(head: bytes, size: int, name: str, *, pictures: bool) -> LeftOutReaso
 
 
 def is_in_database(path: Path) -> bool:
-    """Whether a path is a folder of a Postgres server, such as the embedded one, or lies in one."""
+    """Whether a path is in, or is, a folder of a Postgres server such as the embedded one."""
     return any(map(_holds_database, (path, *path.parents)))
 
 
 def _holds_database(folder: Path) -> bool:
-    """Whether a folder is that of a server's data, or of the embedded server with its logs and sockets."""
-    # Not by Path: its methods raise an error where a folder cannot be entered.
+    """Whether a folder has a server's data, or is the folder of the embedded server with its logs and sockets."""
+    # Methods of Path raise an error if a folder cannot be entered.
     if os.path.isfile(os.path.join(folder, "PG_VERSION")):
         return True
     return all(os.path.isfile(os.path.join(folder, *name)) for name in (["data", "PG_VERSION"], ["clients"], ["lock"]))
 
 
 def _excluded_by_name(path: Path, rules: Sequence[Rules], *, is_folder: bool) -> LeftOutReason | None:
-    """Why a file or folder is left out, whatever it contains."""
+    """Why a file or folder is left out because of its name; None if it is not."""
     if path.name.startswith("."):
         return "hidden"
     if _exclude(path, rules, is_folder=is_folder):
@@ -129,7 +129,7 @@ def _inherited(folder: Path) -> list[Rules]:
 
 
 def _exclude(path: Path, rules: Sequence[Rules], *, is_folder: bool) -> bool:
-    """Whether a path is excluded; the .gitignore of the deepest folder that matches decides."""
+    """Whether a path is excluded. The .gitignore of the deepest folder with a match decides."""
     decisions = (one.exclude(path, is_folder=is_folder) for one in reversed(rules))
     return next((decision for decision in decisions if decision is not None), False)
 

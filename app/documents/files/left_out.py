@@ -1,7 +1,7 @@
-"""Recognises files that are left out of a folder by their names, and counts what is left out by reason.
+"""Decides by name which files and folders an ingest leaves out, and counts them by reason.
 
-Nobody searches in what a tool has fetched or generated. A name that people use for documents too, such as `build` or
-`vendor`, is left out beside or above a file that proves what it is.
+Files that a tool has fetched or generated are left out, because nobody searches them. Some names, such as `build` or
+`vendor`, are also used for documents: such a folder is left out only if a file in or beside it proves what it is.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ GENERATED_BESIDE: Mapping[str, tuple[str, ...]] = {
 }
 """Build outputs: folders beside a file with one of these names."""
 MARKERS: Mapping[str, LeftOutReason] = {"pyvenv.cfg": "vendored", "CACHEDIR.TAG": "generated", "conda-meta": "vendored"}
-"""Files that mark the folder in which they are: a virtual environment, or a cache."""
+"""Files that mark their folder as a virtual environment or a cache."""
 _LOCKS = (
     "package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml bun.lock deno.lock poetry.lock uv.lock pdm.lock "
     "Pipfile.lock conda-lock.yml Cargo.lock composer.lock Gemfile.lock go.sum mix.lock pubspec.lock flake.lock "
@@ -59,7 +59,7 @@ class LeftOutCounts:
     examples: dict[LeftOutReason, list[str]] = field(default_factory=dict)
 
     def add(self, reason: LeftOutReason, path: str) -> None:
-        """Count a path; that of a folder ends with a slash."""
+        """Count a path. The path of a folder ends with a slash."""
         self.counts[reason] += 1
         examples = self.examples.setdefault(reason, [])
         if len(examples) < EXAMPLES:

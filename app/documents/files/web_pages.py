@@ -1,4 +1,4 @@
-"""Fetches a page or file by its address as a file to store."""
+"""Fetches a web page or a file by its address, and returns it as a file to store."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _SUFFIXES = {
     "message/rfc822": "eml",
     "text/vtt": "vtt",
 }
-"""Suffixes of the formats that only a name distinguishes, by media type."""
+"""Suffixes by media type, for the formats that only a file's name distinguishes."""
 _NOT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f/\\]+")
 _MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _AS_BROWSERS = {"ascii": "cp1252", "iso8859-1": "cp1252"}
-"""Encodings that stand for another one on the web (https://encoding.spec.whatwg.org/#names-and-labels)."""
+"""Encodings that browsers replace by another one (https://encoding.spec.whatwg.org/#names-and-labels)."""
 _NOT_OF_THE_WEB = frozenset({"idna", "punycode", "raw-unicode-escape", "unicode-escape", "utf-7"})
 
 
@@ -47,16 +47,16 @@ async def fetch(address: str, services: Services) -> NamedFile:
 
 
 def _name(uri: str, media_type: str) -> str:
-    """The last part of an address, with the suffix of its media type if the name shows another format."""
+    """The last part of an address. If it shows another format than the media type, that type's suffix is added."""
     name = _NOT_IN_NAMES.sub("", unquote(urlsplit(uri).path.rpartition("/")[2])).strip()[-MAX_NAME:] or "index"
     suffix = _SUFFIXES.get(media_type)
     return name if suffix is None or formats.by_suffix(name) == formats.by_suffix(f"a.{suffix}") else f"{name}.{suffix}"
 
 
 def _decode(page: WebPage, name: str) -> bytes:
-    """A text in UTF-8 with a byte order mark if the site names an encoding in which it is valid.
+    """Recodes a text to UTF-8 with a byte order mark, if it is valid in the encoding that the site declares.
 
-    A mark at its beginning outweighs the header, and the header what a page declares of itself, as in browsers.
+    As in browsers, a byte order mark outweighs the header, and the header outweighs what the page itself declares.
     """
     if page.raw.startswith(_MARKS) or not page.charset:
         return page.raw

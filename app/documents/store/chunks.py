@@ -1,4 +1,4 @@
-"""Reads chunks by id, each document's chunk nearest to a vector, and which lexemes chunks and words contain."""
+"""Reads chunks by id, the chunk of each document that is nearest to a vector, and the lexemes of chunks and words."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _c, _d = tables.chunks.c, tables.documents.c
 async def by_id(
     db: Reading, chunk_ids: Sequence[UUID], *, vector: Vector | None
 ) -> dict[UUID, tuple[Candidate, float | None]]:
-    """Chunks by id with their content, without scores, each with its similarity to the vector."""
+    """The chunks by id, with content and similarity to the vector, but without scores."""
     binds = {"user_id": db.user_id, "chunk_ids": list(chunk_ids), "embedding": vector}
     rows = await db.execute(sql.statement("chunks_by_id"), binds)
     return {row.chunk_id: _with_similarity(row) for row in rows}
 
 
 async def ids(db: Reading, *, chunk_id: UUID | None, document_id: UUID | None, identity: bytes | None) -> list[UUID]:
-    """The chunks of a document by its id or identity in their order, or the one chunk if it is stored."""
+    """The ids of a document's chunks, in order, by the document's id or identity; or `chunk_id` if it is stored."""
     query = sa.select(_c.chunk_id).where(_c.user_id == db.user_id)
     if chunk_id is not None:
         query = query.where(_c.chunk_id == chunk_id)
@@ -44,9 +44,9 @@ async def ids(db: Reading, *, chunk_id: UUID | None, document_id: UUID | None, i
 async def best_of_documents(
     db: Reading, request: HybridRequest, document_ids: Sequence[UUID], *, limit: int
 ) -> list[Candidate]:
-    """The chunk of each document that is nearest to the vector, in the given order, without ranks and with score 0.
+    """For each document, in the given order, the chunk that is nearest to the vector; it has score 0 and no ranks.
 
-    Documents that do not pass the filters and excluded chunks are left out.
+    Omits documents that do not pass the filters, and excluded chunks.
     """
     await visible_documents.prepare(db)
     filtering = filters.binds(filters.visible(db, request.filters))
@@ -88,7 +88,7 @@ _LEXEMES_OF_CHUNKS = sql.inline(
 async def matching_lexemes(
     db: Reading, chunk_ids: Sequence[UUID], lexemes: Iterable[str]
 ) -> dict[UUID, frozenset[str]]:
-    """Those of the lexemes that each chunk contains."""
+    """For each chunk, the given lexemes that it contains."""
     binds = {"user_id": db.user_id, "chunk_ids": list(chunk_ids), "lexemes": list(lexemes)}
     rows = await db.execute(_LEXEMES_OF_CHUNKS, binds)
     return {row.chunk_id: frozenset(row.lexemes) for row in rows}
@@ -113,7 +113,7 @@ async def kinds(db: Reading, chunk_ids: Sequence[UUID]) -> dict[UUID, TextKind]:
 async def lexemes_of_words(
     db: Reading, config: str, indexed: Mapping[str, str], *, sought: Iterable[str], lexemes: Iterable[str]
 ) -> dict[str, frozenset[str]]:
-    """The lexemes of each word that shares one with `sought` or is among `lexemes`.
+    """The lexemes of each word that shares a lexeme with a word of `sought`, or has one of `lexemes`.
 
     `indexed` maps words to their form in the text index; `sought` are words in that form.
     """

@@ -1,6 +1,6 @@
 """Lists the documents cut with other options or marked to be cut again, and records marks and the options of a cut.
 
-A document that is to be cut again in any case is marked by a size of chunks that no option has.
+A mark is a chunk size that no option has: the document must be cut again in any case.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _c = tables.chunks.c
 
 
 class Cut(NamedTuple):
-    """The options with which documents are cut, size and overlap of chunks in tokens, and the version of cleaning."""
+    """The options of a cut: size and overlap of chunks in tokens, and the version of the cleaning rules."""
 
     tokens: int
     overlap: int
@@ -29,26 +29,26 @@ class Cut(NamedTuple):
 
 
 Which = Cut | Literal["marked", "every"]
-"""Documents that were cut with other options than these, that are marked, or all of them."""
+"""Selects documents that were cut with other options than these, marked documents, or all documents."""
 _MARK = 0
 
 
 async def count(db: Reading, which: Which) -> int:
-    """How many of the user's documents these are."""
-    query = sa.select(sa.func.count()).select_from(tables.documents).where(_d.user_id == db.user_id, _are(which))
+    """The number of the user's documents that `which` selects."""
+    query = sa.select(sa.func.count()).select_from(tables.documents).where(_d.user_id == db.user_id, _by(which))
     return int(await db.scalar(query) or 0)
 
 
 async def page(db: Reading, which: Which, *, after: UUID | None, limit: int) -> list[UUID]:
-    """The next of these documents by id."""
-    query = sa.select(_d.document_id).where(_d.user_id == db.user_id, _are(which)).order_by(_d.document_id).limit(limit)
+    """The next documents that `which` selects, by id."""
+    query = sa.select(_d.document_id).where(_d.user_id == db.user_id, _by(which)).order_by(_d.document_id).limit(limit)
     if after is not None:
         query = query.where(_d.document_id > after)
     return list(await db.scalars(query))
 
 
 async def passages(db: Reading, document_id: UUID) -> list[tuple[int, int, UUID]]:
-    """Start, end and embedding key of each of a document's chunks, in order."""
+    """The start, end and embedding key of each chunk of a document, in order."""
     query = sa.select(_c.start_offset, _c.end_offset, _c.embedding_key).order_by(_c.chunk_index)
     return [
         tuple(row) for row in await db.execute(query.where(_c.user_id == db.user_id, _c.document_id == document_id))
@@ -56,13 +56,13 @@ async def passages(db: Reading, document_id: UUID) -> list[tuple[int, int, UUID]
 
 
 async def mark(db: Writing, document_ids: Sequence[UUID]) -> None:
-    """Mark documents that are to be cut again in any case."""
+    """Mark documents so that they are cut again in any case."""
     these = (_d.user_id == db.user_id, sql.among(_d.document_id, document_ids))
     await db.execute(sa.update(tables.documents).where(*these).values(chunk_tokens=_MARK))
 
 
 async def record(db: Writing, source: DocumentSource, cut: Cut) -> None:
-    """Record that a document's chunks are those of these options, unless the document has changed."""
+    """Record that a document is cut with these options, unless the document has changed."""
     document = source.document
     same = (_d.document_id == document.document_id, _d.updated_at == document.updated_at)
     change = sa.update(tables.documents).where(_d.user_id == db.user_id, *same)
@@ -70,7 +70,7 @@ async def record(db: Writing, source: DocumentSource, cut: Cut) -> None:
     await db.execute(change.values(values))
 
 
-def _are(which: Which) -> sa.ColumnElement[bool]:
+def _by(which: Which) -> sa.ColumnElement[bool]:
     if which == "every":
         return sa.true()
     if which == "marked":

@@ -1,4 +1,4 @@
-"""Reads what is stored of drafts, and stores them as the documents with their identities, several in a transaction."""
+"""Reads the stored versions of drafts, and stores drafts as documents by their identities, several per transaction."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class StoredVersion:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a draft is stored: its document, which may have a version and versions that jobs have staged.
+    """Where a draft is stored: its document, with the stored version and the versions that jobs have staged.
 
-    A new document has the id that follows from its identity, unless one that was replaced under another uri has it.
+    The id of a new document is derived from its identity, unless a document that was moved to another uri has that id.
     """
 
     document_id: UUID
@@ -86,13 +86,13 @@ async def put(
     names_version: int = 0,
     document_id: UUID | None = None,
 ) -> tuple[list[PutDocument], LinkedNames]:
-    """Store drafts with different identities, each replacing the document with its identity; returns one result each.
+    """Store drafts with different identities. Each replaces the document with its identity and has one result.
 
     With `document_id` a single draft replaces that document. Raises what `targets` raises.
 
-    An identical document is left unchanged; jobs that are to store other versions are cancelled. `vectors_by_key` must
-    contain the embedding key of every chunk, and `names_version` is that of `document_rows.write`. Also returns the
-    names in the versions that were replaced, which the caller prunes when the new ones are linked.
+    An identical document stays unchanged. Jobs that would store other versions are cancelled. `vectors_by_key` must
+    contain the embedding key of every chunk; for `names_version` see `document_rows.write`. Also returns the names in
+    the replaced versions; the caller prunes them after it has linked the new versions.
     """
     first_no = await db.lock(chunks=sum(len(draft.chunks) for draft in drafts))
     found = await targets(db, drafts, document_id=document_id)
@@ -117,9 +117,9 @@ async def put(
 async def targets(
     db: Writing, drafts: Sequence[DocumentDraft], *, document_id: UUID | None = None
 ) -> dict[bytes, Target]:
-    """Where drafts are stored, by their identities; a single draft with `document_id` there. Under the user's lock.
+    """Where drafts are stored, by identity; with `document_id`, where the single draft is. Under the user's lock.
 
-    Raises OutsideOfKey, NotFound if there is no document with this id, and Conflict if another one has the identity.
+    Raises OutsideOfKey, NotFound if no document has this id, and Conflict if another document has the identity.
     """
     new_ids = {draft.identity: draft.new_id(db.user_id) for draft in drafts}
     binds = {"user_id": db.user_id, "identities": list(new_ids), "new_ids": list(new_ids.values())}
@@ -141,11 +141,11 @@ async def targets(
 
 
 async def _chosen(db: Writing, document_id: UUID, same: StoredVersion | None) -> Target:
-    """This document as the target of a draft, whose identity `same` has."""
+    """This document as the target of a draft. `same` is the document with the draft's identity."""
     count = sa.select(_d.chunk_count).where(_d.user_id == db.user_id, _d.document_id == document_id)
     if (chunk_count := await db.scalar(count)) is None:
         raise key_bounds.not_found()
     if same is not None and same.document_id != document_id:
         raise errors.Conflict("Another document already has this uri or this content.", field="uri")
-    # No draft is the same as a version with another identity.
+    # A draft never equals a version with another identity.
     return Target(document_id, same or StoredVersion(document_id, b"", b"", chunk_count), is_staged=True)

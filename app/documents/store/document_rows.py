@@ -1,4 +1,4 @@
-"""Writes and removes the rows of documents: themselves, their chunks, vectors, postings and statistics.
+"""Writes and removes the rows of documents, and of their chunks, vectors, postings and statistics.
 
 Every function runs under the user's lock.
 """
@@ -29,17 +29,17 @@ from app.kinds import Json
 POSTING_REMOVAL = "remove_postings"
 """The kind of jobs that remove the postings of hidden chunks."""
 MOST_UNINDEXED = 2_000
-"""Chunks up to which a document's postings are removed at once."""
+"""The postings of a document with at most this many chunks are removed at once."""
 SLICE = 500
-"""Number of vectors per insert, limited so that the HNSW insertion stays within the statement timeout."""
+"""Number of vectors per insert, so that the insertion into the HNSW index stays within the statement timeout."""
 _d = tables.documents.c
 
 
 async def clear(db: Writing, chunk_counts: Mapping[UUID, int]) -> LinkedNames:
-    """Delete the chunks of documents, of which the numbers are given, with their vectors, postings and mentions.
+    """Delete the chunks of documents, given by number, with their vectors, postings and mentions.
 
-    Returns the names that were in them, which the caller prunes when other versions are linked. The postings of a long
-    document are hidden instead, and a job removes them.
+    Returns the names in them; the caller prunes these after it has linked other versions. The postings of a long
+    document are only hidden, and a job removes them.
     """
     document_ids = [document_id for document_id, count in chunk_counts.items() if count <= MOST_UNINDEXED]
     for document_id in chunk_counts.keys() - document_ids:
@@ -53,7 +53,7 @@ async def clear(db: Writing, chunk_counts: Mapping[UUID, int]) -> LinkedNames:
 
 
 async def hide(db: Writing, document_id: UUID, *, before: int | None) -> None:
-    """Delete the chunks of a document, those with numbers below `before` if given, and hide their postings.
+    """Delete the chunks of a document (if `before` is given, chunks with lower numbers), and hide their postings.
 
     A job removes the postings.
     """
@@ -66,9 +66,9 @@ async def hide(db: Writing, document_id: UUID, *, before: int | None) -> None:
 
 
 async def _delete_chunks(db: Writing, document_ids: Sequence[UUID], *, before: int | None) -> None:
-    """Delete the chunks of documents, those with numbers below `before` if given.
+    """Delete the chunks of documents; if `before` is given, chunks with lower numbers.
 
-    What refers to them is deleted first, because the foreign keys would delete it row by row.
+    Rows that refer to them are deleted first, because the foreign keys would delete these one by one.
     """
     for table in (tables.headings, tables.mentions, tables.embeddings, tables.chunks):
         c = table.c
@@ -79,7 +79,7 @@ async def _delete_chunks(db: Writing, document_ids: Sequence[UUID], *, before: i
 
 @dataclass(frozen=True, slots=True)
 class PutDocument:
-    """A draft and the document as which it is stored, whose chunks are numbered from `first_no` unless it is unchanged.
+    """A draft and the document that stores it. Unless it is unchanged, its chunks are numbered from `first_no`.
 
     An `added` document has no row yet.
     """
@@ -99,7 +99,7 @@ async def write(
 ) -> None:
     """Insert or update the rows of documents, and insert their chunks with vectors, postings and statistics.
 
-    Their chunks are numbered consecutively, in the order of the documents. `names_version` is that of the rules by
+    The chunks are numbered consecutively, in the order of the documents. `names_version` is the version of the rules by
     which the caller links the documents to entities in this transaction.
     """
     if new := [one for one in writes if one.status == "added"]:
@@ -110,7 +110,7 @@ async def write(
     for one in writes:
         if one.status == "replaced":
             values = {**attributes(one.draft), **cut(one.draft), "names_version": names_version}
-            # A caller that links the document in this transaction has no entities that a model named.
+            # If the caller links the document in this transaction, no model has named entities in it.
             values |= {"extracted": []} if names_version else {}
             await update(db, one.document_id, one.draft, values)
     if db.restriction is not None:
@@ -119,22 +119,22 @@ async def write(
 
 
 def as_json(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Rows as the array of objects that a statement reads: bytes in hexadecimal, ids and times as text."""
+    """Rows as the JSON array that a statement reads: bytes are in hexadecimal, ids and times are text."""
     return json.dumps(rows, default=lambda value: value.hex() if isinstance(value, bytes) else str(value))
 
 
 async def update(db: Writing, document_id: UUID, draft: DocumentDraft, values: Mapping[str, Any]) -> None:
-    """Update a document with the draft's metadata; the time of its last change stays if text and attributes do.
+    """Update a document with the draft's metadata. If text and attributes are equal, the time of the last change stays.
 
-    The spelling of its URI stays if its identity does, and so do the entities that a model has named in it if the text
-    does.
+    If the identity is equal, the spelling of the URI stays. If the text is equal, the entities that a model has named
+    in it stay.
     """
     same = sa.and_(
         _d.identity == draft.identity,
         _d.content_hash == draft.content_hash,
         _d.attributes_hash == draft.attributes_hash,
     )
-    # A distributed table allows no function that is not immutable in CASE, but a subquery with one.
+    # In CASE, a distributed table allows a function that is not immutable only in a subquery.
     changed_at = sa.case((same, _d.updated_at), else_=sa.select(sa.func.now()).scalar_subquery())
     extracted = sa.case((_d.content_hash == draft.content_hash, _d.extracted), else_=sa.literal([], JSONB))
     change = sa.update(tables.documents).where(_d.user_id == db.user_id, _d.document_id == document_id)
@@ -146,7 +146,7 @@ async def update(db: Writing, document_id: UUID, draft: DocumentDraft, values: M
 
 
 def attributes(draft: DocumentDraft) -> dict[str, Any]:
-    """The columns of a document that do not depend on its chunks; its source stays if the draft has none."""
+    """The columns of a document that do not depend on its chunks. If the draft has no source, the source stays."""
     values: dict[str, Any] = {
         "uri": draft.uri,
         "title": draft.title,
@@ -232,7 +232,7 @@ def of_chunk(chunk: ChunkDraft) -> dict[str, Any]:
 
 
 async def note_metadata(db: Writing, *, added: Sequence[Json] = (), removed: Sequence[Json] = ()) -> None:
-    """Tell those who count metadata what a write adds, and what it removes or replaces. Under the user's lock."""
+    """Tell the counters of metadata what a write adds, and what it removes or replaces. Under the user's lock."""
     if any(added) or any(removed):
         for take in capability.declared("metadata"):
             await take(db, added=added, removed=removed)

@@ -1,7 +1,7 @@
 """Replaces, changes, deletes and reads a user's documents.
 
-Every change takes the user's lock (`lock_tenant.sql`), which prevents deadlocks between concurrent writers of one user
-and inconsistent text statistics.
+Every change takes the user's lock (`lock_tenant.sql`). The lock prevents deadlocks between concurrent writers of one
+user, and inconsistent text statistics.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ MAX_SETS = 10
 
 
 async def _find_equal(db: Reading) -> DuplicateUse:
-    """The user's documents with the text of an older one, and the largest sets of equal documents."""
+    """The user's documents that repeat the text of an older document, and the largest sets of equal documents."""
     binds = {"user_id": db.user_id, "sets": MAX_SETS, "named": limits.MAX_NAMED_DUPLICATES}
     rows = (await db.execute(sql.statement("equal_documents"), binds)).all()
     sets = tuple(
@@ -69,7 +69,7 @@ _LISTED = (
 
 @dataclass(frozen=True, slots=True)
 class DocumentSource:
-    """A stored document with its text, its hashes and its pages: what its chunks are made of."""
+    """A stored document with its text, hashes and pages: everything that its chunks are cut from."""
 
     document: Document
     identity: bytes
@@ -79,13 +79,13 @@ class DocumentSource:
 
     @property
     def version(self) -> tuple[bytes, bytes, bytes, datetime]:
-        """What differs between two versions of the document."""
+        """The values that differ between two versions of the document."""
         content_hash = bytes.fromhex(self.document.content_hash)
         return self.identity, self.attributes_hash, content_hash, self.document.updated_at
 
 
 async def source(db: Reading, document_id: UUID) -> DocumentSource:
-    """What one document's chunks are made of. Raises NotFound."""
+    """Reads what a document's chunks are cut from. Raises NotFound."""
     others = (_d.identity, _d.attributes_hash, _d.page_starts, _d.cleaning_version)
     query = sa.select(*_LISTED, _d.content, _d.markdown, *others)
     row = (await db.execute(query.where(_d.user_id == db.user_id, _d.document_id == document_id))).one_or_none()
@@ -103,11 +103,11 @@ async def change(
     *,
     vectors_by_key: Mapping[UUID, VectorValue] | None,
 ) -> LinkedNames | None:
-    """Store `draft` as a new version of a document, unless it has changed since `source` was read: then None.
+    """Store `draft` as a new version of a document; None if the document has changed since `source` was read.
 
-    Returns the names that were in it, which the caller prunes when the new version is linked. Without vectors only the
-    attributes are stored, and the chunks and their names stay as they are. Raises NotFound, and Conflict if
-    another document already has the draft's uri.
+    Returns the names in the old version; the caller prunes them after it has linked the new version. Without vectors
+    only the attributes are stored; the chunks and their names stay. Raises NotFound, and Conflict if another document
+    already has the draft's uri.
     """
     document_id = source.document.document_id
     first_no = await db.lock(chunks=0 if vectors_by_key is None else len(draft.chunks))
@@ -150,8 +150,8 @@ async def check_change(db: Writing, source: DocumentSource, draft: DocumentDraft
 async def delete(db: Writing, document_ids: Sequence[UUID]) -> dict[UUID, RowCounts]:
     """Remove documents with their chunks, vectors, postings and mentions; returns the numbers of rows of each.
 
-    Jobs that store versions of them are cancelled, also if no other version is stored. The postings of long documents
-    are hidden, and a job removes them. Raises NotFound if there is none of them, or one that the caller does not see.
+    Jobs that store versions of them are cancelled, even if no version is stored yet. The postings of long documents are
+    hidden, and a job removes them. Raises NotFound if none of them exists, or if the caller does not see one of them.
     """
     await db.lock()
     await key_bounds.check_seen(db, document_ids)
@@ -187,7 +187,7 @@ _PART_OF_ORDER = {"oldest": "oldest", "changed": "changed", "title": "by_title"}
 async def page(
     db: Reading, *, limit: int, after: tuple[datetime | str, UUID] | None, only: DocumentFilter
 ) -> list[Document]:
-    """The user's documents without their text, continuing after the position `after`: a time or title, and an id."""
+    """The user's documents without their text, from the position `after` on: a time or title, and an id."""
     await foreign_operators.check(db, only.filters)
     filtering = filters.binds(filters.visible(db, only.filters))
     parts, binds = [*filtering], {"user_id": db.user_id, "limit": limit, **filtering}
@@ -250,7 +250,7 @@ _IN_METADATA = sql.inline(
 async def dates(db: Reading, document_ids: Collection[UUID], *, key: str | None) -> dict[UUID, int]:
     """The dates of documents in microseconds since 1970: their creation, or the latest date under a key of metadata.
 
-    A document whose metadata has no date under the key, as filters read dates, has none.
+    Dates are read as filters read them. A document without a date under the key is omitted.
     """
     binds = {"user_id": db.user_id, "document_ids": list(document_ids)}
     found = await db.execute(_CREATED, binds) if key is None else await db.execute(_IN_METADATA, {**binds, "key": key})

@@ -1,7 +1,7 @@
-"""Stores the numbers of hidden chunks, and removes the postings of those that no job publishes.
+"""Stores the numbers of hidden chunks, and removes the postings of hidden chunks that no job publishes.
 
-Searches skip the postings of hidden chunks. Chunks are hidden while a job stores their document, and once their
-document is deleted or replaced; their postings are removed afterwards, in slices.
+Searches skip the postings of hidden chunks. Chunks are hidden while a job stores their document, and after their
+document is deleted or replaced. A job then removes their postings in slices.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ALLOCATE = sql.inline(
 async def allocate(db: Writing, chunks: int) -> int:
     """Allocate numbers for this many chunks; returns the first. Takes the user's lock.
 
-    The user's version stays, because nothing that can be read changes.
+    The user's version stays the same, because readers see no change.
     """
     row = await db.execute(_ALLOCATE, {"user_id": db.user_id, "chunks": chunks})
     return int(row.scalar_one())
@@ -66,7 +66,7 @@ async def count(db: Reading, job_id: UUID) -> int:
 
 
 async def unindex(db: Writing, job_id: UUID, *, after: str, limit: int) -> str | None:
-    """Remove the postings of a job's hidden chunks of some lexemes; returns the last one. Takes the user's lock."""
+    """Remove some lexemes' postings of a job's hidden chunks; returns the last lexeme. Takes the user's lock."""
     await db.hold()
     binds = {"user_id": db.user_id, "job_id": job_id, "after": after, "limit": limit}
     last: str | None = await db.scalar(sql.statement("unindex_hidden"), binds)
@@ -74,6 +74,6 @@ async def unindex(db: Writing, job_id: UUID, *, after: str, limit: int) -> str |
 
 
 async def forget(db: Writing, job_id: UUID) -> None:
-    """Delete the rows of a job's hidden chunks, which have no postings any more. Takes the user's lock."""
+    """Delete the rows of a job's hidden chunks, once they have no postings. Takes the user's lock."""
     await db.hold()
     await db.execute(sql.statement("forget_hidden"), {"user_id": db.user_id, "job_id": job_id})

@@ -1,7 +1,7 @@
-"""Checks that a write of a caller who does not see everything concerns only documents that pass the caller's filters.
+"""Checks that a restricted caller writes only documents that pass the caller's filters.
 
-A writing transaction sees all documents of its user. Every function that changes documents calls one of these, which do
-nothing in a transaction without a restriction.
+A writing transaction sees all documents of its user, so every function that changes documents calls one of these
+checks. They do nothing in a transaction without a restriction.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ def not_found() -> errors.NotFound:
 
 
 async def check_seen(db: Writing, document_ids: Sequence[UUID]) -> None:
-    """Raises NotFound if one of the stored documents does not pass the filters: the caller does not see it."""
+    """Raises NotFound if a stored document does not pass the filters, because the caller does not see it."""
     if await _hidden(db, _HIDDEN_DOCUMENTS, document_ids):
         raise not_found()
 
 
 async def check_replaced(db: Writing, document_ids: Sequence[UUID], job_ids: Sequence[UUID] = ()) -> None:
-    """Raises OutsideOfKey if a stored document, or a version that a job stores, would be replaced and is hidden."""
+    """Raises OutsideOfKey if a write replaces a stored document, or a job's version, that the caller does not see."""
     if await _hidden(db, _HIDDEN_DOCUMENTS, document_ids) or await _hidden(db, _HIDDEN_STAGED, job_ids):
         raise errors.OutsideOfKey(
             "The uri, or the text of a document without one, belongs to a document outside of this key: choose another."
@@ -62,7 +62,7 @@ async def check_replaced(db: Writing, document_ids: Sequence[UUID], job_ids: Seq
 
 
 async def check_written(db: Writing, document_ids: Sequence[UUID] = (), job_ids: Sequence[UUID] = ()) -> None:
-    """Raises OutsideOfKey if a document as it is written now, or as a job is to store it, does not pass the filters."""
+    """Raises OutsideOfKey if a document that is written now, or that a job will store, does not pass the filters."""
     if await _hidden(db, _HIDDEN_DOCUMENTS, document_ids) or await _hidden(db, _HIDDEN_STAGED, job_ids):
         raise errors.OutsideOfKey(
             "The document would not pass the filters of this key: send the metadata that they require.",

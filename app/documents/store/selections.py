@@ -20,7 +20,7 @@ _d = tables.documents.c
 
 
 class SelectedDocument(NamedTuple):
-    """A document that passes filters: its place among them, and the number of its chunks."""
+    """A document that passes filters: its place among such documents, and the number of its chunks."""
 
     created_at: datetime
     document_id: UUID

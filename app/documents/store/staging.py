@@ -1,8 +1,8 @@
 """Stores a large document where readers do not see it, makes it visible in one transaction, and cancels its job.
 
-A job stages the chunks of the document with their postings, a slice at a time, and then their vectors; no search
-reads the postings (`hidden_chunks`). The transaction that publishes it copies the chunks and vectors. It takes the
-user's lock only at its end, when it makes them visible and hides the previous version.
+A job stages the chunks of the document with their postings, one slice at a time, and then their vectors. No search
+reads these postings (`hidden_chunks`). The transaction that publishes the document copies the chunks and vectors. Only
+at its end it takes the user's lock, makes them visible and hides the previous version.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class StagedDocument:
 
 @dataclass(frozen=True, slots=True)
 class StagedText:
-    """A staged chunk with what is embedded of it, besides the title."""
+    """A staged chunk with the text to embed, without the title."""
 
     chunk_index: int
     embedding_key: UUID
@@ -49,7 +49,7 @@ class StagedText:
 
 
 async def add(db: Writing, job_id: UUID, document_id: UUID, draft: DocumentDraft) -> None:
-    """Store the document that a job is to store, without chunks. Under the user's lock."""
+    """Record the document that a job will store, without chunks. Under the user's lock."""
     cut = {name: value for name, value in document_rows.cut(draft).items() if name != "chunk_count"}
     values = document_rows.attributes(draft) | {"created_at": draft.created_at} | cut
     ids = {"user_id": db.user_id, "job_id": job_id, "document_id": document_id}
@@ -74,9 +74,9 @@ async def get(db: Reading, job_id: UUID) -> StagedDocument | None:
 
 
 async def stage(db: Writing, staged: StagedDocument, chunks: Sequence[ChunkDraft], *, first_index: int) -> None:
-    """Store some chunks of a document, from this index on, and their postings, hidden. Takes the user's lock.
+    """Store some chunks of a document, from this index on, with hidden postings. Takes the user's lock.
 
-    Their ids differ from those of all versions of the document that may be stored beside it.
+    Their ids differ from the ids of all other versions of the document that may be stored at the same time.
     """
     rows = [
         {
@@ -126,14 +126,14 @@ _STAGE_VECTORS = sql.inline(
 async def stage_vectors(
     db: Writing, job_id: UUID, *, first: int, last: int, by_key: Mapping[UUID, VectorValue]
 ) -> None:
-    """Store the vectors of some chunks, by their first and last index, by embedding key."""
+    """Store the vectors, given by embedding key, of the chunks from the first to the last index."""
     texts = vectors.as_texts(by_key.values())
     binds = {"user_id": db.user_id, "job_id": job_id, "embedding_keys": list(by_key), "vectors": texts}
     await db.execute(_STAGE_VECTORS, {**binds, "first_index": first, "last_index": last})
 
 
 async def begin(db: Writing, staged: StagedDocument, *, lock_s: int) -> bool:
-    """Prepare a transaction that publishes a document, without the user's lock; a new document is not visible yet.
+    """Prepare a transaction that publishes a document, without the user's lock. A new document is not visible yet.
 
     Returns whether the document is new.
     """
@@ -175,7 +175,7 @@ _PUBLISH_EMBEDDINGS = sql.inline(
 
 
 async def copy(db: Writing, staged: StagedDocument, *, first: int, last: int) -> None:
-    """Copy some chunks with their vectors to their document, by the first and the last index."""
+    """Copy the chunks from the first to the last index, with their vectors, to their document."""
     binds = {"user_id": db.user_id, "job_id": staged.job_id, "document_id": staged.document_id}
     binds |= {"first_index": first, "last_index": last}
     await db.execute(sql.statement("publish_chunks"), {**binds, "config": staged.draft.config})
@@ -183,7 +183,7 @@ async def copy(db: Writing, staged: StagedDocument, *, first: int, last: int) ->
 
 
 async def finish(db: Writing, staged: StagedDocument, *, names_version: int) -> None:
-    """Make the copied chunks those of the document, and hide and delete the previous ones. Under the user's lock.
+    """Give the copied chunks to the document, and hide and delete its previous chunks. Under the user's lock.
 
     A job links the chunks afterwards.
     """
@@ -197,7 +197,7 @@ async def finish(db: Writing, staged: StagedDocument, *, names_version: int) -> 
 
 
 async def delete_ended(db: Writing, *, limit: int) -> int:
-    """Delete staged rows of jobs that have ended; returns the number of chunks, 0 after the last."""
+    """Delete staged rows of ended jobs. Returns the number of deleted chunks, 0 if none is left."""
     staged = await db.scalars(sa.select(_s.job_id).where(_s.user_id == db.user_id))
     ended = await jobs.ended_among(db, list(staged))
     chunks = (_k.user_id == db.user_id, sql.among(_k.job_id, ended))
@@ -212,7 +212,7 @@ async def delete_ended(db: Writing, *, limit: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class PendingVersion:
-    """The job that is to store a version of a document, the document's id and the hashes of that version."""
+    """A job that will store a version of a document, the document's id and the hashes of that version."""
 
     job_id: UUID
     document_id: UUID
@@ -223,7 +223,7 @@ class PendingVersion:
 async def pending(
     db: Reading, *, identities: Sequence[bytes] = (), document_ids: Sequence[UUID] = ()
 ) -> list[PendingVersion]:
-    """The versions that jobs are to store of the documents with these identities or ids."""
+    """The versions that jobs will store of the documents with these identities or ids."""
     if not (identities or document_ids):
         return []
     same = (sql.among(_s.identity, identities), sql.among(_s.document_id, document_ids))
@@ -235,13 +235,13 @@ async def pending(
 
 
 def check_none(versions: Sequence[PendingVersion]) -> None:
-    """Raises Conflict if there is a version that a job is to store."""
+    """Raises Conflict if a job will store one of these versions."""
     if versions:
         raise errors.Conflict("A new version of this document is being stored: wait for its job, or cancel it.")
 
 
 async def supersede(db: Writing, *, identities: Sequence[bytes] = (), document_ids: Sequence[UUID] = ()) -> list[UUID]:
-    """Cancel the jobs that store a version of these documents; returns the ids in them. Under the user's lock."""
+    """Cancel the jobs that store a version of these documents; returns the documents' ids. Under the user's lock."""
     superseded = await pending(db, identities=identities, document_ids=document_ids)
     await key_bounds.check_replaced(db, [], [version.job_id for version in superseded])
     for version in superseded:
@@ -257,7 +257,7 @@ async def cancel_of_source(db: Writing, source_id: UUID) -> None:
 
 
 async def cancel_selected(db: Writing, filters: Filters) -> None:
-    """Cancel the jobs that store documents which will pass the filters. Under the user's lock."""
+    """Cancel the jobs that would store documents that pass the filters. Under the user's lock."""
     staged = await db.scalars(sa.select(_s.job_id).where(_s.user_id == db.user_id))
     are_open = await jobs.open_among(db, list(staged))
     filtering = conditions.binds(conditions.visible(db, filters))

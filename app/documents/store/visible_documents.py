@@ -1,7 +1,7 @@
 """Lists the documents that a restricted caller sees, if they are few, for the policies and filters of a transaction.
 
-A process keeps the lists of its most recent callers with the version of the user's data, which every change of
-documents raises: a list is used only by a transaction that sees that version.
+A process keeps the lists of its most recent callers. Every change of documents raises the version of the user's data,
+and only a transaction that sees the version of a list uses it.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from app.database.filter_types import Filters
 from app.database.transactions import Listed, Reading
 
 MOST_VISIBLE = 2_000
-"""Chunks up to which postings are compared with all chunks that the caller sees (docs/benchmarks.md)."""
+"""If the caller sees at most this many chunks, postings are compared with all of them (docs/benchmarks.md)."""
 MOST_LISTED = 2_000
-"""Documents up to which a list costs less than looking up the document of each row (docs/benchmarks.md)."""
+"""A list of at most this many documents costs less than looking up the document of each row (docs/benchmarks.md)."""
 MOST_COUNTED = 4_000
-"""Chunks up to which the frequencies of words are counted among those that the caller sees."""
+"""If the caller sees at most this many chunks, the frequencies of words are counted in them."""
 MAX_CALLERS = 200
-"""Lists that a process keeps for each database: at most 20 MB."""
+"""Most lists that a process keeps for each database: at most 20 MB."""
 
 _USE = sql.inline("SELECT stepwell.use_list(:document_ids)", document_ids="uuid[]")
 _Lists = LRUCache[tuple[str, str], tuple[int, Listed | None]]
@@ -30,7 +30,7 @@ _kept: weakref.WeakKeyDictionary[object, _Lists] = weakref.WeakKeyDictionary()
 
 
 async def prepare(db: Reading) -> None:
-    """List what the caller of a transaction sees, before statements that read many rows; once in a transaction.
+    """List the documents that the caller sees, once per transaction, before statements that read many rows.
 
     A caller who sees everything, or more than MOST_LISTED documents, has no list.
     """
@@ -45,7 +45,7 @@ async def prepare(db: Reading) -> None:
 async def wanted(db: Reading) -> tuple[tuple[str, ...], dict[str, Any]]:
     """The parts and binds of a statement that shows words (fragments `visible_chunks`, `lexeme_is_visible`).
 
-    None for a caller who sees everything.
+    Both are empty for a caller who sees everything.
     """
     if db.restriction is None:
         return (), {}

@@ -18,7 +18,7 @@ from app.services import ChunkingOptions
 from app.text import uris
 from app.text.passages import chunking, tokens
 from app.text.passages.tokens import Passage
-from app.text.structure import markdown, markups, plain_json, structure
+from app.text.structure import frontmatter, markups, metadata_json, structure
 from app.text.words import cleaning, languages, lexical
 from app.text.words.cleaning import CleanedPages
 
@@ -27,14 +27,14 @@ DEFAULT_CONFIG = "english"
 FIELD_SEPARATOR = "\x1f"
 """Separates the fields of a text to index."""
 RESERVED_TOKENS = 21
-"""Tokens of the model's input that content leaves free: special ones, a prefix, and the error of an estimate."""
+"""Tokens of the model's input that content leaves free, for special tokens, a prefix, and the error of an estimate."""
 
 
 def clean(upload: Upload, *, language: str | None = None) -> CleanDocument:
     """Clean the text of an upload and resolve its attributes. Raises BadRequest, and what interrupts it.
 
-    A text that is blank needs a title; the name of a file is none. `language` is that of a document which names none;
-    by default its text shows it.
+    A blank text needs a title; a file name does not count. `language` applies to a document that names none; by default
+    the language is detected.
     """
     document = resolve(upload, language=language)
     title = upload.title or embedded_title(document.title, document.metadata.get("filename"))
@@ -44,16 +44,16 @@ def clean(upload: Upload, *, language: str | None = None) -> CleanDocument:
 
 
 def resolve(upload: Upload, *, language: str | None = None) -> CleanDocument:
-    """What `clean` returns, also of an upload that has neither text nor a title."""
+    """Like `clean`, but also accepts an upload that has neither text nor title."""
     interruption.point()
     cleaned = _clean(upload.content, upload.page_starts)
     interruption.point()
     if upload.markdown and upload.frontmatter:
-        parsed = markdown.parse(cleaned.text)
+        parsed = frontmatter.parse(cleaned.text)
     else:
-        parsed = markdown.ParsedMarkdown(cleaned.text, structure.title(cleaned.text) if upload.markdown else None)
-    metadata, problems = plain_json.join(parsed.metadata, upload.metadata)
-    if problems:  # a frontmatter that is not kept as metadata stays in the text
+        parsed = frontmatter.ParsedMarkdown(cleaned.text, structure.title(cleaned.text) if upload.markdown else None)
+    metadata, problems = metadata_json.join(parsed.metadata, upload.metadata)
+    if problems:  # frontmatter that is not kept as metadata stays in the text
         parsed = dataclasses.replace(parsed, body=cleaned.text)
     title = clean_title(upload.title or parsed.title or upload.default_title)
     config, notes = _named_config(upload, parsed)
@@ -71,15 +71,15 @@ def resolve(upload: Upload, *, language: str | None = None) -> CleanDocument:
     )
 
 
-def cleaned_again(document: CleanDocument) -> CleanDocument:
-    """A stored document cleaned by the current rules. Raises what interrupts it."""
+def clean_again(document: CleanDocument) -> CleanDocument:
+    """Cleans a stored document by the current rules. Raises what interrupts it."""
     interruption.point()
     cleaned = _clean(document.content, document.page_starts)
     return dataclasses.replace(document, content=cleaned.text, page_starts=cleaned.starts)
 
 
-def hashed(document: CleanDocument) -> DocumentDraft:
-    """A document with its identity and hashes, without chunks."""
+def hash_document(document: CleanDocument) -> DocumentDraft:
+    """Computes the identity and the hashes of a document. The draft has no chunks yet."""
     content_hash = hashlib.sha256(document.content.encode()).digest()
     own = _digest("hash", content_hash.hex()) if document.content else _digest("title", document.title)
     return DocumentDraft(
@@ -97,7 +97,7 @@ def cut(
     model: EmbeddingModel,
     options: ChunkingOptions,
 ) -> DocumentDraft:
-    """A document with the chunks of its text. Raises what interrupts it."""
+    """Cuts the text of a document into chunks. Raises what interrupts it."""
     chunks = []
     for passage in passages(draft, model=model, options=options):
         interruption.point()
@@ -106,7 +106,7 @@ def cut(
 
 
 def passages(draft: DocumentDraft, *, model: EmbeddingModel, options: ChunkingOptions) -> list[Passage]:
-    """The passages into which a document is cut; one of no length with the title if it is a title alone."""
+    """The passages of a document. A title without text has one passage of length 0, which stands for the title."""
     if not draft.content:
         return [Passage(draft.title, 0, 0)]
     name = str(draft.metadata.get("filename") or "")
@@ -132,18 +132,18 @@ def chunk(passage: Passage, draft: DocumentDraft, *, model: EmbeddingModel) -> C
 
 
 def attributes_hash(document: CleanDocument) -> bytes:
-    """The hash of the attributes with which a document was given; without its URI, which is its identity."""
+    """The hash of the given attributes of a document, without the URI: that is its identity."""
     created_at = document.created_at.isoformat() if document.created_at else None
     return _digest(document.title, document.config, document.metadata, created_at)
 
 
 def clean_title(title: str) -> str:
-    """A title as one cleaned line of at most 500 characters."""
+    """Cleans a title to one line of at most 500 characters."""
     return cleaning.clean(title).text.replace("\n", " ").strip()[: limits.MAX_TITLE]
 
 
 def default_config(text: str, title: str, *, language: str | None) -> str:
-    """The text-search configuration of a document that names no language: that of `language`, else the detected one."""
+    """The text-search configuration of a document that names no language: by `language`, or else detected."""
     if language is not None:
         return config_for(language)
     return languages.config_of(text if text.strip() else title) or DEFAULT_CONFIG
@@ -165,12 +165,12 @@ def _clean(text: str, page_starts: Sequence[int]) -> CleanedPages:
 
 
 def embedded_title(title: str, filename: object) -> str:
-    """The title as it is embedded: empty if it is the file's name, so that a renamed file is not embedded again."""
+    """The title to embed. It is empty if it is the file's name, so that a renamed file is not embedded again."""
     return "" if isinstance(filename, str) and title == clean_title(filename) else title
 
 
 def embedded_text(title: str, filename: object, heading_path: Sequence[str], content: str) -> str:
-    """The text of a chunk as it is embedded. `content` is empty if the chunk is the title."""
+    """The text of a chunk to embed. `content` is empty if the chunk is the title."""
     return text_below(embedded_title(title, filename), heading_path, content) or title
 
 
@@ -184,17 +184,17 @@ def text_below(title: str, heading_path: Sequence[str], content: str) -> str:
 
 
 def indexed_text(title: str, heading_path: Sequence[str], content: str, config: str) -> str:
-    """The text to index of a chunk: the content, the title or the title that is a heading as well, and the headings."""
+    """The text of a chunk to index: the content, the title (or the title that is a heading too), and the headings."""
     headings = [heading for heading in heading_path if heading != title]
     titles = (title, "") if len(headings) == len(heading_path) else ("", title)
     fields = (lexical.index_text(field, config) if field else "" for field in (content, *titles, " ".join(headings)))
     return FIELD_SEPARATOR.join(fields).rstrip(FIELD_SEPARATOR)
 
 
-def _named_config(upload: Upload, parsed: markdown.ParsedMarkdown) -> tuple[str | None, tuple[str, ...]]:
+def _named_config(upload: Upload, parsed: frontmatter.ParsedMarkdown) -> tuple[str | None, tuple[str, ...]]:
     """The text-search configuration of the language that the upload or its frontmatter names; None if none is named.
 
-    With a warning on an unknown language in the frontmatter. Raises BadRequest.
+    An unknown language in the frontmatter gives a warning. Raises BadRequest.
     """
     if upload.language is not None:
         return config_for(upload.language), ()
@@ -206,7 +206,7 @@ def _named_config(upload: Upload, parsed: markdown.ParsedMarkdown) -> tuple[str 
 
 
 def stored_uri(uri: str | None) -> str | None:
-    """The URI of an upload as it is stored. Raises BadRequest if it is too long."""
+    """The URI of an upload to store. Raises BadRequest if it is too long."""
     composed = uri and uris.compose(uri)
     if composed is not None and len(composed) > limits.MAX_URI:
         raise errors.BadRequest(f"A uri has at most {limits.MAX_URI} characters.", field="uri")

@@ -1,7 +1,7 @@
 """Finds the vectors of chunks, and writes drafts with them: rows, links to entities, and the jobs that follow.
 
-No transaction is open while the model computes vectors. What writes runs in the transaction of its caller, and takes
-the user's lock.
+No transaction is open while the model computes vectors. The writing functions run in the transaction of their caller
+and take the user's lock.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ log = logging.getLogger(__name__)
 Key = TypeVar("Key")
 
 EMBED_SLICE = 256
-"""Chunks that are embedded by one call; the work can be cancelled between two calls."""
+"""Number of chunks that one call embeds. The work can be cancelled between two calls."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkVectors:
-    """The vectors of all chunks by embedding key; `computed` has the keys of those that the model computed.
+    """The vectors of all chunks by embedding key; `computed` has the keys of vectors that the model computed.
 
-    `of_target` are the vectors of the model that is to replace the present one, for the table with the object id
+    `of_target` has the vectors of the model that will replace the present one, for the table with the object id
     `target_table`.
     """
 
@@ -51,8 +51,8 @@ class ChunkVectors:
     target_table: int = 0
     of_target: Mapping[UUID, VectorValue] | None = None
 
-    def joined(self, other: ChunkVectors) -> ChunkVectors:
-        """The vectors of both; those that `other` computed, and of the target only those for its latest table."""
+    def join(self, other: ChunkVectors) -> ChunkVectors:
+        """Joins both; `computed` is that of `other`. Of the target, it keeps only the vectors for its latest table."""
         by_key = {**self.by_key, **other.by_key}
         if not other.of_target:
             return ChunkVectors(by_key, other.computed, self.target_table, self.of_target)
@@ -64,13 +64,13 @@ NONE = ChunkVectors({}, frozenset())
 
 
 def texts(drafts: Iterable[DocumentDraft], *, besides: Container[UUID] = ()) -> dict[UUID, str]:
-    """The embedded texts of the chunks of some documents by embedding key, for the keys that are not in `besides`."""
+    """The texts to embed of the documents' chunks, by embedding key, without the keys in `besides`."""
     chunks = (chunk for draft in drafts for chunk in draft.chunks)
     return {chunk.embedding_key: chunk.embedded for chunk in chunks if chunk.embedding_key not in besides}
 
 
 async def find_vectors(texts: Mapping[UUID, str], user_id: str, services: Services) -> ChunkVectors:
-    """The vectors of texts by key: those that are stored with the user's chunks, and computed ones.
+    """The vectors of texts by key. Reads the vectors stored with the user's chunks, and computes the others.
 
     Raises ProviderError, DatabaseUnavailable, DiskFull.
     """
@@ -89,7 +89,7 @@ async def find_vectors(texts: Mapping[UUID, str], user_id: str, services: Servic
 async def _of_target(
     texts: Mapping[UUID, str], target: StoredModel, services: Services
 ) -> Mapping[UUID, VectorValue] | None:
-    """The vectors of the model that is to replace the present one; None if it fails: a job adds what is missing."""
+    """The vectors of the model that will replace the present one. If it fails, None: a job adds the missing vectors."""
     switch = model_switch.of(services.embedder)
     embedder = switch.configured(target) if switch else None
     if embedder is None:
@@ -121,9 +121,9 @@ async def put(
     *,
     document_id: UUID | None = None,
 ) -> list[PutDocument]:
-    """Store drafts as the documents with their identities, or a single one as the document with this id.
+    """Store drafts as the documents with their identities, or a single draft as the document with this id.
 
-    An identical document is left unchanged. Raises OutsideOfKey, and NotFound or Conflict for `document_id`.
+    An identical document stays unchanged. Raises OutsideOfKey, and NotFound or Conflict for `document_id`.
     """
     stored, replaced = await document_puts.put(
         db, drafts, vectors_by_key=vectors.by_key, names_version=names.VERSION, document_id=document_id
@@ -146,7 +146,7 @@ async def put(
 async def change(
     db: Writing, source: DocumentSource, draft: DocumentDraft, vectors: ChunkVectors, options: ChunkingOptions
 ) -> bool:
-    """Store a draft as a new version of a document; false if it has changed since `source` was read.
+    """Store a draft as a new version of a document; false if the document has changed since `source` was read.
 
     Raises NotFound, Conflict.
     """
@@ -165,9 +165,9 @@ async def _complete(
     vectors: ChunkVectors,
     options: ChunkingOptions,
 ) -> None:
-    """Store what belongs to documents that were written, and queue the jobs that follow.
+    """Link written documents to entities, store their vectors of the next model, and queue the jobs that follow.
 
-    `replaced` are the names that their former versions contained.
+    `replaced` has the names that their former versions contained.
     """
     document_ids = [document.document_id for document in written]
     if vectors.of_target:

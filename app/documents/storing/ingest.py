@@ -1,6 +1,6 @@
 """Stores uploads as documents: drafts, embeds and writes them in batches, each step ahead of the next one.
 
-No transaction is open while the model computes vectors. What is cancelled before it is written stores nothing.
+No transaction is open while the model computes vectors. If it is cancelled before the write, nothing is stored.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from app.services import ChunkingOptions, Services
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 BATCH_CHARACTERS = 76_800
-"""Text of the documents that are embedded together: about 128 chunks. The model pads short texts less in larger
-batches, which it sorts by length."""
+"""Characters of the documents that are embedded together: about 128 chunks. The model sorts a batch by length, so in a
+larger batch it pads short texts less."""
 FIRST_CHARACTERS = 9_600
-"""Text of the first batch; each following one has up to twice as much, so that the model begins early."""
+"""Characters of the first batch: few, so that the model begins early. Each next batch has up to twice as many."""
 MIN_DOCUMENT_CHARACTERS = 400
-"""Length that a shorter document counts as when batches are formed."""
+"""For the size of a batch, a shorter document counts as this many characters."""
 MOST_WRITTEN, MOST_CHUNKS = 64, 128
-"""Documents that are written by one transaction, and their chunks if they are several."""
+"""Most documents that one transaction writes, and most chunks if there are several documents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +46,9 @@ class StoringOptions:
     """How documents are stored.
 
     Attributes:
-        retry_s: How long each step is repeated while the database is unavailable.
-        wait: Whether the result of a large document is that of its job; otherwise the job is only queued.
-        most_chunks: Chunks that the documents of one call have together; those that exceed them are queued as well.
+        retry_s: For how long each step is repeated while the database is unavailable.
+        wait: Whether to wait for the job of a large document and return its result, or only queue the job.
+        most_chunks: Most chunks of the documents of one call together. The documents beyond are queued as well.
     """
 
     retry_s: float = 15.0
@@ -63,14 +63,14 @@ IN_REQUEST = StoringOptions(retry_s=1.0, wait=False, most_chunks=large_documents
 
 @dataclass(frozen=True, slots=True)
 class IngestOutcome:
-    """The result of one of several uploads: what was stored, or the error by which it was rejected."""
+    """The outcome of one of several uploads: its result, or the error that rejected it."""
 
     upload: Upload
     stored: IngestResult | None = None
     error: errors.StepwellError | None = None
 
     def result(self) -> IngestResult:
-        """What was stored. Raises the error by which the upload was rejected."""
+        """The result. Raises the error that rejected the upload."""
         if self.error is not None:
             raise self.error
         assert self.stored is not None
@@ -83,14 +83,13 @@ async def store(
     services: Services,
     options: StoringOptions = IN_BULK,
 ) -> AsyncGenerator[IngestOutcome, None]:
-    """Store several documents in their order, each stored or rejected on its own.
+    """Store several documents in order. Each is stored or rejected on its own.
 
-    While a batch is written, the next one is embedded, and the one after that read and drafted.
+    While a batch is written, the next one is embedded, and the one after that is read and drafted.
 
-    The result is the same as that of storing them one by one, also if a document comes several times, once new names in
-    metadata have been matched in the texts before them, which a job does.
-    Large documents are stored by jobs. Raises errors that concern all documents: ProviderError, DatabaseUnavailable.
-    Outcomes that were yielded before stay stored.
+    The result is the same as if they were stored one by one, even if a document comes several times, once a job has
+    matched new names from metadata in the earlier texts. Jobs store large documents. Raises errors that concern all
+    documents: ProviderError, DatabaseUnavailable. Outcomes that were yielded before stay stored.
     """
     steps = _Steps(user_id, services, options)
     embedded = _work_ahead(_work_ahead(_batches(_each(uploads)), steps.draft), steps.embed)
@@ -109,18 +108,18 @@ async def store(
 async def store_one(
     upload: Upload, user_id: str, services: Services, options: StoringOptions = IN_BULK
 ) -> IngestResult:
-    """Store one document, unless the same is stored already; a large one by a job.
+    """Store one document, unless an equal one is stored already. A job stores a large document.
 
-    Raises BadRequest naming the field, ProviderError, DatabaseUnavailable; then nothing is stored.
+    Raises BadRequest with the field, ProviderError, DatabaseUnavailable; then nothing is stored.
     """
     async with aclosing(store([upload], user_id, services, options)) as outcomes:
         return (await anext(outcomes)).result()
 
 
 async def replace(document_id: UUID, upload: Upload, user_id: str, services: Services) -> IngestResult:
-    """Store an upload as the new content of a document, a large one by a job that is only queued.
+    """Store an upload as the new content of a document. For a large upload a job is queued.
 
-    Raises NotFound, Conflict, BadRequest naming the field, ProviderError, DatabaseUnavailable; then nothing is stored.
+    Raises NotFound, Conflict, BadRequest with the field, ProviderError, DatabaseUnavailable; then nothing is stored.
     """
     work = partial(_replace, document_id, upload, user_id, services)
     return await model_switch.run(services.embedder, services.db, work)
@@ -144,9 +143,9 @@ async def _replace(document_id: UUID, upload: Upload, user_id: str, services: Se
 
 
 def _draft(upload: Upload, model: EmbeddingModel, options: ChunkingOptions) -> DocumentDraft:
-    """The draft of an upload; that of a large one has no chunks. Raises BadRequest."""
+    """The draft of an upload. The draft of a large upload has no chunks. Raises BadRequest."""
     large_documents.check_length(len(upload.content))
-    hashed = document_drafts.hashed(document_drafts.clean(upload, language=options.language))
+    hashed = document_drafts.hash_document(document_drafts.clean(upload, language=options.language))
     return large_documents.cut(hashed, model=model, options=options)
 
 
@@ -165,12 +164,12 @@ def _draft_each(uploads: Sequence[Upload], model: EmbeddingModel, options: Chunk
 
 @dataclass(slots=True)
 class _Batch:
-    """Uploads that are embedded together, each with its draft or the error by which it was rejected.
+    """Uploads that are embedded together, each with its draft or the error that rejected it.
 
     Attributes:
         stored: The stored version of each draft that has one, by identity.
-        being_stored: The ids of the documents of which jobs are to store another version.
-        writes: How many writes of this call had begun when these were looked up.
+        being_stored: The ids of documents of which jobs will store another version.
+        writes: How many writes of this call had begun when `stored` and `being_stored` were read.
         model: The model that computed the vectors.
         uncounted: The keys of computed vectors that no document has counted.
     """
@@ -188,14 +187,14 @@ class _Batch:
         return [draft for _upload, draft in self.uploads if isinstance(draft, DocumentDraft)]
 
     def same(self, draft: DocumentDraft) -> StoredVersion | None:
-        """The stored version of a document if storing the draft would not change it."""
+        """The stored version of a draft, if storing the draft would not change it."""
         known = self.stored.get(draft.identity)
         return known if known and known.same_as(draft) and known.document_id not in self.being_stored else None
 
     def together(self, place: int, most: int) -> list[DocumentDraft]:
         """The drafts from a place on that one transaction writes: consecutive new ones, or one that replaces a version.
 
-        None if the first one is large.
+        Empty if the first draft is large.
         """
         found: dict[bytes, DocumentDraft] = {}
         chunks = 0
@@ -211,7 +210,7 @@ class _Batch:
         return list(found.values())
 
     def note(self, put: PutDocument) -> IngestResult:
-        """The result of writing a draft, which is the stored version now; each computed vector is counted once."""
+        """Notes a written draft as the stored version, and returns its result. Each computed vector counts once."""
         draft, chunk_count = put.draft, len(put.draft.chunks)
         self.stored[draft.identity] = StoredVersion(
             put.document_id, draft.content_hash, draft.attributes_hash, chunk_count
@@ -226,9 +225,9 @@ class _Steps:
     """The steps of storing batches.
 
     Attributes:
-        most: Documents that the next transaction writes at most.
+        most: Most documents that the next transaction writes.
         writes: How many writes have begun.
-        chunks: The number of chunks of the documents so far that differ from the stored ones and are not queued.
+        chunks: The number of chunks of the changed documents so far, without queued documents.
     """
 
     user_id: str
@@ -239,19 +238,19 @@ class _Steps:
     chunks: int = 0
 
     async def draft(self, uploads: Sequence[Upload]) -> _Batch:
-        """Clean, hash and cut some uploads; one that is rejected keeps its error."""
+        """Clean, hash and cut some uploads. A rejected upload keeps its error."""
         work = partial(_draft_each, uploads, self.services.embedder.model, self.services.chunking_options)
         return _Batch(await cancellable.run(sum(len(upload.content) for upload in uploads), work))
 
     async def embed(self, batch: _Batch) -> _Batch:
-        """Look up the stored versions, and read or compute the vectors of the documents that differ from them."""
+        """Look up the stored versions, and read or compute the vectors of the documents that have changed."""
         await self._look_up(batch)
         self._leave_to_jobs(batch)
         await self._run(self._find_vectors, [one for one in batch.drafts() if batch.same(one) is None], batch)
         return batch
 
     async def store(self, batch: _Batch, place: int) -> list[IngestResult | errors.StepwellError]:
-        """The results of the uploads from a place on that are stored together; that of a rejected one is its error."""
+        """Store together some uploads from a place on. The result of a rejected upload is its error."""
         _upload, draft = batch.uploads[place]
         if isinstance(draft, errors.BadRequest):
             return [draft]
@@ -268,7 +267,7 @@ class _Steps:
         except (errors.DatabaseUnavailable, errors.Busy, errors.ProviderError):
             raise
         except Exception as error:
-            if len(drafts) > 1:  # one by one, so that those before the one that fails are stored
+            if len(drafts) > 1:  # one by one, so that the documents before the failing one are stored
                 self.most = 1
                 return await self.store(batch, place)
             if isinstance(error, errors.OutsideOfKey):
@@ -281,7 +280,7 @@ class _Steps:
         drafts: Sequence[DocumentDraft],
         batch: _Batch,
     ) -> Result:
-        """The result of a step with one model, which is repeated while the database is unavailable."""
+        """Runs a step with one model. It is repeated while the database is unavailable."""
         work = partial(retries.while_unavailable, self.options.retry_s, step, drafts, batch)
         return await model_switch.run(self.services.embedder, self.services.db, work)
 
@@ -291,7 +290,7 @@ class _Steps:
         return await large_documents.settle(queued, self.user_id, self.services) if self.options.wait else queued
 
     async def _look_up(self, batch: _Batch) -> None:
-        """Look up the stored versions; unchanged documents are neither embedded nor written."""
+        """Look up the stored versions. Unchanged documents are neither embedded nor written."""
         batch.writes = self.writes
         if drafts := batch.drafts():
             await retries.while_unavailable(self.options.retry_s, self._look_up_versions, drafts, batch)
@@ -305,7 +304,7 @@ class _Steps:
             batch.being_stored = await large_documents.being_stored(same, self.user_id, self.services)
 
     def _leave_to_jobs(self, batch: _Batch) -> None:
-        """Make large documents of the changed ones whose chunks are too many for one call with those before them."""
+        """Treat changed documents as large ones if the chunks so far and theirs are too many for one call."""
         for place, (upload, draft) in enumerate(batch.uploads):
             if isinstance(draft, DocumentDraft) and batch.same(draft) is None:
                 if self.chunks + len(draft.chunks) > self.options.most_chunks:
@@ -314,16 +313,16 @@ class _Steps:
                     self.chunks += len(draft.chunks)
 
     async def _find_vectors(self, drafts: Sequence[DocumentDraft], batch: _Batch) -> None:
-        """Read or compute the vectors that a batch does not have, or has of a model that another one has replaced."""
+        """Read or compute the vectors that a batch lacks. Vectors of a replaced model do not count."""
         model = self.services.embedder.model
         known = batch.vectors if batch.model == model else document_writes.NONE
         if missing := document_writes.texts(drafts, besides=known.by_key):
             found = await document_writes.find_vectors(missing, self.user_id, self.services)
-            batch.model, batch.vectors = model, known.joined(found)
+            batch.model, batch.vectors = model, known.join(found)
             batch.uncounted |= found.computed
 
     async def _put(self, drafts: Sequence[DocumentDraft], batch: _Batch) -> list[PutDocument]:
-        """Write documents in one transaction; a repetition after a commit of unknown outcome finds them unchanged."""
+        """Write documents in one transaction. A retry after a commit of unknown outcome finds them unchanged."""
         await self._find_vectors(drafts, batch)
         async with self.services.db.writing(self.user_id, checked=True) as writing:
             return await document_writes.put(writing, drafts, batch.vectors, self.services.chunking_options)
@@ -355,7 +354,7 @@ async def _batches(uploads: AsyncIterable[Upload]) -> AsyncGenerator[list[Upload
 async def _work_ahead(
     items: AsyncGenerator[Item, None], step: Callable[[Item], Awaitable[Result]]
 ) -> AsyncGenerator[Result, None]:
-    """The result of a step for each item, of which the next one is made while one is used.
+    """The result of a step for each item. The next result is computed while the caller uses one.
 
     Closing it cancels the step in progress.
     """

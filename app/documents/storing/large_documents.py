@@ -1,7 +1,7 @@
-"""Stores large documents as background jobs, in slices that readers do not see until the last one.
+"""Stores large documents as background jobs, in slices. Readers see nothing until the last slice is stored.
 
 `queue` records the document and its job in one transaction. The job cuts, indexes and embeds the document, publishes it
-at once, and queues a job that links it to entities. A later write of the same document cancels the job.
+in one step, and queues a job that links it to entities. A later write of the same document cancels the job.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ from app.text.names import names
 from app.text.passages.tokens import Passage
 
 LARGE = 1_000_000
-"""Characters of text from which a document is stored by a job."""
+"""A job stores a document whose text has more than this many characters."""
 MANY_CHUNKS = 3_000
-"""Chunks from which a document, and the documents of a request together, are stored by jobs."""
+"""Jobs store a document, or further documents of a request, with more than this many chunks."""
 MOST_CHARACTERS = 50_000_000
 CHUNKS = 128
-"""Chunks that are staged, embedded or published together; the user's lock is held while some are staged."""
+"""Chunks that are staged, embedded or published together. Staging a slice holds the user's lock."""
 LEXEMES = 2_000
-"""Lexemes whose postings are looked through by one transaction."""
+"""Number of lexemes whose postings one transaction searches for hidden chunks."""
 STAGED_ROWS = 2_000
-"""Staged chunks that are deleted by one transaction."""
+"""Number of staged chunks that one transaction deletes."""
 LOCK_S = 30
-"""How long publishing waits for the user's lock; what it has prepared is lost otherwise."""
+"""For how many seconds publishing waits for the user's lock. After that, its preparation is lost."""
 LOCK_POLL_S = 0.05
 CANCELLING_MS = 200
-"""How long the job's row may be locked before another transaction is taken to be cancelling the job."""
+"""If the job's row is locked for longer, another transaction is assumed to be cancelling the job."""
 WAIT_S = 0.2
 
 
@@ -60,7 +60,7 @@ def check_length(characters: int) -> None:
 
 
 def cut(draft: DocumentDraft, *, model: EmbeddingModel, options: ChunkingOptions) -> DocumentDraft:
-    """A document with its chunks; a large one without, since its job cuts it. Raises what interrupts it."""
+    """Cuts a document into chunks. A large document stays uncut, since its job cuts it. Raises what interrupts it."""
     if len(draft.content) > LARGE:
         return draft
     whole = document_drafts.cut(draft, model=model, options=options)
@@ -68,16 +68,16 @@ def cut(draft: DocumentDraft, *, model: EmbeddingModel, options: ChunkingOptions
 
 
 def needs_job(draft: DocumentDraft) -> bool:
-    """Whether a document that was cut is stored by a job."""
+    """Whether a job must store a document after `cut`."""
     return not draft.chunks or len(draft.content) > LARGE or len(draft.chunks) > MANY_CHUNKS
 
 
 async def queue(
     draft: DocumentDraft, user_id: str, services: Services, *, document_id: UUID | None = None
 ) -> IngestResult:
-    """Queue a job that stores a document without chunks, by default under the id of the one with its identity.
+    """Queue a job that stores a draft without chunks, by default as the document with its identity.
 
-    Nothing is queued if the same is stored, or is being stored already. Raises NotFound, Conflict, DatabaseUnavailable.
+    Nothing is queued if an equal version is stored or being stored. Raises NotFound, Conflict, DatabaseUnavailable.
     """
     async with services.db.locking(user_id, checked=True) as writing:
         target = (await document_puts.targets(writing, [draft], document_id=document_id))[draft.identity]
@@ -94,9 +94,9 @@ async def queue(
 async def queue_change(
     draft: DocumentDraft, user_id: str, services: Services, *, source: DocumentSource
 ) -> IngestResult | None:
-    """Queue a job that stores a changed document without chunks; None if it has changed since `source` was read.
+    """Queue a job that stores a changed draft without chunks; None if the document has changed since `source` was read.
 
-    Nothing is queued if the same is being stored already. Raises NotFound, Conflict, DatabaseUnavailable.
+    Nothing is queued if an equal version is being stored. Raises NotFound, Conflict, DatabaseUnavailable.
     """
     async with services.db.locking(user_id, checked=True) as writing:
         if not await documents.is_current(writing, source):
@@ -108,7 +108,7 @@ async def queue_change(
 
 
 async def _pending(writing: Writing, draft: DocumentDraft) -> IngestResult | None:
-    """The result of queueing the same draft before, if its job has not ended."""
+    """The result of an earlier queueing of an equal draft, if its job has not ended."""
     for version in await staging.pending(writing, identities=[draft.identity]):
         if (version.content_hash, version.attributes_hash) == (draft.content_hash, draft.attributes_hash):
             await key_bounds.check_replaced(writing, [], [version.job_id])
@@ -128,8 +128,8 @@ def _queue(draft: DocumentDraft, document_id: UUID, job_id: UUID) -> IngestResul
 
 
 async def being_stored(versions: Sequence[StoredVersion], user_id: str, services: Services) -> frozenset[UUID]:
-    """The ids of those of the documents of which jobs are to store another version."""
-    # A restricted caller has no privilege on what jobs are to store, which says only how a document is written.
+    """The ids of the documents of which jobs will store another version."""
+    # A restricted caller has no privilege on the tables of jobs. They matter only for how a document is written.
     async with services.db.whole.reading(user_id) as reading:
         pending = await staging.pending(reading, document_ids=[version.document_id for version in versions])
     return frozenset(version.document_id for version in pending)
@@ -137,7 +137,7 @@ async def being_stored(versions: Sequence[StoredVersion], user_id: str, services
 
 @asynccontextmanager
 async def reading_stored(document_id: UUID, user_id: str, services: Services) -> AsyncIterator[Reading]:
-    """Reads of a stored document that is to change. Raises Conflict if a job is to store its first version."""
+    """A transaction that reads a document before a change. Raises Conflict if a job will store its first version."""
     try:
         async with services.db.reading(user_id) as reading:
             yield reading
@@ -156,7 +156,7 @@ async def reading_stored(document_id: UUID, user_id: str, services: Services) ->
 async def settle(queued: IngestResult, user_id: str, services: Services) -> IngestResult:
     """Run the user's jobs here, or wait for other workers, until the queued document is stored; returns its result.
 
-    Raises Conflict if the job was cancelled or has failed, and what the job raises.
+    Raises Conflict if the job was cancelled or failed, and what the job raises.
     """
     if queued.job_id is None:
         return queued
@@ -175,7 +175,7 @@ async def settle(queued: IngestResult, user_id: str, services: Services) -> Inge
 
 @dataclass(slots=True)
 class _Storing:
-    """One attempt at a job. `progress` is what is stored of it: the step, and the counts of chunks."""
+    """One attempt at a job. `progress` is its stored progress: the step, and the counts of chunks."""
 
     run: Run
     staged: StagedDocument
@@ -189,7 +189,7 @@ class _Storing:
     async def stage(self) -> None:
         """Cut the document, and stage the chunks that an earlier attempt has not staged, with their postings.
 
-        The texts to embed and to index are made a slice at a time, so that they are never in memory all at once.
+        The texts to embed and to index are built one slice at a time, so that they are never all in memory.
         """
         draft, db, model = self.staged.draft, self.run.db, self.run.services.embedder.model
         passages = await cancellable.run(len(draft.content), partial(_passages, draft, model))
@@ -225,7 +225,7 @@ class _Storing:
             first = last + 1
 
     async def publish(self) -> None:
-        """Make the document visible in one transaction, which takes the user's lock after it has copied the chunks."""
+        """Make the document visible in one transaction. It copies the chunks, then takes the user's lock."""
         staged, total = self.staged, int(self.progress["total"])
         async with self.run.db.preparing(self.run.user_id) as writing:
             added = await staging.begin(writing, staged, lock_s=LOCK_S)
@@ -246,9 +246,9 @@ class _Storing:
             await self.run.finish(writing, **result, **counts)
 
     async def _take_lock(self, writing: Writing, *, done: int) -> None:
-        """Take the user's lock without waiting for it in the database: a deadlock could cancel a later write instead.
+        """Take the user's lock without waiting for it in the database. Raises ClaimLost, Busy.
 
-        That write may hold the lock and wait for rows of this transaction. Raises ClaimLost, Busy.
+        A later write may hold the lock and wait for rows of this transaction. A deadlock could then cancel that write.
         """
         for _ in range(int(LOCK_S / LOCK_POLL_S)):
             if await staging.try_lock(writing):
@@ -260,7 +260,7 @@ class _Storing:
     async def _check_wanted(self, *, done: int) -> None:
         """Store progress. Raises ClaimLost, also if the transaction of a later write is cancelling the job.
 
-        That transaction waits for rows of this one, and must not have to wait long.
+        That transaction waits for rows of this one, so this one must end soon.
         """
         try:
             async with self.run.db.shared() as shared:
@@ -300,14 +300,14 @@ async def _store_with_one_model(run: Run) -> int:
 
 
 async def _remove_postings(run: Run) -> int:
-    """Remove the postings of hidden chunks that no job stores, and the staged rows of ended jobs.
+    """Remove the postings of hidden chunks that no job publishes, and the staged rows of ended jobs.
 
     Returns the number of hidden chunks.
     """
     async with run.db.locking(run.user_id) as writing:
         after: str | None = run.job.progress.get("after", "")
         if await hidden_chunks.take(writing, run.job.job_id):
-            after = ""  # an earlier attempt did not look for these in the lexemes that it has passed
+            after = ""  # an earlier attempt did not look for these chunks in the lexemes before its place
             await run.advance(writing)
         hidden = await hidden_chunks.count(writing, run.job.job_id)
     while hidden and after is not None:
@@ -328,4 +328,4 @@ async def _remove_postings(run: Run) -> int:
 REMOVAL = JobKind(document_rows.POSTING_REMOVAL, _remove_postings, queue="documents", is_cancellable=False, kept=0)
 KIND = JobKind("store_document", _store_with_one_model, queue="documents", on_failure=REMOVAL.name)
 KINDS = (KIND, mention_refresh.KIND, REMOVAL)
-"""The kinds of jobs that store a document as a whole."""
+"""The kinds of jobs that together store a large document."""

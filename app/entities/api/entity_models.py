@@ -113,7 +113,7 @@ class EntityChange(wire.WireModel):
 
 
 class EntityMerge(wire.WireModel):
-    """The entities that another one takes over."""
+    """The entities to merge into another one."""
 
     entity_ids: Annotated[list[UUID], *wire.at_most(limits.MAX_MERGED, at_least=1)] = Field(
         description="Entities whose names, facts, members and teams it takes over; those of origin `user` are deleted."
@@ -211,22 +211,22 @@ def _frozen(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """The lines that can be read, and the outcomes of the others."""
+    """The readable lines, and the outcomes of the other lines."""
 
     sound: list[Line]
     refused: list[UpsertLineResult]
 
     def answer(self, outcomes: list[LineResult]) -> UpsertResult:
-        """The outcomes of all lines, in their order, and their numbers by status."""
+        """The outcomes of all lines, in order, and their numbers by status."""
         results = sorted([*self.refused, *map(_result, outcomes)], key=lambda result: result.line)
         count = Counter(result.status for result in results)
         return UpsertResult(lines=results, **{status: count[status] for status in kinds.values(EntityStatus)})
 
 
 def read_lines(raw: bytes) -> Lines:
-    """Read lines of JSON (UTF-8), each as strictly as a body of its own; empty lines are skipped.
+    """Read lines of JSON (UTF-8), each as strictly as a separate body. Empty lines are skipped.
 
-    Raises BadRequest where there are more than MAX_LINES.
+    Raises BadRequest if there are more than MAX_LINES lines.
     """
     if raw.count(b"\n") > MAX_LINES:
         raise errors.BadRequest(f"Send at most {MAX_LINES:,} lines at once.", field="body")

@@ -90,7 +90,7 @@ _Cursor = Annotated[str | None, Query(max_length=cursors.MAX_LENGTH, description
 async def add(
     body: Annotated[EntityInput | _Several, Body(openapi_examples=_EXAMPLES)], user_id: auth.Writer, use: auth.Use
 ) -> Any:
-    """Store one entity, or a list of them atomically; namesakes of one type need an `entity_id` of your own.
+    """Store one entity, or a list of entities atomically. Namesakes of one type need an `entity_id` of your choice.
 
     Stored texts that mention them are linked in the background.
     """
@@ -113,9 +113,9 @@ async def add(
     openapi_extra=_NDJSON,
 )
 async def upsert(request: Request, user_id: auth.Writer, use: auth.Use) -> Response:
-    """Store entities from JSON lines; an entity with the same id, or without one the same type and name, is replaced.
+    """Store entities from JSON lines. A line replaces the entity with its id, or without an id, with its type and name.
 
-    `members` may contain names. An invalid line is refused with its error; the others are stored.
+    `members` may contain names. An invalid line is refused with its error; the other lines are stored.
     """
     bodies.require(request, "application/x-ndjson", "application/jsonl")
     raw = await request.body()
@@ -144,9 +144,9 @@ async def page(
         Query(max_length=limits.MAX_ENTITY_NAME, description="Only entities with a similar name or alias."),
     ] = None,
 ) -> Response:
-    """The user's entities and those extracted from metadata and titles, by name.
+    """List the user's entities and the entities extracted from metadata and titles, by name.
 
-    With `q` the result is one page, the most similar first.
+    With `q` the result is one page, most similar first.
     """
     if q is not None:
         rows = await entities.find(q, user_id, db=use.db, limit=limit, only=EntityFilter(type, origin))
@@ -170,7 +170,7 @@ def _page(shown: Sequence[Entity], more: str | None) -> EntityPage:
     "/entities/{entity_id}", operation_id="get_entity", summary="Get an entity", responses=problems.responses(404)
 )
 async def get(entity_id: Annotated[UUID, _FOUND], user_id: auth.Searcher, use: auth.ReadUse) -> StoredEntity:
-    """An entity with all its fields."""
+    """Return an entity with all its fields."""
     return StoredEntity.of(await entities.get(entity_id, user_id, db=use.db))
 
 
@@ -188,7 +188,7 @@ async def change(
     user_id: auth.Changer,
     use: auth.Use,
 ) -> StoredEntity:
-    """Change fields of an entity of origin `user`; after a change of names texts are linked again."""
+    """Change fields of an entity of origin `user`. If its names change, texts are linked again."""
     return StoredEntity.of(await entities.change(entity_id, changed.shape(), user_id, db=use.db, embedder=use.embedder))
 
 
@@ -205,9 +205,9 @@ async def merge(
     user_id: auth.Changer,
     use: auth.Use,
 ) -> StoredEntity:
-    """Let an entity of origin `user` take over the names, facts, members and teams of others, atomically.
+    """Merge others into an entity of origin `user`, atomically: it takes over their names, facts, members and teams.
 
-    Its type, name, role and description stay; missing ones come from the others. Texts are linked in the background.
+    Its type, name, role and description stay; the others fill missing ones. Texts are linked in the background.
     """
     actor = auth.actor(request)
     return StoredEntity.of(await entities.merge(entity_id, merged.entity_ids, user_id, use, actor=actor))
@@ -222,7 +222,7 @@ async def merge(
 async def delete(
     entity_id: Annotated[UUID, _ADDED], request: Request, user_id: auth.Writer, use: auth.Use
 ) -> EntityDeletion:
-    """Delete an entity of origin `user` with its links; extracted entities cannot be deleted."""
+    """Delete an entity of origin `user` with its links. Extracted entities cannot be deleted."""
     gone = await entities.remove(entity_id, user_id, db=use.db, actor=auth.actor(request))
     return EntityDeletion(entities_deleted=1, mentions_deleted=gone)
 
@@ -240,7 +240,7 @@ async def documents(
     limit: Annotated[int, Query(ge=1, le=limits.MAX_LISTED, description="Documents per page.")] = 50,
     cursor: _Cursor = None,
 ) -> EntityDocumentPage:
-    """The documents linked to an entity with the kinds of links, strongest first."""
+    """List the documents linked to an entity with the kinds of links, strongest first."""
     after = cursors.read(cursor, cursors.strength) if cursor else None
     rows = await entities.documents(entity_id, user_id, db=use.db, limit=limit + 1, after=after)
     shown, more = cursors.cut(rows, limit, lambda one: cursors.make(one.strength, one.document_id))

@@ -1,7 +1,7 @@
-"""Caches the gazetteers of users and applies the changes that were committed since.
+"""Caches the gazetteers of users, and applies later changes to them.
 
-A process caches the names of its most recent users with their version. A transaction compares the version with the
-stored one and applies the changes in between, so that a commit of another process takes effect at once. Large
+A process caches the names of its most recent users with their version. A transaction compares this version with the
+stored version and applies the changes in between, so that a commit of another process takes effect at once. Large
 gazetteers are built outside the event loop.
 """
 
@@ -23,13 +23,13 @@ from app.text.names.fuzzy_names import FuzzyNames
 from app.text.names.gazetteer import Entry, Gazetteer
 
 MAX_NAMES = 400_000
-"""Names of all users that a process caches together; those of the most recent user always stay."""
+"""Most names that a process caches, for all users together. The names of the most recent user always stay."""
 MAX_CHANGES = 2_000
-"""Changes that are applied one by one; for more, all names are read again."""
+"""Most changes that are applied one by one. If there are more, all names are read again."""
 MIN_PART_LENGTH = 3
-"""Length of a first or last name that is matched alone: initials match too often."""
+"""Least length of a first or last name that is matched alone. Initials would match too often."""
 COMPARISONS_PER_UNIT = 50
-"""Names that numpy compares with a word in one unit of `offload.run`."""
+"""Number of names that numpy compares with a word in one unit of `offload.run`."""
 NAME_COST = 50
 """Cost of adding one name, in units of `offload.run`."""
 
@@ -52,21 +52,21 @@ class UserNames:
             return self._fuzzy
 
     async def parts(self) -> Mapping[str, tuple[str, ...]]:
-        """The keys of names of several words, by their first and by their last word."""
+        """The keys of names with several words, by first and by last word."""
         async with self._building:
             if self._parts is None:
                 self._parts = await offload.run(self._size(), _by_first_and_last_word, self.gazetteer)
             return self._parts
 
     def comparison_cost(self, words: Sequence[str]) -> int:
-        """Cost of comparing the words of a query with all names, in units of `offload.run`."""
+        """The cost of comparing the words of a query with all names, in units of `offload.run`."""
         return min(len(words), fuzzy_names.MAX_WORDS) * len(self.gazetteer) // COMPARISONS_PER_UNIT
 
     def _size(self) -> int:
         return NAME_COST * len(self.gazetteer)
 
     def updated(self, version: int, entries: Mapping[str, list[Entry]]) -> UserNames:
-        """The names at a later version, with the names by key that changed; the list of a key that is gone is empty."""
+        """The names at a later version. `entries` has the changed names by key; a removed key has an empty list."""
         if not any(entries.values()) and not any(key in self.gazetteer for key in entries):
             return replace(self, version=version)
         gazetteer, fuzzy = self.gazetteer.patched(entries), self._fuzzy
@@ -89,10 +89,10 @@ def _cache(db: Reading) -> LRUCache[str, UserNames]:
 
 
 async def current(reading: Reading, *, version: int | None = None) -> UserNames:
-    """All of the user's names, those too that a restricted caller does not see; see `visible`.
+    """All names of the user, including names that a restricted caller does not see (`visible` omits these).
 
-    They are cached, so the transaction must not have changed any of them. `version` is the user's names_version, if the
-    transaction has read it already.
+    They are cached, so the transaction must not have changed any of them. Give `version`, the user's names_version, if
+    the transaction has read it already.
     """
     cache = _cache(reading)
     cached = cache.get(reading.user_id)
@@ -106,10 +106,10 @@ async def current(reading: Reading, *, version: int | None = None) -> UserNames:
 
 
 async def visible(reading: Reading, text: str) -> UserNames:
-    """The names that the caller sees, of which a restricted one sees those that a text may contain or resemble.
+    """The names that the caller sees. For a restricted caller, only the names that a text may contain or resemble.
 
-    All names of the user that pass for this are nominated, and matching chooses among the visible ones: no name takes
-    the place of another before it is known to be visible.
+    All names of the user that may match are nominated, then the invisible ones are dropped, and matching chooses among
+    the rest. A hidden name thus never takes the place of a visible one.
     """
     all_names = await current(reading, version=reading.version.names)
     if reading.restriction is None or not len(all_names.gazetteer):
@@ -125,7 +125,7 @@ async def visible(reading: Reading, text: str) -> UserNames:
 
 
 async def similar(reading: Reading, text: str, *, limit: int) -> list[tuple[str, float]]:
-    """Up to `limit` keys of names that a short text resembles, most similar first; see `visible`."""
+    """Up to `limit` keys of names that resemble a short text, most similar first; see `visible`."""
     fuzzy = await (await current(reading)).fuzzy_index()
     if reading.restriction is None:
         return fuzzy.similar(text, limit)
@@ -134,12 +134,12 @@ async def similar(reading: Reading, text: str, *, limit: int) -> list[tuple[str,
 
 
 async def uncommitted(writing: Writing) -> UserNames:
-    """The user's names with the changes of this transaction; they are not cached."""
+    """The user's names with the changes of this transaction. They are not cached."""
     return await _up_to_date(writing, _cache(writing).get(writing.user_id))
 
 
 async def _up_to_date(reading: Reading, cached: UserNames | None) -> UserNames:
-    """The names at the stored version: the cached ones, with the changes since, or all names read again."""
+    """The names at the stored version: the cached names with later changes, or all names read again."""
     version = await name_changes.version(reading)
     if cached is not None and cached.version == version:
         return cached
@@ -160,7 +160,7 @@ async def _read(reading: Reading, version: int) -> UserNames:
 
 
 def _by_first_and_last_word(gazetteer: Gazetteer) -> Mapping[str, tuple[str, ...]]:
-    """The keys of names of several words, written apart or joined, by their first and by their last word."""
+    """The keys of names with several words, written apart or joined, by first and by last word."""
     found: dict[str, dict[str, None]] = {}
     all_keys = gazetteer.keys()
     written = [(key, (key,)) for key in all_keys if " " in key]

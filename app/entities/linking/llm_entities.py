@@ -1,7 +1,7 @@
 """Asks the language model for the entities of stored documents, in background jobs, if the setting is on.
 
-The transaction that stores a document queues the job, so that storing it neither waits for the model nor fails with it.
-What the model names is stored as if the document's metadata named it. Only names that occur in the text are kept.
+The transaction that stores a document queues the job, so that storing neither waits for the model nor fails with it.
+The model's entities are stored as if the document's metadata named them. Only names that occur in the text are kept.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from app.text.names import names, tags
 from app.text.names.gazetteer import Gazetteer
 
 PART, PARTS = 6_000, 4
-"""Characters of one request, and requests for a document: its beginning is read."""
+"""Most characters of a request, and most requests for a document. Only its beginning is read."""
 MAX_CHUNKS = 100
-"""Chunks that are read of a document."""
+"""Most chunks that are read of a document."""
 PER_PART, PER_DOCUMENT = 20, 50
-"""Entities that are kept of an answer, and of a document."""
+"""Most entities that are kept of an answer, and of a document."""
 MAX_ALIASES, MAX_LENGTH = 5, 200
 _NO_ID = UUID(int=0)
 
@@ -41,10 +41,10 @@ async def enqueue(db: Writing, document_ids: Sequence[UUID]) -> None:
 
 
 async def run_waiting(user_id: str, services: Services) -> AsyncGenerator[int, None]:
-    """Run the user's jobs that can run now, and yield after each how many still wait.
+    """Run the user's jobs that can run now. Yields after each job how many still wait.
 
-    A job whose answer cannot be used is left for a later attempt; if the model fails otherwise, all are. Jobs of other
-    workers are not waited for. Raises DatabaseUnavailable.
+    A job with an unusable answer is left for a later attempt; if the model fails otherwise, all jobs are. It does not
+    wait for jobs of other workers. Raises DatabaseUnavailable.
     """
     while True:
         try:
@@ -59,13 +59,13 @@ async def run_waiting(user_id: str, services: Services) -> AsyncGenerator[int, N
 
 
 async def waiting(user_id: str, db: Database) -> int:
-    """The number of documents about which the model is still to be asked."""
+    """The number of documents that still wait for the model."""
     async with db.shared() as shared:
         return await jobs.count(shared.as_user(user_id), KIND.name)
 
 
 async def _extract(run: Run) -> int:
-    """Ask the model; without one, or with the setting off, the job ends without a result."""
+    """Ask the model. Without a model, or with the setting off, the job ends without a result."""
     user_id, document_id = run.job.user_id, UUID(run.job.payload["document_id"])
     llm, options = run.services.llm, run.services.chunking_options
     async with run.db.reading(user_id) as reading:
@@ -99,7 +99,7 @@ async def _ask(llm: Llm, chunks: Sequence[ChunkText]) -> list[dict[str, Any]]:
 
 
 def _parts(chunks: Sequence[ChunkText]) -> list[str]:
-    """The texts of whole chunks, each at most PART characters, the title before the first one."""
+    """The texts of whole chunks, at most PART characters each, with the title before the first."""
     parts: list[str] = []
     for chunk in chunks:
         text = f"{chunk.opening.title}\n{chunk.content}" if chunk.opening else chunk.content
@@ -114,7 +114,7 @@ def _parts(chunks: Sequence[ChunkText]) -> list[str]:
 
 
 def _check(answer: Sequence[object], text: str) -> dict[str, dict[str, Any]]:
-    """The entities of an answer by the keys of their names, with what occurs in the text only."""
+    """The entities of an answer by key of name. Names, aliases and roles must occur in the text."""
     proposed = [one for one in answer if isinstance(one, Mapping)][:PER_PART]
     written = [name for one in proposed for name in (_line(one.get("name")), *_aliases(one)) if name]
     in_text = Gazetteer.build((name, _NO_ID) for name in written)
@@ -142,7 +142,7 @@ def _aliases(one: Mapping[Any, object]) -> Iterator[str]:
 
 
 def _line(text: object) -> str | None:
-    """A string of an answer as a name is stored; None if it cannot be one."""
+    """A string of an answer, cleaned like a stored name; None if it cannot be a name."""
     if not isinstance(text, str) or len(text) > MAX_LENGTH:
         return None
     return names.tidy("".join(letter if letter.isprintable() else " " for letter in text)) or None

@@ -2,11 +2,11 @@
 
 How a name is matched depends on its origin:
 
-- Names that the user or metadata gave are matched in every text, the longest at each position.
-- Titles, and headings of several words, are matched where a text writes them as names, also within longer ones.
+- Names from the user or from metadata are matched in every text, the longest at each position.
+- Titles, and headings of several words, are matched where a text writes them as names, even inside longer names.
 - Other names are matched where they are capitalised.
 
-A title has the origin `title`, and is listed, once the text of another document mentions it.
+As soon as the text of another document mentions a title, the title has the origin `title` and is listed.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from app.text.names.names import Name, WrittenWords
 from app.text.names.tags import Tag
 
 SLICE = 128
-"""Chunks whose names are extracted at once."""
+"""Number of chunks whose names are extracted at once."""
 Excluded = frozenset[tuple[str, UUID]]
-"""Keys of names with the entities that one document does not mean by them."""
+"""Pairs of a key of a name and an entity that a document does not mean by the name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Matcher:
-    """What the chunks of one document are matched with: its title, the user's names, and the keys of metadata.
+    """Matches the chunks of one document: with its title, the user's names, and the keys of metadata.
 
-    `excluded` are the namesakes that the document does not mean.
+    `excluded` has the namesakes that the document does not mean.
     """
 
     title: Name | None
@@ -49,17 +49,17 @@ class Matcher:
 
     @classmethod
     def of(cls, head: DocumentHead, gazetteer: Gazetteer, keys: Sequence[str]) -> Self:
-        """What the chunks of the document with this head are matched with."""
+        """The matcher for the chunks of the document with this head."""
         return cls(names.title_name(head.title), gazetteer, keys, _exclude(head.metadata, gazetteer, keys))
 
 
 Placed = tuple[ChunkText, Matcher]
-"""A chunk with what it is matched with."""
+"""A chunk with its matcher."""
 
 
 @dataclass(frozen=True, slots=True)
 class _ChunkNames:
-    """The names in a chunk: capitalised ones, its words as written, and entities of the gazetteer."""
+    """The names in a chunk: capitalised names, the words as written, and entities of the gazetteer."""
 
     chunk: ChunkText
     matcher: Matcher
@@ -70,7 +70,7 @@ class _ChunkNames:
 
 @dataclass(frozen=True, slots=True)
 class DocumentToLink:
-    """A document that is linked to the entities that it names: its title and metadata, and its chunks in order."""
+    """A document to link to the entities that it names: its title and metadata, and its chunks in order."""
 
     document_id: UUID
     head: DocumentHead
@@ -78,7 +78,7 @@ class DocumentToLink:
 
 
 async def stored_document(db: Writing, document_id: UUID) -> DocumentToLink:
-    """A stored document as it is linked; deletes its mentions and headings."""
+    """Reads a stored document in order to link it, and deletes its mentions and headings."""
     head = await mentions.begin(db, document_id, version=names.VERSION)
     return DocumentToLink(document_id, head, await mentions.chunk_texts(db, document_id))
 
@@ -86,9 +86,9 @@ async def stored_document(db: Writing, document_id: UUID) -> DocumentToLink:
 async def link_all(
     db: Writing, documents: Sequence[DocumentToLink], replaced: LinkedNames, *, keys: Sequence[str]
 ) -> None:
-    """Store the mentions and headings of documents that have none; `keys` are those of metadata that name entities.
+    """Store the mentions and headings of documents that have none; `keys` are the metadata keys that name entities.
 
-    `replaced` are the names that the former versions of the documents contained.
+    `replaced` has the names in the former versions of the documents.
     """
     await name_links.store(db, await asyncio.to_thread(_names_of, documents, keys), before=replaced)
     gazetteer = (await gazetteers.uncommitted(db)).gazetteer
@@ -133,7 +133,7 @@ def _tags(head: DocumentHead, keys: Sequence[str]) -> list[Tag]:
 
 
 async def link_again(db: Writing, chunk_nos: Sequence[int], *, keys: Sequence[str]) -> None:
-    """Replace the mentions in those of the chunks that exist by those that they would have if they were stored now."""
+    """Replace the mentions in the existing ones of these chunks, as if the chunks were stored now."""
     gazetteer = (await gazetteers.current(db)).gazetteer
     chunks = await mentions.chunk_texts_of(db, chunk_nos)
     heads = await mentions.heads(db, {chunk.document_id for chunk in chunks})
@@ -153,7 +153,7 @@ async def link_again(db: Writing, chunk_nos: Sequence[int], *, keys: Sequence[st
 
 
 def _spelt(extracted: Sequence[_ChunkNames]) -> list[NameEntity]:
-    """The entities of the capitalised names in chunks; of several spellings, that of the first document is stored."""
+    """The entities of the capitalised names in chunks. Of several spellings, the first document's one is stored."""
     new: dict[UUID, dict[str, NameEntity]] = {}
     for one in extracted:
         of_document = new.setdefault(one.chunk.document_id, {})
@@ -164,7 +164,7 @@ def _spelt(extracted: Sequence[_ChunkNames]) -> list[NameEntity]:
 async def expected(
     db: Reading, document_id: UUID, *, keys: Sequence[str]
 ) -> tuple[set[Mention], set[HeadingChunk]] | None:
-    """The mentions and headings that `link` would store for a document, without writing; None if it has no chunks."""
+    """The mentions and headings that `link_all` would store for a document; None without chunks. Writes nothing."""
     chunks = await mentions.chunk_texts(db, document_id)
     if not chunks or chunks[0].opening is None:
         return None
@@ -187,7 +187,7 @@ async def relink(db: Writing, document_id: UUID, *, keys: Sequence[str]) -> None
 def _exclude(metadata: Mapping[str, Any], gazetteer: Gazetteer, keys: Sequence[str]) -> Excluded:
     """The entities that a document does not mean by a name, each with the name's key.
 
-    Metadata that gives the `entity_id` of somebody beside the name means none of the other entities of the name.
+    If metadata has an `entity_id` beside a name, it means that entity and no other entity with the name.
     """
     found: set[tuple[str, UUID]] = set()
     for tag in tags.from_metadata(metadata, keys) if metadata and tags.has_ids(metadata) else ():
@@ -200,7 +200,7 @@ def _exclude(metadata: Mapping[str, Any], gazetteer: Gazetteer, keys: Sequence[s
 def _text_mentions(chunk: ChunkText, matcher: Matcher) -> Counter[UUID]:
     """How often a chunk's text contains names of each entity.
 
-    The title counts as a text for the first chunk, except for entities that it names as a mention of its own kind.
+    The title counts as text of the first chunk, except for entities for which it is a mention of kind `title`.
     """
     counts = _count(chunk.content, matcher)
     if chunk.opening is not None:
@@ -223,7 +223,7 @@ def _meant(match: NameMatch, without: Excluded) -> Iterable[UUID]:
 
 
 def _title_mentions(chunk: ChunkText, matcher: Matcher) -> Iterator[Mention]:
-    """The mentions by title in a chunk: of the title itself, and in the first chunk of the user's entities in it."""
+    """The mentions by title in a chunk: the title itself, and in the first chunk the user's entities in the title."""
     yield from _titles([(chunk, matcher)])
     if chunk.opening is not None:
         found = matcher.gazetteer.find(chunk.opening.title)
@@ -234,7 +234,7 @@ def _title_mentions(chunk: ChunkText, matcher: Matcher) -> Iterator[Mention]:
 
 
 def _of_names(found: Iterable[Mention]) -> set[UUID]:
-    """The entities that are mentioned in texts or are titles."""
+    """The entities that texts mention or that are titles."""
     return {mention.entity_id for mention in found if mention.kind in ("text", "title")}
 
 
@@ -262,7 +262,7 @@ async def _mentions(db: Reading, extracted: Sequence[_ChunkNames]) -> list[Menti
 
 
 def _place(mention: Mention) -> tuple[int, int, str]:
-    """The order in which mentions are written."""
+    """The sort key for writing mentions."""
     return mention.entity_id.int, mention.chunk_no, mention.kind
 
 
@@ -275,7 +275,7 @@ def _chunk_mentions(one: _ChunkNames, as_given: Mapping[UUID, int]) -> Iterator[
     counts: dict[UUID, int] = {}
     for name in one.capitalised:
         derived = name.entity_id
-        # Metadata names an entity with such an id if the gazetteer has it.
+        # If the gazetteer has an entity with such an id, metadata names that entity.
         if all(entity != derived for _text, entity in gazetteer.entries(name.key)):
             counts[derived] = name.count
     counts |= as_given

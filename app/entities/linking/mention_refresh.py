@@ -1,14 +1,14 @@
-"""Links stored texts again, in one background job of each user.
+"""Links stored texts again, in one background job per user.
 
-Afterwards the mentions of a text are those that it would have if it were stored now.
+Afterwards a text has the same mentions as if it were stored now.
 
-The job links the documents whose write has left that to it, because they are long, or whose mentions are those of
-earlier rules. Then it follows the names that have changed: the text index finds the chunks that may contain one, these
-are read, and those that do contain one are linked again. Each transaction links some chunks under the user's lock and
-stores the progress, so that another worker continues where one has died. The job ends under the same lock, and queues
-another one if a write has recorded something meanwhile. See `workers` for how a job survives its worker.
+The job first links long documents, whose write leaves this to the job, and documents that were linked by earlier rules.
+Then it follows changed names: the text index finds the chunks that may contain a changed name, the job reads them, and
+links the chunks that do contain one again. Each transaction links some chunks under the user's lock and stores the
+progress, so that another worker can continue if this one dies. The job ends under the same lock, and queues another job
+if a write has recorded something in the meantime. See `workers` for how a job survives its worker.
 
-It reads with generic plans (`searching`): after a bulk load the planner's statistics may not contain the user yet, and
+It reads with generic plans (`searching`). After a bulk load the planner's statistics may not contain the user yet, so
 plans for the user's own values would read all mentions for each name and all documents for each chunk.
 """
 
@@ -42,30 +42,30 @@ from app.text.names.names import Name
 log = logging.getLogger(__name__)
 
 NAMES = 2_000
-"""Changed names whose chunks are looked up together."""
+"""Number of changed names whose chunks are looked up together."""
 READ_PER_S = 1_000
-"""Chunks that are read for names in a second, over time: after a job that reads more the next one waits. The names that
-are recorded meanwhile are looked for together, so that storing a chunk costs as much in a large collection."""
+"""Chunks per second that jobs read for names, on average: after a job that reads more, the next one waits. It looks for
+all names recorded in the meantime together, so that storing a chunk does not cost more in a large collection."""
 DOCUMENTS = 100
-"""Documents that are listed at once."""
+"""Number of documents listed at once."""
 READ = 1_000
-"""Chunks whose texts are searched for names at once."""
+"""Number of chunks whose texts are searched for names at once."""
 SLICE = 128
-"""Chunks that are linked in one transaction."""
+"""Number of chunks that one transaction links."""
 MOST_CHUNKS = 1_000
-"""Chunks up to which a document is linked in one transaction."""
+"""A document with at most this many chunks is linked in one transaction."""
 PAGE = 2_048
-"""Chunks of a long document whose headings are read at once."""
+"""Number of chunks of a long document whose headings are read at once."""
 HEADINGS = 1_000
-"""Chunks under headings that are stored in one transaction."""
+"""Number of chunks under headings that one transaction stores."""
 WAIT_S = 0.2
-"""Pause between two looks at the jobs of other processes."""
+"""Seconds between two checks of the jobs of other processes."""
 NAME_COST = 100
-"""Cost of a step of the lookup of a changed name, in the unit of offload.INLINE: about 5 microseconds."""
+"""Cost of one step of looking up a changed name, in units of offload.INLINE: about 5 microseconds."""
 
 
 async def relink(db: Writing, document_id: UUID, *, keys: Sequence[str]) -> None:
-    """Replace the mentions and headings of a stored document, a long one by a job. Under the user's lock."""
+    """Replace the mentions and headings of a stored document; a job does it if it is long. Under the user's lock."""
     if await mentions.count_chunks(db, document_id) > MOST_CHUNKS:
         await leave(db, document_id)
     else:
@@ -73,31 +73,31 @@ async def relink(db: Writing, document_id: UUID, *, keys: Sequence[str]) -> None
 
 
 async def leave(db: Writing, document_id: UUID) -> None:
-    """Leave it to a job to link a document. Under the user's lock."""
+    """Leave the linking of a document to a job. Under the user's lock."""
     await mentions.leave(db, document_id)
     await name_changes.enqueue(db)
 
 
 async def enqueue_all(owner: Database) -> list[str]:
-    """Queue a job for each user whose texts are to be linked again and who has none; returns these users."""
+    """Queue a job for each user whose texts must be linked again and who has no job; returns these users."""
     async with owner.shared() as shared:
         return await name_changes.enqueue_all(shared, rules=names.VERSION)
 
 
 async def link_again(owner: Database, services: Services | None) -> None:
-    """Link the texts that an older version has linked, or leave it to jobs where there are no services."""
+    """Link the texts that an older version linked. Without services, leave it to jobs."""
     for user_id in await enqueue_all(owner):
         if services is not None:
             await drain(user_id, services)
 
 
 async def is_pending(db: Reading) -> bool:
-    """Whether some texts are still to be linked again."""
+    """Whether some texts must still be linked again."""
     return bool(await name_changes.pending(db, limit=1) or await mentions.unread(db, version=names.VERSION, limit=1))
 
 
 async def drain(user_id: str, services: Services) -> int:
-    """Run the waiting jobs of one user, without the pauses between them; returns the chunks that were linked."""
+    """Run the waiting jobs of one user without pauses. Returns the number of linked chunks."""
     chunks = 0
     while True:
         async with services.db.shared() as shared:
@@ -108,7 +108,7 @@ async def drain(user_id: str, services: Services) -> int:
 
 
 async def settle(user_id: str, services: Services) -> int:
-    """Run the jobs of one user and wait for those of other processes; returns the chunks that were linked here."""
+    """Run the jobs of one user, and wait for jobs of other processes. Returns the number of chunks linked here."""
     chunks = 0
     while True:
         chunks += await drain(user_id, services)
@@ -135,7 +135,7 @@ async def _refresh(run: Run) -> int:
 
 
 async def _finish(run: Run, read: int) -> None:
-    """End the job, and queue another one for what was recorded since. Writes hold the same lock until they commit."""
+    """End the job, and queue another one for later changes. Writes hold the same lock until they commit."""
     async with run.db.writing(run.user_id) as writing:
         await writing.hold()
         await run.finish(writing)
@@ -149,9 +149,9 @@ KIND = JobKind(name_changes.JOB, _refresh, queue="mentions", is_cancellable=Fals
 
 @dataclass(frozen=True, slots=True)
 class _Changes:
-    """The oldest names that have changed, and the chunks that may contain one of them.
+    """The oldest changed names, and the chunks that may contain one of them.
 
-    Those up to the chunk `after` were linked in an earlier attempt.
+    An earlier attempt has linked the chunks up to `after`.
     """
 
     changes: Sequence[NameChange]
@@ -161,13 +161,13 @@ class _Changes:
     after: int
 
     def progress(self, after: int) -> dict[str, Any]:
-        """What another worker needs to know to continue after a chunk."""
+        """What another worker needs to continue after this chunk."""
         last, done = self.changes[-1], bisect.bisect(self.candidates, after)
         return {"until": [last.since, last.key], "after": after, "done": done, "total": len(self.candidates)}
 
 
 async def _batch(db: Reading, progress: Mapping[str, Any]) -> _Changes | None:
-    """The next batch of changes, that of an earlier attempt as far as they are still pending; None without changes."""
+    """The next batch of changes, or the pending rest of an earlier attempt's batch; None without changes."""
     until = progress.get("until")
     changes = await name_changes.pending(db, limit=NAMES, until=until)
     if not changes:
@@ -188,7 +188,7 @@ async def _batch(db: Reading, progress: Mapping[str, Any]) -> _Changes | None:
 
 
 def _entities(probes: Sequence[tuple[Probe, NameChange]]) -> dict[UUID, int]:
-    """The entities that are derived from the forms of names, each with the number before which it is looked for."""
+    """The entities derived from the forms of names, each with the chunk number before which to look for it."""
     found: dict[UUID, int] = {}
     for probe, change in probes:
         for key in {change.key, " ".join(probe.form)}:
@@ -198,7 +198,7 @@ def _entities(probes: Sequence[tuple[Probe, NameChange]]) -> dict[UUID, int]:
 
 
 async def _follow(run: Run, batch: _Changes) -> int:
-    """Link the chunks that contain one of the names or are linked to it; returns how many there were."""
+    """Link the chunks that contain one of the names or are linked to it. Returns their number."""
     chunks = 0
     first = bisect.bisect(batch.candidates, batch.after)
     for start in range(first, len(batch.candidates), READ):
@@ -230,7 +230,7 @@ async def _mark_followed(run: Run, changes: Sequence[NameChange]) -> None:
 
 
 async def _link_documents(run: Run, progress: Mapping[str, Any]) -> int:
-    """Link the documents that are left to the job; returns how many chunks they have."""
+    """Link the documents that are left to the job. Returns the number of their chunks."""
     chunks = 0
     while True:
         async with run.db.searching(run.user_id) as reading:
@@ -263,12 +263,12 @@ async def _link_document(run: Run, document_id: UUID, progress: Mapping[str, Any
 
 
 class _DocumentChanged(Exception):
-    """The document was changed or deleted, or has been linked by a write, since the job began with it."""
+    """Since the job began with the document, it was changed or deleted, or a write has linked it."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Linking:
-    """Links the version of a document that a job has found, a long one in several transactions."""
+    """Links the version of a document that a job has found; a long document in several transactions."""
 
     run: Run
     document_id: UUID
@@ -279,7 +279,7 @@ class _Linking:
             await mention_extraction.relink(writing, self.document_id, keys=_keys(self.run))
 
     async def store_names(self) -> None:
-        """Store the entities of title, metadata and headings, the headings over some chunks in each transaction."""
+        """Store the entities of title, metadata and headings. Each transaction stores the headings of some chunks."""
         title, before = await retries.while_busy(self._begin)
         sections, first = Sections(title), 0
         while page := await self._page(first):
@@ -311,7 +311,7 @@ class _Linking:
     async def _begin(self) -> tuple[Name | None, LinkedNames]:
         """Replace the names of title and metadata, and delete the headings.
 
-        Returns the name of the title, and the former names.
+        Returns the name of the title and the former names.
         """
         async with self._locking() as writing:
             before = await mentions.of_documents(writing, [self.document_id])

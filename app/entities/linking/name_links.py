@@ -31,7 +31,7 @@ class SectionChunk:
 
 @dataclass(frozen=True, slots=True)
 class DocumentNames:
-    """The names that a document gives: its title, those in its metadata, and the headings over its chunks."""
+    """The names that a document gives: its title, names in its metadata, and the headings over its chunks."""
 
     document_id: UUID
     title: Name | None = None
@@ -55,7 +55,7 @@ class Sections:
         self._found: dict[tuple[str, int, int], SectionChunk] = {}
 
     def add(self, chunks: Sequence[ChunkText]) -> None:
-        """Add the next chunks, in their order."""
+        """Add the next chunks, in order."""
         for chunk in chunks:
             for path in text_headings.sections(chunk.heading_path, chunk.content):
                 first = self._first_chunks.setdefault(path, chunk.chunk_no)
@@ -75,10 +75,10 @@ def entity_of(name: Name) -> NameEntity:
 
 
 async def store(db: Writing, documents: Sequence[DocumentNames], *, before: LinkedNames | None = None) -> None:
-    """Store the entities that documents name, and record the new names, to which a job links older texts.
+    """Store the entities that documents name, and record the new names. A job links older texts to them.
 
-    `before` are the names that the former versions of the documents contained. Texts are not searched for a heading of
-    one word until it is a title.
+    `before` has the names in the former versions of the documents. Texts are not searched for a heading of one word
+    unless it is a title too.
     """
     titles = {one.title.entity_id: one.title for one in reversed(documents) if one.title is not None}
     sections = {chunk.name.entity_id: chunk.name for one in reversed(documents) for chunk in one.in_sections}

@@ -1,8 +1,8 @@
 """Stores which chunks lie under a heading that is the name of an entity, and finds entities that are titles.
 
-A heading names its section as a title names its document, but it is not a mention: it does not link the document to
-the entity, is never listed, and does not guide a search. A title is a mention of its own kind, and is listed once other
-texts use it as a name. Every change requires the user's lock.
+A heading names its section like a title names its document. But a heading is not a mention: it does not link the
+document to the entity, is never listed, and does not guide a search. A title is a mention of kind `title`, and is
+listed once other texts use it as a name. Every change requires the user's lock.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _e = tables.entities.c
 
 @dataclass(frozen=True, slots=True)
 class HeadingChunk:
-    """A chunk in a section that an entity's name heads; `section_no` is the number of the section's first chunk."""
+    """A chunk in a section whose heading is an entity's name; `section_no` is the number of its first chunk."""
 
     entity_id: UUID
     section_no: int
@@ -39,7 +39,7 @@ async def delete_headings(db: Writing, document_id: UUID) -> None:
 
 
 async def add_headings(db: Writing, found: Iterable[HeadingChunk]) -> None:
-    """Store the headings of a document, at least one; their entities must exist."""
+    """Store the headings of a document, at least one. Their entities must exist."""
     await db.execute(sa.insert(tables.headings), [{"user_id": db.user_id, **asdict(one)} for one in found])
 
 
@@ -68,9 +68,9 @@ _TITLES = sql.inline(
 
 
 async def list_given(db: Reading, entity_ids: Iterable[UUID], *, several: Set[UUID]) -> set[UUID]:
-    """The entities among these for whose names texts are searched: those of titles, and of headings of several words.
+    """The entities among these whose names are searched in texts: titles, and headings of several words.
 
-    `several` are those among these whose names have several words.
+    `several` has the entities among these whose names have several words.
     """
     found = set(await db.scalars(_TITLES, {"user_id": db.user_id, "entity_ids": list(entity_ids)}))
     if not (others := several - found):
@@ -121,9 +121,9 @@ _LOWER_TITLES = sql.inline(
 
 
 async def use_titles(db: Writing, entity_ids: Iterable[UUID]) -> None:
-    """Give the origin `title` to those of the entities that are titles and are used as names in other texts.
+    """Give the origin `title` to the entities among these that are titles and are used as names in other texts.
 
-    They are spelt as the title is, and not as the text that contained them first.
+    They take the spelling of the title, not of the text that contained them first.
     """
     binds = {"user_id": db.user_id, "entity_ids": list(entity_ids)}
     found = [(row.entity_id, names.title_name(row.title)) for row in await db.execute(_USED_TITLES, binds)]
@@ -134,5 +134,5 @@ async def use_titles(db: Writing, entity_ids: Iterable[UUID]) -> None:
 
 
 async def disuse_titles(db: Writing, entity_ids: Iterable[UUID]) -> None:
-    """Take the origin `title` from those of the entities that other texts do not use as names any more."""
+    """Remove the origin `title` from the entities among these that other texts no longer use as names."""
     await db.execute(_LOWER_TITLES, {"user_id": db.user_id, "entity_ids": list(entity_ids)})

@@ -1,8 +1,8 @@
 """Reads and writes the entities of a user with their names and members.
 
-Writes entities of origin `user`; entities created from names alone are written by `mentions`. Every change runs under
-the user's lock. Entities of origin `text` are never listed or addressed by id. Reads and writes are split into slices,
-so that other tasks of the event loop can run in between.
+It writes entities of origin `user`; `mentions` writes entities created from names alone. Every change runs under the
+user's lock. Entities of origin `text` are never listed or addressed by id. Reads and writes are split into slices, so
+that other tasks of the event loop can run in between.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ ROLE = "role:"
 SLICE = 250
 """Maximum number of entities, names or members per statement."""
 MAX_TYPES = 20
-"""Types that are listed."""
+"""Most types that are listed."""
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class EntityRecord:
-    """An entity as it is stored.
+    """An entity in its stored form.
 
-    `names` maps keys to name and aliases, the name first; `facts_text` is the indexed text of the facts, `role_key` the
+    `names` maps keys to name and aliases, the name first. `facts_text` is the indexed text of the facts, `role_key` the
     look-up key of the role, `vector` the vector of the description as Postgres text. With `keeps_vector` the stored
     vector is kept.
     """
@@ -79,9 +79,9 @@ async def page(
     after: tuple[str, UUID] | None = None,
     only: EntityFilter | None = None,
 ) -> list[Entity]:
-    """A page of entities ordered by name and id, continuing after the position `after`.
+    """A page of entities ordered by name and id, from the position `after` on.
 
-    An automatic entity is omitted if the user has an own one of the same name.
+    Omits an automatic entity if the user has added one with the same name.
     """
     only, (name, entity_id) = only or EntityFilter(), after or (None, None)
     restrictions = {"after": after, "type": only.type, "origin": only.origin, "restricted": db.restriction}
@@ -92,7 +92,7 @@ async def page(
 
 
 async def types(db: Reading) -> list[str]:
-    """The types of entities that are listed, the commonest first, at most MAX_TYPES."""
+    """The types of listed entities, most common first, at most MAX_TYPES."""
     query = sa.select(_e.type).where(_e.user_id == db.user_id, _e.origin != "text").group_by(_e.type)
     return list(await db.scalars(query.order_by(sa.func.count().desc(), _e.type).limit(MAX_TYPES)))
 
@@ -108,7 +108,7 @@ async def named(db: Reading, keys: Iterable[str]) -> dict[str, list[UUID]]:
 
 
 async def own(db: Reading, keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], list[UUID]]:
-    """The user's own entities by type and key of their name, for the pairs that exist; namesakes by id."""
+    """The user's own entities by type and key of their name, for the pairs that exist. Namesakes are ordered by id."""
     found: dict[tuple[str, str], list[UUID]] = {}
     for wanted in _slices(list(dict.fromkeys(keys))):
         binds = {"types": [kind for kind, _key in wanted], "keys": [key.encode() for _kind, key in wanted]}
@@ -119,7 +119,7 @@ async def own(db: Reading, keys: Iterable[tuple[str, str]]) -> dict[tuple[str, s
 
 
 async def origins(db: Reading, entity_ids: Iterable[UUID]) -> dict[UUID, str]:
-    """The origins of the entities that exist, of every origin."""
+    """The origins of the existing entities among these, whatever their origin."""
     found: dict[UUID, str] = {}
     for wanted in _slices(list(entity_ids)):
         own = (_e.user_id == db.user_id, sql.among(_e.entity_id, wanted))
@@ -129,7 +129,7 @@ async def origins(db: Reading, entity_ids: Iterable[UUID]) -> dict[UUID, str]:
 
 
 async def names_of(db: Reading, entity_ids: Sequence[UUID]) -> dict[UUID, dict[str, str]]:
-    """Names and aliases of entities by key, as they are written."""
+    """The names and aliases of entities by key, as written."""
     own = (_n.user_id == db.user_id, sql.among(_n.entity_id, entity_ids))
     query = sa.select(_n.entity_id, _n.name_key, _n.name).where(*own).order_by(_n.place)
     found: dict[UUID, dict[str, str]] = {entity: {} for entity in entity_ids}
@@ -165,14 +165,14 @@ _MEMBER_OF_TEAMS = sql.inline(
 
 
 async def replace_member(db: Writing, member_ids: Sequence[UUID], *, by: UUID) -> None:
-    """Make an entity a member of what contains any of others, and remove these from it."""
+    """In every entity that contains one of these members, replace them by another member."""
     await db.execute(_MEMBER_OF_TEAMS, {"user_id": db.user_id, "member_ids": list(member_ids), "by": by})
     those = (_g.user_id == db.user_id, sql.among(_g.member_id, member_ids))
     await db.execute(sa.delete(tables.entity_members).where(*those))
 
 
 async def save(db: Writing, written: Sequence[EntityRecord]) -> None:
-    """Store entities of origin `user`, inserting or replacing them; their members must be stored or among them."""
+    """Insert or replace entities of origin `user`. Their members must be stored, or be among `written`."""
     for some in _slices(written):
         await _save(db, some)
     members = [(one.entity_id, member) for one in written for member in dict.fromkeys(one.draft.members)]
@@ -232,7 +232,7 @@ _WRITE_WORDS = sql.inline(
 
 
 async def _save(db: Writing, written: Sequence[EntityRecord]) -> None:
-    """Store everything except the members, which may be entities in a later slice."""
+    """Store everything except the members, because they may be entities in a later slice."""
     ids, drafts = [one.entity_id for one in written], [one.draft for one in written]
     columns = {"entity_id": ids, **sql.columns(drafts, "type", "name", "role", "description")}
     columns["facts"] = [json.dumps(draft.facts) for draft in drafts]
@@ -300,7 +300,7 @@ _DELETE_NEXT_VECTORS = sql.inline(
 
 
 async def delete_vectors(db: Writing, entity_ids: Sequence[UUID]) -> None:
-    """Delete the vectors of entities, of every model."""
+    """Delete the vectors of entities for every model."""
     await db.execute(_delete(db, tables.entity_vectors, entity_ids))
     if db.vector_tables.next:
         binds = {"user_id": db.user_id, "entity_ids": list(entity_ids)}
@@ -316,7 +316,7 @@ def _delete(db: Writing, table: sa.Table, entity_ids: Sequence[UUID]) -> sa.Dele
 
 
 async def _whole(db: Reading, rows: Sequence[sa.Row[Any]]) -> list[Entity]:
-    """The entities of some rows, with their aliases and members."""
+    """Completes rows to entities, with their aliases and members."""
     ids = [row.entity_id for row in rows]
     if not ids:
         return []
@@ -337,4 +337,4 @@ async def _whole(db: Reading, rows: Sequence[sa.Row[Any]]) -> list[Entity]:
 
 
 _UNDESCRIBED: dict[str, Any] = {"role": None, "description": None, "facts": (), "metadata": {}}
-"""What a caller who does not see descriptions and facts gets of an entity instead of what is known of it."""
+"""The values of an entity's fields for a caller who does not see descriptions and facts."""

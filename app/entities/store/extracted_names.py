@@ -1,4 +1,4 @@
-"""Stores the entities that a language model has named in a document, and the aliases and roles that it gave them."""
+"""Stores the entities that a language model names in a document, with the aliases and roles that it gives them."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _w = tables.entity_words.c
 
 
 async def content_hash(db: Reading, document_id: UUID) -> bytes | None:
-    """The hash of a document's text; None if there is no such document."""
+    """The hash of a document's text; None if the document does not exist."""
     own = (_d.user_id == db.user_id, _d.document_id == document_id)
     found: bytes | None = await db.scalar(sa.select(_d.content_hash).where(*own))
     return found
 
 
 async def save(db: Writing, document_id: UUID, *, content_hash: bytes, extracted: Sequence[Mapping[str, Any]]) -> bool:
-    """Store the entities of a document's text; false if they are stored already or the document has another text."""
+    """Store the entities of a document's text. False if they are stored already, or the document has another text."""
     same = (_d.user_id == db.user_id, _d.document_id == document_id, _d.content_hash == content_hash)
     new = [dict(one) for one in extracted]
     change = sa.update(tables.documents).where(*same, _d.extracted != sa.literal(new, JSONB)).values(extracted=new)
@@ -52,7 +52,7 @@ _ADD_ALIASES = sql.inline(
 
 
 async def add_aliases(db: Writing, aliases: Sequence[tuple[UUID, str, str]]) -> dict[str, str]:
-    """Add aliases (entity, key, name) of entities of origin `metadata`; returns the new ones by key."""
+    """Add aliases (entity, key, name) to entities of origin `metadata`; returns the new aliases by key."""
     binds = {
         "entity_ids": [entity for entity, _key, _name in aliases],
         "keys": [key.encode() for _entity, key, _name in aliases],
@@ -63,7 +63,7 @@ async def add_aliases(db: Writing, aliases: Sequence[tuple[UUID, str, str]]) -> 
 
 
 async def add_roles(db: Writing, roles: Mapping[UUID, tuple[str, str]]) -> None:
-    """Add the roles (text and look-up key) of entities of origin `metadata` that have none."""
+    """Add roles (text and look-up key) to entities of origin `metadata` that have none."""
     texts, keys = [text for text, _key in roles.values()], [key for _text, key in roles.values()]
     binds = {"entity_ids": list(roles), "roles": texts, "keys": keys}
     await db.execute(sql.statement("add_extracted_roles"), {"user_id": db.user_id, **binds})

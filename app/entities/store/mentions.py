@@ -1,4 +1,4 @@
-"""Stores mentions of entities in chunks, and the entities that are created automatically for names.
+"""Stores mentions of entities in chunks, and entities that are created automatically for names.
 
 Every change runs under the user's lock, in the transaction that stores or removes the document.
 """
@@ -48,7 +48,7 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class LinkedNames:
-    """The entities that documents mention, and those whose names are their titles and headings."""
+    """The entities that documents mention, and the entities that their titles and headings name."""
 
     mentioned: frozenset[UUID] = frozenset()
     titles: frozenset[UUID] = frozenset()
@@ -56,13 +56,13 @@ class LinkedNames:
 
     @property
     def every(self) -> list[UUID]:
-        """All of them."""
+        """All these entities."""
         return list(self.mentioned | self.titles | self.headings)
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentHead:
-    """Title and metadata of a document; the names in them count as mentions in its first chunk.
+    """The title and metadata of a document. Names in them count as mentions in its first chunk.
 
     So do the entities that a language model has `extracted` from its text.
     """
@@ -74,7 +74,7 @@ class DocumentHead:
 
 @dataclass(frozen=True, slots=True)
 class ChunkText:
-    """A chunk that is searched for names; `opening` is set on the first chunk of a document."""
+    """A chunk to search for names; `opening` is set on the first chunk of a document."""
 
     chunk_no: int
     document_id: UUID
@@ -93,7 +93,7 @@ async def begin(db: Writing, document_id: UUID, *, version: int) -> DocumentHead
 
 
 async def chunk_texts(db: Reading, document_id: UUID, *, first: int = 0, limit: int | None = None) -> list[ChunkText]:
-    """A document's chunks in order, from an index on."""
+    """A document's chunks in order, from the index `first` on."""
     query = _placed(db.user_id).where(_c.document_id == document_id, _c.chunk_index >= first).order_by(_c.chunk_index)
     return [_place(row) for row in await db.execute(query.limit(limit))]
 
@@ -105,16 +105,16 @@ async def chunk_texts_of(db: Reading, chunk_nos: Sequence[int]) -> list[ChunkTex
 
 
 async def heads(db: Reading, document_ids: Iterable[UUID]) -> dict[UUID, DocumentHead]:
-    """Title and metadata of the documents among these that exist."""
+    """The title and metadata of the existing documents among these."""
     query = sa.select(_d.document_id, _d.title, _d.metadata, _d.extracted)
     query = query.where(_d.user_id == db.user_id, sql.among(_d.document_id, document_ids))
     return {row.document_id: _opening(row) for row in await db.execute(query)}
 
 
 async def ensure(db: Writing, named: Sequence[NameEntity], *, origin: str) -> set[UUID]:
-    """Ensure that every name has an entity; returns those that did not have this origin before.
+    """Ensure that every name has an entity. Returns the entities that did not have this origin before.
 
-    An origin is only raised, in the order text, title, metadata. The user's own entities are not changed.
+    An origin only rises, in the order text, title, metadata. The user's own entities do not change.
     """
     if not named:
         return set()
@@ -129,14 +129,14 @@ async def ensure(db: Writing, named: Sequence[NameEntity], *, origin: str) -> se
 
 
 async def known_openings(db: Reading, words: Iterable[str], pairs: Iterable[str]) -> set[str]:
-    """Those of the words that are names, and those pairs of words that are names or begin longer ones."""
+    """The words among these that are names, and the pairs of words that are names or begin longer names."""
     binds = {"words": "\n".join(sorted(words)), "pairs": "\n".join(sorted(pairs))}
     rows = await db.execute(sql.statement("openings_of_names"), {"user_id": db.user_id, **binds})
     return set(rows.scalars())
 
 
 async def given_names(db: Reading, keys: Iterable[str]) -> dict[str, list[UUID]]:
-    """The entities of the keys that are titles, or headings of several words."""
+    """The entities with these keys that are titles, or headings of several words."""
     binds = {"user_id": db.user_id, "keys": [key.encode() for key in keys]}
     rows = await db.execute(sql.statement("given_names"), binds)
     found: dict[str, list[UUID]] = {}
@@ -164,7 +164,7 @@ _INSERT_MENTIONS = sql.inline(
 
 
 async def add(db: Writing, found: Sequence[Mention]) -> None:
-    """Store mentions; an existing mention keeps the larger count."""
+    """Store mentions. An existing mention keeps the larger count."""
     if not found:
         return
     columns = sql.columns(found, "entity_id", "chunk_no", "document_id", "kind", "count")
@@ -172,7 +172,7 @@ async def add(db: Writing, found: Sequence[Mention]) -> None:
 
 
 async def of_documents(db: Reading, document_ids: Sequence[UUID]) -> LinkedNames:
-    """The entities that documents mention, and those whose names are their titles or headings."""
+    """The entities that documents mention, and the entities that their titles or headings name."""
     query = sa.select(_m.entity_id, sa.func.bool_or(_m.kind == "title"))
     query = query.where(_m.user_id == db.user_id, sql.among(_m.document_id, document_ids))
     found = {entity: is_title for entity, is_title in await db.execute(query.group_by(_m.entity_id))}
@@ -183,9 +183,9 @@ async def of_documents(db: Reading, document_ids: Sequence[UUID]) -> LinkedNames
 async def prune(db: Writing, linked: LinkedNames) -> None:
     """Delete the automatic entities among these without mentions or headings, and lower the origin of the others.
 
-    Call it when the documents that contained these names have their new mentions, or none. An entity that no metadata
-    names any more becomes a title if it is used as one, else it gets the origin `text`. Texts are not searched any more
-    for names that no title or heading gives: a job links them again.
+    Call it after the documents that contained these names have their new mentions, or none. An entity that metadata no
+    longer names becomes a title if it is used as one, and otherwise gets the origin `text`. Texts are no longer
+    searched for names that no title or heading gives: a job links the texts again.
     """
     if not linked.every:
         return
@@ -206,7 +206,7 @@ async def prune(db: Writing, linked: LinkedNames) -> None:
 
 
 async def _not_given(db: Reading, linked: LinkedNames) -> dict[str, str]:
-    """The names by key for which texts are not searched any more, because they have ceased to be titles or headings."""
+    """The names, by key, that texts are no longer searched for, because they are no longer titles or headings."""
     given_before = sql.among(_e.entity_id, linked.titles | linked.headings)
     automatic = (_e.user_id == db.user_id, given_before, _e.origin == "text")
     known = await entities.names_of(db, list(await db.scalars(sa.select(_e.entity_id).where(*automatic))))
@@ -217,7 +217,7 @@ async def _not_given(db: Reading, linked: LinkedNames) -> dict[str, str]:
 
 
 async def count_chunks(db: Reading, document_id: UUID) -> int:
-    """The number of a document's chunks; 0 if there is no such document."""
+    """The number of a document's chunks; 0 if the document does not exist."""
     query = sa.select(_d.chunk_count).where(_d.user_id == db.user_id, _d.document_id == document_id)
     return int(await db.scalar(query) or 0)
 
@@ -229,7 +229,7 @@ async def chunk_nos(db: Reading, document_id: UUID) -> list[int]:
 
 
 async def leave(db: Writing, document_id: UUID) -> None:
-    """Leave it to a job to link a document; each time its names_version is another one below 0."""
+    """Leave the linking of a document to a job. Each call sets another names_version below 0."""
     change = sa.update(tables.documents).where(_d.user_id == db.user_id, _d.document_id == document_id)
     await db.execute(change.values(names_version=sa.func.least(_d.names_version, 0) - 1))
 
@@ -241,14 +241,14 @@ async def mark(db: Writing, document_id: UUID, *, version: int) -> None:
 
 
 async def version_to_link(db: Reading, document_id: UUID) -> str:
-    """What tells the stored version of a document, and whether it has been linked; empty if it is gone."""
+    """Identifies the stored version of a document and whether it has been linked; empty if the document is gone."""
     query = sa.select(_d.updated_at, _d.names_version).where(_d.user_id == db.user_id, _d.document_id == document_id)
     row = (await db.execute(query)).one_or_none()
     return "" if row is None else f"{row.updated_at.isoformat()} {row.names_version}"
 
 
 async def unread(db: Reading, *, version: int, limit: int) -> list[UUID]:
-    """Documents that are to be linked: those with a names_version below `version`."""
+    """Documents that must be linked: their names_version is below `version`."""
     query = sa.select(_d.document_id).where(_d.user_id == db.user_id, _d.names_version < version)
     return list(await db.scalars(query.limit(limit)))
 

@@ -1,10 +1,10 @@
 """Records changes of entity names, and which of them the stored mentions already reflect.
 
-Names of origins `user` and `metadata` are in the gazetteers of processes: each change of them increments the user's
-names_version, in the same transaction, under the user's lock. Titles and headings are recorded too when texts may come
-to mention them or cease to. A change is pending until a job has linked the chunks that may contain the name. One of the
-gazetteer is kept for MAX_KEPT versions after that, so that a process can update its cache from the changes instead of
-reading all names.
+The gazetteers of processes contain the names of origins `user` and `metadata`. Each change of such a name increments
+the user's names_version, in the same transaction, under the user's lock. A title or heading is recorded too if texts
+may begin or cease to mention it. A change is pending until a job has linked the chunks that may contain the name. A
+change of the gazetteer is then kept for MAX_KEPT versions, so that a process can update its cache from the changes
+instead of reading all names.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ MAX_KEPT = 10_000
 
 @dataclass(frozen=True, slots=True)
 class NameChange:
-    """A name that was added, changed or removed, and that texts have yet to be linked to.
+    """An added, changed or removed name. Texts are not linked to it yet.
 
     Attributes:
-        since: The user's version of the data that the change belongs to.
-        before: The number of the first chunk that was linked when the name had changed already.
+        since: The version of the user's data with the change.
+        before: The number of the first chunk that was linked after the change.
     """
 
     key: str
@@ -46,7 +46,7 @@ class NameChange:
 
     @property
     def position(self) -> tuple[int, bytes]:
-        """Its place in the order in which changes are followed."""
+        """The sort key by which changes are followed."""
         return self.since, self.key.encode()
 
 
@@ -73,14 +73,14 @@ _RECORD = sql.inline(
 
 
 async def record(db: Writing, names: Mapping[str, str]) -> None:
-    """Record that these names (by key) changed for all stored texts, and enqueue linking these."""
+    """Record that these names (by key) changed for all stored texts, and queue a job that links the texts."""
     if names:
         before = await db.scalar(sa.select(_t.next_chunk_no).where(_t.user_id == db.user_id))
         await _record(db, names, version=await _next_version(db), before=int(before))
 
 
 async def record_new(db: Writing, names: Mapping[str, str], *, in_gazetteer: bool) -> None:
-    """Record names that documents of this transaction bring, with which it links their new chunks itself."""
+    """Record new names from documents of this transaction. The transaction links the documents' chunks itself."""
     if names:
         await _record(db, names, version=await _next_version(db) if in_gazetteer else 0, before=db.first_chunk)
 
@@ -101,14 +101,14 @@ async def _record(db: Writing, names: Mapping[str, str], *, version: int, before
 
 
 async def enqueue(db: Writing) -> None:
-    """Ensure that a job links what is pending. Under the user's lock: a job looks for more when it ends."""
+    """Ensure that a job links what is pending. Under the user's lock, because an ending job looks for more."""
     if not await jobs.count(db, JOB):
         pause = await db.scalar(sa.select(_t.names_pause).where(_t.user_id == db.user_id))
         await jobs.enqueue(db, JOB, not_before=pause)
 
 
 async def pause(db: Writing, seconds: float) -> None:
-    """Let the user's next job wait for some seconds."""
+    """Delay the user's next job by some seconds."""
     until = sa.func.now() + sa.func.make_interval(0, 0, 0, 0, 0, 0, seconds)
     await db.execute(sa.update(tables.tenants).where(_t.user_id == db.user_id).values(names_pause=until))
 
@@ -129,7 +129,7 @@ _ENQUEUE_ALL = sql.inline(
 
 
 async def enqueue_all(db: SharedTransaction, *, rules: int) -> list[str]:
-    """Enqueue a job for each user with pending changes or documents that were linked by rules below a version.
+    """Queue a job for each user with pending changes, or with documents linked by rules below the version `rules`.
 
     Returns these users. Requires the database's owner.
     """
@@ -143,7 +143,7 @@ async def enqueue_all(db: SharedTransaction, *, rules: int) -> list[str]:
 
 
 async def entries(db: Reading) -> list[tuple[str, UUID]]:
-    """Every name and alias that is matched in texts, with its entity; a restricted caller does not see all of them."""
+    """Every name and alias to match in texts, with its entity. A restricted caller does not see all of them."""
     parts = ("restricted",) if db.has_restricted_role else ()
     rows = await db.execute(sql.statement("all_gazetteer_names", *parts), {"user_id": db.user_id})
     found: list[tuple[str, UUID]] = []
@@ -153,7 +153,7 @@ async def entries(db: Reading) -> list[tuple[str, UUID]]:
 
 
 async def entries_of(db: Reading, keys: Iterable[str]) -> dict[str, list[tuple[str, UUID]]]:
-    """The names and aliases with some keys that the caller sees; the list of an unknown key is empty."""
+    """The names and aliases with these keys that the caller sees. The list of an unknown key is empty."""
     found: dict[str, list[tuple[str, UUID]]] = {key: [] for key in keys}
     for start in range(0, len(wanted := list(found)), SLICE):
         binds = {"user_id": db.user_id, "keys": [key.encode() for key in wanted[start : start + SLICE]]}
@@ -170,9 +170,9 @@ _CHANGED_ENTRIES = sql.inline(
 
 
 async def changed_entries(db: Reading, version: int, *, limit: int) -> dict[str, list[tuple[str, UUID]]]:
-    """The names and aliases of up to `limit` keys that changed after a version, for a restricted caller too.
+    """The names and aliases of up to `limit` keys that changed after a version, even for a restricted caller.
 
-    The list of a key that is gone is empty.
+    The list of a removed key is empty.
     """
     if not db.has_restricted_role:
         query = sa.select(_c.name_key).where(_c.user_id == db.user_id, _c.version > version)
@@ -188,7 +188,7 @@ async def changed_entries(db: Reading, version: int, *, limit: int) -> dict[str,
 
 
 async def pending(db: Reading, *, limit: int, until: Sequence[Any] | None = None) -> list[NameChange]:
-    """The oldest pending changes; if those up to a position, `since` and key, are still pending, only these."""
+    """The oldest pending changes. With `until`, a position of `since` and key, only the changes up to it, if any."""
     query = sa.select(_c.name_key, _c.name, _c.pending_since, _c.chunks_before)
     query = query.where(_c.user_id == db.user_id, _c.pending_since.is_not(None))
     query = query.order_by(_c.pending_since, _c.name_key).limit(limit)
@@ -212,7 +212,7 @@ _FOLLOWED = sql.inline(
 
 
 async def mark_followed(db: Writing, changes: Sequence[NameChange]) -> None:
-    """Mark changes as processed, unless the names have changed since then, and delete those of no further use."""
+    """Mark changes as processed, unless the names have changed again, and delete changes that are no longer needed."""
     binds = {"keys": [change.key.encode() for change in changes], "since": [change.since for change in changes]}
     await db.execute(_FOLLOWED, {"user_id": db.user_id, **binds})
     kept_from = await version(db) - MAX_KEPT

@@ -1,4 +1,4 @@
-"""Finds the chunks that may contain a name that has changed, and replaces the mentions of chunks."""
+"""Finds the chunks that may contain a changed name, and replaces the mentions of chunks."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from app.entities.store.mentions import Mention
 _m = tables.mentions.c
 _c = tables.chunks.c
 FOLDED = ("english", "simple")
-"""The languages whose index folds accents, without which names are compared."""
+"""The languages whose index folds accents, as the comparison of names does."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedForm:
-    """A form of a name that has changed, by which the chunks are found that may contain it.
+    """A form of a changed name. It finds the chunks that may contain the name.
 
     Attributes:
-        indexed: Words of the index of every text with the form; empty if the index cannot tell.
-        before: The number of the first chunk that was linked when the name had changed already.
+        indexed: Words that the index has of every text with the form; empty if the index cannot tell.
+        before: The number of the first chunk that was linked after the change.
     """
 
     indexed: str
@@ -34,10 +34,10 @@ class ChangedForm:
 
 
 async def candidates(db: Reading, forms: Sequence[ChangedForm]) -> set[int]:
-    """The chunks that may contain one of the forms, by the words that the index tells.
+    """The chunks that may contain one of the forms, by the words in the index.
 
-    All chunks are candidates for a form of which it tells none, and those of a language whose index keeps accents for
-    every form, because names are compared without these.
+    For a form without indexed words, all chunks are candidates. Chunks in a language whose index keeps accents are
+    candidates for every form, because names are compared without accents.
     """
     found: set[int] = set()
     untold = [form.before for form in forms if not form.indexed]
@@ -77,7 +77,7 @@ _DOTTED_NUMBERS = sql.inline(
 
 
 async def dotted_numbers(db: Reading, numbers: Iterable[str]) -> set[str]:
-    """Those of the numbers that are parts of numbers with dots, such as versions, which the text index keeps whole."""
+    """The numbers among these that are parts of dotted numbers, such as versions. The text index keeps these whole."""
     wanted = sorted(set(numbers))
     return set(await db.scalars(_DOTTED_NUMBERS, {"user_id": db.user_id, "numbers": wanted})) if wanted else set()
 
@@ -97,13 +97,13 @@ _LINKED = sql.inline(
 
 
 async def link(db: Reading, before: dict[UUID, int]) -> set[int]:
-    """The chunks that are linked to some entities, those before a number of each."""
+    """The chunks that are linked to some entities; for each entity, the chunks before its number."""
     binds = {"entity_ids": list(before), "befores": list(before.values())}
     return set(await db.scalars(_LINKED, {"user_id": db.user_id, **binds}))
 
 
 async def texts(db: Reading, chunk_nos: Sequence[int]) -> list[tuple[int, str]]:
-    """The texts of those of the chunks that exist, with the title before that of a document's first chunk."""
+    """The texts of the existing chunks among these. The first chunk of a document begins with the title."""
     found = await mentions.chunk_texts_of(db, chunk_nos)
     return [(one.chunk_no, f"{one.opening.title}\n{one.content}" if one.opening else one.content) for one in found]
 

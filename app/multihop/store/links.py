@@ -1,7 +1,7 @@
-"""Finds the chunks to which links lead, by the statements in the table of signals, and the names in chunks.
+"""Finds linked chunks by the statements in the table of signals, and the names in chunks.
 
-A statement declares those of `binds` that it uses, and has these columns: chunk_id, document_id, similarity (null
-without a vector), weight (null without a link), signal, name, source_chunk_id, chunks, steps, heading.
+A statement declares the binds that it uses. Its columns are chunk_id, document_id, similarity (null without a vector),
+weight (null without a link), signal, name, source_chunk_id, chunks, steps, heading.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ from app.text.queries.conditions import IndexText
 MAX_SOURCES = 10
 MAX_NAMES = 12
 MIN_CHUNKS, MAX_CHUNKS = signals.MIN_CHUNKS, 50
-"""Number of chunks with a shared name, a rare word or an identifier: one links nothing, more are not specific."""
+"""Bounds of the number of chunks with a shared name, rare word or identifier. More chunks are not specific."""
 MAX_COMPARED, MAX_LINKED = 400, 60
-"""Pairs of a chunk and a source, or of a chunk and an identifier, that are compared, and chunks that are returned."""
+"""Most pairs that are compared (of a chunk and a source, or a chunk and an identifier), and most returned chunks."""
 MOST_FULL = 3
-"""Chunks of a document that each have the full weight of an identifier; more share that of so many."""
+"""Most chunks of a document that each have the full weight of an identifier. More chunks share the weight of these."""
 MAX_COUNTED = 500
-"""Chunks up to which a name's mentions are counted; beyond, its weight hardly changes."""
+"""A name's mentions are counted up to this many chunks. Beyond that, its weight hardly changes."""
 MAX_SECTIONS = 3
-"""Sections up to which a heading is treated as a name; one over more ("Members", "Next steps") is ignored."""
+"""A heading counts as a name if it has at most this many sections. "Members" or "Next steps" has more."""
 MAX_NAMED, MAX_NAMED_OF_ONE = 50, 3
-"""Chunks that the query names, and those of one document or section, the most similar to the query."""
+"""Most chunks that the query names, in all and of one document or section. The most similar ones are chosen."""
 SECOND_SOURCES, SECOND_STEP = 5, 0.5
-"""Linked chunks from which the second step starts, and its factor."""
+"""Number of linked chunks where the second step starts, and the factor of the second step."""
 UNKNOWN_SIMILARITY = 0.5
 """Assumed similarity to the query of a chunk that cannot be compared with it."""
 SIMILARITY_OFFSET = 0.5
-"""Added to similarities where the second step chooses its sources by weight and similarity."""
+"""Added to similarities when the second step chooses its sources by weight and similarity."""
 NAMES = ("named_chunks", "link_sources", "title_links", "shared_names", "result_links", "links")
-"""The files of the statement that follows names: its CTEs in their order, and its own."""
+"""The files of the statement that follows names: its CTEs in order, then its own."""
 _COMPOSED = {NAMES[-1]: NAMES}
 _STARTS = frozenset({"leading_chunk_ids", "words", "identifiers"})
-"""Binds without whose values a statement that has them finds nothing."""
+"""If one of these binds is empty, a statement that uses it finds nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +59,8 @@ class SourceIdentifier:
 class LinkSource:
     """A chunk from which links start, with its weight from 0 to 1.
 
-    Rare words and identifiers start from leading sources only. `identifiers` are those of its text that are followed,
-    `identifier_pieces` is the text of which no word is a rare word.
+    Links by rare words and identifiers start from leading sources only. `identifiers` has the identifiers to follow,
+    `identifier_pieces` the text whose words do not count as rare words.
     """
 
     chunk_id: UUID
@@ -72,12 +72,11 @@ class LinkSource:
 
 @dataclass(frozen=True, slots=True)
 class LinkScope:
-    """What links start from, and where they may lead.
+    """Where links start, and where they may lead.
 
-    They start from the sources, and from the query: `names` are the keys of its word sequences, `headings` those of
-    them that may be headings, and `words` its lexemes with their weights, 0 for one that no chunk contains. They lead
-    to chunks that the filters pass and that are not excluded. The similarity of the chunks in `compared` is found even
-    if no link leads to them.
+    They start from the sources and from the query: `names` has the keys of its word sequences, `headings` the keys that
+    may be headings, and `words` its lexemes with their weights (0 if no chunk contains the lexeme). They lead to chunks
+    that pass the filters and are not excluded. The chunks in `compared` get a similarity even if no link leads to them.
     """
 
     sources: Sequence[LinkSource] = ()
@@ -95,7 +94,7 @@ class LinkScope:
 class LinkedChunk:
     """A chunk with its similarity to the query vector, and a link to it with its weight; None if it is only compared.
 
-    The weight is the value to which the link raises its signal.
+    The link raises its signal to the weight.
     """
 
     chunk_id: UUID
@@ -107,7 +106,7 @@ class LinkedChunk:
 
 @dataclass(frozen=True, slots=True)
 class ChunkName:
-    """A name in a set of chunks: its words, the number of chunks with it, and the first chunk of the set with it."""
+    """A name in a set of chunks: its words, the number of chunks with it, and the first chunk in the set with it."""
 
     name: str
     name_key: str
@@ -116,7 +115,7 @@ class ChunkName:
 
 
 async def follow(db: Reading, scope: LinkScope) -> list[LinkedChunk]:
-    """The chunks to which links lead, once for each signal, and the compared chunks."""
+    """The linked chunks, once for each signal, and the compared chunks."""
     await visible_documents.prepare(db)
     scope = replace(scope, filters=filters.visible(db, scope.filters))
     values, parts = binds(db.user_id, scope), filters.parts(scope.filters)
@@ -136,7 +135,7 @@ def _link(row: Sequence[Any]) -> LinkedChunk:
 
 
 def binds(user_id: str, scope: LinkScope) -> dict[str, Any]:
-    """The binds of the statements that follow links; each declares those that it uses."""
+    """The binds of the statements that follow links. Each statement declares the binds that it uses."""
     keys = list(scope.names)
     return {
         "user_id": user_id,
@@ -157,7 +156,7 @@ def binds(user_id: str, scope: LinkScope) -> dict[str, Any]:
 
 
 def _leading_sources(sources: Sequence[LinkSource]) -> dict[str, Any]:
-    """The sources from which rare words and identifiers start, and these identifiers."""
+    """The binds of the leading sources and of their identifiers."""
     pairs = [(source, identifier) for source in sources for identifier in source.identifiers]
     return {
         "leading_chunk_ids": [source.chunk_id for source in sources],

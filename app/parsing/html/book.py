@@ -19,10 +19,10 @@ _PICTURES = (".svg", ".jpg", ".jpeg", ".png", ".gif", ".webp")
 
 
 def read(file: InputFile) -> Iterator[ExtractedDocument]:
-    """The book with its title, author, language and date. Raises UnreadableFile for one with copy protection."""
+    """The book with its title, author, language and date. Raises UnreadableFile if it has copy protection."""
     with archives.opened(file.raw) as archive:
         package, chapters = _open(archive)
-        if _ENCRYPTION in archive.namelist():  # fonts often are, without being protected
+        if _ENCRYPTION in archive.namelist():  # often only fonts are encrypted, without copy protection
             root = archives.xml(archive.read(_ENCRYPTION))
             encrypted = {unquote(reference.get("URI", "")) for reference in root.iter("{*}CipherReference")}
             if encrypted & set(chapters):
@@ -50,7 +50,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
 
 
 def content(raw: bytes) -> Iterator[tuple[str, str]]:
-    """The text nodes of each chapter that a reader of books shows."""
+    """The text nodes of each chapter that an e-book reader shows."""
     with archives.opened(raw) as archive:
         _package, chapters = _open(archive)
         pages, _left_out = _pages(archive, chapters)
@@ -73,7 +73,7 @@ def _open(archive: zipfile.ZipFile) -> tuple[Any, list[str]]:
 
 
 def _pages(archive: zipfile.ZipFile, chapters: Sequence[str]) -> tuple[list[str], list[LeftOut]]:
-    """The HTML of the chapters, and those that are not in the file, or are pictures."""
+    """The HTML of the chapters, and the chapters that are missing from the file or are pictures."""
     present = set(archive.namelist())
     missing = [LeftOut("chapters that are not in the file", where=name) for name in chapters if name not in present]
     pictures = [LeftOut("chapters that are pictures", where=name) for name in chapters if name.endswith(_PICTURES)]

@@ -22,36 +22,36 @@ from app.parsing.encodings import Decoded
 from app.parsing.files import ExtractedDocument, InputFile, LeftOut
 
 MAIN_SHARE = 0.25
-"""Share of a page's text from which an element that marks the main text is taken for all of it."""
+"""A marked main element counts as the whole main text if it has at least this share of the page's text."""
 RECOGNISED_SHARE = 0.5
-"""Share of a page's words and of its numbers from which what was recognised as the main text is taken for it."""
+"""Recognised main text is accepted if it has at least this share of the page's words and of its numbers."""
 RUN = 4
-"""Words of a run by which lines are recognised."""
+"""Number of words in a run. Runs recognise lines."""
 CONTENTS = 3
 """Lines of the shortest table of contents that is left out."""
 SHORT = 2_000
-"""Characters of a page up to which it is kept whole: its main text is recognised by comparison with other text."""
+"""A page of at most this many characters is kept whole: main text is recognised by comparison with other text."""
 MAX_COMPARED = 5_000
-"""Elements of a page up to which its main text is compared with that of other methods, which take quadratic time."""
+"""With more elements, the main text is not compared with that of other methods, which take quadratic time."""
 MOST_ADDED = 20_000
-"""Cells that are added to the tables of a page; a cell may claim to extend over any number of rows."""
+"""Most cells that are added to the tables of a page, because a cell may claim to extend over any number of rows."""
 MOST_COLUMNS = 1_000
-"""Columns or rows over which a cell extends at most, as in browsers."""
+"""Most columns or rows over which a cell extends, as in browsers."""
 _CELLS, _GROUPS = ("td", "th"), ("tbody", "thead", "tfoot")
 _NOT_SHOWN = ("script", "style", "template", "title", "iframe", "object")
 # Not `head`: if a page leaves its tags out, the parser may take elements of HTML 5 to be in it.
 _ELSEWHERE = {"noscript": "text for browsers without scripts", "svg": "text of drawings"}
 _NOT_MAIN = {"nav": "navigation", "footer": "footers", "aside": "asides"}
 _MAIN = ("main", "article", "blockquote")
-"""Elements whose footers and asides are a part of their text."""
+"""Elements whose footers and asides belong to their text."""
 _LANDMARKS = {"navigation": "nav", "main": "main", "contentinfo": "footer", "complementary": "aside"}
-"""Roles of elements, and the elements that have them by themselves."""
+"""Roles of elements, and the elements that have the role by default."""
 _NAVIGATION = ["navheader", "navfooter", "navbar", "breadcrumb", "breadcrumbs"]
 """Classes of navigation in DocBook, Bootstrap and others."""
 _CONTAINERS = ("div", "section", "ul", "ol")
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _NOT_WRITTEN = ("hidden", "submit", "button", "reset", "image", "file", "password", "range", "color")
-"""Types of fields without a value that somebody wrote."""
+"""Types of fields whose value nobody has written."""
 _PERMALINK = re.compile(r"\s*[¶#§🔗]\s*")
 _PERMALINK_MARKS = " ¶\uf0c1"
 """What Sphinx shows beside a heading."""
@@ -65,7 +65,7 @@ _BLOCKS = (
     "figcaption figure footer form frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html input kbd legend li main menu "
     "nav ol optgroup option p pre samp search section select summary table tbody td textarea tfoot th thead title tr ul"
 )
-"""Elements whose text is apart from that around them, as that between marks of code is."""
+"""Elements whose text is separate from the text around them, like text between marks of code."""
 
 
 def read(file: InputFile) -> Iterator[ExtractedDocument]:
@@ -120,7 +120,7 @@ def show(html: str) -> str:
 
 
 def chapter(html: str) -> tuple[str, list[LeftOut]]:
-    """A page below a title that is known from elsewhere, and what is left out: its headings are one level deeper."""
+    """A page below a title from elsewhere, and what is left out. The page's headings are one level deeper."""
     soup = _parse(html)
     left_out = _prepare(soup)
     for element in soup.find_all(_HEADINGS):
@@ -129,14 +129,14 @@ def chapter(html: str) -> tuple[str, list[LeftOut]]:
 
 
 def markdown(html: str) -> str:
-    """Trusted structure as Markdown: headings, lists, tables and code, without links, images and escapes."""
+    """Converts trusted HTML to Markdown: headings, lists, tables and code, without links, images and escapes."""
     soup = BeautifulSoup(html, "html.parser")
     _fill_tables(soup)
     return _markdown(soup)
 
 
 def decode(raw: bytes, declared: str | None = None) -> Decoded:
-    """The text of HTML in the encoding that is declared beside it or in it, else in UTF-8 or the most probable one."""
+    """Decodes HTML in the encoding declared beside it or in it, or else in UTF-8 or the most probable encoding."""
     try:
         return encodings.decode(raw, declared)
     except BadRequest as error:
@@ -150,7 +150,7 @@ def _parse(html: str) -> BeautifulSoup:
 
 
 def _without_site(title: str, soup: BeautifulSoup) -> str:
-    """The declared title without the name of the site behind it, if a heading of the first two levels is the rest."""
+    """Removes the site's name after a declared title, if the rest equals a heading of the first two levels."""
     for heading in map(_line, [*soup.find_all("h1"), *soup.find_all("h2")]):
         rest = title[len(heading) :] if heading and title.casefold().startswith(heading.casefold()) else ""
         if rest and _SEPARATOR.match(rest):
@@ -159,7 +159,7 @@ def _without_site(title: str, soup: BeautifulSoup) -> str:
 
 
 def _prepare(soup: BeautifulSoup) -> list[LeftOut]:
-    """Show a page as a browser does: values of fields as text, tables with all cells. Returns what it does not show."""
+    """Show a page like a browser: values of fields as text, tables with all cells. Returns what a browser hides."""
     for element in soup.find_all(_NOT_SHOWN):
         element.decompose()
     left_out = [*_remove(soup, _ELSEWHERE), *_unchosen(soup)]
@@ -177,7 +177,7 @@ def _prepare(soup: BeautifulSoup) -> list[LeftOut]:
 
 
 def _name_landmarks(soup: BeautifulSoup) -> None:
-    """Give elements that are marked as navigation, main text and the like the names of the elements for that."""
+    """Rename elements with a role, such as navigation or main text, to the HTML elements for that role."""
     for element in soup.find_all(_CONTAINERS, role=list(_LANDMARKS)):
         element.name = _LANDMARKS[str(element["role"])]
     for element in soup.find_all(_CONTAINERS, class_=_NAVIGATION):
@@ -201,7 +201,7 @@ def _unlink(soup: BeautifulSoup) -> None:
 
 
 def _unfold_layout(soup: BeautifulSoup) -> None:
-    """Make blocks of the cells of tables that contain others, or have one column: these place what is on the page."""
+    """Make blocks of the cells of layout tables: tables that contain other tables, or have one column."""
     tables = soup.find_all("table")
     wide = {_table_of(row) for row in soup.find_all("tr") if len(row.find_all(_CELLS, recursive=False)) > 1}
     outer = {id(table.find_parent("table")) for table in tables}
@@ -215,7 +215,7 @@ def _unfold_layout(soup: BeautifulSoup) -> None:
 
 
 def _write_fields(soup: BeautifulSoup) -> None:
-    """Write what fields contain as text."""
+    """Write the values of fields as text."""
     for entry in soup.find_all("input"):
         kind = str(entry.get("type")).lower()
         value = "" if kind in _NOT_WRITTEN else str(entry.get("value") or "")
@@ -225,7 +225,7 @@ def _write_fields(soup: BeautifulSoup) -> None:
 
 
 def _unchosen(soup: BeautifulSoup) -> Iterator[LeftOut]:
-    """Remove the options of lists that are not chosen; the first one is if none is marked."""
+    """Remove the options of lists that are not chosen. If no option is marked, the first one is chosen."""
     by_list: defaultdict[int, list[Tag]] = defaultdict(list)
     for option in soup.find_all("option"):
         by_list[id(option.find_parent(lambda element: element.name != "optgroup"))].append(option)
@@ -250,9 +250,9 @@ def _remove(soup: BeautifulSoup, reasons: dict[str, str], within: tuple[str, ...
 
 
 def _main_text(soup: BeautifulSoup, title: str, declared: str) -> tuple[str, list[LeftOut]]:
-    """The page's `main` or only `article` element, else what is recognised as its main text, else the whole page.
+    """The page's `main` or only `article` element, or else its recognised main text, or else the whole page.
 
-    With what is left out. The heading of the page is kept wherever it is.
+    Also returns what is left out. The heading of the page is always kept.
     """
     left_out = [*_remove(soup, {"nav": _NOT_MAIN["nav"]}), *_remove(soup, _NOT_MAIN, within=_MAIN)]
     whole, heading = _markdown(soup), _heading(soup, title, declared)
@@ -275,7 +275,7 @@ def _main_text(soup: BeautifulSoup, title: str, declared: str) -> tuple[str, lis
 
 
 def _heading(soup: BeautifulSoup, title: str, declared: str) -> str:
-    """The heading of the first level that is the title of a page, else the first one that is not its site's name."""
+    """The first-level heading that equals the page's title, or else the first one that is not the site's name."""
     headings = list(filter(None, map(_line, soup.find_all("h1"))))
     titles = [one for one in headings if one.casefold() == title.casefold()]
     others = [one for one in headings if not declared.casefold().endswith(one.casefold())]
@@ -287,10 +287,10 @@ def _words(text: str) -> str:
 
 
 def _recognise(soup: BeautifulSoup, whole: str, heading: str) -> tuple[str, str] | None:
-    """The main text of a long page, and the rest; None if what is recognised has too few of its words or numbers.
+    """The main text of a long page, and the rest; None if the recognised text has too few of its words or numbers.
 
-    It reaches from the heading, or the first line that is recognised, to the last one, without a table of contents.
-    What is recognised is compared by runs of words and not taken as it is: some methods lose headings, lists and code.
+    It reaches from the heading, or the first recognised line, to the last recognised line, without a table of contents.
+    The recognised text only marks lines, by runs of words, because some methods lose headings, lists and code.
     """
     if len(whole) <= SHORT:
         return None
@@ -323,19 +323,19 @@ def _recognise(soup: BeautifulSoup, whole: str, heading: str) -> tuple[str, str]
 
 
 def _runs(text: str) -> list[int]:
-    """The hashes of the runs of words, which take a third of the memory that the words would."""
+    """The hashes of the runs of words. They take a third of the memory of the words."""
     words = _WORD.findall(text)
     return list(map(hash, zip(*(words[start:] for start in range(RUN)), strict=False)))
 
 
 def _share_in(runs: set[int], line: str) -> float:
-    """The share of the runs of words of a line that are among these; 0 for a line with fewer words than a run."""
+    """The share of a line's runs that is in `runs`; 0 for a line with fewer words than a run."""
     own = _runs(line)
     return sum(run in runs for run in own) / len(own) if own else 0.0
 
 
 def _contents(lines: Sequence[str], headings: Container[str]) -> set[int]:
-    """The places of tables of contents: of lines in a row, blank ones aside, that have the words of headings."""
+    """The lines of tables of contents: consecutive lines, except blank ones, with the words of headings."""
     places = [place for place, line in enumerate(lines) if line.strip()]
     runs = itertools.groupby(places, lambda at: not lines[at].startswith("#") and _words(lines[at]) in headings)
     found = (list(run) for repeats, run in runs if repeats)
@@ -358,14 +358,14 @@ def _line(element: Tag) -> str:
 
 
 def _beside(element: Tag, side: str) -> str:
-    """The text beside an element on its line, which may be alone in a `span`."""
+    """The text beside an element on its line, even if the element is alone in a `span`."""
     while (sibling := getattr(element, side)) is None and element.parent is not None and element.parent.name == "span":
         element = element.parent
     return sibling.get_text() if sibling else ""
 
 
 def _without_marks_in_words(convert: Callable[..., str]) -> Callable[..., str]:
-    """A conversion of emphasis that puts no marks into a word, which would cut it."""
+    """Wraps a conversion of emphasis so that it puts no marks inside a word: they would cut the word."""
 
     def converted(self: MarkdownConverter, el: Tag, text: str, parent_tags: set[str]) -> str:
         before, after = _beside(el, "previous_sibling"), _beside(el, "next_sibling")
@@ -379,14 +379,14 @@ _library: Any = MarkdownConverter
 
 
 class _PageConverter(MarkdownConverter):
-    """Keeps the text of blocks apart that the library takes for a part of a line, and words whole."""
+    """Separates the text of blocks that the library treats as part of a line, and keeps words whole."""
 
     convert_header = convert_footer = convert_nav = convert_aside = convert_main = _library.convert_div
     convert_address = convert_figure = convert_fieldset = convert_form = _library.convert_div
     convert_legend = convert_summary = convert_details = convert_center = _library.convert_div
 
     def convert_button(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-        """Text of a control, apart from that beside it."""
+        """The text of a control, separate from the text beside it."""
         return f" {text} "
 
     convert_option = convert_optgroup = convert_textarea = convert_button
@@ -410,7 +410,7 @@ def _markdown(element: Tag) -> str:
 
 
 def _fill_tables(soup: BeautifulSoup) -> None:
-    """Fill tables whose cells extend over several rows or columns, and put their captions above them."""
+    """Fill tables whose cells extend over several rows or columns, and move their captions above them."""
     for caption in soup.find_all("caption"):
         if caption.parent is not None and caption.parent.name == "table":
             caption.name = "p"
@@ -429,7 +429,7 @@ def _fill_tables(soup: BeautifulSoup) -> None:
 
 
 def _table_of(row: Tag) -> int:
-    """The identity of the table of a row, which may be in a group of rows."""
+    """The identity of the table of a row. The row may be in a group of rows."""
     parent = row.parent
     is_group = parent is not None and parent.name in _GROUPS
     return id(parent.parent if is_group and parent is not None else parent)
@@ -441,7 +441,7 @@ def _extends(element: Tag) -> bool:
 
 @dataclass(slots=True)
 class _Filler:
-    """Fills a table row by row. `above` has the cells that extend into the next row, and into how many, by column."""
+    """Fills a table row by row. `above` has, by column, the cells that extend into the next rows, and how many rows."""
 
     soup: BeautifulSoup
     left: int
@@ -450,7 +450,7 @@ class _Filler:
     def fill(self, element: Tag) -> None:
         """Fill the next row, so that it has a cell in each column.
 
-        A cell that extends over all columns is a heading, and is not repeated.
+        A cell that extends over all columns is a heading. It is not repeated.
         """
         if self.left <= 0:
             return
@@ -476,7 +476,7 @@ class _Filler:
         element.extend(row)
 
     def _repeated(self, cell: Tag) -> Tag:
-        """A cell with the text of another one; a blank one if that is long or has many elements."""
+        """A copy of a cell; blank if the cell is long or has many elements."""
         inner = list(itertools.islice(cell.descendants, markup.LONGEST_REPEATED))
         text = " ".join(" ".join(one for one in inner if isinstance(one, NavigableString)).split())
         is_short = len(text) <= markup.LONGEST_REPEATED and len(inner) < markup.LONGEST_REPEATED
@@ -490,6 +490,6 @@ class _Filler:
 
 
 def _span(cell: Tag, name: str) -> int:
-    """Over how many columns or rows a cell extends; the table is not filled again."""
+    """The number of columns or rows over which a cell extends. Resets it, so that the table is not filled again."""
     value = str(cell.attrs.pop(name, ""))
     return max(1, min(int(value), MOST_COLUMNS)) if value.isdecimal() and len(value) < 6 else 1

@@ -24,8 +24,7 @@ MAX_HEADER, MAX_CONTENT_HEADER = 4_000, 1_000
 MAX_PARAMETERS = 20
 """Parameters of a header on the content that are read."""
 KEPT_HEADERS = 8
-"""Headers of messages that are kept as they were parsed: the library asks for the type of the content a dozen times a
-message."""
+"""Most parsed headers that are cached, because the library asks for the content type of a message a dozen times."""
 _SEPARATOR = re.compile(rb"^From [^\r\n]*\d\d:\d\d[^\r\n]*\r?\n", re.M)
 _QUOTED = re.compile(rb"^>(>*From )", re.M)
 
@@ -62,7 +61,7 @@ def _parsed_header(name: str, value: str) -> Any:
 
 
 def read(file: InputFile) -> Iterator[ExtractedDocument]:
-    """The message, or those of a mailbox. Raises UnreadableFile if none has text or a subject."""
+    """The message, or the messages of a mailbox. Raises UnreadableFile if none has text or a subject."""
     if _SEPARATOR.match(file.raw):
         warnings: list[str] = []
         nothing = "The mailbox contains no message with text or a subject."
@@ -75,14 +74,14 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
 
 
 def parse(raw: bytes) -> EmailMessage:
-    """A message, whose headers are read when they are used."""
+    """Parses a message. Its headers are parsed on use."""
     message = email.message_from_bytes(raw, policy=_POLICY)
     assert isinstance(message, EmailMessage)
     return message
 
 
 def document(message: EmailMessage) -> ExtractedDocument | None:
-    """The texts of a message in their order, those of forwarded messages too; attachments are named in the metadata.
+    """The texts of a message in order, including forwarded messages. The metadata names the attachments.
 
     None if it has neither text nor a subject.
     """
@@ -160,7 +159,7 @@ def _read_mailbox(file: InputFile, warnings: list[str]) -> Iterator[ExtractedDoc
 
 
 def _messages(raw: bytes) -> Iterator[bytes]:
-    """The messages; each begins with a line `From address date`, at the beginning or below a blank line."""
+    """The messages. Each begins with a line `From address date`, at the beginning or after a blank line."""
     blank = (b"\n\n", b"\n\r\n")
     found = _SEPARATOR.finditer(raw)
     starts = [match for match in found if match.start() == 0 or raw.endswith(blank, 0, match.start())]

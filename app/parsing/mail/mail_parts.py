@@ -1,4 +1,4 @@
-"""Reads the parts of a message: texts in their order, forwarded messages, invitations, and what is left out."""
+"""Reads the parts of a message: texts in order, forwarded messages, invitations, and what is left out."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from app.parsing.files import LeftOut
 from app.parsing.html import html_text
 
 COVERED = 0.8
-"""Share of the words of another form of a text that a form has to have to be taken for the whole."""
+"""A form of a text counts as complete if it has at least this share of the words of another form."""
 MAX_DEPTH = 50
-"""Parts within parts that are read."""
+"""Deepest nesting of parts that is read."""
 _CALENDARS = ("text/calendar", "application/ics")
 _FORWARDED = ("from", "to", "cc", "date", "subject")
 _WORD = re.compile(r"(?:https?://|www\.)\S+|(\d[\d.,:]*\d|\w+)")
@@ -30,7 +30,7 @@ _EVENTS = ("VEVENT", "VTODO", "VJOURNAL")
 
 @dataclass(slots=True)
 class MailBody:
-    """The texts of a message, with whether each is Markdown, and what is not a part of its text."""
+    """The texts of a message, whether each is Markdown, and the parts that do not belong to its text."""
 
     parts: list[tuple[str, bool]] = field(default_factory=list)
     attachments: list[str] = field(default_factory=list)
@@ -80,7 +80,7 @@ def decode(part: Message) -> Decoded:
 
 
 def decode_bytes(raw: bytes, declared: str | None = None) -> Decoded:
-    """The text of bytes, in the encoding that is declared if it fits; as Latin-1 if they are no text."""
+    """Decodes bytes in the declared encoding if it fits; as Latin-1 if they are not text."""
     try:
         return encodings.decode(raw, declared)
     except BadRequest:
@@ -122,7 +122,7 @@ def _read_text(part: Message, kind: str, found: MailBody) -> None:
 
 
 def _read_invitation(part: Message, found: MailBody) -> None:
-    """An invitation, which a message may have as a part and as an attachment."""
+    """Reads an invitation. A message may have it both as a part and as an attachment."""
     if name := part.get_filename():
         found.attachments.append(name)
     calendar = decode(part).text
@@ -136,14 +136,14 @@ def _read_invitation(part: Message, found: MailBody) -> None:
 
 
 def _read_forwarded(part: Message, found: MailBody, depth: int) -> None:
-    """A message in another one, below its headers."""
+    """Reads a forwarded message, below its headers."""
     for message in _inner(part):
         found.add(_headers(message, [name for name in _FORWARDED if name in message]))
         _read(message, found, depth + 1)
 
 
 def _read_alternatives(part: Message, found: MailBody, depth: int) -> None:
-    """The first form of a text, which is plain text, unless another one has much that it does not have."""
+    """Reads the first form of a text, which is plain text, unless another form has much more text."""
     forms, invitation = [], MailBody()
     for one in _inner(part):
         form = invitation if one.get_content_type() in _CALENDARS else MailBody()
@@ -187,7 +187,7 @@ def _inner(part: Message) -> list[Any]:
 
 
 def _event(event: Any) -> Iterator[str]:
-    """What an event of a calendar is about, when and where it is, and who attends. Raises ValueError."""
+    """The subject, time, place and attendees of an event of a calendar. Raises ValueError."""
     for name, (label, separator, show) in _EVENT_LINES.items():
         values = event.get(name, [])
         values = values if isinstance(values, list) else [values]
@@ -225,4 +225,4 @@ _EVENT_LINES: dict[str, tuple[str, str, Callable[[Any], str]]] = {
     "DESCRIPTION": ("Description: ", "\n", _words_of),
     "COMMENT": ("Comment: ", "\n", _words_of),
 }
-"""Of each property of an event that is read: its label, what stands between several values, how one is shown."""
+"""By property of an event: its label, the separator of several values, and the function that formats a value."""

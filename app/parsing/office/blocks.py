@@ -1,4 +1,4 @@
-"""Writes the document that the library of Office files returns as Markdown."""
+"""Writes a document from the library of Office files as Markdown."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from app.parsing.files import LeftOut
 from app.parsing.pages.pictures import Embedded
 
 PAGE = "\ue000"
-"""A paragraph that begins a page, of a character that has no meaning in Unicode."""
+"""A paragraph that begins a page. It is a character without a meaning in Unicode."""
 CONTENTS = 5
-"""Lines of the shortest table of contents that is left out."""
+"""Least number of lines in a table of contents that is left out."""
 _ENTRY = re.compile(r"(?![#|])(?P<words>.{1,200}?)\W(?P<page>\d{1,4})")
 _WORD = re.compile(r"[^\W_]+")
 _GAP = re.compile(r"\n{3,}")
@@ -25,9 +25,9 @@ _BLANKS = re.compile(r"[^\S\n]+")
 
 
 class Writer:
-    """Writes the blocks of one document. Its notes are in parentheses where it refers to them.
+    """Writes the blocks of one document. Notes are written in parentheses at their references.
 
-    `left_out` has what is not written: objects of other programs.
+    `left_out` has the objects of other programs, which are not written.
     """
 
     def __init__(self, document: Document, embedded: Embedded) -> None:
@@ -38,7 +38,7 @@ class Writer:
         self.left_out: list[LeftOut] = []
 
     def pages(self) -> list[str]:
-        """The Markdown of each page; of the whole document if it has none."""
+        """The Markdown of each page; of the whole document if it has no pages."""
         pages: list[list[str]] = [[]]
         for block in map(self._block, self._found):
             if block.removeprefix("## ") == PAGE:
@@ -52,7 +52,7 @@ class Writer:
         return "\n\n".join(filter(None, map(self._block, blocks)))
 
     def _block(self, block: Block) -> str:
-        """The Markdown of a block. The library copies what an attribute has, so that each is read once."""
+        """The Markdown of a block. Each attribute is read only once, because the library copies its value."""
         kind = block.kind
         if kind in ("heading", "paragraph"):
             text = self._text(block.content or ())
@@ -70,7 +70,7 @@ class Writer:
         return f"$${block.text}$$" if kind == "math" else ""
 
     def _list(self, found: List) -> Iterator[str]:
-        """The lines of a list; what is in an item is indented."""
+        """The lines of a list. Blocks in an item are indented."""
         is_bullet = found.marker == "bullet"
         for number, item in enumerate(found.items, found.start):
             mark = "-" if is_bullet else item.marker_label or f"{number}."
@@ -80,7 +80,7 @@ class Writer:
             yield from (f"  {line}" for line in others)
 
     def _table(self, table: Table) -> str:
-        """The Markdown of a table below its titles; that of the cells of one column, or of a frame of other tables."""
+        """The Markdown of a table below its titles. One column, or a frame of other tables, is written as its cells."""
         grid = [[(slot, slot.cell) for slot in row] for row in table.grid]
         blocks = [[[] if cell is None else cell.blocks for _, cell in row] for row in grid]
         origins = sum(cell is not None for row in grid for _, cell in row)
@@ -98,7 +98,7 @@ class Writer:
         return "\n\n".join((*map(markup.paragraph, lines), markup.table(rows[titles:])))
 
     def _cell(self, blocks: Iterable[Block]) -> str:
-        """The text of a cell, without marks of headings, and a table in it on one line."""
+        """The text of a cell, without marks of headings. A table in it is on one line."""
         return "\n".join(filter(None, map(self._in_cell, blocks)))
 
     def _in_cell(self, block: Block) -> str:
@@ -128,7 +128,7 @@ class Writer:
         return {"line_break": "\n", "math": f"${inline.text}$"}.get(kind, "")
 
     def _picture(self, inline: Inline) -> Iterator[str]:
-        """The description of a picture, and the text on it if it is in the file; nothing of an object."""
+        """The description of a picture, and the text on it if it is in the file. Nothing for an object."""
         source = inline.source
         asset = self._assets[source.asset_id] if source is not None and source.asset_id is not None else None
         if asset is not None and not asset.media_type.startswith("image/"):
@@ -140,13 +140,13 @@ class Writer:
 
 
 def _count_cells(blocks: Iterable[Block]) -> int:
-    """The cells of tables among the blocks of a cell."""
+    """The number of table cells in the blocks of a cell."""
     tables = (table for block in blocks if block.kind == "table" and (table := block.table) is not None)
     return sum(slot.cell is not None for table in tables for row in table.grid for slot in row)
 
 
 def _count_titles(grid: Grid, texts: Sequence[Sequence[str]]) -> int:
-    """The rows of one cell at the top of a table, if the names of columns stand below them: no blank row counts."""
+    """The number of one-cell rows at the top of a table, if names of columns are below. Blank rows do not count."""
     found = [(row, text) for row, text in zip(grid, texts, strict=True) if any(text)]
     titles = len(list(itertools.takewhile(lambda one: _is_wide(one[0]), found)))
     names = list(filter(None, found[titles][1])) if titles < len(found) - 1 else []
@@ -171,7 +171,7 @@ def _fill(grid: Grid, texts: list[list[str]]) -> None:
 
 
 def take_contents(text: str) -> tuple[str, list[LeftOut]]:
-    """The text without tables of contents: lines of the headings below them with growing numbers of pages."""
+    """Removes tables of contents: lines with the headings that follow and with growing page numbers."""
     lines = text.split("\n")
     headings = {_words(line): place for place, line in enumerate(lines) if line.startswith("#")}
     pages: dict[int, int] = {}
@@ -189,5 +189,5 @@ def take_contents(text: str) -> tuple[str, list[LeftOut]]:
 
 
 def _words(line: str) -> str:
-    """The words of a line without the number before them, which not all programs write."""
+    """The words of a line, without the number before them: not all programs write it."""
     return " ".join(itertools.dropwhile(str.isdecimal, _WORD.findall(line.casefold())))

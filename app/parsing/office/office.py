@@ -1,7 +1,7 @@
 """Reads DOCX, PPTX, ODT, ODP, and DOC and PPT of Office before 2007; a slide is a page.
 
-The library returns no beginnings of slides, headers, footers and comments, and no charts of some kinds. They are read
-here, and a package is changed before so that each slide begins with a mark and no comment stands within a word.
+The library does not return the beginnings of slides, headers, footers, comments, and some kinds of charts. This module
+reads them. It first changes the package so that each slide begins with a mark and no comment is inside a word.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _CLASS = "{urn:oasis:names:tc:opendocument:xmlns:presentation:1.0}class"
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A file for the library, its document without its text, and the paragraphs that the library does not return."""
+    """A file for the library, the document without its text, and the paragraphs that the library does not return."""
 
     raw: bytes
     document: ExtractedDocument
@@ -83,7 +83,7 @@ class Package:
 def read(file: InputFile) -> Iterator[ExtractedDocument]:
     """The document with its title, author, language and creation time. Raises UnreadableFile.
 
-    The title of a presentation is that of its first slide, because its own is often that of the template.
+    The title of a presentation is the title of its first slide, because its own title is often the template's.
     """
     package = _prepare(file.raw)
     embedded = Embedded(file.recognise)
@@ -118,7 +118,7 @@ def _parse(package: Package) -> anydoc.Document:
 
 
 def _prepare(raw: bytes) -> Package:
-    """The package of a file; files of Office before 2007 are returned as they are. Raises XMLSyntaxError."""
+    """The package of a file. Office files before 2007 are unchanged. Raises XMLSyntaxError."""
     if not raw.startswith(b"PK"):
         return Package(raw, ExtractedDocument(""))
     with archives.opened(raw) as archive:
@@ -126,7 +126,7 @@ def _prepare(raw: bytes) -> Package:
 
 
 def content(raw: bytes) -> Iterator[tuple[str, str]]:
-    """The text of each part of a package; nothing of a file of Office before 2007."""
+    """The text of each part of a package. Nothing for an Office file before 2007."""
     if not raw.startswith(b"PK"):
         return
     with archives.opened(raw) as archive:
@@ -186,7 +186,7 @@ def _opendocument(raw: bytes, archive: zipfile.ZipFile) -> Package:
     properties = _part(archive, _META) if _META in names else etree.Element("none")
     etree.strip_elements(root, f"{_TEXT}number", with_tail=False)  # the library numbers what has them itself
     for paragraph in root.iter(f"{_TEXT}numbered-paragraph"):
-        paragraph.tag = f"{_TEXT}section"  # whose paragraphs the library reads
+        paragraph.tag = f"{_TEXT}section"  # the library reads the paragraphs of a section
     document = replace(_describe(properties, left_out), language=archives.words_of(properties, "language") or None)
     extras = (*_distinct(objects), *comments, *itertools.filterfalse(_PAGE_NUMBER.fullmatch, _distinct(headers)))
     return Package(_replace(raw, {_CONTENT: root}), document, bool(pages), extras)
@@ -206,7 +206,7 @@ def _describe(properties: Any, left_out: Iterable[LeftOut]) -> ExtractedDocument
 
 
 def _part(archive: zipfile.ZipFile, name: str) -> Any:
-    """The root element of a part; an empty one if the part is no XML, which the library skips as well."""
+    """The root element of a part; an empty element if the part is not XML, because the library skips it too."""
     try:
         return archives.xml(archive.read(name))
     except etree.XMLSyntaxError:
@@ -214,7 +214,7 @@ def _part(archive: zipfile.ZipFile, name: str) -> Any:
 
 
 def _replace(raw: bytes, parts: Mapping[str, Any]) -> bytes:
-    """The package with other parts, which follow the ones that they replace."""
+    """Replaces parts of a package. The new parts follow the ones that they replace."""
     if not parts:
         return raw
     target = io.BytesIO(raw)
@@ -226,7 +226,7 @@ def _replace(raw: bytes, parts: Mapping[str, Any]) -> bytes:
 
 
 def _lines(root: Any, only: frozenset[str] | None) -> str:
-    """The text in elements of these names, with line breaks where it is divided; all text without names."""
+    """The text in elements with these names (None: in all), with line breaks where the text is divided."""
     pieces: list[str] = []
     walk = etree.iterwalk(root, events=("start", "end"))
     for event, element in walk:
@@ -244,7 +244,7 @@ def _lines(root: Any, only: frozenset[str] | None) -> str:
 
 
 def _write_charts(archive: zipfile.ZipFile, name: str, slide: Any) -> None:
-    """Replace the charts on a slide by their text, since the library mixes up the values of some."""
+    """Replace the charts on a slide by their text, because the library mixes up the values of some charts."""
     frames = [frame for frame in slide.iter("{*}graphicFrame") if next(frame.iter("{*}chart"), None) is not None]
     targets = archives.targets(archive, name) if frames else {}
     for frame in frames:
@@ -254,7 +254,7 @@ def _write_charts(archive: zipfile.ZipFile, name: str, slide: Any) -> None:
 
 
 def _write_readings(document: Any) -> Any:
-    """Write the reading of a word, which stands above it, behind it in parentheses."""
+    """Move the reading above a word into parentheses after the word."""
     for ruby in list(document.iter(f"{_WORD}ruby")):
         parts = [ruby.find(f"{_WORD}{name}") for name in ("rubyBase", "rt")]
         base, reading = ("" if part is None else _lines(part, _OFFICE_TEXT).strip() for part in parts)
@@ -265,7 +265,7 @@ def _write_readings(document: Any) -> Any:
 
 
 def _wrap_shapes(root: Any) -> None:
-    """Put frames and shapes beside paragraphs into paragraphs, which the library reads."""
+    """Put frames and shapes beside paragraphs into paragraphs, so that the library reads them."""
     parents = root.iter("{*}text", "{*}section")
     shapes = list(itertools.chain.from_iterable(parent.iterchildren(_DRAWN) for parent in parents))
     for shape in shapes:
@@ -279,7 +279,7 @@ def _shape(text: str) -> Any:
 
 
 def _object(part: Any) -> str:
-    """The text of an object in a file of OpenDocument; of a chart its titles and the rows of its table."""
+    """The text of an object in an OpenDocument file. For a chart, its titles and the rows of its table."""
     rows = [[_lines(cell, None).strip() for cell in row] for row in part.iter("{*}table-row")]
     titles = [_lines(title, None).strip() for title in part.iter("{*}title", "{*}subtitle")]
     return "\n".join((*titles, *(", ".join(filter(None, row)) for row in rows))) if rows else _lines(part, None)
@@ -298,7 +298,7 @@ def _chart(chart: Any) -> str:
 
 
 def _points(series: Any, *paths: str) -> dict[str, str]:
-    """The texts of the points of a series by their place; a place has several in levels."""
+    """The texts of the points of a series, by place. With levels, a place has several texts."""
     found: dict[str, str] = {}
     for path in paths:
         for point in series.iterfind(f"{{*}}{path}//{{*}}pt"):
@@ -316,7 +316,7 @@ def _chart_words(chart: Any) -> Iterator[str]:
 
 
 def _number(text: str) -> str:
-    """A number of the cache of a chart without the noise in its last digits; another text as it is."""
+    """Removes the noise in the last digits of a number from a chart's cache. Other text is unchanged."""
     try:
         return f"{float(text):.15g}" if len(text) > _DIGITS else text
     except ValueError:
@@ -324,7 +324,7 @@ def _number(text: str) -> str:
 
 
 def _placeholders(slide: Any) -> Iterator[LeftOut]:
-    """The footer, date and number of a slide, which is about to be left out."""
+    """The footer, date and number of a slide, before they are left out."""
     for shape in slide.iter("{*}sp", "{*}frame"):
         placeholder = next(shape.iter("{*}ph"), None)
         kind = shape.get(_CLASS) if placeholder is None else placeholder.get("type")
@@ -333,7 +333,7 @@ def _placeholders(slide: Any) -> Iterator[LeftOut]:
 
 
 def _take_numbers(slide: Any) -> Iterator[LeftOut]:
-    """Take the number out of a slide, which may stand in any of its shapes."""
+    """Remove the slide number, which may be in any shape of the slide."""
     for field_ in list(slide.iter("{*}fld")):
         if field_.get("type") == "slidenum":
             yield LeftOut(_EACH_SLIDE, _lines(field_, _OFFICE_TEXT))
@@ -360,13 +360,13 @@ def _headers(archive: zipfile.ZipFile) -> list[str]:
 
 
 def _distinct(texts: Iterable[str]) -> list[str]:
-    """The lines of the texts as paragraphs, each different one once."""
+    """The different lines of the texts as paragraphs, each once."""
     lines = (" ".join(line.split()) for text in texts for line in text.split("\n"))
     return list(dict.fromkeys(filter(None, lines)))
 
 
 def _take(annotation: Any) -> str:
-    """The text of a comment, which is taken out of its document; what follows it stays."""
+    """Removes a comment from its document and returns its text. The text after it stays."""
     text = " ".join(_lines(annotation, None).split())
     parent, before = annotation.getparent(), annotation.getprevious()
     if before is not None:

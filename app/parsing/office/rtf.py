@@ -1,4 +1,4 @@
-"""Reads RTF: headings, paragraphs, lists, tables and notes in their order."""
+"""Reads RTF: headings, paragraphs, lists, tables and notes, in order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from app.parsing.pages import pictures
 from app.parsing.pages.pictures import Embedded
 
 _HEAD = 1_000_000
-"""Bytes at the beginning of a file that have its properties."""
+"""Number of bytes at the beginning of a file that contain its properties."""
 _CODE_PAGE = re.compile(rb"\\ansicpg\d{1,5}")
 _CREATED = re.compile(rb"\\creatim\s*\\yr(\d{1,4})\\mo(\d{1,2})\\dy(\d{1,2})(?:\\hr(\d{1,2}))?(?:\\min(\d{1,2}))?")
 _PROPERTY = rb"\{\\%s\b((?:[^{}\\]|\\.|\{[^{}]{0,1000}\}){0,4000})\}"
@@ -32,7 +32,7 @@ _NO_TEXT = re.compile(
 _HEADER = re.compile(rb"\{\\(?:header|footer)[lrf]?(?![a-z])")
 """The beginning of a group that the library leaves out, apart from its first control word."""
 _DEPTH = 6
-"""Groups without text within others that are found."""
+"""Deepest nesting of groups without text that is found."""
 _BREAK = re.compile(
     rb"\\(?:(?:par|line|tab|cell|nestcell|row|nestrow|sect|page|column|footnote|shptxt|e[mn]dash|[lr](?:dbl)?quote|bullet|e[mn]space)(?![a-z])"
     rb"-?\d{0,10} ?|~)"
@@ -43,7 +43,7 @@ _CONTROL = re.compile(rb"\\[a-zA-Z]{1,32}-?\d{0,10} ?|[\r\n{}]|\\.")
 
 
 def read(file: InputFile) -> Iterator[ExtractedDocument]:
-    """The document with its title, author and creation time. Raises UnreadableFile for one whose end is missing."""
+    """The document with its title, author and creation time. Raises UnreadableFile if its end is missing."""
     if not file.raw.rstrip(b"\r\n\t \x00").endswith(b"}"):
         raise UnreadableFile("damaged", "The document is incomplete: its end is missing. Transfer it again.")
     try:
@@ -69,7 +69,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
 
 
 def content(raw: bytes) -> Iterator[tuple[str, str]]:
-    """The words of the document, apart from those with characters that are written as codes."""
+    """The words of the document, except words with characters that are written as codes."""
     raw = _ESCAPED.sub(b" ", raw)
     for _ in range(_DEPTH):
         raw = _NO_TEXT.sub(b"", raw)

@@ -1,4 +1,4 @@
-"""Finds the headings of a PDF: the lines that its outline names, else those in a larger or bold font."""
+"""Finds the headings of a PDF: the lines that its outline names, or else lines in a larger or bold font."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from app.parsing.pages.page_layout import PageLine
 
 LARGER = 1.15
-"""Size of a heading as a multiple of that of the text."""
+"""Least size of a heading, as a multiple of the size of the text."""
 TITLE_LARGER = 1.3
 MAX_HEADING = 200
 MAX_SHARE = 0.3
-"""Share of lines in larger or bold fonts from which they are not headings."""
+"""If more than this share of the lines are in larger or bold fonts, they are not headings."""
 MAX_BOLD, MAX_NUMBER = 100, 8
-"""Characters of a heading that is only bold, and of its number if there is a wide gap behind it."""
+"""Most characters of a heading that is only bold, and of its number if a wide gap follows the number."""
 MAX_LINES = 3
-"""Lines that a heading may take."""
+"""Most lines of a heading."""
 _NO_HEADING = re.compile(r"(?i)[.,;-]$|\.\s?\.\s?\.|^(?:fig|tab|abb)\w*\.?\s*\d|^[図图表]\s*\d")
 """A bold line that is a sentence, an entry of a table of contents, or the caption of a figure or table."""
 FONT_LEVELS = 4
@@ -38,20 +38,20 @@ class OutlineEntry:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading that takes `count` lines from one on; level 1 is the title of the document."""
+    """A heading of `count` lines. Level 1 is the title of the document."""
 
     level: int
     count: int
 
 
 Count = Callable[[Sequence[PageLine], int, float], int]
-"""Returns how many lines from an index on are one heading, given the size of the text."""
+"""Returns the number of lines, from an index on, that are one heading, given the size of the text."""
 Found = dict[tuple[int, int], Heading]
 """Headings by the index of their page and of their first line."""
 
 
 def find(pages: Sequence[Sequence[PageLine]], outline: Iterable[OutlineEntry]) -> Found:
-    """The headings of the pages, and the title of the document where its font shows it."""
+    """The headings of the pages, and the title of the document if its font shows it."""
     characters: Counter[float] = Counter()
     for line in itertools.chain.from_iterable(pages):
         characters[_round(line.size)] += len(line.text) * (not line.is_block)
@@ -78,7 +78,7 @@ def _outline(pages: Sequence[Sequence[PageLine]], outline: Iterable[OutlineEntry
 
 
 def _lines_of(lines: Sequence[PageLine], first: int, wanted: str) -> int:
-    """The number of lines from `first` on that together are a title, with or without its number; 0 if they are not."""
+    """The number of lines from `first` on that together are a title, with or without its number; else 0."""
     key = ""
     for count, line in enumerate(lines[first : first + MAX_LINES], 1):
         key += "" if line.is_block else _key(line.text)
@@ -91,12 +91,12 @@ def _lines_of(lines: Sequence[PageLine], first: int, wanted: str) -> int:
 
 
 def _key(text: str) -> str:
-    """Letters and digits of a title, by which an entry of an outline and a line are compared."""
+    """The letters and digits of a title. They compare an entry of an outline with a line."""
     return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).casefold()))
 
 
 def _larger(pages: Sequence[Sequence[PageLine]], body: float, count_others: Count | None = None) -> Found:
-    """Runs of lines in a larger font, and other headings; the largest fonts have the first levels."""
+    """Headings in a larger font, and other headings. The largest fonts have the first levels."""
     candidates: Found = {}
     sizes: dict[tuple[int, int], float] = {}
     for page, lines in enumerate(pages):
@@ -143,7 +143,7 @@ def _bold_lines(lines: Sequence[PageLine], first: int, body: float) -> int:
 
 
 def _title(pages: Sequence[Sequence[PageLine]], body: float) -> tuple[tuple[int, int], Heading] | None:
-    """The lines of the first page in the largest font of the document, if no other page has that font."""
+    """The lines of the first page in the largest font of the document, if no other page has that size."""
     words = ((page, line) for page, lines in enumerate(pages) for line in lines if _has_words(line.text))
     sizes = [(_round(line.size), page) for page, line in words if not line.is_block]
     if not sizes or (largest := max(sizes)[0]) < TITLE_LARGER * body:
@@ -155,7 +155,7 @@ def _title(pages: Sequence[Sequence[PageLine]], body: float) -> tuple[tuple[int,
 
 
 def _has_words(text: str) -> bool:
-    """Whether a line has letters and is no formula, which has operators, and less letters than other characters."""
+    """Whether a line has letters and is not a formula: a formula has operators, and less letters than other signs."""
     has_operators = any(unicodedata.category(sign) == "Sm" for sign in text)
     return any(map(str.isalpha, text)) and (not has_operators or _is_mostly_letters(text))
 

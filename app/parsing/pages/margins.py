@@ -1,4 +1,4 @@
-"""Leaves out what a document repeats at the top and bottom of its pages: headers, footers and page numbers.
+"""Removes repeated lines at the top and bottom of pages: headers, footers and page numbers.
 
 A header is the same line on neighbouring pages. It stays where it first occurs. Lines that differ in their numbers are
 text. A number is a page number if it counts the pages.
@@ -16,16 +16,16 @@ from app.parsing.files import LeftOut
 from app.parsing.pages.page_layout import PageLine
 
 MARGIN_LINES = 2
-"""Lines at the top and at the bottom of a page among which headers, footers and page numbers are searched."""
+"""Headers, footers and page numbers are searched in this many lines at the top and at the bottom of a page."""
 MIN_PAGES = 3
-"""Pages on which a line is repeated, or pages that are counted, at least."""
+"""Least number of pages that repeat a line, or whose numbers count them."""
 MIN_NUMBERED = 5
-"""Pages that are counted at least if the number stands beside other text in its line."""
+"""Least number of counted pages, if the page number is beside other text in its line."""
 NEIGHBOURHOOD = 2
-"""Distance in pages up to which equal lines belong together: headers of left and right pages differ."""
+"""Equal lines at most this many pages apart belong together, because headers of left and right pages differ."""
 MAX_LINE = 200
 LEAST_YEAR = 1_000
-"""Number from which a page number is believed only in a document of half as many pages: 1912 may be a year."""
+"""A page number from this on is accepted only in a document of half as many pages: 1912 may be a year."""
 HEADERS, NUMBERS = "lines repeated at the top or bottom of pages", "page numbers"
 _COUNT = r"(\d{1,5}|[ivxlc]{1,8})(?:\W*(?:of|von|de|di|sur|av|af|z|/)\W*\d{1,5})?"
 _SIGNS = r"[-–—|·•.()\[\]\s]*"
@@ -53,7 +53,7 @@ class _Counted:
 
 
 def remove(pages: Sequence[Sequence[PageLine]]) -> tuple[list[list[PageLine]], tuple[LeftOut, ...]]:
-    """The pages without page numbers and without lines that an earlier page has, and what is left out."""
+    """Removes page numbers, and lines that an earlier page has. Returns the pages and what is left out."""
     outermost = dict(_margins(pages))
     lines = {place: pages[place[0]][place[1]].text for place in outermost}
     counted = _count(pages, outermost)
@@ -79,7 +79,7 @@ def remove(pages: Sequence[Sequence[PageLine]]) -> tuple[list[list[PageLine]], t
 def _margins(pages: Sequence[Sequence[PageLine]]) -> Iterator[tuple[Place, bool]]:
     """The outermost lines of the pages that may be headers or footers, and whether they are in the upper half.
 
-    On a page with columns they are somewhere among its lines.
+    On a page with columns they may be anywhere among its lines.
     """
     for page, lines in enumerate(pages):
         inside = sorted((at for at, line in enumerate(lines) if not line.is_aside), key=lambda at: -lines[at].top)
@@ -89,7 +89,7 @@ def _margins(pages: Sequence[Sequence[PageLine]]) -> Iterator[tuple[Place, bool]
 
 
 def _count(pages: Sequence[Sequence[PageLine]], places: Mapping[Place, bool]) -> dict[Place, _Counted]:
-    """The lines with a page number: numbers at the same end of neighbouring pages that are as far ahead of them."""
+    """The lines with a page number: numbers at the same end of neighbouring pages that grow with the pages."""
     groups: defaultdict[tuple[int, bool, int], list[Place]] = defaultdict(list)
     found: dict[Place, _Counted] = {}
     for (page, index), is_upper in places.items():
@@ -119,7 +119,7 @@ def _of(rest: str, number: str, digits: str, least: int = MIN_PAGES) -> _Counted
 
 
 def _roman(digits: str) -> int:
-    """The value of a number in Roman digits; 0 if it is none."""
+    """The value of a Roman number; 0 for other text."""
     if not _ROMAN.fullmatch(digits):
         return 0
     return sum(
@@ -129,7 +129,7 @@ def _roman(digits: str) -> int:
 
 
 def _repeat(texts: Mapping[Place, str]) -> Iterator[Place]:
-    """The lines that are on at least MIN_PAGES neighbouring pages, but for the first of them."""
+    """The lines that are on at least MIN_PAGES neighbouring pages, except the first occurrence."""
     places: defaultdict[str, list[Place]] = defaultdict(list)
     for place, text in texts.items():
         if _WORD.search(text) and not _VALUE.search(text):
@@ -140,7 +140,7 @@ def _repeat(texts: Mapping[Place, str]) -> Iterator[Place]:
 
 
 def _runs(places: Sequence[Place], least: int) -> list[list[Place]]:
-    """Places in groups of neighbouring pages, of which each has at least so many."""
+    """Places in groups of neighbouring pages. Each group has at least `least` places."""
     runs: list[list[Place]] = []
     for place in sorted(places):
         if runs and place[0] - runs[-1][-1][0] <= NEIGHBOURHOOD:
@@ -151,7 +151,7 @@ def _runs(places: Sequence[Place], least: int) -> list[list[Place]]:
 
 
 def spans(numbers: Iterable[int]) -> str:
-    """Numbers of pages in ascending order as text, such as `pages 1–3, 7`."""
+    """Formats ascending page numbers, such as `pages 1–3, 7`."""
     ranges: list[tuple[int, int]] = []
     for number in numbers:
         if ranges and number - ranges[-1][-1] <= 1:

@@ -1,8 +1,8 @@
-"""Orders the text of a page as it is read: columns from left to right, lines from top to bottom, paragraphs apart.
+"""Puts the text of a page into reading order: columns from left to right, lines from top to bottom, in paragraphs.
 
-In scripts that are read from right to left, columns and the parts of a line are in that order.
+Scripts that are read from right to left have their columns, and the parts of their lines, in that order.
 
-Coordinates are those of PDF: points, with y upwards.
+Coordinates are points, with y upwards, as in PDF.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 SAME_LINE = 0.5
-"""Share of the lower run's height by which two runs of one line overlap."""
+"""Two runs are on one line if they overlap by this share of the height of the lower one."""
 PARAGRAPH_LEADING = 1.35
-"""Distance to the line above, as a multiple of the page's median, from which a line begins a paragraph."""
+"""A line begins a paragraph if the line above is farther away than this multiple of the page's median distance."""
 SIZE_CHANGE = 1.15
 COLUMN_RUNS = 5
-"""Lines that a column has at least."""
+"""Least number of lines in a column."""
 COLUMN_TEXT = 18
-"""Median characters of a column's lines; less is a column of a table, whose rows are read across."""
+"""Least median of characters in the lines of a column. A column with less is part of a table, which is read by row."""
 CROSSING = 0.25
 """Largest share of a page's runs that may cross the space between two columns."""
 SHARED_HEIGHT = 0.4
@@ -33,9 +33,9 @@ _SENTENCE_ENDS = (".", "!", "?", ":", ";", "。", "”", '"', ")")
 
 @dataclass(frozen=True, slots=True)
 class TextRun:
-    """Text on one line without a wide gap, its box, and whether it is a block of its own, such as a table.
+    """Text on one line without a wide gap, and its box. `is_block` is set for a separate block, such as a table.
 
-    `parts` are the texts of the runs that were joined to a line.
+    `parts` has the texts of the runs that were joined to a line.
     """
 
     text: str
@@ -57,7 +57,7 @@ class TextRun:
 class PageLine:
     """A line of a page, the size of its text, and whether a paragraph begins with it.
 
-    `parts` are its texts between wide gaps, `top` is its y. A line that `is_aside` is a note, or runs in
+    `parts` are its texts between wide gaps, `top` is its upper y. `is_aside` is set for a note, and for a line in
     another direction than the text.
     """
 
@@ -85,7 +85,7 @@ def lines(runs: Sequence[TextRun]) -> list[PageLine]:
 
 
 def _order(runs: Sequence[TextRun], depth: int) -> Iterator[TextRun]:
-    """The lines of a region: where it has columns, those between two lines that cross them column by column."""
+    """The lines of a region. Between two lines that cross its columns, the columns follow one another."""
     gutter = _gutter(runs) if depth < MAX_DEPTH else None
     if gutter is None:
         yield from _rows(runs)
@@ -103,7 +103,7 @@ def _order(runs: Sequence[TextRun], depth: int) -> Iterator[TextRun]:
 
 
 def _gutter(runs: Sequence[TextRun]) -> float | None:
-    """The x of the space between two columns of text; None if there is none."""
+    """The x of the space between two columns of text; None for a single column."""
     if len(runs) < 2 * COLUMN_RUNS:
         return None
     left, right = min(run.x0 for run in runs), max(run.x1 for run in runs)
@@ -120,7 +120,7 @@ def _gutter(runs: Sequence[TextRun]) -> float | None:
 
 
 def _separates(runs: Sequence[TextRun], place: float) -> bool:
-    """Whether there are columns of text on both sides of an x, next to each other."""
+    """Whether two columns of text stand next to each other, one on each side of an x."""
     sides = [run for run in runs if run.x1 <= place], [run for run in runs if run.x0 >= place]
     if any(len(side) < COLUMN_RUNS or statistics.median(len(run.text) for run in side) < COLUMN_TEXT for side in sides):
         return False
@@ -149,7 +149,7 @@ def _rows(runs: Sequence[TextRun]) -> list[TextRun]:
 
 
 def _is_right_to_left(runs: Sequence[TextRun]) -> bool:
-    """Whether most letters of some runs are read from right to left."""
+    """Whether most letters of the runs are read from right to left."""
     text = "".join(run.text for run in runs)
     return not text.isascii() and len(_RIGHT_TO_LEFT.findall(text)) > len(_LEFT_TO_RIGHT.findall(text))
 

@@ -1,7 +1,7 @@
 """Reads PDF: text in reading order with headings, ruled tables as Markdown, and the offset of each page.
 
-Values of form fields stand where their fields are; notes are behind the text of their page. Pages without text are
-recognised by OCR, and so are the pictures on other pages.
+Values of form fields are at the place of their fields. Notes follow the text of their page. OCR recognises pages
+without text, and the pictures on other pages.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from app.parsing.pages.pdf_words import HYPHENS, LEVEL, Box, Cell, PageTurn, Wor
 from app.parsing.pages.pictures import MAX_PICTURES, Embedded
 
 MAX_OBJECTS = 5_000
-"""Paths and images of a page that are looked at."""
+"""Most paths and images of a page that are read."""
 DPI = 200
-"""Resolution in which pages are rendered, at most."""
+"""Highest resolution in which pages are rendered."""
 LEAST_WIDTH, LEAST_HEIGHT = 72.0, 24.0
-"""Size in points of the smallest picture on a page with text that is read."""
+"""Least size in points of a picture that is read on a page with text."""
 MAX_OF_PAGE = 20
-"""Pictures of a page with text that are read."""
+"""Most pictures that are read on a page with text."""
 _DATE = re.compile(r"D?:?(\d{4}(?:\d\d){0,5})(?:([+-])(\d\d)'?(\d\d)?)?")
 _OBJECT = re.compile(rb"\d+ \d+ obj\b")
 _LEADERS = re.compile(r"(?:\s?[.·…]){5,}\s?")
@@ -44,7 +44,7 @@ _NOT_A_TITLE = re.compile(r"(?i)microsoft (?:word|powerpoint)|untitled|\.(?:docx
 
 @dataclass(frozen=True, slots=True)
 class PageRuns:
-    """What is on a page: its runs, the turn that makes them level, its pictures without text, and the lines beside it.
+    """The content of a page: its runs, the turn that makes them level, its pictures without text, and other lines.
 
     Pictures are boxes on the page.
     """
@@ -99,7 +99,7 @@ def content(raw: bytes) -> Iterator[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class OpenedFile:
-    """A PDF, and the texts of its pages as PDFium has them, which are kept since loading a page takes long."""
+    """A PDF, and its pages' texts from PDFium. They are kept, because loading a page takes long."""
 
     document: pdfium.PdfDocument
     texts: dict[int, str] = field(default_factory=dict)
@@ -118,7 +118,7 @@ def _open(raw: bytes) -> OpenedFile:
 
 
 def _load(opened: OpenedFile, index: int) -> tuple[pdfium.PdfPage, pdfium.PdfTextPage, list[str]] | None:
-    """A page and its characters, whose text is kept; None if it is damaged."""
+    """Loads a page and its characters, and keeps their text; None if the page is damaged."""
     try:
         page = opened.document[index]
         text_page = page.get_textpage()
@@ -132,7 +132,7 @@ def _load(opened: OpenedFile, index: int) -> tuple[pdfium.PdfPage, pdfium.PdfTex
 
 
 def _losses(raw: bytes, pages: Sequence[PageRuns]) -> list[str]:
-    """Warnings on pages that could not be read. Raises UnreadableFile if there is no other page."""
+    """Warnings about pages that could not be read. Raises UnreadableFile if no page could."""
     missing = [number for number, page in enumerate(pages, 1) if page.is_damaged]
     if len(missing) == len(pages):
         raise UnreadableFile("damaged", "The PDF is damaged: save or print it to a new PDF.")
@@ -144,7 +144,7 @@ def _losses(raw: bytes, pages: Sequence[PageRuns]) -> list[str]:
 
 
 def _page(opened: OpenedFile, index: int) -> PageRuns:
-    """What is on a page."""
+    """The content of a page."""
     loaded = _load(opened, index)
     if loaded is None:
         return PageRuns(is_damaged=True)
@@ -168,7 +168,7 @@ def _page(opened: OpenedFile, index: int) -> PageRuns:
 
 
 def _runs(words: Sequence[Word], drawn: Sequence[Box], turn: PageTurn, values: Sequence[TextRun]) -> list[TextRun]:
-    """The runs of words of one angle and of values of form fields, with those in tables as tables."""
+    """Joins the words of one angle, and the values of form fields, to runs. Runs in tables become tables."""
     grids = pdf_tables.grids(drawn, turn) if drawn else []
 
     def cell_of(box: Box) -> Cell | None:
@@ -206,7 +206,7 @@ def _text(lines: Sequence[PageLine], page: int, headings_found: headings.Found) 
 
 
 def moment(text: str) -> datetime | None:
-    """A date of PDF (D:20240131093000+01'00') in UTC; None if it is none."""
+    """Converts a date of PDF (D:20240131093000+01'00') to UTC; None for other text."""
     if (match := _DATE.match(text)) is None:
         return None
     digits, sign, hours, minutes = match.groups(default="")
@@ -216,15 +216,15 @@ def moment(text: str) -> datetime | None:
 
 @dataclass(frozen=True, slots=True)
 class PagePictures:
-    """Reads the pictures of one PDF; pages are only rendered if there is OCR."""
+    """Reads the pictures of one PDF. Renders pages only if there is OCR."""
 
     document: pdfium.PdfDocument
     embedded: Embedded
 
     def runs(self, pages: Sequence[PageRuns]) -> list[list[TextRun]]:
-        """The runs of each page with those that are read from pictures.
+        """The runs of each page, including runs that are read from pictures.
 
-        Raises UnreadableFile for more pages without text than are read.
+        Raises UnreadableFile if there are more pages without text than are read.
         """
         recognise = self.embedded.recognise
         if recognise is None:

@@ -1,4 +1,4 @@
-"""Finds tables on a page of a PDF: grids of lines and rectangles that are drawn around their cells."""
+"""Finds tables on a page of a PDF: grids of drawn lines and rectangles around cells."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from app.parsing.pages.page_layout import TextRun
 from app.parsing.pages.pdf_words import Box, Cell, PageTurn
 
 NEAR = 3.0
-"""Distance in points up to which the ends of lines meet."""
+"""Lines meet if their ends are at most this far apart, in points."""
 LEAST_LINE = 6.0
-"""Length in points of the shortest line of a table."""
+"""Least length of a line of a table, in points."""
 LEAST_ROWS = 3
-"""Rows over which a cell goes that is a frame around lines of its own if it has as many lines."""
+"""A cell over at least this many rows is a frame around its own lines, if it has as many lines."""
 MAX_PATHS, MAX_LINES = 2_000, 600
-"""Paths and lines of each direction on a page from which they are a drawing."""
+"""If a page has more paths, or more lines in a direction, they are a drawing."""
 
 
 @dataclass(frozen=True, slots=True)
 class RuledLine:
-    """A line of one direction: its height or x, and where it begins and ends in the other direction."""
+    """A level or upright line: its y or x, and where it begins and ends in the other direction."""
 
     at: float
     begin: float
@@ -38,7 +38,7 @@ class RuledLine:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table: the x of its columns, the y of its rows from below, and the first of the cells that are one."""
+    """A table: the x of its columns, the y of its rows from below, and for joined cells the first cell."""
 
     xs: Sequence[float]
     ys: Sequence[float]
@@ -50,7 +50,7 @@ class Grid:
         return self.xs[0], self.ys[0], self.xs[-1], self.ys[-1]
 
     def cell(self, box: Box) -> tuple[int, int] | None:
-        """The row from above and the column of the cell that the middle of a box is in; None outside of the table."""
+        """The row, from above, and the column of the cell around the middle of a box; None outside of the table."""
         column = bisect_right(self.xs, (box[0] + box[2]) / 2) - 1
         above = bisect_right(self.ys, (box[1] + box[3]) / 2) - 1
         if not (0 <= column < len(self.xs) - 1 and 0 <= above < len(self.ys) - 1):
@@ -59,12 +59,12 @@ class Grid:
 
 
 def drawn(paths: Sequence[pdfium.PdfObject]) -> list[Box]:
-    """The level and upright lines among the paths of a page, as thin boxes; none of a drawing."""
+    """The level and upright lines among the paths of a page, as thin boxes. None if the paths are a drawing."""
     return [box for path in paths for box in _lines_of(path)] if len(paths) <= MAX_PATHS else []
 
 
 def _lines_of(path: pdfium.PdfObject) -> Iterator[Box]:
-    """The lines of a path; one that is a thin rectangle is a line itself."""
+    """The lines of a path. A thin rectangle is one line."""
     left, bottom, right, top = path.get_bounds()
     if path.container is None and min(right - left, top - bottom) <= NEAR:
         yield left, bottom, right, top
@@ -76,7 +76,7 @@ def _lines_of(path: pdfium.PdfObject) -> Iterator[Box]:
 
 
 def _points(path: pdfium.PdfObject) -> Iterator[tuple[float, float]]:
-    """The points between which a path has lines, on the page; a rectangle ends where it begins."""
+    """The end points, on the page, of the lines of a path. A rectangle ends where it begins."""
     matrix, container = path.get_matrix(), path.container
     while container is not None:
         matrix, container = matrix.multiply(container.get_matrix()), container.container
@@ -94,7 +94,7 @@ def _points(path: pdfium.PdfObject) -> Iterator[tuple[float, float]]:
 
 
 def grids(boxes: Iterable[Box], turn: PageTurn) -> list[Grid]:
-    """The tables among the lines of a page that is turned, the smallest first, which may be inside others."""
+    """The tables among the lines of a turned page, smallest first, because a table may be inside another one."""
     turned = [turn.box(box) for box in boxes]
     level = _join(RuledLine((y0 + y1) / 2, x0, x1) for x0, y0, x1, y1 in turned if y1 - y0 <= NEAR)
     upright = _join(RuledLine((x0 + x1) / 2, y0, y1) for x0, y0, x1, y1 in turned if x1 - x0 <= NEAR)
@@ -106,7 +106,7 @@ def grids(boxes: Iterable[Box], turn: PageTurn) -> list[Grid]:
 
 
 def _join(lines: Iterable[RuledLine]) -> list[RuledLine]:
-    """Lines of one direction without those that are part of another, and with those joined that meet."""
+    """Joins lines of one direction that meet, and removes lines that are part of another line."""
     rows: list[list[RuledLine]] = []
     for line in sorted(lines, key=lambda line: line.at):
         if rows and line.at - rows[-1][-1].at <= NEAR:
@@ -127,7 +127,7 @@ def _join(lines: Iterable[RuledLine]) -> list[RuledLine]:
 def _connect(
     level: Sequence[RuledLine], upright: Sequence[RuledLine]
 ) -> Iterator[tuple[list[RuledLine], list[RuledLine]]]:
-    """The lines of each table: those that cross or touch each other."""
+    """The lines of each table: lines that cross or touch one another."""
     left = set(range(len(upright)))
     rest = set(range(len(level)))
     while rest:
@@ -149,7 +149,7 @@ def _cross(level: RuledLine, upright: RuledLine) -> bool:
 
 
 def _grid(level: Sequence[RuledLine], upright: Sequence[RuledLine]) -> Grid:
-    """The grid of lines; cells without a line between them are one."""
+    """The grid of lines. Cells without a line between them are joined."""
     ys, xs = sorted({line.at for line in level}), sorted({line.at for line in upright})
     rows, columns = len(ys) - 1, len(xs) - 1
     first: dict[tuple[int, int], tuple[int, int]] = {}
@@ -170,7 +170,7 @@ def _covers(lines: Iterable[RuledLine], at: float, place: float) -> bool:
 
 
 def with_tables(runs: Iterable[tuple[Cell | None, TextRun]], grids: Sequence[Grid]) -> list[TextRun]:
-    """The runs of a page, with those in a table replaced by the table in Markdown."""
+    """Replaces the runs in each table by the table in Markdown."""
     cells: defaultdict[int, defaultdict[tuple[int, int], list[TextRun]]] = defaultdict(lambda: defaultdict(list))
     found: list[TextRun] = []
     for cell, run in runs:
@@ -184,7 +184,7 @@ def with_tables(runs: Iterable[tuple[Cell | None, TextRun]], grids: Sequence[Gri
 
 
 def _table(grid: Grid, texts: Mapping[tuple[int, int], list[TextRun]]) -> list[TextRun]:
-    """A table as one run; its runs as they are if it is a frame around text, or mostly blank."""
+    """Joins a table to one run. The runs of a frame around text, or of a mostly blank table, are unchanged."""
     rows, columns = (sorted(set(one)) for one in zip(*texts, strict=True))
     cells = {(row, column) for row, column in grid.first.values() if row in rows and column in columns}
     lines = {cell: page_layout.lines(found) for cell, found in texts.items()}

@@ -2,7 +2,7 @@
 
 Words that do not run from left to right are turned.
 
-Coordinates are those of PDF: points, with y upwards.
+Coordinates are points, with y upwards, as in PDF.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from app.parsing.pages.page_layout import TextRun
 WIDE_GAP = 2.0
 """Horizontal gap, as a multiple of the size, that ends a run."""
 SKEW = 5
-"""Degrees up to which text counts as level, as that of a scan is."""
+"""Text at an angle of at most this many degrees counts as level, as in a scan."""
 HYPHEN, HYPHENS = "\ufffe", "\ufffe\x02"
-"""PDFium's mark of a hyphen at the end of a line in a text, and as a character."""
+"""PDFium's marks of a hyphen at the end of a line: in a text, and as characters."""
 _HYPHENS = frozenset(HYPHENS)
 _BLANK = frozenset(" \t\r\n\x00\xa0")
 _MARKS = (*range(0x300, 0x305), 0x306, 0x307, 0x308, 0x30A, 0x30B, 0x30C, 0x327, 0x328)
 LONGEST_LINE, MOST_ACCENTS = 200, 3_000
-"""Characters before an accent among which its letter is searched, and accents of a page that have one."""
+"""The letter of an accent is searched in this many characters before it, for at most this many accents of a page."""
 _ACCENTS = dict(
     zip("`\u00b4\u02c6\u02dc\u00af\u02d8\u02d9\u00a8\u02da\u02dd\u02c7\u00b8\u02db", map(chr, _MARKS), strict=True)
 )
@@ -46,7 +46,7 @@ Box = tuple[float, float, float, float]
 Cell = tuple[int, int, int]
 """A cell of a table: the number of the table on the page, of the row and of the column."""
 MAX_ANNOTATIONS = 5_000
-"""Annotations of a page that are read."""
+"""Most annotations of a page that are read."""
 _HIDDEN = pdfium_c.FPDF_ANNOT_FLAG_HIDDEN | pdfium_c.FPDF_ANNOT_FLAG_NOVIEW
 _CHECKED = (pdfium_c.FPDF_FORMFIELD_CHECKBOX, pdfium_c.FPDF_FORMFIELD_RADIOBUTTON)
 _CHOICES = (pdfium_c.FPDF_FORMFIELD_COMBOBOX, pdfium_c.FPDF_FORMFIELD_LISTBOX)
@@ -56,7 +56,7 @@ _FONT = ctypes.create_string_buffer(100)
 _BOLD = re.compile(rb"(?i)bold|black|heavy|demi|medi(?:um)?$|(?:^|\+)(?:cm|ec|sf)(?:ss)?bx")
 _RECT = pdfium_c.FS_RECTF()
 _RECT_POINTER = ctypes.byref(_RECT)
-"""Where PDFium writes the box of a character; one for all, since each character needs it."""
+"""Where PDFium writes the box of a character. All characters share it."""
 _NO_NOTE = (pdfium_c.FPDF_ANNOT_LINK, pdfium_c.FPDF_ANNOT_POPUP, pdfium_c.FPDF_ANNOT_WIDGET)
 
 
@@ -64,8 +64,8 @@ _NO_NOTE = (pdfium_c.FPDF_ANNOT_LINK, pdfium_c.FPDF_ANNOT_POPUP, pdfium_c.FPDF_A
 class Word:
     """A word and its box, turned so that its line is level.
 
-    `angle` is that of its line on the page, in degrees and clockwise. `is_first`: it begins a line.
-    `is_bold`: its font is bold, and so are those of the words before it in its line.
+    `angle` is the angle of its line on the page, clockwise in degrees. `is_first` is set if it begins a line, `is_bold`
+    if its font and the fonts of the words before it in its line are bold.
     """
 
     text: str
@@ -77,7 +77,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class PageTurn:
-    """Turns a page so that the lines which run at an angle are level."""
+    """Turns a page so that lines at an angle become level."""
 
     x: float
     y: float
@@ -103,7 +103,7 @@ LEVEL = PageTurn.of(0)
 def characters(page: pdfium.PdfTextPage) -> list[str]:
     """The text of each character in the order of the page's content, with accents on their letters.
 
-    The accent of old fonts is a sign of its own, drawn over its letter, and behind it or at the end of the line.
+    In old fonts an accent is a separate sign, drawn over its letter. It follows the letter or the line.
     """
     found = [chr(pdfium_c.FPDFText_GetUnicode(page, place)) for place in range(page.count_chars())]
     for place in [place for place, one in enumerate(found) if one in _ACCENTS][:MOST_ACCENTS]:
@@ -145,7 +145,7 @@ def words(page: pdfium.PdfTextPage, characters: Sequence[str]) -> Iterator[Word]
 
 
 def _word(page: pdfium.PdfTextPage, text: str, places: tuple[int, int], is_first: bool, is_bold: bool) -> Word:
-    """A word, of whose first and last character these are the places."""
+    """A word. `places` has the places of its first and last character."""
     angle = round(math.degrees(pdfium_c.FPDFText_GetCharAngle(page, places[0]))) % 360
     quarter = round(angle / 90) * 90
     angle = quarter % 360 if abs(angle - quarter) <= SKEW else angle
@@ -162,12 +162,12 @@ def _font(page: pdfium.PdfTextPage, place: int) -> bytes:
 
 
 def join(characters: Iterable[str]) -> str:
-    """Characters as a text; those beyond the first plane may be two surrogates."""
+    """Joins characters to a text. A character beyond the first plane may be two surrogates."""
     return "".join(characters).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _box(page: pdfium.PdfTextPage, place: int, angle: int) -> Box:
-    """The box of a character on the page turned by an angle; in a slanted line, by its origin and font size."""
+    """The box of a character on the page turned by an angle. In a slanted line, it is based on origin and font size."""
     if angle % 90:
         x, y = ctypes.c_double(), ctypes.c_double()
         pdfium_c.FPDFText_GetCharOrigin(page, place, x, y)
@@ -180,7 +180,7 @@ def _box(page: pdfium.PdfTextPage, place: int, angle: int) -> Box:
 
 
 def runs(words: Iterable[Word], cell_of: Callable[[Box], Cell | None] | None) -> Iterator[tuple[Cell | None, TextRun]]:
-    """The words of one angle joined to runs, none of which crosses the border of a cell."""
+    """Joins the words of one angle to runs. No run crosses the border of a cell."""
     joined: list[Word] = []
     box, cell = (0.0, 0.0, 0.0, 0.0), None
     for word in words:
@@ -199,7 +199,7 @@ def runs(words: Iterable[Word], cell_of: Callable[[Box], Cell | None] | None) ->
 
 
 def _run(words: Sequence[Word], box: Box) -> TextRun:
-    """A run as high as most of its text is: raised and lowered signs and words in other fonts do not count."""
+    """A run with the height of most of its text. Raised and lowered signs, and words in other fonts, do not count."""
     heights: defaultdict[tuple[float, float], int] = defaultdict(int)
     for word in words:
         heights[word.box[1], word.box[3]] += len(word.text)
@@ -211,7 +211,7 @@ def _run(words: Sequence[Word], box: Box) -> TextRun:
 
 
 def _is_apart(box: Box, word: Word) -> bool:
-    """Whether a word does not continue the run in a box: it is far away, on the wrong side, or on another line."""
+    """Whether a word does not continue the run in a box, because it is far away, on the wrong side or another line."""
     left, bottom, right, top = word.box
     size = max(1.0, top - bottom)
     if not box[1] <= (bottom + top) / 2 <= box[3]:
@@ -222,7 +222,7 @@ def _is_apart(box: Box, word: Word) -> bool:
 
 
 def values(page: pdfium.PdfPage, turn: PageTurn) -> Iterator[TextRun]:
-    """The values of the form fields of a turned page, each where its field is; `[x]` for a box that is checked."""
+    """The values of the form fields of a turned page, each at its field's place; `[x]` for a checked box."""
     if page.formenv is None:
         return
     form = page.formenv
@@ -275,7 +275,7 @@ def _annotations(page: pdfium.PdfPage) -> Iterator[Any]:
 
 
 def _string(get: Any, *of: Any) -> str:
-    """A text from PDFium, which says its size in bytes first."""
+    """A text from PDFium. The first call returns its size in bytes."""
     size = get(*of, None, 0)
     buffer = ctypes.create_string_buffer(size)
     get(*of, ctypes.cast(buffer, ctypes.POINTER(pdfium_c.FPDF_WCHAR)), size)

@@ -1,4 +1,4 @@
-"""Reads PNG, JPEG and TIFF by OCR, each picture of a TIFF as a page; and prepares the pictures in other files."""
+"""Reads PNG, JPEG and TIFF by OCR, each picture of a TIFF as a page, and prepares the pictures in other files."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from app.parsing.pages import margins, page_layout
 from app.parsing.pages.page_layout import PageLine, TextRun
 
 DECODED = ("PNG", "JPEG", "TIFF", "GIF", "BMP")
-"""Formats that are decoded; the library has others."""
+"""Formats that are decoded. The library supports more."""
 MAX_DECODED = 100_000_000
-"""Pixels of the largest picture that is decoded, which a scan of A3 at 600 dots per inch has not."""
+"""Pixels of the largest picture that is decoded. A scan of A3 at 600 dots per inch has less."""
 MAX_PICTURES = 1_000
-"""Pictures of one file that are recognised, and pages of a file without text."""
+"""Most pictures of a file that are recognised, and most pages of a file without text."""
 LEAST_SIDE, LEAST_PIXELS = 40, 10_000
-"""Sides and size, in pixels, below which a picture in a document is a sign and not read."""
+"""A picture in a document with a smaller side or size, in pixels, is a sign and is not read."""
 NOTHING = "No text was recognised in its pictures: Latin, Chinese and Japanese script is read."
 _UNREAD = "A picture in the file could not be read."
 _DECODING = (OSError, ValueError, SyntaxError, EOFError, struct.error)
@@ -36,13 +36,13 @@ _TOO_LARGE = f"The picture has more than {MAX_DECODED // 1_000_000} million pixe
 _DAMAGED = "The picture is damaged or incomplete: save it again."
 LEAST_SKEW = math.radians(0.1)
 LONG = 4.0
-"""Width of a line, as a multiple of its height, from which it shows the skew of the page."""
+"""A line shows the skew of the page if it is at least this many times as wide as high."""
 SAME_SIZE = 0.3
-"""Share by which heights of lines of one font size differ from their median, since letters have different heights."""
+"""Heights of lines of one font size differ from their median by this share, because letters have different heights."""
 
 
 def read(file: InputFile) -> Iterator[ExtractedDocument]:
-    """The document, whose pages are the pictures of the file.
+    """The document. Its pages are the pictures of the file.
 
     Raises UnreadableFile: `damaged`, `parse_limit`, `no_text`, or `unsupported_format` without OCR.
     """
@@ -58,12 +58,12 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
 
 
 def blank(subject: str, recognise: Recognise | None) -> UnreadableFile:
-    """The error for a file without text; `subject` says that its text is missing."""
+    """The error for a file without text; `subject` is the sentence that says so."""
     return UnreadableFile("no_text", f"{subject} {formats.NEEDS_OCR if recognise is None else NOTHING}")
 
 
 def page_starts(texts: Iterable[str]) -> tuple[int, ...]:
-    """The offsets of texts that are joined by blank lines."""
+    """The offsets of texts when blank lines join them."""
     starts, end = [], 0
     for text in texts:
         starts.append(end)
@@ -72,7 +72,7 @@ def page_starts(texts: Iterable[str]) -> tuple[int, ...]:
 
 
 class Embedded:
-    """Reads the pictures in a document, each different one once, as far as there are not too many."""
+    """Reads the different pictures in a document, each once, up to a limit."""
 
     def __init__(self, recognise: Recognise | None) -> None:
         self.recognise = recognise
@@ -81,7 +81,7 @@ class Embedded:
         self.warnings: list[str] = []
 
     def text(self, raw: bytes) -> str:
-        """The text on an encoded picture as Markdown; empty for one that is not read, which is named if it is large."""
+        """The text on an encoded picture as Markdown; empty if it is not read. A large unread picture is named."""
         try:
             image = _open(raw)
             if not is_large(*image.size):
@@ -95,7 +95,7 @@ class Embedded:
         return ""
 
     def of(self, picture: Picture) -> str:
-        """The text on a picture as Markdown; empty without OCR and if it cannot be recognised."""
+        """The text on a picture as Markdown; empty without OCR, or if it cannot be recognised."""
         digest = hashlib.sha256(picture.pixels).digest()
         if digest not in self._texts and self.recognise is not None:
             if len(self._texts) >= MAX_PICTURES:
@@ -119,7 +119,7 @@ def is_large(width: float, height: float) -> bool:
 
 
 def grey(image: Image.Image) -> Picture:
-    """A picture in grey levels on white, upright by its own account, and not larger than is recognised."""
+    """Converts a picture to grey levels on white, turned upright by its metadata, and scaled down to the limit."""
     image.draft("L", image.size)
     image = ImageOps.exif_transpose(image)
     if image.mode.startswith("I"):  # more than 8 bits, which the conversion would cut off
@@ -185,7 +185,7 @@ def _text(lines: Iterable[PageLine]) -> str:
 def runs(lines: Iterable[RecognisedLine], scale: float = 1.0, height: float = 0.0) -> list[TextRun]:
     """The lines as runs in units of `scale` pixels, with y upwards from the bottom of a picture of this height.
 
-    A page that is skewed is turned upright about its upper left corner.
+    A skewed page is turned upright about its upper left corner.
     """
     every = [line for line in lines if line.text.strip()]
     if not every:

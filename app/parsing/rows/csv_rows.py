@@ -20,11 +20,11 @@ from app.parsing.rows.tables import Table
 
 DELIMITERS = ",;\t|"
 SAMPLE = 20_000
-"""Characters from which the delimiter is found, by how regular the rows are that each one gives."""
+"""Number of characters that determine the delimiter: the one that gives the most regular rows."""
 MOST_UNCLOSED = 100
-"""Quotes without their end after which quotes have no meaning in a file."""
+"""After this many unclosed quotes, quotes have no meaning in a file."""
 _SEPARATOR = re.compile(r'"?sep=(.)"?\r?\n')
-"""The first line by which Excel is told the delimiter."""
+"""A first line that tells Excel the delimiter."""
 
 
 def read(file: InputFile) -> Iterator[ExtractedDocument]:
@@ -40,7 +40,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
 
 
 def content(raw: bytes) -> Iterator[tuple[str, str]]:
-    """The cells of the rows, apart from the names of the columns, which each document has."""
+    """The cells of the rows, without the names of the columns: each document repeats those."""
     table = tables.find(enumerate(_Rows(raw.decode(), "").read(), 1))
     yield "the lines above the table", table.above
     yield "the table", "\n".join(itertools.chain.from_iterable(cells for _, cells in table.rows))
@@ -48,7 +48,7 @@ def content(raw: bytes) -> Iterator[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class _Dialect:
-    """The characters between the values of a table, around them, and before those that have no meaning."""
+    """The delimiter, the quote and the escape character of a table."""
 
     delimiter: str
     quote: str = '"'
@@ -57,7 +57,7 @@ class _Dialect:
 
 @lru_cache(maxsize=1)
 def _detect(sample: str) -> _Dialect:
-    """The dialect that gives the most regular rows; for a table of one column any delimiter."""
+    """The dialect that gives the most regular rows. For a table of one column it has any delimiter."""
     import clevercsv  # takes a fifth of a second
 
     try:
@@ -107,7 +107,7 @@ class _Rows:
             self.warnings.append(f"Quotes that are not closed were read as text, in lines such as {examples}.")
 
     def _wrong(self, lines: Sequence[str], start: int, *, is_long: bool) -> Iterator[list[str]]:
-        """The line that begins a row whose quotes are wrong; all lines from there on after too many of them."""
+        """The line that begins a row with wrong quotes. After too many such rows, all following lines."""
         if not is_long and lines[start].count(self._dialect.quote) % 2 == 0:
             yield from self._reader(iter([lines[start]]), strict=False)
             return
@@ -128,7 +128,7 @@ class _Rows:
 
 
 def _records(table: Table, needed: Sequence[str], left_out: list[LeftOut]) -> Iterator[tuple[str, Mapping[str, str]]]:
-    """The rows by column; one that is shorter than the names has blank values for the columns `needed` only.
+    """The rows by column. A row that is too short gets blank values only for the columns in `needed`.
 
     Columns that are blank in all rows are added to `left_out`.
     """

@@ -13,7 +13,7 @@ from app.parsing.rows.records import RecordReader
 
 
 class _Number(float):
-    """A number of JSON that text shows as it is written, such as 1.10."""
+    """A number of JSON that keeps its form in text, such as 1.10."""
 
     written: str
 
@@ -29,7 +29,7 @@ class _Number(float):
 
 
 def read(file: InputFile) -> Iterator[ExtractedDocument]:
-    """The lines. Raises UnreadableFile naming the first line that is no JSON object."""
+    """The lines. Raises UnreadableFile, which names the first line that is not a JSON object."""
     found = RecordReader(file.text_field).documents(_records(file.raw.decode()), shared={})
     return files.annotate(found, "No line of the file contains text or a title.")
 

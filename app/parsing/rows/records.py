@@ -17,18 +17,18 @@ TEXT_FIELDS = ("text", "content", "body")
 TITLE_FIELDS = ("title", "name")
 ID_FIELDS = ("id", "_id")
 MANY_FIELDS, MOST_FIELDS = 12, 1_000
-"""Fields beyond which a record says those that matter first, and beyond which it does not, since that takes long."""
+"""A record with more fields than the first number begins with the important ones; with more than the second, not."""
 SAMPLE = 200
-"""Records that show which fields matter."""
+"""Number of records that determine which fields matter."""
 LONGEST_NAME = 120
-"""Characters of the longest value that names a record."""
+"""Most characters of a value that names a record."""
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _LETTER = re.compile(r"[^\W\d_]")
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A number that is shown in another form than its digits, such as 12.5% for 0.125."""
+    """A number with another displayed form, such as 12.5% for 0.125."""
 
     value: float
     text: str
@@ -39,7 +39,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    """The fields of a record with many, those that matter first, and the one that names it; both empty for others."""
+    """The fields of a record with many fields, important ones first, and the field that names it; else both empty."""
 
     fields: Sequence[str] = ()
     name: str | None = None
@@ -47,26 +47,26 @@ class _Order:
 
 @dataclass(slots=True)
 class RecordReader:
-    """Reads records with the same fields, each with a fragment that no other one of the file has.
+    """Reads records with the same fields. Each has a fragment that is unique in the file.
 
-    `text_field` is the field that holds the text. Without one it is `text`, `content` or `body` if there is such a
-    field. If there is none, or it is blank and there is no title, the text is all fields, one to a line.
+    `text_field` is the field that holds the text. By default it is `text`, `content` or `body`, if there is such a
+    field. If there is none, or it is blank and there is no title, the text is all fields, one per line.
     """
 
     text_field: str | None
     seen: set[str] = field(default_factory=set)
 
     def chosen_by_name(self, columns: Iterable[str]) -> list[str]:
-        """The columns that `documents` looks for by their names: text, title, id and the requested field."""
+        """The columns that `documents` chooses by name: text, title, id and the requested field."""
         wanted = {*TEXT_FIELDS, *TITLE_FIELDS, *ID_FIELDS}
         return [name for name in columns if name.casefold() in wanted or name == self.text_field]
 
     def documents(
         self, records: Iterable[tuple[str, Mapping[str, Any]]], *, shared: Mapping[str, Any]
     ) -> Iterator[ExtractedDocument]:
-        """The documents of records, each with its place in the file; those without text and title are left out.
+        """The documents of records, which are given with their places. Omits documents without text and title.
 
-        `shared` is metadata of all. Raises UnreadableFile if a record does not have the requested field.
+        All documents have the metadata `shared`. Raises UnreadableFile if a record lacks the requested field.
         """
         numbered = iter(records)
         sample = list(itertools.islice(numbered, 1))
@@ -117,7 +117,7 @@ def _line(name: str, value: Any) -> str:
 def _order(records: Sequence[Mapping[str, Any]]) -> _Order:
     """The order of the fields of records: names and other texts, then categories, then numbers and ids, then constants.
 
-    The first name is that of the record: a text that is short and differs in most records.
+    The first name is the name of the record: a short text that differs in most records.
     """
     values = {name: [tables.show(record.get(name)) for record in records] for name in records[0]}
     ranks = {name: _rank([value for value in found if value]) for name, found in values.items()}
@@ -127,7 +127,7 @@ def _order(records: Sequence[Mapping[str, Any]]) -> _Order:
 
 
 def _rank(values: Sequence[str]) -> int:
-    """How much a field with these values says: 0 for texts that differ in most records, to 3 for a constant."""
+    """The rank of a field with these values: from 0 for texts that differ in most records, to 3 for a constant."""
     different = len(set(values))
     if not values or (different == 1 and len(values) > 2):
         return 3

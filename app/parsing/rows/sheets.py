@@ -1,6 +1,6 @@
 """Reads XLSX, XLSM, XLSB, XLS and ODS: each row of a sheet below the names of the columns is a document.
 
-The library returns neither formats of numbers, nor merged cells of ODS, comments and charts: they are read beside it.
+The library does not return number formats, merged cells of ODS, comments or charts. This module reads them itself.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from app.parsing.rows.records import Cell, RecordReader
 from app.parsing.rows.tables import Table
 
 _DIGITS = 15
-"""Decimal digits that a spreadsheet computes with; those beyond are noise."""
+"""Decimal digits that a spreadsheet computes with. Further digits are noise."""
 _REFERENCE = re.compile(rb'\br="([A-Z]{1,3})(\d{1,7})"')
 _NO_RESULT = re.compile(
     rb"<(?:\w+:)?c\b([^>]*)>\s*<(?:\w+:)?f\b(?:[^>]*/>|[^<]*</(?:\w+:)?f>)\s*(?:<(?:\w+:)?v\s*/>\s*)?</(?:\w+:)?c>"
@@ -50,14 +50,14 @@ _FORMAT = re.compile(
     r"(?P<percent>\s?%)?(?P<after>[^#0?%,]*)"
 )
 _LARGEST, _MOST_PLACES = 1e15, 10
-"""Numbers and places beyond which a spreadsheet has no exact digits."""
+"""The largest number and the most decimal places that a spreadsheet shows exactly."""
 _MARKS = re.compile(r'["\\]')
 _DATE = re.compile(r"[ymdhseg]", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class SheetParts:
-    """What a sheet has beside its values: how numbers are shown, and merged cells by their first and last place."""
+    """How a sheet shows numbers, as formats or as texts, and the first and last places of its merged cells."""
 
     codes: Mapping[Place, str] = field(default_factory=dict)
     texts: dict[Place, str] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class SheetParts:
 def read(file: InputFile) -> Iterator[ExtractedDocument]:
     """The rows of all visible sheets.
 
-    Raises UnreadableFile, also where the library panics, as it does on some damaged files.
+    Raises UnreadableFile. The library panics on some damaged files; this is raised for them too.
     """
     try:
         workbook = CalamineWorkbook.from_filelike(io.BytesIO(file.raw))
@@ -84,7 +84,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
 
 
 def content(raw: bytes) -> Iterator[tuple[str, str]]:
-    """The values of all cells of each visible sheet, apart from the names of columns, which each document has."""
+    """The values of all cells of each visible sheet, without the names of columns: each document repeats those."""
     workbook = CalamineWorkbook.from_filelike(io.BytesIO(raw))
     for name in _names(workbook, are_visible=True):
         sheet = workbook.get_sheet_by_name(name)
@@ -94,7 +94,7 @@ def content(raw: bytes) -> Iterator[tuple[str, str]]:
 
 
 def _rows(file: InputFile, workbook: CalamineWorkbook, parts: Mapping[str, SheetParts]) -> Iterator[ExtractedDocument]:
-    """The rows of the visible sheets, and the lines above their tables that are long; all of a sheet of one row."""
+    """The rows of the visible sheets and the long lines above their tables. A sheet of one row is one document."""
     reader = RecordReader(file.text_field)
     visible = _names(workbook, are_visible=True)
     for name in visible:
@@ -123,15 +123,15 @@ def _rows(file: InputFile, workbook: CalamineWorkbook, parts: Mapping[str, Sheet
 
 
 def _names(workbook: CalamineWorkbook, *, are_visible: bool) -> list[str]:
-    """The names of the sheets that are visible, or of those that are not."""
+    """The names of the visible sheets, or of the hidden ones."""
     sheets = workbook.sheets_metadata
     return [sheet.name for sheet in sheets if (sheet.visible == SheetVisibleEnum.Visible) == are_visible]
 
 
 def _table(rows: list[list[Any]], sheet: CalamineSheet, merged: Sequence[tuple[Place, Place]]) -> Table:
-    """The table in the rows of a sheet, in which a merged cell stands in each place that it covers.
+    """Finds the table in the rows of a sheet. The value of a merged cell is repeated in each place that it covers.
 
-    Below the names of the columns it stands once in columns of one name or none, and if it is long or as wide as all.
+    In the rows of the table, it stands once in columns with the same or no name, and if it is long or spans the sheet.
     """
     ranges = [place for place in (*(sheet.merged_cell_ranges or ()), *merged) if place[0][1] < sheet.total_width]
     spanned = set()
@@ -180,7 +180,7 @@ def _value(cell: object) -> Any:
 
 
 def _read_parts(raw: bytes) -> tuple[Mapping[str, SheetParts], list[LeftOut]]:
-    """The parts of each sheet by its name, and what is left out; nothing of XLSB and XLS."""
+    """The parts of each sheet by its name, and what is left out. Both are empty for XLSB and XLS."""
     if not raw.startswith(b"PK"):
         return {}, []
     with archives.opened(raw) as archive:
@@ -206,7 +206,7 @@ def _read_parts(raw: bytes) -> tuple[Mapping[str, SheetParts], list[LeftOut]]:
 
 
 def _codes(archive: zipfile.ZipFile) -> dict[bytes, str]:
-    """The formats of numbers by the number of the style; those that show a number as it is are left out."""
+    """The number formats, by the number of their style. Omits formats that show a number unchanged."""
     if "xl/styles.xml" not in archive.namelist():
         return {}
     styles = archives.xml(archive.read("xl/styles.xml"))
@@ -230,7 +230,7 @@ def _styled(sheet: bytes, codes: Mapping[bytes, str]) -> dict[Place, str]:
 
 
 def _no_results(sheet: bytes, name: str) -> Iterator[LeftOut]:
-    """The formulas whose result is not in the file, as some programs write them."""
+    """The formulas without a result in the file; some programs write such files."""
     cells = (reference for cell in _NO_RESULT.finditer(sheet) if (reference := _REFERENCE.search(cell[1])))
     for reference in cells:
         yield LeftOut("formulas without a result in the file", where=f"{name} {(reference[1] + reference[2]).decode()}")
@@ -268,7 +268,7 @@ def _opendocument(root: Any) -> tuple[Mapping[str, SheetParts], list[LeftOut]]:
 
 
 def _cells_of(table: Any) -> Iterator[tuple[Place, Any]]:
-    """The cells of a table in OpenDocument; one that is repeated counts at its first place."""
+    """The cells of an OpenDocument table. A repeated cell is returned once, at its first place."""
     row = 0
     for element in table.iter(f"{_TABLE}table-row"):
         column = 0
@@ -279,7 +279,7 @@ def _cells_of(table: Any) -> Iterator[tuple[Place, Any]]:
 
 
 def show_number(value: float, code: str) -> str:
-    """A number in the first section of a format; empty for a format that is not known here, as those of dates are."""
+    """Formats a number by the first section of a format. Returns an empty text for dates and unknown formats."""
     section = _CURRENCY.sub(r'"\1"', _SKIPPED.sub("", code.partition(";")[0]))
     bare = re.sub(r'"[^"]*"|\\.', "", section)
     found = _FORMAT.fullmatch(section)

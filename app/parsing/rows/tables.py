@@ -1,4 +1,4 @@
-"""Finds the names of the columns of a table, which may stand below titles and comments and on two rows."""
+"""Finds the names of the columns of a table. They may be below titles and comments, and on two rows."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from typing import Any
 from app.parsing.files import ExtractedDocument
 
 SAMPLE = 50
-"""Rows that show where the names are."""
+"""Number of rows that determine where the names are."""
 _BELOW = 20
-"""Rows below a name of a group among which one has a number."""
+"""One of this many rows below the name of a group has a number."""
 LONGEST_TITLE = 200
-"""Characters of the lines above the names up to which they are metadata of each row."""
+"""Lines above the names with at most this many characters are metadata of each row."""
 _NUMBER = re.compile(r"[-+(]?[^\w\s]?\s?\d[\d.,:/%\s-]*\)?\s?[^\w\s]?")
 Row = tuple[int, Sequence[Any]]
 """The number of a row in its file, and its cells."""
 
 
 class Unnamed(str):
-    """The number of a column without a name, by which metadata has it and which texts do not show."""
+    """The number of a column without a name. It is the key in metadata; texts do not show it."""
 
     __slots__ = ()
 
@@ -32,7 +32,7 @@ class Unnamed(str):
 class Table:
     """The names of the columns, the rows below them, and the lines above them.
 
-    `heads` has the names as they stand in the table, blank and repeated.
+    `heads` has the names as they are in the table, some blank or repeated.
     """
 
     names: list[str]
@@ -43,7 +43,7 @@ class Table:
 
     @property
     def shared(self) -> dict[str, str]:
-        """The lines above the names as metadata of each row; empty for long ones."""
+        """The lines above the names as metadata of each row; empty if the lines are long."""
         return {"table": self.above} if 0 < len(self.above) <= LONGEST_TITLE else {}
 
     def introduction(self, place: str, shared: Mapping[str, Any]) -> Iterator[ExtractedDocument]:
@@ -53,7 +53,7 @@ class Table:
 
 
 def find(rows: Iterable[Row], spanned: Collection[int] = ()) -> Table:
-    """The table in rows; `spanned` has the numbers of rows with a cell over several columns, but not over all."""
+    """Finds the table in rows. `spanned` has the numbers of rows with a cell over several, but not all, columns."""
     numbered = iter(rows)
     sample = [row for row in itertools.islice(numbered, SAMPLE) if _filled(row[1])]
     if not sample:
@@ -68,7 +68,7 @@ def find(rows: Iterable[Row], spanned: Collection[int] = ()) -> Table:
 
 
 def columns(names: Sequence[str]) -> list[str]:
-    """The names of columns: blank and repeated ones get their number."""
+    """The names of columns. Blank and repeated names get the number of the column."""
     found: list[str] = []
     taken: set[str] = set()
     for number, name in enumerate(names, 1):
@@ -92,7 +92,7 @@ def _filled(cells: Sequence[Any]) -> dict[int, str]:
 
 
 def _place(sample: Sequence[Row], spanned: Collection[int]) -> int:
-    """The place of the first row that is neither a comment nor a title; the first row if there is none."""
+    """The place of the first row that is not a comment or title; the first row if there is none."""
     found = [_filled(cells) for _, cells in sample]
     counts = Counter(map(len, found))
     width = max(counts, key=lambda count: (counts[count], count))
@@ -106,7 +106,7 @@ def _place(sample: Sequence[Row], spanned: Collection[int]) -> int:
 
 
 def _is_title(row: dict[int, str], below: Sequence[dict[int, str]], width: int) -> bool:
-    """Whether a row says something about the table: it is one cell, or at most half as wide as the names below it."""
+    """Whether a row is a title of the table: one cell, or at most half as wide as the names below it."""
     following = next((one for one in below if len(one) > len(set(row.values()))), None)
     if 0 not in row or following is None:
         return False
@@ -117,7 +117,7 @@ def _is_title(row: dict[int, str], below: Sequence[dict[int, str]], width: int) 
 
 
 def _is_group(sample: Sequence[Row], place: int, spanned: Collection[int]) -> bool:
-    """Whether a row has the names of groups of columns: names stand below it, and numbers below those."""
+    """Whether a row has the names of groups of columns: there are names below it, and numbers below the names."""
     if place + 2 >= len(sample):
         return False
     row, names = _filled(sample[place][1]), _filled(sample[place + 1][1])
@@ -133,7 +133,7 @@ def _is_group(sample: Sequence[Row], place: int, spanned: Collection[int]) -> bo
 
 
 def _join(groups: Sequence[str], names: Sequence[str]) -> list[str]:
-    """The names of columns below the names of their groups, which stand above the first column of each only."""
+    """Joins the names of columns with the names of their groups. A group's name is only above its first column."""
     found, group = [], ""
     for above, name in itertools.zip_longest(groups, names, fillvalue=""):
         group = above or (group if name else "")

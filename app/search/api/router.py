@@ -70,8 +70,8 @@ async def find(
 ) -> Response:
     """Search by vectors and by BM25, fused in one SQL statement.
 
-    A passage may match any word of the query, but must meet its conditions, unless `relaxed` says that they were
-    dropped. `degraded` lists what was left out.
+    A passage may match any word of the query but must meet its conditions. If `relaxed` is not empty, conditions were
+    dropped. `degraded` lists what failed and was left out.
     """
     check_vector(body, use)
     return await respond(request, user_id, partial(search.run, body, user_id, use), body, use)
@@ -92,7 +92,7 @@ async def find_about(
 ) -> Response:
     """Recognise entities in the query, search the documents linked to them, then all others.
 
-    The same as a search with `ranking.guidance.mode: force`. Without a recognised entity it is a plain search; see
+    This is a search with `ranking.guidance.mode: force`. If no entity is recognised, it is a plain search: see
     `search_mode` and `hints`.
     """
     check_vector(body, use)
@@ -113,13 +113,13 @@ async def find_similar(
     user_id: auth.Searcher,
     use: auth.ReadUse,
 ) -> Response:
-    """The passages with the highest cosine similarity to a stored chunk (itself excluded) or to a vector."""
+    """Find the passages with the highest cosine similarity to a vector or to a stored chunk, without that chunk."""
     check_vector(body, use)
     return await respond(request, user_id, lambda _: similar.run(body, user_id, use), body, use)
 
 
 def check_vector(body: SearchRequest | SimilarRequest, use: Services) -> None:
-    """Raises `invalid_vector` for one of another length than the stored vectors."""
+    """Raises `invalid_vector` if the vector's length differs from that of the stored vectors."""
     if body.vector is not None:
         wire.expect_dimension(body.vector, use.embedder.model.dimension)
 
@@ -131,7 +131,7 @@ async def respond(
     body: SearchRequest | SimilarRequest,
     use: Services,
 ) -> Response:
-    """Run a search in the user's turn, record its answer for metrics and logs, and return it as a response."""
+    """Run a search when it is the user's turn, record the answer for metrics and logs, and return it as a response."""
     answer = await admission.in_turn(request, user_id, run)
     answer = await hints.complete(answer, body.filters, user_id, db=use.db)
     request.state.answer, request.state.timings = answer, answer.timings

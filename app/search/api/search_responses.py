@@ -43,7 +43,7 @@ EXPLAIN_HIT = (
     "boost, link and duplicates."
 )
 RRF_DIGITS = 6
-"""Decimals of an RRF score, which is at most .0328."""
+"""Decimals of an RRF score. The largest score is .0328."""
 HINTS = "Why there are no results or, in a two-pass search, why entities were not used; and what to change."
 ANSWERABLE = (
     "Score, 0 to 1, of whether any hit answers the query: at least the largest `relevance` of the hits; 0 without "
@@ -96,7 +96,7 @@ class HopLink(Response):
 
 
 class SearchHit(BaseModel):
-    """A passage. If neither leg has found it, but an entity or a later hop, only its cosine similarity is known."""
+    """A passage. If neither leg found it, but an entity or a later hop did, only its cosine similarity is known."""
 
     chunk_id: UUID = Field(description="Id of the chunk.")
     document_id: UUID = Field(description="Id of its document.")
@@ -183,7 +183,7 @@ _Hit = TypeVar("_Hit")
 
 
 class AnswerWith(BaseModel, Generic[_Hit]):
-    """An answer, whatever its hits have."""
+    """The fields of an answer that do not depend on the shape of its hits."""
 
     results: list[_Hit] = Field(description="Hits, best first.")
     total_results: int = Field(
@@ -228,7 +228,7 @@ SearchAnswer = TypeAliasType(
 
 
 def response_of(answer: Answer) -> dict[str, Any]:
-    """The response of an answer in the shape that its `detail` selects, as a dictionary: no model is made of it."""
+    """The response in the shape that `detail` selects, as a dictionary. No model is built, to save time."""
     is_two_pass = answer.guided is not None
     hits = list(map(_scored_id, answer.hits)) if answer.detail == "ids" else [_hit(hit, answer) for hit in answer.hits]
     always = {
@@ -260,7 +260,7 @@ def _scored_id(hit: Hit) -> dict[str, Any]:
 
 
 def _ids(found: Candidate) -> dict[str, Any]:
-    """The ids as text: a UUID of the driver is none to pydantic, which takes ten times as long to write it."""
+    """The ids as text. Pydantic does not know the driver's UUID class and takes ten times as long to write it."""
     return {"chunk_id": str(found.chunk_id), "document_id": str(found.document_id)}
 
 
@@ -302,7 +302,7 @@ def _hit(hit: Hit, answer: Answer) -> dict[str, Any]:
 
 
 def _explained(hit: Hit, steps: Mapping[str, Any]) -> dict[str, Any]:
-    """The steps of a hit's score, after what else is known of the hit."""
+    """The explanation of a hit: its other details, followed by the steps of its score."""
     found = hit.candidate
     facts: dict[str, Any] = {
         "source_id": found.source_id,
@@ -330,7 +330,7 @@ def _explained(hit: Hit, steps: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _explain(answer: Answer) -> dict[str, Any] | None:
-    """How the query was read and answered; None unless that was asked for."""
+    """How the query was read and answered; None if the request does not ask for it."""
     if answer.explain is None:
         return None
     return {

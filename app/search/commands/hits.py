@@ -21,7 +21,7 @@ def headings(hit: Answer) -> list[str]:
 
 
 def place(hit: Answer) -> Text:
-    """Returns the title and the headings of a hit, and in a second line the URI of its document."""
+    """Returns the title and the headings of a hit, and on a second line the URI of its document."""
     names, path = headings(hit), uri(hit)
     shown = Text(" › ".join(names) + "\n" if names else "", style="bold")
     if path and path not in names:
@@ -30,7 +30,7 @@ def place(hit: Answer) -> Text:
 
 
 def relevance(hit: Answer) -> str:
-    """The probability that a hit is relevant, in percent; its score where the embedding model is not calibrated."""
+    """The probability that a hit is relevant, in percent; its score if the embedding model is not calibrated."""
     return f"{hit['score']:.3f}" if hit["relevance"] is None else f"{hit['relevance']:.0%}"
 
 

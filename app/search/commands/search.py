@@ -1,4 +1,4 @@
-"""Implements `stepwell search`: prints ranked passages as a table or as JSON. Other searches build requests with it."""
+"""Implements `stepwell search`: prints ranked passages as a table or as JSON. Other commands build requests with it."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def search(
 
 
 def show(answer: Answer, query: str) -> None:
-    """Prints a compact answer as a table with what matches highlighted."""
+    """Prints a compact answer as a table, with matches highlighted."""
     if not answer["results"]:
         for line in nothing(answer):
             options.out.print(escape(line), soft_wrap=True)
@@ -83,12 +83,12 @@ def show(answer: Answer, query: str) -> None:
 
 
 def nothing(answer: Answer) -> list[str]:
-    """What to print of an answer without results."""
+    """The lines to print for an answer without results."""
     return ["Nothing found.", *answer.get("hints", ())]
 
 
 def warnings(answer: Answer) -> list[str]:
-    """What to print, as markup, of an answer whose passages may not be what was asked for."""
+    """The warnings, as markup, for an answer whose passages may not fit the query."""
     sentences = {**notices.DEGRADED, **notices.RELAXED}
     codes = [code for name in ("degraded", "relaxed") for code in answer.get(name, ())]
     said = [f"[yellow]{escape(sentences.get(code, code))}[/]" for code in codes]
@@ -108,7 +108,7 @@ def build(
     mode: str | None = None,
     **ranking: Any,
 ) -> Answer:
-    """The request with what the options of a command say; options that are None keep the service's default."""
+    """Builds a request from the options of a command. An option that is None keeps the service's default."""
     tuned = {**ranking, "recency": _read_recency(recency)}
     fields = {
         "query": query,
@@ -122,7 +122,7 @@ def build(
 
 
 def _read_recency(given: str | None) -> Any:
-    """How the search weighs the age of documents, which the backend checks. Raises BadRequest."""
+    """Reads how the search weighs the age of documents; the service checks it. Raises BadRequest."""
     if given is None or given == "auto":
         return given
     if given.lstrip().startswith("{"):

@@ -1,7 +1,7 @@
-"""Adds the stored words that correct typing errors to a query with words that no chunk contains.
+"""Corrects typing errors: adds similar stored words to a query with words that no chunk contains.
 
-The vector leg always finds something, so a misspelt word would otherwise only be missed. Nothing is looked up if every
-word of the query is stored (docs/decisions/0027-typing-errors.md).
+The vector leg always finds something, so nobody would notice a misspelt word. If every word of the query is stored,
+nothing is looked up (docs/decisions/0027-typing-errors.md).
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ ORIGIN = "corrections"
 NAME = "similar_words"
 """The name of the correction in the answer's `relaxed`."""
 MAX_WORDS = 8
-"""Unknown words of a query that are corrected, the longest: these have the fewest neighbours by chance."""
+"""Most unknown words of a query to correct. The longest are chosen: they have the fewest neighbours by chance."""
 MAX_OF_PART = 2
-"""Unknown words of a query by a caller who sees a part of the documents up to which any is corrected. Such a caller's
-texts lack most words: a query with more of them is about something else, and is not misspelt."""
+"""A caller who sees a part of the documents gets no corrections for a query with more unknown words. These documents
+lack most words, so such a query is about something else and not misspelt."""
 MAX_LEXEMES = 3
-"""Lexemes that correct a word; with more of them they are its neighbours by chance, and none is searched."""
+"""Most lexemes that correct a word. If there are more, they are neighbours by chance, and none is searched."""
 
 
 async def recall(search: SearchState, db: SearchTransaction) -> SearchState:
@@ -61,9 +61,9 @@ async def _find(parsed: ParsedQuery, terms: Sequence[Term], db: SearchTransactio
 
 
 async def _read(db: Reading, words: Sequence[str]) -> dict[str, list[str]]:
-    """For each word that no visible chunk contains, the stored lexemes of its edits, the most frequent first.
+    """For each word that no visible chunk contains, the stored lexemes of its edits, most frequent first.
 
-    Words without a lexeme of their own, such as stop words, have none.
+    A word without a lexeme of its own, such as a stop word, has no corrections.
     """
     own, edits = list(map(understanding.index_text, words)), list(map(_edits, words))
     binds = {
@@ -87,16 +87,16 @@ def explain(search: SearchState) -> dict[str, Any]:
 
 
 def _own(terms: Sequence[Term], lexical: LexicalQuery) -> list[Term]:
-    """The terms that the query contains; those with alternatives are meant as they are written: they count as known."""
+    """The terms that the query itself contains. Terms with alternatives count as known: they are not misspelt."""
     meant = {lexeme for one in lexical.added for lexeme in one.alternative_to}
     own = (term for term in terms if not term.is_added)
     return [replace(term, df=term.df or 1) if term.lexeme in meant else term for term in own]
 
 
 def _unknown(parsed: ParsedQuery, terms: Sequence[Term]) -> list[str]:
-    """The words that may be misspelt and have an unknown lexeme; quoted and required words are meant as written.
+    """The words that may be misspelt and have an unknown lexeme, except quoted and required words.
 
-    A word that begins with a known lexeme has that in another language of the documents. The database decides.
+    A word that begins with a known lexeme may have that lexeme in another language, so it counts as known.
     """
     known = [term.lexeme for term in terms if term.df and len(term.lexeme) >= stems.SHORTEST]
     firsts = {term.lexeme[0] for term in terms if not term.df}
@@ -110,9 +110,9 @@ def _unknown(parsed: ParsedQuery, terms: Sequence[Term]) -> list[str]:
 
 
 def _unrelated(lexemes: Sequence[str], word: str, missing: Sequence[str]) -> list[str]:
-    """The lexemes that do not begin with a stem of an inflected word: "supplier" is a relative of "supplies".
+    """Omits lexemes that begin with a stem of an inflected word: "supplier" is a relative of "supplies".
 
-    A stem that is the word itself may lack its last letter, as in "accoun".
+    A stem that equals the word does not count: the word may lack its last letter, as "accoun" does.
     """
     return [lexeme for lexeme in lexemes if not any(lexeme.startswith(stem) for stem in missing if stem != word)]
 

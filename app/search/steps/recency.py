@@ -2,9 +2,9 @@
 
 `score · (1 + w · (2 · decay − 1))^(1/p)`, with `decay = 0.5^(age / half-life)`: the exponential prior of time-based
 language models (Li and Croft 2003), which multiplies the likelihood of a document. As a factor it raises nothing that
-does not match, and it needs no common scale with the score. The factor is 1 + w for a new document, 1 for one whose
-age is the half-life, and 1 − w for a very old one, so that a document without a date, which keeps its score, is
-neither preferred nor put at a disadvantage. `p` is the exponent of the fusion, as for boosts (see `blending`).
+does not match, and it needs no common scale with the score. The factor is 1 + w for a new document, 1 at an age of one
+half-life, and 1 − w for a very old document. A document without a date keeps its score, so it has neither an advantage
+nor a disadvantage. `p` is the exponent of the fusion, as for boosts (see `blending`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from uuid import UUID
 from app.database.transactions import retry_read
 from app.documents.store import documents
 from app.kinds import FusionUsed
-from app.query import fused_scores
+from app.query import score_scales
 from app.query.search_request import Recency
 from app.search.state import SearchContext, SearchState, Step
 
@@ -25,9 +25,9 @@ MICROSECONDS_OF_DAY = 86_400_000_000
 
 
 async def order(search: SearchState) -> SearchState:
-    """Order the hits by their scores with the age of their documents, ties in their order.
+    """Order the hits by score and age of their documents; ties keep their order.
 
-    Scores of a re-ranking are spread as convex scores are. Raises DatabaseUnavailable.
+    Re-ranked scores count as convex scores, which are spread in the same way. Raises DatabaseUnavailable.
     """
     options = search.query.recency
     if options is None:
@@ -61,7 +61,7 @@ async def _dates(document_ids: set[UUID], options: Recency, context: SearchConte
 
 
 def _weigh(age_us: int, options: Recency, fusion: FusionUsed) -> dict[str, float]:
-    """The factor for an age in microseconds, with the values that it is made of."""
+    """The factor for an age in microseconds, with the values it is computed from."""
     age = max(0.0, age_us / MICROSECONDS_OF_DAY)
     decayed = decay(age, half_life_days=options.half_life_days)
     return {
@@ -72,19 +72,19 @@ def _weigh(age_us: int, options: Recency, fusion: FusionUsed) -> dict[str, float
 
 
 def decay(age_days: float, *, half_life_days: float) -> float:
-    """Returns what is left of 1 at an age, 0 to 1; a date in the future counts as the present."""
+    """Returns the decay at an age, 0 to 1. A date in the future counts as the present."""
     decayed: float = 0.5 ** (max(age_days, 0.0) / half_life_days)
     return decayed
 
 
 def factor(decayed: float, *, weight: float, fusion: FusionUsed) -> float:
-    """Returns the factor of a score, 1 − weight to 1 + weight, or the p-th root of that."""
-    raised: float = (1 + weight * (2 * decayed - 1)) ** (1 / fused_scores.EXPONENTS[fusion])
+    """Returns the factor of a score: 1 − weight to 1 + weight, or its p-th root."""
+    raised: float = (1 + weight * (2 * decayed - 1)) ** (1 / score_scales.EXPONENTS[fusion])
     return raised
 
 
 def rescore(score: float, by: float) -> float:
-    """Returns a score times a factor; one below 0, as some re-rankers give, is divided by it."""
+    """Multiplies a score by a factor. A negative score, which some re-rankers return, is divided by it."""
     return score * by if score >= 0 or by == 0 else score / by
 
 

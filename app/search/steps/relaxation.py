@@ -32,7 +32,7 @@ _NO_CONDITIONS = LexicalQuery(EMPTY)
 async def recall(search: SearchState, db: SearchTransaction) -> SearchState:
     """Run looser requests until one finds anything, if the search found nothing and any chunk is in scope.
 
-    It asks for the vector of the text where the request has none, and is repeated with it.
+    If it needs the vector of the text and the request has none, it asks for the vector and is run again.
     """
     await db.use_custom_plans()
     request = search.request
@@ -58,7 +58,7 @@ def _names(loosening: Loosening, search: SearchState, looser: HybridRequest) -> 
 
 
 def _conditions(request: HybridRequest) -> LexicalQuery:
-    """What a request requires and excludes, without its words."""
+    """The requirements and exclusions of a request, without its words."""
     return replace(request.lexical or _NO_CONDITIONS, words=EMPTY, added=())
 
 

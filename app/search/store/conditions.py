@@ -15,7 +15,7 @@ from app.text.queries import conditions
 from app.text.queries.conditions import Combination, Condition, ConditionPlan, Field, Negation, TextCondition
 
 MAX_EXPANSIONS = 32
-"""Words that begin with a prefix and are scored, the most frequent ones."""
+"""Most words that are scored for a prefix. The most frequent are chosen."""
 LABELS: dict[Field, str] = {"title": "AC", "heading": "BC"}
 """The labels of a field's words in the tsvectors: A in titles, B in headings, C in titles that are headings."""
 ANY_FIELD = "ABCD"
@@ -47,10 +47,10 @@ _OPERAND_QUERIES = sql.inline(
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """The conditions of an expression by configuration; none for one that indexes none of its words.
+    """The conditions of an expression by configuration, without configurations that index none of its words.
 
-    `wanted` finds the chunks of all configurations in the text index; None if not all that meet the conditions can be
-    found by what they contain. `expansions` are stored lexemes that begin with its prefixes.
+    `wanted` is the query that finds the chunks of all configurations in the text index; None if a chunk may meet the
+    conditions without containing any of the words. `expansions` are stored lexemes that begin with its prefixes.
     """
 
     queries: dict[str, str]
@@ -74,10 +74,10 @@ class Compiled:
         }
 
 
-async def compiled(db: Reading, lexical: LexicalQuery) -> Compiled:
-    """The conditions of a query with groups: these, its phrases, and its required and excluded words.
+async def compile(db: Reading, lexical: LexicalQuery) -> Compiled:
+    """Compiles the conditions of a query with groups: the groups, phrases, and required and excluded words.
 
-    As in Postgres, an operand that a configuration does not index imposes nothing, nor does what consists of such.
+    As in Postgres, an operand that a configuration does not index imposes nothing, nor does a group of such operands.
     """
     condition = _whole(lexical)
     every = list(conditions.operands(condition))
@@ -104,13 +104,13 @@ def _whole(lexical: LexicalQuery) -> Combination:
 
 
 def _suffix(operand: TextCondition) -> str:
-    """What follows an operand in the syntax of tsquery: a star for a prefix, and the labels of its field."""
+    """The suffix of an operand in the syntax of tsquery: a star for a prefix, and the labels of its field."""
     marks = f"{'*' if operand.is_prefix else ''}{LABELS[operand.field] if operand.field else ''}"
     return f":{marks}" if marks else ""
 
 
 def _with_queries(condition: Condition, queries: Sequence[str]) -> Condition:
-    """The condition with the tsquery of each operand as its text, empty if the configuration does not index it."""
+    """Sets the text of each operand to its tsquery, which is empty if the configuration does not index the operand."""
     following = iter(queries)
     return conditions.mapped(condition, lambda operand: replace(operand, text=next(following)))
 

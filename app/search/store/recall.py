@@ -16,7 +16,7 @@ from app.database.transactions import Reading
 from app.documents.store import visible_documents
 from app.kinds import Vector, VectorPlan
 from app.query import bm25
-from app.query import fused_scores as rrf
+from app.query import score_scales as rrf
 from app.query.types import (
     AddedPhrase,
     AddedTerm,
@@ -33,26 +33,26 @@ from app.search.store.conditions import Compiled
 from app.text.queries.conditions import EMPTY, ConditionPlan
 
 EXACT_FLOOR = 4_000
-"""Chunks that pass a filter up to which an exact scan costs less than a search of the HNSW graph
+"""If at most this many chunks pass a filter, an exact scan costs less than a search of the HNSW graph
 (docs/benchmarks.md)."""
 
 EXACT_FACTOR = 25.0
 """The cost of a row visited in the HNSW graph, in rows of an exact scan of all of a user's chunks."""
 
 EXACT_FACTOR_FILTERED = 10.0
-"""The same with a filter, which spreads the rows of the exact scan over the table."""
+"""Like EXACT_FACTOR, but with a filter: it spreads the rows of the exact scan over the table."""
 
 TESTED_CHUNKS = 1_000
-"""Chunks up to which a scope is tested for the conditions of an expression, instead of reading their index."""
+"""In a scope of at most this many chunks, each is tested for the conditions of an expression; no index is read."""
 
 CANDIDATE_POSTINGS, CANDIDATE_POSTINGS_OF_HYBRID = 20_000, 10_000
-"""Postings that may generate candidates of the text leg alone, and beside the vector leg (docs/decisions/0001).
+"""Most postings that generate candidates of the text leg: alone, and with the vector leg (docs/decisions/0001).
 
-From the fewer, the hits of the fusion are the same and cost a sixth less.
+With the lower number, the fusion has the same hits and costs a sixth less.
 """
 
 PHRASE_CHUNKS = 2_000
-"""Chunks that are tested for the added phrases of a query, an equal share for each."""
+"""Most chunks that are tested for the added phrases of a query. Each phrase has an equal share."""
 
 LEGS = (
     "query_vector",
@@ -71,25 +71,25 @@ LEGS = (
 """The CTEs of both legs, in their order."""
 
 HYBRID = (*LEGS, "leg_weights", "fused", "best", "terms_in_scope", "hybrid")
-"""The files of the statement: its CTEs in their order, and its own."""
+"""The files of the hybrid statement: its CTEs in their order, then its own."""
 
 RANKED = (*LEGS, "leg_weights", "fused", "best", "ranked")
-"""Those of the statement that finds the same chunks without their content."""
+"""The files of the statement that finds the same chunks without their content."""
 
 PLAIN = frozenset({"vector", "text", "added", "added_phrases", "languages"})
-"""Parts with a plan that does not depend on the binds, so that one plan serves every query."""
+"""Parts whose plan does not depend on the binds. One plan serves every query."""
 
 WITHOUT_SCOPE = PLAIN | {"exclusions"}
 """Parts of requests that search all of the user's chunks."""
 
 _COLUMNS, _HEADINGS = len(Candidate._fields), Candidate._fields.index("heading_path")
-"""How many of the first columns of a row are the fields of a candidate, and the place of the headings."""
+"""The number of leading columns of a row that are fields of a candidate, and the position of the headings."""
 
 
 async def hybrid(db: Reading, request: HybridRequest) -> HybridResult:
     """Run both legs, their fusion and the fetch of the content as one statement.
 
-    Chunks that are not visible are skipped in a search transaction only.
+    Only a search transaction skips chunks that are not visible.
     """
     rows, request, compiled = await _run(db, request, HYBRID)
     return _result(rows, request, compiled)
@@ -104,12 +104,12 @@ async def ranked(db: Reading, request: HybridRequest) -> list[RankedChunk]:
 async def _run(
     db: Reading, request: HybridRequest, names: tuple[str, ...]
 ) -> tuple[list[sa.Row[Any]], HybridRequest, Compiled | None]:
-    """The rows of a statement for what the caller sees, the request for that, and its compiled conditions."""
+    """Restricts a request to what the caller sees. Returns the rows, the request, and its compiled conditions."""
     if request.filters or db.restriction is not None:
         await foreign_operators.check(db, request.filters)
     asked, request = request, await visible(db, request)
     hidden = ("hidden",) if db.has_hidden else ()
-    compiled = await compiled_conditions(db, request.lexical)
+    compiled = await compile_conditions(db, request.lexical)
     if hidden or not _plans_once(db, asked):
         await db.use_custom_plans(always=compiled is not None)
     counted, seen = _count_among_seen(db, asked)
@@ -120,9 +120,9 @@ async def _run(
 
 
 def _vector_source(db: Reading, request: HybridRequest) -> tuple[str, ...]:
-    """The part that says how the vector leg searches, where no filter or condition has a say, as `corpus.sql` decides.
+    """The part that decides how the vector leg searches if there is no filter or condition; see `corpus.sql`.
 
-    The source that it leaves out would find nothing.
+    The omitted source would find nothing.
     """
     if not WITHOUT_SCOPE.issuperset(needed_parts(request)):
         return ()
@@ -131,9 +131,9 @@ def _vector_source(db: Reading, request: HybridRequest) -> tuple[str, ...]:
 
 
 def _count_among_seen(db: Reading, asked: HybridRequest) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """The parts and binds that count the frequencies of words among the chunks that the caller sees.
+    """The parts and binds that count the frequencies of words in the chunks that the caller sees.
 
-    None for a caller who sees everything, or so much that not all of it may be scanned.
+    Both are empty if the caller sees everything, or more chunks than may be scanned.
     """
     listed = None if db.restriction is None else db.listed
     if listed is None or listed.statistics is None or listed.chunks > EXACT_FLOOR:
@@ -149,9 +149,9 @@ def _count_among_seen(db: Reading, asked: HybridRequest) -> tuple[tuple[str, ...
 
 
 def _plans_once(db: Reading, asked: HybridRequest) -> bool:
-    """Whether one plan serves the request, before it is restricted: it is PLAIN, or a short list decides the plan.
+    """Whether one plan serves the request before its restriction: it is PLAIN, or the caller's list is short.
 
-    All chunks of such a list are scanned exactly, and tested for the conditions of an expression one by one.
+    All chunks of a short list are scanned exactly, and tested one by one for the conditions of an expression.
     """
     needed = PLAIN.issuperset(needed_parts(asked))
     if db.restriction is None:
@@ -162,16 +162,16 @@ def _plans_once(db: Reading, asked: HybridRequest) -> bool:
 
 
 async def visible(db: Reading, request: HybridRequest) -> HybridRequest:
-    """The request for what the caller of the transaction sees, so that both legs are cut among that."""
+    """Restricts the request to what the caller of the transaction sees, so that both legs are cut within it."""
     if db.restriction is None:
         return request
     await visible_documents.prepare(db)
     return dataclasses.replace(request, filters=filters.visible(db, request.filters))
 
 
-async def compiled_conditions(db: Reading, lexical: LexicalQuery | None) -> Compiled | None:
-    """The conditions of an expression for the user's configurations; None for a query without groups."""
-    return await conditions.compiled(db, lexical) if lexical and lexical.groups else None
+async def compile_conditions(db: Reading, lexical: LexicalQuery | None) -> Compiled | None:
+    """Compiles the conditions of an expression for the user's configurations; None for a query without groups."""
+    return await conditions.compile(db, lexical) if lexical and lexical.groups else None
 
 
 def prepare(
@@ -181,9 +181,9 @@ def prepare(
     names: tuple[str, ...] = HYBRID,
     compiled: Compiled | None = None,
 ) -> tuple[sa.TextClause, dict[str, Any]]:
-    """The statement with the parts that the request needs and the given ones, and its binds.
+    """The statement with the given parts and the parts that the request needs, and its binds.
 
-    `stored` is the number of rows in the HNSW graph; `names` are those of the files of the statement; `compiled` are
+    `stored` is the number of rows in the HNSW graph, `names` are the names of the statement's files, and `compiled` has
     the conditions of a request with groups.
     """
     filtering, needed = filters.binds(request.filters), needed_parts(request)
@@ -212,10 +212,10 @@ async def vector_of(db: Reading, chunk_id: UUID) -> Vector:
 
 
 async def failing_conditions(db: Reading, chunk_ids: Sequence[UUID], lexical: LexicalQuery) -> set[UUID]:
-    """The chunks among these that lack what the query requires, or contain what it excludes."""
+    """The chunks among these that do not meet the query's requirements and exclusions."""
     if not chunk_ids or not lexical.has_conditions:
         return set()
-    compiled = await compiled_conditions(db, lexical)
+    compiled = await compile_conditions(db, lexical)
     binds = {"user_id": db.user_id, "chunk_ids": list(chunk_ids), **_lexical_binds(lexical)}
     binds |= compiled.binds if compiled else {}
     return set(await db.scalars(sql.statement("chunks_failing_conditions", *_condition_parts(lexical)), binds))
@@ -230,7 +230,7 @@ def _condition_parts(lexical: LexicalQuery) -> tuple[str, ...]:
 
 
 def needed_parts(request: HybridRequest) -> tuple[str, ...]:
-    """The parts that a query needs, without those of each filter: a leg of weight 0 or without input is not run."""
+    """The parts that a query needs, except the parts of its filters. A leg of weight 0 or without input is not run."""
     lexical = request.lexical
     has_text = lexical is not None and bool(lexical.words.folded) and request.weights.text > 0
     added = lexical.added if lexical is not None and has_text else ()
@@ -256,7 +256,7 @@ def _weights(request: HybridRequest, parts: tuple[str, ...]) -> Weights:
 
 
 def _binds(request: HybridRequest, parts: tuple[str, ...], stored: int) -> dict[str, Any]:
-    """The statement's binds without those of filters; binds of parts that are left out are ignored."""
+    """The statement's binds, without the binds of filters. Binds of omitted parts are ignored."""
     weights = _weights(request, parts)
     return {
         "user_id": request.user_id,
@@ -311,7 +311,7 @@ def _lexical_binds(lexical: LexicalQuery) -> dict[str, Any]:
 
 
 def _added_binds(added: Sequence[AddedTerm]) -> dict[str, Any]:
-    """The added lexemes and phrases, each once, with the largest of their weights and of their limits of idf."""
+    """The added lexemes and phrases, each once, with its largest weight and its largest idf limit."""
     lexemes: dict[str, _FormLimits] = {}
     phrases: dict[AddedPhrase, _FormLimits] = {}
     for one in added:
@@ -340,13 +340,13 @@ class RankedChunk(NamedTuple):
 
 
 class _FormLimits(NamedTuple):
-    """The number of occurrences in the query that an added form counts as, and the largest idf that it may have."""
+    """How many occurrences in the query an added form counts as, and the largest idf that it may have."""
 
     times: float
     idf: float | None
 
     def largest(self, other: _FormLimits | None) -> _FormLimits:
-        """The larger of both; a form without a limit of its idf has that of the other."""
+        """The larger values of both. A form without an idf limit takes the limit of the other."""
         if other is None:
             return self
         idfs = [idf for idf in (self.idf, other.idf) if idf is not None]
@@ -354,7 +354,7 @@ class _FormLimits(NamedTuple):
 
 
 def _result(rows: Sequence[sa.Row[Any]], request: HybridRequest, compiled: Compiled | None) -> HybridResult:
-    """The result with the hits of the rows and the report that each row repeats."""
+    """The result from the hits in the rows and the report that every row repeats."""
     report, weights = rows[0], _weights(request, needed_parts(request))
     if request.by_language is not None and weights.vector and weights.text:
         weights = Weights(report.weight_vector, report.weight_text)
@@ -376,7 +376,7 @@ def _result(rows: Sequence[sa.Row[Any]], request: HybridRequest, compiled: Compi
 
 
 def _terms(rows: Sequence[Any], lexical: LexicalQuery | None, compiled: Compiled | None) -> Iterator[Term]:
-    """The terms; one that no chunk contains is an expansion too if others begin with it."""
+    """The terms. A term that no chunk contains is an expansion too if an expansion begins with it."""
     expansions = compiled.expansions if compiled else ()
     alternatives = {form for one in lexical.added if one.alternative_to for form in one.forms} if lexical else ()
     for lexeme, df, idf, times in rows:
@@ -392,7 +392,7 @@ def _condition_plan(lexical: LexicalQuery | None) -> ConditionPlan:
 
 
 def _candidate(row: sa.Row[Any]) -> Candidate:
-    """The candidate of a row, which begins with its fields."""
+    """The candidate of a row. The row begins with the candidate's fields."""
     values = list(row[:_COLUMNS])
     values[_HEADINGS] = tuple(values[_HEADINGS])
     return Candidate._make(values)

@@ -1,4 +1,4 @@
-"""Finds the stored words that begin like given ones, or that texts contain behind a minus sign only."""
+"""Finds stored words that begin like given words, and words that occur in texts only after a minus sign."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from app.documents.store import visible_documents
 from app.text.queries.conditions import IndexText
 
 MOST_READ = 200
-"""Chunks that a restricted caller sees up to which their texts are read for lexemes, instead of postings."""
+"""If a restricted caller sees at most this many chunks, lexemes are read from their texts, not from postings."""
 
 
 async def beginning_with(db: Reading, prefixes: Sequence[str], *, limit: int) -> dict[str, list[str]]:
-    """For each prefix up to `limit` stored lexemes that begin with it, by descending document frequency."""
+    """For each prefix, up to `limit` stored lexemes that begin with it, by descending document frequency."""
     binds = {
         "user_id": db.user_id,
         "firsts": prefixes,
@@ -30,7 +30,7 @@ async def beginning_with(db: Reading, prefixes: Sequence[str], *, limit: int) ->
 
 
 async def sign(db: Reading, words: Mapping[str, IndexText]) -> list[str]:
-    """The words that the visible texts contain behind a minus sign only, such as "rf" of "-rf"."""
+    """The words that occur in the visible texts only after a minus sign, such as "rf" in "-rf"."""
     binds = {
         "user_id": db.user_id,
         "words": [re.escape(word) for word in words],

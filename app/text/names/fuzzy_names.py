@@ -1,7 +1,7 @@
 """Finds the known names whose spelling resembles words of a text.
 
 Candidates are selected by shared trigrams and scored by rapidfuzz's ratio (the normalised Indel similarity). The index
-is in memory and counted with numpy.
+is in memory, and numpy counts the trigrams.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from rapidfuzz.distance import OSA
 from app.text.names import names
 
 MIN_SIMILARITY = 0.75
-"""Similarity from which a span of a text resembles a name."""
+"""Least similarity with which a span of a text resembles a name."""
 MAX_WORDS = 40
-"""Words of a text that are compared, from its beginning."""
+"""Largest number of words that are compared, from the beginning of a text."""
 MAX_SPAN_WORDS = 5
 MIN_LETTERS = 5
-"""Letters of the shortest misspelling: shorter words resemble many names."""
+"""Least number of letters in a misspelling. Shorter words resemble many names."""
 LETTERS_PER_EDIT = 4
-"""Letters of a word for each edit that makes it a misspelling: other words, and people with one first name, differ."""
+"""Each word of a misspelling has at most one edit for this many letters; other words and names have more."""
 _CUTOFF = 100 * MIN_SIMILARITY
 _SHARED_WEIGHT = np.int16(5)
 _MIN_LENGTH_RATIO = 0.6
-"""Shortest over longest of two texts whose ratio is MIN_SIMILARITY: MIN_SIMILARITY / (2 - MIN_SIMILARITY)."""
+"""Least ratio of the lengths of two texts with MIN_SIMILARITY: MIN_SIMILARITY / (2 - MIN_SIMILARITY)."""
 _MIN_SHARED = 0.5
-"""Share of its trigrams that a short text must have in common with a candidate."""
+"""Least share of its trigrams that a short text must share with a candidate."""
 _MAX_TRIGRAMS = 120
 _MAX_CANDIDATES = 100
-"""Names whose similarity to a span of a text is computed."""
+"""Most names whose similarity to a span of a text is computed."""
 _MAX_MATCHES = 5
-"""Names that a span of a text resembles."""
+"""Most names that a span of a text resembles."""
 _PARTIAL_FACTOR, _PREFIX_FACTOR = 0.9, 0.85
 
 _Counts = NDArray[np.int16]
@@ -44,7 +44,7 @@ _Counts = NDArray[np.int16]
 
 @dataclass(frozen=True, slots=True)
 class FuzzyMatch:
-    """A name that words `start` to `end` (exclusive) of a text resemble, with a similarity of 0.75 to 1."""
+    """A name that resembles the words `start` to `end` (exclusive) of a text, with a similarity of 0.75 to 1."""
 
     key: str
     similarity: float
@@ -89,9 +89,9 @@ class FuzzyNames:
         return len(self._gone) + (len(self._more._keys) if self._more else 0)
 
     def similar(self, text: str, limit: int = 10) -> list[tuple[str, float]]:
-        """Returns up to `limit` keys that a short text resembles and their similarity (0 to 1), most similar first.
+        """Returns up to `limit` keys that resemble a short text, and their similarity (0 to 1), most similar first.
 
-        The similarity to a part of a name is multiplied by 0.9; a prefix of one of its words has 0.85.
+        The similarity to a part of a name is multiplied by 0.9. A prefix of one of its words has the similarity 0.85.
         """
         words = names.words(text)[:MAX_WORDS]
         query = " ".join(words)
@@ -110,16 +110,16 @@ class FuzzyNames:
         return sorted(scores.items(), key=lambda scored: (-scored[1], scored[0]))[:limit]
 
     def comparable(self, text: str) -> set[str]:
-        """Returns every key that `similar` could return if there were no others."""
+        """Returns every key that `similar` could return if it were the only key."""
         trigrams = _trigrams(names.words(text)[:MAX_WORDS])
         found = self._more.comparable(text) if self._more else set()
         _counts, candidates = self._sharing(trigrams)
         return (found | {self._keys[index] for index in candidates}) - self._gone
 
     def within(self, text: str) -> list[FuzzyMatch]:
-        """Returns the names that one to five adjacent words resemble by at least MIN_SIMILARITY, each at its best span.
+        """Returns the names that resemble one to five adjacent words by at least MIN_SIMILARITY, each at its best span.
 
-        The most similar first. Exact matches are included, with similarity 1.
+        The most similar names come first. Exact matches are included, with similarity 1.
         """
         matches = self._more.within(text) if self._more else []
         for span, margin, start, end in self._spans(text):
@@ -135,7 +135,7 @@ class FuzzyNames:
         return sorted(best.values(), key=lambda found: (-found.similarity, found.start, found.key))
 
     def passing(self, text: str) -> set[str]:
-        """Returns every name that `within` could return if there were no others."""
+        """Returns every name that `within` could return if it were the only name."""
         found = self._more.passing(text) if self._more else set()
         for span, margin, _start, _end in self._spans(text):
             keys = [self._keys[index] for index in self._candidates(span, margin)]
@@ -144,7 +144,7 @@ class FuzzyNames:
         return found
 
     def _spans(self, text: str) -> Iterator[tuple[str, _Counts, int, int]]:
-        """Yields each span of a text with the margins of the names, and its first word and the one after its last.
+        """Yields each span of a text with the margins of the names, its first word, and the word after its last.
 
         The first and last words of a span are distinctive. A margin is not negative if 2 · shared / (trigrams of name +
         span) ≥ 0.4, computed in integers as 5 · shared − trigrams of span ≥ trigrams of name.
@@ -163,13 +163,13 @@ class FuzzyNames:
                     yield " ".join(words[start:end]), margin, start, end
 
     def _candidates(self, span: str, margin: _Counts) -> NDArray[Any]:
-        """Returns the positions of the names with enough trigrams of a span, of a length that may be similar."""
+        """Returns the positions of the names that share enough trigrams with a span and have a similar length."""
         (candidates,) = (margin >= 0).nonzero()
         lengths = self._lengths[candidates]
         return candidates[(lengths >= len(span) * _MIN_LENGTH_RATIO) & (lengths <= len(span) / _MIN_LENGTH_RATIO)]
 
     def _sharing(self, trigrams: Collection[str]) -> tuple[_Counts, NDArray[Any]]:
-        """Returns how many trigrams each key shares with a short text, and the positions of those that share enough."""
+        """Returns how many trigrams each key shares with a short text, and the positions of the keys with enough."""
         counts = self._counted(trigrams)
         (candidates,) = np.nonzero(counts >= max(1, int(len(trigrams) * _MIN_SHARED)))
         return counts, candidates
@@ -184,8 +184,8 @@ class FuzzyNames:
 def is_misspelling(words: Sequence[str], known: str) -> bool:
     """Returns whether words may be a misspelling of a name: long enough, and each a few edits from its counterpart.
 
-    An edit inserts, deletes, replaces or transposes letters (optimal string alignment distance). Words of the name
-    itself, without the others, are a part of it and no misspelling.
+    An edit inserts, deletes, replaces or transposes letters (optimal string alignment distance). Some words of the name
+    itself are a part of the name, not a misspelling.
     """
     if sum(map(len, words)) < MIN_LETTERS:
         return False

@@ -1,10 +1,10 @@
 """Finds the known names of a user in a text.
 
-One pass from left to right, whatever the number of names. Of the names that begin at a word the longest is matched;
-matches do not overlap. Words are compared as `names.words` folds them, so case, accents and punctuation are ignored
-("Josh.ai" equals "Josh AI"). A name of several words also matches its joined form ("cliffclarke"), and a name in mixed
-case its parts ("CliffClarke" equals "Cliff Clarke"). A name of function words or single letters only ("IT", "X") is
-matched only in the case in which it is stored, and a short name with symbols ("C++", "K&V") only with these.
+It takes one pass from left to right, whatever the number of names. Of the names that begin at a word, the longest
+matches. Matches do not overlap. Words are compared in the form of `names.words`, so case, accents and punctuation are
+ignored ("Josh.ai" equals "Josh AI"). A name of several words also matches its joined form ("cliffclarke"), and a name
+in mixed case its parts ("CliffClarke" equals "Cliff Clarke"). A name of only function words or single letters ("IT",
+"X") matches only in its stored case, and a short name with symbols ("C++", "K&V") only with these symbols.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from uuid import UUID
 from app.text.names import names
 
 MIN_JOINED_LENGTH = 8
-"""Letters of the shortest joined form that is matched; shorter ones are often ordinary words."""
+"""Least number of letters in a joined form that matches. Shorter joined forms are often ordinary words."""
 MAX_KEY_BYTES = 1_000
-"""Bytes of the longest key; a B-tree index entry of Postgres holds up to 2,700."""
+"""Largest number of bytes in a key. An entry of a B-tree index of Postgres has up to 2,700."""
 
 MAX_LETTERS, MAX_LENGTH = 4, 12
-"""Letters and digits, and characters, of the longest name in which symbols count: in others they are punctuation."""
+"""Symbols count in names of at most this many letters and digits, and characters; elsewhere they are punctuation."""
 _SYMBOLS = frozenset("&#@%*/\\")
 _EMPHASIS = "*"
-"""A symbol inside a name only: around one it is a mark of Markdown."""
+"""A symbol only inside a name. Around a name it is a mark of Markdown."""
 _PLUS = frozenset("&+#")
 _HUMPS = re.compile(r"[^\W\d_a-z][^\W\d_A-Z]++(?:[A-Z][^\W\d_A-Z]++)*+")
 _LETTERS = re.compile(r"[^\W\d_]+")
@@ -57,14 +57,14 @@ class NameMatch:
 def key(name: str) -> str | None:
     """Returns the key by which a name is matched, or None without a letter or digit or above MAX_KEY_BYTES.
 
-    It consists of the words of the name, and of the symbols of a short one.
+    It consists of the words of the name and, if the name is short, of its symbols.
     """
     found = _key_with_symbols(name) or " ".join(names.words(name))
     return found if found and len(found.encode("utf-8", "surrogatepass")) <= MAX_KEY_BYTES else None
 
 
 def forms(key: str, name: str) -> list[list[str]]:
-    """Returns the word sequences that match a name, given with its key: its words, these joined, and its parts.
+    """Returns the word sequences that match a name, given with its key: its words, the joined words, and its parts.
 
     Only a name in mixed case has parts.
     """
@@ -126,7 +126,7 @@ class Gazetteer:
         return self._entries.get(folded, ())
 
     def named(self, name: str) -> tuple[UUID, ...]:
-        """Returns the ids of the entities that the whole of `name` matches, by the rules of `find`."""
+        """Returns the ids of the entities that match the whole of `name`, by the rules of `find`."""
         folded = key(name)
         return () if folded is None else self._matching_ids(folded, partial(_write, name))
 
@@ -148,15 +148,15 @@ class Gazetteer:
         return found
 
     def occurring(self, text: str) -> set[str]:
-        """Returns the keys of all names that may be in a text, those too that overlap or are part of others."""
+        """Returns the keys of all names that may be in a text, including names that overlap or are part of others."""
         source = _TextWords(text, names.words(text))
         found = (self._candidates(source, start) for start in range(len(source.words)))
         return {folded for candidates in found for _end, keys in candidates for folded in keys}
 
     def _candidates(self, source: _TextWords, start: int) -> list[tuple[int, list[str]]]:
-        """Returns the end (exclusive) and the keys of each name that may begin at a word, the longest first.
+        """Returns the end (exclusive) and the keys of each name that may begin at a word, longest first.
 
-        Of names with the same words, the one whose symbols the text has comes first.
+        Of names with the same words, the name whose symbols are in the text comes first.
         """
         words = source.words
         folded, end = words[start], start + 1
@@ -233,7 +233,7 @@ class _TextWords:
     def written(self, start: int, end: int) -> str | None:
         """Returns the words from `start` to `end` as written, separated by spaces; None for a part of another name.
 
-        A letter with a symbol beside it is such a part: the C of "C++", the K of "K&V".
+        A letter next to a symbol is such a part: the C of "C++", the K of "K&V".
         """
         offsets = self._places(start, end)
         first, last = offsets[0]
@@ -254,7 +254,7 @@ class _TextWords:
 
 
 def _join(words: Sequence[str]) -> str | None:
-    """Returns the words of a name joined to one, or None if that is not matched."""
+    """Returns the words of a name joined to one word, or None if the joined form does not match."""
     joined = "".join(words)
     is_long = MIN_JOINED_LENGTH <= len(joined) <= names.MAX_WORD_LENGTH
     return joined if len(words) > 1 and is_long and names.is_distinctive(words) else None
@@ -269,9 +269,9 @@ def _parts(name: str) -> list[str] | None:
 
 
 def _is_mixed(name: str) -> bool:
-    """Returns whether a name is two humps or more: a capital with small letters after it, then maybe "-" and letters.
+    """Returns whether a name has two humps or more: a capital with small letters, then maybe "-" and letters.
 
-    Letters that are not ASCII count as both. Takes linear time.
+    Letters beyond ASCII count as capital and as small. Takes linear time.
     """
     first, *others = name.split("-")
     if not _HUMPS.fullmatch(first) or not all(map(_LETTERS.fullmatch, others)):
@@ -318,7 +318,7 @@ def _stands(key: str, text: str, offsets: Sequence[tuple[int, int]], words: Sequ
 
 
 def _join_with_symbols(words: Sequence[str], text: str, offsets: Sequence[tuple[int, int]]) -> str:
-    """Returns words with the symbols between them in a text; a space where there are none or other punctuation."""
+    """Returns words with the symbols between them in a text. Other punctuation becomes a space."""
     gaps = (re.sub(r"\s+", "", text[end:start]) for (_first, end), (start, _last) in itertools.pairwise(offsets))
     between = (gap if gap and all(map(_is_symbol, gap)) else " " for gap in gaps)
     return words[0] + "".join(gap + word for gap, word in zip(between, words[1:], strict=True))

@@ -18,7 +18,7 @@ _NUMBERING = re.compile(r"(?:\d{1,3}(?:\.\d{1,3})+[.)]?|\d{1,3}[.)])\s+")
 
 
 def sections(path: Sequence[str], content: str) -> list[tuple[str, ...]]:
-    """Returns the heading paths of the sections that contain a chunk and of those that the chunk contains."""
+    """Returns the heading paths of the sections that contain a chunk, and of the sections inside the chunk."""
     found = [tuple(path[:depth]) for depth in range(1, len(path) + 1)]
     if not _HEADING.search(content):
         return found
@@ -39,11 +39,11 @@ def name(heading: str) -> Name | None:
 
 
 def is_searched(key: str) -> bool:
-    """Returns whether texts are searched for a heading with this key within longer names; for one word, not."""
+    """Returns whether texts are searched for a heading with this key inside longer names. Not for a single word."""
     return " " in key
 
 
 def is_general(title: str) -> bool:
-    """Returns whether a title is a file's name, or has only words that head documents of any kind ("Appendix B")."""
+    """Returns whether a title is a file name, or has only words of common headings ("Appendix B")."""
     words = set(names.words(title)) - stop_words.FUNCTION_WORDS - stop_words.HEADING_WORDS
     return all(len(word) == 1 or word.isdigit() for word in words) or _FILE_NAME.fullmatch(title) is not None

@@ -1,8 +1,8 @@
-"""Finds the texts that contain one of some names: by words that the text index has of each of them, and by reading.
+"""Finds the texts that contain one of some names: by words of each name in the text index, and then by reading.
 
-Names are compared by words (`names.words`), which are not always words of the text index: that keeps 2024.07 whole, and
-does not divide words at the same marks in every script. Only words are used by which every text with the name is
-indexed.
+Names are compared by words (`names.words`). These are not always words of the text index: the index keeps 2024.07
+whole, and divides words at other marks in some scripts. Only words that the index has for every text with the name are
+used.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from app.text.names import gazetteer, names
 from app.text.words import lexical
 
 _INDEXED = re.compile("[a-z][a-z0-9]+|[a-z\u00df-\u024f\u0400-\u052f\u1100-\u11ff\u4e00-\u9fff]{2,}")
-"""Latin and Cyrillic letters, Chinese characters, and Korean letters, into which syllables are decomposed."""
+"""Latin and Cyrillic letters, Chinese characters, and Korean letters (syllables are decomposed into letters)."""
 _NUMBER = re.compile("[0-9]{4,}")
-"""Shorter ones may be groups of a number with thousands separators, which is indexed as a whole."""
+"""Shorter digits may be a group in a number with thousands separators, which is indexed as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One form of a name, and words of it that are in the index of every text with it, where that folds accents.
+    """One form of a name, and its words that every index with folded accents has for every text with the form.
 
-    That is not so for the `numbers` among them if texts contain them as parts of numbers with dots.
+    An exception are `numbers`, if texts contain them as parts of numbers with dots.
     """
 
     form: tuple[str, ...]
@@ -39,7 +39,7 @@ class Probe:
 
 
 def probes(key: str, name: str) -> list[Probe]:
-    """Returns a probe for each form in which a name, given with its key, is matched."""
+    """Returns a probe for each form of a name, given with its key."""
     found = []
     for form in dict.fromkeys(map(tuple, gazetteer.forms(key, name))):
         numbers = frozenset(word for word in form if _NUMBER.fullmatch(word))
@@ -57,7 +57,7 @@ class NumberedText:
 
 
 class FormFinder:
-    """Finds texts with forms of names, each form in texts with smaller numbers than its own."""
+    """Finds texts with forms of names. Each form is searched in texts with smaller numbers than its own."""
 
     def __init__(self, forms: Iterable[tuple[Sequence[str], int]]) -> None:
         self._by_word: dict[str, int] = {}

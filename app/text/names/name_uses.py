@@ -1,6 +1,6 @@
 """Reads how a query uses a name: its case, its neighbours, and whether it is part of an identifier or an address.
 
-Case is evidence of a name only if the query does not capitalise most of its other words, as titles and headlines do.
+Case is no evidence of a name if the query capitalises most of its other words, as titles and headlines do.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ NameCase = Literal["capital", "small", "unknown", "uniform"]
 class NameUse:
     """How a query refers to an entity.
 
-    `form`: by a name of several words, of one word, a first or last name alone, a role, or the topic of its facts.
-    `words` are the words of the query that refer to it. `case`: whether capitals show that these are a name or ordinary
+    `form` is a name of several words, of one word, a first or last name alone, a role, or the topic of its facts.
+    `words` are the words of the query that refer to it. `case` says whether capitals mark them as a name or as ordinary
     words; `uniform` if most words are capitalised. `in_identifier`: they are part of a path, URL or identifier.
     `has_neighbour`: a capitalised word next to them belongs to another name. `is_address`: the query addresses the
-    person or is signed by them. `is_place`: a person's name follows a preposition of place. `phrases` are the words
-    with an ordinary word beside them, which may make them part of a phrase.
+    person or is signed by them. `is_place`: a person's name follows a preposition of place. `phrases` has the words
+    with an ordinary word before or after them: they may be part of such a phrase.
     """
 
     form: NameForm
@@ -43,7 +43,7 @@ class NameUse:
 
     @property
     def is_incidental(self) -> bool:
-        """Whether the name is certainly not what the query is about."""
+        """Whether the query is certainly not about the name."""
         return self.in_identifier or self.has_neighbour or self.is_address
 
 
@@ -63,16 +63,16 @@ _PRONOUNS = frozenset("he she they his her their him them er sie ihr il elle ils
 _JOINS_BEFORE = re.compile(r"[_\\/=#$%~]$|[^\W_][.:@-]$")
 _JOINS_AFTER = re.compile(r"[_\\/=(]|[.:@-][^\W_]")
 MIN_STEM, MAX_ENDING = 3, 3
-"""Letters of the shortest stem that differs from its word, and of the longest ending of a word without its stem."""
+"""Least number of letters in a stem that differs from its word, and most letters in the ending of the word."""
 MIN_WORDS_BESIDE_ADDRESS = 3
-"""Words that a query has beside the name of somebody whom it addresses or who signs it."""
+"""Least number of other words in a query that addresses or is signed by a person."""
 
 
 class QueryText:
-    """A query with its words, of which those at the positions `taken` belong to known names.
+    """A query with its words. The words at the positions `taken` belong to known names.
 
-    Those at the positions `parts` are, by themselves, first or last names of known persons, so the capital with which
-    one of them opens a sentence is that of a name.
+    The words at the positions `parts` are first or last names of known persons. If such a word opens a sentence, its
+    capital is the capital of a name.
     """
 
     def __init__(self, text: str, words: QueryWords, taken: Collection[int] = (), parts: Collection[int] = ()) -> None:
@@ -141,7 +141,7 @@ class QueryText:
         return is_joined_before or _JOINS_AFTER.match(self._text, last) is not None
 
     def _has_neighbour(self, start: int, end: int, type_words: Collection[str]) -> bool:
-        """Returns whether a capitalised name has a word of another name beside it, with a space or hyphen between.
+        """Returns whether a capitalised name is next to a word of another name, after a space or hyphen.
 
         A name that opens the sentence counts as capitalised in a query that has lower-case words.
         """
@@ -188,10 +188,10 @@ def best(uses: Sequence[NameUse]) -> NameUse:
 
 
 def small_share(texts: Iterable[str], use: NameUse) -> float:
-    """Returns the share of the occurrences of a name in texts that start with a lower-case letter; 0 without any.
+    """Returns the share of a name's occurrences in texts that start with a lower-case letter; 0 without any.
 
-    Of a name that a query uses beside an ordinary word, its occurrences beside this word count, if there are any: a
-    team Ledger is not what a "multi-currency ledger" is.
+    If the query uses the name next to an ordinary word, only occurrences next to this word count, if there are any: a
+    "multi-currency ledger" is not the team Ledger.
     """
     if not use.words:
         return 0.0
@@ -202,7 +202,7 @@ def small_share(texts: Iterable[str], use: NameUse) -> float:
 
 
 def _initials(texts: Sequence[str], words: Sequence[str], phrase: Sequence[str]) -> list[str]:
-    """Returns the first letters of a name where texts contain it in a phrase that begins or ends with it."""
+    """Returns the first letter of a name at each place where texts contain it in this phrase."""
     others = len(phrase) - len(words)
     start = others if tuple(phrase[others:]) == tuple(words) else 0
     parts = list(map(re.escape, phrase))

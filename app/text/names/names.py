@@ -1,8 +1,8 @@
 """Finds names in a text, and computes the keys by which names are compared.
 
-A name is a capitalised phrase, or a title or heading where a text writes it as a name. The key of a name is its words
-without case, accents and punctuation; names with equal keys are the same. The word sequences of a text can therefore be
-looked up as keys.
+A name is a capitalised phrase, or a title or heading that a text writes like a name. The key of a name is its words
+without case, accents and punctuation. Names with equal keys are the same, so the word sequences of a text can be looked
+up as keys.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from uuid import UUID
 from app.text.words import characters, cleaning, stop_words
 
 VERSION = 5
-"""Version of these rules and those for headings. Increased when they find other names, so that stored documents are
+"""Version of the rules for names and headings. Increase it when they find other names: stored documents are then
 processed again."""
 MAX_WORDS = 8
-"""Words of the longest sequence that is looked up and of the longest name."""
+"""Largest number of words in a name and in a sequence that is looked up."""
 MAX_CHARACTERS = 120
 MAX_WORD_LENGTH = 40
 
@@ -54,7 +54,7 @@ class Name:
 
     @property
     def entity_id(self) -> UUID:
-        """The id of the entity that is derived from the key alone, equal for all documents and processes."""
+        """The id of the entity. It depends only on the key, so it is equal in all documents and processes."""
         return _entity_id(self.key)
 
 
@@ -84,7 +84,7 @@ def words(text: str) -> list[str]:
 
 @functools.lru_cache(maxsize=1_024)
 def tidy(text: str) -> str:
-    """Returns a name as it is stored: cleaned, on one line, with single spaces."""
+    """Converts a name to its stored form: cleaned, on one line, with single spaces."""
     return " ".join(cleaning.clean(text).text.split())
 
 
@@ -113,7 +113,7 @@ def is_distinctive(found: Sequence[str]) -> bool:
 
 
 def is_not_a_date(found: Sequence[str]) -> bool:
-    """Returns whether one of the words is longer than a letter and no number, calendar word or function word."""
+    """Returns whether a word is longer than a letter and not a number, calendar word or function word."""
     return any(
         len(word) > 1
         and not word.isdigit()
@@ -124,14 +124,14 @@ def is_not_a_date(found: Sequence[str]) -> bool:
 
 
 def title_name(text: str) -> Name | None:
-    """Returns a title as texts mention it, without a closing "(…)", or None if it has no key."""
+    """Returns the name in a title, without a closing "(…)", or None if it has no key."""
     bare = _CLOSING.sub("", text[:500]).strip() or text
     named = key(bare)
     return Name(named, bare[:MAX_CHARACTERS]) if named else None
 
 
 def space(words: Iterable[str]) -> str:
-    """Returns words with a space around each: a key occurs in a text if it does so in this form of the text's words."""
+    """Returns words with a space around each. A key occurs in a text if it occurs in this form of the text's words."""
     return f" {' '.join(words)} "
 
 
@@ -149,7 +149,7 @@ def sequences(text: str) -> Counter[str]:
 
 
 class WrittenWords:
-    """The words of a text, of which some are written as names are: with a capital, or in a script without case."""
+    """The words of a text. Some are written like names: with a capital, or in a script without case."""
 
     def __init__(self, text: str) -> None:
         self.words = words(text)
@@ -164,9 +164,9 @@ class WrittenWords:
         return single - stop_words.FUNCTION_WORDS - stop_words.HEADING_WORDS, pairs
 
     def sequences_after(self, known: Collection[str]) -> Counter[str]:
-        """Counts the word sequences that are written as names and are or begin with a known opening.
+        """Counts the word sequences that are written like names and that are, or begin with, a known opening.
 
-        One of several words has a capital then, other than that with which a sentence begins.
+        A sequence of several words must have a capital that does not begin a sentence.
         """
         counted: Counter[str] = Counter()
         for start, word in enumerate(self.words):
@@ -228,7 +228,7 @@ def _opens_sentence(text: str, start: int, *, after_short_form: bool) -> bool:
     if start == 0 or after_short_form:
         return start == 0
     if start > 1 and text[start - 1] == " " and (text[start - 2] == "," or text[start - 2].isalnum()):
-        return False  # what the expression finds too, in ten times the time
+        return False  # the expression would find the same in ten times the time
     return _SENTENCE_END.search(text, max(0, start - 12), start) is not None
 
 

@@ -11,10 +11,10 @@ from app.text.words import stop_words
 
 @dataclass(frozen=True, slots=True)
 class QueryWords:
-    """The words of a query as `names.words` folds them.
+    """The words of a query in the form of `names.words`.
 
-    `places` maps a word to its positions; `small`, `capital` and `opens` hold for each word whether it starts with a
-    lower-case letter, with a capital, or a sentence. Computed once per query, which may contain hundreds of names.
+    `places` maps a word to its positions. `small`, `capital` and `opens` say for each word whether it starts with a
+    lower-case letter, with a capital, or starts a sentence. Computed once per query: it may have hundreds of names.
     """
 
     words: tuple[str, ...]
@@ -46,7 +46,7 @@ def read(text: str) -> QueryWords:
 def longest_names(query: QueryWords, keys: Collection[str]) -> dict[str, list[tuple[int, int]]]:
     """Returns the keys that occur in the query, leftmost first, the longest at each position, without overlaps.
 
-    Each has its positions: those of its first word and of the word after its last.
+    Each has its positions: of its first word, and of the word after its last.
     """
     words = query.words
     found: dict[str, list[tuple[int, int]]] = {}
@@ -61,7 +61,7 @@ def longest_names(query: QueryWords, keys: Collection[str]) -> dict[str, list[tu
 
 
 def role_sequences(query: QueryWords) -> set[str]:
-    """Returns the word sequences that may be the role of somebody in the user's organisation.
+    """Returns the word sequences that may be a role in the user's organisation.
 
     They follow a determiner ("the lead mason"), are the whole query, or are anywhere in a question for a person.
     """

@@ -1,4 +1,4 @@
-"""Reads the names in a document's metadata, and those that a language model has extracted from its text."""
+"""Reads the names in a document's metadata, and the names that a language model has extracted from its text."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ KEYS = (
     *("organisation", "organization", "company", "product", "tags"),
 )
 ALIASES = "aliases"
-"""The key of metadata with other names of what the title of a document names."""
+"""The key of metadata with aliases of the entity that the title of a document names."""
 MAX_VALUES = 200
-"""Values that are read of one document."""
+"""Most values that are read of a document."""
 MAX_VALUE_LENGTH = 200
 _PEOPLE = frozenset({"attendees", "people", "participants", "speakers", "author"})
 _TYPE = re.compile("[a-z][a-z0-9_-]{0,39}")
@@ -27,10 +27,10 @@ _TYPE = re.compile("[a-z][a-z0-9_-]{0,39}")
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A name in metadata, the type of its entity, and the kind of mention that it makes.
+    """A name in metadata, the type of its entity, and the kind of its mention.
 
-    `meant` are the ids of the entities of this name that the metadata means, empty if it does not say. `aliases`, by
-    key, and `role` are those that a language model has extracted.
+    `meant` has the ids of the entities that the metadata means by the name; empty if it gives no id. A language model
+    has extracted `aliases` (by key) and `role`.
     """
 
     key: str
@@ -43,15 +43,15 @@ class Tag:
 
     @property
     def entity_id(self) -> UUID:
-        """The id of the entity that is derived from the name alone."""
+        """The id of the entity. It depends only on the name."""
         return Name(self.key, self.text).entity_id
 
 
 def from_metadata(metadata: Mapping[str, Any], keys: Sequence[str]) -> list[Tag]:
     """Returns the distinct names under these keys (case-insensitive), people first.
 
-    A key is followed by the type of its names, as in `supplier:vendor`, or gives it. A value is a string, an object
-    with a `name` and optionally a `type` and an `entity_id`, or a list of these; other values are skipped.
+    The type of the names is given after the key, as in `supplier:vendor`, or is the key. A value is a string, an object
+    with a `name` and optionally a `type` and an `entity_id`, or a list of these. Other values are skipped.
     """
     types = _types(tuple(keys))
     found: dict[str, Tag] = {}
@@ -69,7 +69,7 @@ def from_metadata(metadata: Mapping[str, Any], keys: Sequence[str]) -> list[Tag]
 
 
 def has_ids(metadata: Mapping[str, Any]) -> bool:
-    """Returns whether some value may give an `entity_id` beside a name."""
+    """Returns whether a value may have an `entity_id` beside a name."""
     items = (item for value in metadata.values() for item in (value if isinstance(value, list) else (value,)))
     return any(isinstance(item, dict) for item in items)
 
@@ -77,10 +77,10 @@ def has_ids(metadata: Mapping[str, Any]) -> bool:
 def of_document(
     title: Name | None, metadata: Mapping[str, Any], extracted: Sequence[Mapping[str, Any]], keys: Sequence[str]
 ) -> list[Tag]:
-    """Returns the distinct names in the metadata of a document, then those that were extracted from its text.
+    """Returns the distinct names in the metadata of a document, then the names extracted from its text.
 
-    The `aliases` of metadata are other names of the title. `extracted` are objects with `type`, `name`, `aliases` and
-    `role`. The type of a name in both is that in metadata.
+    The `aliases` of metadata are other names of the title. `extracted` has objects with `type`, `name`, `aliases` and
+    `role`. If a name is in both, its type is the type in metadata.
     """
     found = {tag.key: tag for tag in from_metadata(metadata, keys)}
     given = next((value for name, value in metadata.items() if name.casefold() == ALIASES), None)
@@ -98,12 +98,12 @@ def of_document(
 
 
 def _by_key(aliases: Sequence[str], *, without: str) -> dict[str, str]:
-    """Returns other names by their keys, without those whose key is that of the name itself."""
+    """Returns aliases by key, without aliases that have the key of the name itself."""
     return {key: alias for alias in aliases if (key := gazetteer.key(alias)) not in (None, without)}
 
 
 def type_name(text: str) -> str:
-    """Returns a type of entities as it is stored, `name` if it cannot be one."""
+    """Converts text to a stored type of entities; `name` if it cannot be a type."""
     return text.casefold() if _TYPE.fullmatch(text.casefold()) else "name"
 
 
@@ -119,7 +119,7 @@ def _types(keys: tuple[str, ...]) -> Mapping[str, str]:
 
 
 class _Item(NamedTuple):
-    """A name in metadata, with the type and the id of the entity that it means, if the value says so."""
+    """A name in metadata, with the type and the id of its entity, if the value gives them."""
 
     text: str
     kind: str | None

@@ -1,8 +1,8 @@
 """Splits a document into passages.
 
-Cuts at the largest structure that fits: sections, then blocks, then sentences or lines, then words, then anywhere. A
-passage is a slice of the text, so its offsets are exact; only a passage that begins inside a table has the caption and
-the header rows of the table before it.
+It cuts at the largest structure that fits: sections, then blocks, then sentences or lines, then words, then anywhere. A
+passage is a slice of the text, so its offsets are exact. Only a passage that begins inside a table has the caption and
+the header rows of the table before its slice.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ HEADER_SHARE = 0.5  # the largest share of the target that a table's header may 
 _OVERLAP_WINDOW = 800  # code points in which the sentences to repeat are searched
 
 TextKind = Literal["markdown", "plain", "code"] | markups.Markup
-"""How the structure of a text is marked."""
+"""The markup that shows the structure of a text."""
 _BLOCKS: dict[TextKind, Callable[[str], list[structure.Block]]] = {
     "markdown": structure.blocks,
     "plain": partial(structure.blocks, markdown=False),
@@ -45,12 +45,12 @@ _DELIMITER = re.compile(r"[ \t|:]*+-[ \t|:-]*+$")
 _RULES = re.compile(r"(?:[ \t]*([-*_])(?:[ \t]*\1){2,}[ \t]*(?:\n|$))+")
 _CAPTION = re.compile(r"(?:table|tabelle|tableau|tabla|tabella|tabela|tab\.)\s+\S|.*:\s*$", re.IGNORECASE)
 MAX_CAPTION = 300
-"""Code points of the longest line above a table that is its caption."""
+"""Largest length of a table's caption, in code points."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Limits:
-    """Sizes in tokens; `whole` is the largest size that is not cut."""
+    """Sizes in tokens. A piece up to `whole` is not cut."""
 
     target: int
     overlap: int
@@ -99,8 +99,8 @@ class _Section:
 class _Unit:
     """A piece that packing does not cut; `whole` is set if it ends at the end of a sentence, line or block.
 
-    `header` has the caption and the header rows of the table that the piece is in, which a passage that begins with it
-    repeats.
+    `header` is the caption and the header rows of the table around the piece. A passage that begins with the piece
+    repeats them.
     """
 
     start: int
@@ -120,14 +120,13 @@ def split(
 ) -> list[Passage]:
     """Splits a cleaned text into passages, in reading order.
 
-    Sizes are in tokens, whose offsets in the text `starts` returns, ascending: by default estimated ones (see
-    `tokens`), which also measure headings. Sections are cut to about `target_tokens`, and content together with its
-    heading path stays within `max_tokens`, content within 8,000 code points. Up to 1.25 times the target is not
-    cut. Each passage of a cut table begins with its caption and its header rows. Headings, and the definitions of
-    source code, are returned in `heading_path`; very small sections are joined under their common ancestor and keep
-    their heading lines. If a section is cut, up to `overlap_tokens` of whole sentences are repeated. Every visible
-    character is in a passage or in a heading path, but for a rule that is all the text between two headings. Takes
-    linear time.
+    Sections are cut to about `target_tokens`; a section of up to 1.25 times the target is not cut. Content and heading
+    path together stay within `max_tokens`, content within 8,000 code points. If a section is cut, up to
+    `overlap_tokens` of whole sentences are repeated, and each passage of a table begins with its caption and header
+    rows. `heading_path` has the headings, or the definitions of source code. Very small sections are joined under their
+    common ancestor and keep their heading lines. Every visible character is in a passage or a heading path, except a
+    rule that is all the text between two headings. `starts` returns the offsets of the tokens in a text, ascending; by
+    default they are estimated (see `tokens`). Headings are always estimated. Takes linear time.
 
     Raises ValueError unless 1 ≤ target_tokens ≤ max_tokens and 0 ≤ overlap_tokens < target_tokens.
     """
@@ -139,9 +138,9 @@ def split(
 
 
 def _outline(text: str, blocks: Iterable[structure.Block]) -> _Section:
-    """Returns the tree of sections; a section ends at the next heading of its level or above.
+    """Returns the tree of sections. A section ends at the next heading of its level or above.
 
-    A rule between a heading and that of its first subsection is no text of the section.
+    A rule between a heading and the heading of its first subsection is not text of the section.
     """
     root = _Section(0, (), 0, 0, 0)
     open_sections = [root]
@@ -177,7 +176,7 @@ def _passages(source: _PieceOffsets, section: _Section, limits: _Limits) -> Iter
             yield from _passage(source.text, first.start, last.end, section.path)
         elif first is section:
             yield from _cut(source, section.blocks, section.path, inner)
-        elif first.body == first.end:  # no text follows this heading that could have it in its path
+        elif first.body == first.end:  # no text follows this heading, so no path would contain it
             heading = structure.Block("paragraph", first.start, first.end)
             yield from _cut(source, [heading], section.path, inner)
         else:
@@ -194,7 +193,7 @@ def _passage(
 
 
 def _groups(source: _PieceOffsets, section: _Section, limits: _Limits) -> Iterator[list[_Section]]:
-    """Yields a section's own text (as the section itself) and its children, tiny ones joined with a neighbour."""
+    """Yields a section's own text (as the section itself) and its children. Tiny ones are joined with a neighbour."""
     group: list[_Section] = []
     group_size = 0
     for part in [section, *section.children] if section.blocks else section.children:
@@ -214,7 +213,7 @@ def _groups(source: _PieceOffsets, section: _Section, limits: _Limits) -> Iterat
 def _cut(
     source: _PieceOffsets, blocks: Iterable[structure.Block], path: tuple[str, ...], limits: _Limits
 ) -> Iterator[Passage]:
-    """Yields blocks as passages of about equal size, each starting with the overlap of the one before it."""
+    """Yields blocks as passages of about equal size. Each starts with the overlap of the previous passage."""
     pairs = itertools.pairwise(itertools.chain([None], blocks))
     units = list(itertools.chain.from_iterable(_units(source, above, block, limits) for above, block in pairs if block))
     stop = units[-1].end
@@ -233,12 +232,12 @@ def _cut(
 
 
 def _share(left: int, limits: _Limits) -> float:
-    """Returns the size of equal passages into which the remaining pieces are divided."""
+    """Returns the size of a passage if the remaining pieces are divided into equal passages."""
     return left if left <= limits.whole else left / math.ceil(left / limits.target)
 
 
 def _overlapping(source: _PieceOffsets, start: int, previous: _Unit, unit: _Unit, limits: _Limits) -> int:
-    """Returns where the passage that adds `unit` starts: earlier than it by whole sentences of the overlap."""
+    """Returns where the passage of `unit` starts: before it, by the whole sentences of the overlap."""
     if not (previous.whole and unit.whole and limits.overlap):
         return unit.start
     window = max(start + 1, previous.start, previous.end - _OVERLAP_WINDOW)
@@ -254,9 +253,9 @@ def _overlapping(source: _PieceOffsets, start: int, previous: _Unit, unit: _Unit
 def _units(
     source: _PieceOffsets, above: structure.Block | None, block: structure.Block, limits: _Limits
 ) -> Iterator[_Unit]:
-    """Yields a block as one unit if it fits, else in the largest pieces that do; tables and code may fill a passage.
+    """Yields a block as one unit if it fits, else as the largest pieces that fit. Tables and code may fill a passage.
 
-    `above` is the block before it, which may be the caption of a table.
+    `above` is the previous block. It may be the caption of a table.
     """
     rigid = block.kind in ("table", "fence")
     caption = _caption(source.text, above) if block.kind == "table" else None
@@ -277,9 +276,9 @@ def _units(
 def _table_units(
     source: _PieceOffsets, header: sentences.Span, caption: sentences.Span | None, end: int, limits: _Limits
 ) -> Iterator[_Unit]:
-    """Yields the rows of a table, the first one with the header rows if they fit.
+    """Yields the rows of a table. The first unit includes the header rows if they fit.
 
-    Header rows are repeated with the caption above them, if both are small enough.
+    The caption and the header rows are repeated if both are small enough.
     """
     whole = ((caption or header)[0], header[1])
     if source.count(*whole) > HEADER_SHARE * limits.target:
@@ -294,7 +293,7 @@ def _table_units(
 
 
 def _caption(text: str, above: structure.Block | None) -> sentences.Span | None:
-    """Returns the last line above a table if it is its caption: it begins with "Table" or ends with a colon."""
+    """Returns the last line above a table if it is a caption: if it begins with "Table" or ends with a colon."""
     if above is None or above.kind != "paragraph":
         return None
     start = text.rfind("\n", above.start, above.end) + 1 or above.start
@@ -303,7 +302,7 @@ def _caption(text: str, above: structure.Block | None) -> sentences.Span | None:
 
 
 def _header(source: _PieceOffsets, block: structure.Block, limits: _Limits) -> sentences.Span | None:
-    """Returns the header row of a table with its delimiter, unless it is too large to be repeated."""
+    """Returns the header row of a table with its delimiter, or None if it is too large to repeat."""
     rows = list(itertools.islice(sentences.lines(source.text, block.start, block.end), 2))
     if len(rows) < 2 or not _DELIMITER.match(source.text, *rows[1]):
         return None
@@ -343,13 +342,13 @@ def _words(source: _PieceOffsets, start: int, end: int, limit: int) -> Iterator[
 
 
 def _is_chat(sample: str) -> bool:
-    """Returns whether at least half of the lines start with a speaker, as in a conversation."""
+    """Returns whether at least half of the lines begin with a speaker, as in a conversation."""
     count = sample.count("\n") + 1
     return count > 2 and 2 * len(_SPEAKER.findall(sample)) >= count
 
 
 def _turns(text: str, start: int, end: int) -> Iterator[sentences.Span]:
-    """Yields the lines of a conversation; a line that only has a time is joined with the next."""
+    """Yields the lines of a conversation. A line that has only a time is joined with the next line."""
     begin = finish = -1
     for first, last in sentences.lines(text, start, end):
         begin, finish = (first if begin < 0 else begin), last
@@ -373,4 +372,4 @@ def _items(text: str, start: int, end: int) -> Iterator[sentences.Span]:
 
 
 _BY_LINE: dict[structure.Kind, _Splitter] = {"paragraph": _turns, "list": _items}
-"""What the lines of a block are joined to."""
+"""By kind of block, the function that joins its lines to larger pieces."""

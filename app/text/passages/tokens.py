@@ -1,7 +1,7 @@
 """Defines a passage of a document, and estimates the number of word pieces in a text.
 
-Approximates WordPiece with BERT's uncased vocabulary on English by one regular expression; each match counts as one
-piece. Chunks are measured by it if the tokenizer of the embedding model is not in this process.
+One regular expression approximates WordPiece with BERT's uncased vocabulary on English: each match counts as one piece.
+It measures chunks if the tokenizer of the embedding model is not in this process.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Parses a query into words, phrases and conditions, classifies its shape, and finds what a hit has of it literally."""
+"""Parses a query into words, phrases and conditions, classifies its shape, and finds its literal matches in a hit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_IDENTIFIER_LENGTH = 200  # code points; a longer word is data
 
 _CONTENT = re.compile(r"[^\W_]")
 _TEXTS = ("word", "phrase", "prefix", "mark")
-"""The kinds of tokens that have a text."""
+"""The kinds of tokens with a text."""
 _IDENTIFIER = re.compile(
     r"[^\W_]+(?:_+[^\W_]+)+|_++[^\W_]\w*+"  # snake_case, __init__
     r"|[a-z]{2,}\d*(?:[A-Z][a-z0-9]+)+[A-Z]*|(?:[A-Z][a-z0-9]+){3,}|[A-Z]\w*(?:Error|Exception)"  # camelCase
@@ -35,7 +35,7 @@ _LETTER = rf"[^\W{characters.UNSPACED}]"
 _BEFORE, _AFTER = rf"(?<!{_LETTER})(?<!{_LETTER}[-.:])", rf"(?!{_LETTER})(?![-.:]{_LETTER})"
 _WORDS = re.compile(rf"{_LETTER}+|[{characters.UNSPACED}]")
 MIN_TITLE_LENGTH = 4
-"""Characters of the shortest title that is matched: shorter ones occur in queries by chance."""
+"""Least number of characters in a title that is matched. Shorter titles occur in queries by chance."""
 _ASKED = re.compile(
     r"(?<![\w-])(?:latest|newest|most\s+recent(?:ly)?"
     r"|(?:aller)?neue?ste[mnrs]?|aktuellste[mnrs]?"
@@ -43,7 +43,7 @@ _ASKED = re.compile(
     r"|(?:plus\s+récente?s?|más\s+recientes?|più\s+recent[ei]|mais\s+recentes?)(?!\s+qu))(?![\w-])",
     re.IGNORECASE,
 )
-"""Superlatives alone: "recent", "current" and "last" mostly restrict a question and do not ask for the newest; "plus
+"""Only superlatives: "recent", "current" and "last" mostly restrict a question and do not ask for the newest. "plus
 récent que" compares."""
 _QUOTED = re.compile(r"[\"“”„«][^\"“”„«»]*[\"“”»]|(?<!\w)['‘][^'‘’]*['’](?!\w)")
 _DATED = re.compile(
@@ -53,7 +53,7 @@ _DATED = re.compile(
 
 
 def length(query: str) -> int:
-    """Returns the number of characters of a query, or of its NFKC where that is longer: its words are indexed so.
+    """Returns the number of characters of a query, or of its NFKC if that is longer, because words are indexed in NFKC.
 
     One ligature may stand for 18 characters (U+FDFA).
     """
@@ -66,11 +66,11 @@ def normalise(query: str) -> str:
 
 
 def parse(query: str, *, literal: Collection[str] = ()) -> ParsedQuery:
-    """Reads a query in the grammar of `language`; one that cannot be read is words, so no query is rejected.
+    """Reads a query in the grammar of `language`. A query that breaks the grammar is read as words, never rejected.
 
-    A query of exclusions alone has no `words`, and keeps the excluded ones in `text`, because something must be
-    embedded. Quotes in a question with more words outside than inside them are a title or saying that it is about, and
-    no required phrase. `literal` are words whose minus sign belongs to them, such as "-rf".
+    A query of only exclusions has no `words`, but `text` keeps the excluded words, because something must be embedded.
+    If a question has more words outside than inside its quotes, the quoted words are a title or saying and not a
+    required phrase. `literal` are words whose minus sign belongs to them, such as "-rf".
     """
     query = normalise(query)
     reading = language.read(query, literal=literal)
@@ -103,7 +103,7 @@ def parse(query: str, *, literal: Collection[str] = ()) -> ParsedQuery:
 def _sort(
     reading: QueryReading,
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[Condition, ...]]:
-    """The words that are required, the phrases, what is excluded, and the conditions that are more than these."""
+    """The required words, the phrases, the exclusions, and the conditions that have none of these forms."""
     required, phrases, excluded = list[str](), list[str](), list[str]()
     groups: list[Condition] = []
     for clause in reading.clauses:
@@ -122,11 +122,11 @@ def _sort(
 
 
 def query_type(text: str) -> QueryType:
-    """Returns the shape of a query without phrases, the first that fits of technical, conceptual, entity and keyword.
+    """Returns the shape of a query without phrases: the first that fits of technical, conceptual, entity and keyword.
 
-    An identifier makes it technical. A question, or six words with a function word, is conceptual even if it
-    contains a name; the caller sets the type to entity if that name is a known entity. Two capitalised words in a row,
-    with or without a particle such as "of" between them, are an entity, unless the query is all capitals.
+    An identifier makes it technical. A question, or six words with a function word, is conceptual even if it contains a
+    name. If that name is a known entity, the caller sets the type to entity. Two capitalised words in a row, with or
+    without a particle such as "of" between them, are an entity, unless the query is all capitals.
     """
     if identifiers(text):
         return "technical"
@@ -141,7 +141,7 @@ def query_type(text: str) -> QueryType:
 def identifiers(text: str) -> list[str]:
     """Returns the words of a query that are names of code, codes, versions, flags, paths or addresses.
 
-    Plain numbers, such as years, are none.
+    Plain numbers, such as years, do not count.
     """
     return [word for word in _bare_words(text) if len(word) <= MAX_IDENTIFIER_LENGTH and _IDENTIFIER.fullmatch(word)]
 
@@ -169,7 +169,7 @@ def _is_sentence(text: str, words: Sequence[str]) -> bool:
 def asks_for_newest(query: str) -> bool:
     """Whether a query asks for the newest: "latest", "newest" or "most recent", also in six other languages.
 
-    What is quoted is a title or a phrase, and does not count. One that names a date asks for the newest of that time.
+    Quoted words are a title or a phrase and do not count. A query that names a date asks for the newest of that time.
     """
     unquoted = _QUOTED.sub(" ", query)
     return _ASKED.search(unquoted) is not None and _DATED.search(unquoted) is None
@@ -178,8 +178,8 @@ def asks_for_newest(query: str) -> bool:
 def find_literal_matches(parsed: ParsedQuery, *, title: str, content: str) -> tuple[str, ...]:
     """Returns the literal matches of a hit: any of `phrase`, `identifier`, `title`.
 
-    `content` includes the headings above the text. An identifier is no part of a longer one: "ERR_40" in "ERR_4012",
-    "1.2" in "1.2.3". Letters of a script without spaces may adjoin it.
+    `content` includes the headings above the text. A part of a longer identifier does not match: "ERR_40" in
+    "ERR_4012", "1.2" in "1.2.3". Letters of a script without spaces may adjoin an identifier.
     """
     found = []
     if parsed.phrases:

@@ -10,9 +10,9 @@ from app.kinds import ExpressionError, QueryType
 
 OPERATORS = ("AND", "OR", "NOT")
 Field = Literal["title", "heading"]
-"""A part of a document's text that a condition may be restricted to."""
+"""A part of a document's text to which a condition may be restricted."""
 ConditionPlan = Literal["none", "postings", "text_index", "rows"]
-"""How the chunks that meet a query's conditions are found; `rows`: each candidate is tested."""
+"""How the chunks that meet a query's conditions are found. With `rows`, each candidate is tested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ EMPTY = IndexText("", "")
 
 @dataclass(frozen=True, slots=True)
 class TextCondition:
-    """A word or phrase, as it is written and as it is indexed; a prefix stands for all words that begin with it."""
+    """A word or phrase, as written and as indexed. A prefix stands for all words that begin with it."""
 
     text: str
     is_phrase: bool = False
@@ -39,14 +39,14 @@ class TextCondition:
 
 @dataclass(frozen=True, slots=True)
 class Negation:
-    """What must not be met."""
+    """A condition that a hit must not meet."""
 
     condition: Condition
 
 
 @dataclass(frozen=True, slots=True)
 class Combination:
-    """Conditions of which all must be met, or one."""
+    """Conditions that a hit must all meet (`and`), or one of which it must meet (`or`)."""
 
     operator: Literal["and", "or"]
     conditions: tuple[Condition, ...]
@@ -56,7 +56,7 @@ Condition = TextCondition | Negation | Combination
 
 
 def operands(condition: Condition, *, wanted: bool | None = None) -> Iterator[TextCondition]:
-    """The operands of a condition in their order; only those that are wanted, or not wanted, if that is given."""
+    """The operands of a condition, in order. With `wanted`, only the wanted or only the unwanted operands."""
     match condition:
         case TextCondition():
             if wanted is not False:
@@ -69,7 +69,7 @@ def operands(condition: Condition, *, wanted: bool | None = None) -> Iterator[Te
 
 
 def mapped(condition: Condition, change: Callable[[TextCondition], TextCondition]) -> Condition:
-    """The condition with each operand changed."""
+    """Applies `change` to each operand of a condition."""
     match condition:
         case TextCondition():
             return change(condition)
@@ -80,12 +80,12 @@ def mapped(condition: Condition, change: Callable[[TextCondition], TextCondition
 
 
 def combine(operator: Literal["and", "or"], conditions: Sequence[Condition]) -> Condition:
-    """The condition that all of some conditions are met, or one."""
+    """Combines conditions by `and` or `or`."""
     return conditions[0] if len(conditions) == 1 else Combination(operator, tuple(conditions))
 
 
 def write(condition: Condition) -> str:
-    """The condition as it can be written in a query."""
+    """Writes the condition in the query language."""
     match condition:
         case TextCondition(text=text):
             escape = "\\" if text in OPERATORS or text[:1] in ("+", "-", "(") else ""
@@ -106,10 +106,10 @@ def is_simple(condition: Condition) -> TypeGuard[TextCondition]:
 class ParsedQuery:
     """A parsed query.
 
-    `text` is embedded: no operators, no excluded words. `words` are scored by BM25, and any of them may match.
-    `required`, `phrases` and `excluded` are conditions: words or phrases as written, without operators or quotes.
-    `groups` are the conditions of an expression that are not of these forms. `expression_error` says why an expression
-    was read as words. `signed` are the words excluded by a minus sign directly before them, with the sign.
+    `text` is embedded; it has no operators and no excluded words. `words` are scored by BM25, and any of them may
+    match. `required`, `phrases` and `excluded` are conditions: words or phrases as written, without operators or
+    quotes. `groups` has the other conditions of an expression. `expression_error` says why an expression was read as
+    words. `signed` has the words that a minus sign directly before them excludes, with the sign.
     """
 
     text: str

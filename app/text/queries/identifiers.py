@@ -10,7 +10,7 @@ from app.text.queries import analysis
 from app.text.words import characters, lexical, stop_words
 
 MIN_CHARACTERS = 4
-"""Letters and digits of the shortest identifier: shorter ones (`B2`, `Q3`, `MP3`) are not specific."""
+"""Least number of letters and digits in an identifier. Shorter ones (`B2`, `Q3`, `MP3`) are not specific."""
 MAX_LENGTH = 100
 
 _JOINED = re.compile(r"_|[^\W_][./@\\:=][^\W_]|^[#@]\w|^[a-z]+[A-Z]")
@@ -29,14 +29,14 @@ _COMMON = re.compile(
     r"|\d{4}-\d\d-\d\dT.*",  # 2025-07-02T10:15Z
     re.IGNORECASE,
 )
-"""Tokens of letters and digits that are versions, measures, ordinals and times."""
+"""Versions, measures, ordinals and times: tokens of letters and digits that are not identifiers."""
 
 
 def whole(text: str) -> list[str]:
-    """Returns the tokens of a text that identify something, each once, in order and as first written.
+    """Returns the identifiers in a text, each once, in order and as first written.
 
-    These are tokens that mix letters and digits, such as `FB-12`, `err_pwr_2207` and `0x80070057`, and those without
-    digits that `analysis.identifiers` finds in a query. Versions, measures, dates and bare numbers are none.
+    Identifiers mix letters and digits, such as `FB-12`, `err_pwr_2207` and `0x80070057`, or have no digits and are
+    found by `analysis.identifiers`. Versions, measures, dates and bare numbers are not identifiers.
     """
     found: dict[str, str] = {}
     for token in _TOKEN.findall(text):
@@ -60,9 +60,9 @@ def _is_identifier(token: str) -> bool:
 
 
 def pieces(text: str) -> str:
-    """Returns the words that the text contains only as pieces of such tokens, as they are indexed.
+    """Returns the words that the text contains only as pieces of identifiers, paths, addresses or tags, as indexed.
 
-    A token as a whole is no piece: `ERR_STREAM` is indexed as "errstream err stream".
+    The whole token is not a piece: `ERR_STREAM` is indexed as "errstream err stream".
     """
     tokens = text.split()
     joined = dict.fromkeys(token for token in tokens if _JOINED.search(token))

@@ -1,14 +1,14 @@
-"""Reads the query language: its tokens, and the clauses that they make.
+"""Reads the query language: its tokens and its clauses.
 
-    query   = { clause }                       clauses beside each other
+    query   = { clause }                       clauses one after the other
     clause  = all { "OR" all }                 AND binds more tightly than OR
     all     = signed { "AND" signed }
     signed  = { "NOT" | "-" | "+" } operand    NOT and - exclude, two of them require; + requires
     operand = [field ":"] (word | word"*" | "phrase" | "(" query ")")
 
-A clause of words, also with OR between them, is optional: a hit may meet it. A clause that is one operand with NOT or -
-is excluded. Every other clause is required. The same holds within a group: a passage meets a group if it meets what the
-group requires, or one of its optional clauses if it requires nothing, and nothing that the group excludes.
+A clause of words, with or without OR between them, is optional: a hit may meet it. A clause of one operand with NOT or
+- is excluded. Every other clause is required. The same is true in a group. A passage meets a group if it meets all of
+the group's required clauses (or without any, one of its optional clauses) and none of its excluded clauses.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from app.text.queries.conditions import (
 from app.text.words import stop_words
 
 MAX_DEPTH = 4
-"""Groups within groups."""
+"""Deepest nesting of groups."""
 MAX_OPERANDS = 64
-"""Words, phrases and prefixes in conditions that are more than a word or phrase."""
+"""Most words, phrases and prefixes in conditions that are more than a word or phrase."""
 EDGES = ".,;:!?…()[]{}'’‘" + '"“”„«»'
 Kind = Literal["(", ")", "+", "-", "AND", "OR", "NOT", "field", "phrase", "word", "prefix", "mark"]
 """A mark is a word without letters and digits, such as "&". It means nothing to the grammar."""
@@ -45,7 +45,7 @@ Role = Literal["optional", "required", "excluded"]
 _GROUP_ERRORS = frozenset({"unclosed_group", "unopened_group", "empty_group", "too_deep"})
 _BINDING = frozenset({*OPERATORS, "+", "-", "field"})
 _CONDITIONS = _BINDING | {"phrase", "prefix"}
-"""Kinds of tokens that make a condition, or a group of what stands in parentheses."""
+"""Kinds of tokens that make a condition, or make a group of the text in parentheses."""
 _QUOTES = '"“”„«»'
 _OPERATOR = re.compile(r"(?<![^\s(])(?:AND|OR|NOT)(?=[\s)]|$)")
 _PART = re.compile(r"[()]|\S[^\s()]*")
@@ -81,7 +81,7 @@ class Clause:
 class QueryReading:
     """The tokens of a query, its clauses in their order, and the places of the tokens that it excludes.
 
-    A query of words alone has no clauses. Neither has one with an `error`: it is not in the language.
+    A query of only words has no clauses. A query with an `error` has none either: it breaks the grammar.
     """
 
     tokens: Sequence[Token]
@@ -91,10 +91,10 @@ class QueryReading:
 
 
 def read(query: str, *, literal: Collection[str] = ()) -> QueryReading:
-    """The reading of a normalised query. `literal` are words whose minus sign belongs to them, such as "-rf".
+    """Reads a normalised query. `literal` are words whose minus sign belongs to them, such as "-rf".
 
-    Parentheses that group nothing are characters of words. So are those that do not match, unless an operator belongs
-    to them.
+    Parentheses that group nothing are characters of words. Unmatched parentheses are too, unless an operator belongs to
+    them.
     """
     if "(" in query or ")" in query:
         tokens = list(_tokens(query, literal, groups=True))
@@ -142,7 +142,7 @@ class _UnreadableError(Exception):
 
 
 def _parts(clause: Clause) -> Iterator[Clause]:
-    """The clauses that a clause is made of, so that as many as possible are a word or phrase."""
+    """Divides a clause so that as many parts as possible are a single word or phrase."""
     match clause.role, clause.condition:
         case ("required", Combination("and", parts)) | ("excluded" | "optional", Combination("or", parts)):
             for part in parts:
@@ -154,7 +154,7 @@ def _parts(clause: Clause) -> Iterator[Clause]:
 
 
 class _Parser:
-    """Reads clauses from tokens, and notes the places of those that are excluded."""
+    """Reads clauses from tokens, and notes the places of excluded tokens."""
 
     def __init__(self, tokens: Sequence[Token]) -> None:
         self._tokens = [(place, token) for place, token in enumerate(tokens) if token.kind != "mark"]
@@ -179,7 +179,7 @@ class _Parser:
         group = self._group() if self.kind == "(" else None
         is_text = group is not None and all(one.role == "optional" and _is_plain(one.condition) for one in group)
         if group is not None and is_text and self.kind not in ("AND", "OR"):
-            return group  # parentheses of a text
+            return group  # these are parentheses of a text
         parts = [self._all(None if group is None else _of_group(group))]
         while self._skip("OR"):
             parts.append(self._all(None))
@@ -221,7 +221,7 @@ class _Parser:
         return TextCondition(token.text, token.kind == "phrase", token.kind == "prefix", field)
 
     def _group(self) -> list[Clause]:
-        """The clauses of a group, whose parenthesis is the next token."""
+        """The clauses of a group. The next token is its parenthesis."""
         self._at += 1
         self._depth += 1
         if self._depth > MAX_DEPTH:
@@ -235,14 +235,14 @@ class _Parser:
         return clauses
 
     def _skip(self, *kinds: Kind) -> Kind | None:
-        """The kind of the next token, which is read, if it is one of these."""
+        """Reads the next token if it is of one of these kinds, and returns its kind."""
         found = self.kind if self.kind in kinds else None
         self._at += found is not None
         return found
 
 
 def _of_group(clauses: Sequence[Clause]) -> Condition:
-    """The condition of a group: what it requires, or else one of its clauses, and none that it excludes."""
+    """The condition of a group: all required clauses, or else one of its clauses, and no excluded clause."""
     required = [one.condition for one in clauses if one.role == "required"]
     optional = [one.condition for one in clauses if one.role == "optional"]
     excluded: list[Condition] = [Negation(one.condition) for one in clauses if one.role == "excluded"]
@@ -264,7 +264,7 @@ def _with_neighbours(tokens: Sequence[Token]) -> Iterator[tuple[Token, int, Kind
 
 
 def _tokens(query: str, literal: Collection[str], *, groups: bool) -> Iterator[Token]:
-    """The tokens of a query, in which parentheses are characters unless they may be `groups`."""
+    """The tokens of a query. Without `groups`, parentheses are characters."""
     is_asked = is_question(query, query.split())
     places = _places(query, is_asked)
     at = depth = 0
@@ -295,8 +295,8 @@ def _tokens(query: str, literal: Collection[str], *, groups: bool) -> Iterator[T
 def _places(query: str, is_asked: bool) -> frozenset[int]:
     """The offsets of the words AND, OR and NOT that are operators.
 
-    They are in capitals, and none in a query that is all capitals. In a question they are words, unless a group needs
-    them; so are those beside a function word ("what is NOT covered", "the limits OR the terms").
+    Operators are in capitals. A query that is all capitals has none. In a question AND, OR and NOT are words, unless a
+    group needs them. Next to a function word they are words too ("what is NOT covered", "the limits OR the terms").
     """
     found = [match.start() for match in _OPERATOR.finditer(query)]
     if not found or re.sub(r"\b(?:AND|OR|NOT)\b", "", query).isupper():
@@ -307,7 +307,7 @@ def _places(query: str, is_asked: bool) -> frozenset[int]:
 
 
 def _has_operator_at_group(query: str) -> bool:
-    """Whether an operator or a sign stands beside a parenthesis, or an operator between two words in one."""
+    """Whether an operator or sign is next to a parenthesis, or an operator is between two words in parentheses."""
     before, inside = "", 0
     for match in _PART.finditer(query):
         part = match[0]
@@ -332,7 +332,7 @@ def _is_in_sentence(query: str, place: int) -> bool:
 
 
 def _is_operator_sign(query: str, at: int, literal: Collection[str], is_asked: bool) -> bool:
-    """Whether a sign requires or excludes what follows. In a question a minus excludes only what is in quotes.
+    """Whether a sign requires or excludes the next operand. In a question a minus excludes only a quoted phrase.
 
     The minus of a word belongs to it if the word is a single letter, or has a digit or a capital: -f, -40°C, -Xmx4g.
     """
@@ -351,9 +351,9 @@ def _is_operator_sign(query: str, at: int, literal: Collection[str], is_asked: b
 
 
 def _word(query: str, at: int, *, is_operator: bool, closes: bool) -> tuple[Token, int]:
-    """The word or operator that begins at a place, and where it ends.
+    """The word or operator that begins at an offset, and its end.
 
-    With `closes`, it ends before a parenthesis that closes none of its own.
+    With `closes`, it ends before a parenthesis that closes none in the word.
     """
     text: list[str] = []
     own, has_star = 0, False
@@ -379,7 +379,7 @@ def _word(query: str, at: int, *, is_operator: bool, closes: bool) -> tuple[Toke
 
 
 def _prefix(word: str) -> str | None:
-    """The part of a word before the one star that ends it; None if the word is no prefix."""
+    """The part of a word before its final star; None if the word is not a prefix."""
     body, star, rest = word.partition("*")
     bare = body.lstrip(EDGES)
     if not star or rest.strip(EDGES) or not bare or not bare[-1].isalnum():

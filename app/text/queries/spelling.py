@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from app.text.queries import analysis, language
 
 SHORTEST, LONGEST = 5, 24
-"""Letters of a word in which a typing error is looked for: a shorter one has too many neighbours by chance."""
+"""Least and most letters of a word in which typing errors are corrected. Shorter words have too many neighbours."""
 _LATIN = "abcdefghijklmnopqrstuvwxyz"
 _ALPHABETS = (
     f"{_LATIN}äöüßàâçèéêëîïôùûñáíóúãõåøæ",
@@ -21,8 +21,8 @@ _WORD = re.compile(r"[^\W\d_]+")
 def may_be_misspelt(query: str, literal: Iterable[str] = ()) -> list[str]:
     """Returns the words of a query in which a typing error may be, each once, the longest first.
 
-    Words in `literal`, identifiers, file names, numbers, acronyms and words of other scripts than Latin, Cyrillic and
-    Greek are none: they are meant as they are written.
+    Omits words in `literal`, identifiers, file names, numbers and acronyms, because they are meant as written, and
+    words of other scripts than Latin, Cyrillic and Greek.
     """
     kept = {word.casefold() for text in literal for word in _WORD.findall(text)}
     kept |= {word.casefold() for word in analysis.identifiers(query)}
@@ -39,8 +39,8 @@ def may_be_misspelt(query: str, literal: Iterable[str] = ()) -> list[str]:
 def edits(word: str) -> list[str]:
     """Returns the words that one typing error turns into `word`: a letter is missing, added or wrong, or two swapped.
 
-    These are the words at a distance of 1 (optimal string alignment), in the letters of its alphabet, without those
-    with another first letter: it is wrong in 1.4 % of errors only (Yannakoudakis and Fawthrop 1983).
+    These are the words at a distance of 1 (optimal string alignment), in the letters of its alphabet. The first letter
+    is the same: it is wrong in only 1.4 % of errors (Yannakoudakis and Fawthrop 1983).
     """
     letters = _alphabet(word) or ""
     splits = [(word[:place], word[place:]) for place in range(len(word) + 1)]
@@ -52,7 +52,7 @@ def edits(word: str) -> list[str]:
 
 
 def _alphabet(word: str) -> str | None:
-    """Returns the letters of the alphabet of a word; None if it has others. Without accents, those of English."""
+    """Returns the letters of a word's alphabet; None if the word has others. Without accents, the English letters."""
     if word.isascii():
         return _LATIN
     return next((letters for letters in _ALPHABETS if set(word.casefold()) <= set(letters)), None)

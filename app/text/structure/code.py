@@ -1,7 +1,7 @@
 """Finds the definitions in source code: classes, functions, types and statements that create something.
 
-Definitions are recognised by the words and brackets of the common languages at the beginning of a line, and their
-extent by indentation, which is how code is written whatever its language means by it. Takes linear time.
+Words and brackets of the common languages at the beginning of a line mark a definition. Its indentation shows its
+extent, because programmers indent code in every language. Takes linear time.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from app.text.structure import structure
 from app.text.structure.structure import Block
 
 MAX_LINE = 400
-"""Code points of the longest line in which a definition is looked for; a longer one is data."""
+"""Most code points of a line with a definition. A longer line is data."""
 MAX_DEPTH = 8
 TAB = 4
 
@@ -31,7 +31,7 @@ _NAMED = re.compile(
 )
 """A word that introduces a definition, and its name; between them the type parameters or the receiver of a method.
 
-What follows the name tells code from the prose of a comment, such as "class of hits".
+The text after the name distinguishes code from the prose of a comment, such as "class of hits".
 """
 _ASSIGNED = re.compile(
     r"(?:export[ \t]++(?:default[ \t]++)?)?(?:const|let|var|val)[ \t]++(?P<name>[A-Za-z_$][\w$]*+)[ \t]*+(?::[^=]*+)?"
@@ -47,7 +47,7 @@ _CREATED = re.compile(
 _EXPRESSION = re.compile(
     r"(?:WITH[ \t]++)?(?P<name>\w++)[ \t]++AS[ \t]++(?:(?:NOT[ \t]++)?MATERIALIZED[ \t]++)?\($", re.IGNORECASE
 )
-"""A statement of SQL, and a common table expression in one."""
+"""A statement of SQL, or a common table expression in a statement."""
 _CALLABLE = re.compile(
     r"(?:[A-Za-z_~][\w<>\[\]:.,?~]*+[ \t*&]++)*+[*&]*+(?P<name>[A-Za-z_~$][\w$:~]*+)"
     r"\((?:[^;{}=()]|\([^;{}=()]*+\))*+\)[^;={}()]*+(?P<open>\{)?$"
@@ -60,22 +60,22 @@ _NO_NAME = re.compile(
 _ABOVE = re.compile(
     r"@|#(?!!)|//|/\*|\*|--|\[[A-Z]|template\b|(?!(?:import|return|pass|else)\b)[A-Za-z_][\w:<>,*& \t]*$"
 )
-"""What the lines above a definition are that belong to it: comments, decorators, attributes, types of its result."""
+"""Lines above a definition that belong to it: comments, decorators, attributes, types of its result."""
 _CLOSING = re.compile(r"[)\]}]|end\b|\{")
 
 
 def blocks(text: str) -> list[Block]:
     """Returns the blocks of code: before each definition an empty heading with its name, and its lines as fences.
 
-    A definition ends where a line is not indented more than its first one, closing brackets aside; what follows it has
-    the headings around it. Comments, decorators and attributes above a definition belong to it.
+    A definition ends before a line that is not indented more than its first line; closing brackets do not count. The
+    following text has the headings around it. Comments, decorators and attributes above a definition belong to it.
     """
     return list(_DefinitionScanner(text).run())
 
 
 @dataclass(slots=True)
 class _DefinitionScanner:
-    """Scans line by line; `open` are the indentations of the definitions around the line.
+    """Scans line by line; `open` has the indentations of the definitions around the line.
 
     `lead` has the start and the indentation of the lines that may belong to the definition below them.
     """

@@ -1,4 +1,4 @@
-"""Decodes the escapes of JSON, XML and roff, which hide words from a search; layout and markup stay as written."""
+"""Decodes the escapes of JSON, XML and roff, because they hide words from a search. Layout and markup stay."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _IN_ROFF = re.compile(
     r"\\(?:[fs](?:\[[^\]\n]{0,20}\]|\(..|[-+]?.)|\*?(?:\((?P<two>\S\S)|\[(?P<name>[^\]\s]{1,20})\])"
     r"|(?P<one>[^\n\w*\"]|e|0))"
 )
-"""Fonts and sizes, which show nothing; characters and strings by name; characters of one letter."""
+"""Fonts and sizes, which have no text; characters and strings by name; characters of one letter."""
 _NAMED = (
     "hy- mi− en– em— aq' Aq' dq\" lq“ rq” oq‘ cq’ bu• co© rs\\ ti~ ha^ ga` at@ sh# Do$ <=≤ >=≥ ->→ <-← mu× de° Fo« Fc» "
     "L\"“ R\"” C`\" C'\" --– :aä :oö :uü :AÄ :OÖ :UÜ ssß 'aá 'eé 'ií 'oó 'uú"
@@ -26,17 +26,17 @@ _ROFF_PARAGRAPH = re.compile(r"(?<=[^\n]\n)(?=\.[ \t]*(?:[LPT]?P|[IH]P|TQ|Pp|It|
 
 
 def decode_roff(text: str) -> str:
-    """The source of a manual page with characters in place of escapes, and blank lines before its paragraphs."""
+    """Replaces the escapes in the source of a manual page by characters, and adds blank lines before paragraphs."""
     return _ROFF_PARAGRAPH.sub("\n", _IN_ROFF.sub(_roff_character, text))
 
 
 def decode_json(text: str) -> str:
-    """The text of a JSON file with its characters instead of their codes; quotes and backslashes stay escaped."""
+    """Replaces the codes in the text of a JSON file by characters. Quotes and backslashes stay escaped."""
     return _IN_JSON.sub(_json_character, text)
 
 
 def decode_xml(text: str) -> str:
-    """The text of an XML file with characters instead of references to them; angle brackets stay references."""
+    """Replaces the references in the text of an XML file by characters. Angle brackets stay references."""
     return _IN_XML.sub(_xml_character, text)
 
 

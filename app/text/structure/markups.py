@@ -1,4 +1,4 @@
-"""Finds the headings and the title of texts in other markup than Markdown; what is not a heading is paragraphs."""
+"""Finds the headings and the title of texts in other markup than Markdown. Everything else is paragraphs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Markup = Literal["asciidoc", "latex", "org", "manual"]
 
 @dataclass(frozen=True, slots=True)
 class _Rules:
-    """Patterns of headings and of the title of a document, marks by level, and fences around what has no headings."""
+    """Patterns of headings and of the title of a document, marks by level, and fences around text without headings."""
 
     headings: str
     title: str
@@ -56,7 +56,7 @@ def find(text: str, suffix: str) -> Markup | None:
 
 
 def blocks(text: str, markup: Markup) -> list[Block]:
-    """Returns the headings of a text, and paragraphs; if it has none, those of plain text, such as underlined lines."""
+    """Returns the headings and paragraphs of a text. Without headings of the markup, finds those of plain text."""
     marks = _RULES[markup].marks
     found: list[Block] = []
     fence = ""
@@ -73,7 +73,7 @@ def blocks(text: str, markup: Markup) -> list[Block]:
 
 
 def title(text: str, suffix: str) -> str:
-    """Returns the title of a text from a file with this suffix, else its first heading as `structure.plain_title`."""
+    """Returns the title of a text from a file with this suffix, or else its first heading, like `plain_title`."""
     markup = find(text, suffix)
     match = _TITLES[markup].search(text) if markup else None
     return _words(match["title"], markup) if match and markup else structure.plain_title(text)

@@ -1,6 +1,6 @@
 """Shows a part of a Markdown text as plain text: without marks of headings, lists, tables, emphasis, code and links.
 
-Offsets into the text can be mapped to those in the plain text. Takes linear time.
+Offsets in the text can be mapped to offsets in the plain text. Takes linear time.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _INLINE = re.compile(
 )
 
 Mark = tuple[int, int, str]
-"""The offsets of a mark, and what is shown in its place."""
+"""The offsets of a mark, and the text in its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +40,13 @@ class PlainPart:
     offsets: Sequence[tuple[int, int, int]]
 
     def place(self, offset: int) -> int:
-        """Returns the offset in the part of an offset in the text; of one in a mark, that of what follows it."""
+        """Maps an offset in the text to an offset in the part. An offset in a mark maps to the end of the mark."""
         begin, at, length = self.offsets[max(0, bisect_right(self.offsets, offset, key=lambda one: one[0]) - 1)]
         return at + min(max(0, offset - begin), length)
 
 
 def part(text: str, marks: Sequence[Mark], start: int, end: int) -> PlainPart:
-    """Returns `text[start:end]` without the marks in it, as it is if nothing else is in it."""
+    """Returns `text[start:end]` without its marks. If it has only marks, they are kept."""
     pieces: list[str] = []
     offsets: list[tuple[int, int, int]] = []
     position, length = start, 0
@@ -71,7 +71,7 @@ def marks(text: str) -> list[Mark]:
 
 
 def _of_block(text: str, block: structure.Block) -> Iterator[Mark]:
-    """The marks that a block has because of its kind."""
+    """The marks of a block by its kind."""
     whole = block.start, block.end
     if block.kind == "heading":
         opening = _HEADING.match(text, *whole)
@@ -119,7 +119,7 @@ def _of_inline(text: str, start: int, end: int) -> list[Mark]:
 
 
 def _of_emphasis(text: str, one: re.Match[str], opened: dict[str, int]) -> list[Mark]:
-    """The marks that a run closes, with those that opened them; notes the run if it may open something."""
+    """The marks that a run closes, with their opening marks. Notes the run if it may open something."""
     run = one[0]
     before, after = text[one.start() - 1 : one.start()] or " ", text[one.end() : one.end() + 1] or " "
     if not before.isspace() and not (after.isalnum() or after == "_"):
@@ -135,7 +135,7 @@ def _of_emphasis(text: str, one: re.Match[str], opened: dict[str, int]) -> list[
 
 
 def _join(first: Sequence[Mark], second: Sequence[Mark]) -> list[Mark]:
-    """Marks of both in order, without those that overlap an earlier one; the first ones go before the second."""
+    """Joins both in order, without marks that overlap an earlier one. `first` has precedence over `second`."""
     taken = sorted([(one, 0) for one in first] + [(one, 1) for one in second], key=lambda each: (each[0][0], each[1]))
     kept: list[Mark] = []
     for mark, _rank in taken:

@@ -36,7 +36,7 @@ def spans(text: str, start: int, end: int) -> Iterator[Span]:
 
 
 def _ends(text: str, start: int, end: int) -> Iterator[re.Match[str]]:
-    """Yields the possible sentence ends; searches in stretches because a search holds the interpreter lock."""
+    """Yields the possible sentence ends. Searches in stretches, because a search holds the interpreter lock."""
     while start < end:
         inside = _IN_WORD.search(text, start + _STRETCH, end) if end - start > _STRETCH else None
         stop = inside.end() if inside else end

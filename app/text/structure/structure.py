@@ -25,11 +25,11 @@ _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
 _EMPHASIS = re.compile(r"(?<!\w)[*_]{1,3}(?=\S)|(?<=\S)[*_]{1,3}(?!\w)|`")
 _NOT_SETEXT = re.compile(r" {0,3}(?:[-*+>|]|\d{1,9}[.)][ \t])|\s*$| {4}")
 MAX_PLAIN_HEADING = 80
-"""Code points of the longest heading of plain text."""
+"""Most code points of a heading in plain text."""
 MOST_CAPITALS = 0.4
-"""Share of the lines of plain text in capitals from which they are no headings."""
+"""If more than this share of the lines of plain text are in capitals, they are not headings."""
 FIRST_LINES = 6
-"""Visible lines of a text in which its title is searched."""
+"""Number of visible lines in which the title of a text is searched."""
 MAX_TITLE = 200
 _UNDERLINE = re.compile(r"([=\-~^*#+_])\1{2,}\s*")
 _NUMBERED = re.compile(r"( {0,3}\d\d?(?:\.\d\d?)+|\d\d?(?=\.))\.?\s{1,4}[^\W\d_](?!.*(?:\t| {3}|\.{3})).*[^\s.,:;]")
@@ -57,10 +57,10 @@ def title(text: str) -> str | None:
 
 
 def blocks(text: str, *, markdown: bool = True) -> list[Block]:
-    """Returns the blocks of a text in order; blank lines between them belong to none.
+    """Returns the blocks of a text in order. Blank lines between blocks belong to none.
 
-    Plain text has paragraphs and headings only: underlined lines, and lines in capitals between blank lines, as in
-    manual pages. In Markdown, a heading is ATX or one underlined line; an unclosed fence extends to the end.
+    Plain text has only paragraphs and headings: underlined lines, and lines in capitals between blank lines, as in
+    manual pages. In Markdown, a heading is ATX or one underlined line. An unclosed fence extends to the end.
     """
     if markdown:
         return list(_Scanner(text).run())
@@ -170,7 +170,7 @@ def _words_of(inline: str) -> str:
 
 
 def find_plain_headings(text: str) -> list[Block]:
-    """Returns the headings of a plain text in order; with the lines below and above that mark them."""
+    """Returns the headings of a plain text in order, with the lines above and below that mark them."""
     lines = list(visible_lines(text))
     capitals = [_is_capitals(line[0]) for line in lines]
     use_capitals = sum(capitals) <= max(1, MOST_CAPITALS * len(lines))
@@ -192,7 +192,7 @@ def find_plain_headings(text: str) -> list[Block]:
 
 
 def _begin(text: str, above: re.Match[str] | None, line: re.Match[str], below: re.Match[str]) -> int | None:
-    """Where a heading begins whose text is a line: below a blank line, or with a line above like the one below."""
+    """The offset where a heading begins: at its text after a blank line, or at a line above like the one below."""
     starts = [line.start()]
     if above is not None and above.end() + 1 == line.start() and above[0].rstrip() == below[0].rstrip():
         starts.append(above.start())
@@ -200,7 +200,7 @@ def _begin(text: str, above: re.Match[str] | None, line: re.Match[str], below: r
 
 
 def _underline(line: str, below: re.Match[str], is_over: bool) -> str:
-    """Returns the style of a line with another one below it, and above it; empty if that does not underline it."""
+    """Returns the style of a line with another line below, and maybe above; empty if that does not underline it."""
     match = _UNDERLINE.fullmatch(below[0])
     length = len(line.strip())
     if match is None or length > MAX_PLAIN_HEADING or line[:1].isspace() or not _LETTER.search(line):
@@ -211,20 +211,20 @@ def _underline(line: str, below: re.Match[str], is_over: bool) -> str:
 
 
 def _number(line: str) -> str:
-    """Returns the style of a line that begins with the number of a section, by its depth; empty for another one."""
+    """Returns the style of a line that begins with a section number, by its depth; empty for another line."""
     match = _NUMBERED.fullmatch(line.rstrip()) if len(line) <= MAX_PLAIN_HEADING else None
     return "1" * (match[1].count(".") + 1) if match else ""
 
 
 def _is_numbered(lines: Sequence[re.Match[str]]) -> bool:
-    """Returns whether numbered lines of a text are headings: most have text below them, unlike the items of a list."""
+    """Returns whether numbered lines are headings. Most headings have text below them, unlike the items of a list."""
     apart = ((line, below) for line, below in itertools.pairwise(lines) if below.start() > line.end() + 1)
     is_last = [style != _number(below[0]) for line, below in apart if (style := _number(line[0]))]
     return sum(is_last) >= max(2, len(is_last) / 2)
 
 
 def _level(style: str, styles: list[str]) -> int:
-    """Returns the level of a heading, by the order in which a text has styles; it begins with 1 for a title in `=`."""
+    """Returns the level of a heading by the order of styles in a text: from 1 if the first is `=`, else from 2."""
     if style not in styles:
         styles.append(style)
     return styles.index(style) + (1 if styles[0][0] == "=" else 2)
@@ -238,7 +238,7 @@ def _is_capitals(line: str) -> bool:
 
 
 def plain_title(text: str) -> str:
-    """Returns the first heading of a plain text if it is near its beginning; of a manual page, its subject."""
+    """Returns the first heading of a plain text if it is near the beginning; for a manual page, its subject."""
     heading = next(iter(find_plain_headings(text)), None)
     if heading is None or len(list(visible_lines(text, 0, heading.start))) >= FIRST_LINES:
         return ""

@@ -40,7 +40,7 @@ INVISIBLE = (
     r"\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     r"\U000e0000-\U000e0fff"
 )
-# Kept where they change the rendering: emoji sequences, Persian and Indic words.
+# Kept if they change the rendering: in emoji sequences, Persian and Indic words.
 JOINER = r"\u200c\u200d\ufe0f"
 EMOJI = r"\u00a9\u00ae\u203c-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
 JOINED_SCRIPTS = r"\u0620-\u06ff\u0900-\u0dff\u1780-\u17d3\u1000-\u109f"

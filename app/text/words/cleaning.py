@@ -1,4 +1,4 @@
-"""Repairs text that was decoded wrongly, removes what is invisible and artefacts, and joins divided words and pages."""
+"""Repairs wrongly decoded text, removes invisible characters and artefacts, and joins divided words and pages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from app.concurrency import interruption
 from app.text.words import characters
 
 VERSION = 5
-"""Version of the rules of cleaning and cutting; a reindex applies them to documents with another one.
+"""Version of the rules of cleaning and cutting. A reindex applies them to documents with another version.
 
 2: mojibake is repaired, chunks are measured by the tokens of the embedding model.
 3: compounds keep their hyphens at line ends, plain text is cut at its headings, colours of terminals and files in links
@@ -23,20 +23,20 @@ are removed.
 """
 MAX_MARKS = 30  # length of a run of combining marks, as in Unicode's stream-safe text format (UAX #15)
 PIECE = 100_000
-"""Code points that are cleaned at once, because a substitution holds the interpreter lock."""
+"""Number of code points that are cleaned at once, because a substitution holds the interpreter lock."""
 REPAIRED = 20_000
-"""Code points of a longer line that are repaired at once."""
+"""A longer line is repaired in pieces of this many code points."""
 LAYERS, ROUNDS = 8, 4
-"""Wrong decodings one over the other that are undone, and how often that is repeated after something was removed. What
-then still changes is no mojibake, and stays as it is."""
+"""Most nested wrong decodings that are undone, and most repetitions after something was removed. Text that still
+changes after that is not mojibake and is kept."""
 MOJIBAKE = 8
-"""Code points beside others than ASCII in which mojibake is looked for; ftfy's longest pattern has seven."""
+"""Mojibake is searched within this many code points of one beyond ASCII. ftfy's longest pattern has seven."""
 _LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st"}
 _LINE_BREAK = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _VISIBLE = re.compile(f"[^{characters.BLANK}]")
 _CONTROL = re.compile(f"[{characters.CONTROL}]+")
 _OVERSTRIKE = re.compile("[^\\n\b]\b")
-"""A character that a terminal or printer writes over, as manual pages do for bold and underlined text."""
+"""A character that is overwritten by the next one, as in manual pages for bold and underlined text."""
 _SURROGATE = re.compile(f"[{characters.SURROGATE}]+")
 _INVISIBLE = re.compile(f"[{characters.INVISIBLE}]+")
 _STRAY_JOINER = re.compile(
@@ -62,13 +62,13 @@ _FILE_IN_LINK = re.compile(
     r"(?:\s{1,2}[A-Za-z0-9+/]{60,}+)*+(?:\s{1,2}[A-Za-z0-9+/]{1,76}={1,2})?>?"
 )
 SHORT_LINK = 200
-"""Characters up to which a file in a link that is no picture is kept: it may be what a text is about."""
+"""A file in a link is kept if it has at most this many characters and is not a picture: a text may be about it."""
 _BASE64 = re.compile(
     r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{60,}+(?:\n[A-Za-z0-9+/]{60,}+)*+(?:\n[A-Za-z0-9+/]{1,76}={1,2})?+={0,2}"
 )
 _IN_BASE64 = (re.compile("[a-z]"), re.compile("[A-Z]"), re.compile("[0-9]"))
 SHORTEST_FILE = 1_000
-"""Characters of base64 from which on they are a file, and no identifier, key or signature that somebody looks for."""
+"""At least this many characters of base64 are a file. Fewer may be an identifier, key or signature to search for."""
 _IMAGE_WITHOUT_LINK = re.compile(r"!\[([^\[\]\n]{0,1000}+)\]\(\s?(?:\"[^\"\n]{0,1000}+\")?\)")
 _REMOVED = (
     (_SURROGATE, "broken surrogates removed"),
@@ -95,20 +95,20 @@ _NOT_PROSE = re.compile(r"(?: {4}|\t| {0,3}(?:[-*+>|#]|\d{1,9}[.)]\s|```|~~~))")
 _STRUCTURE = re.compile(r"\s*(?:#{1,6}\s|\||```|~~~|[-*+]\s|\d{1,9}[.)]\s)")
 _SENTENCE_END = re.compile(r"[.!?:;。！？…][\"'”’)\]]*$")
 LONGEST_WORD = 100
-"""Code points before and after the end of a line in which its word is searched."""
+"""Code points before and after the end of a line in which the divided word is searched."""
 _WORD_END = re.compile(r"(?:[^\W\d_]+[-\u2010])*([^\W\d_]+)[-\u2010]$")
 _WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
 _CONJUNCTIONS = re.compile("und|oder|bzw|sowie|beziehungsweise|bis|and|or|nor|plus")
-"""Words before which a hyphen stands for the end of the word after them: Vor- und Nachteile."""
+"""A hyphen before these words stands for the end of the word after them: Vor- und Nachteile."""
 _SHORT_CONJUNCTIONS = re.compile("to|et|ou|y|e|o|en|of|og|och|i|ja|a")
-"""Such words that are syllables as well, before which only a prefix ends with such a hyphen: pre- et post-."""
+"""Conjunctions that are syllables too. Only a prefix ends with such a hyphen before them: pre- et post-."""
 _PREFIXES = re.compile(
     "pre|post|pré|pro|anti|sub|inter|intra|micro|macro|mikro|makro|hypo|hyper|under|over|upper|lower|vor|"
     "nach|ein|aus|auf|ab|an|mono|poly|multi|short|long|low|high|left|right|in|out|up|down|top|bottom|one|"
     "two|three|on|off"
 )
 _FUNCTION_WORDS = re.compile("of|the|to|in|and|by|on|up|at|for|with|as|or|de|la|le|du|der|die|das|und")
-"""Parts of compounds such as state-of-the-art, of which a line ends before or after one."""
+"""Parts of compounds such as state-of-the-art. A line may end before or after such a part."""
 _SECOND_PARTS = re.compile("known|based|called|oriented|specific|term|level|driven|free|like|sized|aware")
 _FIRST_PARTS = ("well", "self")
 _NOT_SECOND_PARTS = ("ness", "ish", "less", "hood", "ing", "fare", "be")
@@ -118,7 +118,7 @@ _BOUND = re.compile("un|in|re|de|non|co|mis|pre|be|dis|over|under")
 
 @dataclass(frozen=True)
 class Words:
-    """The words of a text, by which a word is known that is divided at the end of a line."""
+    """The words of a text. They show whether a word is divided at the end of a line."""
 
     text: str
 
@@ -142,14 +142,14 @@ def is_blank(text: str) -> bool:
 
 
 def clean(text: str, *, words: Words | None = None) -> Cleaned:
-    """Removes invisible characters and artefacts of scanners and editors, and repairs mojibake; idempotent.
+    """Removes invisible characters and artefacts of scanners and editors, and repairs mojibake. Idempotent.
 
     A wrong decoding of a line ("cafÃ©" for "café") is undone. Control sequences of terminals, and files in links
-    (`data:`) and in base64 are removed. Line ends become LF;
-    NUL, controls, surrogates, BOM, bidi, zero-width and tag characters are removed (joiners remain inside emoji and
-    in scripts that need them); ligatures are expanded; the text is NFC, and runs of combining marks are cut to 30;
-    words divided at a line end are joined in prose, by `words` of the whole document if the text is a part of it;
-    spaces at line ends are removed; at most two blank lines remain in a row. Takes linear time.
+    (`data:`) and in base64, are removed, and so are NUL, controls, surrogates, BOM, bidi, zero-width and tag characters
+    (joiners remain inside emoji and in scripts that need them). Line ends become LF, ligatures are expanded, and the
+    text becomes NFC. Runs of combining marks are cut to 30. In prose, words divided at a line end are joined; if the
+    text is a part of a document, `words` are those of the whole. Spaces at line ends are removed. At most two blank
+    lines remain in a row. Takes linear time.
     """
     is_line = len(text) < SHORTEST_FILE and text.isascii() and text.isprintable()
     if is_line and "data:" not in text:  # without anything to remove inside
@@ -165,12 +165,12 @@ def clean(text: str, *, words: Words | None = None) -> Cleaned:
 
 
 def _repaired_and_cleaned(text: str, noted: list[str], words: Words) -> str | None:
-    """Returns the text that neither repairing nor cleaning changes any more, None if there is none after ROUNDS."""
+    """Repairs and cleans until nothing changes. None if the text still changes after ROUNDS."""
     before = _with_line_feeds(text)
     notes: list[str] = []
     cleaned = _once(_repair(before, notes), notes, words)
     for _ in range(ROUNDS):
-        # What was removed may have separated characters that are to be repaired.
+        # Removed text may have separated characters that must be repaired.
         if cleaned == before or (repaired := _repair(cleaned, notes)) == cleaned:
             noted += notes
             return cleaned
@@ -197,13 +197,13 @@ def _once(text: str, noted: list[str], words: Words) -> str:
 
 
 def _keep_link(link: re.Match[str]) -> str:
-    """Returns a link that has a file in it, such as in exported Markdown; empty for a picture and a long file."""
+    """Returns a link that contains a file, as in exported Markdown; empty for a picture or a long file."""
     is_picture = (link["type"] or "").startswith("image/")
     return "" if is_picture or (link["base64"] is not None and len(link[0]) > SHORT_LINK) else link[0]
 
 
 def _keep_word(run: re.Match[str]) -> str:
-    """Returns a run of base64; empty for a file, which is long and has letters of both cases and digits."""
+    """Returns a run of base64; empty for a file. A file is long and has letters of both cases and digits."""
     is_file = len(run[0]) >= SHORTEST_FILE and all(kind.search(run[0]) for kind in _IN_BASE64)
     return "" if is_file else run[0]
 
@@ -213,7 +213,7 @@ def _with_line_feeds(text: str) -> str:
 
 
 def _repair(text: str, noted: list[str]) -> str:
-    """Returns the text with the lines repaired that look as if UTF-8 had been decoded in a wrong encoding."""
+    """Repairs lines that look like UTF-8 decoded in a wrong encoding."""
     if text.isascii():
         return text
     from ftfy.badness import is_bad  # takes a while to import, and few texts need it
@@ -235,7 +235,7 @@ def _repair(text: str, noted: list[str]) -> str:
 
 
 def _decoded_again(piece: str) -> str:
-    """Returns a piece as ftfy's `fix_encoding` does, unless that takes more than LAYERS steps: it has no limit."""
+    """Repairs a piece like ftfy's `fix_encoding`, but in at most LAYERS steps: ftfy has no limit."""
     from ftfy import TextFixerConfig, _fix_encoding_one_step_and_explain
 
     config, fixed = TextFixerConfig(), piece
@@ -274,7 +274,7 @@ def _between_lines(text: str, start: int) -> int:
 
 
 def _between_words(text: str, start: int) -> int:
-    """Returns the first offset from `start` on behind white space."""
+    """Returns the first offset after white space, from `start` on."""
     found = _SPACE.search(text, start)
     return found.end() if found else len(text)
 
@@ -286,7 +286,7 @@ def _clean(text: str, noted: list[str]) -> str:
         text = _without(pattern, text, note, noted)
     text = _compose(_LIGATURE.sub(lambda match: _LIGATURES[ord(match[0])], text), noted)
     if joined:
-        # Composed before, because NFC turns some symbols into letters, and after: a joiner may separate what composes.
+        # Compose before, because NFC turns some symbols into letters, and after, because a joiner may separate marks.
         text = _compose(_without(_STRAY_JOINER, text, _STRAY_NOTE, noted), noted)
     return _TRAILING_SPACE.sub("", text)
 
@@ -294,7 +294,7 @@ def _clean(text: str, noted: list[str]) -> str:
 def _without(
     pattern: re.Pattern[str], text: str, what: str, warnings: list[str], keep: str | Callable[[re.Match[str]], str] = ""
 ) -> str:
-    """Returns the text without what a pattern finds, apart from what is kept of it; notes whether that changes it."""
+    """Removes the matches of a pattern, except the part to keep, and notes whether this changes the text."""
     kept = pattern.sub(keep, text)
     if len(kept) < len(text):
         warnings.append(what)
@@ -338,9 +338,9 @@ def _without_line_end_hyphens(text: str, words: Words) -> str:
 
 
 def _join_lines(above: str, below: str, words: Words) -> str | None:
-    """The line `above` as it continues with `below`: without its hyphen or with it; None if the two stay apart.
+    """The line `above`, without or with its hyphen, if it continues with `below`; None if the two stay apart.
 
-    They stay apart if the second part is a word of its own, and the first one stands for a longer word.
+    They stay apart if the second part is a separate word, and the first part stands for a longer word.
     """
     end, begin = _WORD_END.search(above[-LONGEST_WORD:]), _WORD.match(below[:LONGEST_WORD])
     if end is None or begin is None:
@@ -355,9 +355,9 @@ def _join_lines(above: str, below: str, words: Words) -> str | None:
 
 
 def _is_compound(chain: str, left: str, right: str) -> bool:
-    """Whether a word has a hyphen at the end of the line anyway, as far as its parts show that.
+    """Whether the hyphen at the end of the line belongs to the word, as far as the word's parts show.
 
-    `chain` is what is before it with all hyphens, `left` the last part of that, and `right` the rest.
+    `chain` is the text before the hyphen with all its hyphens, `left` its last part, and `right` the rest.
     """
     first = right.partition("-")[0]
     if len(left) == 1 or (chain != left and _FUNCTION_WORDS.fullmatch(left)):
@@ -412,7 +412,7 @@ def _join_pages(pages: Sequence[str], words: Words) -> tuple[str, list[int]]:
 
 
 def _separate(above: str, below: str, words: Words) -> tuple[str, str]:
-    """Returns the page above, without the hyphen of a word that continues below, and what separates the two."""
+    """Returns the page above, without the hyphen of a word that continues below, and the separator of the pages."""
     first, last = below.partition("\n")[0], above.rpartition("\n")[2]
     prose = not (_STRUCTURE.match(first) or _STRUCTURE.match(last))
     if prose and first[:1].islower():

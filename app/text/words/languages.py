@@ -1,9 +1,9 @@
-"""Finds the text-search configuration of Postgres for a language that is named, or in which a text is.
+"""Finds the text-search configuration of Postgres for a named language, or for the language of a text.
 
 A text's language is detected by script, alphabet and frequent words (docs/decisions/0033-language-detection.md). The
-frequent words of a language come from jusText's lists, which are sorted by frequency. A different word of a text speaks
-for a language with the logarithm of LISTED divided by its rank there, because by Zipf's law the frequency of a word is
-inversely proportional to its rank.
+frequent words of a language come from jusText's lists, which are sorted by frequency. Each different word of a text is
+evidence for a language: the logarithm of LISTED divided by its rank there, because by Zipf's law the frequency of a
+word is inversely proportional to its rank.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from pathlib import Path
 from types import MappingProxyType
 
 MAX_LENGTH = 100
-"""Characters of the longest language that is looked up."""
+"""Most characters of a language name that is looked up."""
 UNSTEMMED = "simple"
-"""The configuration of languages without one of their own: no stemming, no stop words."""
+"""The configuration for languages without their own: no stemming, no stop words."""
 
 _STEMMED = {
     "arabic": "ar العربية",
@@ -66,7 +66,7 @@ _OTHERS = (
 
 
 def config_for(language: str) -> str | None:
-    """Returns the Postgres text-search configuration of a language, 'simple' for one without; None for no language.
+    """Returns the Postgres text-search configuration of a language, 'simple' if it has none; None for no language.
 
     A language is a BCP 47 tag ("de-AT", "zh_Hant"), an ISO 639 code ("de", "ger"), or a name in English or in the
     language itself ("German", "Deutsch"), with or without accents.
@@ -113,19 +113,19 @@ CONFIGS: Mapping[str, str] = MappingProxyType(
 """Names and two-letter codes of languages, as keys, to the text-search configuration of Postgres 15 to 18."""
 
 LISTED = 400
-"""Words of each language that are known."""
+"""Number of known words per language."""
 SAMPLE, SAMPLES = 2_000, 3
-"""Code points of each sample, and samples of a longer text: from its beginning, its middle and its end."""
+"""Code points of a sample, and samples of a longer text: from its beginning, its middle and its end."""
 LEAST_WORDS = 4
-"""Different frequent words of a language that a text in Latin script needs, to be in another one than English."""
+"""Least number of different frequent words of a language, other than English, in a text in Latin script."""
 LEAST_SHARE = 0.2
-"""Evidence that it needs for each of its different words."""
+"""Least evidence for the language per different word of the text."""
 LEAD = 1.5
-"""How many times the evidence for English that evidence must be."""
+"""The evidence for the language must be at least this many times the evidence for English."""
 RIVAL = 0.5
-"""Share of the evidence for the likeliest language that a query's language has at least."""
+"""A query's language has at least this share of the evidence for the likeliest language."""
 LEAST_SCRIPT = 0.5
-"""Share of the letters from which on another script than Latin decides."""
+"""Another script than Latin decides if it has more than this share of the letters."""
 
 _STEMMED_LISTS = (
     "Arabic Basque Catalan Danish Dutch English Finnish French German Hindi Hungarian Indonesian Irish "
@@ -141,16 +141,16 @@ _BY_WORDS = {
     **dict.fromkeys(("Norwegian_Bokmal", "Norwegian_Nynorsk"), "norwegian"),
     **dict.fromkeys(_OTHER_LISTS.split(), UNSTEMMED),
 }
-"""Text-search configurations by list of words, those that every supported Postgres has (Estonian's begins with 18).
+"""Text-search configurations by list of words: those of every supported Postgres (Estonian's begins with 18).
 
-Languages without one are listed, so that they are not mistaken.
+Languages without a configuration are listed too, so that they are not mistaken for others.
 """
 _SHARED = {
     "russian": {"Russian", "Serbian", "Ukrainian", "Bulgarian", "Macedonian", "Belarusian", "Kazakh", "Kyrgyz"},
     "arabic": {"Arabic", "Persian", "Urdu"},
     "hindi": {"Hindi", "Nepali", "Marathi"},
 }
-"""The lists of the languages that share a script, among which words decide."""
+"""The lists of languages that share a script. Words decide between them."""
 _CYRILLIC = "абвгдежзийклмнопрстуфхцчшщъыьэюяёђѓєѕіїјљњћќўџґғқңүұһәө"
 _ALPHABETS = {
     "Belarusian": "абвгдежзйклмнопрстуфхцчшыьэюяёіў",
@@ -162,9 +162,9 @@ _ALPHABETS = {
     "Serbian": "абвгдежзиклмнопрстуфхцчшђјљњћџ",
     "Ukrainian": "абвгдежзийклмнопрстуфхцчшщьюяєіїґ",
 }
-"""They tell short texts apart, of which the frequent words are short and shared."""
+"""They distinguish short texts, whose frequent words are short and shared."""
 MOST_FOREIGN = 0.01
-"""Share of a text's letters from which those outside of a language's alphabet exclude it, unlike a foreign name."""
+"""A larger share of letters outside of a language's alphabet excludes the language. A foreign name has fewer."""
 _SCRIPTS = {
     "greek": "\u0370-\u03ff\u1f00-\u1fff",
     "armenian": "\u0530-\u058f",
@@ -173,7 +173,7 @@ _SCRIPTS = {
     "arabic": "\u0600-\u06ff\u0750-\u077f",
     "hindi": "\u0900-\u097f",
 }
-"""Scripts by the configuration of the language that alone has it, or of the most frequent one."""
+"""Scripts by the configuration of their only, or their most frequent, language."""
 _SCRIPTS_OF = {
     "serbian": (None, "russian"),
     "nepali": ("hindi",),
@@ -191,9 +191,9 @@ _WORD = re.compile(r"[^\W\d_][^\W\d_\u0300-\u036f\u0900-\u0903\u093a-\u094f]+")
 
 
 def config_of(text: str) -> str | None:
-    """Returns the text-search configuration of a text's language; None if the text is too short or says too little.
+    """Returns the text-search configuration of a text's language; None if there is too little evidence.
 
-    Takes the same time for every text that is longer than the samples.
+    It takes the same time for every text that is longer than the samples.
     """
     last = len(text) - SAMPLE
     starts = [place * last // (SAMPLES - 1) for place in range(SAMPLES)]
@@ -210,7 +210,7 @@ def config_of(text: str) -> str | None:
         if not evidence:
             return script if script.title() in possible else UNSTEMMED
         return _BY_WORDS[max(evidence, key=lambda name: sum(evidence[name]))]
-    # In Latin script, a text that does not clearly say otherwise may be English.
+    # In Latin script, a text may be English unless there is clear evidence of another language.
     best = max(evidence, key=lambda name: sum(evidence[name]), default="")
     found = evidence.get(best, ())
     needed = max(LEAST_SHARE * len(words), LEAD * sum(evidence.get("English", ())))
@@ -228,8 +228,8 @@ def configs_of_script(text: str) -> frozenset[str]:
 def may_be_in(text: str, config: str) -> bool:
     """Returns whether a query may be in the language of documents with a configuration.
 
-    A query has too few words for `config_of`, which must be sure. Here the words of the language must speak for it at
-    least RIVAL times as much as those of another one. A query without frequent words may be in any of its script.
+    A query has too few words for `config_of`, which must be sure. Here the evidence for the language must be at least
+    RIVAL times that for any other. A query without frequent words may be in any language of its script.
     """
     if config in _SCRIPTS and config not in _SHARED:
         return _PATTERNS[config].search(text) is not None
@@ -247,7 +247,7 @@ def is_frequent(word: str) -> bool:
 
 
 def _in_alphabet(names: Iterable[str], sample: str) -> set[str]:
-    """Returns those lists whose language has the letters of a text, as far as its alphabet is known."""
+    """Returns the lists whose language has the letters of a text, as far as its alphabet is known."""
     counts = {letter: sample.count(letter) for letter in _CYRILLIC}
     most = MOST_FOREIGN * len(_LETTER.findall(sample))
     foreign = {name: counts.keys() - set(_ALPHABETS.get(name, _CYRILLIC)) for name in names}
@@ -255,7 +255,7 @@ def _in_alphabet(names: Iterable[str], sample: str) -> set[str]:
 
 
 def _evidence(words: Iterable[str]) -> dict[str, list[float]]:
-    """Returns what each of the words says for each list that has it."""
+    """Returns the evidence of each word for each list that contains it."""
     frequent = _frequent_words()
     evidence: dict[str, list[float]] = defaultdict(list)
     for word in words:
@@ -283,7 +283,7 @@ def _frequent_words() -> Mapping[str, Sequence[tuple[str, float]]]:
 
 
 def _script(sample: str) -> str | None:
-    """Returns the configuration that stands for a script besides Latin which has most of the letters."""
+    """Returns the configuration of the script, other than Latin, with most of the letters."""
     letters = len(_LETTER.findall(sample))
     for config, letter in _PATTERNS.items():
         if len(letter.findall(sample)) > LEAST_SCRIPT * letters:

@@ -35,10 +35,10 @@ _DOTTED_LETTER = re.compile(r"\.[A-Za-z]\.")
 _ACRONYM = re.compile(r"(?<![\w.@/-])(?:[A-Za-z]\.){2,}+(?:[A-Za-z](?![\w@/-]))?(?!\w)")
 _SHARP = re.compile(r"(?<!\w)([A-Za-z])(\+\+|#)(?![\w#+])")
 _JOINED_INITIALS = re.compile(r"""(?<![^\s"'“(])([A-Za-z]{1,3})&([A-Za-z]{1,3})(?![^\s"'’”).,;:!?])""")
-# A letter that several languages ignore as a word names something after another word: vitamin A.
+# Several languages ignore a single letter, but after another word it names something: vitamin A.
 _LABEL = re.compile(r"(?<=[a-z] )[AEOUY](?![\w'’&.-])")
 _LABELLED = re.compile(r"([^\W\d_]+) ([AEOUY])(?![\w'’&.-])")
-# Points of Hebrew and vowel marks of Arabic, which most texts leave out.
+# Points of Hebrew and vowel marks of Arabic. Most texts omit them.
 _POINTS = re.compile(
     "[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u0652\u0670\u06d6-\u06dc]+"
 )
@@ -61,7 +61,7 @@ _LONG = re.compile(rf"\S{{{MAX_LEXEME_BYTES // 4},}}+")
 
 
 def index_text(text: str, config: str) -> str:
-    """Rewrites a document or query so that `to_tsvector(config, …)` parses it into the words that people search by.
+    """Rewrites a document or query so that `to_tsvector(config, …)` parses it into the words that people search for.
 
     Lower-case, NFKC; accents folded for 'english' and 'simple' only (the other stemmers need them), ligatures expanded
     where they are no letters of the language. Punctuation becomes space, hyphens between letters stay. Compounds are
@@ -91,7 +91,7 @@ def index_text(text: str, config: str) -> str:
 
 
 def _label(match: re.Match[str]) -> str:
-    """Returns a word and the letter after it, followed by both as one word, unless the word is in capitals."""
+    """Returns a word and the letter after it. Unless the word is in capitals, both follow again as one word."""
     word, letter = match[1], match[2]
     return f"{word} {letter} {word}{letter.lower()}" if word[-1].islower() else match[0]
 

@@ -1,7 +1,7 @@
 """Defines the lists of function words, question words, name particles and calendar words.
 
-All words are lower-case. The function words and particles of queries and of documents share a common list. The rest
-differs, and joining the lists changes results.
+All words are lower-case. Queries and documents have separate lists of function words and of particles, each with a
+common part. Joining them would change results.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _COMMON_FUNCTION_WORDS = _words(
 )
 
 SENTENCE_WORDS = _COMMON_FUNCTION_WORDS | {"da", "dos", "nicht"}
-"""Words that make a query of several words a sentence.
+"""A query of several words is a sentence if it contains one of these words.
 
-Kept apart from FUNCTION_WORDS: with that list instead, 1 of 1,460 development queries is parsed differently.
+Separate from FUNCTION_WORDS: with that list, 1 of 1,460 development queries is parsed differently.
 """
 
 FUNCTION_WORDS = _COMMON_FUNCTION_WORDS | _words(
@@ -33,9 +33,9 @@ FUNCTION_WORDS = _COMMON_FUNCTION_WORDS | _words(
     "too very also just about above again against between through under below near "
     "eines aber bei nach l d ou ce cette elle ils elles nous vous unos su sus se"
 )
-"""Words that are no name by themselves and do not make a longer phrase distinctive.
+"""Words that are not a name by themselves and do not make a longer phrase distinctive.
 
-Kept apart from SENTENCE_WORDS, because a change here changes which names are found in stored documents.
+Separate from SENTENCE_WORDS, because a change here changes which names are found in stored documents.
 """
 
 _COMMON_PARTICLES = _words("of de da do del della der den di du la le van von al el bin ibn y the")
@@ -46,7 +46,7 @@ NAME_PARTICLES = _COMMON_PARTICLES | _words("des las los zu e et und for")
 QUERY_PARTICLES = _COMMON_PARTICLES | {"and"}
 """Words between the capitalised words of one name in a query.
 
-With "and", which in a document would join two names ("Mara Veit and Cliff Clarke") into one.
+It includes "and". In a document that would join two names ("Mara Veit and Cliff Clarke") into one.
 """
 
 HEADING_WORDS = _words(
@@ -60,10 +60,10 @@ HEADING_WORDS = _words(
     "start started status summary support synopsis table test testing tests thanks todo troubleshooting tutorial "
     "tutorials untitled upgrading usage version versions índice"
 )
-"""Words that head documents and sections of any kind, and so do not name what one is about."""
+"""Words of the titles and headings of many documents. They do not name the subject of a document."""
 
 PERSON_QUESTION_WORDS = _words("who whom whose wer wen wem wessen qui quien quienes quem chi")
-"""Question words that ask for a person, without accents, as `names.words` folds them."""
+"""Question words that ask for a person, in the form of `names.words`, without accents."""
 
 PLACE_PREPOSITIONS = _words("in at near from around outside inside nach aus bei en dans desde em")
 """Words before the name of a place, without accents."""
@@ -72,7 +72,7 @@ DETERMINERS = _words(
     "the our der die das den dem unser unsere unseren unserem le la les notre nos el los las nuestro nuestra "
     "il lo gli nostro nostra o os as nosso nossa"
 )
-"""Words before a role that somebody has in the user's organisation; "my manager" is somebody else."""
+"""Words before a role in the user's organisation. "my" is not one: "my manager" depends on the speaker."""
 
 QUESTION_WORDS = _words(
     "what who whom whose when where which why how "  # English
@@ -83,11 +83,11 @@ QUESTION_WORDS = _words(
     "quem qual quais quando onde quanto quantos "  # Portuguese
     "che cosa chi quale quali dove perché quanti"  # Italian
 )
-"""First words of a question, with accents, as queries are written."""
+"""First words of a question, with accents, as users write them."""
 
 CALENDAR_WORDS = _words(
     "january february march april may june july august september october november december "
     "monday tuesday wednesday thursday friday saturday sunday "
     "jan feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun"
 )
-"""Names of months and weekdays, which make a date and not a name."""
+"""Names of months and weekdays. They are parts of dates, not of names."""

@@ -25,9 +25,9 @@ UNIT = re.compile(rf"[^{characters.MARK}][{characters.MARK}]*+|[{characters.MARK
 class WordSpan(NamedTuple):
     """A word of a text: `text == source[start:end]`, in code points.
 
-    In scripts without spaces it is a pair of characters or one of them, `unspaced`; such spans overlap. `token` is the
-    number of the run of characters that it belongs to. A compound (`is_compound`) contains the words that follow it; a
-    `single` character belongs to no sequence, because the pairs around it do.
+    In scripts without spaces it is a pair of characters or one of them (`unspaced`); such spans overlap. `token` is the
+    number of its run of characters. A compound (`is_compound`) contains the words that follow it. A `single` character
+    is not part of a sequence, because the pairs around it are.
     """
 
     text: str
@@ -60,7 +60,7 @@ def of(text: str) -> list[WordSpan]:
 
 
 def _characters(run: str, start: int, number: int) -> Iterator[WordSpan]:
-    """The pairs of characters of a run and its single characters, or its only character."""
+    """The pairs and the single characters of a run, or its only character."""
     units = [(start + unit.start(), start + unit.end()) for unit in UNIT.finditer(run)]
     if len(units) == 1:
         yield WordSpan(run, *units[0], number, unspaced=True)

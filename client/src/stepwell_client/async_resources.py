@@ -507,7 +507,8 @@ class Searches(AsyncRuns):
     ) -> models.Placement:
         """Explain why a passage is not in an answer.
 
-        Where a passage stands in a search: its rank and score in each leg, and what keeps it out of the answer.
+        Explain where a passage ranks in a search: its rank and score in each leg, and what keeps it out of the
+        answer.
 
         Args:
             query: Text to search for: 1 to 2,000 characters, at least one of them visible; may be left out with
@@ -610,7 +611,7 @@ class Searches(AsyncRuns):
     ) -> models.Answer:
         """Find similar passages.
 
-        The passages with the highest cosine similarity to a stored chunk (itself excluded) or to a vector.
+        Find the passages with the highest cosine similarity to a vector or to a stored chunk, without that chunk.
 
         Args:
             chunk_id: The chunk whose neighbours are returned, without the chunk itself.
@@ -647,7 +648,7 @@ class Searches(AsyncRuns):
     async def stats(self) -> models.Stats:
         """Get statistics.
 
-        Numbers of the user's documents and chunks, and the embedding model.
+        Return the numbers of the user's documents and chunks, and the embedding model.
         """
         return await self.run(Operation("GET", "/api/rag/stats", models.Stats))
 
@@ -673,7 +674,7 @@ class Documents(AsyncGroup):
     async def delete_by_uri(self, uri: str) -> models.DocumentDeletion:
         """Delete the document with a URI.
 
-        Delete the document with this URI as `DELETE /documents/{document_id}` does.
+        Delete the document with this URI, like `DELETE /documents/{document_id}`.
 
         Args:
             uri: URI of the document.
@@ -742,8 +743,7 @@ class Documents(AsyncGroup):
     ) -> models.DocumentResult:
         """Add documents.
 
-        Store one document, a list of them, files of a form, or a page. They are searchable once the response is
-        sent.
+        Store a document, a list of documents, files of a form, or a page. Searches find them after the response.
 
         Args:
             content: Text of the document; blank if it is a title alone.
@@ -778,8 +778,7 @@ class Documents(AsyncGroup):
     ) -> models.DocumentResults:
         """Add documents.
 
-        Store one document, a list of them, files of a form, or a page. They are searchable once the response is
-        sent.
+        Store a document, a list of documents, files of a form, or a page. Searches find them after the response.
 
         Args:
             url: Address of a page or file, http or https, on a host that STEPWELL_FETCH_HOSTS allows.
@@ -940,7 +939,7 @@ class Entities(AsyncGroup):
     ) -> models.EntityPage:
         """List entities.
 
-        The user's entities and those extracted from metadata and titles, by name.
+        List the user's entities and the entities extracted from metadata and titles, by name.
 
         Args:
             limit: Entities per page.
@@ -985,7 +984,8 @@ class Entities(AsyncGroup):
     ) -> models.Entity:
         """Add entities.
 
-        Store one entity, or a list of them atomically; namesakes of one type need an `entity_id` of your own.
+        Store one entity, or a list of entities atomically. Namesakes of one type need an `entity_id` of your
+        choice.
 
         Args:
             type: Lower-case word, such as person, project, team, vendor, product or place.
@@ -1026,8 +1026,7 @@ class Entities(AsyncGroup):
     ) -> models.EntityAnswer:
         """Search entities.
 
-        Entities that a text names in any spelling, or describes by role, team, facts or meaning, with their
-        scores.
+        Find the entities that a text names in any spelling, or describes by role, team, facts or meaning.
 
         Args:
             query: Text to search for: 1 to 2,000 characters, at least one of them visible.
@@ -1048,21 +1047,21 @@ class Entities(AsyncGroup):
     async def delete(self, entity_id: UUID | str) -> models.EntityDeletion:
         """Delete an entity.
 
-        Delete an entity of origin `user` with its links; extracted entities cannot be deleted.
+        Delete an entity of origin `user` with its links. Extracted entities cannot be deleted.
         """
         return await self.run(Operation("DELETE", f"/api/rag/entities/{entity_id}", models.EntityDeletion))
 
     async def get(self, entity_id: UUID | str) -> models.Entity:
         """Get an entity.
 
-        An entity with all its fields.
+        Return an entity with all its fields.
         """
         return await self.run(Operation("GET", f"/api/rag/entities/{entity_id}", models.Entity))
 
     async def change(self, entity_id: UUID | str, changes: Mapping[str, Any]) -> models.Entity:
         """Change an entity.
 
-        Change fields of an entity of origin `user`; after a change of names texts are linked again.
+        Change fields of an entity of origin `user`. If its names change, texts are linked again.
 
         Args:
             changes: The fields to set; None removes one.
@@ -1074,7 +1073,7 @@ class Entities(AsyncGroup):
     ) -> models.LinkedDocumentPage:
         """List an entity's documents.
 
-        The documents linked to an entity with the kinds of links, strongest first.
+        List the documents linked to an entity with the kinds of links, strongest first.
 
         Args:
             limit: Documents per page.
@@ -1092,7 +1091,8 @@ class Entities(AsyncGroup):
     async def merge(self, entity_id: UUID | str, entity_ids: Sequence[UUID | str]) -> models.Entity:
         """Merge entities.
 
-        Let an entity of origin `user` take over the names, facts, members and teams of others, atomically.
+        Merge others into an entity of origin `user`, atomically: it takes over their names, facts, members and
+        teams.
 
         Args:
             entity_ids: Entities whose names, facts, members and teams it takes over; those of origin `user` are
@@ -1140,11 +1140,11 @@ class Sources(AsyncGroup):
     ) -> models.AddedSource:
         """Add a source.
 
-        Keep the documents of a folder, or of a file, in step with it. A job stores them: see `job_id`.
+        Synchronise the documents of a folder or a file with it. A job stores them: see `job_id`.
 
         Args:
             path: Path of the folder or file; a relative one is looked up in the allowed folders.
-            globs: Patterns of relative paths, of which a file must match one: `*.md` for files directly in the
+            globs: Patterns of relative paths. A file must match one of them: `*.md` for files directly in the
                 folder, `**/*.md` at any depth.
             name: Name, unique among your sources; by default that of the folder.
             text_field: Column of tables, or field of JSON lines, that holds the text; by default chosen by name.
@@ -1186,7 +1186,8 @@ class Sources(AsyncGroup):
     async def sync(self, source_id: UUID | str) -> models.QueuedSync:
         """Synchronise a source.
 
-        Queue a job that compares the folder with what is stored, and stores, renames and removes what differs.
+        Queue a job that compares the folder with the stored documents, and stores, renames and removes what
+        differs.
         """
         return await self.run(Operation("POST", f"/api/rag/sources/{source_id}/sync", models.QueuedSync))
 
@@ -1243,7 +1244,7 @@ class Synonyms(AsyncGroup):
     async def get(self) -> models.Synonyms:
         """Read the synonyms.
 
-        The user's groups of words and phrases that are searched for one another.
+        Return the user's groups of synonyms.
         """
         return await self.run(Operation("GET", "/api/rag/synonyms", models.Synonyms))
 

@@ -507,7 +507,8 @@ class Searches(Runs):
     ) -> models.Placement:
         """Explain why a passage is not in an answer.
 
-        Where a passage stands in a search: its rank and score in each leg, and what keeps it out of the answer.
+        Explain where a passage ranks in a search: its rank and score in each leg, and what keeps it out of the
+        answer.
 
         Args:
             query: Text to search for: 1 to 2,000 characters, at least one of them visible; may be left out with
@@ -610,7 +611,7 @@ class Searches(Runs):
     ) -> models.Answer:
         """Find similar passages.
 
-        The passages with the highest cosine similarity to a stored chunk (itself excluded) or to a vector.
+        Find the passages with the highest cosine similarity to a vector or to a stored chunk, without that chunk.
 
         Args:
             chunk_id: The chunk whose neighbours are returned, without the chunk itself.
@@ -647,7 +648,7 @@ class Searches(Runs):
     def stats(self) -> models.Stats:
         """Get statistics.
 
-        Numbers of the user's documents and chunks, and the embedding model.
+        Return the numbers of the user's documents and chunks, and the embedding model.
         """
         return self.run(Operation("GET", "/api/rag/stats", models.Stats))
 
@@ -673,7 +674,7 @@ class Documents(Group):
     def delete_by_uri(self, uri: str) -> models.DocumentDeletion:
         """Delete the document with a URI.
 
-        Delete the document with this URI as `DELETE /documents/{document_id}` does.
+        Delete the document with this URI, like `DELETE /documents/{document_id}`.
 
         Args:
             uri: URI of the document.
@@ -739,8 +740,7 @@ class Documents(Group):
     ) -> models.DocumentResult:
         """Add documents.
 
-        Store one document, a list of them, files of a form, or a page. They are searchable once the response is
-        sent.
+        Store a document, a list of documents, files of a form, or a page. Searches find them after the response.
 
         Args:
             content: Text of the document; blank if it is a title alone.
@@ -775,8 +775,7 @@ class Documents(Group):
     ) -> models.DocumentResults:
         """Add documents.
 
-        Store one document, a list of them, files of a form, or a page. They are searchable once the response is
-        sent.
+        Store a document, a list of documents, files of a form, or a page. Searches find them after the response.
 
         Args:
             url: Address of a page or file, http or https, on a host that STEPWELL_FETCH_HOSTS allows.
@@ -937,7 +936,7 @@ class Entities(Group):
     ) -> models.EntityPage:
         """List entities.
 
-        The user's entities and those extracted from metadata and titles, by name.
+        List the user's entities and the entities extracted from metadata and titles, by name.
 
         Args:
             limit: Entities per page.
@@ -981,7 +980,8 @@ class Entities(Group):
     ) -> models.Entity:
         """Add entities.
 
-        Store one entity, or a list of them atomically; namesakes of one type need an `entity_id` of your own.
+        Store one entity, or a list of entities atomically. Namesakes of one type need an `entity_id` of your
+        choice.
 
         Args:
             type: Lower-case word, such as person, project, team, vendor, product or place.
@@ -1022,8 +1022,7 @@ class Entities(Group):
     ) -> models.EntityAnswer:
         """Search entities.
 
-        Entities that a text names in any spelling, or describes by role, team, facts or meaning, with their
-        scores.
+        Find the entities that a text names in any spelling, or describes by role, team, facts or meaning.
 
         Args:
             query: Text to search for: 1 to 2,000 characters, at least one of them visible.
@@ -1044,21 +1043,21 @@ class Entities(Group):
     def delete(self, entity_id: UUID | str) -> models.EntityDeletion:
         """Delete an entity.
 
-        Delete an entity of origin `user` with its links; extracted entities cannot be deleted.
+        Delete an entity of origin `user` with its links. Extracted entities cannot be deleted.
         """
         return self.run(Operation("DELETE", f"/api/rag/entities/{entity_id}", models.EntityDeletion))
 
     def get(self, entity_id: UUID | str) -> models.Entity:
         """Get an entity.
 
-        An entity with all its fields.
+        Return an entity with all its fields.
         """
         return self.run(Operation("GET", f"/api/rag/entities/{entity_id}", models.Entity))
 
     def change(self, entity_id: UUID | str, changes: Mapping[str, Any]) -> models.Entity:
         """Change an entity.
 
-        Change fields of an entity of origin `user`; after a change of names texts are linked again.
+        Change fields of an entity of origin `user`. If its names change, texts are linked again.
 
         Args:
             changes: The fields to set; None removes one.
@@ -1070,7 +1069,7 @@ class Entities(Group):
     ) -> models.LinkedDocumentPage:
         """List an entity's documents.
 
-        The documents linked to an entity with the kinds of links, strongest first.
+        List the documents linked to an entity with the kinds of links, strongest first.
 
         Args:
             limit: Documents per page.
@@ -1088,7 +1087,8 @@ class Entities(Group):
     def merge(self, entity_id: UUID | str, entity_ids: Sequence[UUID | str]) -> models.Entity:
         """Merge entities.
 
-        Let an entity of origin `user` take over the names, facts, members and teams of others, atomically.
+        Merge others into an entity of origin `user`, atomically: it takes over their names, facts, members and
+        teams.
 
         Args:
             entity_ids: Entities whose names, facts, members and teams it takes over; those of origin `user` are
@@ -1135,11 +1135,11 @@ class Sources(Group):
     ) -> models.AddedSource:
         """Add a source.
 
-        Keep the documents of a folder, or of a file, in step with it. A job stores them: see `job_id`.
+        Synchronise the documents of a folder or a file with it. A job stores them: see `job_id`.
 
         Args:
             path: Path of the folder or file; a relative one is looked up in the allowed folders.
-            globs: Patterns of relative paths, of which a file must match one: `*.md` for files directly in the
+            globs: Patterns of relative paths. A file must match one of them: `*.md` for files directly in the
                 folder, `**/*.md` at any depth.
             name: Name, unique among your sources; by default that of the folder.
             text_field: Column of tables, or field of JSON lines, that holds the text; by default chosen by name.
@@ -1181,7 +1181,8 @@ class Sources(Group):
     def sync(self, source_id: UUID | str) -> models.QueuedSync:
         """Synchronise a source.
 
-        Queue a job that compares the folder with what is stored, and stores, renames and removes what differs.
+        Queue a job that compares the folder with the stored documents, and stores, renames and removes what
+        differs.
         """
         return self.run(Operation("POST", f"/api/rag/sources/{source_id}/sync", models.QueuedSync))
 
@@ -1237,7 +1238,7 @@ class Synonyms(Group):
     def get(self) -> models.Synonyms:
         """Read the synonyms.
 
-        The user's groups of words and phrases that are searched for one another.
+        Return the user's groups of synonyms.
         """
         return self.run(Operation("GET", "/api/rag/synonyms", models.Synonyms))
 

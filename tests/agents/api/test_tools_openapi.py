@@ -7,7 +7,7 @@ import json
 from api_caller import Caller
 from openapi_spec_validator import validate
 
-from app.agents import formats, registry
+from app.agents import registry, tool_formats
 from app.kinds import COMPAT_TOOLS, OPTIONAL_TOOLS
 
 MOST_BYTES = 24 * 1024
@@ -30,5 +30,5 @@ async def test_the_document_has_one_typed_operation_a_tool_that_can_be_called(ca
 
 def test_the_document_of_all_tools_is_small() -> None:
     tools = registry.list_offered(["admin"], optional=(*OPTIONAL_TOOLS, *COMPAT_TOOLS))
-    document = formats.openapi_document(tools, server="https://stepwell.example")
+    document = tool_formats.openapi_document(tools, server="https://stepwell.example")
     assert len(json.dumps(document, separators=(",", ":"))) < MOST_BYTES

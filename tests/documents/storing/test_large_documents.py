@@ -355,7 +355,7 @@ async def test_a_large_change_of_a_version_that_is_no_longer_stored_is_not_queue
     async with tenant.db.reading(tenant.user_id) as reading:
         source = await store_documents.source(reading, stored.document_id)
     await _change(tenant, stored, metadata={"n": 1})
-    draft = document_drafts.hashed(document_drafts.clean(Upload(NEW, uri="stair")))
+    draft = document_drafts.hash_document(document_drafts.clean(Upload(NEW, uri="stair")))
     assert await large_documents.queue_change(draft, tenant.user_id, tenant.services(), source=source) is None
     await _work(tenant)
     await _assert_as_stored_whole(tenant, stored, "The stair before.", metadata={"n": 1})

@@ -1,4 +1,4 @@
-"""A document of a title alone is one chunk, which is found, changed, repaired and embedded again like any other."""
+"""A document without text is one chunk, its title. The chunk is found, changed, repaired and embedded like others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stored mentions are those of the documents that are stored now, in whatever order they were stored."""
+"""Stored mentions depend only on the documents that are stored now, not on the order in which they were stored."""
 
 from __future__ import annotations
 

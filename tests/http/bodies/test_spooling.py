@@ -1,4 +1,4 @@
-"""Large bodies are written to temporary files, which are deleted, and whose full disk is reported."""
+"""Large bodies are written to temporary files. The files are deleted, and a full disk is reported."""
 
 from __future__ import annotations
 

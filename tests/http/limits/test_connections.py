@@ -200,7 +200,7 @@ async def test_a_client_that_reads_nothing_of_a_response_that_is_complete_is_cut
 
 
 async def test_a_client_that_reads_slowly_gets_all_of_a_response_that_takes_longer_than_the_limit() -> None:
-    limits = replace(QUICK, stalled_s=1.0)  # for which no busy machine keeps this process from running
+    limits = replace(QUICK, stalled_s=1.0)  # even a busy machine lets this process run within this time
     async with running(limits) as run:
         client = await run.connect(b"GET /large HTTP/1.1\r\nConnection: close\r\n\r\n")
         clock = asyncio.get_running_loop().time

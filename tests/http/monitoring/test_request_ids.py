@@ -17,14 +17,14 @@ from app.settings import Settings
 from benchmarks.fake_embedder import FakeEmbedder
 
 OWN_DATABASE = True
-"""A database of its own, whose only user is the local one."""
+"""The tests use a separate database. Its only user is the local one."""
 
 CANARY = "quokkacanary"
 PASSWORD = "hunter2canary"
 
 
 class Failing(FakeEmbedder):
-    """Fails with the text that it was given, as a provider's exception may."""
+    """Fails with an exception that quotes the given text, as a provider's exception may."""
 
     def __init__(self, error: type[Exception] = RuntimeError) -> None:
         super().__init__()
@@ -35,14 +35,14 @@ class Failing(FakeEmbedder):
 
 
 class Log:
-    """What the service has written to stderr, as its own settings have it."""
+    """The log that the service writes to stderr with its own settings."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self._capsys = capsys
         self.text = ""
 
     def read(self) -> list[dict[str, Any]]:
-        """Every line, and those of requests returned."""
+        """Reads every line, and returns the lines of requests."""
         self.text += self._capsys.readouterr().err
         lines = [json.loads(line) for line in self.text.splitlines()]
         return [line for line in lines if line["message"] == "request"]
@@ -170,7 +170,7 @@ async def test_spans_are_exported_to_the_standard_address_only(database, monkeyp
 
 
 async def _started(settings, services) -> None:
-    """Start and stop as a server does, through the ASGI lifespan, where FastAPI sets up its exporters."""
+    """Start and stop like a server, through the ASGI lifespan: FastAPI sets up its exporters there."""
     async with harness.running(settings, services) as app:
         messages = iter([{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}])
 

@@ -1,6 +1,6 @@
 """A request with a wrong value is refused with a code and the place of the value, and stores nothing.
 
-Bounds and enumerations are in the OpenAPI document, which another test compares; here is one of each kind.
+Another test compares bounds and enumerations with the OpenAPI document; here is one of each kind.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LIME, BUOYS = {"metadata": {"team": "masonry"}}, {"metadata": {"team": "tide"}}
 
 
 def nested(depth: int) -> Json:
-    """Filters of this many groups within each other."""
+    """Filters with this many nested groups."""
     return LIME if depth == 0 else {"not": nested(depth - 1)}
 
 
@@ -32,7 +32,7 @@ OPTIONS: list[tuple[Json, str, str]] = [
     ({"cursor": "A" * 65}, "invalid_request", "cursor"),
     ({"exclude_chunk_ids": ["nonsense"]}, "invalid_request", "exclude_chunk_ids[0]"),
 ]
-"""What every search refuses, with its field."""
+"""Values that every search refuses, with their field."""
 RANKING: list[tuple[Json, str, str]] = [
     ({"weights": {"vector": 0, "text": 0}}, "no_leg", "ranking.weights"),
     ({"candidates": 100_000}, "invalid_request", "ranking.candidates"),
@@ -205,7 +205,7 @@ REFUSED: dict[str, tuple[Json, list[tuple[Any, str, str]]]] = {
 
 @pytest.fixture(scope="module")
 async def writer(new_caller: Callable[..., Awaitable[Caller]]) -> AsyncIterator[Caller]:
-    """A user of all tests of this module, who has stored nothing in the end."""
+    """The user of all tests of this module. At the end it has stored nothing."""
     caller = await new_caller("search", "write")
     yield caller
     assert (await caller.client.get("/api/rag/stats")).json()["documents"] == 0

@@ -1,4 +1,4 @@
-"""Copies of a note fill no answer where duplicates are collapsed: in one search, in groups, pages, hops and tools."""
+"""If duplicates are collapsed, copies of a note do not fill an answer: in one search, groups, pages, hops and tools."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OTHERS = {
 
 @pytest.fixture(scope="module")
 async def shelf(database: Database) -> Tenant:
-    """A note with 40 copies, more than a search reads at first, and five other notes."""
+    """A note with 40 copies (a search first reads fewer hits) and five other notes."""
     tenant = Tenant(database)
     await tenant.add_all({**dict.fromkeys(COPIES, NOTE), **OTHERS})
     return tenant

@@ -337,7 +337,7 @@ async def test_a_small_scope_is_tested_for_an_expression_without_reading_the_ind
     for most in (recall.TESTED_CHUNKS, 0):
         monkeypatch.setattr(recall, "TESTED_CHUNKS", most)
         async with database.reading(big) as reading:
-            compiled = await recall.compiled_conditions(reading, asked.lexical)
+            compiled = await recall.compile_conditions(reading, asked.lexical)
             statement, binds = recall.prepare(asked, compiled=compiled)
             ran = plans.ran(await plans.explained(reading, statement.text, binds))
         nodes = [node for node in ran if node.get("Relation Name") == "chunks"]

@@ -1,7 +1,7 @@
-"""Phrases and required words are found through the user's own postings, whatever other users have stored; the
-conditions of expressions are found through the index of the tsvectors.
+"""Phrases and required words are found through the user's own postings, whatever other users have stored.
 
-The statement runs as the service's role under row-level security, with and without a leakproof `@@`.
+Conditions of expressions are found through the index of the tsvectors. The statement runs as the service's role under
+row-level security, with and without a leakproof `@@`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ WHERE c.user_id = CAST(:user_id AS text) AND c.tsv @@ CAST('heron' AS tsquery)
 
 @pytest.fixture(scope="module")
 async def gannets(database: Database, owner: asyncpg.Connection, embedder: FakeEmbedder) -> str:
-    """A user with 120 chunks beside one with 900: all have "gannet", a third "outage" too, a thirtieth "heron"."""
+    """A user with 120 chunks, and one with 900. All have "gannet", a third also "outage", a thirtieth "heron"."""
     user = f"gannets-{uuid4().hex}"
     for owner_of, count in ((user, OWN), (f"other-{uuid4().hex}", OTHERS)):
         texts = [f"gannet {'calm' if n % 3 else 'outage'} {'x' if n % 30 else 'heron'} w{n}" for n in range(count)]
@@ -57,7 +57,7 @@ async def leakproof(request: pytest.FixtureRequest, owner: asyncpg.Connection):
 
 
 async def _scans(database: Database, user: str, statement: str, binds: dict[str, Any]) -> list[dict[str, Any]]:
-    """The scans that ran."""
+    """The scans that were run."""
     async with database.reading(user) as reading:
         plan = await plans.explained(reading, statement, binds)
     return [node for node in plans.ran(plan) if "Scan" in node["Node Type"]]
@@ -130,7 +130,7 @@ async def _conditions_scan(
     assert ask.lexical is not None
     ask = replace(ask, lexical=replace(ask.lexical, groups=(group,)))
     async with (owner or database).reading(user) as reading:
-        compiled = await recall.compiled_conditions(reading, ask.lexical)
+        compiled = await recall.compile_conditions(reading, ask.lexical)
         statement, binds = recall.prepare(ask, compiled=compiled)
         plan = await plans.explained(reading, statement.text, binds)
     (cte,) = [node for node in plans.nodes(plan["Plan"]) if node.get("Subplan Name") == "CTE strict_chunks"]

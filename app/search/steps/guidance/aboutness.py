@@ -1,7 +1,7 @@
 """Computes the aboutness of an entity: the probability that a query is about it and does not merely contain its name.
 
-A logistic model over what the query, the index and the unguided result show. Its coefficients are round numbers near
-those fitted on development sets (docs/decisions/0007).
+It is a logistic model of evidence from the query, the index and the unguided result. The coefficients are fitted to
+development sets and rounded (docs/decisions/0007).
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from app.text.names.name_uses import NameCase, NameForm, NameUse
 BEST = 5
 """Best candidates in which the case of a name is counted."""
 FEW_CANDIDATES = 20
-"""Candidates from which the share of them that is linked says anything about an entity."""
+"""Least number of candidates for which their linked share is evidence about an entity."""
 TITLE, METADATA = 4.0, 2.0
-"""Strength of a link by the title, and the smallest of one by metadata."""
+"""The strength of a link through the title, and the least strength of a link through metadata."""
 SMALL_CORPUS = 100
-"""Chunks from which the share of the corpus that is linked says anything about an entity."""
+"""Least number of chunks for which the linked share of the corpus is evidence about an entity."""
 
 
 FORM: Mapping[NameForm, float] = MappingProxyType({"full": 2.5, "word": 1.0, "part": -1.0, "role": 1.5, "topic": 1.5})
-"""By the form in which the query refers to the entity; `topic`: by its facts or description."""
+"""By the form of the query's reference to the entity; `topic` is a reference by facts or description."""
 CASE: Mapping[NameCase, float] = MappingProxyType({"capital": 1.0, "unknown": 0.0, "uniform": -4.0, "small": -4.0})
 AUTOMATIC = -6.0
 """For an entity that was made from a title or a tag."""
@@ -41,23 +41,22 @@ INCIDENTAL = -8.0
 PLACE = -2.0
 """For a person's name after a preposition of place."""
 LEAD, MAX_LEAD = 3.0, 0.25
-"""Times the score of the best linked candidate minus that of the best other one, at most MAX_LEAD."""
+"""Times the lead of the best linked candidate's score over the best other score, at most MAX_LEAD."""
 METADATA_LEAD, MIN_METADATA_LEAD = 32.0, -0.2
-"""Times how far the score of the best candidate whose metadata name the entity, minus that of the best other one, lies
-below MIN_METADATA_LEAD, times the share of the query's idf that the name does not have: if other documents answer the
-rest of the query, the name is probably that of somebody or something else."""
+"""Times how far `metadata_lead` lies below MIN_METADATA_LEAD, times the share of the query's idf outside the name. If
+other documents answer the rest of the query, the name probably belongs to somebody or something else."""
 SHARE_OF_QUERY, USUAL_SHARE, MAX_SHARE = 12.0, 0.25, 0.5
 """Times the name's share of the query's idf, at most MAX_SHARE, minus USUAL_SHARE."""
 SHARE_OF_CORPUS = -8.0
 """Times the number of linked documents as a share of the corpus's chunks."""
 SHARE_OF_CANDIDATES, USUAL_SHARE_OF_CANDIDATES = -12.0, 0.6
-"""Times the share of the candidates that are linked, from USUAL_SHARE_OF_CANDIDATES: an entity of nearly every document
-tells none from the others."""
+"""Times the linked share of the candidates above USUAL_SHARE_OF_CANDIDATES: an entity of nearly every document does not
+distinguish any of them."""
 WEAK_MEANING = -3.0
-"""Times the largest score of a match by meaning minus that of this match."""
+"""Times the difference between the largest possible score of a match by meaning and this match's score."""
 WRITTEN_SMALL, WORD_WRITTEN_SMALL = -4.0, -8.0
-"""Times the share of lower-case occurrences in the best candidates, of a name of several words and of others, if the
-query does not show by a capital that it is a name."""
+"""For a name of several words and for other names: times the share of lower-case occurrences in the best candidates.
+Only if the query does not mark the name by a capital."""
 
 
 def weigh(
@@ -68,9 +67,9 @@ def weigh(
     exponent: float = 1.0,
     forced: bool,
 ) -> list[EntityMatch]:
-    """The matches with their aboutness, which is 1 if guidance is forced.
+    """Adds the aboutness to the matches. It is 1 if guidance is forced.
 
-    `result` is that of the unguided search, whose scores are compared as powers with this exponent.
+    `result` is the result of the unguided search. Its scores are compared as powers with this exponent.
     """
     if forced:
         return [replace(match, aboutness=1.0) for match in matches]
@@ -81,10 +80,10 @@ def weigh(
 
 
 def agreement(matches: Sequence[EntityMatch]) -> float:
-    """Returns the mean aboutness of the names in the query as a share of the largest; 1 if it has at most one name.
+    """Returns the mean aboutness of the names in the query as a share of the largest; 1 for at most one name.
 
-    A name that the query is not about makes it less certain that it is about the others. What is certainly not used as
-    a name does not count.
+    If the query is not about one of its names, it is less certainly about the others. Words that are certainly not used
+    as a name do not count.
     """
     by_name: dict[tuple[str, ...], float] = {}
     for match in matches:
@@ -95,9 +94,9 @@ def agreement(matches: Sequence[EntityMatch]) -> float:
 
 
 def _least_of_name(matches: Sequence[EntityMatch]) -> list[EntityMatch]:
-    """The matches with the smallest aboutness of those to which the same words of the query refer.
+    """For each name in the query, the match with the least aboutness.
 
-    They are namesakes, or one entity in several spellings: the query does not say which of them it means.
+    Matches of the same words are namesakes, or one entity in several spellings: the query does not say which it means.
     """
     least: dict[tuple[str, ...], float] = {}
     for match in filter(_is_named, matches):
@@ -106,14 +105,14 @@ def _least_of_name(matches: Sequence[EntityMatch]) -> list[EntityMatch]:
 
 
 def _is_named(match: EntityMatch) -> bool:
-    """Whether the query refers to the entity by a name that somebody gave it."""
+    """Whether the query refers to the entity by a given name."""
     return bool(match.use.words) and not entity_scores.is_automatic(match.origin, match.type)
 
 
 def _documents_by_name(matches: Sequence[EntityMatch], links: EntityLinks) -> dict[tuple[str, ...], set[UUID]]:
-    """The documents that are linked to any of the entities to which the same words of the query refer.
+    """By the words of a name in the query, the documents that are linked to any entity of that name.
 
-    They are namesakes, or one entity in several spellings.
+    Such entities are namesakes, or one entity in several spellings.
     """
     found: dict[tuple[str, ...], set[UUID]] = {}
     for match in matches:
@@ -149,14 +148,14 @@ def _evidence(
 
 
 def _lead(result: HybridResult, documents: Container[UUID], exponent: float) -> float:
-    """The score of the best candidate of these documents minus that of the best other one."""
+    """The score of the best candidate of these documents minus the score of the best other candidate."""
     inside = max((one.score for one in result.candidates if one.document_id in documents), default=0.0)
     outside = max((one.score for one in result.candidates if one.document_id not in documents), default=0.0)
     return float(inside**exponent - outside**exponent)
 
 
 def _named_by_metadata(match: EntityMatch, result: HybridResult, linked: Mapping[UUID, float]) -> set[UUID]:
-    """The documents of candidates whose metadata name an entity that was made from metadata."""
+    """The documents of candidates whose metadata name this entity, if the entity was made from metadata."""
     strengths = {one.document_id: (linked.get(one.document_id, 0.0), one.title) for one in result.candidates}
     return {
         document_id
@@ -171,9 +170,9 @@ def _is_title(title: str, match: EntityMatch) -> bool:
 
 
 def _share_of_query(words: Sequence[str], terms: Sequence[Term]) -> float:
-    """The share of the query's idf that these words have; the usual one for a reference without a name.
+    """The share of the query's idf that these words have. For a reference without a name, USUAL_SHARE.
 
-    Other words that no chunk contains do not count, nor do alternatives to words of the query.
+    Other words that no chunk contains do not count, and neither do alternatives to words of the query.
     """
     if not words:
         return USUAL_SHARE
@@ -189,15 +188,15 @@ def _is_of(words: Sequence[str], term: Term) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is known of an entity that a query refers to.
+    """The evidence that a query is about an entity that it refers to.
 
-    `lead` (−1 to 1) is the score of the best linked candidate minus that of the best other one, `share_of_query` (0 to
-    1) the name's share of the query's idf, `share_of_corpus` (0 to 1) the linked documents per chunk of the corpus,
-    `share_of_candidates` (0 to 1) the share of the unguided candidates that are linked to an entity of the name,
-    `written_small` (0 to 1) the share of lower-case occurrences of the name in the best candidates, and `weak_meaning`
-    (0 to 0.3) how far a match by meaning alone is from the best possible one. `metadata_lead` (−1 to 1) is the lead of
-    the candidates whose metadata name an entity that was made from metadata, 0 for other entities, and
-    `from_metadata` is true for one that was made from an author, team or the like.
+    `lead` (−1 to 1) is the score of the best linked candidate minus the score of the best other one. `share_of_query`
+    (0 to 1) is the name's share of the query's idf, `share_of_corpus` (0 to 1) the linked documents per chunk of the
+    corpus, `share_of_candidates` (0 to 1) the share of the unguided candidates that are linked to an entity of the
+    name. `written_small` (0 to 1) is the share of lower-case occurrences of the name in the best candidates.
+    `weak_meaning` (0 to 0.3) is how far a match by meaning alone is below the best possible one. `from_metadata` is set
+    for an entity made from an author, team or the like; `metadata_lead` (−1 to 1) is then the lead of the candidates
+    whose metadata name it, else 0.
     """
 
     use: NameUse

@@ -32,9 +32,9 @@ async def find_entities(
     user_id: auth.Searcher,
     use: auth.ReadUse,
 ) -> Response:
-    """Entities that a text names in any spelling, or describes by role, team, facts or meaning, with their scores.
+    """Find the entities that a text names in any spelling, or describes by role, team, facts or meaning.
 
-    `matched_by` is what matched best. Names weigh most, then meaning, roles and teams, then facts.
+    `matched_by` is the kind of the best match. Names weigh most, then meaning, roles and teams, then facts.
     """
     answer = await admission.in_turn(request, user_id, partial(entity_search.run, body, user_id, use))
     size = responses.HIT_COST * len(answer.entities)

@@ -1,13 +1,13 @@
 """Blends the scores of passages with those of their documents' entities, and boosts passages that mention entities.
 
-`final = (1 − w) · doc_score + w · link`, with `w = (1 − alpha) · aboutness`. The score of a document's link is the best
-of its entities': `score · aboutness`, as a share of the largest, times `0.5 + 0.5 · min(1, strength / 4)`; 0 without
-entities. `boosted = score · (1 + min(0.1 · Σ aboutness · mentions, 0.5))`. A boosted score may exceed 1, which keeps
-hits in order; it is capped where it is shown.
+`final = (1 − w) · doc_score + w · link`, with `w = (1 − alpha) · aboutness`. The link of a document is the best of its
+entities': `score · aboutness`, as a share of the largest, times `0.5 + 0.5 · min(1, strength / 4)`; 0 without entities.
+`boosted = score · (1 + min(0.1 · Σ aboutness · mentions, 0.5))`. To keep hits in order, a boosted score may exceed 1;
+the shown score is capped.
 
-RRF scores fall slowly: rank 10 of both legs has 0.87 of rank 1, about a fifth of the logarithm of its share of a convex
-score. They are therefore blended as a power mean with exponent p = 5: `final^p = (1 − w) · doc_score^p + w · link`,
-and boosted by the p-th root of the factor. With p = 1 both are the formulas above.
+RRF scores fall slowly: rank 10 of both legs has 0.87 of the score of rank 1. The logarithm of that share is about a
+fifth of the one for convex scores. RRF scores are therefore boosted by the p-th root of the factor, and blended as a
+power mean: `final^p = (1 − w) · doc_score^p + w · link`, with p = 5. With p = 1 both are the formulas above.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from uuid import UUID
 
 from app.kinds import FusionUsed
-from app.query import fused_scores
+from app.query import score_scales
 from app.query.matches import Boost, EntityMatch, HitGuidance, Link
 from app.query.types import Hit
 
 LIFT_PER_MENTION, MAX_LIFT = 0.1, 0.5
 WEAKEST_LINK, FULL_STRENGTH = 0.5, 4.0
-"""The factor of a link of strength 0, and the strength from which it is 1: that of a title."""
+"""The factor of a link of strength 0, and the least strength with factor 1: that of a title."""
 KEPT_WITHIN = 10
-"""Rank within which the best unguided hits stay."""
+"""The best unguided hits stay within this rank."""
 
 
 def weight(matches: Iterable[EntityMatch], *, alpha: float) -> float:
@@ -37,7 +37,7 @@ def links(
 ) -> dict[UUID, Link]:
     """The link of each document that is linked to one of the entities.
 
-    `strengths` are link strengths by entity and document. The strength of a link is the sum over its entities.
+    `strengths` are by entity and document. The strength of a document's link is their sum over its entities.
     """
     largest = max((match.score * (match.aboutness or 0.0) for match in matches), default=0.0) or 1.0
     found: dict[UUID, Link] = {}
@@ -61,14 +61,14 @@ def link_factor(strength: float) -> float:
 def blend(
     hits: Iterable[Hit], links: Mapping[UUID, Link], *, weight: float, fusion: FusionUsed = "convex"
 ) -> list[Hit]:
-    """Returns the hits by final score; `links` are by chunk. Ties: the stronger link, then the input order."""
+    """Returns the hits by final score; `links` are by chunk. Ties are ordered by link, then as in the input."""
     scored = [_blend(hit, links.get(hit.candidate.chunk_id), weight, fusion) for hit in hits]
     return sorted(scored, key=_order)
 
 
 def final_score(doc_score: float, link_score: float, *, weight: float, fusion: FusionUsed) -> float:
-    """Returns the blend of a score and that of its link."""
-    exponent = fused_scores.EXPONENTS[fusion]
+    """Blends the score of a document with the score of its link."""
+    exponent = score_scales.EXPONENTS[fusion]
     powered: float = (1 - weight) * max(doc_score, 0.0) ** exponent + weight * link_score
     return powered if exponent == 1 else powered ** (1 / exponent)
 
@@ -81,7 +81,7 @@ def _blend(hit: Hit, link: Link | None, weight: float, fusion: FusionUsed) -> Hi
         else HitGuidance(None, 0.0, 0.0, doc_score)
     )
     final = final_score(doc_score, guidance.score, weight=weight, fusion=fusion)
-    exponent = fused_scores.EXPONENTS[fusion]
+    exponent = score_scales.EXPONENTS[fusion]
     return hit.rescored(
         "entity", final, guidance=guidance, weight=weight, exponent=exponent, parent_score=guidance.score
     )
@@ -92,9 +92,9 @@ def _order(hit: Hit) -> tuple[float, float]:
 
 
 def keep(hits: Sequence[Hit], chunk_ids: Collection[UUID]) -> list[Hit]:
-    """Returns the hits with those of `chunk_ids`, at most KEPT_WITHIN, moved up into the first KEPT_WITHIN.
+    """Moves the hits of `chunk_ids`, at most KEPT_WITHIN, up into the first KEPT_WITHIN.
 
-    A hit that moves gets the score of the one that it follows, so that scores still descend.
+    A moved hit gets the score of the hit that it follows, so that scores still descend.
     """
     low = [hit for hit in hits[KEPT_WITHIN:] if hit.candidate.chunk_id in chunk_ids]
     if not low:
@@ -110,13 +110,13 @@ def keep(hits: Sequence[Hit], chunk_ids: Collection[UUID]) -> list[Hit]:
 
 
 def boost_factor(mentions: float, fusion: FusionUsed = "convex") -> float:
-    """Returns the factor of a chunk's score, by the mentions in it, each weighted by the aboutness of its entity."""
-    factor: float = (1 + min(LIFT_PER_MENTION * mentions, MAX_LIFT)) ** (1 / fused_scores.EXPONENTS[fusion])
+    """Returns the factor of a chunk's score. `mentions` are weighted by the aboutness of their entities."""
+    factor: float = (1 + min(LIFT_PER_MENTION * mentions, MAX_LIFT)) ** (1 / score_scales.EXPONENTS[fusion])
     return factor
 
 
 def boost(hits: Sequence[Hit], mentions: Mapping[UUID, int], factors: Mapping[UUID, float]) -> list[Hit]:
-    """Returns the hits by boosted score, from the mentions and factor of each chunk; ties by the score before."""
+    """Returns the hits by boosted score, from the mentions and factor of each chunk. The previous score orders ties."""
     scores = [hit.candidate.score * factors.get(hit.candidate.chunk_id, 1.0) for hit in hits]
     order = sorted(range(len(hits)), key=lambda index: (-round(scores[index], 12), -hits[index].candidate.score))
     return [_lift(hits[old], mentions, factors, old - new) for new, old in enumerate(order)]

@@ -1,6 +1,6 @@
 """Scores the entities that a query may refer to.
 
-Scores are 0 to 1, and the maximum over the matches of an entity counts. Ties are ordered by what matched: exact name,
+Scores are 0 to 1. An entity has the largest score of its matches. Ties are ordered by the kind of match: exact name,
 similar name, description, role, team, fact.
 """
 
@@ -15,22 +15,22 @@ from app.query.matches import EntityMatch
 
 MIN_FUZZY, MAX_FUZZY = 0.6, 0.95
 MIN_SIMILARITY = 0.75
-"""Smallest similarity of spelling, 0 to 1, of a fuzzy match."""
+"""Least similarity of spelling, 0 to 1, for a fuzzy match."""
 PART_SCORE = 0.9
-"""Score of a match of a first or last name alone, whatever the number of people with it."""
+"""Score of a match by first or last name alone, however many people have that name."""
 ROLE_SCORE = 0.6
 MAX_FACT = 0.55
 FULL_SCORE_TERMS = 3
-"""Terms of a query that facts must cover for the full score: a single common word is weak evidence."""
+"""Number of query terms that facts must cover for the full score. A single common word is weak evidence."""
 MIN_COSINE, MIN_DESCRIPTION, MAX_DESCRIPTION = 0.37, 0.5, 0.8
-"""The smallest cosine of a question with role, description and facts that counts, its score, the largest score."""
+"""The least cosine of a query to role, description and facts that counts, its score, and the largest score."""
 MIN_FIT, WEAK_SUPPORT = 0.5, 0.1
-"""The factor of a namesake for which nothing speaks and much for another, and the support that makes half of that."""
+"""The least factor of a namesake without support, and the amount that smooths the ratio of supports in `fit`."""
 UNRELATED_COSINE = 0.2
-"""Cosine of a query with role, description and facts up to which they are taken to be unrelated."""
+"""Up to this cosine, a query counts as unrelated to role, description and facts."""
 MIN_SPREAD = 0.1
-"""Smallest difference between the first and last score of a full list that is not too broad, if the same words of the
-query refer to all of its entities."""
+"""A full list of entities is too broad if the same words refer to all of them, and the first and the last score differ
+by less than this."""
 
 PROPER_TYPES = frozenset(
     {"person", "team", "project", "vendor", "client", "customer", "product", "place"}
@@ -60,9 +60,9 @@ def description(cosine: float) -> float:
 
 
 def support(covered: float, cosine: float | None) -> float:
-    """Scores how far the rest of a query speaks for one of several namesakes.
+    """Scores how well the rest of a query fits one of several namesakes.
 
-    `covered` is the share of its idf that texts about the entity contain; a cosine counts above UNRELATED_COSINE.
+    `covered` is the share of the rest's idf in texts about the entity. A cosine counts above UNRELATED_COSINE.
     """
     return covered + max(0.0, (cosine or 0.0) - UNRELATED_COSINE)
 
@@ -70,16 +70,16 @@ def support(covered: float, cosine: float | None) -> float:
 def fit(support: float, best: float) -> float:
     """Returns the factor of a namesake's score, 0.5 to 1: `0.5 + 0.5 · (support + 0.1) / (best + 0.1)`.
 
-    The one with the best support has 1; little evidence makes little difference.
+    The namesake with the best support has 1. Weak support makes little difference.
     """
     return MIN_FIT + (1 - MIN_FIT) * (support + WEAK_SUPPORT) / (best + WEAK_SUPPORT)
 
 
 def best(matches: Iterable[EntityMatch], *, limit: int) -> list[EntityMatch]:
-    """Returns the best `limit` entities, each with its best score, capped; entities at the cap are ordered by theirs.
+    """Returns the best `limit` entities, each with its best score, capped. The uncapped scores order ties at the cap.
 
-    Words count before meaning: of an entity that matches by both, the score by meaning is ignored. An extracted entity
-    is dropped if an entity of the user matches by the same key.
+    If an entity matches by words and by meaning, its score by meaning is ignored. An extracted entity is dropped if an
+    entity of the user matches by the same key.
     """
     matches = list(matches)
     by_words = {one.entity_id for one in matches if one.matched_by != "description" and one.score >= MIN_DESCRIPTION}
@@ -115,7 +115,7 @@ def _cap(match: EntityMatch) -> float:
 
 
 def _order(match: EntityMatch) -> tuple[float, int, float, int, int, str, int, str]:
-    """The place of a match: the last two tell an entity's names apart, of which the one with the most words counts."""
+    """The sort key of a match. Its last two parts prefer, among the names of an entity, the one with most words."""
     kind, owner = _PRECEDENCE.index(match.matched_by), _OWNERS.index(match.origin)
     capped, uncapped, key = round(_cap(match), 9), round(match.score, 9), match.key or ""
     return (-capped, kind, -uncapped, owner, -len(match.name), str(match.entity_id), -key.count(" "), key)

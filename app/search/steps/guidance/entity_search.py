@@ -1,4 +1,4 @@
-"""Finds the entities that a text names or describes, each with its score and what matched."""
+"""Finds the entities that a text names or describes, each with its score and the kind of match."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class EntitySearchRequest(wire.WireModel):
 
 @dataclass(frozen=True, slots=True)
 class EntityAnswer:
-    """The entities found, best first, and what could not be used."""
+    """The entities found, best first, and the inputs that could not be used."""
 
     entities: tuple[EntityMatch, ...]
     degraded: tuple[Degraded, ...] = ()
@@ -43,10 +43,10 @@ class EntityAnswer:
 
 
 async def run(query: EntitySearchRequest, user_id: str, services: Services, turn: Released = UNLIMITED) -> EntityAnswer:
-    """The entities that the text names, in any spelling, or that it describes by role, team, facts or meaning.
+    """Find the entities that the text names, in any spelling, or describes by role, team, facts or meaning.
 
-    Raises DatabaseUnavailable, and DeadlineExceeded when `services.budget.whole_s` is over. Without a vector, because
-    the embedder fails, descriptions are not compared, and the answer says so.
+    Raises DatabaseUnavailable, and DeadlineExceeded when `services.budget.whole_s` is over. If the embedder fails,
+    descriptions are not compared, and the answer says so.
     """
     return await model_switch.run(services.embedder, services.db, lambda: _find(query, user_id, services, turn))
 
@@ -66,6 +66,6 @@ async def _find(query: EntitySearchRequest, user_id: str, services: Services, tu
 @retry_read
 async def _matches(parsed: ParsedQuery, vector: Vector | None, context: SearchContext) -> list[EntityMatch]:
     async with context.services.db.searching(context.user_id) as reading:
-        matches = await matching.scored(reading, parsed, vector)
-    # Whoever searches for entities means a name as one, also in lower case.
+        matches = await matching.score_matches(reading, parsed, vector)
+    # A search for entities takes every name as a name, even in lower case.
     return [replace(one, score=one.fit) if one.matched_by == "name" else one for one in matches]

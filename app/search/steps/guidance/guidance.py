@@ -1,8 +1,8 @@
 """Applies the entities of a query to the candidates of its search: adds linked documents, and orders all together.
 
-If the query is about an entity, the documents that are linked to it and were not found are added with score 0, and all
-hits are ordered by the blend of their scores and those of their links, and by what they mention. The aboutness of the
-entities is the weight of both, so a query that merely contains a name keeps the unguided order.
+If the query is about an entity, the linked documents that the search did not find are added with score 0. All hits are
+then ordered by a blend of their scores and the scores of their links, and by their mentions of entities. The aboutness
+of the entities weighs both, so a query that merely contains a name keeps the unguided order.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from uuid import UUID
 from app.database.transactions import SearchTransaction
 from app.documents.store import chunks
 from app.kinds import FusionUsed
-from app.query import fused_scores
+from app.query import score_scales
 from app.query.matches import EntityMatch, Link
 from app.query.search_request import SearchRequest
 from app.query.types import Answer, Candidate, Hit, HybridRequest, HybridResult
@@ -31,25 +31,25 @@ from app.text.queries.conditions import ParsedQuery
 
 CANDIDATES_PER_HIT = 4
 MIN_CANDIDATES, MAX_CANDIDATES = 50, 200
-"""Candidates that are boosted and blended: four times the limit, within these bounds."""
+"""Bounds of the number of candidates to boost and blend, which is four times the limit."""
 MIN_ABOUTNESS = 0.1
-"""Aboutness from which an entity has an effect."""
+"""Least aboutness with which an entity has an effect."""
 SURE_ABOUTNESS = 0.8
-"""Aboutness from which a name in full may displace the best unguided hits, and linked hits gain confidence."""
+"""Least aboutness with which a full name may displace the best unguided hits, and linked hits gain confidence."""
 PROTECTED = 3
-"""Best unguided hits that stay among the first ten, unless the query is about an entity that it names in full."""
+"""Best unguided hits that stay among the first ten, unless the query is about an entity and has its full name."""
 LITERAL_WITHIN = 10
-"""Rank of the unguided search within which a literal phrase or identifier leaves the order as it is."""
+"""If an unguided hit within this rank contains a phrase or identifier literally, the order is kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class AppliedGuidance:
-    """How the entities of a query are applied to the candidates of its search.
+    """How the entities of a query apply to the candidates of its search.
 
-    `fusion` is that of the scores. `matches` have an aboutness. `added` are the candidates of linked documents that the
-    search did not find. `links` are the links of chunks to entities (none if the search is not guided, because of
-    `fallback_reason`), `weight` is that of their scores, `mentions` how often each chunk mentions each entity, and
-    `protected` are chunks that stay among the first ten.
+    `fusion` is the fusion of the scores. `matches` have an aboutness. `added` are candidates from linked documents that
+    the search did not find. `links` has the links of chunks to entities, `weight` the weight of their scores; if the
+    search is not guided, there are none and `fallback_reason` says why. `mentions` has the number of mentions by chunk
+    and entity. `protected` are chunks that stay among the first ten.
     """
 
     fallback_reason: str | None = None
@@ -64,7 +64,7 @@ class AppliedGuidance:
 
     @property
     def effective(self) -> list[EntityMatch]:
-        """The entities of which the aboutness is large enough to have an effect."""
+        """The entities with enough aboutness to have an effect."""
         return [match for match in self.matches if (match.aboutness or 0.0) >= MIN_ABOUTNESS]
 
     @property
@@ -121,7 +121,7 @@ async def _apply(search: SearchState, db: SearchTransaction) -> AppliedGuidance:
     wide = search.wide(search.request)
     documents = {one.chunk_id: one.document_id for one in result.candidates}
     links = await entity_lookup.links(db, applicable, documents, documents=_documents_wanted(wide, applicable))
-    exponent = fused_scores.EXPONENTS[wide.fusion]
+    exponent = score_scales.EXPONENTS[wide.fusion]
     weighed = aboutness.weigh(applicable, result, links, exponent=exponent, forced=is_forced)
     applied = AppliedGuidance(matches.fallback_reason, wide.fusion, weighed)
     guides = {match.entity_id for match in matches.guiding(options.threshold)}
@@ -131,10 +131,10 @@ async def _apply(search: SearchState, db: SearchTransaction) -> AppliedGuidance:
 
 
 def _documents_wanted(request: HybridRequest, matches: Sequence[EntityMatch]) -> int:
-    """How many documents with the strongest links are read of each entity.
+    """The number of documents with the strongest links to read for each entity.
 
-    As many as the search may add, and as many again, because its candidates may be among them. If the request excludes
-    documents, or a document may be linked to several of the entities, all are read that a search may use.
+    It is twice the number that the search may add, because its candidates may be among them. If the request excludes
+    documents, or a document may be linked to several of the entities, it is the most that a search may use.
     """
     if len(matches) > 1 or request.filters or request.exclude_chunk_ids:
         return entity_lookup.MAX_DOCUMENTS
@@ -152,7 +152,7 @@ def _has_literal_match(result: HybridResult, parsed: ParsedQuery) -> bool:
 async def _guide(
     db: SearchTransaction, search: SearchState, applied: AppliedGuidance, guides: set[UUID], found: EntityLinks
 ) -> AppliedGuidance:
-    """The guidance by these entities, with the links of the candidates and linked documents that are not among them."""
+    """Adds the links of the candidates to these entities, and linked documents that are not candidates."""
     request, candidates = search.request, search.result.candidates
     chosen = [match for match in applied.effective if match.entity_id in guides]
     if not any(found.counts[entity_id] for entity_id in guides):
@@ -185,7 +185,7 @@ async def _guide(
 def _missing(
     chosen: Sequence[EntityMatch], strengths: Mapping[UUID, Mapping[UUID, float]], search: SearchState
 ) -> dict[UUID, Link]:
-    """The linked documents without a candidate that have the best links, best first, if any may be added."""
+    """The linked documents without a candidate, best link first, as many as may be added."""
     request = search.request
     if request.min_rrf_score is not None or (request.lexical is not None and request.lexical.has_conditions):
         return {}
@@ -202,7 +202,7 @@ def _missing(
 def _could_enter(
     missing: Mapping[UUID, Link], links: Mapping[UUID, Link], search: SearchState, applied: AppliedGuidance
 ) -> bool:
-    """Whether a document with score 0 and the best of the missing links would be among the hits that are needed."""
+    """Whether a document with score 0 and the best missing link would rank among the needed hits."""
     needed = search.request.limit
 
     def final(score: float, link: Link | None) -> float:
@@ -220,7 +220,7 @@ def _passing(added: Iterable[Candidate], request: HybridRequest) -> list[Candida
 
 
 def _with_mentions(applied: AppliedGuidance, query: SearchRequest, links: EntityLinks) -> AppliedGuidance:
-    """The guidance with the mentions by which the entities that the query names boost its candidates."""
+    """Adds the candidates' mentions of the entities that the query names; they boost the candidates."""
     is_boosted = query.ranking.guidance.boost
     named = {match.entity_id: match for match in applied.effective if match.key} if is_boosted else {}
     mentions = {
@@ -232,7 +232,7 @@ def _with_mentions(applied: AppliedGuidance, query: SearchRequest, links: Entity
 
 
 def _once(counts: Mapping[UUID, int], matches: Mapping[UUID, EntityMatch]) -> Mapping[UUID, int]:
-    """The mentions of entities in a chunk; of namesakes, whom one name means, those of the best one."""
+    """The mentions of entities in a chunk. Namesakes share a name, so only the best one of them counts."""
     if len(counts) == 1:
         return counts
     best: dict[tuple[str, str | None], UUID] = {}
@@ -245,7 +245,7 @@ def _once(counts: Mapping[UUID, int], matches: Mapping[UUID, EntityMatch]) -> Ma
 
 
 def _order(hits: Sequence[Hit], applied: AppliedGuidance) -> list[Hit]:
-    """The hits boosted by what they mention, then blended with the scores of their links."""
+    """Boosts the hits by their mentions, then blends them with the scores of their links."""
     if applied.mentions:
         factors = _boost_factors(applied)
         totals = {chunk_id: sum(counts.values()) for chunk_id, counts in applied.mentions.items()}
@@ -258,12 +258,12 @@ def _order(hits: Sequence[Hit], applied: AppliedGuidance) -> list[Hit]:
 
 
 def _mean_effect(candidates: Sequence[Candidate], applied: AppliedGuidance) -> MeanEffect:
-    """What the entities do to the mean of the best candidates of the search, in their order before guidance."""
+    """How the entities change the mean score of the search's best candidates, in the order before guidance."""
     best = [candidate.chunk_id for candidate in candidates[:MIN_CANDIDATES]]
     links = (applied.links[chunk_id].score for chunk_id in best if chunk_id in applied.links)
     factors = _boost_factors(applied)
     mean_factor = sum(factors.get(chunk_id, 1.0) for chunk_id in best) / len(best)
-    return MeanEffect(applied.weight * sum(links) / len(best), mean_factor ** fused_scores.EXPONENTS[applied.fusion])
+    return MeanEffect(applied.weight * sum(links) / len(best), mean_factor ** score_scales.EXPONENTS[applied.fusion])
 
 
 def _boost_factors(applied: AppliedGuidance) -> dict[UUID, float]:
@@ -277,7 +277,7 @@ def _boost_factors(applied: AppliedGuidance) -> dict[UUID, float]:
 
 
 async def finish(search: SearchState, answer: Answer) -> Answer:
-    """The answer with the entities that the query refers to, and whether they guided it, if that was forced."""
+    """Adds the entities that the query refers to and, if guidance was forced, whether they guided the search."""
     matches, applied = _noted(search)
     is_entity_query = applied.links and any(match.key for match in applied.effective) and answer.query_type != "phrase"
     return replace(
@@ -295,7 +295,7 @@ def _noted(search: SearchState) -> tuple[EntityMatches, AppliedGuidance]:
 
 
 def _referred(matches: EntityMatches, applied: AppliedGuidance) -> list[EntityMatch]:
-    """The entities that the query refers to, with their aboutness where it is known; no title that is not listed."""
+    """The entities that the query refers to, with their aboutness if it is known. Omits entities of origin `text`."""
     weighed = {match.entity_id: match for match in applied.matches}
     referred = [weighed.get(match.entity_id, match) for match in matches.all if match.origin != "text"]
     referred = [match for match in referred if match.aboutness is None or match.aboutness >= MIN_ABOUTNESS]
@@ -305,7 +305,7 @@ def _referred(matches: EntityMatches, applied: AppliedGuidance) -> list[EntityMa
 
 
 def explain(search: SearchState) -> dict[str, Any]:
-    """The entities that the query refers to, and what they have changed."""
+    """The entities that the query refers to, and their effects."""
     matches, applied = _noted(search)
     matched = [
         {

@@ -26,15 +26,15 @@ from app.text.queries.conditions import ParsedQuery
 from app.text.words import lexical
 
 EXPLICIT = ("name", "fuzzy", "role", "team")
-"""Match kinds that count as an explicit reference. A match by facts or description alone guides only a query that asks
-for an entity ("who", "which vendor"): a plain topic must not be answered from the documents of whoever works on it."""
+"""Kinds of match that are explicit references. A match by facts or description guides only a query that asks for an
+entity ("who", "which vendor"). A query for a plain topic must not prefer the documents of people who work on it."""
 MAX_SIMILAR_NAMES = 20
-"""Names with a spelling like the query's words that are looked up."""
+"""Most names with a similar spelling that are looked up."""
 
 Span = tuple[int, int]
-"""The positions of the first word of a name in the query and of the word after its last."""
+"""The positions in the query of the first word of a name and of the word after the name."""
 CACHED_S, MAX_CACHED = 60, 2_000
-"""Seconds for which the matches of a query are cached, and queries of which they are."""
+"""How many seconds the matches of a query are cached, and the most queries in the cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,9 @@ class EntityCache:
 
 @dataclass(frozen=True, slots=True)
 class EntityMatches:
-    """The entities that match a query; `referred` are those that it refers to explicitly or asks for by type.
+    """The entities that match a query; `referred` are the ones it refers to explicitly or asks for by type.
 
-    `fallback_reason` is why they do not guide the search, None if they do.
+    `fallback_reason` says why they do not guide the search; None if they do.
     """
 
     all: tuple[EntityMatch, ...] = ()
@@ -58,9 +58,9 @@ class EntityMatches:
     referred: tuple[EntityMatch, ...] = ()
 
     def guiding(self, threshold: float) -> list[EntityMatch]:
-        """The referred entities of at least the threshold; all of them if none reaches it (mode `force`).
+        """The referred entities that reach the threshold; if none does (mode `force`), all referred entities.
 
-        Members of a team are left out, because the team is linked to their documents.
+        Omits members of a team, because the team is linked to their documents.
         """
         confident = [match for match in self.referred if match.score >= threshold]
         return [match for match in confident or self.referred if match.matched_by != "team"]
@@ -71,7 +71,7 @@ class EntityMatches:
         return frozenset(word for match in self.all if match.key for word in match.key.split(" "))
 
     def applicable(self, options: GuidanceOptions) -> list[EntityMatch]:
-        """The entities that may guide the search, and those that the query names, which may boost."""
+        """The entities that may guide the search, and the entities named in the query, which may boost hits."""
         guiding = self.guiding(options.threshold) if self.fallback_reason is None else []
         named = [match for match in self.all if options.boost and match.matched_by in ("name", "fuzzy")]
         return list({match.entity_id: match for match in (*guiding, *named)}.values())
@@ -80,9 +80,9 @@ class EntityMatches:
 async def run(
     db: SearchTransaction, query: SearchRequest, parsed: ParsedQuery, vector: Vector | None, *, cache: EntityCache
 ) -> EntityMatches:
-    """The entities that match the query, and whether they guide it.
+    """Finds the entities that match the query, and decides whether they guide it.
 
-    Guidance of the mode `force` skips the rules of confidence; that of `off`, and a lexical search, never guides.
+    The mode `force` skips the rules of confidence. With the mode `off`, or in a lexical search, no entity guides.
     """
     guidance = query.ranking.guidance
     may_guide = guidance.mode != "off" and query.mode != "lexical"
@@ -108,13 +108,13 @@ async def run(
 
 
 def is_wanted(query: SearchRequest) -> bool:
-    """Whether entities may guide the search or boost what mentions them."""
+    """Whether entities may guide the search or boost chunks that mention them."""
     return query.ranking.guidance.boost or (query.ranking.guidance.mode != "off" and query.mode != "lexical")
 
 
 async def unguided(db: SearchTransaction, parsed: ParsedQuery) -> EntityMatches:
-    """The entities that a query names, for a search that none of them may guide or boost."""
-    return EntityMatches(tuple(match for match in await scored(db, parsed, None) if match.matched_by == "name"))
+    """The entities that a query names, for a search that entities may not guide or boost."""
+    return EntityMatches(tuple(one for one in await score_matches(db, parsed, None) if one.matched_by == "name"))
 
 
 def _disabled_reason(query: SearchRequest) -> str:
@@ -122,7 +122,7 @@ def _disabled_reason(query: SearchRequest) -> str:
 
 
 async def _best(db: SearchTransaction, parsed: ParsedQuery, vector: Vector | None, *, limit: int) -> list[EntityMatch]:
-    matches = await scored(db, parsed, vector)
+    matches = await score_matches(db, parsed, vector)
     return entity_scores.best((match for match in matches if not _is_of_other_name(match)), limit=limit)
 
 
@@ -131,10 +131,10 @@ def _is_of_other_name(match: EntityMatch) -> bool:
     return match.use.form == "part" and (match.use.case == "small" or match.use.has_neighbour)
 
 
-async def scored(db: SearchTransaction, parsed: ParsedQuery, vector: Vector | None) -> list[EntityMatch]:
-    """Matches by names in the query, by names of similar spelling, and by role, team, facts and description.
+async def score_matches(db: SearchTransaction, parsed: ParsedQuery, vector: Vector | None) -> list[EntityMatch]:
+    """Finds and scores matches by name in the query, by similar spelling, and by role, team, facts and description.
 
-    One for each way in which an entity matches. The score of a name is 0 if it probably is an ordinary word.
+    An entity has one match for each way in which it matches. A name that is probably an ordinary word has score 0.
     """
     query_names = await _names_in(db, parsed.text)
     request = MatchRequest(
@@ -159,7 +159,7 @@ async def scored(db: SearchTransaction, parsed: ParsedQuery, vector: Vector | No
 
 @dataclass(frozen=True, slots=True)
 class _SimilarName:
-    """A stored name similar to words of the query (similarity 0.75 to 1), or with a word of the query as a part (0)."""
+    """A stored name that is similar to words of the query (0.75 to 1), or has a word of the query as a part (0)."""
 
     span: Span
     words: str = ""
@@ -168,7 +168,7 @@ class _SimilarName:
 
 @dataclass(frozen=True, slots=True)
 class _QueryNames:
-    """The stored names in the query with their positions by key, the similar ones by key, and the words of both."""
+    """The stored names in the query with their positions, similar names, both by key, and the positions they take."""
 
     query: QueryWords
     exact: Mapping[str, Sequence[Span]]
@@ -250,10 +250,10 @@ def _score(match: Match, query_names: _QueryNames, use: NameUse) -> float:
 async def _tell_apart(
     db: Reading, matches: Sequence[EntityMatch], words: str, vector: Vector | None
 ) -> list[EntityMatch]:
-    """The matches, those of namesakes with their teams and with a score reduced by how well the query fits them.
+    """Reduces the scores of namesakes that fit the query less well, and adds their teams.
 
-    `words` are those of the query. They are compared with role, description, facts and the names of teams, and the
-    query's vector with that of the entity.
+    The `words` of the query are compared with role, description, facts and names of teams, and the query's vector with
+    the entity's vector.
     """
     groups = _groups(matches)
     if not groups:
@@ -276,7 +276,7 @@ async def _tell_apart(
 
 
 def _groups(matches: Sequence[EntityMatch]) -> dict[tuple[str, str], set[UUID]]:
-    """The entities of the user by type and key of name, where several have it."""
+    """The user's entities by type and key, if several entities have the same name."""
     found: dict[tuple[str, str], set[UUID]] = {}
     for match in matches:
         if match.key is not None and match.score > 0 and match.origin == "user":

@@ -1,7 +1,7 @@
 """Selects hits by maximal marginal relevance.
 
-Greedy, `λ · score − (1 − λ) · largest similarity to the selected` (Carbonell and Goldstein 1998). The similarity of two
-hits is the cosine of their vectors, or the Jaccard index of their sets of words.
+Greedily maximises `λ · score − (1 − λ) · largest similarity to the selected` (Carbonell and Goldstein 1998). The
+similarity of two hits is the cosine of their vectors, or the Jaccard index of their sets of words.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 MAX_WORDS = 500
-"""Words of a text that are compared, from its beginning."""
+"""Largest number of words that are compared, from the beginning of a text."""
 _WORD = re.compile(r"\w+")
 
 
@@ -61,7 +61,7 @@ def jaccard(one: int, other: int) -> float:
 def select(scores: Sequence[float], similarity: Similarity, *, limit: int, trade: float) -> list[Selected]:
     """Returns up to `limit` hits in the order of their selection; `trade` is λ, 1 for relevance alone.
 
-    Of hits with equal marginal relevance the first is selected. Compares each selected hit with all remaining ones.
+    Of hits with equal marginal relevance, it selects the first. It compares each selected hit with all remaining hits.
     """
     nearest = [0.0] * len(scores)
     remaining = list(range(len(scores)))

@@ -41,9 +41,9 @@ class Near:
 
 @dataclass(frozen=True, slots=True)
 class RerankOptions:
-    """How to re-rank, for which query and how many; `keep_all` if a later step may drop any of the passages.
+    """How to re-rank, for which query, and how many passages to return; `keep_all` if a later step may drop some.
 
-    `rerank_weight` is that of the cosine, `mmr_lambda` that of the score in MMR.
+    `rerank_weight` is the weight of the cosine, `mmr_lambda` the weight of the score in MMR.
     """
 
     text: str | None
@@ -68,7 +68,7 @@ class RerankPassage:
 
 @dataclass(frozen=True, slots=True)
 class RankedPassage:
-    """A passage's position before, from 0, its new score, and the details of each step."""
+    """A passage's position before the re-ranking, from 0, its new score, and the details of each step."""
 
     position: int
     score: float
@@ -78,9 +78,9 @@ class RankedPassage:
 async def run(
     passages: Sequence[RerankPassage], request: RerankOptions, context: SearchContext
 ) -> Sequence[RankedPassage]:
-    """The passages with the best re-ranked, then diversified by MMR: only the selected ones, unless all are kept.
+    """Re-rank the best passages, then select passages by MMR; `keep_all` also returns the others.
 
-    A re-ranking that fails is named in `context.degraded`. Raises DatabaseUnavailable.
+    If the re-ranking fails, `context.degraded` names it. Raises DatabaseUnavailable.
     """
     near = await _near(passages, request, context)
     ranked = [RankedPassage(position, one.score) for position, one in enumerate(passages)]
@@ -107,7 +107,7 @@ async def diversify(search: SearchState) -> SearchState:
 
 
 def _options_of(search: SearchState, *, rerank: Rerank = "none", mmr: bool = False) -> RerankOptions:
-    """The options of a search; hits that MMR does not select are kept where any may be used."""
+    """The options of a search. They keep all hits if a later step or page may use those that MMR does not select."""
     query, ranking = search.query, search.query.ranking
     keep_all = search.keep_all or _may_use_all(query)
     return RerankOptions(
@@ -136,13 +136,13 @@ async def _reorder(search: SearchState, options: RerankOptions) -> SearchState:
 
 
 def _may_use_all(query: SearchRequest) -> bool:
-    """Whether hits beyond the first `query.limit` are used: by a filter, where hits are merged, or on a later page."""
+    """Whether a minimum, collapsing, grouping or a later page may use hits beyond the first `query.limit`."""
     return query.has_minimum or query.is_collapsed or query.group_size is not None or query.cursor is not None
 
 
 @retry_read
 async def _still_stored(search: SearchState) -> SearchState:
-    """The search with the hits whose documents were neither replaced nor deleted while the provider was called."""
+    """Drop the hits whose documents were replaced or deleted while the provider was called."""
     async with search.context.services.db.searching(search.context.user_id) as reading:
         stale = await stale_chunks.find([hit.candidate for hit in search.hits], search.context, reading)
     return replace(search, hits=[hit for hit in search.hits if hit.candidate.chunk_id not in stale])
@@ -168,7 +168,7 @@ def text_of(candidate: Candidate) -> str:
 async def _near(
     passages: Sequence[RerankPassage], request: RerankOptions, context: SearchContext
 ) -> Mapping[UUID, Near]:
-    """Cosines of the stored chunks: to the query if any is unknown, and to each other for MMR."""
+    """The cosines of stored chunks: to the query if one of them is unknown, and to each other for MMR."""
     best = passages[: max(request.limit, pool_size(request.limit))]
     known = {one.chunk_id: one.cosine for one in best if one.chunk_id}
     unknown = request.rerank == "cosine" and request.vector is not None and None in known.values()
@@ -187,7 +187,7 @@ async def _near(
 async def _new_scores(
     passages: Sequence[RerankPassage], request: RerankOptions, near: Mapping[UUID, Near], context: SearchContext
 ) -> Mapping[int, float]:
-    """The cosines or the provider's scores of the best passages by position; none if the provider fails."""
+    """The cosines or the provider's scores of the best passages, by position. Empty if the provider fails."""
     best = range(min(len(passages), pool_size(request.limit)))
     if request.rerank == "cosine":
         cosines = {position: _cosine(passages[position], near) for position in best if request.vector is not None}
@@ -215,15 +215,15 @@ def _cosine(passage: RerankPassage, near: Mapping[UUID, Near]) -> float | None:
 
 
 def blend(score: float, cosine: float | None, *, weight: float) -> float:
-    """A score blended with the cosine; a negative cosine counts 0, None changes nothing."""
+    """Blends a score with a cosine. A negative cosine counts as 0; None leaves the score unchanged."""
     return score if cosine is None else weight * min(1.0, max(0.0, cosine)) + (1 - weight) * score
 
 
 def order(scores: Sequence[float], again: Mapping[int, float]) -> list[tuple[int, float]]:
-    """The positions and scores of hits: those with a new score by it, then the others, ties in input order.
+    """Orders hits: first the hits with a new score, best first, then the others; ties keep the input order.
 
-    `again` maps positions to new scores. The scores of the others are capped at the lowest new score, so that scores
-    never increase down the list.
+    Returns positions and scores. `again` maps positions to new scores. The scores of the others are capped at the
+    lowest new score, so that scores never increase down the list.
     """
     first = sorted(again.items(), key=lambda one: (-round(one[1], 12), one[0]))
     lowest = first[-1][1] if first else math.inf
@@ -234,9 +234,9 @@ def order(scores: Sequence[float], again: Mapping[int, float]) -> list[tuple[int
 def _rank(
     passages: Sequence[RerankPassage], request: RerankOptions, new_scores: Mapping[int, float]
 ) -> list[RankedPassage]:
-    """The passages in the order of their new scores, with the values that these were made of.
+    """The passages in the order of their new scores, each with the values that its score was computed from.
 
-    A cosine is blended with the score before, a provider's score replaces it.
+    A cosine is blended with the previous score; a provider's score replaces it.
     """
     blended, weight = new_scores, 1.0
     if request.rerank == "cosine":
@@ -264,7 +264,7 @@ def _diversify(
     request: RerankOptions,
     near: Mapping[UUID, Near],
 ) -> list[RankedPassage]:
-    """The passages selected by MMR among the best; with `keep_all` the others follow."""
+    """The passages that MMR selects among the best. With `keep_all` the others follow."""
     pool = max(request.limit, pool_size(request.limit))
     best = ranked[:pool]
     similarity = _similarity([passages[one.position] for one in best], near)
@@ -276,7 +276,7 @@ def _diversify(
 
 
 def _explain(ranked: RankedPassage, chosen: mmr.Selected, trade: float) -> RankedPassage:
-    """A passage with the step in which MMR, which leaves scores as they are, placed it."""
+    """Adds the MMR step to the details of a passage. MMR changes the order, not the scores."""
     step: dict[str, Any] = {
         "value": chosen.value,
         "lambda": trade,
@@ -289,7 +289,7 @@ def _explain(ranked: RankedPassage, chosen: mmr.Selected, trade: float) -> Ranke
 
 
 def _size(passages: Sequence[RerankPassage], request: RerankOptions, near: Mapping[UUID, Near]) -> int:
-    """Cost of an MMR selection in units of `offload.run`: pairs compared, and characters of texts without a vector."""
+    """The size of an MMR selection for `offload.run`: pairs to compare, and characters of texts without a vector."""
     pool = max(request.limit, pool_size(request.limit))
     without_vector = (passage for passage in passages[:pool] if passage.chunk_id not in near)
     return 2 * pool * request.limit + sum(len(passage.text) for passage in without_vector)

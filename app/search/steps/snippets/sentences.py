@@ -1,9 +1,9 @@
-"""Chooses the one to three sentences of a passage that match a query best, and marks what they match.
+"""Chooses the one to three sentences of a passage that match a query best, and marks the matches.
 
-A window of consecutive sentences is scored by the weights of the different lexemes of the query in it, a phrase by the
-sum of its words once more; each sentence after the first costs a share of the weight of all lexemes. One that says
-hardly more than the query, such as the term above its definition, is shown with what follows it. A passage without any
-match is kept whole, because any of its sentences may be the answer (docs/decisions/0026-snippets.md).
+The score of a window of consecutive sentences is the sum of the weights of the query's lexemes in it. A phrase counts
+the weights of its words once more. Each sentence after the first costs a share of the weight of all lexemes. A window
+that says hardly more than the query, such as the term above a definition, is shown with the following text. A passage
+without a match is kept whole, because any of its sentences may be the answer (docs/decisions/0026-snippets.md).
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ from app.text.words.word_spans import WordSpan
 
 MAX_SENTENCES = 3
 MAX_LENGTH = 400
-"""Code points of a snippet; a longer sentence is cut at white space around its best matches."""
+"""Most code points of a snippet. A longer sentence is cut at white space around its best matches."""
 BEFORE_FIRST_MATCH = 60
 """Code points of a cut sentence before its first match."""
 SENTENCE_COST = 0.1
 """Cost of each sentence after the first, as a share of the weight of all lexemes of the query."""
 MIN_OTHER_WORDS = 2
-"""Words besides its matches that a window has at least; one with fewer says nothing that the query does not."""
+"""Least number of words besides the matches in a window. A window with fewer only repeats the query."""
 _RULE = re.compile(r"[\s|:=+-]*|\s*(?:`{3,}|~{3,}).*")
 _ITEM = re.compile(r"^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+", re.MULTILINE)
 
 Span = tuple[int, int]
 Lexemes = Mapping[str, frozenset[str]]
-"""The lexemes of words as they are written."""
+"""The lexemes of words, by the word as written."""
 Phrase = Sequence[tuple[str, frozenset[str]]]
 """Words, case-folded, with their lexemes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """What a query looks for, as lexemes of one text-search configuration.
+    """The lexemes that a query looks for, in one text-search configuration.
 
-    `weights` are those of the query's lexemes, `names` those of the name by which a hop reached the passage.
+    `weights` has the weights of the query's lexemes, `names` those of the name by which a hop reached the passage.
     """
 
     weights: Mapping[str, float]
@@ -57,22 +57,22 @@ class Sought:
 
 
 def lexemes_of(span: WordSpan, known: Mapping[str, frozenset[str]]) -> frozenset[str]:
-    """Returns the lexemes of a word among `known`; no configuration changes those of scripts without spaces."""
+    """Returns the lexemes of a word from `known`. In scripts without spaces the word itself is its lexeme."""
     if span.unspaced:
         return frozenset((unicodedata.normalize("NFKC", span.text),))
     return known.get(span.text, frozenset())
 
 
 def phrase(text: str, known: Lexemes) -> Phrase:
-    """Returns the words of a phrase, case-folded, each with its lexemes: none for a stop word."""
+    """Returns the words of a phrase, case-folded, each with its lexemes. A stop word has none."""
     return [(span.text.casefold(), lexemes_of(span, known)) for span in word_spans.of(text) if span.in_sequence]
 
 
 def choose(text: str, sought: Sought, lexemes: Mapping[str, frozenset[str]], *, markdown: bool = True) -> Snippet:
-    """Returns the best snippet of a passage; the whole of it without any match.
+    """Returns the best snippet of a passage; without a match, the whole passage.
 
-    `lexemes` are those of its words that the passage's configuration makes lexemes of; words that are missing match
-    nothing. `markdown`: the snippet's text is without the marks of Markdown.
+    `lexemes` maps words to their lexemes in the passage's configuration; a missing word matches nothing. With
+    `markdown`, the marks of Markdown are removed from the snippet's text.
     """
     spans = word_spans.of(text)
     found = [lexemes_of(span, lexemes) for span in spans]
@@ -88,7 +88,7 @@ def choose(text: str, sought: Sought, lexemes: Mapping[str, frozenset[str]], *, 
 
 @dataclass(frozen=True, slots=True)
 class _Weighted:
-    """A match with its weights by lexeme; those of a phrase have a key of their own."""
+    """A match with its weights by lexeme. A phrase has a key of its own."""
 
     start: int
     end: int
@@ -96,7 +96,7 @@ class _Weighted:
 
 
 def _own_lexemes(spans: Sequence[WordSpan], found: Sequence[frozenset[str]]) -> Iterator[frozenset[str]]:
-    """The lexemes of each span; those of a compound without those of the words in it."""
+    """The lexemes of each span. A compound does not repeat the lexemes of the words in it."""
     of_words: dict[int, set[str]] = {}
     for span, lexemes in zip(spans, found, strict=True):
         if not span.is_compound:
@@ -113,10 +113,10 @@ def _word_matches(spans: Sequence[WordSpan], found: Sequence[frozenset[str]], so
 
 
 def _phrase_matches(spans: Sequence[WordSpan], found: Sequence[frozenset[str]], sought: Sought) -> Iterator[_Weighted]:
-    """The runs of consecutive words that are those of a phrase.
+    """The runs of consecutive words that match a phrase.
 
-    As in the text index, any word may take the place of a stop word inside the phrase, and those at its ends may be
-    missing; a run with the same stop words is preferred to it.
+    As in the text index, any word matches a stop word inside the phrase, and stop words at its ends may be missing. A
+    run with the same stop words is preferred.
     """
     words = [(span, lexemes) for span, lexemes in zip(spans, found, strict=True) if span.in_sequence]
     for number, whole in enumerate(sought.phrases):
@@ -150,7 +150,7 @@ class _Matches:
     starts: Sequence[int]
 
     def within(self, start: int, end: int) -> list[_Weighted]:
-        """Those that lie in the span."""
+        """The matches inside the span."""
         first, last = bisect_left(self.starts, start), bisect_left(self.starts, end)
         return [one for one in self.every[first:last] if one.end <= end]
 
@@ -163,9 +163,9 @@ class _Matches:
 
 
 def _best_window(text: str, words: Sequence[WordSpan], matches: _Matches, sought: Sought) -> Span | None:
-    """The window with the highest score, the shortest and then the first of equals; None without a match.
+    """The window with the highest score; of equal windows the shortest, then the first. None without a match.
 
-    A heading is chosen only if nothing else matches, because a hit has its headings anyway, and with what follows it.
+    A heading is chosen only if nothing else matches, because a hit shows its headings anyway. Its next text follows.
     """
     for find, is_heading in ((_blocks, False), (_headings, True)):
         windows = [window for block in find(text) for window in _windows(block, matches, sought)]
@@ -188,7 +188,7 @@ def _says_more(words: Sequence[WordSpan], start: int, end: int, matches: _Matche
 
 
 def _end_of_next(text: str, start: int, end: int) -> int:
-    """The end of the sentences after a window that fit into a snippet with it; its own in a table or in code."""
+    """The end of the following sentences that fit into the window's snippet; in a table or code, the window's end."""
     blocks = [block for block in structure.blocks(text) if block.end > start]
     if blocks and blocks[0].kind in ("table", "fence"):
         return end
@@ -209,7 +209,7 @@ def _windows(block: Sequence[Span], matches: _Matches, sought: Sought) -> Iterat
 
 
 def _blocks(text: str) -> Iterator[list[Span]]:
-    """The sentences of each paragraph and list, and the lines of each table and fence but rules and fence marks."""
+    """The sentences of paragraphs and lists, and the lines of tables and fences without rules and fence marks."""
     for block in structure.blocks(text):
         if block.kind in ("table", "fence"):
             spans = [span for span in sentences.lines(text, block.start, block.end) if not _RULE.fullmatch(text, *span)]
@@ -235,7 +235,7 @@ def _headings(text: str) -> Iterator[list[Span]]:
 
 
 def _cut(text: str, span: Span, matches: _Matches) -> Span:
-    """The span, or its part around the best matches where it is too long."""
+    """The span; if it is too long, its part around the best matches."""
     start, end = span
     if end - start <= MAX_LENGTH:
         return span
@@ -246,7 +246,7 @@ def _cut(text: str, span: Span, matches: _Matches) -> Span:
 
 
 def _trim(text: str, start: int, end: int, whole: Span) -> Span:
-    """A part of a span without the words that it cuts, if there is white space near its ends."""
+    """Removes cut words from the ends of a part of a span, if there is white space near the ends."""
     if start > whole[0] and (space := text.find(" ", start, start + BEFORE_FIRST_MATCH // 2)) >= 0:
         start = space + 1
     if end < whole[1] and (space := text.rfind(" ", end - BEFORE_FIRST_MATCH // 2, end)) >= 0:
@@ -255,8 +255,8 @@ def _trim(text: str, start: int, end: int, whole: Span) -> Span:
 
 
 def _merge(text: str, matches: Iterable[_Weighted]) -> list[Span]:
-    """The offsets of the matches without overlaps: one inside another is left out; those that overlap, and
-    parts of a compound that are joined by one character, become one.
+    """The offsets of the matches without overlaps. A match inside another one is dropped. Overlapping matches, and
+    parts of a compound that one character joins, become one match.
     """
     merged: list[Span] = []
     for one in matches:

@@ -1,4 +1,4 @@
-"""Finds the snippet of each hit: Postgres analyses its words, `text.snippets` chooses the sentences."""
+"""Finds the snippet of each hit: Postgres analyses the words, `sentences` chooses the sentences."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DEFAULT_KIND = TextKind("english", markdown=True)
 
 
 async def finish(search: SearchState, answer: Answer) -> Answer:
-    """The answer with the snippets of its hits, and of those in their `more`. Raises DatabaseUnavailable."""
+    """Adds the snippets to the hits of the answer and to the hits in their `more`. Raises DatabaseUnavailable."""
     every = {one.candidate.chunk_id: one for hit in answer.hits for one in (hit, *hit.more)}
     with search.context.timed("snippets"):
         by_id = await _of_hits(every, search)
@@ -53,7 +53,7 @@ def _name(hit: Hit) -> str:
 
 
 def _phrases(parsed: ParsedQuery) -> list[str]:
-    """The phrases that a query wants, those in groups included."""
+    """The phrases that a query wants, including phrases in groups."""
     operands = (one for group in parsed.groups for one in conditions.operands(group, wanted=True))
     return [*parsed.phrases, *(one.text for one in operands if one.is_phrase)]
 
@@ -67,7 +67,7 @@ def _words(texts: Iterable[str]) -> list[str]:
 async def _analyse(
     chunk_ids: Sequence[UUID], words: Sequence[str], sought: Sequence[str], terms: Sequence[str], context: SearchContext
 ) -> tuple[dict[UUID, TextKind], dict[str, Lexemes]]:
-    """The kind of each chunk, and the lexemes that the text-search configurations of these make of the words."""
+    """The kind of each chunk and, by text-search configuration of these chunks, the lexemes of the words."""
     by_config: dict[str, Lexemes] = {}
     async with context.services.db.reading(context.user_id) as reading:
         kinds = dict.fromkeys(chunk_ids, DEFAULT_KIND) | await chunks.kinds(reading, chunk_ids)

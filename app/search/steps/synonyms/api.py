@@ -35,7 +35,7 @@ _EXPAND_TO = (
 
 
 class SynonymsGroup(wire.WireModel):
-    """Words and phrases that mean the same, or those that others are expanded to."""
+    """Words and phrases that mean the same, or words and phrases that expand to others."""
 
     terms: Terms = Field(description=_TERMS, examples=[["boiler", "furnace", "heating unit"]])
     expand_to: Annotated[list[Term], *wire.at_most(lines.MAX_TERMS)] | None = Field(None, description=_EXPAND_TO)
@@ -105,7 +105,7 @@ _EXAMPLES: dict[str, Any] = {
 
 @router.get("/synonyms", operation_id="get_synonyms", summary="Read the synonyms")
 async def get(user_id: auth.Searcher, use: auth.ReadUse) -> StoredSynonyms:
-    """The user's groups of words and phrases that are searched for one another."""
+    """Return the user's groups of synonyms."""
     return StoredSynonyms(groups=[StoredGroup.of(group) for group in await synonyms.get(user_id, db=use.db)])
 
 
@@ -113,9 +113,9 @@ async def get(user_id: auth.Searcher, use: auth.ReadUse) -> StoredSynonyms:
 async def put(
     body: Annotated[Synonyms, Body(openapi_examples=_EXAMPLES)], user_id: auth.Writer, use: auth.Use
 ) -> SynonymCounts:
-    """Store groups in place of all that are stored. They take effect at once; nothing is indexed again.
+    """Replace all stored groups. The new groups take effect at once; nothing is indexed again.
 
-    A query that contains a word or phrase of a group also searches its other ones by words, with half the weight.
+    If a query contains a word or phrase of a group, its text leg also searches for the others, with half the weight.
     """
     groups = [group.shape() for group in body.groups]
     await synonyms.put(user_id, groups, db=use.db)

@@ -37,7 +37,7 @@ def replace(
     ],
     as_json: options.AsJson = False,
 ) -> None:
-    """Replace all groups by those of a file."""
+    """Replace all groups by the groups of a file."""
     numbered = list(lines.read(_text(file)))
     if len(numbered) > lines.MAX_GROUPS:
         raise errors.BadRequest(f"Must have at most {lines.MAX_GROUPS} groups.", field="file")
@@ -66,7 +66,7 @@ def _put(client: Client, groups: list[dict[str, Any]], *, as_json: bool) -> None
 
 
 def _place(field: str | None) -> int | None:
-    """The place in the request of the group that an error names."""
+    """The position in the request of the group that an error names."""
     number = (field or "").removeprefix("groups[").partition("]")[0]
     return int(number) if number.isdecimal() else None
 

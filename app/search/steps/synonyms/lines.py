@@ -1,7 +1,7 @@
 """Reads and writes groups of synonyms as lines of text, and finds the terms that a query contains.
 
-A line is a group: `boiler, furnace, heating unit`. After `=>` stand the terms that those before it are expanded to:
-`vehicle => car, lorry`. A backslash makes the character after it plain; lines that begin with `#` are comments.
+A line is a group: `boiler, furnace, heating unit`. The terms before `=>` are expanded to the terms after it: `vehicle
+=> car, lorry`. A backslash makes the next character plain. Lines that begin with `#` are comments.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 MAX_GROUPS, MAX_TERMS, MAX_LENGTH = 500, 20, 100
-"""Groups of synonyms of a user, words and phrases of each side of a group, and characters of one."""
+"""The most groups of a user, terms on each side of a group, and characters of a term."""
 ARROW = "=>"
 _PIECE = re.compile(r"\\(.)|(=>)|(,)|(.)", re.DOTALL)
 _SPECIAL = re.compile(r"[\\,]|=(?=>)|^[#\ufeff]")
@@ -19,9 +19,9 @@ _SPECIAL = re.compile(r"[\\,]|=(?=>)|^[#\ufeff]")
 
 @dataclass(frozen=True, slots=True)
 class SynonymGroup:
-    """Words and phrases that are searched for one another.
+    """Words and phrases that mean the same: a query with one of `terms` also searches for the others.
 
-    With `expand_to`, a query with one of `terms` also searches for those, and nothing else follows.
+    With `expand_to`, it also searches for the terms of `expand_to`, but not for the others.
     """
 
     terms: tuple[str, ...]
@@ -29,7 +29,7 @@ class SynonymGroup:
 
 
 def read(text: str) -> Iterator[tuple[int, SynonymGroup]]:
-    """The number of each line with a group, and the group. A line with two arrows has the rest after the first."""
+    """The number of each line with a group, and the group. Only the first arrow of a line counts."""
     for number, line in enumerate(text.splitlines(), 1):
         line = line.strip().removeprefix("\ufeff")
         if line and not line.startswith("#"):
@@ -50,7 +50,7 @@ def _group(line: str) -> SynonymGroup:
 
 
 def write(groups: Iterable[SynonymGroup]) -> str:
-    """The groups as lines that `read` reads again."""
+    """The groups as lines that `read` can read."""
     return "".join(f"{_line(group)}\n" for group in groups)
 
 

@@ -1,4 +1,4 @@
-"""Stores a user's groups of synonyms in the row of the user, and analyses their terms and the words of queries."""
+"""Stores a user's groups of synonyms in the user's row, and analyses their terms and the words of queries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _t = tables.tenants.c
 
 
 SLICE = 500
-"""Terms that are analysed by one statement, whose rows are read without letting others go on."""
+"""Terms that one statement analyses. Reading its rows blocks the event loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class PlacedLexeme:
 class AnalysedTerm:
     """A term in one text-search configuration: its lexemes with their distances from the first, and its tsquery.
 
-    `place` is that of the term among all that were analysed.
+    `place` is the position of the term among all analysed terms.
     """
 
     place: int
@@ -45,7 +45,7 @@ class AnalysedTerm:
 
 @dataclass(frozen=True, slots=True)
 class TermGroup:
-    """The places of the terms of a group: a query that contains one of `terms` is expanded by `expansions`."""
+    """The places of a group's terms. A query that contains one of `terms` is expanded by `expansions`."""
 
     terms: Sequence[int]
     expansions: Sequence[int]
@@ -114,7 +114,7 @@ async def get(db: Reading) -> list[SynonymGroup]:
 
 
 async def put(db: Writing, groups: Sequence[SynonymGroup]) -> None:
-    """Store groups in place of all that are stored, and raise the user's version."""
+    """Replace all stored groups, and raise the user's version."""
     await db.lock()
     values = {"synonyms": list(map(_stored, groups)), "synonyms_version": db.written_version if groups else 0}
     await db.execute(sa.update(tables.tenants).where(_t.user_id == db.user_id).values(**values))
@@ -147,12 +147,12 @@ async def analyse(
 
 
 CACHED_TERMS = 100_000
-"""Analysed terms of all users together that a process keeps."""
+"""Most analysed terms that a process caches, for all users together."""
 
 
 @dataclass(frozen=True, slots=True)
 class SynonymCache:
-    """Analysed synonyms by their version."""
+    """Analysed synonyms, by version."""
 
     of_versions: LRUCache[Hashable, AnalysedSynonyms] = field(
         default_factory=lambda: LRUCache(CACHED_TERMS, getsizeof=lambda synonyms: synonyms.size)

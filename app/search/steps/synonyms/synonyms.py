@@ -1,6 +1,6 @@
-"""Stores a user's synonyms, and adds those of a query's words to its text leg.
+"""Stores a user's synonyms, and adds the synonyms of a query's words to its text leg.
 
-The first statement of a transaction says whether the user has synonyms: a search of a user without any does nothing
+The first statement of a transaction reads whether the user has synonyms, so a search without synonyms costs nothing
 more.
 """
 
@@ -25,12 +25,12 @@ from app.search.steps.synonyms.store import AnalysedSynonyms, PlacedLexeme, Syno
 
 ORIGIN = "synonyms"
 MAX_SYNONYMS = 32
-"""Synonyms that a query is expanded by, the first in the order of the groups."""
+"""Most synonyms that expand a query, in the order of the groups."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Match:
-    """A term that a query contains: the sum of the idf of its lexemes, and these."""
+    """A term that a query contains: its lexemes, and the sum of their idf."""
 
     idf: float
     lexemes: tuple[str, ...]
@@ -45,7 +45,7 @@ async def get(user_id: str, *, db: Database) -> list[SynonymGroup]:
 
 
 async def put(user_id: str, groups: Sequence[SynonymGroup], *, db: Database) -> None:
-    """Store groups in place of all that are stored. Raises Busy, DatabaseUnavailable, DiskFull, ReadOnly."""
+    """Replace all stored groups. Raises Busy, DatabaseUnavailable, DiskFull, ReadOnly."""
     await db.check_writable()
     async with db.writing(user_id) as writing:
         await stored.put(writing, groups)
@@ -82,7 +82,7 @@ async def _analyse(db: Reading, configs: Collection[str]) -> AnalysedSynonyms:
 
 
 def _synonyms(known: AnalysedSynonyms, query: Mapping[str, Sequence[PlacedLexeme]]) -> list[AddedTerm]:
-    """The synonyms of the terms that a query contains, without those that it contains itself."""
+    """The synonyms of the terms that a query contains, without synonyms that are in the query too."""
     matches = _matches(known, query)
     written = {known.terms[place].casefold() for place in matches}
     found: dict[str, AddedTerm] = {}
@@ -127,7 +127,7 @@ def _synonym(known: AnalysedSynonyms, place: int, other: int, match: _Match, con
 
 
 def explain(search: SearchState) -> dict[str, Any]:
-    """The synonyms by the words of the query, as the groups have them."""
+    """The synonyms by word of the query, as the groups write them."""
     by_word: dict[str, list[str]] = {}
     for one in search.request.lexical.added if search.request.lexical else ():
         if one.origin == ORIGIN:

@@ -38,9 +38,9 @@ async def explain_placement(
     user_id: auth.Searcher,
     use: auth.ReadUse,
 ) -> Response:
-    """Where a passage stands in a search: its rank and score in each leg, and what keeps it out of the answer.
+    """Explain where a passage ranks in a search: its rank and score in each leg, and what keeps it out of the answer.
 
-    `change` brings it in, or nearer where more than one thing keeps it out.
+    `change` brings the passage in, or nearer if several things keep it out.
     """
     check_vector(body, use)
     placement, timings = await admission.in_turn(request, user_id, partial(why.run, body, user_id, use))

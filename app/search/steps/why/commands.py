@@ -1,4 +1,4 @@
-"""Implements `stepwell why`: shows where a passage stands in a search and what keeps it out of the answer."""
+"""Implements `stepwell why`: shows where a passage ranks in a search and what keeps it out of the answer."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def why(
     filters: json_option.FiltersJson = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Show where a passage stands in a search, what keeps it out of the answer and what would bring it in.
+    """Show where a passage ranks in a search, what keeps it out of the answer and what would bring it in.
 
     A query that begins with - follows --: stepwell why -- '-cement lime' notes/lime.md.
     """
@@ -48,7 +48,7 @@ def why(
 
 
 def _show(lines: Body) -> None:
-    """Prints what has a value, a line each."""
+    """Prints a line for each entry that has a value."""
     for name, value in lines.items():
         if value not in (None, [], {}):
             shown = value if isinstance(value, str) else json.dumps(value)
@@ -56,7 +56,7 @@ def _show(lines: Body) -> None:
 
 
 def _leg(leg: Body) -> str:
-    """Where a leg has the passage."""
+    """The rank of the passage in a leg, as text."""
     if leg["rank"] is None:
         return "not found"
     beyond = "" if leg["is_candidate"] else ", beyond the candidates"
@@ -64,7 +64,7 @@ def _leg(leg: Body) -> str:
 
 
 def _explain(request: Body, passage: str, client: Client) -> Answer:
-    """The explanation of the document with this URI or path, else of the chunk or document with this id.
+    """Explains the document with this URI or path, or else the chunk or document with this id.
 
     Raises NotFound.
     """

@@ -64,7 +64,7 @@ class StepPlace(BaseModel):
 
 
 class Placement(BaseModel):
-    """Where a passage stands in a search, and what keeps it out of the answer."""
+    """Where a passage ranks in a search, and what keeps it out of the answer."""
 
     found: bool = Field(description="Whether it is in the answer.")
     rank: int | None = Field(

@@ -1,4 +1,4 @@
-"""Runs a search with the list of all of its results, and finds the places of a passage in it."""
+"""Runs a search with the results of all pages, and finds the places of a passage in it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from app.search.steps.why.models import LegPlace, OrderingStep, SearchLeg, StepP
 from app.search.store import recall
 
 LATER_STEPS: tuple[OrderingStep, ...] = ("rerank", "recency", "mmr")
-"""The steps after guidance that order hits, in their order; each is in the `explain` of a hit."""
+"""The steps after guidance that order hits, in order. Each has an entry in the `explain` of a hit."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchRun:
-    """A search that was run: before and after its final order, the results of all pages, and what its legs find.
+    """A search before and after its final order, and the results of all its pages.
 
-    `widest` is what they find with the most candidates.
+    `widest` has what its legs find with the most candidates.
     """
 
     found: SearchState
@@ -44,7 +44,7 @@ class SearchRun:
         return self.found.request
 
     def first_of(self, chunk_ids: Container[UUID]) -> UUID | None:
-        """The best placed of some chunks: in the results, in the order before them, or in the legs."""
+        """The best placed of these chunks: in the results, else in the final order, else in the legs."""
         shown = (hit for result in self.results for hit in (result, *result.more))
         ordered = (hit.candidate for hit in itertools.chain(shown, self.ordered.hits))
         every = itertools.chain(ordered, self.widest)
@@ -53,14 +53,14 @@ class SearchRun:
 
 @dataclass(frozen=True, slots=True)
 class PlacedPassage:
-    """A chunk in a search that was run."""
+    """A chunk, and its places in a search."""
 
     run: SearchRun
     chunk: Candidate
 
     @property
     def rank(self) -> int | None:
-        """Its place in the results, from 1; in the `more` of a result, that of the result."""
+        """Its place in the results, from 1. A chunk in the `more` of a result has the place of the result."""
         ids = ([hit.candidate.chunk_id for hit in (result, *result.more)] for result in self.run.results)
         return next((number for number, some in enumerate(ids, 1) if self.chunk.chunk_id in some), None)
 
@@ -75,7 +75,7 @@ class PlacedPassage:
         return self._place_of_hit(self.run.ordered.hits) or self._place(self.run.widest)
 
     def longer(self, place: int | None) -> dict[str, Any]:
-        """The limit that a place needs, if it is beyond the limit and there is such a limit."""
+        """The larger `limit` that includes a place. Empty if none is needed or allowed."""
         return {"limit": place} if place and self.run.query.limit < place <= limits.MAX_HITS else {}
 
     def legs(self) -> dict[SearchLeg, LegPlace]:
@@ -94,7 +94,7 @@ class PlacedPassage:
         return LegPlace(rank=rank, score=None if score is None else round(score, 4), is_candidate=is_candidate)
 
     def steps(self) -> Iterator[StepPlace]:
-        """Its places before and after each step that ordered the hits; none beyond the hits that the steps took."""
+        """Its places before and after each step that ordered the hits; none if it is not among these hits."""
         hit, search = self.hit, self.run.found
         if hit is None:
             return
@@ -129,7 +129,7 @@ async def run(query: SearchRequest, context: SearchContext) -> SearchRun:
 
 @retry_read
 async def _widest(request: HybridRequest, context: SearchContext) -> Sequence[Candidate]:
-    """What the legs find with the most candidates and without minimum scores, in the order of their fusion."""
+    """What the legs find with the most candidates and without minimum scores, in the order of the fusion."""
     most = limits.MAX_CANDIDATES
     widest = replace(request, candidates=most, limit=2 * most, min_vector_score=None, min_rrf_score=None)
     async with context.services.db.searching(context.user_id, candidates=most) as reading:

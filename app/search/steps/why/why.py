@@ -1,7 +1,7 @@
-"""Explains where a passage stands in a search, what keeps it out of the answer, and what brings it in.
+"""Explains where a passage ranks in a search, what keeps it out of the answer, and what brings it in.
 
-The search is run as it is asked. If filters, exclusions or conditions leave the passage out, it is run once more
-without these, so that the passage is among its candidates. Everything else is read from the run.
+The search is run unchanged. If filters, exclusions or conditions leave the passage out, it is run once more without
+them, so that the passage is a candidate. Everything else is read from this run.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _NAMES_OF_GROUPS = {"any_of": "any", "all_of": "all", "negated": "not"}
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """What keeps a passage out, the reason, and the change of the request without it; None if there is none."""
+    """What keeps a passage out, the reason, and the change of the request that removes it; None if no change does."""
 
     code: KeptOutBy
     reason: str
@@ -56,9 +56,9 @@ class Obstacle:
 async def run(
     query: WhyRequest, user_id: str, services: Services, turn: Released = UNLIMITED
 ) -> tuple[Placement, Mapping[str, float]]:
-    """Explain the passage in a search, and return the timings; that of a document is its best placed chunk.
+    """Explain the passage in a search, and return the timings. For a document, explain its best placed chunk.
 
-    Raises NotFound if it is not stored, BadRequest for a cursor, and what the search raises.
+    Raises NotFound if the passage is not stored, BadRequest for a cursor, and what the search raises.
     """
     return await model_switch.run(services.embedder, services.db, lambda: _locate(query, user_id, services, turn))
 
@@ -93,7 +93,7 @@ async def _find(query: WhyRequest, context: SearchContext) -> list[UUID]:
 async def _explain_hops(
     answer: Answer, query: SearchRequest, chunk_ids: Sequence[UUID], context: SearchContext
 ) -> Placement:
-    """The explanation of a passage in an answer over several hops."""
+    """Explains a passage in an answer over several hops."""
     for rank, result in enumerate(answer.hits, 1):
         for hit in (result, *result.more):
             if hit.candidate.chunk_id in chunk_ids:
@@ -110,7 +110,7 @@ async def _explain_hops(
 
 
 async def _explain(query: SearchRequest, chunk_ids: Sequence[UUID], context: SearchContext) -> Placement:
-    """The explanation of the best placed of some chunks in one search."""
+    """Explains the best placed of these chunks in one search."""
     run = await placed_search.run(query, context)
     chunk_ids, obstacles, in_scope = await _read_scope(run, chunk_ids, context)
     can_enter = all(one.change for one in obstacles)
@@ -139,7 +139,7 @@ async def _explain(query: SearchRequest, chunk_ids: Sequence[UUID], context: Sea
 async def _read_scope(
     run: SearchRun, chunk_ids: Sequence[UUID], context: SearchContext
 ) -> tuple[Sequence[UUID], list[Obstacle], SearchRequest]:
-    """The chunks to explain, which are those in scope if any is, what leaves them out, and the query without that."""
+    """The chunks in scope, or all if none is; what leaves them out; and the query without these conditions."""
     query, excluded = run.query, run.request.exclude_chunk_ids
     passed, obstacles = list[Filters](), list[Obstacle]()
     async with context.services.db.searching(context.user_id) as db:
@@ -165,7 +165,7 @@ async def _read_scope(
 
 
 def _conditions(given: Filters) -> Iterator[tuple[str, Filters]]:
-    """The conditions of filters one by one, each with its path in a request; a group is one condition."""
+    """The single conditions of filters, each with its path in the request. A group is one condition."""
     for key, value in (given.metadata or {}).items():
         yield f"filters.metadata.{key}", Filters(metadata={key: value})
     for field in fields(given):
@@ -175,7 +175,7 @@ def _conditions(given: Filters) -> Iterator[tuple[str, Filters]]:
 
 
 async def _failing_condition(db: Reading, run: SearchRun, chunk_id: UUID) -> str:
-    """Says which is the first condition of the query that the chunk does not meet."""
+    """Names the first condition of the query that the chunk does not meet."""
     lexical, parsed = run.request.lexical or LexicalQuery(EMPTY), run.found.parsed
     required = zip((*parsed.required, *parsed.phrases), lexical.strict, strict=False)
     excluded = zip(parsed.excluded, lexical.excluded, strict=False)
@@ -187,7 +187,7 @@ async def _failing_condition(db: Reading, run: SearchRun, chunk_id: UUID) -> str
 
 
 async def _read(db: Reading, chunk_id: UUID, vector: Vector | None = None) -> Candidate:
-    """A chunk with its cosine to the vector. Raises NotFound if it was deleted meanwhile."""
+    """A chunk with its cosine to the vector. Raises NotFound if the chunk has been deleted."""
     stored = (await chunks.by_id(db, [chunk_id], vector=vector)).get(chunk_id)
     if stored is None:
         raise errors.NotFound("No such passage.")
@@ -196,7 +196,7 @@ async def _read(db: Reading, chunk_id: UUID, vector: Vector | None = None) -> Ca
 
 @retry_read
 async def _place(run: SearchRun, chunk_ids: Sequence[UUID], context: SearchContext) -> PlacedPassage:
-    """The best placed of some chunks of a document, or the first of them if none has a place."""
+    """The best placed of these chunks of a document; the first chunk if none has a place."""
     async with context.services.db.searching(context.user_id) as db:
         return PlacedPassage(run, await _read(db, run.first_of(set(chunk_ids)) or chunk_ids[0], run.request.vector))
 
@@ -212,7 +212,7 @@ def _find_obstacle(passage: PlacedPassage) -> Obstacle | None:
 
 
 def _not_a_candidate(passage: PlacedPassage) -> Obstacle:
-    """What makes it a candidate: the most candidates, of which its place is known; no change beyond these."""
+    """The change that makes the passage a candidate: more candidates, if the most candidates include it; else none."""
     query, place = passage.run.query, passage.place
     reason = f"No leg has it among its {passage.run.request.candidates} candidates."
     if place is None:
@@ -221,7 +221,7 @@ def _not_a_candidate(passage: PlacedPassage) -> Obstacle:
 
 
 def _beyond(passage: PlacedPassage, rank: int) -> Obstacle:
-    """The last step that has moved the passage beyond the limit, or the limit if none has."""
+    """The last step that moved the passage beyond the limit; if no step did, the limit itself."""
     for one in reversed(list(passage.steps())):
         if one.rank_before <= passage.run.query.limit < one.rank_after:
             reason = f"The step {one.step} moves it from number {one.rank_before} to {one.rank_after}."
@@ -255,7 +255,7 @@ def _below_minimum(passage: PlacedPassage) -> Obstacle | None:
 
 
 def _below(passage: PlacedPassage, code: KeptOutBy, *others: KeptOutBy) -> Obstacle:
-    """A minimum that the passage does not reach, and the request without it and others that it may not reach."""
+    """A minimum that the passage does not reach, and the request without it and `others` that it may not reach."""
     given = passage.run.query.ranking
     change = {f"ranking.{name}": None for name in (code, *others) if getattr(given, name) is not None}
     reason = f"It is below ranking.{code}, which is {getattr(given, code)}."
@@ -263,7 +263,7 @@ def _below(passage: PlacedPassage, code: KeptOutBy, *others: KeptOutBy) -> Obsta
 
 
 def _grouped_out(passage: PlacedPassage) -> Obstacle | None:
-    """The result of the document that has no room for the passage, if results are grouped."""
+    """If results are grouped, the result of the passage's document, which has no room for the passage."""
     size = passage.run.query.group_size
     if size is None or passage.hit is None:
         return None

@@ -22,11 +22,11 @@ N = TypeVar("N", int, float)
 MAX_MATCHES = 50
 """Entities returned for each kind of match."""
 MAX_DOCUMENTS = 400
-"""Most documents with the strongest links that are returned of an entity: twice as many as a search may add."""
+"""Most documents returned for an entity, strongest links first: twice as many as a search may add."""
 SAMPLE = 2_000
-"""Mentions of one kind that are read of an entity, so that frequent entities do not slow a search."""
+"""Most mentions of one kind that are read for an entity, so that frequent entities do not slow a search."""
 MEMBER_DECAY = 0.25
-"""Factor of the strength of a link that an entity has through a member."""
+"""Factor of a link's strength if the entity has the link through a member."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +46,11 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class MatchRequest:
-    """A query as the lookup of entities reads it.
+    """What the lookup of entities reads of a query.
 
-    `keys` are keys of names in the query, `roles` its word sequences, and `words` its words as the English text index
-    reads them. `similar` maps keys of names with a similar spelling to the words that resemble them. Without `vector`
-    descriptions are not compared.
+    `keys` are the keys of its names, `roles` its word sequences, `words` its words in the form of the English text
+    index. `similar` maps the keys of similarly spelled names to the words of the query. Without `vector`, the lookup
+    does not compare descriptions.
     """
 
     keys: Collection[str]
@@ -72,7 +72,7 @@ async def matching(db: Reading, request: MatchRequest) -> list[Match]:
         "embedding": request.vector,
         "most": MAX_MATCHES,
     }
-    # Only the words of similar names are compared with those that the caller sees.
+    # Only the lookup of similar names must know which documents the caller sees.
     parts, seen = await visible_documents.wanted(db) if request.similar else ((), {})
     rows = await db.execute(sql.statement("matching_entities", *parts), {**binds, **seen})
     found = sql.read_records(Match, rows.all())
@@ -81,7 +81,7 @@ async def matching(db: Reading, request: MatchRequest) -> list[Match]:
 
 @dataclass(frozen=True, slots=True)
 class Namesake:
-    """What tells an entity from others of its name; `similarity` is the cosine of the query and its description."""
+    """What distinguishes an entity from its namesakes; `similarity` is the cosine of the query and its description."""
 
     entity_id: UUID
     role: str | None
@@ -91,7 +91,7 @@ class Namesake:
 
 
 async def namesakes(db: Reading, entity_ids: Collection[UUID], vector: Vector | None) -> dict[UUID, Namesake]:
-    """What tells entities of one name apart."""
+    """What distinguishes entities with the same name, by id."""
     binds = {"entity_ids": list(entity_ids), "embedding": vector, "most": MAX_MATCHES}
     rows = await db.execute(sql.statement("namesakes"), {"user_id": db.user_id, **binds})
     found = [Namesake(r.entity_id, r.role, r.description, tuple(r.teams), r.similarity) for r in rows]
@@ -100,9 +100,9 @@ async def namesakes(db: Reading, entity_ids: Collection[UUID], vector: Vector | 
 
 
 async def cover(db: Reading, words: str, texts: Mapping[UUID, str]) -> dict[UUID, float]:
-    """The share of the words' idf, 0 to 1, that the facts of entities, or these texts about them, cover.
+    """The share of the words' idf, 0 to 1, that an entity's facts or its text in `texts` cover.
 
-    Words and texts are as the English text index reads them.
+    Words and texts are in the form of the English text index.
     """
     binds = {"words": words, "entity_ids": list(texts), "texts": list(texts.values())}
     rows = await db.execute(sql.statement("covered_words"), {"user_id": db.user_id, **binds})
@@ -113,9 +113,9 @@ async def cover(db: Reading, words: str, texts: Mapping[UUID, str]) -> dict[UUID
 class EntityLinks:
     """The links of a query's entities.
 
-    `counts` are the numbers of linked documents by entity, estimated from more than SAMPLE mentions of one kind.
-    `strengths` are the link strengths by entity and document: the strongest first, then those of candidates.
-    `mentions` are the mentions by chunk and entity; chunks without any are left out.
+    `counts` has the number of linked documents by entity, estimated if there are more than SAMPLE mentions of a kind.
+    `strengths` has the link strengths by entity and document: the strongest first, then the links to candidates.
+    `mentions` has the number of mentions by chunk and entity, without chunks that have none.
     """
 
     counts: Mapping[UUID, int]
@@ -123,7 +123,7 @@ class EntityLinks:
     mentions: Mapping[UUID, Mapping[UUID, int]]
 
     def documents(self, entity_ids: Collection[UUID]) -> int:
-        """The number of documents that are linked to any of the entities; at least that, if one has very many."""
+        """The number of documents that are linked to any of the entities; a lower bound if an entity has very many."""
         known = set().union(*(self.strengths[entity_id] for entity_id in entity_ids))
         return max(len(known), *(self.counts[entity_id] for entity_id in entity_ids))
 
@@ -131,10 +131,10 @@ class EntityLinks:
 async def links(
     db: Reading, matches: Sequence[EntityMatch], chunks: Mapping[UUID, UUID], *, documents: int
 ) -> EntityLinks:
-    """The links of the matched entities, or of their members, to the documents of the chunks, and the strongest links.
+    """The links of the matched entities or their members to the documents of the chunks, and their strongest links.
 
-    `chunks` are the documents by chunk. `documents` is how many documents with the strongest links are read of each
-    entity, at most MAX_DOCUMENTS.
+    `chunks` maps chunks to their documents. `documents` is the number of strongest links to read for each entity, at
+    most MAX_DOCUMENTS.
     """
     binds = {
         "user_id": db.user_id,
@@ -163,5 +163,5 @@ async def links(
 
 
 def _by(ids: Sequence[UUID] | None, values: Sequence[N] | None) -> dict[UUID, N]:
-    """The values by id, of two parallel arrays, which are null if they are empty."""
+    """The values by id, from two parallel arrays. An empty array is null."""
     return dict(zip(ids or (), values or (), strict=True))

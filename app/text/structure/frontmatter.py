@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from app.kinds import Json
-from app.text.structure import plain_json, structure
+from app.text.structure import metadata_json, structure
 
 if TYPE_CHECKING:  # loaded with the first frontmatter: it takes 2 MB
     import yaml
@@ -25,10 +25,10 @@ _RESOLVERS = (
     (_NUMBER, re.compile(r"-?(?:0|[1-9][0-9]{0,14})\.[0-9]{1,16}$"), list("-0123456789")),
     ("tag:yaml.org,2002:merge", re.compile(r"<<$"), ["<"]),
 )
-"""What is no string: the scalars of YAML 1.2's core schema that JSON writes in the same form."""
+"""The scalars that are not strings: those of YAML 1.2's core schema that JSON writes in the same form."""
 _OPENING = re.compile(r"-{3}[ \t]*\n")
 _FAILURES = (ValueError, TypeError, OverflowError, RecursionError, LookupError, AttributeError)
-"""What the library raises beside its own errors."""
+"""What the YAML library raises besides its own errors."""
 _CLOSING = re.compile(r"^(?:-{3}|\.{3})[ \t]*$\n?", re.MULTILINE)
 
 
@@ -46,7 +46,7 @@ class ParsedMarkdown:
 
 @cache
 def _loader() -> type[yaml.SafeLoader]:
-    """Keeps all scalars as they are written: no sexagesimal times, octal numbers, dates, `yes` and `NO`."""
+    """A loader that keeps sexagesimal times, octal numbers, dates, `yes` and `NO` as strings."""
     import yaml
 
     class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
@@ -59,7 +59,7 @@ def _loader() -> type[yaml.SafeLoader]:
 
 
 def _number(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> float | str:
-    """A decimal number, as a string if JSON would write it in another form, such as 1.10."""
+    """A decimal number; a string if JSON would write the number in another form, such as 1.10."""
     written = loader.construct_scalar(node)
     number = float(written)
     return number if repr(number) == written and written != "-0.0" else written
@@ -73,9 +73,9 @@ def parse(text: str) -> ParsedMarkdown:
     """Splits YAML frontmatter from the body and reads title, language and date from it.
 
     The title is the frontmatter's `title`, else the first level-one heading. `created_at` (from `created_at` or
-    `date`) is in UTC; a time without a zone is taken as UTC. Frontmatter that is no plain YAML, over 64 KB, nested
-    deeper than 32, with more than 10,000 values or with aliases that multiply stays in the text, with a warning.
-    Never raises.
+    `date`) is in UTC; a time without a zone is taken as UTC. The frontmatter stays in the text, with a warning, if it
+    is not plain YAML, is over 64 KB, is nested deeper than 32, or has more than 10,000 values or 16 aliases. Never
+    raises.
     """
     opening = _OPENING.match(text)
     closing = _CLOSING.search(text, opening.end()) if opening else None
@@ -118,8 +118,8 @@ def _load(block: str) -> dict[str, Any]:
     if not isinstance(loaded, dict):
         raise _RefusedError("is not a mapping")
     try:
-        return plain_json.mapping(loaded)
-    except plain_json.TooLargeError as error:
+        return metadata_json.mapping(loaded)
+    except metadata_json.TooLargeError as error:
         raise _RefusedError(str(error)) from error
 
 
@@ -131,7 +131,7 @@ def _check_events(block: str) -> None:
     for event in yaml.parse(block, Loader=yaml.SafeLoader):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         aliases += isinstance(event, yaml.AliasEvent)
-        if depth > plain_json.MAX_DEPTH:
+        if depth > metadata_json.MAX_DEPTH:
             raise _RefusedError("is nested deeper than 32")
         if aliases > MAX_ALIASES:
             raise _RefusedError("has more than 16 aliases")
@@ -149,7 +149,7 @@ def _created_at(metadata: Mapping[str, Any]) -> tuple[datetime | None, tuple[str
 
 
 def _line(value: object) -> str | None:
-    """Returns a scalar as one line of text, or None if it is blank or no scalar."""
+    """Returns a scalar as one line of text, or None for a blank or another value."""
     if value is None or isinstance(value, dict | list | bool):
         return None
     return " ".join(str(value).split()) or None

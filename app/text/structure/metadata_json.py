@@ -1,4 +1,4 @@
-"""Converts values to the JSON that metadata may have: plain, as Postgres gives it back, and within limits."""
+"""Converts metadata to plain JSON, as Postgres returns it, and enforces the limits on its size and depth."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ MAX_INTEGER = 2**63
 LONGEST_INTEGER = 10**1_000
 _WRITTEN_OUT = 10**16
 _STORED_DIFFERENTLY = re.compile(r"e\+1|-0\.0")
-"""Occurs wherever JSON has a float that `_number` changes."""
+"""Matches every JSON text with a float that `_number` changes."""
 
 
 class TooLargeError(ValueError):
-    """Metadata is beyond a limit, which the message gives; `code` is `too_deep`, `too_many_keys` or `too_large`."""
+    """Metadata exceeds a limit. The message names the limit; `code` is `too_deep`, `too_many_keys` or `too_large`."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -32,13 +32,13 @@ class TooLargeError(ValueError):
 def mapping(value: Mapping[Any, Any]) -> dict[str, Any]:
     """Returns metadata with string keys; entries without a JSON value (NaN, infinities) are dropped.
 
-    Raises TooLargeError as `limited` does, and for more than 10,000 values.
+    Raises TooLargeError as `limit` does, and for more than 10,000 values.
     """
     return limit(_Plain().mapping(value, 1))
 
 
 def limit(metadata: dict[str, Any]) -> dict[str, Any]:
-    """Returns metadata as Postgres gives it back: some floats, such as 1e16, become integers.
+    """Returns metadata as Postgres returns it: some floats, such as 1e16, become integers.
 
     Raises TooLargeError for more than 32 levels, 1,000 keys on all levels or 64 KB.
     """
@@ -54,7 +54,7 @@ def limit(metadata: dict[str, Any]) -> dict[str, Any]:
 
 
 def join(found: Mapping[str, Any], given: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Returns metadata found in a document with that given beside it; the latter and a warning if both are too much."""
+    """Joins found and given metadata. If the result exceeds a limit, returns the given metadata and a warning."""
     if not found:
         return dict(given), ()
     try:
@@ -71,7 +71,7 @@ def _write(metadata: dict[str, Any]) -> str:
 
 
 def _count_keys_and_depth(value: object) -> tuple[int, int]:
-    """The number of keys on all levels and the nesting depth; counting stops one level below the limit."""
+    """The number of keys on all levels, and the nesting depth. Counting stops one level below the limit."""
     keys, depth = 0, 0
     level = [value]
     while level and depth <= MAX_DEPTH:
@@ -137,7 +137,7 @@ def _scalar(value: object) -> object:
 
 
 def _number(value: float) -> int | float:
-    """A finite float as Postgres gives it back; those beyond 64 bits are read as floats again."""
+    """A finite float as Postgres returns it. Numbers beyond 64 bits are read as floats again."""
     # From 1e16 on, Python writes a float with an exponent, which Postgres writes out as digits without a fraction.
     if _WRITTEN_OUT <= abs(value) < MAX_INTEGER:
         return int(Decimal(repr(value)))

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.text.structure import markdown
+from app.text.structure import frontmatter
 
 
 def test_frontmatter_gives_title_language_date_and_metadata():
-    parsed = markdown.parse(
+    parsed = frontmatter.parse(
         "---\ntitle: Site visit\nlang: de\ndate: 2024-05-13\ntags: [a, b]\n---\n\n# Other\n\nBody.\n"
     )
     assert parsed.title == "Site visit"
@@ -37,14 +37,14 @@ def test_frontmatter_gives_title_language_date_and_metadata():
     ],
 )
 def test_the_title_is_the_first_level_one_heading_outside_code(text, title):
-    assert markdown.parse(text).title == title
+    assert frontmatter.parse(text).title == title
 
 
 def test_dates_are_read_in_utc_and_an_invalid_one_is_reported_and_ignored():
     for value, hour in (("2024-05-13T10:00:00+02:00", 8), ("'2024-05-13 10:00'", 10), ("2024-05-13 10:00:00", 10)):
-        parsed = markdown.parse(f"---\ncreated_at: {value}\n---\nx")
+        parsed = frontmatter.parse(f"---\ncreated_at: {value}\n---\nx")
         assert parsed.created_at == datetime(2024, 5, 13, hour, tzinfo=UTC)
-    parsed = markdown.parse("---\ndate: soon\n---\nx")
+    parsed = frontmatter.parse("---\ndate: soon\n---\nx")
     assert parsed.created_at is None
     assert parsed.warnings == ("frontmatter's date is not an ISO 8601 date: ignored",)
 
@@ -54,7 +54,7 @@ def test_dates_are_read_in_utc_and_an_invalid_one_is_reported_and_ignored():
 )
 def test_comments_of_frontmatter_are_reported(block, is_left_out):
     warnings = ("frontmatter has comments: they are left out",)
-    assert markdown.parse(f"---\n{block}\n---\nx").warnings == (warnings if is_left_out else ())
+    assert frontmatter.parse(f"---\n{block}\n---\nx").warnings == (warnings if is_left_out else ())
 
 
 LETTERS = list(itertools.pairwise("abcdefghi"))
@@ -80,7 +80,7 @@ MERGE_BOMB = "a: &a {k: v}\n" + "".join(f"{b}: &{b} {{<<: [*{a}, *{a}, *{a}]}}\n
 )
 def test_frontmatter_that_cannot_be_read_stays_in_the_text_with_a_warning(block):
     text = f"---\n{block}---\n# Head\n\nThe body."
-    parsed = markdown.parse(text)
+    parsed = frontmatter.parse(text)
     assert parsed.body == text
     assert parsed.title == "Head"
     assert parsed.metadata == {}
@@ -97,12 +97,12 @@ def test_frontmatter_that_cannot_be_read_stays_in_the_text_with_a_warning(block)
     ],
 )
 def test_what_is_no_frontmatter_stays_text(text, warnings):
-    parsed = markdown.parse(text)
+    parsed = frontmatter.parse(text)
     assert (parsed.body, parsed.metadata, len(parsed.warnings)) == (text, {}, warnings)
 
 
 def test_metadata_is_plain_json():
-    parsed = markdown.parse('---\n1: one\nnull: none\nraw: !!binary aGk=\nset: !!set {a}\nnul: "a\\0b"\n---\nx')
+    parsed = frontmatter.parse('---\n1: one\nnull: none\nraw: !!binary aGk=\nset: !!set {a}\nnul: "a\\0b"\n---\nx')
     assert json.loads(json.dumps(parsed.metadata, allow_nan=False)) == parsed.metadata
     assert parsed.metadata["1"] == "one"
     assert parsed.metadata["nul"] == "ab"
@@ -113,7 +113,7 @@ WRITTEN = "NO on yes 01234 12:30 1.10 1e3 0x1F 0o17 1_000 -0 -0.0 +5 .5 .inf .na
 
 @pytest.mark.parametrize("written", WRITTEN.split())
 def test_a_scalar_that_json_would_change_is_a_string_as_it_is_written(written):
-    assert markdown.parse(f"---\na: {written}\nb: [{written}]\n---\nx").metadata == {"a": written, "b": [written]}
+    assert frontmatter.parse(f"---\na: {written}\nb: [{written}]\n---\nx").metadata == {"a": written, "b": [written]}
 
 
 @pytest.mark.parametrize(
@@ -121,12 +121,12 @@ def test_a_scalar_that_json_would_change_is_a_string_as_it_is_written(written):
     [("2024", 2024), ("-40", -40), ("0", 0), ("-0.25", -0.25), ("true", True), ("null", None), ("''", "")],
 )
 def test_a_scalar_that_json_writes_in_the_same_form_has_its_type(written, value):
-    (found,) = markdown.parse(f"---\na: {written}\n---\nx").metadata.values()
+    (found,) = frontmatter.parse(f"---\na: {written}\n---\nx").metadata.values()
     assert (found, type(found)) == (value, type(value))
 
 
 @given(st.text(alphabet=st.sampled_from("ab:-[]{}&*!#|>'\"\n 1.,~?%@")), st.text(alphabet=st.characters(codec="utf-8")))
 def test_no_frontmatter_makes_parsing_fail_or_loses_the_body(block, body):
-    parsed = markdown.parse(f"---\n{block}\n---\n{body}")
+    parsed = frontmatter.parse(f"---\n{block}\n---\n{body}")
     assert parsed.body.endswith(body.lstrip("\n")) or parsed.body == ""
     json.dumps(parsed.metadata, allow_nan=False)

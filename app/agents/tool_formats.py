@@ -1,7 +1,7 @@
 """Exports the tools as the definitions that the APIs of language models and MCP take, and as an OpenAPI document.
 
 Model APIs reject or misread `$ref`, `anyOf` and open objects in a JSON Schema. An optional field therefore has the
-plain type of its value: arguments accept null as the default, and results leave such a field out.
+plain type of its value. As an argument it accepts null as the default; a result without a value omits it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _REFUSED = {
 
 
 def export(tools: Iterable[Tool], format: ToolFormat) -> list[dict[str, Any]]:
-    """The definitions of the tools in a format, as JSON values."""
+    """Returns the definitions of the tools in a format, as JSON values."""
     return [_EXPORTS[format](tool) for tool in tools]
 
 
@@ -60,7 +60,7 @@ def anthropic(tool: Tool) -> dict[str, Any]:
 
 
 def gemini(tool: Tool) -> dict[str, Any]:
-    """A function declaration of Gemini; `parameters` would refuse parts of JSON Schema that this field takes."""
+    """A function declaration of Gemini. `parameters_json_schema` accepts more of JSON Schema than `parameters`."""
     return {**_named(tool), "parameters_json_schema": _flat(tool.arguments)}
 
 
@@ -97,8 +97,8 @@ _EXPORTS: dict[ToolFormat, Callable[[Tool], dict[str, Any]]] = {
 def openapi_document(tools: Iterable[Tool], *, server: str) -> dict[str, Any]:
     """An OpenAPI document with one typed operation for each tool, for platforms that import one.
 
-    `server` is the address of the service. The tools of other platforms' contracts are left out: they are called over
-    MCP, and do what other tools do.
+    `server` is the address of the service. The document omits COMPAT_TOOLS: other platforms call them over MCP, and
+    they do the same as other tools.
     """
     listed = [tool for tool in tools if tool.name not in COMPAT_TOOLS]
     return {
@@ -141,7 +141,7 @@ def _operation(tool: Tool) -> dict[str, Any]:
 
 
 def _types(schema: dict[str, Any]) -> dict[str, Any]:
-    """A schema without what a caller of the tool does not need: descriptions, defaults and that objects are closed."""
+    """Removes what a caller does not need from a schema: descriptions, defaults and `additionalProperties: false`."""
     kept = {name: value for name, value in schema.items() if name not in _LEFT_OUT}
     if "properties" in kept:
         kept["properties"] = {name: _types(value) for name, value in kept["properties"].items()}
@@ -154,7 +154,7 @@ def _types(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _flat(model: type[BaseModel], *, mode: Any = "validation") -> dict[str, Any]:
-    """The schema of a model as one object; its description is dropped, because tools have their own."""
+    """Returns the schema of a model as one object, without its description: a tool has its own description."""
     schema = model.model_json_schema(mode=mode)
     schema.pop("description", None)
     plain: dict[str, Any] = _plain(schema, schema.get("$defs", {}))
@@ -169,7 +169,7 @@ def _plain(node: Any, definitions: dict[str, Any]) -> Any:
     if "$ref" in node:
         node = {**definitions[node["$ref"].rpartition("/")[2]], **{k: v for k, v in node.items() if k != "$ref"}}
     branches = [branch for branch in node.get("anyOf", ()) if branch != {"type": "null"}]
-    if len(branches) == 1:  # a union with null: its other branch, with the annotations of the union
+    if len(branches) == 1:  # a union with null: take the other branch and the annotations of the union
         around = {k: v for k, v in node.items() if k != "anyOf" and (k, v) != ("default", None)}
         node = {**branches[0], **around}
     return {

@@ -1,4 +1,4 @@
-"""Tests that the ids of documents, chunks and entities follow from what identifies them."""
+"""Ids of documents, chunks and entities are derived from what identifies them: stored again, they have the same id."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ ANA = {"type": "person", "name": "Ana Silva"}
 
 
 async def ids_of(caller: Caller, document_id: str) -> list[str]:
-    """The id of a document and those of its chunks."""
+    """The ids of a document and of its chunks."""
     chunks = (await caller.client.get(f"{DOCUMENTS}/{document_id}/chunks")).json()["chunks"]
     return [document_id, *(chunk["chunk_id"] for chunk in chunks)]
 
 
 async def entity_id(caller: Caller, **fields: Any) -> str:
-    """The id of an entity that is stored by a request of its own."""
+    """The id of an entity that is stored by its own request."""
     response = await caller.client.post(ENTITIES, json={**ANA, **fields})
     assert response.status_code == 201, response.text
     return str(response.json()["entity_id"])

@@ -19,7 +19,7 @@ class LogitScale:
 
 @dataclass(frozen=True, slots=True)
 class RelevanceCalibration:
-    """What a user's collection does to the relevance of hits, to `answerable`, and to relevance over several hops."""
+    """How to calibrate a user's relevance of hits, `answerable`, and relevance over several hops."""
 
     relevance: LogitScale = field(default_factory=LogitScale)
     answerable: LogitScale = field(default_factory=LogitScale)
@@ -33,14 +33,14 @@ class RelevanceCalibration:
 
     @property
     def millionths(self) -> list[int]:
-        """The six integers as which the calibration is stored."""
+        """The calibration as the six integers that are stored."""
         scales = (self.relevance, self.answerable, self.hops)
         return [round(value * _MILLION) for scale in scales for value in (scale.intercept, scale.slope)]
 
 
 @dataclass(frozen=True, slots=True)
 class StoredCalibration:
-    """A calibration with the numbers of judged questions and hits that it was fitted from, and when."""
+    """A calibration, the numbers of judged questions and hits that it was fitted to, and the time of the fit."""
 
     calibration: RelevanceCalibration
     questions: int

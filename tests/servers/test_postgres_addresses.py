@@ -1,4 +1,4 @@
-"""The addresses that providers of Postgres show are taken by a server that requires TLS, or refused in a sentence."""
+"""Addresses as providers of Postgres give them connect to a server that requires TLS, or are refused in a sentence."""
 
 from __future__ import annotations
 
