@@ -10,9 +10,7 @@ FEEDBACK = Capability(
     routers=("feedback.api:router",),
     installs=("feedback.api:install",),
     commands={
-        "feedback": Command(
-            "search", "feedback.commands:app", "Judge hits, and list and export what was said of them."
-        ),
+        "feedback": Command("search", "feedback.commands:app", "Judge hits, and export what was said of them."),
     },
     tools=("feedback.tools:TOOLS",),
     background=("feedback.feedback:expire_forever",),

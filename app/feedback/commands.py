@@ -1,25 +1,19 @@
-"""Implements `stepwell feedback`: judges hits, and lists and exports what was said of them."""
+"""Implements `stepwell feedback`: judges hits, and exports what was said of them."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 from uuid import UUID
 
 import typer
-from rich.markup import escape
 
 from app import errors
 from app.cli import connecting, options, terminal
 from app.cli.client import Answer, Body, Client
 from app.documents.commands import documents
-from app.text import uris
 
-if TYPE_CHECKING:  # `give` by way of a service needs none of it
-    from app.feedback.types import GivenFeedback
-
-app = typer.Typer(help="Feedback: give, list, export.", no_args_is_help=True)
+app = typer.Typer(help="Feedback: give, export.", no_args_is_help=True)
 
 
 @app.command()
@@ -56,33 +50,6 @@ def _given(client: Client, judgement: Body, passage: str) -> Answer:
         if error.status != errors.NotFound.status:
             raise
     return client.post("/feedback", {**judgement, "document_id": found})
-
-
-@app.command("list")
-def list_all(
-    user: options.User = options.LOCAL, as_json: options.AsJson = False, data_dir: options.DataDir = None
-) -> None:
-    """List judgements of hits, newest first."""
-    user_id, settings = options.check_user(user), options.settings(data_dir)
-
-    async def read() -> list[GivenFeedback]:
-        from app import runtime
-        from app.feedback import feedback
-
-        async with runtime.open_services(settings, pool_size=2) as services:
-            return [one async for one in feedback.list_all(user_id, services)]
-
-    found = options.run(read())
-    if as_json:
-        ids = [{"document_id": str(one.document_id), "chunk_id": one.chunk_id and str(one.chunk_id)} for one in found]
-        terminal.write_json([asdict(one) | of_one for one, of_one in zip(found, ids, strict=True)])
-        return
-    table = options.table("at", "helpful", "query", "document")
-    for one in found:
-        helpful = "yes" if one.helpful else "no"
-        place = uris.show(one.uri or "") or one.title
-        table.add_row(f"{one.at:%Y-%m-%d %H:%M}", helpful, escape(one.query), escape(place))
-    options.print_table(table)
 
 
 @app.command()

@@ -90,7 +90,7 @@ def test_no_command_prints_a_control_character_of_stored_text(
         "sources": [("list",), ("remove", "notes"), ("sync", tmp_path / "notes")],
         "jobs": [("list",), ("show", job_id), ("cancel", job_id)],
         "synonyms": [("list",)],
-        "feedback": [("list",)],
+        "feedback": [("export", tmp_path / "judged")],
         "ingest": [(tmp_path / "notes",)],
         "eval": [(tmp_path / HOSTILE.replace("/", ""),)],
     }

@@ -35,7 +35,7 @@ def user() -> str:
     return harness.new_user()
 
 
-async def _judge(data_dir: Path, user: str) -> int:
+async def _judge(data_dir: Path, user: str) -> None:
     """Say of each query that its first hit helped and its last one did not."""
     async with runtime.open_services(options.settings(data_dir), pool_size=2) as services:
         for text in QUERIES:
@@ -44,18 +44,12 @@ async def _judge(data_dir: Path, user: str) -> int:
                 await feedback.give(
                     FeedbackRequest(query=text, chunk_id=hit.candidate.chunk_id, helpful=helpful), user, services
                 )
-    return 2 * len(QUERIES)
 
 
 def test_feedback_is_exported_and_fitted_to(stepwell: Stepwell, data_dir: Path, tmp_path: Path, user: str) -> None:
     # A fifth of the sample notes: they are embedded here and, as an exported set, once more.
     assert stepwell("ingest", samples.NOTES / "teams", samples.NOTES / "decisions", "--user", user).code == 0
-    count = asyncio.run(_judge(data_dir, user))
-    listed = stepwell("feedback", "list", "--user", user, "--json").json
-    assert len(listed) == count
-    assert {one["query"] for one in listed} == set(QUERIES)
-    assert QUERIES[0] in stepwell("feedback", "list", "--user", user).out
-
+    asyncio.run(_judge(data_dir, user))
     exported = stepwell("feedback", "export", tmp_path / "set", "--user", user, "--json").json
     assert exported["questions"] == len(QUERIES)
     judged = (tmp_path / "set" / "qrels.tsv").read_text("utf-8").splitlines()
