@@ -43,10 +43,16 @@ async def run(query: FacetQuery, user_id: str, services: Services) -> Sequence[F
 async def missed(filters: Filters, user_id: str, *, db: Database) -> list[MissedFilter]:
     """The conditions on metadata that no document meets by themselves, with the nearest key or value.
 
-    Conditions in groups are left out, but for those of `all`.
+    So is a folder without its path. Conditions in groups are left out, but for those of `all`.
     """
     found = []
     async with db.reading(user_id) as reading:
+        for folder in list(_folders(filters))[:MAX_CHECKED]:
+            of_files = await store.count(reading, FacetQuery(key="folder", limit=COMPARED_VALUES, of="files"))
+            known = [one.value for facet in of_files for one in facet.values]
+            nearest = next((path for path in known if path.endswith("/" + folder.strip("/"))), None)
+            if nearest is not None and folder not in known:
+                found.append(MissedFilter("folder", True, (), nearest_value=nearest))
         for key, wanted in list(_conditions(filters))[:MAX_CHECKED]:
             [*of_key] = await store.count(reading, FacetQuery(key=key, limit=COMPARED_VALUES))
             if not of_key:
@@ -62,6 +68,14 @@ def _conditions(filters: Filters) -> Iterator[tuple[str, Any]]:
     yield from (filters.metadata or {}).items()
     for group in filters.all_of or ():
         yield from _conditions(group)
+
+
+def _folders(filters: Filters) -> Iterator[str]:
+    """The folders in which every document must be."""
+    if filters.folder:
+        yield filters.folder
+    for group in filters.all_of or ():
+        yield from _folders(group)
 
 
 def _text(wanted: Any) -> str | None:

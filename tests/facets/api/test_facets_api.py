@@ -77,6 +77,18 @@ async def test_keys_and_values_are_counted_exactly_and_near_ones_suggested(calle
     assert "hints" not in (await caller.client.post("/api/rag/search", json={"query": "note"})).json()
 
 
+async def test_a_folder_without_its_path_is_named_with_it(caller: Caller) -> None:
+    for uri in ("/data/wiki/one.md", "/data/notes/two.md", "notes/three.md"):
+        await caller.add(f"Note {uri}", uri=uri)
+    for folder, hints in (("wiki/", ["folder: did you mean /data/wiki?"]), ("iki", []), ("/data/other", [])):
+        for filters in ({"folder": folder}, {"all": [{"folder": folder}]}):
+            body = {"query": "note", "filters": filters}
+            answer = (await caller.client.post("/api/rag/search", json=body)).json()
+            assert answer["hints"] == ["The filters and exclusions leave out every document.", *hints]
+    other = {"query": "note", "filters": {"folder": "notes", "file_types": ["pdf"]}}
+    assert len((await caller.client.post("/api/rag/search", json=other)).json()["hints"]) == 1
+
+
 async def test_folders_and_file_types_are_counted_as_their_filters_select(caller: Caller) -> None:
     uris = ("wiki/a/one.md", "wiki/a/b/two.PDF#page=2", "wiki/c/three.md", "https://x.example")
     for uri in (*uris, "https://x.example/d/four.v2/"):
