@@ -41,6 +41,7 @@ OLD_OFFICE = made_files.COMPOUND
         (b"Lime.", ".md", "text"),
         (b"{\\rtf1 a}", "a.doc", "rtf"),
         (b"From a@b.c Fri Jul  8 12:08:34 2011\nSubject: a", "Inbox", "mbox"),
+        (b"From a@b.c\r\nSubject: a", "Inbox", "mbox"),
         (b"From now on 12:30 is\nlate.", "a.txt", "text"),
         (OLD_OFFICE, "a.xls", "old_office"),
         (b"{}", "a.ipynb", "notebook"),

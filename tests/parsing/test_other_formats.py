@@ -291,5 +291,10 @@ def test_a_mailbox_has_its_messages(read: Read, end: str) -> None:
     assert [one.warnings for one in documents] == [(), (), ("messages of the mailbox that cannot be read: 1 left out",)]
 
 
+def test_a_mailbox_whose_messages_begin_without_a_date_has_them(read: Read) -> None:
+    raw = "From a@b.c\nSubject: Lime\n\nIt\n\nFrom lindau:\nslakes.\n\nFrom a@b.c\nSubject: Clay\n\n"
+    assert [one.title for one in read(raw.encode(), "Inbox")] == ["Lime", "Clay"]
+
+
 def test_a_mailbox_without_text_is_refused(read: Read) -> None:
     assert refusal(read, f"{FROM}Subject:\n\n".encode(), "a.mbox") == "no_text"

@@ -159,7 +159,7 @@ def _read_mailbox(file: InputFile, warnings: list[str]) -> Iterator[ExtractedDoc
 
 
 def _messages(raw: bytes) -> Iterator[bytes]:
-    """The messages. Each begins with a line `From address date`, at the beginning or after a blank line."""
+    """The messages. Each begins with a line `From address [date]`, at the beginning or after a blank line."""
     blank = (b"\n\n", b"\n\r\n")
     found = _SEPARATOR.finditer(raw)
     starts = [match for match in found if match.start() == 0 or raw.endswith(blank, 0, match.start())]
