@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.errors import UnreadableFile
-from app.parsing import files
+from app.parsing import archives, files
 from app.parsing.files import MAX_ID, ExtractedDocument
 from app.parsing.rows import tables
+from app.text.structure import frontmatter
 
 TEXT_FIELDS = ("text", "content", "body")
 TITLE_FIELDS = ("title", "name")
@@ -57,8 +58,8 @@ class RecordReader:
     seen: set[str] = field(default_factory=set)
 
     def chosen_by_name(self, columns: Iterable[str]) -> list[str]:
-        """The columns that `documents` chooses by name: text, title, id and the requested field."""
-        wanted = {*TEXT_FIELDS, *TITLE_FIELDS, *ID_FIELDS}
+        """The columns that `documents` chooses by name: text, title, id, date and the requested field."""
+        wanted = {*TEXT_FIELDS, *TITLE_FIELDS, *ID_FIELDS, *frontmatter.DATE_FIELDS}
         return [name for name in columns if name.casefold() in wanted or name == self.text_field]
 
     def documents(
@@ -100,13 +101,14 @@ class RecordReader:
             title = title or (order.name if order.name in record else None)
         values = {str(name): record[name] for name in others if tables.show(record[name])}
         known = {name: value.value if isinstance(value, Cell) else value for name, value in values.items()}
-        name = _named(record, ID_FIELDS)
+        name, date = _named(record, ID_FIELDS), _named(record, frontmatter.DATE_FIELDS)
         return ExtractedDocument(
             text,
             title=tables.show(record[title]) if title and title != chosen else "",
             metadata={**shared, **known},
             fragment=files.identify(place, tables.show(record[name]) if name else "", self.seen),
             markdown=chosen is not None,
+            created_at=archives.moment(tables.show(record[date])) if date else None,
         )
 
 

@@ -15,6 +15,8 @@ from app.text.structure import metadata_json, structure
 if TYPE_CHECKING:  # loaded with the first frontmatter: it takes 2 MB
     import yaml
 
+DATE_FIELDS = ("created_at", "date", "created")
+"""What a text or a record calls its date, the first first."""
 MAX_FRONTMATTER_BYTES = 65_536
 MAX_ALIASES = 16  # few enough that even nested merge keys cannot multiply
 _NUMBER = "tag:stepwell,2026:number"
@@ -72,8 +74,8 @@ class _RefusedError(ValueError):
 def parse(text: str) -> ParsedMarkdown:
     """Splits YAML frontmatter from the body and reads title, language and date from it.
 
-    The title is the frontmatter's `title`, else the first level-one heading. `created_at` (from `created_at` or
-    `date`) is in UTC; a time without a zone is taken as UTC. The frontmatter stays in the text, with a warning, if it
+    The title is the frontmatter's `title`, else the first level-one heading. `created_at` (from `created_at`,
+    `date` or `created`) is in UTC; a time without a zone is taken as UTC. The frontmatter stays in the text, with a warning, if it
     is not plain YAML, is over 64 KB, is nested deeper than 32, or has more than 10,000 values or 16 aliases. Never
     raises.
     """
@@ -138,7 +140,7 @@ def _check_events(block: str) -> None:
 
 
 def _created_at(metadata: Mapping[str, Any]) -> tuple[datetime | None, tuple[str, ...]]:
-    raw = metadata.get("created_at") or metadata.get("date")
+    raw = next(filter(None, map(metadata.get, DATE_FIELDS)), None)
     if raw is None:
         return None, ()
     try:
