@@ -13,7 +13,7 @@ import re
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.query.types import MatchedSpan, Snippet
 from app.text.structure import plain_text, sentences, structure
@@ -31,6 +31,7 @@ MIN_OTHER_WORDS = 2
 """Least number of words besides the matches in a window. A window with fewer only repeats the query."""
 _RULE = re.compile(r"[\s|:=+-]*|\s*(?:`{3,}|~{3,}).*")
 _ITEM = re.compile(r"^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+", re.MULTILINE)
+_BLANK_QUOTED = re.compile(r"\n[ \t]*+>[> \t]*+$", re.MULTILINE)
 
 Span = tuple[int, int]
 Lexemes = Mapping[str, frozenset[str]]
@@ -210,7 +211,7 @@ def _windows(block: Sequence[Span], matches: _Matches, sought: Sought) -> Iterat
 
 def _blocks(text: str) -> Iterator[list[Span]]:
     """The sentences of paragraphs and lists, and the lines of tables and fences without rules and fence marks."""
-    for block in structure.blocks(text):
+    for block in itertools.chain.from_iterable(_quoted(text, one) for one in structure.blocks(text)):
         if block.kind in ("table", "fence"):
             spans = [span for span in sentences.lines(text, block.start, block.end) if not _RULE.fullmatch(text, *span)]
         elif block.kind != "heading":
@@ -220,6 +221,13 @@ def _blocks(text: str) -> Iterator[list[Span]]:
             continue
         if spans:
             yield spans
+
+
+def _quoted(text: str, block: structure.Block) -> Iterator[structure.Block]:
+    """The block, or the paragraphs of a quotation, between which are lines of `>` alone."""
+    marks = _BLANK_QUOTED.finditer(text, block.start, block.end) if block.kind == "paragraph" else ()
+    edges = [block.start, *itertools.chain.from_iterable(mark.span() for mark in marks), block.end]
+    return (replace(block, start=start, end=end) for start, end in zip(edges[::2], edges[1::2], strict=True))
 
 
 def _items(text: str, block: structure.Block) -> Iterator[Span]:

@@ -93,6 +93,11 @@ def test_lists_tables_and_code_are_split_into_items_and_lines() -> None:
     assert choose(text, "make").text == "make ash"
 
 
+def test_a_snippet_of_a_quotation_ends_at_its_blank_lines() -> None:
+    text = "Yes.\n\n> Best regards\n> Ana\n>\n> Lime slakes slowly in winter frost.\n> > \n> > When?"
+    assert choose(text, "lime", markdown=False).text == "> Lime slakes slowly in winter frost."
+
+
 def test_scripts_without_spaces_are_split_at_their_own_full_stops_and_matched_by_characters() -> None:
     text = "犬が走る。黒い猫が東京都で寝る。鳥も飛ぶ。"
     snippet = choose(text, "東京都")
