@@ -34,6 +34,13 @@ _REMEDIES: dict[str, tuple[UnreadableReason, str]] = {
     "__properties_version1.0": ("unsupported_format", "A MSG file of Outlook cannot be read: save it as EML."),
 }
 """What to do with a file that has a stream of this name."""
+_NOBODY = frozenset(
+    {
+        *("", "anonymous", "apache poi", "author", "microsoft office user", "openpyxl", "python-docx", "python-pptx"),
+        *("unknown", "user", "windows user", "your user name"),
+    }
+)
+"""What programs write as the author where they know no person."""
 
 
 def check(file: InputFile) -> FileFormat:
@@ -113,6 +120,11 @@ def targets(archive: zipfile.ZipFile, part: str) -> dict[str, tuple[str, str]]:
         )
         for one in relations
     }
+
+
+def author(name: str) -> dict[str, str]:
+    """The author as metadata; none if there is none."""
+    return {} if name.strip("()").casefold() in _NOBODY else {"author": name}
 
 
 def moment(text: str) -> datetime | None:

@@ -33,6 +33,11 @@ def test_headings_of_the_outline_become_headings(read: Read) -> None:
     assert (document.title, document.metadata) == ("Bay report", {"author": "Ana Veit"})
 
 
+def test_what_programs_write_in_place_of_an_author_is_none(read: Read) -> None:
+    files = [made_files.pdf([PROSE], author="(anonymous)"), made_files.word("Lime.", author="python-docx")]
+    assert [read(raw)[0].metadata for raw in files] == [{}, {}]
+
+
 def test_without_an_outline_lines_in_larger_fonts_become_headings_and_the_largest_the_title(read: Read) -> None:
     pages = [["### Bay report", "# Winds", *PROSE], ["# Currents", *PROSE]]
     (document,) = read(made_files.pdf(pages))

@@ -199,7 +199,7 @@ def _describe(properties: Any, left_out: Iterable[LeftOut]) -> ExtractedDocument
     return ExtractedDocument(
         "",
         archives.words_of(properties, "title"),
-        {"author": author} if author else {},
+        archives.author(author),
         created_at=archives.moment(created),
         left_out=tuple(left_out),
     )

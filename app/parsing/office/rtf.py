@@ -61,7 +61,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     yield ExtractedDocument(
         text,
         title=_property(file.raw, b"title"),
-        metadata={"author": author} if author else {},
+        metadata=archives.author(author),
         created_at=archives.moment(time),
         warnings=tuple(embedded.warnings),
         left_out=(*contents, *writer.left_out, *embedded.left_out),

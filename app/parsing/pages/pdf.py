@@ -79,7 +79,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     yield ExtractedDocument(
         "\n\n".join(texts),
         title="" if _NOT_A_TITLE.search(title) else title,
-        metadata={"author": author} if author else {},
+        metadata=archives.author(author),
         created_at=moment(properties.get("CreationDate", "")),
         page_starts=pictures.page_starts(texts),
         warnings=(*warnings, *embedded.warnings),
