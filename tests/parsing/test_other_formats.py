@@ -120,8 +120,9 @@ JVBERi0=
 @pytest.mark.parametrize(
     ("kind", "body", "text"),
     [
-        ("text/plain", "Die Flut kommt.", "Die Flut kommt."),
-        ("text/html", "<html><h1>Flut</h1><p>Sie kommt.</p></html>", "## Flut\n\nSie kommt."),
+        ("text/plain", "Die Flut kommt.", "From: Ana Müller\n\nDie Flut kommt."),
+        ("text/html", "<html><h1>Flut</h1><p>Sie kommt.</p></html>", "From: Ana Müller\n\n## Flut\n\nSie kommt."),
+        ("text/plain", "", ""),
     ],
 )
 def test_a_message_has_its_subject_people_and_date(read: Read, kind: str, body: str, text: str) -> None:
@@ -286,7 +287,19 @@ def test_a_mailbox_has_its_messages(read: Read, end: str) -> None:
         ("Clay", "message=2"),
         ("Last", "message=5"),
     ]
-    assert documents[0].text.split() == ["From", "Lindau,", "and", "From", "the", "lake", "at", "12:30", "too."]
+    assert documents[0].text.split() == [
+        "From:",
+        "Ana",
+        "From",
+        "Lindau,",
+        "and",
+        "From",
+        "the",
+        "lake",
+        "at",
+        "12:30",
+        "too.",
+    ]
     assert documents[1].text.strip() == ">From pipes."
     assert [one.warnings for one in documents] == [(), (), ("messages of the mailbox that cannot be read: 1 left out",)]
 

@@ -81,7 +81,7 @@ def parse(raw: bytes) -> EmailMessage:
 
 
 def document(message: EmailMessage) -> ExtractedDocument | None:
-    """The texts of a message in order, including forwarded messages. The metadata names the attachments.
+    """The sender and the texts of a message, including forwarded messages. The metadata names the attachments.
 
     None if it has neither text nor a subject.
     """
@@ -94,9 +94,10 @@ def document(message: EmailMessage) -> ExtractedDocument | None:
     metadata: dict[str, Any] = {
         name: [address for _name, address in found if address] for name, found in people.items() if found
     }
-    metadata |= {"participants": list(dict.fromkeys(names)), "attachments": body.attachments}
-    if people["from"]:
-        metadata["author"] = people["from"][0][0] or people["from"][0][1]
+    author = next((name or address for name, address in people["from"]), "")
+    metadata |= {"participants": list(dict.fromkeys(names)), "attachments": body.attachments, "author": author}
+    if author and body.text.strip():  # else only the messages that quote it would have the name of who wrote it
+        body.parts.insert(0, (f"From: {author}", False))
     return ExtractedDocument(
         body.text,
         title=title,
