@@ -23,6 +23,8 @@ MAX_HEADER, MAX_CONTENT_HEADER = 4_000, 1_000
 """Characters of a header that are read, but of people, and of one on the content: the time grows with their square."""
 MAX_PARAMETERS = 20
 """Parameters of a header on the content that are read."""
+MAX_PEOPLE = 300
+"""People of a header in the metadata, which may have 64 KB."""
 KEPT_HEADERS = 8
 """Most parsed headers that are cached, because the library asks for the content type of a message a dozen times."""
 _SEPARATOR = re.compile(rb"^From (?:[^\r\n]*\d\d:\d\d[^\r\n]*|[^\s@]+@[^\s@]+)\r?\n", re.M)
@@ -90,6 +92,9 @@ def document(message: EmailMessage) -> ExtractedDocument | None:
         return None
 
     people = {name: _addresses(message, name) for name in _PEOPLE}
+    if unnamed := sum(len(found[MAX_PEOPLE:]) for found in people.values()):
+        body.warnings.append(f"people of the message: {unnamed} left out of the metadata")
+        people = {name: found[:MAX_PEOPLE] for name, found in people.items()}
     names = [name or address for found in people.values() for name, address in found if name or address]
     metadata: dict[str, Any] = {
         name: [address for _name, address in found if address] for name, found in people.items() if found
@@ -109,13 +114,24 @@ def document(message: EmailMessage) -> ExtractedDocument | None:
     )
 
 
-def _addresses(message: EmailMessage, name: str) -> list[tuple[str, str]]:
+def _addresses(message: EmailMessage, header: str) -> list[tuple[str, str]]:
     """The names and addresses of a header. The parser of the other headers takes time that grows with their square."""
     try:
-        found = getaddresses([str(value) for key, value in message.raw_items() if key.lower() == name])
+        found = getaddresses([str(value) for name, value in message.raw_items() if name.lower() == header])
+        return [one for name, address in found for one in _decode(name, address)]
     except RecursionError:  # parentheses in hundreds of others
         return []
-    return [(str(_parsed_header("subject", name)) if "=?" in name else name, address) for name, address in found]
+
+
+def _decode(name: str, address: str) -> list[tuple[str, str]]:
+    """The name and the address; several in a header that is encoded as a whole instead of name by name."""
+    if "=?" in address:
+        return getaddresses([_decode_words(address)])
+    return [(_decode_words(name) if "=?" in name else name, address)]
+
+
+def _decode_words(text: str) -> str:
+    return str(_parsed_header("subject", text[:MAX_HEADER]))
 
 
 def content(raw: bytes) -> Iterator[tuple[str, str]]:

@@ -74,9 +74,9 @@ class _RefusedError(ValueError):
 def parse(text: str) -> ParsedMarkdown:
     """Splits YAML frontmatter from the body and reads title, language and date from it.
 
-    The title is the frontmatter's `title`, else the first level-one heading. `created_at` (from `created_at`,
-    `date` or `created`) is in UTC; a time without a zone is taken as UTC. The frontmatter stays in the text, with a warning, if it
-    is not plain YAML, is over 64 KB, is nested deeper than 32, or has more than 10,000 values or 16 aliases. Never
+    The title is the frontmatter's `title`, else the first level-one heading. `created_at` (from `created_at`, `date` or
+    `created`) is in UTC; a time without a zone is taken as UTC. The frontmatter stays in the text, with a warning, if
+    it is not plain YAML, is over 64 KB, is nested deeper than 32, or has more than 10,000 values or 16 aliases. Never
     raises.
     """
     opening = _OPENING.match(text)
