@@ -1,7 +1,7 @@
 """Collapses hits that repeat another hit: copies of a passage, and versions of it that differ in a few words.
 
-Two passages are duplicates if their words are the same. They are near duplicates if they have the same title and
-headings, and the Jaccard index of their sets of shingles (runs of SHINGLE words, Broder 1997) is at least LEAST. The
+Two passages are duplicates if their words are the same. They are near duplicates if they have the same title, headings
+and numbers, and the Jaccard index of their sets of shingles (runs of SHINGLE words, Broder 1997) is at least LEAST. The
 search compares the texts of its hits; storing a document computes nothing (docs/decisions/0035-duplicates.md).
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -21,6 +22,7 @@ MIN_WORDS = 8
 """Least number of words in a passage that duplicates one with another title or other headings."""
 MAX_WORDS = 1_000
 """Largest number of words that are compared, from the beginning of a passage."""
+_NUMBER = re.compile(r"\d(?<!\w\d)(?:[\w.,:/-]*\w)?")  # begins with a digit, because that is found fastest
 
 
 def collapse(hits: Iterable[Hit]) -> list[Hit]:
@@ -41,12 +43,19 @@ Place = tuple[str, ...]
 
 @dataclass(slots=True)
 class _First:
-    """The first hit of a set of duplicates, its words, the other hits, and its shingles once they are needed."""
+    """The first hit of a set of duplicates, its words and the other hits; its numbers and shingles once needed."""
 
     hit: Hit
     words: tuple[str, ...]
     others: list[Candidate] = field(default_factory=list)
+    numbers: list[str] | None = None
     shingles: frozenset[int] | None = None
+
+    def list_numbers(self) -> list[str]:
+        """The numbers among the words, found at the first call."""
+        if self.numbers is None:
+            self.numbers = _NUMBER.findall(" ".join(self.words))
+        return self.numbers
 
     def shingle(self) -> frozenset[int]:
         """The shingles of the words, computed at the first call."""
@@ -76,7 +85,8 @@ class _SamePlace:
         some = _some(one.shingle())
         if self.shingles.isdisjoint(some):
             return None
-        others = (other for other in self.firsts if not other.shingle().isdisjoint(some))
+        alike = (other for other in self.firsts if other.list_numbers() == one.list_numbers())
+        others = (other for other in alike if not other.shingle().isdisjoint(some))
         return next((other for other in others if jaccard(one.shingle(), other.shingle()) >= LEAST), None)
 
 

@@ -50,6 +50,12 @@ def test_versions_that_differ_in_a_few_words_are_duplicates() -> None:
     assert contents([hit(" ".join(words)), hit(" ".join(edited))]) == [" ".join(words)]
 
 
+def test_versions_that_differ_in_a_number_are_none() -> None:
+    words = DICE.choices(WORDS, k=120)
+    texts = [" ".join((*words[:40], *number.split(), *words[40:])) for number in ("€24,", "€28,", "2.5 and", "24")]
+    assert contents([hit(text) for text in texts]) == texts[:3]
+
+
 def test_passages_under_another_title_or_heading_are_no_versions_of_each_other() -> None:
     village = "{} is part of the name of two villages, both located in Gmina Susz, within Iława County, in Poland."
     one, other = village.format("Lubnowy"), village.format("Jawty")
