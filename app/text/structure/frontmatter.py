@@ -114,7 +114,8 @@ def _load(block: str) -> dict[str, Any]:
     except _RefusedError:
         raise
     except (yaml.YAMLError, *_FAILURES) as failure:
-        raise _RefusedError("is not plain YAML") from failure
+        mark = getattr(failure, "problem_mark", None)
+        raise _RefusedError(f"is not plain YAML{f' in line {mark.line + 2}' if mark else ''}") from failure
     if loaded is None:
         return {}
     if not isinstance(loaded, dict):
