@@ -8,7 +8,7 @@ import logging
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,8 @@ from app.serving import in_process
 MIGRATED = "migrated"
 _open_session = onnx_model.open_session
 _kept = tempfile.TemporaryDirectory(prefix="stepwell-weights-")
-_weights = functools.partial(int8_model._weights, cache=Path(_kept.name))
+_weights = functools.cache(functools.partial(int8_model._weights, cache=Path(_kept.name)))
+_tokenizer = functools.cache(minilm.DESCRIBED.tokenizer)
 _opened = functools.cache(_open_session)
 
 
@@ -86,6 +87,7 @@ def _built_once() -> Iterator[None]:
     """Commands share the offline model and the routes, which have no state: making them takes longer than a search."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(int8_model, "_weights", lambda described, folder, _cache: _weights(described, folder))
+        patch.setattr(minilm, "DESCRIBED", replace(minilm.DESCRIBED, tokenizer=_tokenizer))
         patch.setattr(onnx_model, "open_session", _open_once)
         patch.setattr(in_process, "create_app", _with_shared_routes)
         yield

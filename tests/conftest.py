@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import gc
 import logging
 import os
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -34,6 +36,7 @@ from app.services import Services
 from app.settings import usable_cores
 from benchmarks.fake_embedder import FakeEmbedder
 
+gc.disable()  # until all tests are collected: little of what that makes is garbage
 capabilities.register()
 # Property tests check results, not the speed of the machine.
 settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -41,11 +44,21 @@ settings.load_profile("steady")
 # The results are the same with and without the extra `ocr`; the tests of OCR switch it on.
 os.environ.setdefault("STEPWELL_OCR", "off")
 followed_jobs.POLL_S = 0.1  # tests follow jobs that take milliseconds
+_new_context = ssl.create_default_context
+_of_files = functools.cache(_new_context)
+
+
+def _context(*given: Any, **options: Any) -> ssl.SSLContext:
+    """Clients that trust the same files share a context: to read the certificates of public sites takes 30 ms."""
+    return (_new_context if given or not options.keys() <= {"cafile", "capath"} else _of_files)(*given, **options)
+
+
+ssl.create_default_context = _context
 pytest_plugins = ["api_fixtures", "cli_fixtures", "store_fixtures", "use_case_fixtures"]
 TOGETHER = (
     "tests/browser/",
     "tests/test_examples_in_docs.py",
-    "tests/search/steps/why/api/test_why_api.py",
+    "tests/search/steps/why/",
     "tests/http/contract/test_openapi_examples.py",
     "tests/http/contract/test_success_examples.py",
 )
@@ -87,9 +100,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """Takes the collected tests and the imported modules out of garbage collection, which would scan them often."""
-    gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)  # a test makes many objects and keeps few
+    gc.enable()
 
 
 @dataclass(frozen=True, slots=True)
