@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import os
 import socket
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -16,6 +18,7 @@ from pathlib import Path
 
 import harness
 import httpx
+import pytest
 import uvicorn
 from running_service import PATIENCE_S
 
@@ -29,7 +32,7 @@ from app.sources.types import SourceRoots
 from benchmarks.fake_embedder import FakeEmbedder
 
 _FORKING = multiprocessing.get_context("forkserver")
-_FORKING.set_forkserver_preload(["forked_service"])
+_FORKING.set_forkserver_preload(["forked_service", "preloaded_app"])
 LARGE = 2_000
 """Characters from which a job of the service stores a document."""
 
@@ -65,7 +68,9 @@ class ForkedService:
     async def start(self) -> None:
         """Start a process; returns once it answers. The first one imports the service before."""
         self._process = _FORKING.Process(target=serve, args=(self.dsn, self.port, self.roots), daemon=True)
-        await asyncio.to_thread(self._process.start)
+        with pytest.MonkeyPatch.context() as patch:  # Python 3.11 imports nothing from the path of this process
+            patch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+            await asyncio.to_thread(self._process.start)
         while not await self._answers():  # noqa: ASYNC110 - another process cannot set an event
             await asyncio.sleep(0.01)
 

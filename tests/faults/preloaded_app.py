@@ -1,0 +1,12 @@
+"""Builds an application: what a process that has imported this forks has its modules and routes from the start."""
+
+from __future__ import annotations
+
+import harness
+
+from app import capabilities
+from app.main import create_app
+from app.settings import Settings
+
+capabilities.register()
+harness.share_routes(create_app(Settings()))
