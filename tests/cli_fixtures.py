@@ -20,12 +20,10 @@ from fastapi import FastAPI
 from app import __main__ as root
 from app.cli import options
 from app.database.embedded import postgres
-from app.database.schema import migration
 from app.main import create_app
 from app.models.local import int8_model, minilm, onnx_model
 from app.serving import in_process
 
-MIGRATED = "migrated"
 _open_session = onnx_model.open_session
 _kept = tempfile.TemporaryDirectory(prefix="stepwell-weights-")
 _weights = functools.cache(functools.partial(int8_model._weights, cache=Path(_kept.name)))
@@ -59,27 +57,14 @@ class Ran:
         return json.loads(self.out)
 
 
-@pytest.fixture(scope="session")
-async def migrated(server: postgres.EmbeddedPostgres) -> str:
-    """The name of a database as the first command leaves it: a command takes half a second to migrate an empty one."""
-    await migration.upgrade(server.owner_dsn, model=minilm.MODEL.name, dimension=minilm.MODEL.dimension)
-    await _copy(server, postgres.DATABASE, MIGRATED)
-    return MIGRATED
-
-
 @pytest.fixture(scope="module")
-async def data_dir(server: postgres.EmbeddedPostgres, data_folder: Path, migrated: str) -> Path:
-    """The data folder of the session's server, whose own database has no documents."""
-    await _copy(server, migrated, postgres.DATABASE)
-    return data_folder
-
-
-async def _copy(server: postgres.EmbeddedPostgres, template: str, name: str) -> None:
-    """Replaces a database with a copy of another one."""
+async def data_dir(server: postgres.EmbeddedPostgres, data_folder: Path, wide_template: str) -> Path:
+    """The data folder of the session's server, whose own database is as the first command leaves it: migrated."""
     owner = await asyncpg.connect(server.dsn(user=postgres.OWNER, database="postgres", driver="postgresql"))
-    await owner.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
-    await owner.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
+    await owner.execute(f"DROP DATABASE IF EXISTS {postgres.DATABASE} WITH (FORCE)")
+    await owner.execute(f"CREATE DATABASE {postgres.DATABASE} TEMPLATE {wide_template} STRATEGY FILE_COPY")
     await owner.close()
+    return data_folder
 
 
 @pytest.fixture(scope="module")

@@ -45,7 +45,7 @@ MOST = 8.0
 """Largest ratio of CPU times of a text and one of a quarter of its size: 4 is linear, 16 quadratic."""
 ENOUGH_S = 0.004
 """CPU time from which a ratio is no noise."""
-SAMPLED = 12 if FULL else 4
+SAMPLED = 12 if FULL else 3
 """Single tokens, and joined ones, that are drawn for each kind of work."""
 SMALLER = {"HTML": 12}
 """Divisors of the sizes for work that takes long, and is limited by the time for which a file is parsed."""

@@ -26,7 +26,7 @@ OWN_DATABASE = True
 """A database of its own, whose only user is the local one."""
 
 WANTED = int(os.environ.get("STEPWELL_FUZZ_CASES", "0"))
-CASES = WANTED or 240
+CASES = WANTED or 160
 WITH_INPUT = [
     name
     for name, (_method, _path, operation) in OPERATIONS.items()
