@@ -14,7 +14,7 @@ from app.cli.client import Answer, Client
 app = typer.Typer(help="Background jobs: list, show, cancel.", no_args_is_help=True)
 
 
-JobId = Annotated[UUID, typer.Argument(help="The id of a job.")]
+JobId = Annotated[UUID, typer.Argument(metavar="JOB_ID", help="A job's id.")]
 
 
 @app.command("list")

@@ -48,7 +48,7 @@ def without_retries() -> Iterator[None]:
         (("users", "delete", "", "--yes"), "1 to 200 printable characters"),
         (("repair", "--user", ""), "1 to 200 printable characters"),
         (("keys", "create", "ana", "--scope", "nope"), "Scopes are"),
-        (("jobs", "show", "none"), "not a valid UUID"),
+        (("jobs", "show", "none"), "should be a valid UUID"),
         (("calibrate", "FOLDER"), "qrels.tsv is missing"),
         (("eval", "FOLDER"), "corpus.jsonl is missing"),
         (("calibrate",), "Give a folder, or --reset."),

@@ -36,7 +36,6 @@ EXEMPT = {
 }
 """Statements that read such rows without a join, by the reason."""
 READING_IN_CORE = {
-    "documents.py": "counts lexemes; for a restricted caller _VISIBLE_LEXEMES does",
     "store.py": "deletes counts in writing transactions, which see everything",
     "hidden_chunks.py": JOBS,
     "named_chunks.py": JOBS,

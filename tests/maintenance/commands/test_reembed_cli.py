@@ -38,7 +38,7 @@ def test_the_built_in_model_is_replaced_by_one_in_a_folder_and_that_by_the_multi
     findings = {finding["name"]: finding for finding in stepwell("doctor", "--json").json["findings"]}
     assert findings["embedding"]["level"] == findings["schema"]["level"] == "ok"
     assert findings["next_embedder"]["message"] == "small returns 8 dimensions"
-    assert findings["embedding"]["message"] == "vectors of small, 8 dimensions of 16 bits"
+    assert findings["embedding"]["message"] == "vectors of small with 8 dimensions"
     monkeypatch.delenv("STEPWELL_NEXT_EMBEDDER")
     behind = stepwell("search", "lime")
     assert behind.code != 0

@@ -218,7 +218,7 @@ async def test_deleting_everything_leaves_only_the_row_of_the_user(put, delete, 
         user, entity,
     )  # fmt: skip
     removed = await delete(stored)
-    assert (removed.documents, removed.chunks, removed.vectors, removed.mentions) == (1, 200, 200, 7)
+    assert (removed.documents, removed.chunks, removed.vectors) == (1, 200, 200)
     left = {
         table.name: await owner.fetchval(f"SELECT count(*) FROM {table.fullname} WHERE user_id = $1", user)
         for table in tables.of_users()
