@@ -90,7 +90,7 @@ def test_frontmatter_that_cannot_be_read_stays_in_the_text_with_a_warning(block)
 
 
 def test_the_line_is_named_at_which_a_frontmatter_cannot_be_read():
-    parsed = markdown.parse("---\ndate: 2024-05-13\ntitle: Lime: how to slake it\n---\nx")
+    parsed = frontmatter.parse("---\ndate: 2024-05-13\ntitle: Lime: how to slake it\n---\nx")
     assert parsed.warnings == ("frontmatter is not plain YAML in line 3: kept as text",)
 
 
