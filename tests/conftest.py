@@ -73,8 +73,8 @@ TEMPLATE = "stepwell_template"
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """One process more than cores: many tests wait for other processes."""
-    return min(4, usable_cores() + 1)
+    """Two processes more than cores: many tests wait for other processes."""
+    return min(4, usable_cores() + 2)
 
 
 class ByFile(LoadFileScheduling):
