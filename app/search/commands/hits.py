@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from rich.text import Text
 
 from app.cli.client import Answer
 from app.text import uris
 
-_BLANKS = str.maketrans("\n\r\t", "   ")
+_BREAKS = re.compile(r"[\r\t]|\n(?:[ \t\r]*\n)*")
 
 
 def uri(hit: Answer) -> str:
@@ -35,9 +37,14 @@ def relevance(hit: Answer) -> str:
 
 
 def sentences(hit: Answer) -> Text:
-    """Returns the snippet of a hit on one line."""
+    """Returns the snippet of a hit, each paragraph on a line."""
     snippet = hit["snippet"]
-    text = Text(snippet["text"].translate(_BLANKS), style="not bold")
+    text = Text(_BREAKS.sub(_break, snippet["text"]), style="not bold")
     for start, end in snippet["matches"]:
         text.stylize("bold yellow", start, end)
     return text
+
+
+def _break(found: re.Match[str]) -> str:
+    """As many characters as were found: with a blank line, the last one ends the line."""
+    return " " * (len(found[0]) - 1) + ("\n" if found[0].count("\n") > 1 else " ")

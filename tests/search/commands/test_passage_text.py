@@ -27,6 +27,8 @@ def test_matches_are_marked_in_the_sentences() -> None:
         ("Lime", "bold yellow"),
         ("lime", "bold yellow"),
     ]
+    paragraphs = {"text": "Setting\n \nLime\nsets.", "matches": [[10, 14]]}
+    assert hits.sentences(hit(snippet=paragraphs)).plain == "Setting  \nLime sets."
 
 
 def test_a_hit_has_one_number_and_no_empty_line_for_a_title() -> None:
