@@ -400,6 +400,15 @@ async def test_a_pasted_text_becomes_a_document_that_its_first_words_name(
     await client.delete(f"documents/{stored['document_id']}")
 
 
+async def test_a_new_text_that_a_job_stores_is_said_to_be_accepted(playground: Playground) -> None:
+    page = playground.page
+    await page.goto(f"{playground.url}/#new")
+    await page.route("**/api/rag/documents", lambda route: route.fulfill(json={"job_id": "a", "warnings": []}))
+    await page.get_by_label("Text").fill("Lime slakes.")
+    await page.get_by_role("button", name="Save").click()
+    await page.get_by_text("A job stores the text.").wait_for()
+
+
 async def test_texts_run_in_the_direction_of_their_script(playground: Playground, client: httpx.AsyncClient) -> None:
     page = playground.page
     document = {"uri": "wall.md", "title": "جدار المرفأ", "content": "جدار المرفأ مبني من الحجر الجيري quexby."}
