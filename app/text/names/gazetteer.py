@@ -318,7 +318,7 @@ def _stands(key: str, text: str, offsets: Sequence[tuple[int, int]], words: Sequ
 
 
 def _join_with_symbols(words: Sequence[str], text: str, offsets: Sequence[tuple[int, int]]) -> str:
-    """Returns words with the symbols between them in a text. Other punctuation becomes a space."""
+    """Returns words with the symbols between them in a text. Anything else between them becomes a space."""
     gaps = (re.sub(r"\s+", "", text[end:start]) for (_first, end), (start, _last) in itertools.pairwise(offsets))
     between = (gap if gap and all(map(_is_symbol, gap)) else " " for gap in gaps)
     return words[0] + "".join(gap + word for gap, word in zip(between, words[1:], strict=True))

@@ -18,14 +18,14 @@ from app.text.words import lexical
 _INDEXED = re.compile("[a-z][a-z0-9]+|[a-z\u00df-\u024f\u0400-\u052f\u1100-\u11ff\u4e00-\u9fff]{2,}")
 """Latin and Cyrillic letters, Chinese characters, and Korean letters (syllables are decomposed into letters)."""
 _NUMBER = re.compile("[0-9]{4,}")
-"""Shorter digits may be a group in a number with thousands separators, which is indexed as a whole."""
+"""Fewer digits may be a group in a number with thousands separators, which is indexed as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
     """One form of a name, and its words that every index with folded accents has for every text with the form.
 
-    An exception are `numbers`, if texts contain them as parts of numbers with dots.
+    The `numbers` are an exception if texts contain them as parts of numbers with dots.
     """
 
     form: tuple[str, ...]

@@ -50,7 +50,7 @@ class Tag:
 def from_metadata(metadata: Mapping[str, Any], keys: Sequence[str]) -> list[Tag]:
     """Returns the distinct names under these keys (case-insensitive), people first.
 
-    The type of the names is given after the key, as in `supplier:vendor`, or is the key. A value is a string, an object
+    The type of the names is after the key, as in `supplier:vendor`, or follows from it. A value is a string, an object
     with a `name` and optionally a `type` and an `entity_id`, or a list of these. Other values are skipped.
     """
     types = _types(tuple(keys))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # loaded with the first frontmatter: it takes 2 MB
     import yaml
 
 DATE_FIELDS = ("created_at", "date", "created")
-"""What a text or a record calls its date, the first first."""
+"""The fields with the date of a text or record. The first that is given counts."""
 MAX_FRONTMATTER_BYTES = 65_536
 MAX_ALIASES = 16  # few enough that even nested merge keys cannot multiply
 _NUMBER = "tag:stepwell,2026:number"

@@ -40,7 +40,7 @@ class PlainPart:
     offsets: Sequence[tuple[int, int, int]]
 
     def place(self, offset: int) -> int:
-        """Maps an offset in the text to an offset in the part. An offset in a mark maps to the end of the mark."""
+        """Maps an offset in the text to an offset in the part. An offset in a mark maps to the place of the mark."""
         begin, at, length = self.offsets[max(0, bisect_right(self.offsets, offset, key=lambda one: one[0]) - 1)]
         return at + min(max(0, offset - begin), length)
 
@@ -135,7 +135,7 @@ def _of_emphasis(text: str, one: re.Match[str], opened: dict[str, int]) -> list[
 
 
 def _join(first: Sequence[Mark], second: Sequence[Mark]) -> list[Mark]:
-    """Joins both in order, without marks that overlap an earlier one. `first` has precedence over `second`."""
+    """Joins both in order, without marks that overlap an earlier one. At the same offset, `first` comes first."""
     taken = sorted([(one, 0) for one in first] + [(one, 1) for one in second], key=lambda each: (each[0][0], each[1]))
     kept: list[Mark] = []
     for mark, _rank in taken:
