@@ -181,7 +181,7 @@ class _Opener:
 
 
 async def _is_pooled(driver: asyncpg.Connection) -> bool:
-    """Whether another process answers than the one that opened the connection."""
+    """Whether another process of the server answers than when the connection was opened."""
     return bool(await driver.execute(f"SELECT WHERE pg_backend_pid() = {driver.get_server_pid()}") == "SELECT 0")
 
 

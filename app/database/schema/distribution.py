@@ -108,7 +108,7 @@ def mark_leakproof(connection: Connection) -> list[str]:
 
 
 def differences(connection: Connection) -> list[str]:
-    """The tables that are not distributed as they should be. Reads only the coordinator's catalogue."""
+    """What is wrong with the distribution of the tables. Reads only the coordinator's catalogue."""
     if not _is_distributed(connection):
         return []
     found = {row.name: row for row in _read_distributed(connection)}

@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # a service whose schema is current does not load Alembic, wh
 log = logging.getLogger(__name__)
 _Returned = TypeVar("_Returned")
 WRITES_END_S = 60
-"""Running writes must end within this many seconds. New writes wait for that time."""
+"""Running writes must end within this many seconds. New writes wait meanwhile."""
 _LOCK = 7_236_411_902
 BASELINE = "0040"
 """The earliest revision that this version can upgrade."""
