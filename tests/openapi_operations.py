@@ -35,7 +35,6 @@ OPERATIONS = {
     for name, operation in item.items()
     if name == method
 }
-PROBLEM = "application/problem+json"
 
 
 def declared_response(operation: dict[str, Any], status: int) -> dict[str, Any]:
