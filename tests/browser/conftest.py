@@ -58,7 +58,6 @@ async def database(
 @pytest.fixture(scope="session")
 async def services(database: Database, offline_embedder: Embedder) -> Services:
     """What the service without keys runs with: the offline model, for which relevance is calibrated."""
-    # Each service runs the jobs of both.
     opened = await harness.services(database, offline_embedder)
     await mention_refresh.settle("local", opened)  # so that no job changes the notes while a test turns pages
     return opened
