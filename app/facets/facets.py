@@ -43,7 +43,7 @@ async def run(query: FacetQuery, user_id: str, services: Services) -> Sequence[F
 async def missed(filters: Filters, user_id: str, *, db: Database) -> list[MissedFilter]:
     """The conditions on metadata that no document meets by themselves, with the nearest key or value.
 
-    So is a folder without its path. Conditions in groups are left out, but for those of `all`.
+    A folder counts if only its path is missing. Conditions in groups are left out, but for those of `all`.
     """
     found = []
     async with db.reading(user_id) as reading:
@@ -51,7 +51,7 @@ async def missed(filters: Filters, user_id: str, *, db: Database) -> list[Missed
             of_files = await store.count(reading, FacetQuery(key="folder", limit=COMPARED_VALUES, of="files"))
             known = [one.value for facet in of_files for one in facet.values]
             nearest = next((path for path in known if path.endswith("/" + folder.strip("/"))), None)
-            if nearest is not None and folder not in known:
+            if nearest is not None and not any(f"{path}/".startswith(folder.rstrip("/") + "/") for path in known):
                 found.append(MissedFilter("folder", True, (), nearest_value=nearest))
         for key, wanted in list(_conditions(filters))[:MAX_CHECKED]:
             [*of_key] = await store.count(reading, FacetQuery(key=key, limit=COMPARED_VALUES))

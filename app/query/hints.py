@@ -50,12 +50,12 @@ def sentences(missed: Iterable[MissedFilter]) -> list[str]:
 
 
 async def missed(filters: Filters, user_id: str, *, db: Database) -> list[MissedFilter]:
-    """The conditions on metadata that, taken alone, no document meets, as the capabilities find them."""
+    """The conditions that, taken alone, no document meets, as the capabilities find them."""
     return [one for look in capability.declared("missed_filters") for one in await look(filters, user_id, db=db)]
 
 
 async def complete(answer: Answer, filters: Filters, user_id: str, *, db: Database) -> Answer:
-    """If the filters exclude every document, adds the conditions on metadata that no document meets."""
+    """If the filters exclude every document, adds the conditions that no document meets."""
     if answer.fallback_reason != "filters_exclude_all":
         return answer
     return replace(answer, missed=tuple(await missed(filters, user_id, db=db)))

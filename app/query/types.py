@@ -339,7 +339,7 @@ class Hit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MissedFilter:
-    """A condition on metadata that no document meets, with the nearest stored key or value, if there is one.
+    """A condition on metadata or a folder that no document meets, with the nearest stored key or value, if any.
 
     `present` are the commonest values of the key, or the commonest keys if no document has it.
     """

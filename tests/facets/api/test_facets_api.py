@@ -85,8 +85,9 @@ async def test_a_folder_without_its_path_is_named_with_it(caller: Caller) -> Non
             body = {"query": "note", "filters": filters}
             answer = (await caller.client.post("/api/rag/search", json=body)).json()
             assert answer["hints"] == ["The filters and exclusions leave out every document.", *hints]
-    other = {"query": "note", "filters": {"folder": "notes", "file_types": ["pdf"]}}
-    assert len((await caller.client.post("/api/rag/search", json=other)).json()["hints"]) == 1
+    for folder in ("notes", "notes/"):
+        other = {"query": "note", "filters": {"folder": folder, "file_types": ["pdf"]}}
+        assert len((await caller.client.post("/api/rag/search", json=other)).json()["hints"]) == 1
 
 
 async def test_folders_and_file_types_are_counted_as_their_filters_select(caller: Caller) -> None:
