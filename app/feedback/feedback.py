@@ -1,4 +1,4 @@
-"""Stores feedback on the hits of searches, lists and exports it, and deletes expired feedback.
+"""Stores feedback on the hits of searches, exports it, and deletes expired feedback.
 
 A query is stored only if a caller sends feedback on it. A search itself stores nothing.
 """
@@ -52,13 +52,6 @@ def _unknown(given: FeedbackRequest) -> errors.NotFound:
     return errors.NotFound(f"No such {'document' if given.chunk_id is None else 'chunk'}.", field=field)
 
 
-async def list_all(user_id: str, services: Services) -> AsyncIterator[GivenFeedback]:
-    """The judgements of a user, newest first."""
-    async with services.db.reading(user_id) as reading:
-        async for one in store.list_all(reading, days=services.option(FeedbackOptions).days):
-            yield one
-
-
 async def expire_forever(services: Services) -> None:
     """Delete the expired judgements of all users once an hour, until cancelled."""
     while True:
@@ -91,7 +84,9 @@ async def export(user_id: str, folder: Path, services: Services) -> tuple[int, i
 
     Returns the numbers of questions and documents.
     """
-    judged = group(reversed([one async for one in list_all(user_id, services)]))
+    async with services.db.reading(user_id) as reading:
+        given = [one async for one in store.list_all(reading, days=services.option(FeedbackOptions).days)]
+    judged = group(reversed(given))
     count = await beir.write(folder, judged, _uploads(user_id, services))
     return len(judged), count
 

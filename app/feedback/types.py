@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, Self
 from uuid import UUID
 
@@ -35,13 +34,10 @@ class FeedbackRequest(wire.WireModel):
 class GivenFeedback:
     """Stored feedback, with the document that it is about."""
 
-    at: datetime
     query: str
     helpful: bool
     document_id: UUID
-    chunk_id: UUID | None
     uri: str | None
-    title: str
 
 
 @dataclass(frozen=True, slots=True)

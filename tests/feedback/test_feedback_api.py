@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -143,8 +142,7 @@ async def test_none_is_taken_where_none_is_kept(database: Database, owner: async
 
 def test_feedback_is_grouped_by_query_and_a_helpful_passage_makes_its_document_relevant() -> None:
     def said(query: str, document: int, helpful: bool, uri: str | None) -> GivenFeedback:
-        at = datetime(2026, 1, 1, tzinfo=UTC)
-        return GivenFeedback(at, query, helpful, UUID(int=document), UUID(int=9), uri, "Title")
+        return GivenFeedback(query, helpful, UUID(int=document), uri)
 
     given = [said("a", 1, False, "x"), said("b", 1, False, "x"), said("a", 1, True, "x"), said("a", 2, False, None)]
     grouped = pipeline.group(given)

@@ -51,7 +51,7 @@ COMMANDS = (
     "db upgrade", "db upgrade --set-service-password", "db check", "db distribute", "doctor", "search x",
     "why x y", "multihop x", "ingest pyproject.toml", "backup {}/b.dump", "restore pyproject.toml", "repair",
     "reindex", "reembed", "audit", "keys list", "keys create u", "users list", "users delete u", "stats", "facets",
-    "documents list", "sources list", "jobs list", "worker", "entities list", "feedback list", "synonyms list",
+    "documents list", "sources list", "jobs list", "worker", "entities list", "feedback export {}", "synonyms list",
     "serve --port 0", "demo --no-serve", "mcp",
 )  # fmt: skip
 
