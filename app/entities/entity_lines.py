@@ -308,7 +308,7 @@ def _member_id(
 
 
 def _refuse_dependants(plan: EntityPlan) -> None:
-    """Refuse the lines with a member whose own line was refused, transitively."""
+    """Refuse the lines with a member that is not added because its line was refused, transitively."""
     containers: dict[UUID, list[int]] = {}
     for number, step in plan.steps.items():
         for member in step.draft.member_ids:

@@ -25,7 +25,7 @@ _e = tables.entities.c
 
 @dataclass(frozen=True, slots=True)
 class HeadingChunk:
-    """A chunk in a section whose heading is an entity's name; `section_no` is the number of its first chunk."""
+    """A chunk in a section headed by an entity's name; `section_no` is the number of the section's first chunk."""
 
     entity_id: UUID
     section_no: int

@@ -79,7 +79,7 @@ async def page(
     after: tuple[str, UUID] | None = None,
     only: EntityFilter | None = None,
 ) -> list[Entity]:
-    """A page of entities ordered by name and id, from the position `after` on.
+    """A page of entities ordered by name and id, beginning after the position `after`.
 
     Omits an automatic entity if the user has added one with the same name.
     """
