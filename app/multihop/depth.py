@@ -40,8 +40,8 @@ DIRECT_TYPES = ("phrase", "technical")
 async def answer(query: SearchRequest, user_id: str, services: Services, turn: Released) -> Answer:
     """Answer a request whose depth is `auto` or `thorough`.
 
-    `auto` only follows links, unless a language model is configured: its questions are worth the time. Hops add hits
-    below the best hit of the first search.
+    `auto` only follows links, unless a language model is configured: its questions are worth the time. Hops of `auto`
+    add hits below the best hit of the first search.
     """
     if query.depth != "auto":
         _check(query)

@@ -282,7 +282,7 @@ class ClassicStrategy:
         return state.bring(found, hop)
 
     def scores(self, state: HopState) -> HopScores:
-        """RRF within the chunk's own hop, plus bonuses. The largest score is that of rank 1 in both legs of hop 1."""
+        """RRF within the chunk's own hop, plus bonuses. Largest for rank 1 in both legs of hop 1, with both bonuses."""
         hits = (
             HopHit(chunk.chunk_id, chunk.document_id, chunk.hop, chunk.rrf_sum or 0.0)
             for chunk in state.chunks.values()

@@ -67,7 +67,7 @@ def is_wanted(ranked: Hit, search: SearchState) -> bool:
 
 
 def hit_of(ranked: Hit, search: SearchState, *, is_linked: bool) -> Hit:
-    """Adds confidence, and the strategies that found it, to a ranked hit, but not to the hits in its `more`.
+    """Adds confidence, and the strategies that found it, to a ranked hit, and leaves out its `more`.
 
     `is_linked` is set if it is linked to an entity that the query is almost certainly about. The score is capped to
     0 to 1: while hits are ordered, it may be outside.

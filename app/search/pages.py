@@ -206,7 +206,7 @@ def _by_document(hits: Iterable[Hit], size: int) -> list[Hit]:
 async def _continue(found: Sequence[Hit], request: HybridRequest, context: SearchContext) -> tuple[list[Hit], bool]:
     """Adds the other hits that the request finds, and returns whether more candidates would find further hits.
 
-    Scores of requests with other numbers of candidates are not comparable, so the old hits' lowest score caps them.
+    Scores of different numbers of candidates are not comparable, so the lowest of the hits before caps the added ones.
     """
     with context.timed("pages"):
         async with context.services.db.searching(context.user_id, candidates=request.candidates) as reading:

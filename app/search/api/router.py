@@ -70,7 +70,7 @@ async def find(
 ) -> Response:
     """Search by vectors and by BM25, fused in one SQL statement.
 
-    A passage may match any word of the query but must meet its conditions. If `relaxed` is not empty, conditions were
+    A passage may match any word of the query but must meet its conditions, unless `relaxed` says that they were
     dropped. `degraded` lists what failed and was left out.
     """
     check_vector(body, use)

@@ -105,7 +105,7 @@ def _least_of_name(matches: Sequence[EntityMatch]) -> list[EntityMatch]:
 
 
 def _is_named(match: EntityMatch) -> bool:
-    """Whether the query refers to the entity by a given name."""
+    """Whether the query refers by name to an entity that was not made automatically."""
     return bool(match.use.words) and not entity_scores.is_automatic(match.origin, match.type)
 
 
@@ -195,8 +195,8 @@ class Evidence:
     corpus, `share_of_candidates` (0 to 1) the share of the unguided candidates that are linked to an entity of the
     name. `written_small` (0 to 1) is the share of lower-case occurrences of the name in the best candidates.
     `weak_meaning` (0 to 0.3) is how far a match by meaning alone is below the best possible one. `from_metadata` is set
-    for an entity made from an author, team or the like; `metadata_lead` (−1 to 1) is then the lead of the candidates
-    whose metadata name it, else 0.
+    for an entity made from an author, team or the like. `metadata_lead` (−1 to 1) is the lead of the candidates whose
+    metadata name an entity made from any metadata, 0 for other entities.
     """
 
     use: NameUse

@@ -1,6 +1,6 @@
 """Chooses the one to three sentences of a passage that match a query best, and marks the matches.
 
-The score of a window of consecutive sentences is the sum of the weights of the query's lexemes in it. A phrase counts
+A window of consecutive sentences scores the sum of the weights of the query's lexemes in it, each once. A phrase counts
 the weights of its words once more. Each sentence after the first costs a share of the weight of all lexemes. A window
 that says hardly more than the query, such as the term above a definition, is shown with the following text. A passage
 without a match is kept whole, because any of its sentences may be the answer (docs/decisions/0026-snippets.md).
@@ -166,7 +166,7 @@ class _Matches:
 def _best_window(text: str, words: Sequence[WordSpan], matches: _Matches, sought: Sought) -> Span | None:
     """The window with the highest score; of equal windows the shortest, then the first. None without a match.
 
-    A heading is chosen only if nothing else matches, because a hit shows its headings anyway. Its next text follows.
+    A heading is chosen only if nothing else matches, because a hit has its headings anyway; with the text after it.
     """
     for find, is_heading in ((_blocks, False), (_headings, True)):
         windows = [window for block in find(text) for window in _windows(block, matches, sought)]

@@ -1,7 +1,7 @@
 """Reads and writes groups of synonyms as lines of text, and finds the terms that a query contains.
 
-A line is a group: `boiler, furnace, heating unit`. The terms before `=>` are expanded to the terms after it: `vehicle
-=> car, lorry`. A backslash makes the next character plain. Lines that begin with `#` are comments.
+A line is a group: `boiler, furnace, heating unit`. The terms before `=>` are expanded to the terms after it:
+`vehicle => car, lorry`. A backslash makes the next character plain. Lines that begin with `#` are comments.
 """
 
 from __future__ import annotations
