@@ -29,7 +29,7 @@ class SynonymGroup:
 
 
 def read(text: str) -> Iterator[tuple[int, SynonymGroup]]:
-    """The number of each line with a group, and the group. Only the first arrow of a line counts."""
+    """The number of each line with a group, and the group. A further arrow in a line counts as a comma."""
     for number, line in enumerate(text.splitlines(), 1):
         line = line.strip().removeprefix("\ufeff")
         if line and not line.startswith("#"):
