@@ -101,14 +101,14 @@ class RecordReader:
             title = title or (order.name if order.name in record else None)
         values = {str(name): record[name] for name in others if tables.show(record[name])}
         known = {name: value.value if isinstance(value, Cell) else value for name, value in values.items()}
-        name, date = _named(record, ID_FIELDS), _named(record, frontmatter.DATE_FIELDS)
+        name, date = _named(record, ID_FIELDS), _named(values, frontmatter.DATE_FIELDS)
         return ExtractedDocument(
             text,
             title=tables.show(record[title]) if title and title != chosen else "",
             metadata={**shared, **known},
             fragment=files.identify(place, tables.show(record[name]) if name else "", self.seen),
             markdown=chosen is not None,
-            created_at=archives.moment(tables.show(record[date])) if date else None,
+            created_at=archives.moment(tables.show(values[date])) if date else None,
         )
 
 
