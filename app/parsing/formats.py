@@ -50,7 +50,8 @@ _HTML = re.compile(
 )
 _PDF = re.compile(rb".{0,1019}?%PDF-", re.S)  # a PDF may have other bytes before its header
 _MBOX = re.compile(
-    rb"From (?:[^\r\n]{1,500}\d\d:\d\d[^\r\n]{0,100}|[^\s@]{1,250}@[^\s@]{1,250})\r?\n>?[!-9;-~]{1,100}[: ]"
+    rb"From (?:[^\r\n]{1,500}\d\d:\d\d[^\r\n]{0,100}\r?\n>?[!-9;-~]{1,100}[: ]"
+    rb"|[^\s@]{1,250}@[^\s@]{1,250}\r?\n[!-9;-~]{1,100}:)"
 )
 _PACKED = re.compile(rb".{257}ustar|\x1f\x8b|BZh[1-9]|\xfd7zXZ", re.S)
 _OPENDOCUMENT = "application/vnd.oasis.opendocument."

@@ -43,6 +43,7 @@ OLD_OFFICE = made_files.COMPOUND
         (b"From a@b.c Fri Jul  8 12:08:34 2011\nSubject: a", "Inbox", "mbox"),
         (b"From a@b.c\r\nSubject: a", "Inbox", "mbox"),
         (b"From now on 12:30 is\nlate.", "a.txt", "text"),
+        (b"From a@b.c\nDear Bo", "a.txt", "text"),
         (OLD_OFFICE, "a.xls", "old_office"),
         (b"{}", "a.ipynb", "notebook"),
         (b"1", "a.srt", "transcript"),

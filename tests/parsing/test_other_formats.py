@@ -170,6 +170,8 @@ def test_a_hostile_list_of_addresses_takes_little_time(read: Read, mark: str) ->
     """The library's parser of headers takes time that grows with the square of such marks, .4 s for 4,000."""
     began = time.process_time()
     assert read(f"To: {mark * 20_000}\nSubject: Lime\n\nMortar.".encode(), "a.eml")[0].title == "Lime"
+    forwarded = f"Subject: Lime\nContent-Type: message/rfc822\n\nTo: {mark * 20_000}\n\nMortar."
+    assert read(forwarded.encode(), "a.eml")[0].title == "Lime"
     assert time.process_time() - began < 2
 
 
@@ -317,7 +319,7 @@ def test_a_mailbox_has_its_messages(read: Read, end: str) -> None:
 
 
 def test_a_mailbox_whose_messages_begin_without_a_date_has_them(read: Read) -> None:
-    raw = "From a@b.c\nSubject: Lime\n\nIt\n\nFrom lindau:\nslakes.\n\nFrom a@b.c\nSubject: Clay\n\n"
+    raw = "From a@b.c\nSubject: Lime\n\nIt\n\nFrom lindau:\nslakes.\n\nFrom c@d.e\nby\n\nFrom a@b.c\nSubject: Clay\n\n"
     assert [one.title for one in read(raw.encode(), "Inbox")] == ["Lime", "Clay"]
 
 

@@ -20,19 +20,19 @@ from app.parsing.mail import mail_parts
 
 _PEOPLE = ("from", "to", "cc")
 MAX_HEADER, MAX_CONTENT_HEADER = 4_000, 1_000
-"""Characters of a header that are read, but of people, and of one on the content: the time grows with their square."""
+"""Characters of a header that are parsed, and of one on the content: the time grows with their square."""
 MAX_PARAMETERS = 20
 """Parameters of a header on the content that are read."""
 MAX_PEOPLE = 300
 """People of a header in the metadata, which may have 64 KB."""
 KEPT_HEADERS = 8
 """Most parsed headers that are cached, because the library asks for the content type of a message a dozen times."""
-_SEPARATOR = re.compile(rb"^From (?:[^\r\n]*\d\d:\d\d[^\r\n]*|[^\s@]+@[^\s@]+)\r?\n", re.M)
+_SEPARATOR = re.compile(rb"^From (?:[^\r\n]*\d\d:\d\d[^\r\n]*|[^\s@]+@[^\s@]+(?=\r?\n[!-9;-~]+:))\r?\n", re.M)
 _QUOTED = re.compile(rb"^>(>*From )", re.M)
 
 
 class _BoundedHeaders(EmailPolicy):
-    """Cuts long headers but those of people, and parses equal headers once."""
+    """Cuts long headers, those of people when they are parsed, and parses equal headers once."""
 
     def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
         """The name and the value of a header."""
@@ -46,7 +46,7 @@ class _BoundedHeaders(EmailPolicy):
 
     def header_fetch_parse(self, name: str, value: str) -> Any:
         """The parsed header, an empty one if it is malformed."""
-        return _parsed_header(name, value)
+        return _parsed_header(name, value[:MAX_HEADER])
 
 
 _POLICY = _BoundedHeaders()
@@ -95,7 +95,7 @@ def document(message: EmailMessage) -> ExtractedDocument | None:
     if unnamed := sum(len(found[MAX_PEOPLE:]) for found in people.values()):
         body.warnings.append(f"people of the message: {unnamed} left out of the metadata")
         people = {name: found[:MAX_PEOPLE] for name, found in people.items()}
-    names = [name or address for found in people.values() for name, address in found if name or address]
+    names = [name or address for found in people.values() for name, address in found]
     metadata: dict[str, Any] = {
         name: [address for _name, address in found if address] for name, found in people.items() if found
     }
@@ -118,7 +118,7 @@ def _addresses(message: EmailMessage, header: str) -> list[tuple[str, str]]:
     """The names and addresses of a header. The parser of the other headers takes time that grows with their square."""
     try:
         found = getaddresses([str(value) for name, value in message.raw_items() if name.lower() == header])
-        return [one for name, address in found for one in _decode(name, address)]
+        return [one for name, address in found for one in _decode(name, address) if any(one)]
     except RecursionError:  # parentheses in hundreds of others
         return []
 

@@ -143,7 +143,7 @@ def _read_forwarded(part: Message, found: MailBody, depth: int) -> None:
 
 
 def _read_alternatives(part: Message, found: MailBody, depth: int) -> None:
-    """Reads the first form of a text, which is plain text, unless another form has much more text."""
+    """Reads the first form of a text, which is plain text, unless another form has much that it lacks."""
     forms, invitation = [], MailBody()
     for one in _inner(part):
         form = invitation if one.get_content_type() in _CALENDARS else MailBody()
