@@ -44,7 +44,7 @@ _NOBODY = frozenset(
 
 
 def check(file: InputFile) -> FileFormat:
-    """The format of the document in an archive; of an archive of files, by name or without suffix, its own format.
+    """The format of the document in an archive; PACKED for other archives with the suffix of one or without a suffix.
 
     Raises UnreadableFile for other and for damaged archives, for entries that are outside of the archive or exceed the
     limits when unpacked, and for links in the archive of a document.
@@ -123,7 +123,7 @@ def targets(archive: zipfile.ZipFile, part: str) -> dict[str, tuple[str, str]]:
 
 
 def author(name: str) -> dict[str, str]:
-    """The author as metadata; none if there is none."""
+    """The author as metadata; empty if the name is not that of a person."""
     return {} if name.strip("()").casefold() in _NOBODY else {"author": name}
 
 

@@ -27,7 +27,7 @@ _OTHER_SCRIPTS = (
     *("cp932", "euc-jp", "gb18030", "big5", "cp949"),
 )
 FOREIGN = 0.4
-"""A text without a Unicode encoding may be in another script than Latin if more than this share is beyond ASCII."""
+"""A text without Unicode encoding may be in another script than Latin if more of its letters are beyond ASCII."""
 _TWO_SCRIPTS = re.compile("[A-Za-z][\u0370-\u0e7f]|[\u0370-\u0e7f][A-Za-z]")
 TWO_SCRIPTS = 0.1
 """A guess is wrong if more than this share of letters is next to a letter of another script."""

@@ -45,7 +45,7 @@ _NOT_WITH_URL = {
     "uri": "Leave it out: the url is the URI of the page.",
 }
 Item = tuple[int, Upload | RefusedItem]
-"""The index of a file or of a place in a list, and its document or the reason why it cannot be read."""
+"""The index of a file, or the place in a list, and its document or the reason why it cannot be read."""
 MAX_FILES = 100
 MAX_FIELDS = MAX_FILES + 16
 FORM = "multipart/form-data"

@@ -93,7 +93,7 @@ class FileFields(wire.WireModel):
     )
 
     def apply_to(self, upload: Upload) -> Upload:
-        """Sets these fields of a document of the file."""
+        """A copy of a document of the file with these fields."""
         metadata, problems = metadata_json.join(upload.metadata, self.metadata or {})
         warnings = (*upload.warnings, *problems)
         title, language = self.title or upload.title, self.language or upload.language

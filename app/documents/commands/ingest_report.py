@@ -113,7 +113,7 @@ class Summary:
             count.failed += 1
 
     def unreadable(self, path: Path, error: OSError) -> None:
-        """Records a file or folder that the operating system cannot read."""
+        """Records a file or folder that the operating system does not let read."""
         self.fail(path, str(error.strerror))
 
     def sort(self) -> None:

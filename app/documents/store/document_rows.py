@@ -31,12 +31,12 @@ POSTING_REMOVAL = "remove_postings"
 MOST_UNINDEXED = 2_000
 """The postings of a document with at most this many chunks are removed at once."""
 SLICE = 500
-"""Number of vectors per insert, so that the insertion into the HNSW index stays within the statement timeout."""
+"""Vectors per insert: few enough that the insertion into the HNSW index stays within the statement timeout."""
 _d = tables.documents.c
 
 
 async def clear(db: Writing, chunk_counts: Mapping[UUID, int]) -> LinkedNames:
-    """Delete the chunks of documents, given by number, with their vectors, postings and mentions.
+    """Delete the chunks of documents, given with their numbers of chunks, and their vectors, postings and mentions.
 
     Returns the names in them; the caller prunes these after it has linked other versions. The postings of a long
     document are only hidden, and a job removes them.

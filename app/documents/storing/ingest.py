@@ -1,6 +1,6 @@
 """Stores uploads as documents: drafts, embeds and writes them in batches, each step ahead of the next one.
 
-No transaction is open while the model computes vectors. If it is cancelled before the write, nothing is stored.
+No transaction is open while the model computes vectors. An upload that is cancelled before its write stores nothing.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 SAME_LINE = 0.5
-"""Two runs are on one line if they overlap by this share of the height of the lower one."""
+"""Two runs are on one line if they overlap by at least this share of the smaller height."""
 PARAGRAPH_LEADING = 1.35
 """A line begins a paragraph if the line above is farther away than this multiple of the page's median distance."""
 SIZE_CHANGE = 1.15

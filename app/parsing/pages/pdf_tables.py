@@ -59,7 +59,7 @@ class Grid:
 
 
 def drawn(paths: Sequence[pdfium.PdfObject]) -> list[Box]:
-    """The level and upright lines among the paths of a page, as thin boxes. None if the paths are a drawing."""
+    """The level and upright lines among the paths of a page, as thin boxes; empty if the paths are a drawing."""
     return [box for path in paths for box in _lines_of(path)] if len(paths) <= MAX_PATHS else []
 
 

@@ -38,7 +38,7 @@ LEAST_SKEW = math.radians(0.1)
 LONG = 4.0
 """A line shows the skew of the page if it is at least this many times as wide as high."""
 SAME_SIZE = 0.3
-"""Heights of lines of one font size differ from their median by this share, because letters have different heights."""
+"""Heights of lines of one font size differ from their median by up to this share, as the heights of letters do."""
 
 
 def read(file: InputFile) -> Iterator[ExtractedDocument]:

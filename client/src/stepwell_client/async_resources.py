@@ -845,7 +845,8 @@ class Documents(AsyncGroup):
     async def delete(self, document_id: UUID | str) -> models.DocumentDeletion:
         """Delete a document.
 
-        Delete a document with its chunks, vectors, postings and mentions, and return their numbers.
+        Delete a document with its chunks, vectors, postings and mentions, and return the numbers of chunks and
+        vectors.
         """
         return await self.run(Operation("DELETE", f"/api/rag/documents/{document_id}", models.DocumentDeletion))
 

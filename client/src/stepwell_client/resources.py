@@ -842,7 +842,8 @@ class Documents(Group):
     def delete(self, document_id: UUID | str) -> models.DocumentDeletion:
         """Delete a document.
 
-        Delete a document with its chunks, vectors, postings and mentions, and return their numbers.
+        Delete a document with its chunks, vectors, postings and mentions, and return the numbers of chunks and
+        vectors.
         """
         return self.run(Operation("DELETE", f"/api/rag/documents/{document_id}", models.DocumentDeletion))
 
