@@ -148,11 +148,13 @@ def test_the_type_of_the_content_is_cut_and_parsed_once_a_message(read: Read) ->
     assert time.process_time() - parsed < 5 * (parsed - began)
 
 
-def test_a_header_that_is_encoded_as_a_whole_has_names_and_addresses(read: Read) -> None:
+def test_a_header_that_is_folded_or_encoded_as_a_whole_has_names_and_addresses(read: Read) -> None:
     encoded = base64.b64encode('"Veit, Zoë" <zoe@example.org>, Cy <cy@example.org>'.encode()).decode()
     (document,) = read(f"From: =?utf-8?b?{encoded}?=\n\nMortar.".encode(), "a.eml")
     assert document.metadata["participants"] == ["Veit, Zoë", "Cy"]
     assert document.metadata["from"] == ["zoe@example.org", "cy@example.org"]
+    (folded,) = read(b'From: "Veit,\r\n Ana" <ana@example.org>,\r\n Bo <bo@example.org>\r\n\r\nMortar.', "a.eml")
+    assert folded.metadata["participants"] == ["Veit, Ana", "Bo"]
 
 
 @pytest.mark.parametrize(

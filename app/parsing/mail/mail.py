@@ -117,7 +117,8 @@ def document(message: EmailMessage) -> ExtractedDocument | None:
 def _addresses(message: EmailMessage, header: str) -> list[tuple[str, str]]:
     """The names and addresses of a header. The parser of the other headers takes time that grows with their square."""
     try:
-        found = getaddresses([str(value) for name, value in message.raw_items() if name.lower() == header])
+        values = [str(value) for name, value in message.raw_items() if name.lower() == header]
+        found = getaddresses(["".join(value.splitlines()) for value in values])  # the library ends a quoted name at \r
         return [one for name, address in found for one in _decode(name, address) if any(one)]
     except RecursionError:  # parentheses in hundreds of others
         return []
