@@ -209,7 +209,7 @@ class _ArchiveMembers:
         return "empty" if error.code == "no_text" and blank else None
 
     def _named(self, member: ArchiveMember) -> NamedFile:
-        """The file with its uri: the archive's uri and the quoted path of the file."""
+        """The file with its uri: that of the archive and the path of the file, which is quoted in a `file:` uri."""
         uri = self.archive.uri
         if uri is not None:
             uri = f"{uri}/{quote(member.path) if uri.startswith('file:') else member.path}"
