@@ -10,7 +10,7 @@ import httpx
 import pytest
 from playground_page import Playground
 
-from app.feedback import feedback
+from app.feedback import store as feedback
 from app.services import Services
 
 QUESTION = "How do I get my money back for a train fare and a hotel?"
@@ -94,7 +94,7 @@ async def test_a_thumb_stores_a_judgement_and_a_second_click_takes_it_back(
     notes: Playground, services: Services
 ) -> None:
     cards = await notes.search(QUESTION)
-    chunk = await cards.first.get_attribute("data-chunk")
+    opened = str(await cards.first.locator("a").first.get_attribute("href"))
     states = []
     for name in ("Helpful", "Not helpful", "Not helpful"):
         async with notes.page.expect_response("**/api/rag/feedback"):
@@ -102,8 +102,9 @@ async def test_a_thumb_stores_a_judgement_and_a_second_click_takes_it_back(
         await cards.first.locator(".thumb:not([disabled])").first.wait_for()
         chosen = cards.first.locator(".thumb[aria-pressed=true]")
         pressed = await chosen.evaluate_all("all => all.map(one => one.textContent)")
-        stored = [one async for one in feedback.list_all("local", services)]
-        assert all((one.query, str(one.chunk_id)) == (QUESTION, chunk) for one in stored)
+        async with services.db.reading("local") as reading:
+            stored = [one async for one in feedback.list_all(reading, days=1)]
+        assert all(one.query == QUESTION and str(one.document_id) in opened for one in stored)
         states.append((pressed, [one.helpful for one in stored]))
     assert states == [(["Helpful"], [True]), (["Not helpful"], [False]), ([], [])]
 
