@@ -73,7 +73,7 @@ class AddedTerm:
     `origin` names the step. `word` is the word or phrase of the query that the term is added for, `text` the term as it
     is shown. `weight` is the number of occurrences in the query that it counts as, less than 1. `idf` is the largest
     one that it may have; None for its own. `alternative_to` are the lexemes of the query that it is an alternative to;
-    a term that replaces its word has none.
+    a term that replaces its word has none. `corrects` are the misspelt lexemes, which no chunk contains.
     """
 
     origin: str
@@ -84,6 +84,7 @@ class AddedTerm:
     weight: float = 0.5
     idf: float | None = None
     alternative_to: tuple[str, ...] = ()
+    corrects: tuple[str, ...] = ()
 
     @property
     def forms(self) -> tuple[str, ...]:

@@ -11,13 +11,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from app.database.calibration_types import LogitScale, RelevanceCalibration
 from app.kinds import FusionUsed
 from app.query import bm25, score_scales
-from app.query.types import Term
+from app.query.types import AddedTerm, Term
 from app.relevance import logit_scales, stems
 from app.relevance.logit_scales import Prior
 from app.text.names import names
@@ -182,6 +182,21 @@ class Assessment:
 def score_logit(score: float) -> float:
     """Returns the logit of a score from 0 to 1, with a margin at both ends."""
     return math.log((score + MARGIN) / (1 + MARGIN - score))
+
+
+def correct(terms: Sequence[Term], added: Iterable[AddedTerm]) -> Sequence[Term]:
+    """Puts the corrections of misspelt words in the place of these, because no stored text can score more.
+
+    Of several corrections of a word, the one with the largest idf counts.
+    """
+    found = {term.lexeme: term for term in terms if term.is_added and term.df}
+    corrected: dict[str, Term] = {}
+    for one in added:
+        if one.corrects and (known := [found[lexeme] for lexeme in one.lexemes if lexeme in found]):
+            best = max(known, key=lambda term: term.idf)
+            corrected[best.lexeme] = replace(best, is_added=False)
+    misspelt = {lexeme for one in added for lexeme in one.corrects if corrected.keys() & set(one.lexemes)}
+    return [corrected.get(term.lexeme, term) for term in terms if term.lexeme not in misspelt] if corrected else terms
 
 
 def coverage(text_score: float | None, terms: Sequence[Term]) -> float | None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.database.calibration_types import LogitScale, RelevanceCalibration
-from app.query.types import Term
+from app.query.types import AddedTerm, Term
 from app.relevance import confidence, cosines, relevance
 from app.relevance.relevance import UNKNOWN_NAME, Assessment, MeanEffect
 
@@ -34,6 +34,16 @@ def test_a_score_of_rrf_counts_as_its_fifth_power_and_scores_beyond_the_scale_as
     rrf = replace(SEARCH, fusion="rrf")
     assert rrf.relevance(0.9) == pytest.approx(SEARCH.relevance(0.9**5))
     assert (SEARCH.relevance(1.4), SEARCH.relevance(-0.1)) == (SEARCH.relevance(1.0), SEARCH.relevance(0.0))
+
+
+def test_a_misspelt_word_counts_as_its_correction_and_an_unknown_or_ambiguous_one_as_itself() -> None:
+    mortal = AddedTerm("corrections", "mortar", lexemes=("mortal", "portal"), corrects=("mortar",))
+    portal = Term("portal", 9, 1.0, times=0.5, is_added=True)
+    found = relevance.correct((*CORRECTED, portal), [mortal])
+    assert found == [TERMS[0], Term("mortal", 1, 3.0, times=0.5), portal]
+    assert relevance.coverage(3.0, found) == pytest.approx(3.0 / ((2.0 + 1.5) * 2.2))
+    for added in (AddedTerm("synonyms", "mortar", lexemes=("mortal",)), replace(mortal, lexemes=("other",))):
+        assert relevance.correct(CORRECTED, [added]) == CORRECTED
 
 
 def test_over_several_hops_a_passage_with_all_of_the_query_leaves_less_to_the_others() -> None:

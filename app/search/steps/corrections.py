@@ -54,10 +54,16 @@ async def _find(parsed: ParsedQuery, terms: Sequence[Term], db: SearchTransactio
     missing = [term.lexeme for term in terms if not term.df]
     lexemes = {word: _unrelated(found.get(word, ()), word, missing) for word in words}
     return [
-        AddedTerm(ORIGIN, word, lexemes=tuple(lexemes[word]))
+        AddedTerm(ORIGIN, word, lexemes=tuple(lexemes[word]), corrects=_forms(word, missing))
         for word in words
         if 1 <= len(lexemes[word]) <= MAX_LEXEMES
     ]
+
+
+def _forms(word: str, missing: Sequence[str]) -> tuple[str, ...]:
+    """The lexemes that a misspelt word has in the languages of the documents."""
+    spellings = (word, understanding.index_text(word).folded)
+    return tuple(one for one in missing if any(stems.may_be_stem(stems.fold(one), form) for form in spellings))
 
 
 async def _read(db: Reading, words: Sequence[str]) -> dict[str, list[str]]:
