@@ -149,8 +149,10 @@ COLUMNS = (
 def _run(files: Files, summary: Summary, client: Client) -> None:
     """Stores files and pages, and counts the outcome of each. Raises StepwellError if it cannot continue."""
     began = time.monotonic()
-    sender = _Sender(client, files.text_field)
-    _store(files, summary, sender)
+    if files.listed:
+        _store(files, summary, _Sender(client, files.text_field))
+    elif not (files.addresses or summary.failures):
+        options.err.print("No file that can be stored was found.")
     for address in files.addresses:
         _fetch(address, files.text_field, summary, client)
     client.backend.finish_jobs()

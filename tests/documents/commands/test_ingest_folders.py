@@ -193,6 +193,8 @@ def test_what_is_left_out_is_shown_by_reason(stepwell: Stepwell, tmp_path: Path)
     shown = stepwell("ingest", tmp_path, "--user", user).err
     assert "Left out 5 neither text nor of a supported format: b.png, c.png, d.png, …" in shown
     assert "Left out 2 without text: e.txt, notes.zip/z.txt" in shown
+    (tmp_path / "empty").mkdir()
+    assert "No file that can be stored was found." in stepwell("ingest", tmp_path / "empty", "--user", user).err
 
 
 def test_a_file_of_an_archive_that_fails_is_counted_with_the_archive(
