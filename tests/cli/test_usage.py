@@ -53,6 +53,7 @@ def without_retries() -> Iterator[None]:
         (("eval", "FOLDER"), "corpus.jsonl is missing"),
         (("calibrate",), "Give a folder, or --reset."),
         (("search", "  "), "blank"),
+        (("search", "lime", "--explain"), "add --json"),
         (("search", "\ufdfa" * 112), "at most 2000 characters"),
         (("multihop", "a" * 2_001), "at most 2000 characters"),
         (("why", "\ufdfa" * 112, "notes.md"), "at most 2000 characters"),

@@ -53,6 +53,8 @@ def search(
 
     With --json the passages are whole. A query that begins with - follows --: stepwell search -- '-cement lime'.
     """
+    if explain and not as_json:
+        raise errors.BadRequest("A terminal does not show how scores were made: add --json.", field="--explain")
     request = build(
         query, limit=limit, mode=mode, filters=filters, collapse=collapse, recency=recency, rerank=rerank,
         mmr=mmr, hierarchy=None if hierarchy else "off", alpha=hierarchy_alpha,

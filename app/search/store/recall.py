@@ -15,8 +15,7 @@ from app.database import filters, foreign_operators, sql
 from app.database.transactions import Reading
 from app.documents.store import visible_documents
 from app.kinds import Vector, VectorPlan
-from app.query import bm25
-from app.query import score_scales as rrf
+from app.query import bm25, score_scales
 from app.query.types import (
     AddedPhrase,
     AddedTerm,
@@ -270,7 +269,7 @@ def _binds(request: HybridRequest, parts: tuple[str, ...], stored: int) -> dict[
         "norm_fixed": float(bm25.K1 * (1 - bm25.B)),
         "norm_by_length": float(bm25.K1 * bm25.B),
         "k": request.k,
-        "rrf_total": rrf.TOTAL_WEIGHT,
+        "rrf_total": score_scales.TOTAL_WEIGHT,
         "limit": request.limit,
         "convex": request.fusion == "convex",
         "exclude_chunk_ids": list(request.exclude_chunk_ids),
