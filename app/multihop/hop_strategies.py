@@ -11,7 +11,8 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import chain
 from uuid import UUID
 
@@ -70,12 +71,21 @@ class HopSearch:
     question: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class HopScores:
-    """The combined scores of all chunks, and the score of a chunk that is first by every measure."""
+    """The combined scores of all chunks, and the score of a chunk that is first by every measure.
+
+    `hops` has the hop of every chunk that a hop brought.
+    """
 
     by_chunk: Mapping[UUID, Scored]
     largest: float
+    hops: Mapping[UUID, int] = field(default_factory=dict)
+
+    @cached_property
+    def order(self) -> list[UUID]:
+        """The chunks by score, then by hop."""
+        return merge.order(self.by_chunk, self.hops)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +155,9 @@ class LinkStrategy:
             return _first_hop_scores(state)
         words, idf = state.question_lexemes, state.question_idf
         limited = limit_sums(_sums(state) if state.sums is None else state.sums, words, idf)
-        covered = add_coverage(limited, words, idf, state.brought)
-        return HopScores(covered, largest=largest_sum(with_questions=state.has_questions))
+        brought = state.brought
+        covered = add_coverage(limited, words, idf, brought)
+        return HopScores(covered, largest=largest_sum(with_questions=state.has_questions), hops=brought)
 
     def relevance(self, score: float, assessed: Assessment) -> float:
         """The relevance of a hit by its share of the largest sum."""
@@ -290,7 +301,7 @@ class ClassicStrategy:
         )
         request = state.first.request
         first_in_both = (request.weights.vector + request.weights.text) / (request.k + 1)
-        return HopScores(merge.classic(hits), largest=merge.max_classic(first_in_both))
+        return HopScores(merge.classic(hits), largest=merge.max_classic(first_in_both), hops=state.brought)
 
     def relevance(self, score: float, assessed: Assessment) -> float:
         """The relevance of a hit by its RRF score."""
@@ -303,7 +314,13 @@ HopStrategy = LinkStrategy | ClassicStrategy
 def _first_hop_scores(state: HopState) -> HopScores:
     """The scores of hop 1, if no further hop worked."""
     candidates = [chunk.candidate for chunk in state.chunks.values() if chunk.hop is not None and chunk.candidate]
-    return HopScores({one.chunk_id: Scored(one.score, {"fused": one.score}) for one in candidates}, largest=1.0)
+    scores = {one.chunk_id: Scored(one.score, {"fused": one.score}) for one in candidates}
+    return HopScores(scores, largest=1.0, hops=state.brought)
+
+
+def _limited_amount(scored: Scored) -> float:
+    """The part of a score that limited signals give."""
+    return sum(scored.parts[name] for name in signals.LIMITED if name in scored.parts)
 
 
 def sum_signals(values: Mapping[str, float]) -> Scored:
@@ -325,8 +342,7 @@ def limit_sums(
     The comparison includes the words of the question that the chunks contain.
     """
     limited = dict(scores)
-    amounts = {chunk: sum(scored.parts.get(name, 0.0) for name in signals.LIMITED) for chunk, scored in scores.items()}
-    given = {chunk: amount for chunk, amount in amounts.items() if amount}
+    given = {chunk: amount for chunk, scored in scores.items() if (amount := _limited_amount(scored))}
     if not given:
         return limited
     weights, total = _word_weights(idf)

@@ -27,7 +27,7 @@ from app.query.search_request import SearchRequest
 from app.query.types import Answer, Candidate, ChunkLink, Hit, Hop, HybridRequest, LexicalQuery
 from app.relevance import confidence
 from app.relevance.relevance import Assessment
-from app.search import completion, merge, named_sources, pages, search, state, understanding
+from app.search import completion, named_sources, pages, search, state, understanding
 from app.search.merge import Scored
 from app.search.pages import PageRequest
 from app.search.state import Page, SearchContext, SearchState
@@ -144,7 +144,7 @@ class _MultihopSearch:
         if hop == 2:
             order = [hit.candidate.chunk_id for hit in self.state.first.hits]
         else:
-            order = merge.order(self.strategy.scores(self.state).by_chunk, self.state.brought)
+            order = self.strategy.scores(self.state).order
         return [chunk_id for chunk_id in order if self.state.chunks[chunk_id].hop is not None]
 
     async def _retrieve(self, hop: int, found: HopTerms, sources: Sequence[UUID]) -> list[UUID]:
@@ -157,7 +157,7 @@ class _MultihopSearch:
             await named_sources.read(self.context, filter(None, found_texts), reading)
             if hop == self.query.hops.max_hops:
                 self.scores = self._score()
-                order = merge.order(self.scores.by_chunk, self.state.brought)[: self._needed()]
+                order = self.scores.order[: self._needed()]
                 await self._read_texts([self.state.chunks[chunk_id] for chunk_id in order], reading)
         return new
 
@@ -239,7 +239,7 @@ class _MultihopSearch:
             return []
         merged = [
             Hit(chunk.candidate._replace(score=scores.by_chunk[chunk.chunk_id].score / scores.largest), "low", ())
-            for chunk in await self._leading(merge.order(scores.by_chunk, self.state.brought)[:needed])
+            for chunk in await self._leading(scores.order[:needed])
             if chunk.candidate is not None
         ]
         first = self.state.first
