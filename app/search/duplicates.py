@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from app.query.types import Candidate, Hit
 
@@ -41,28 +42,21 @@ Place = tuple[str, ...]
 """The title and headings of a passage. A title that is a file name is omitted."""
 
 
-@dataclass(slots=True)
+@dataclass
 class _First:
     """The first hit of a set of duplicates, its words and the other hits; its numbers and shingles once needed."""
 
     hit: Hit
     words: tuple[str, ...]
     others: list[Candidate] = field(default_factory=list)
-    numbers: list[str] | None = None
-    shingles: frozenset[int] | None = None
 
-    def list_numbers(self) -> list[str]:
-        """The numbers among the words, found at the first call."""
-        if self.numbers is None:
-            self.numbers = _NUMBER.findall(" ".join(self.words))
-        return self.numbers
+    @cached_property
+    def numbers(self) -> list[str]:
+        return _NUMBER.findall(" ".join(self.words))
 
-    def shingle(self) -> frozenset[int]:
-        """The shingles of the words, computed at the first call."""
-        if self.shingles is None:
-            runs = zip(*(self.words[start:] for start in range(SHINGLE)), strict=False)
-            self.shingles = frozenset(map(hash, runs))
-        return self.shingles
+    @cached_property
+    def shingles(self) -> frozenset[int]:
+        return frozenset(map(hash, zip(*(self.words[start:] for start in range(SHINGLE)), strict=False)))
 
 
 @dataclass(slots=True)
@@ -80,14 +74,16 @@ class _SamePlace:
         """The earliest first hit that is a near duplicate; None without one."""
         if not self.firsts:
             return None
-        self.shingles.update(*(first.shingle() for first in self.firsts[self.compared :]))
+        self.shingles.update(*(first.shingles for first in self.firsts[self.compared :]))
         self.compared = len(self.firsts)
-        some = _some(one.shingle())
+        # A near duplicate has at least LEAST · n of the n shingles, so it cannot lack all of these.
+        least = math.ceil(LEAST * len(one.shingles))
+        some = list(itertools.islice(one.shingles, len(one.shingles) - least + 1))
         if self.shingles.isdisjoint(some):
             return None
-        alike = (other for other in self.firsts if other.list_numbers() == one.list_numbers())
-        others = (other for other in alike if not other.shingle().isdisjoint(some))
-        return next((other for other in others if jaccard(one.shingle(), other.shingle()) >= LEAST), None)
+        alike = (other for other in self.firsts if other.numbers == one.numbers)
+        others = (other for other in alike if not other.shingles.isdisjoint(some))
+        return next((other for other in others if jaccard(one.shingles, other.shingles) >= LEAST), None)
 
 
 @dataclass(slots=True)
@@ -100,7 +96,8 @@ class _Firsts:
 
     def add(self, hit: Hit) -> None:
         """Add a hit to the set that it repeats, or as the first hit of a new set."""
-        words, place = _words(hit.candidate.content), _place(hit.candidate)
+        words = tuple(hit.candidate.content.casefold().split(maxsplit=MAX_WORDS)[:MAX_WORDS])
+        place = _place(hit.candidate)
         is_long = len(words) >= MIN_WORDS
         key = words if is_long else (*place, *words)
         first = self.by_text.get(key)
@@ -123,15 +120,3 @@ def jaccard(one: frozenset[int], other: frozenset[int]) -> float:
 def _place(candidate: Candidate) -> Place:
     title = "" if candidate.title == candidate.metadata.get("filename") else candidate.title
     return (title, *candidate.heading_path)
-
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(text.casefold().split(maxsplit=MAX_WORDS)[:MAX_WORDS])
-
-
-def _some(shingles: frozenset[int]) -> list[int]:
-    """Selects enough shingles that every set with an index of at least LEAST contains one of them.
-
-    Such a set contains at least LEAST · n of the n shingles, so it cannot lack all of any n − ⌈LEAST · n⌉ + 1.
-    """
-    return list(itertools.islice(shingles, len(shingles) - math.ceil(LEAST * len(shingles)) + 1))
