@@ -93,13 +93,6 @@ class HybridRun:
         """Whether a request with more candidates would find no other chunk."""
         return self.is_whole and not _is_cut(self.result, self.request.candidates)
 
-    @property
-    def widths(self) -> list[int]:
-        """The numbers of candidates that can find further chunks."""
-        base = self.request.candidates
-        wider = [limits.MAX_RESULTS] if base < limits.MAX_RESULTS else []
-        return [] if self.is_exhausted else wider if self.is_whole else [base, *wider]
-
 
 def request_of(query: SearchRequest, context: SearchContext) -> PageRequest:
     """The page that the cursor of a request refers to; without a cursor, the first page.
@@ -164,11 +157,14 @@ async def read(
 
 def _wider_requests(page: PageRequest, run: HybridRun | None, *, every: bool) -> list[HybridRequest]:
     """The requests that continue the run. With filtered or grouped results they ask for all that the legs find."""
-    if run is None or not page.reads_further:
+    if run is None or not page.reads_further or run.is_exhausted:
         return []
+    widths = {run.request.candidates, limits.MAX_RESULTS} - ({run.request.candidates} if run.is_whole else set())
     every = every or page.is_merged
-    rows = {candidates: 2 * candidates if every else page.end + 1 for candidates in run.widths}
-    return [replace(run.request, candidates=candidates, limit=limit) for candidates, limit in rows.items()]
+    return [
+        replace(run.request, candidates=candidates, limit=2 * candidates if every else page.end + 1)
+        for candidates in sorted(widths)
+    ]
 
 
 def _is_cut(result: HybridResult, candidates: int) -> bool:
