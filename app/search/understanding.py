@@ -55,7 +55,8 @@ POOL_FACTOR = 4
 MIN_POOL, MAX_POOL = 25, 100
 """Bounds of the number of hits to re-rank, which is four times the limit."""
 MIN_COMPARED = 10
-"""If duplicates are collapsed, twice the limit of hits is read, and at least this many."""
+"""If duplicates are collapsed, twice the limit of hits is read, and at least this many. If too many are duplicates, a
+page reads all others."""
 
 
 async def understand(query: SearchRequest, context: SearchContext, *, ahead: int = 0) -> SearchState:
@@ -144,17 +145,12 @@ def _candidates_wanted(query: SearchRequest) -> int:
         return query.ranking.candidates
     if query.is_reordered:
         return pool_size(query.limit)
-    return compared_for_duplicates(query.limit) if query.is_collapsed else query.limit
+    return max(MIN_COMPARED, 2 * query.limit) if query.is_collapsed else query.limit
 
 
 def pool_size(limit: int) -> int:
     """The number of candidates that are re-ranked for `limit` hits."""
     return min(MAX_POOL, max(MIN_POOL, POOL_FACTOR * limit))
-
-
-def compared_for_duplicates(limit: int) -> int:
-    """The number of candidates to read for `limit` hits. If too many are duplicates, a page reads all others."""
-    return max(MIN_COMPARED, 2 * limit)
 
 
 def lexical_query(parsed: ParsedQuery) -> LexicalQuery:

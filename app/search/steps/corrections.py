@@ -18,7 +18,7 @@ from app.relevance import stems
 from app.search import understanding
 from app.search.state import SearchState, Step
 from app.text.queries import spelling
-from app.text.queries.conditions import IndexText, ParsedQuery
+from app.text.queries.conditions import ParsedQuery
 
 ORIGIN = "corrections"
 NAME = "similar_words"
@@ -71,7 +71,8 @@ async def _read(db: Reading, words: Sequence[str]) -> dict[str, list[str]]:
 
     A word without a lexeme of its own, such as a stop word, has no corrections.
     """
-    own, edits = list(map(understanding.index_text, words)), list(map(_edits, words))
+    own = list(map(understanding.index_text, words))
+    edits = [understanding.index_text(" ".join(spelling.edits(word))) for word in words]
     binds = {
         "user_id": db.user_id,
         "words": words,
@@ -121,13 +122,6 @@ def _unrelated(lexemes: Sequence[str], word: str, missing: Sequence[str]) -> lis
     A stem that equals the word does not count: the word may lack its last letter, as "accoun" does.
     """
     return [lexeme for lexeme in lexemes if not any(lexeme.startswith(stem) for stem in missing if stem != word)]
-
-
-def _edits(word: str) -> IndexText:
-    text = " ".join(spelling.edits(word))
-    if text.isascii():
-        return IndexText(text, text)
-    return understanding.index_text(text)
 
 
 STEP = Step(uses=lambda search: search.lacks_words or search.found_nothing, recall=recall, explain=explain)
