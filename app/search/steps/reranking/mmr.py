@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 MAX_WORDS = 500
 """Largest number of words that are compared, from the beginning of a text."""
@@ -27,10 +26,8 @@ class Selected:
     nearest: float
 
 
-class Similarity(Protocol):
-    """Returns the similarity of the hits at two positions, at most 1; a negative value counts as 0."""
-
-    def __call__(self, one: int, other: int, /) -> float: ...
+Similarity = Callable[[int, int], float]
+"""Returns the similarity of the hits at two positions, at most 1; a negative value counts as 0."""
 
 
 def words(text: str) -> frozenset[str]:

@@ -11,6 +11,7 @@ import logging
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from operator import attrgetter
 from typing import Any
 from uuid import UUID
@@ -21,7 +22,6 @@ from app.database import sql
 from app.database.transactions import retry_read
 from app.documents.storing import document_drafts
 from app.kinds import Json, Rerank, Vector
-from app.query.search_request import SearchRequest
 from app.query.types import Candidate
 from app.search import stale_chunks
 from app.search.state import SearchContext, SearchState, Step
@@ -97,27 +97,21 @@ async def run(
 
 async def rerank(search: SearchState) -> SearchState:
     """Put the best hits into the order of their new scores."""
-    search = await _reorder(search, _options_of(search, rerank=search.query.ranking.rerank))
+    search = await _reorder(search, rerank=search.query.ranking.rerank)
     return await _still_stored(search) if search.query.ranking.rerank == "provider" else search
 
 
-async def diversify(search: SearchState) -> SearchState:
-    """Put the best hits into the order in which MMR selects them."""
-    return await _reorder(search, _options_of(search, mmr=True))
+async def _reorder(search: SearchState, *, rerank: Rerank = "none", mmr: bool = False) -> SearchState:
+    """The search with its hits in the new order, with their new scores and the details of each step.
 
-
-def _options_of(search: SearchState, *, rerank: Rerank = "none", mmr: bool = False) -> RerankOptions:
-    """The options of a search. They keep all hits if a later step or page may use those that MMR does not select."""
+    MMR keeps all hits if a minimum, collapsing, grouping or a later page may use hits beyond the limit.
+    """
     query, ranking = search.query, search.query.ranking
-    keep_all = search.keep_all or _may_use_all(query)
-    return RerankOptions(
+    uses_more = query.has_minimum or query.is_collapsed or query.group_size is not None or query.cursor is not None
+    options = RerankOptions(
         search.parsed.text, search.request.vector, rerank, mmr, query.limit, ranking.rerank_weight,
-        ranking.mmr_lambda, keep_all,
+        ranking.mmr_lambda, search.keep_all or uses_more,
     )  # fmt: skip
-
-
-async def _reorder(search: SearchState, options: RerankOptions) -> SearchState:
-    """The search with its hits in the new order, with their new scores and the details of each step."""
     passages = [
         RerankPassage(hit.candidate.score, hit.candidate.chunk_id, text_of(hit.candidate), hit.candidate.vector_score)
         for hit in search.hits
@@ -135,11 +129,6 @@ async def _reorder(search: SearchState, options: RerankOptions) -> SearchState:
     return replace(search, hits=hits)
 
 
-def _may_use_all(query: SearchRequest) -> bool:
-    """Whether a minimum, collapsing, grouping or a later page may use hits beyond the first `query.limit`."""
-    return query.has_minimum or query.is_collapsed or query.group_size is not None or query.cursor is not None
-
-
 @retry_read
 async def _still_stored(search: SearchState) -> SearchState:
     """Drop the hits whose documents were replaced or deleted while the provider was called."""
@@ -154,7 +143,9 @@ RERANKING = Step(
     explain=lambda search: {"rerank": search.query.ranking.rerank},
 )
 DIVERSITY = Step(
-    uses=attrgetter("query.ranking.mmr"), order=diversify, explain=lambda search: {"mmr": search.query.ranking.mmr}
+    uses=attrgetter("query.ranking.mmr"),
+    order=partial(_reorder, mmr=True),
+    explain=lambda search: {"mmr": search.query.ranking.mmr},
 )
 
 
@@ -271,21 +262,13 @@ def _diversify(
     limit = pool if request.keep_all else request.limit
     trade = request.mmr_lambda
     chosen = mmr.select([one.score for one in best], similarity, limit=limit, trade=trade)
-    selected = [_explain(best[one.position], one, trade) for one in chosen]
+    selected = []
+    for one in chosen:
+        score, details = best[one.position].score, best[one.position].explain  # MMR changes the order, not the scores
+        step = {"value": one.value, "lambda": trade, "nearest": one.nearest, "place_before": one.position + 1}
+        details = {**details, "mmr": {**step, "score_before": score, "score": score}}
+        selected.append(replace(best[one.position], explain=details))
     return [*selected, *ranked[pool:]] if request.keep_all else selected
-
-
-def _explain(ranked: RankedPassage, chosen: mmr.Selected, trade: float) -> RankedPassage:
-    """Adds the MMR step to the details of a passage. MMR changes the order, not the scores."""
-    step: dict[str, Any] = {
-        "value": chosen.value,
-        "lambda": trade,
-        "nearest": chosen.nearest,
-        "place_before": chosen.position + 1,
-        "score_before": ranked.score,
-        "score": ranked.score,
-    }
-    return replace(ranked, explain={**ranked.explain, "mmr": step})
 
 
 def _size(passages: Sequence[RerankPassage], request: RerankOptions, near: Mapping[UUID, Near]) -> int:
