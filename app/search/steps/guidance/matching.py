@@ -18,7 +18,7 @@ from app.query.matches import EntityMatch
 from app.query.search_request import GuidanceOptions, SearchRequest
 from app.search.steps.guidance import entity_scores
 from app.search.steps.guidance.store import entity_lookup
-from app.search.steps.guidance.store.entity_lookup import Match, MatchRequest, Namesake
+from app.search.steps.guidance.store.entity_lookup import Match, Namesake
 from app.text.names import fuzzy_names, name_uses, names, query_words
 from app.text.names.name_uses import NameForm, NameUse, QueryText
 from app.text.names.query_words import QueryWords
@@ -137,14 +137,14 @@ async def score_matches(db: SearchTransaction, parsed: ParsedQuery, vector: Vect
     An entity has one match for each way in which it matches. A name that is probably an ordinary word has score 0.
     """
     query_names = await _names_in(db, parsed.text)
-    request = MatchRequest(
-        keys={*names.sequences(parsed.text), *query_names.exact},
+    found = await entity_lookup.matching(
+        db,
+        {*names.sequences(parsed.text), *query_names.exact},
         similar={key: similar.words for key, similar in query_names.similar.items()},
         roles=query_words.role_sequences(query_names.query),
         words=lexical.index_text(parsed.words, "english"),
         vector=vector,
     )
-    found = await entity_lookup.matching(db, request)
     stored_keys = {match.key for match in found if match.by == "name" and match.key}
     longest = query_words.longest_names(query_names.query, stored_keys)
     query_names = replace(query_names, exact={**longest, **query_names.exact})

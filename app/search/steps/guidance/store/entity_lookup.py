@@ -44,36 +44,33 @@ class Match:
     terms: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class MatchRequest:
-    """What the lookup of entities reads of a query.
+async def matching(
+    db: Reading,
+    keys: Collection[str],
+    *,
+    similar: Mapping[str, str],
+    roles: Collection[str],
+    words: str,
+    vector: Vector | None,
+) -> list[Match]:
+    """The entities that the query refers to by name, role or team, or that match it by facts or description.
 
     `keys` are the keys of its names, `roles` its word sequences, `words` its words in the form of the English text
-    index. `similar` maps the keys of similarly spelled names to the words of the query. Without `vector`, the lookup
-    does not compare descriptions.
+    index. `similar` maps the keys of similarly spelled names to the words of the query. Without `vector`,
+    descriptions are not compared.
     """
-
-    keys: Collection[str]
-    similar: Mapping[str, str]
-    roles: Collection[str]
-    words: str
-    vector: Vector | None
-
-
-async def matching(db: Reading, request: MatchRequest) -> list[Match]:
-    """The entities that the query refers to by name, role or team, or that match it by facts or description."""
     binds: dict[str, Any] = {
         "user_id": db.user_id,
-        "keys": [key.encode() for key in sorted(request.keys, key=lambda key: (-len(key), key))],
-        "near_keys": [key.encode() for key in request.similar],
-        "near_words": list(request.similar.values()),
-        "roles": [stored.ROLE + role for role in request.roles],
-        "words": request.words,
-        "embedding": request.vector,
+        "keys": [key.encode() for key in sorted(keys, key=lambda key: (-len(key), key))],
+        "near_keys": [key.encode() for key in similar],
+        "near_words": list(similar.values()),
+        "roles": [stored.ROLE + role for role in roles],
+        "words": words,
+        "embedding": vector,
         "most": MAX_MATCHES,
     }
     # Only the lookup of similar names must know which documents the caller sees.
-    parts, seen = await visible_documents.wanted(db) if request.similar else ((), {})
+    parts, seen = await visible_documents.wanted(db) if similar else ((), {})
     rows = await db.execute(sql.statement("matching_entities", *parts), {**binds, **seen})
     found = sql.read_records(Match, rows.all())
     return found if db.shows_entities else [replace(match, role=None) for match in found]
