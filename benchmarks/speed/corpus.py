@@ -15,7 +15,6 @@ from uuid import UUID
 import numpy as np
 import numpy.typing as npt
 
-from app.entities.store.mentions import NameEntity
 from app.text.names import names
 from app.text.names.names import Name
 from app.text.words import lexical
@@ -122,11 +121,10 @@ def _batch(
     )
 
 
-def named(number: int) -> NameEntity:
-    """Returns the entity of the name with this number."""
+def named(number: int) -> Name:
+    """Returns the name with this number."""
     text = texts.name(number)
-    name = Name(text.casefold(), text)
-    return NameEntity(name.entity_id, name.key, name.text)
+    return Name(text.casefold(), text)
 
 
 def _joined(chunk_texts: list[str], counts: list[int]) -> tuple[list[str], list[int]]:

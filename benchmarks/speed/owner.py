@@ -27,8 +27,9 @@ from app.database.schema import tables
 from app.database.transactions import Writing
 from app.database.vectors import VectorTables
 from app.entities.store import mentions
-from app.entities.store.mentions import Mention, NameEntity
+from app.entities.store.mentions import Mention
 from app.kinds import Vector
+from app.text.names.names import Name
 
 FOLDER = Path(__file__).parent / "sql"
 Plan = Literal["default", "serial", "no sequential scan"]
@@ -68,8 +69,8 @@ class Batch:
     chunk_contents: list[str]
     indexed: list[str]
     vectors: Vectors
-    titled: list[NameEntity] = field(default_factory=list)
-    named: list[tuple[int, NameEntity, int]] = field(default_factory=list)
+    titled: list[Name] = field(default_factory=list)
+    named: list[tuple[int, Name, int]] = field(default_factory=list)
 
     def mentions(self, first_no: int) -> list[Mention]:
         """Returns the mentions in the chunks, which are numbered from `first_no`."""

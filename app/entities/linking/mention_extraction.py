@@ -23,7 +23,7 @@ from app.entities.linking import gazetteers, name_links
 from app.entities.linking.name_links import DocumentNames
 from app.entities.store import document_names, mentions, named_chunks
 from app.entities.store.document_names import HeadingChunk
-from app.entities.store.mentions import ChunkText, DocumentHead, LinkedNames, Mention, NameEntity
+from app.entities.store.mentions import ChunkText, DocumentHead, LinkedNames, Mention
 from app.text.names import names, tags
 from app.text.names.gazetteer import Gazetteer, NameMatch
 from app.text.names.names import Name, WrittenWords
@@ -152,13 +152,12 @@ async def link_again(db: Writing, chunk_nos: Sequence[int], *, keys: Sequence[st
     await mentions.prune(db, LinkedNames(frozenset(mention.entity_id for mention in old)))
 
 
-def _spelt(extracted: Sequence[_ChunkNames]) -> list[NameEntity]:
-    """The entities of the capitalised names in chunks. Of several spellings, the first document's one is stored."""
-    new: dict[UUID, dict[str, NameEntity]] = {}
+def _spelt(extracted: Sequence[_ChunkNames]) -> list[Name]:
+    """The capitalised names in chunks, by key. Of several spellings, the first document's one is stored."""
+    new: dict[UUID, dict[str, Name]] = {}
     for one in extracted:
-        of_document = new.setdefault(one.chunk.document_id, {})
-        of_document |= {name.key: name_links.entity_of(name) for name in one.capitalised}
-    return list({key: entity for found in reversed(new.values()) for key, entity in found.items()}.values())
+        new.setdefault(one.chunk.document_id, {}).update((name.key, name) for name in one.capitalised)
+    return list({key: name for found in reversed(new.values()) for key, name in found.items()}.values())
 
 
 async def expected(
@@ -190,7 +189,7 @@ def _exclude(metadata: Mapping[str, Any], gazetteer: Gazetteer, keys: Sequence[s
     If metadata has an `entity_id` beside a name, it means that entity and no other entity with the name.
     """
     found: set[tuple[str, UUID]] = set()
-    for tag in tags.from_metadata(metadata, keys) if metadata and tags.has_ids(metadata) else ():
+    for tag in tags.from_metadata(metadata, keys):
         named = set(gazetteer.named(tag.text)) if tag.meant else set()
         if named & tag.meant:
             found |= {(tag.key, entity) for entity in named - tag.meant - {tag.entity_id}}

@@ -13,7 +13,7 @@ from app.database.transactions import Writing
 from app.entities.store import document_names, extracted_names, mentions, name_changes
 from app.entities.store import entities as stored_entities
 from app.entities.store.document_names import HeadingChunk
-from app.entities.store.mentions import ChunkText, LinkedNames, NameEntity
+from app.entities.store.mentions import ChunkText, LinkedNames
 from app.text.names import headings as text_headings
 from app.text.names import names
 from app.text.names.names import Name
@@ -69,11 +69,6 @@ class Sections:
         return list(self._found.values())
 
 
-def entity_of(name: Name) -> NameEntity:
-    """The entity of a name."""
-    return NameEntity(name.entity_id, name.key, name.text)
-
-
 async def store(db: Writing, documents: Sequence[DocumentNames], *, before: LinkedNames | None = None) -> None:
     """Store the entities that documents name, and record the new names. A job links older texts to them.
 
@@ -90,7 +85,7 @@ async def store(db: Writing, documents: Sequence[DocumentNames], *, before: Link
     several = {entity for entity, name in given.items() if text_headings.is_searched(name.key)}
     known = before.titles | before.headings & several if before else frozenset()
     known |= await document_names.list_given(db, given.keys() - known, several=several - known)
-    await mentions.ensure(db, [entity_of(name) for name in given.values()], origin="text")
+    await mentions.ensure(db, list(given.values()), origin="text")
     rows = [
         HeadingChunk(chunk.name.entity_id, chunk.section, chunk.chunk_no, one.document_id)
         for one in documents
@@ -110,8 +105,7 @@ async def _store_tags(db: Writing, found: Sequence[Tag]) -> None:
         known = tags.get(tag.entity_id)
         if known is None or (tag.type == "person" and known.type != "person"):
             tags[tag.entity_id] = tag
-    entities = [NameEntity(entity, tag.key, tag.text, tag.type) for entity, tag in tags.items()]
-    new = await mentions.ensure(db, entities, origin="metadata")
+    new = await mentions.ensure(db, list(tags.values()), origin="metadata")
     changed = {tag.key: tag.text for entity, tag in tags.items() if entity in new}
     aliases = {(tag.entity_id, key): alias for tag in found for key, alias in tag.aliases.items()}
     if aliases:

@@ -17,22 +17,14 @@ from app.database.schema import tables
 from app.database.transactions import Reading, Writing
 from app.entities.store import document_names, entities, extracted_names, name_changes
 from app.text.names import headings as text_headings
+from app.text.names.names import Name
+from app.text.names.tags import Tag
 
 _m = tables.mentions.c
 _e = tables.entities.c
 _c = tables.chunks.c
 _d = tables.documents.c
 _AUTOMATIC = ("metadata", "title", "text")
-
-
-@dataclass(frozen=True, slots=True)
-class NameEntity:
-    """An entity that is created for a name."""
-
-    entity_id: UUID
-    key: str
-    text: str
-    type: str = "name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +103,7 @@ async def heads(db: Reading, document_ids: Iterable[UUID]) -> dict[UUID, Documen
     return {row.document_id: _opening(row) for row in await db.execute(query)}
 
 
-async def ensure(db: Writing, named: Sequence[NameEntity], *, origin: str) -> set[UUID]:
+async def ensure(db: Writing, named: Sequence[Name | Tag], *, origin: str) -> set[UUID]:
     """Ensure that every name has an entity. Returns the entities that did not have this origin before.
 
     An origin only rises, in the order text, title, metadata. The user's own entities do not change.
@@ -120,7 +112,7 @@ async def ensure(db: Writing, named: Sequence[NameEntity], *, origin: str) -> se
         return set()
     binds = {
         "entity_ids": [name.entity_id for name in named],
-        "types": [name.type for name in named],
+        "types": [name.type if isinstance(name, Tag) else "name" for name in named],
         "keys": [name.key.encode() for name in named],
         "names": [name.text for name in named],
     }

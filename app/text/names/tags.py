@@ -68,12 +68,6 @@ def from_metadata(metadata: Mapping[str, Any], keys: Sequence[str]) -> list[Tag]
     return list(found.values())
 
 
-def has_ids(metadata: Mapping[str, Any]) -> bool:
-    """Returns whether a value may have an `entity_id` beside a name."""
-    items = (item for value in metadata.values() for item in (value if isinstance(value, list) else (value,)))
-    return any(isinstance(item, dict) for item in items)
-
-
 def of_document(
     title: Name | None, metadata: Mapping[str, Any], extracted: Sequence[Mapping[str, Any]], keys: Sequence[str]
 ) -> list[Tag]:

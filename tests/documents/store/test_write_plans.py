@@ -17,8 +17,9 @@ from app.database.filter_types import DocumentFilter
 from app.database.transactions import Database, Writing
 from app.documents.store import documents
 from app.entities.store import mentions
-from app.entities.store.mentions import Mention, NameEntity
+from app.entities.store.mentions import Mention
 from app.kinds import DocumentOrder
+from app.text.names.names import Name
 from benchmarks.fake_embedder import FakeEmbedder
 
 DOCUMENTS, CHUNKS, ENTITIES = 220, 5, 20
@@ -72,7 +73,7 @@ async def _store(database: Database, user: str, embedder: FakeEmbedder, *, at_on
 
 async def _mention(writing: Writing, user: str) -> float:
     """Store mentions of some entities in each of 40 chunks; the chunks that were read for each mention."""
-    found = [NameEntity(uuid4(), f"name {uuid4().hex}", "Name") for _ in range(ENTITIES)]
+    found = [Name(f"name {uuid4().hex}", "Name") for _ in range(ENTITIES)]
     await mentions.ensure(writing, found, origin="text")
     chunks = (await writing.execute(sa.text(LAST_CHUNKS))).all()
     new = [Mention(entity.entity_id, *chunk, "text", 1) for entity in found for chunk in chunks]

@@ -14,7 +14,7 @@ from app.entities import entities
 from app.entities.linking import gazetteers
 from app.entities.linking.gazetteers import UserNames
 from app.entities.store import mentions, name_changes
-from app.text.names.names import Name
+from app.text.names.tags import Tag
 
 
 async def _current(database: Database, tenant: Tenant) -> UserNames:
@@ -41,7 +41,7 @@ async def test_names_of_a_failed_transaction_are_not_cached(tenant: Tenant) -> N
 
     async def failing() -> None:
         async with tenant.db.locking(tenant.user_id) as writing:
-            named = mentions.NameEntity(Name("ben", "Ben").entity_id, "ben", "Ben", "person")
+            named = Tag("ben", "Ben", "person", "attendee")
             await mentions.ensure(writing, [named], origin="metadata")
             await name_changes.record(writing, {"ben": "Ben"})
             assert _found(await gazetteers.uncommitted(writing), "Ana, Ben") == ["ana", "ben"]

@@ -20,11 +20,10 @@ from app.documents.types import Upload
 from app.entities import entities
 from app.entities.linking import mention_extraction, mention_refresh
 from app.entities.store import mentions, name_changes
-from app.entities.store.mentions import NameEntity
 from app.jobs import workers
 from app.jobs.store import jobs
 from app.text.names import tags
-from app.text.names.names import Name
+from app.text.names.tags import Tag
 
 NOTES = {
     "a": ("Harbour notes", "The Harbour Light was run by Ilse Brandt. New York is far from York.", {"people": ["Ana"]}),
@@ -204,7 +203,7 @@ async def test_a_change_that_commits_after_the_job_was_claimed_is_followed(
     await linking.add_entity(tenant, "Ben")
     worker = replace(tenant.services(), db=elsewhere)
     async with tenant.db.locking(tenant.user_id) as writing:
-        ana = NameEntity(Name("ana silva", "Ana Silva").entity_id, "ana silva", "Ana Silva", "person")
+        ana = Tag("ana silva", "Ana Silva", "person", "attendee")
         await mentions.ensure(writing, [ana], origin="metadata")
         await name_changes.record(writing, {"ana silva": "Ana Silva"})
         assert await jobs.count(writing, name_changes.JOB) == 1, "the job that waits is to follow both"
