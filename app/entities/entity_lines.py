@@ -36,7 +36,7 @@ NAMESAKES = "Namesakes need an `entity_id` each: any UUID of your own, or that o
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """An entity to add or to replace, with an id if the caller chose one; `members` are ids or names.
+    """An entity to add or to replace, with an id if the caller chose one. Its members are ids or names.
 
     `names` has its names by key, the main name first.
     """
@@ -45,12 +45,11 @@ class Line:
     draft: EntityDraft
     names: Mapping[str, str]
     entity_id: UUID | None
-    members: tuple[UUID | str, ...]
 
     @classmethod
     def of(cls, number: int, draft: EntityDraft, entity_id: UUID | None = None) -> Self:
-        """The line of a draft. Its members are not resolved yet. Raises BadRequest with the field."""
-        return cls(number, replace(draft, members=()), entity_records.name_keys(draft), entity_id, draft.members)
+        """The line of a draft. Raises BadRequest with the field."""
+        return cls(number, draft, entity_records.name_keys(draft), entity_id)
 
     @property
     def pair(self) -> tuple[str, str]:
@@ -80,8 +79,9 @@ async def run(lines: Sequence[Line], user_id: str, *, db: Database, embedder: Em
     async def store() -> list[LineResult]:
         async with db.reading(user_id) as reading:
             planned = await plan(reading, lines)
-        to_embed = await offload.run(size, planned.drafts_to_embed)
-        computed = await entity_records.description_vectors(to_embed, embedder)
+        steps = planned.steps.values()
+        described = await offload.run(size, lambda: [step.draft for step in steps if not step.keeps_vector])
+        computed = await entity_records.description_vectors(described, embedder)
         async with db.locking(user_id) as writing:
             planned = await plan(writing, lines)
             await write(writing, planned, computed)
@@ -142,31 +142,22 @@ class EntityPlan:
         self.lost.add(step.entity_id)
         return step.entity_id
 
-    def drafts_to_embed(self) -> list[EntityDraft]:
-        """The drafts whose description is new or changed."""
-        return [step.draft for step in self.steps.values() if not step.keeps_vector]
-
     def changes(self, computed: Mapping[str, str]) -> tuple[list[EntityRecord], dict[str, str]]:
         """The records to store, and the names that are added, changed or removed."""
         records: list[EntityRecord] = []
         changed: dict[str, str] = {}
         for step in self.steps.values():
             if step.status != "unchanged":
-                keeps = step.keeps_vector
-                names = step.line.names
+                keeps, names = step.keeps_vector, step.line.names
                 records.append(entity_records.record_of(step.entity_id, step.draft, names, computed, keeps=keeps))
                 changed |= entity_records.changed_names(step.names_before, names)
         return records, changed
 
     def results(self, lines: Sequence[Line]) -> list[LineResult]:
         """The results of the lines, in order."""
-        found: list[LineResult] = []
-        for line in lines:
-            if (step := self.steps.get(line.number)) is not None:
-                found.append(LineResult(line.number, step.status, step.entity_id))
-            else:
-                found.append(LineResult(line.number, "refused", error=self.refused[line.number]))
-        return found
+        found = {number: LineResult(number, step.status, step.entity_id) for number, step in self.steps.items()}
+        found |= {number: LineResult(number, "refused", error=error) for number, error in self.refused.items()}
+        return [found[line.number] for line in lines]
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,8 +185,9 @@ async def plan(db: Reading, lines: Sequence[Line]) -> EntityPlan:
     before = {entity.entity_id: entity for entity in await entities.of_ids(db, list(ids))}
     extracted = {one for one, origin in (await entities.origins(db, given)).items() if origin != "user"}
     planned = await offload.run(size, _match_lines, lines, own, new_ids, before, extracted)
-    wanted = {member for step in planned.steps.values() for member in step.line.members}
-    keys = await offload.run(size, _member_keys, wanted)
+    wanted = {member for step in planned.steps.values() for member in step.draft.members}
+    by_name = [member for member in wanted if isinstance(member, str)]
+    keys = await offload.run(size, lambda: {name: key for name in by_name if (key := gazetteer.key(name))})
     named = await entities.named(db, keys.values())
     by_id = {member for member in wanted if isinstance(member, UUID)}
     origins = await entities.origins(db, by_id.union(*named.values()))
@@ -227,7 +219,9 @@ def _match_lines(
         pair = line.pair
         try:
             if line.entity_id is not None:
-                entity_id = _given(line.entity_id, line.names, extracted)
+                entity_id = line.entity_id
+                if entity_id in extracted or entity_id in {Name(key, key).entity_id for key in line.names}:
+                    raise errors.Conflict(EXTRACTED_ID, field="entity_id")
             else:
                 usual = new_ids[pair]
                 # An entity that was renamed, before or in this request, keeps the id of its first name.
@@ -248,22 +242,11 @@ def _match_lines(
     return plan
 
 
-def _given(entity_id: UUID, names: Mapping[str, str], extracted: Set[UUID]) -> UUID:
-    """The id that a line gives. Raises Conflict if it belongs to an entity found in documents."""
-    if entity_id in extracted or entity_id in {Name(key, key).entity_id for key in names}:
-        raise errors.Conflict(EXTRACTED_ID, field="entity_id")
-    return entity_id
-
-
 def _same(ids: Set[UUID], usual: UUID) -> UUID | None:
     """The entity of a type and name; None without one. Of several, the one with the usual id. Raises Conflict."""
     if len(ids) > 1 and usual not in ids:
         raise errors.Conflict(f"{len(ids)} entities have this type and name. {NAMESAKES}", field="name")
     return usual if usual in ids else next(iter(ids), None)
-
-
-def _member_keys(members: set[UUID | str]) -> dict[str, str]:
-    return {name: key for name in members if isinstance(name, str) and (key := gazetteer.key(name))}
 
 
 def _resolve_members(plan: EntityPlan, known: _Members) -> None:
@@ -283,7 +266,7 @@ def _resolve_members(plan: EntityPlan, known: _Members) -> None:
         for key in step.line.names:
             named.setdefault(key, set()).add(step.entity_id)
         try:
-            members = [_member_id(i, m, known, named, later) for i, m in enumerate(step.line.members)]
+            members = [_member_id(i, m, known, named, later) for i, m in enumerate(step.draft.members)]
         except errors.BadRequest as error:
             plan.refuse(number, error)
         else:
