@@ -6,7 +6,7 @@ plain type of its value. As an argument it accepts null as the default; a result
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from pydantic import BaseModel
@@ -26,13 +26,11 @@ _PROBLEM_SCHEMA = {
         "code": {"type": "string"},
         "errors": {
             "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"field": {"type": "string"}, "message": {"type": "string"}},
-            },
+            "items": {"type": "object", "properties": {"field": {"type": "string"}, "message": {"type": "string"}}},
         },
     },
 }
+_ABOUT = "Searches and reads the user's documents."
 _REFUSED = {
     "description": "The call was refused: `detail` names the argument and the fix, `errors` lists all wrong arguments.",
     "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
@@ -41,57 +39,30 @@ _REFUSED = {
 
 def export(tools: Iterable[Tool], format: ToolFormat) -> list[dict[str, Any]]:
     """Returns the definitions of the tools in a format, as JSON values."""
-    return [_EXPORTS[format](tool) for tool in tools]
+    return [define(tool, format) for tool in tools]
 
 
-def openai(tool: Tool) -> dict[str, Any]:
-    """A function tool of OpenAI's Chat Completions API; most compatible servers take it too."""
-    return {"type": "function", "function": {**_named(tool), "parameters": _flat(tool.arguments)}}
-
-
-def openai_responses(tool: Tool) -> dict[str, Any]:
-    """A function tool of OpenAI's Responses API. Not strict: strict mode would make every argument required."""
-    return {"type": "function", **_named(tool), "parameters": _flat(tool.arguments), "strict": False}
-
-
-def anthropic(tool: Tool) -> dict[str, Any]:
-    """A tool of Anthropic's Messages API."""
-    return {**_named(tool), "input_schema": _flat(tool.arguments)}
-
-
-def gemini(tool: Tool) -> dict[str, Any]:
-    """A function declaration of Gemini. `parameters_json_schema` accepts more of JSON Schema than `parameters`."""
-    return {**_named(tool), "parameters_json_schema": _flat(tool.arguments)}
-
-
-def mcp(tool: Tool) -> dict[str, Any]:
-    """A tool of the Model Context Protocol, with hints on what a call changes."""
-    return {
-        **_named(tool),
-        "title": tool.title,
-        "inputSchema": _flat(tool.arguments),
-        "outputSchema": _flat(tool.result, mode="serialization"),
-        "annotations": {
-            "title": tool.title,
-            "readOnlyHint": tool.only_reads,
-            "destructiveHint": tool.scope == "write",
-            "idempotentHint": True,
-            "openWorldHint": False,
-        },
-    }
-
-
-def _named(tool: Tool) -> dict[str, Any]:
-    return {"name": tool.name, "description": tool.description}
-
-
-_EXPORTS: dict[ToolFormat, Callable[[Tool], dict[str, Any]]] = {
-    "openai": openai,
-    "openai-responses": openai_responses,
-    "anthropic": anthropic,
-    "gemini": gemini,
-    "mcp": mcp,
-}
+def define(tool: Tool, format: ToolFormat) -> dict[str, Any]:
+    """Returns the definition of a tool in a format, as JSON values."""
+    arguments, named = _flat(tool.arguments), {"name": tool.name, "description": tool.description}
+    match format:
+        case "openai":  # most compatible servers take it too
+            return {"type": "function", "function": {**named, "parameters": arguments}}
+        case "openai-responses":  # strict mode would make every argument required
+            return {"type": "function", **named, "parameters": arguments, "strict": False}
+        case "anthropic":
+            return {**named, "input_schema": arguments}
+        case "gemini":  # this field accepts more of JSON Schema than `parameters`
+            return {**named, "parameters_json_schema": arguments}
+        case "mcp":
+            hints = {"readOnlyHint": tool.only_reads, "destructiveHint": tool.scope == "write"}
+            return {
+                **named,
+                "title": tool.title,
+                "inputSchema": arguments,
+                "outputSchema": _flat(tool.result, mode="serialization"),
+                "annotations": {"title": tool.title, **hints, "idempotentHint": True, "openWorldHint": False},
+            }
 
 
 def openapi_document(tools: Iterable[Tool], *, server: str) -> dict[str, Any]:
@@ -103,11 +74,7 @@ def openapi_document(tools: Iterable[Tool], *, server: str) -> dict[str, Any]:
     listed = [tool for tool in tools if tool.name not in COMPAT_TOOLS]
     return {
         "openapi": "3.1.0",
-        "info": {
-            "title": "Stepwell tools",
-            "version": __version__,
-            "description": "Searches and reads the user's documents.",
-        },
+        "info": {"title": "Stepwell tools", "version": __version__, "description": _ABOUT},
         "servers": [{"url": server}],
         "security": [{"key": []}],
         "paths": {f"/api/rag/tools/{tool.name}": {"post": _operation(tool)} for tool in listed},

@@ -38,7 +38,7 @@ def test_the_committed_definitions_are_those_of_the_registry(contract: openapi.C
 
 @pytest.mark.parametrize("tool", registry.list_all(), ids=lambda tool: tool.name)
 def test_a_definition_is_what_every_model_api_accepts(tool: Tool) -> None:
-    definition = tool_formats.mcp(tool)
+    definition = tool_formats.define(tool, "mcp")
     for schema in (definition["inputSchema"], definition["outputSchema"]):
         jsonschema.Draft202012Validator.check_schema(schema)
         assert (schema["type"], schema["additionalProperties"]) == ("object", False)
@@ -71,17 +71,17 @@ def test_a_key_is_offered_the_tools_of_its_scopes() -> None:
 
 def test_each_format_has_the_fields_that_its_api_reads() -> None:
     tool = registry.find("search_documents")
-    schema = tool_formats.mcp(tool)["inputSchema"]
-    assert tool_formats.openai(tool)["function"]["parameters"] == schema
-    assert tool_formats.openai_responses(tool)["parameters"] == schema
-    assert tool_formats.openai_responses(tool)["strict"] is False
-    assert tool_formats.anthropic(tool)["input_schema"] == schema
-    assert tool_formats.gemini(tool)["parameters_json_schema"] == schema
+    schema = tool_formats.define(tool, "mcp")["inputSchema"]
+    assert tool_formats.define(tool, "openai")["function"]["parameters"] == schema
+    assert tool_formats.define(tool, "openai-responses")["parameters"] == schema
+    assert tool_formats.define(tool, "openai-responses")["strict"] is False
+    assert tool_formats.define(tool, "anthropic")["input_schema"] == schema
+    assert tool_formats.define(tool, "gemini")["parameters_json_schema"] == schema
 
 
 def test_the_definitions_of_the_default_reading_tools_and_a_passage_stay_small() -> None:
     # 1,564 tokens of o200k_base for eight tools.
-    definitions = [tool_formats.openai(tool)["function"] for tool in registry.list_offered({"search"})]
+    definitions = [tool_formats.define(tool, "openai")["function"] for tool in registry.list_offered({"search"})]
     assert len(json.dumps(definitions, separators=(",", ":"))) < 7_200
     passage = ToolPassage(chunk_id=UUID(int=1), uri="a.md", start=100, content="")
     assert set(passage.compact()) == {"chunk_id", "uri", "start", "content"}
