@@ -90,7 +90,9 @@ def _not_empty(group: SearchFilters) -> SearchFilters:
 
 _Group = Annotated["SearchFilters", AfterValidator(_not_empty)]
 _UriPart = Annotated[str, Field(min_length=1, max_length=limits.MAX_URI)]
-_FileType = Annotated[str, Field(pattern=r"^\.?[A-Za-z0-9_+-]{1,20}$")]
+_FileType = Annotated[
+    str, Field(pattern=r"^\.?[A-Za-z0-9_+-]{1,20}$"), AfterValidator(lambda one: one.lstrip(".").lower())
+]
 _FileTypes = Annotated[list[_FileType], *wire.at_most(MAX_FILE_TYPES, at_least=1)]
 SourceName = Annotated[str, Field(min_length=1, max_length=limits.MAX_SOURCE_NAME)]
 SourceNames = Annotated[list[SourceName], *wire.at_most(wire.MAX_IDS)]
@@ -144,20 +146,13 @@ class SearchFilters(wire.WireModel):
 
     def shape(self) -> Filters:
         """The filters as a core type."""
-        return Filters(
-            document_ids=None if self.document_ids is None else tuple(self.document_ids),
-            source_ids=None if self.source_ids is None else tuple(self.source_ids),
-            source_names=None if self.source_names is None else tuple(self.source_names),
-            metadata=self.metadata or None,
-            created_after=self.created_after,
-            created_before=self.created_before,
-            uri_prefix=self.uri_prefix,
-            folder=self.folder,
-            file_types=None if self.file_types is None else tuple(one.lstrip(".").lower() for one in self.file_types),
-            any_of=None if self.any_of is None else tuple(group.shape() for group in self.any_of),
-            all_of=None if self.all_of is None else tuple(group.shape() for group in self.all_of),
-            negated=None if self.negated is None else self.negated.shape(),
-        )
+        return Filters(**{name: _shape(value) for name, value in self if value != {}})
+
+
+def _shape(value: Any) -> Any:
+    if isinstance(value, SearchFilters):
+        return value.shape()
+    return tuple(map(_shape, value)) if isinstance(value, list) else value
 
 
 def _depth(given: object) -> int:
