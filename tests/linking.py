@@ -79,7 +79,9 @@ async def found(
     cache: EntityCache | None = None,
 ) -> Answer:
     """The answer to a query, with its own cache of entities by default."""
-    return await search.run(query, tenant.user_id, tenant.services(states={EntityCache: cache or EntityCache()}))
+    return await search.run(
+        query, tenant.user_id, tenant.services(states={EntityCache: EntityCache() if cache is None else cache})
+    )
 
 
 def explained(answer: Answer) -> Any:

@@ -36,7 +36,7 @@ async def run(query: FacetQuery, user_id: str, services: Services) -> Sequence[F
     async with services.db.reading(user_id) as reading:
         key = (user_id, reading.audience, repr(query))
         find = partial(store.count, reading, query)
-        return await transactions.get_or_find(services.state(FacetCache).of_versions, reading.version, key, find)
+        return await transactions.get_or_find(services.state(FacetCache), reading.version, key, find)
 
 
 @retry_read

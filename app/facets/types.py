@@ -66,14 +66,12 @@ CACHED_VALUES, CACHED_S = 200_000, 3_600
 """How many values of facets a process caches, and for how many seconds."""
 
 
-def _values_in(facets: Sequence[Facet]) -> int:
+def _size(facets: Sequence[Facet]) -> int:
     return 1 + sum(1 + len(facet.values) for facet in facets)
 
 
-@dataclass(frozen=True, slots=True)
-class FacetCache:
+class FacetCache(TTLCache[Hashable, Sequence[Facet]]):
     """Counted facets, by the version of the data that was counted."""
 
-    of_versions: TTLCache[Hashable, Sequence[Facet]] = field(
-        default_factory=lambda: TTLCache(CACHED_VALUES, CACHED_S, getsizeof=_values_in)
-    )
+    def __init__(self) -> None:
+        super().__init__(CACHED_VALUES, CACHED_S, getsizeof=_size)

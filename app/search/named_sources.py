@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from uuid import UUID
 
@@ -19,19 +18,17 @@ CACHED_NAMES = 50_000
 """Largest number of source names that a process caches, for all users together."""
 
 
-@dataclass(frozen=True, slots=True)
-class SourceNames:
+class SourceNames(LRUCache[Hashable, Mapping[UUID, str]]):
     """The names of users' sources, by the version of their documents."""
 
-    of_versions: LRUCache[Hashable, Mapping[UUID, str]] = field(
-        default_factory=lambda: LRUCache(CACHED_NAMES, getsizeof=lambda names: len(names) + 1)
-    )
+    def __init__(self) -> None:
+        super().__init__(CACHED_NAMES, getsizeof=lambda names: len(names) + 1)
 
 
 async def read(context: SearchContext, candidates: Iterable[Candidate], db: Reading) -> None:
     """Add the source names of candidates to the context, unless it has them already."""
     if any(one.source_id and one.source_id not in context.source_names for one in candidates):
-        key, cache = (db.user_id, db.audience), context.services.state(SourceNames).of_versions
+        key, cache = (db.user_id, db.audience), context.services.state(SourceNames)
         found: Mapping[UUID, str] = await transactions.get_or_find(cache, db.version.data, key, partial(_names, db))
         context.source_names.update(found)
 

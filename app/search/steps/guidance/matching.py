@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from uuid import UUID
 
@@ -37,13 +37,11 @@ CACHED_S, MAX_CACHED = 60, 2_000
 """How many seconds the matches of a query are cached, and the most queries in the cache."""
 
 
-@dataclass(frozen=True, slots=True)
-class EntityCache:
+class EntityCache(TTLCache[Hashable, Sequence[EntityMatch]]):
     """The entities that queries match, by the query, the caller's audience and the user's version."""
 
-    matches: TTLCache[Hashable, Sequence[EntityMatch]] = field(
-        default_factory=lambda: TTLCache(maxsize=MAX_CACHED, ttl=CACHED_S)
-    )
+    def __init__(self) -> None:
+        super().__init__(MAX_CACHED, CACHED_S)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +88,7 @@ async def run(
         return EntityMatches(fallback_reason=_disabled_reason(query))
     vector = vector if may_guide else None
     matches = await transactions.get_or_find(
-        cache.matches,
+        cache,
         db.version,
         (db.user_id, db.audience, parsed.text, parsed.words, vector is None, guidance.max_entities),
         lambda: _best(db, parsed, vector, limit=guidance.max_entities),

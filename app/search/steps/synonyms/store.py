@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import sqlalchemy as sa
 from cachetools import LRUCache
@@ -53,8 +53,6 @@ class TermGroup:
 
 class AnalysedSynonyms:
     """The synonyms of a user: all terms, their groups, and their lexemes by configuration."""
-
-    __slots__ = ("by_first", "by_place", "groups", "size", "terms")
 
     def __init__(
         self, terms: Sequence[str], groups: Sequence[TermGroup], analysed: Sequence[tuple[str, AnalysedTerm]]
@@ -150,10 +148,8 @@ CACHED_TERMS = 100_000
 """Most analysed terms that a process caches, for all users together."""
 
 
-@dataclass(frozen=True, slots=True)
-class SynonymCache:
+class SynonymCache(LRUCache[Hashable, AnalysedSynonyms]):
     """Analysed synonyms, by version."""
 
-    of_versions: LRUCache[Hashable, AnalysedSynonyms] = field(
-        default_factory=lambda: LRUCache(CACHED_TERMS, getsizeof=lambda synonyms: synonyms.size)
-    )
+    def __init__(self) -> None:
+        super().__init__(CACHED_TERMS, getsizeof=lambda synonyms: synonyms.size)

@@ -60,7 +60,7 @@ async def expand(search: SearchState, db: SearchTransaction) -> SearchState:
     query = await stored.lexemes_of_query(db, lexical.words)
     if not query:
         return search
-    cache, key = search.context.services.state(SynonymCache).of_versions, (db.user_id, frozenset(query))
+    cache, key = search.context.services.state(SynonymCache), (db.user_id, frozenset(query))
     known = await transactions.get_or_find(cache, version, key, partial(_analyse, db, query))
     added = (*lexical.added, *_synonyms(known, query))
     return replace(search, request=replace(request, lexical=replace(lexical, added=added)))
