@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from array import array
-from collections import deque
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -64,30 +62,22 @@ class OnnxEmbedder:
         for start in range(0, len(texts), TOKENIZER_BATCH):
             encodings += await self._documents.run(encode, texts[start : start + TOKENIZER_BATCH])
         vectors: dict[int, Vector] = {}
-        async with aclosing(self._of_batches(encodings)) as computed:
-            async for rows, found in computed:
-                vectors.update(zip(rows, found, strict=True))
-        return [vectors[row] for row in range(len(encodings))]
+        # One batch waits while the threads compute others.
+        places = asyncio.Semaphore(self._documents.concurrency + 1)
 
-    async def _of_batches(
-        self, encodings: Sequence[Tokens]
-    ) -> AsyncGenerator[tuple[Sequence[int], list[Vector]], None]:
-        """The rows and vectors of batches. One batch waits while the threads compute others."""
-        graph = self._documents
-        queued: deque[tuple[Sequence[int], asyncio.Future[list[Vector]]]] = deque()
+        async def compute(rows: Sequence[int]) -> None:
+            async with places:
+                found = await self._documents.run(self._vectors, [encodings[row] for row in rows])
+            vectors.update(zip(rows, found, strict=True))
+
+        tasks = [asyncio.create_task(compute(rows)) for rows in self._documents.batches(encodings)]
         try:
-            for rows in graph.batches(encodings):
-                queued.append((rows, graph.run(self._vectors, [encodings[row] for row in rows])))
-                if len(queued) > graph.concurrency:
-                    yield queued[0][0], await queued[0][1]
-                    queued.popleft()
-            while queued:
-                yield queued[0][0], await queued[0][1]
-                queued.popleft()
+            await asyncio.gather(*tasks)
         finally:
-            for _, future in queued:
-                future.cancel()
-            await asyncio.gather(*(future for _, future in queued), return_exceptions=True)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        return [vectors[row] for row in range(len(encodings))]
 
     async def aclose(self) -> None:
         """Finish queued work and end the threads; later calls raise ProviderError. May be called twice."""
