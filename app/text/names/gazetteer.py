@@ -14,7 +14,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain
 from typing import Self
 from uuid import UUID
@@ -228,14 +228,17 @@ class _TextWords:
     def __init__(self, text: str, words: list[str]) -> None:
         self.words = words
         self._text = text
-        self._offsets: list[tuple[int, int]] | None = None
+
+    @cached_property
+    def _offsets(self) -> list[tuple[int, int]]:
+        return names.word_offsets(self._text)
 
     def written(self, start: int, end: int) -> str | None:
         """Returns the words from `start` to `end` as written, separated by spaces; None for a part of another name.
 
         A letter next to a symbol is such a part: the C of "C++", the K of "K&V".
         """
-        offsets = self._places(start, end)
+        offsets = self._offsets[start:end]
         first, last = offsets[0]
         if end == start + 1 and last == first + 1:
             beside = (self._text[last : last + 1], self._text[first - 1] if first else "")
@@ -245,12 +248,7 @@ class _TextWords:
 
     def has(self, key: str, start: int, end: int) -> bool:
         """Returns whether the words from `start` to `end` are the short name with this key, with its symbols."""
-        return _stands(key, self._text, self._places(start, end), self.words[start:end])
-
-    def _places(self, start: int, end: int) -> list[tuple[int, int]]:
-        if self._offsets is None:
-            self._offsets = names.word_offsets(self._text)
-        return self._offsets[start:end]
+        return _stands(key, self._text, self._offsets[start:end], self.words[start:end])
 
 
 def _join(words: Sequence[str]) -> str | None:

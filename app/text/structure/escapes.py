@@ -27,7 +27,8 @@ _ROFF_PARAGRAPH = re.compile(r"(?<=[^\n]\n)(?=\.[ \t]*(?:[LPT]?P|[IH]P|TQ|Pp|It|
 
 def decode_roff(text: str) -> str:
     """Replaces the escapes in the source of a manual page by characters, and adds blank lines before paragraphs."""
-    return _ROFF_PARAGRAPH.sub("\n", _IN_ROFF.sub(_roff_character, text))
+    decoded = _IN_ROFF.sub(lambda one: _ROFF.get(one[one.lastgroup], one[0]) if one.lastgroup else "", text)
+    return _ROFF_PARAGRAPH.sub("\n", decoded)
 
 
 def decode_json(text: str) -> str:
@@ -49,7 +50,3 @@ def _json_character(escape: re.Match[str]) -> str:
 def _xml_character(reference: re.Match[str]) -> str:
     character = html.unescape(reference[0])
     return reference[0] if character in "<>" else character
-
-
-def _roff_character(escape: re.Match[str]) -> str:
-    return _ROFF.get(escape[escape.lastgroup], escape[0]) if escape.lastgroup else ""
