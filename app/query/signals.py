@@ -92,14 +92,7 @@ SIGNALS = (
         statement="links",
         meaning="the query contains it",
     ),
-    LinkSignal(
-        "expanded",
-        0.5,
-        "search term",
-        start="search",
-        priority=6,
-        meaning="the expanded query found the hit",
-    ),
+    LinkSignal("expanded", 0.5, "search term", start="search", priority=6, meaning="the expanded query found the hit"),
     LinkSignal(
         "asked",
         1.0,

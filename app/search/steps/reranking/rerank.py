@@ -1,7 +1,6 @@
 """Re-ranks the best hits by their cosine to the query or by a provider, then diversifies them by MMR.
 
-After fusion and entity boosts, the best hits are scored again by their cosine to the query or by a provider, then
-diversified by MMR. If the provider fails or is not configured, the hits keep their scores.
+If the provider fails or is not configured, the hits keep their scores.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Looks up the entities that a query refers to, the documents linked to them, and their links to chunks.
-
-Runs `matching_entities.sql` and `links_of_entities.sql`.
-"""
+"""Looks up the entities that a query refers to, the documents linked to them, and their links to chunks."""
 
 from __future__ import annotations
 
