@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Hashable, Sequence
+from collections.abc import AsyncIterator, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -32,37 +32,22 @@ class PlacedLexeme:
 
 @dataclass(frozen=True, slots=True)
 class AnalysedTerm:
-    """A term in one text-search configuration: its lexemes with their distances from the first, and its tsquery.
+    """A term in one text-search configuration: its lexemes with their distances from the first, and its tsquery."""
 
-    `place` is the position of the term among all analysed terms.
-    """
-
-    place: int
     lexemes: tuple[str, ...]
     offsets: tuple[int, ...]
     query: str
 
 
-@dataclass(frozen=True, slots=True)
-class TermGroup:
-    """The places of a group's terms. A query that contains one of `terms` is expanded by `expansions`."""
-
-    terms: Sequence[int]
-    expansions: Sequence[int]
-
-
 class AnalysedSynonyms:
-    """The synonyms of a user: all terms, their groups, and their lexemes by configuration."""
+    """The synonyms of a user: their groups, and the analysed terms by configuration and text or first lexeme."""
 
-    def __init__(
-        self, terms: Sequence[str], groups: Sequence[TermGroup], analysed: Sequence[tuple[str, AnalysedTerm]]
-    ) -> None:
-        self.terms, self.groups = terms, groups
-        self.by_place = {(config, term.place): term for config, term in analysed}
-        self.by_first: dict[tuple[str, str], list[AnalysedTerm]] = {}
-        for config, term in analysed:
-            self.by_first.setdefault((config, term.lexemes[0]), []).append(term)
-        self.size = 1 + len(terms) + len(self.by_place)
+    def __init__(self, groups: Sequence[SynonymGroup], terms: Mapping[tuple[str, str], AnalysedTerm]) -> None:
+        self.groups, self.terms = groups, terms
+        self.by_first: dict[tuple[str, str], list[str]] = {}
+        for (config, text), term in terms.items():
+            self.by_first.setdefault((config, term.lexemes[0]), []).append(text)
+        self.size = 1 + sum(len(one.terms) + len(one.expand_to) for one in groups) + len(terms)
 
 
 _LEXEMES_OF_QUERY = sql.inline(
@@ -134,14 +119,14 @@ async def lexemes_of_query(db: Reading, words: IndexText) -> dict[str, list[Plac
 
 async def analyse(
     db: Reading, terms: Sequence[IndexText], configs: Collection[str]
-) -> AsyncIterator[tuple[str, AnalysedTerm]]:
-    """Each term that a text-search configuration indexes, with the configuration."""
+) -> AsyncIterator[tuple[str, int, AnalysedTerm]]:
+    """Each term that a text-search configuration indexes, with the configuration and the place of the term."""
     for first in range(0, len(terms), SLICE):
         some = terms[first : first + SLICE]
         binds = {"configs": list(configs), "folded": [one.folded for one in some], "plain": [one.plain for one in some]}
         for row in await db.execute(_LEXEMES_OF_TERMS, binds):
             offsets = tuple(position - row.positions[0] for position in row.positions)
-            yield row.config, AnalysedTerm(first + row.place - 1, tuple(row.lexemes), offsets, row.query)
+            yield row.config, first + row.place - 1, AnalysedTerm(tuple(row.lexemes), offsets, row.query)
 
 
 CACHED_TERMS = 100_000

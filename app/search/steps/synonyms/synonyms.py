@@ -21,7 +21,7 @@ from app.search.state import SearchState, Step
 from app.search.steps.synonyms import lines as synonyms
 from app.search.steps.synonyms import store as stored
 from app.search.steps.synonyms.lines import SynonymGroup
-from app.search.steps.synonyms.store import AnalysedSynonyms, PlacedLexeme, SynonymCache, TermGroup
+from app.search.steps.synonyms.store import AnalysedSynonyms, PlacedLexeme, SynonymCache
 
 ORIGIN = "synonyms"
 MAX_SYNONYMS = 32
@@ -68,57 +68,52 @@ async def expand(search: SearchState, db: SearchTransaction) -> SearchState:
 
 async def _analyse(db: Reading, configs: Collection[str]) -> AnalysedSynonyms:
     """The user's synonyms, with their terms in these text-search configurations."""
-    terms: list[str] = []
-    groups = []
-    for group in await stored.get(db):
-        first = len(terms)
-        terms += (*group.terms, *group.expand_to)
-        places, middle = range(first, len(terms)), first + len(group.terms)
-        groups.append(TermGroup(range(first, middle), range(middle, len(terms)) if group.expand_to else places))
-    size = sum(map(len, terms))
-    indexed = await offload.run(size, lambda: [understanding.index_text(term) for term in terms])
-    analysed = [one async for one in stored.analyse(db, indexed, configs)]
-    return await offload.run(size, AnalysedSynonyms, terms, groups, analysed)
+    groups = await stored.get(db)
+    texts = list(dict.fromkeys(text for group in groups for text in (*group.terms, *group.expand_to)))
+    size = sum(map(len, texts))
+    indexed = await offload.run(size, lambda: [understanding.index_text(text) for text in texts])
+    terms = {(config, texts[place]): term async for config, place, term in stored.analyse(db, indexed, configs)}
+    return await offload.run(size, AnalysedSynonyms, groups, terms)
 
 
 def _synonyms(known: AnalysedSynonyms, query: Mapping[str, Sequence[PlacedLexeme]]) -> list[AddedTerm]:
     """The synonyms of the terms that a query contains, without synonyms that are in the query too."""
     matches = _matches(known, query)
-    written = {known.terms[place].casefold() for place in matches}
+    written = {term.casefold() for term in matches}
     found: dict[str, AddedTerm] = {}
     for group in known.groups if matches else ():
-        for place in set(group.terms).intersection(matches):
-            for other in group.expansions:
-                term, match = known.terms[other], matches[place]
-                if term.casefold() in written or (term in found and (found[term].idf or 0.0) >= match.idf):
+        for word in (term for term in group.terms if term in matches):
+            for term in group.expand_to or group.terms:
+                if term.casefold() in written or (term in found and (found[term].idf or 0.0) >= matches[word].idf):
                     continue
                 if term in found or len(found) < MAX_SYNONYMS:
-                    found[term] = _synonym(known, place, other, match, query)
+                    found[term] = _synonym(known, word, term, matches[word], query)
     return list(found.values())
 
 
-def _matches(known: AnalysedSynonyms, query: Mapping[str, Sequence[PlacedLexeme]]) -> dict[int, _Match]:
-    """The terms that a query contains in any text-search configuration, by their places."""
-    found: dict[int, _Match] = {}
+def _matches(known: AnalysedSynonyms, query: Mapping[str, Sequence[PlacedLexeme]]) -> dict[str, _Match]:
+    """The terms that a query contains in any text-search configuration."""
+    found: dict[str, _Match] = {}
     for config, lexemes in query.items():
         positions = {one.lexeme: one.positions for one in lexemes}
         idf = {one.lexeme: one.idf for one in lexemes}
         for first in lexemes:
-            for term in known.by_first.get((config, first.lexeme), ()):
+            for text in known.by_first.get((config, first.lexeme), ()):
+                term = known.terms[config, text]
                 if not synonyms.contains(term.lexemes, term.offsets, positions):
                     continue
-                before = found.get(term.place, _Match(0.0, ()))
+                before = found.get(text, _Match(0.0, ()))
                 total = sum(idf[lexeme] for lexeme in set(term.lexemes))
-                found[term.place] = _Match(max(before.idf, total), (*before.lexemes, *term.lexemes))
+                found[text] = _Match(max(before.idf, total), (*before.lexemes, *term.lexemes))
     return found
 
 
-def _synonym(known: AnalysedSynonyms, place: int, other: int, match: _Match, configs: Collection[str]) -> AddedTerm:
-    forms = [(config, known.by_place[config, other]) for config in configs if (config, other) in known.by_place]
+def _synonym(known: AnalysedSynonyms, word: str, text: str, match: _Match, configs: Collection[str]) -> AddedTerm:
+    forms = [(config, known.terms[config, text]) for config in configs if (config, text) in known.terms]
     return AddedTerm(
         ORIGIN,
-        known.terms[place],
-        known.terms[other],
+        word,
+        text,
         idf=match.idf,
         alternative_to=match.lexemes,
         lexemes=tuple(dict.fromkeys(form.lexemes[0] for _, form in forms if len(form.lexemes) == 1)),
