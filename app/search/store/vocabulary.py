@@ -20,7 +20,7 @@ async def beginning_with(db: Reading, prefixes: Sequence[str], *, limit: int) ->
         "user_id": db.user_id,
         "firsts": prefixes,
         "ends": [_after(first) for first in prefixes],
-        "queries": [f"{_quote(first)}:*" for first in prefixes],
+        "queries": ["'" + first.replace("\\", "\\\\").replace("'", "''") + "':*" for first in prefixes],
         "most_read": MOST_READ,
         "limit": limit,
     }
@@ -40,12 +40,6 @@ async def sign(db: Reading, words: Mapping[str, IndexText]) -> list[str]:
     }
     found = set(await db.scalars(sql.statement("signed_words"), binds))
     return [word for word in words if re.escape(word) in found]
-
-
-def _quote(lexeme: str) -> str:
-    """A lexeme in the syntax of tsquery."""
-    escaped = lexeme.replace("\\", "\\\\").replace("'", "''")
-    return f"'{escaped}'"
 
 
 def _after(start: str) -> str:

@@ -73,7 +73,10 @@ def weigh(
     """
     if forced:
         return [replace(match, aboutness=1.0) for match in matches]
-    named = _documents_by_name(matches, links)
+    # Matches of the same words are namesakes, or one entity in several spellings.
+    named: dict[tuple[str, ...], set[UUID]] = {}
+    for match in matches:
+        named.setdefault(match.use.words, set()).update(links.strengths[match.entity_id])
     return _least_of_name(
         [replace(match, aboutness=probability(_evidence(match, result, links, named, exponent))) for match in matches]
     )
@@ -94,10 +97,7 @@ def agreement(matches: Sequence[EntityMatch]) -> float:
 
 
 def _least_of_name(matches: Sequence[EntityMatch]) -> list[EntityMatch]:
-    """For each name in the query, the match with the least aboutness.
-
-    Matches of the same words are namesakes, or one entity in several spellings: the query does not say which it means.
-    """
+    """Gives matches of the same words the least aboutness of them: the query does not say which of them it means."""
     least: dict[tuple[str, ...], float] = {}
     for match in filter(_is_named, matches):
         least[match.use.words] = min(least.get(match.use.words, 1.0), match.aboutness or 0.0)
@@ -107,17 +107,6 @@ def _least_of_name(matches: Sequence[EntityMatch]) -> list[EntityMatch]:
 def _is_named(match: EntityMatch) -> bool:
     """Whether the query refers by name to an entity that was not made automatically."""
     return bool(match.use.words) and not entity_scores.is_automatic(match.origin, match.type)
-
-
-def _documents_by_name(matches: Sequence[EntityMatch], links: EntityLinks) -> dict[tuple[str, ...], set[UUID]]:
-    """By the words of a name in the query, the documents that are linked to any entity of that name.
-
-    Such entities are namesakes, or one entity in several spellings.
-    """
-    found: dict[tuple[str, ...], set[UUID]] = {}
-    for match in matches:
-        found.setdefault(match.use.words, set()).update(links.strengths[match.entity_id])
-    return found
 
 
 def _evidence(
