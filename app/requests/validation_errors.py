@@ -69,13 +69,7 @@ class FieldError:
     code: str
 
 
-@dataclass(frozen=True, slots=True)
-class _LocatedError:
-    path: tuple[str | int, ...]
-    branched_at: tuple[str | int, ...] | None
-    error: FieldError
-
-
+Path = tuple[str | int, ...]
 _ABOUT_ABSENT = ("missing", "no_selection")
 """Codes of errors about a field that was not sent."""
 
@@ -88,15 +82,15 @@ def read(raised: Iterable[Mapping[str, Any]], body: object = None) -> list[Field
     internal; without it every step of a location counts as a field.
     """
     located = [_locate(error, body) for error in itertools.islice(raised, _MAX_READ)]
-    entered = {p.branched_at for p in located if p.branched_at is not None and len(p.path) > len(p.branched_at)}
+    entered = {branch for path, branch, _ in located if branch is not None and len(path) > len(branch)}
     merged: dict[tuple[str, bool], FieldError] = {}
-    for p in located:
-        if p.path == p.branched_at and p.branched_at in entered:
+    for path, branch, error in located:
+        if path == branch and branch in entered:
             continue
-        key = (p.error.field, p.branched_at is not None)
-        first = merged.setdefault(key, p.error)
-        if p.branched_at is not None and p.error.message not in first.message:
-            merged[key] = replace(first, message=f"{first.message} Or: {p.error.message}"[:300])
+        key = (error.field, branch is not None)
+        first = merged.setdefault(key, error)
+        if branch is not None and error.message not in first.message:
+            merged[key] = replace(first, message=f"{first.message} Or: {error.message}"[:300])
     return list(merged.values())
 
 
@@ -105,12 +99,13 @@ def is_pydantic_code(code: str) -> bool:
     return code in _PYDANTIC_CODES
 
 
-def _locate(error: Mapping[str, Any], body: object) -> _LocatedError:
+def _locate(error: Mapping[str, Any], body: object) -> tuple[Path, Path | None, FieldError]:
+    """The path of an error, the path at the first name of a union's branch in it, and the error of the field."""
     code = str(error["type"])
     location = tuple(error["loc"])
     context = error.get("ctx") or {}
     if (location, code) == (("body",), "missing"):
-        return _LocatedError((), None, FieldError("body", "The body is empty: send JSON.", "invalid_json"))
+        return (), None, FieldError("body", "The body is empty: send JSON.", "invalid_json")
     root = body if location[:1] == ("body",) and body is not None else _ABSENT
     path, branched_at = _resolve(location[1:], root, absent_last=code in _ABOUT_ABSENT)
     otherwise = str(location[0]) if location else "body"
@@ -119,15 +114,13 @@ def _locate(error: Mapping[str, Any], body: object) -> _LocatedError:
         given = functools.reduce(_child, path, root)
         if meant := field_names.value_advice(given, context["expected"]):
             message = f"{message} Did you mean {meant}?"
-    return _LocatedError(path, branched_at, FieldError(json_values.path_of(path, otherwise=otherwise), message, code))
+    return path, branched_at, FieldError(json_values.path_of(path, otherwise=otherwise), message, code)
 
 
-def _resolve(
-    steps: Sequence[str | int], value: object, *, absent_last: bool
-) -> tuple[tuple[str | int, ...], tuple[str | int, ...] | None]:
+def _resolve(steps: Sequence[str | int], value: object, *, absent_last: bool) -> tuple[Path, Path | None]:
     """The path of a location without names of union branches, and the path at the first such name."""
     path: list[str | int] = []
-    branched_at: tuple[str | int, ...] | None = None
+    branched_at: Path | None = None
     for position, step in enumerate(steps):
         child = _child(value, step)
         exists = value is _ABSENT or child is not _ABSENT
