@@ -17,29 +17,29 @@ from __future__ import annotations
 import asyncio
 import bisect
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 from uuid import UUID
 
 from app.concurrency import offload, retries
 from app.database.transactions import Database, Reading, Writing
 from app.entities.linking import mention_extraction, name_links
-from app.entities.linking.name_links import DocumentNames, SectionChunk, Sections
+from app.entities.linking.name_links import DocumentNames, Sections
 from app.entities.store import document_names, mentions, name_changes, named_chunks
 from app.entities.store.mentions import ChunkText, LinkedNames
 from app.entities.store.name_changes import NameChange
-from app.entities.store.named_chunks import ChangedForm
 from app.jobs import workers
 from app.jobs.store import jobs
 from app.jobs.workers import JobKind, Run
 from app.services import Services
 from app.text.names import name_probes, names, tags
-from app.text.names.name_probes import FormFinder, NumberedText, Probe
+from app.text.names.name_probes import FormFinder, Probe
 from app.text.names.names import Name
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 NAMES = 2_000
 """Number of changed names whose chunks are looked up together."""
@@ -178,7 +178,7 @@ async def _batch(db: Reading, progress: Mapping[str, Any]) -> _Changes | None:
     )
     dotted = await named_chunks.dotted_numbers(db, {number for probe, _change in probes for number in probe.numbers})
     forms = await offload.run(
-        size, lambda: [ChangedForm(probe.indexed(without=dotted), change.before) for probe, change in probes]
+        size, lambda: [(probe.indexed(without=dotted), change.before) for probe, change in probes]
     )
     finder = FormFinder((probe.form, change.before) for probe, change in probes)
     linked = await named_chunks.link(db, await offload.run(size, _entities, probes))
@@ -205,8 +205,7 @@ async def _follow(run: Run, batch: _Changes) -> int:
         some = batch.candidates[start : start + READ]
         async with run.db.searching(run.user_id) as reading:
             texts = await named_chunks.texts(reading, [number for number in some if number not in batch.linked])
-        numbered = [NumberedText(*one) for one in texts]
-        named = await offload.run(sum(len(one.text) for one in numbered), batch.finder.among, numbered)
+        named = await offload.run(sum(len(text) for _number, text in texts), batch.finder.among, texts)
         found = sorted({*named, *batch.linked.intersection(some)})
         for begin in range(0, len(found), SLICE):
             await retries.while_busy(_link_slice, run, batch, found[begin : begin + SLICE])
@@ -250,13 +249,13 @@ async def _link_document(run: Run, document_id: UUID, progress: Mapping[str, Any
     done = progress.get("done", 0) if is_resumed else 0
     try:
         if len(chunk_nos) <= MOST_CHUNKS:
-            await retries.while_busy(linking.link_at_once)
+            await linking.write(partial(mention_extraction.relink, document_id=document_id, keys=_keys(run)))
             return len(chunk_nos)
         if not done:
             await linking.store_names()
         for start in range(done, len(chunk_nos), SLICE):
-            await retries.while_busy(linking.link_slice, chunk_nos, start)
-        await retries.while_busy(linking.end)
+            await linking.write(partial(linking.link_slice, chunk_nos, start))
+        await linking.write(partial(mentions.mark, document_id=document_id, version=names.VERSION))
     except _DocumentChanged:
         return done
     return len(chunk_nos)
@@ -274,58 +273,49 @@ class _Linking:
     document_id: UUID
     version: str
 
-    async def link_at_once(self) -> None:
-        async with self._locking() as writing:
-            await mention_extraction.relink(writing, self.document_id, keys=_keys(self.run))
+    async def write(self, work: Callable[[Writing], Awaitable[T]]) -> T:
+        """The result of `work` in a transaction with the user's lock. Raises _DocumentChanged."""
+
+        async def locked() -> T:
+            async with self.run.db.locking(self.run.user_id) as writing:
+                if await mentions.version_to_link(writing, self.document_id) != self.version:
+                    raise _DocumentChanged
+                return await work(writing)
+
+        return await retries.while_busy(locked)
 
     async def store_names(self) -> None:
         """Store the entities of title, metadata and headings. Each transaction stores the headings of some chunks."""
-        title, before = await retries.while_busy(self._begin)
+        title, before = await self.write(self._replace_names)
         sections, first = Sections(title), 0
         while page := await self._page(first):
             await offload.run(sum(len(chunk.content) for chunk in page), sections.add, page)
             first += len(page)
         found = sections.all()
         for start in range(0, len(found), HEADINGS):
-            await retries.while_busy(self._store_headings, found[start : start + HEADINGS], before)
+            some = DocumentNames(self.document_id, in_sections=found[start : start + HEADINGS])
+            await self.write(partial(name_links.store, documents=[some], before=before))
 
-    async def link_slice(self, chunk_nos: Sequence[int], start: int) -> None:
-        async with self._locking() as writing:
-            some = chunk_nos[start : start + SLICE]
-            await mention_extraction.link_again(writing, some, keys=_keys(self.run))
-            progress = {"document": [str(self.document_id), self.version], "done": start + len(some)}
-            await self.run.advance(writing, unit="chunks", total=len(chunk_nos), **progress)
+    async def link_slice(self, chunk_nos: Sequence[int], start: int, db: Writing) -> None:
+        """Link the chunks of a slice again, and record the progress."""
+        some = chunk_nos[start : start + SLICE]
+        await mention_extraction.link_again(db, some, keys=_keys(self.run))
+        progress = {"document": [str(self.document_id), self.version], "done": start + len(some)}
+        await self.run.advance(db, unit="chunks", total=len(chunk_nos), **progress)
 
-    async def end(self) -> None:
-        async with self._locking() as writing:
-            await mentions.mark(writing, self.document_id, version=names.VERSION)
-
-    @asynccontextmanager
-    async def _locking(self) -> AsyncIterator[Writing]:
-        """Open a transaction that takes the user's lock. Raises _DocumentChanged."""
-        async with self.run.db.locking(self.run.user_id) as writing:
-            if await mentions.version_to_link(writing, self.document_id) != self.version:
-                raise _DocumentChanged
-            yield writing
-
-    async def _begin(self) -> tuple[Name | None, LinkedNames]:
+    async def _replace_names(self, db: Writing) -> tuple[Name | None, LinkedNames]:
         """Replace the names of title and metadata, and delete the headings.
 
         Returns the name of the title and the former names.
         """
-        async with self._locking() as writing:
-            before = await mentions.of_documents(writing, [self.document_id])
-            (head,) = (await mentions.heads(writing, [self.document_id])).values()
-            await document_names.delete_headings(writing, self.document_id)
-            title = names.title_name(head.title)
-            found = tags.of_document(title, head.metadata, head.extracted, _keys(self.run))
-            await name_links.store(writing, [DocumentNames(self.document_id, title, found)], before=before)
-            await mentions.prune(writing, replace(before, mentioned=frozenset()))
-            return title, before
-
-    async def _store_headings(self, some: Sequence[SectionChunk], before: LinkedNames) -> None:
-        async with self._locking() as writing:
-            await name_links.store(writing, [DocumentNames(self.document_id, in_sections=some)], before=before)
+        before = await mentions.of_documents(db, [self.document_id])
+        (head,) = (await mentions.heads(db, [self.document_id])).values()
+        await document_names.delete_headings(db, self.document_id)
+        title = names.title_name(head.title)
+        found = tags.of_document(title, head.metadata, head.extracted, _keys(self.run))
+        await name_links.store(db, [DocumentNames(self.document_id, title, found)], before=before)
+        await mentions.prune(db, replace(before, mentioned=frozenset()))
+        return title, before
 
     async def _page(self, first: int) -> Sequence[ChunkText]:
         async with self.run.db.searching(self.run.user_id) as reading:

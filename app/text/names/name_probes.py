@@ -48,14 +48,6 @@ def probes(key: str, name: str) -> list[Probe]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class NumberedText:
-    """The text of a chunk with its number."""
-
-    number: int
-    text: str
-
-
 class FormFinder:
     """Finds texts with forms of names. Each form is searched in texts with smaller numbers than its own."""
 
@@ -68,9 +60,9 @@ class FormFinder:
             else:
                 self._by_pair.setdefault((form[0], form[1]), []).append((list(form[2:]), before))
 
-    def among(self, texts: Iterable[NumberedText]) -> list[int]:
-        """Returns the numbers of the texts that contain a form."""
-        return [one.number for one in texts if self._is_in(names.words(one.text), one.number)]
+    def among(self, texts: Iterable[tuple[int, str]]) -> list[int]:
+        """Returns the numbers of the numbered texts that contain a form."""
+        return [number for number, text in texts if self._is_in(names.words(text), number)]
 
     def _is_in(self, words: Sequence[str], number: int) -> bool:
         if any(self._by_word[word] > number for word in self._by_word.keys() & words):
