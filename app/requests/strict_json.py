@@ -11,7 +11,7 @@ import itertools
 import json
 import math
 import re
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ValidationError
@@ -24,7 +24,7 @@ MAX_DEPTH = 64
 MAX_CONTAINERS = 100_000
 _STRING_OR_BRACKETS = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{]++|[\]}]++', re.DOTALL)
 _RISKY_NUMBER = re.compile(r"[0-9](?:[0-9]{18}(?<![0-9.].{19})|[eE]\+?[0-9]{3})")
-_RISKY_ESCAPE = re.compile(r"\\u(?:[dD][89a-fA-F]|0000)")
+_RISKY_TEXT = re.compile(r"\\u(?:[dD][89a-fA-F]|0000)|NaN|Infinity")
 
 
 class InvalidEncoding(errors.BadRequest):
@@ -92,13 +92,15 @@ def _decode(raw: bytes) -> tuple[object, bool]:
     except UnicodeDecodeError:
         raise InvalidEncoding("The body is not valid UTF-8: encode it as UTF-8.") from None
     _check_nesting(text)
-    decoder = _Decoder()
+    # A Python call per number takes eight times as long, so it is used only if a number may be too large.
+    is_risky = _RISKY_NUMBER.search(text) is not None
+    numbers: dict[str, Any] = {"parse_float": _decimal, "parse_int": _whole} if is_risky else {}
     try:
-        value = decoder.decode(text)
+        value = json.loads(text, parse_constant=lambda _: BadNumber(), **numbers)
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}: {error.msg.partition(':')[0]}"
         raise invalid([((), "invalid_json", f"The body is not valid JSON at {place}.")]) from None
-    return value, decoder.has_bad_numbers or _RISKY_ESCAPE.search(text) is not None
+    return value, is_risky or _RISKY_TEXT.search(text) is not None
 
 
 def _check_nesting(text: str) -> None:
@@ -118,30 +120,13 @@ def _check_nesting(text: str) -> None:
             depth -= match.end() - match.start()
 
 
-class _Decoder:
-    """Decodes JSON and marks unusable numbers."""
+def _decimal(digits: str) -> object:
+    return value if math.isfinite(value := float(digits)) else BadNumber()
 
-    def __init__(self) -> None:
-        self.has_bad_numbers = False
 
-    def decode(self, text: str) -> object:
-        # A Python call per number takes eight times as long, so it is used only if a number may be too large.
-        if not _RISKY_NUMBER.search(text):
-            return json.loads(text, parse_constant=self.constant)
-        return json.loads(text, parse_constant=self.constant, parse_float=self.decimal, parse_int=self.whole)
-
-    def constant(self, _: str) -> object:
-        self.has_bad_numbers = True
-        return BadNumber()
-
-    def decimal(self, digits: str) -> object:
-        return value if math.isfinite(value := float(digits)) else self.constant(digits)
-
-    def whole(self, digits: str) -> object:
-        # It is longer than any 64-bit integer. `int` takes quadratic time, and refuses 4,301 digits.
-        if len(digits) > 20:
-            return self.constant(digits)
-        return value if (value := int(digits)) in INT64 else self.constant(digits)
+def _whole(digits: str) -> object:
+    # A longer one is no 64-bit integer. `int` takes quadratic time, and refuses 4,301 digits.
+    return value if len(digits) <= 20 and (value := int(digits)) in INT64 else BadNumber()
 
 
 def invalid(values: list[UnusableValue]) -> RequestValidationError:

@@ -47,8 +47,8 @@ def limit(metadata: dict[str, Any]) -> dict[str, Any]:
         raise TooLargeError("too_deep", f"is nested deeper than {MAX_DEPTH}")
     if keys > MAX_KEYS:
         raise TooLargeError("too_many_keys", f"has more than {MAX_KEYS:,} keys")
-    if _STORED_DIFFERENTLY.search(_write(metadata)):
-        metadata = _as_stored(metadata)
+    if _STORED_DIFFERENTLY.search(text := _write(metadata)):
+        metadata = json.loads(text, parse_float=_number)
         _write(metadata)
     return metadata
 
@@ -80,14 +80,6 @@ def _count_keys_and_depth(value: object) -> tuple[int, int]:
         depth += bool(containers)
         level = [item for v in containers for item in (v.values() if isinstance(v, dict) else v)]
     return keys, depth
-
-
-def _as_stored(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _as_stored(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_as_stored(item) for item in value]
-    return _number(value) if isinstance(value, float) else value
 
 
 class _Plain:
@@ -136,9 +128,9 @@ def _scalar(value: object) -> object:
     return value if value is None or isinstance(value, bool) else str(value)
 
 
-def _number(value: float) -> int | float:
+def _number(digits: str) -> int | float:
     """A finite float as Postgres returns it. Numbers beyond 64 bits are read as floats again."""
     # From 1e16 on, Python writes a float with an exponent, which Postgres writes out as digits without a fraction.
-    if _WRITTEN_OUT <= abs(value) < MAX_INTEGER:
-        return int(Decimal(repr(value)))
-    return value or 0.0
+    if _WRITTEN_OUT <= abs(float(digits)) < MAX_INTEGER:
+        return int(Decimal(digits))
+    return float(digits) or 0.0
