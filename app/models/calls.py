@@ -11,7 +11,7 @@ import email.utils
 import math
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from time import monotonic, time
 from typing import NamedTuple, TypeVar
@@ -196,12 +196,10 @@ def of_status(status: int, headers: Mapping[str, str], message: str) -> errors.P
 
 def _retry_after(headers: Mapping[str, str]) -> float:
     """Seconds to wait, from a number or a date, at most LONGEST_PAUSE_S; 1 where there is neither."""
-    given = headers.get("retry-after", "1")
+    given, seconds = headers.get("retry-after", "1"), 1.0
     try:
         seconds = float(given)
     except ValueError:
-        try:
+        with suppress(ValueError, OverflowError):
             seconds = email.utils.parsedate_to_datetime(given).timestamp() - time()
-        except (ValueError, OverflowError):
-            return 1.0
     return min(max(0.0, seconds), LONGEST_PAUSE_S)
