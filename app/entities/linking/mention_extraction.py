@@ -121,8 +121,7 @@ def _names_of(documents: Sequence[DocumentToLink], keys: Sequence[str]) -> list[
     found = []
     for one in documents:
         title = names.title_name(one.head.title)
-        sections = name_links.section_chunks(one.chunks, title)
-        found.append(DocumentNames(one.document_id, title, _tags(one.head, keys), sections))
+        found.append(DocumentNames(title, _tags(one.head, keys), name_links.section_chunks(one.chunks, title)))
     return found
 
 
@@ -173,7 +172,7 @@ async def expected(
         extracted = await asyncio.to_thread(_extract, [(chunk, matcher) for chunk in chunks[start : start + SLICE]])
         found.update(await _mentions(db, extracted))
     sections = await asyncio.to_thread(name_links.section_chunks, chunks, matcher.title)
-    return found, {HeadingChunk(one.name.entity_id, one.section, one.chunk_no, document_id) for one in sections}
+    return found, set(sections)
 
 
 async def relink(db: Writing, document_id: UUID, *, keys: Sequence[str]) -> None:

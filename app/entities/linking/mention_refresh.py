@@ -291,9 +291,9 @@ class _Linking:
         while page := await self._page(first):
             await offload.run(sum(len(chunk.content) for chunk in page), sections.add, page)
             first += len(page)
-        found = sections.all()
+        found = list(sections.found.items())
         for start in range(0, len(found), HEADINGS):
-            some = DocumentNames(self.document_id, in_sections=found[start : start + HEADINGS])
+            some = DocumentNames(in_sections=dict(found[start : start + HEADINGS]))
             await self.write(partial(name_links.store, documents=[some], before=before))
 
     async def link_slice(self, chunk_nos: Sequence[int], start: int, db: Writing) -> None:
@@ -313,7 +313,7 @@ class _Linking:
         await document_names.delete_headings(db, self.document_id)
         title = names.title_name(head.title)
         found = tags.of_document(title, head.metadata, head.extracted, _keys(self.run))
-        await name_links.store(db, [DocumentNames(self.document_id, title, found)], before=before)
+        await name_links.store(db, [DocumentNames(title, found)], before=before)
         await mentions.prune(db, replace(before, mentioned=frozenset()))
         return title, before
 

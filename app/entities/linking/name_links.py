@@ -5,8 +5,8 @@ Runs in the transaction that stores the documents, under the user's lock. A job 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from app.database.transactions import Writing
@@ -21,38 +21,28 @@ from app.text.names.tags import Tag
 
 
 @dataclass(frozen=True, slots=True)
-class SectionChunk:
-    """A chunk in a section: the name of the section's heading and the number of the section's first chunk."""
-
-    name: Name
-    section: int
-    chunk_no: int
-
-
-@dataclass(frozen=True, slots=True)
 class DocumentNames:
     """The names that a document gives: its title, names in its metadata, and the headings over its chunks."""
 
-    document_id: UUID
     title: Name | None = None
     tags: Sequence[Tag] = ()
-    in_sections: Sequence[SectionChunk] = ()
+    in_sections: Mapping[HeadingChunk, Name] = field(default_factory=dict)
 
 
-def section_chunks(chunks: Sequence[ChunkText], title: Name | None) -> list[SectionChunk]:
+def section_chunks(chunks: Sequence[ChunkText], title: Name | None) -> dict[HeadingChunk, Name]:
     """The chunks in each section of a document; see `Sections`."""
     sections = Sections(title)
     sections.add(chunks)
-    return sections.all()
+    return sections.found
 
 
 class Sections:
-    """The sections of a document that have a usable name other than its title."""
+    """The sections of a document that have a usable name other than its title: `found` has their chunks and names."""
 
     def __init__(self, title: Name | None) -> None:
+        self.found: dict[HeadingChunk, Name] = {}
         self._title_key = None if title is None else title.key
         self._first_chunks: dict[tuple[str, ...], int] = {}
-        self._found: dict[tuple[str, int, int], SectionChunk] = {}
 
     def add(self, chunks: Sequence[ChunkText]) -> None:
         """Add the next chunks, in order."""
@@ -61,12 +51,8 @@ class Sections:
                 first = self._first_chunks.setdefault(path, chunk.chunk_no)
                 name = text_headings.name(path[-1])
                 if name is not None and name.key != self._title_key:
-                    key = (name.key, first, chunk.chunk_no)
-                    self._found.setdefault(key, SectionChunk(name, first, chunk.chunk_no))
-
-    def all(self) -> list[SectionChunk]:
-        """The chunks in each section."""
-        return list(self._found.values())
+                    row = HeadingChunk(name.entity_id, first, chunk.chunk_no, chunk.document_id)
+                    self.found.setdefault(row, name)
 
 
 async def store(db: Writing, documents: Sequence[DocumentNames], *, before: LinkedNames | None = None) -> None:
@@ -76,7 +62,7 @@ async def store(db: Writing, documents: Sequence[DocumentNames], *, before: Link
     unless it is a title too.
     """
     titles = {one.title.entity_id: one.title for one in reversed(documents) if one.title is not None}
-    sections = {chunk.name.entity_id: chunk.name for one in reversed(documents) for chunk in one.in_sections}
+    sections = {row.entity_id: name for one in reversed(documents) for row, name in one.in_sections.items()}
     given = titles | sections
     if tags := [tag for one in documents for tag in one.tags]:
         await _store_tags(db, tags)
@@ -86,12 +72,7 @@ async def store(db: Writing, documents: Sequence[DocumentNames], *, before: Link
     known = before.titles | before.headings & several if before else frozenset()
     known |= await document_names.list_given(db, given.keys() - known, several=several - known)
     await mentions.ensure(db, list(given.values()), origin="text")
-    rows = [
-        HeadingChunk(chunk.name.entity_id, chunk.section, chunk.chunk_no, one.document_id)
-        for one in documents
-        for chunk in one.in_sections
-    ]
-    if rows:
+    if rows := [row for one in documents for row in one.in_sections]:
         await document_names.add_headings(db, rows)
     searched = titles.keys() | several
     new = {name.key: name.text for entity, name in given.items() if entity in searched - known}
