@@ -43,15 +43,6 @@ class OfHit:
     closeness: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class OfHops:
-    """The coefficients of the logit that hops answer a query: of the logits of hop 1 and of the best score."""
-
-    intercept: float
-    first_hop: float
-    score: float
-
-
 BOTH_LEGS = OfQuery(-4.9, 7.1, 1.5, 2.6)
 VECTOR_LEG = OfQuery(-4.9, 9.4)
 TEXT_LEG = OfQuery(-2.0, coverage=3.2, closeness=3.9)
@@ -63,8 +54,9 @@ HIT, HIT_OF_HOPS = OfHit(-1.1, 1.5), OfHit(5.4, 3.8, -2.5)
 """In one search, and over several hops. There the score is the sum of signals as a share of the largest sum. A passage
 with most of the query leaves less to the others there, and a topic that no sentence names has many answers."""
 
-OVER_HOPS = OfHops(0.5, 0.9, 0.9)
-"""No single passage resembles a question over several hops, so the passages that links bring together count too."""
+HOPS_INTERCEPT, FIRST_HOP, HOPS_SCORE = 0.5, 0.9, 0.9
+"""The coefficients of the logit that hops answer a query: of the logits of hop 1 and of the best score. No single
+passage resembles a question over several hops, so the passages that links bring together count too."""
 MARGIN = 0.02
 """Scores are kept this far from 0 and 1 before their logit is taken."""
 LITERAL = 2.0
@@ -153,8 +145,8 @@ class Assessment:
         first = self._answered_by_first
         if self.share is None:
             return first
-        logit = OVER_HOPS.first_hop * logit_scales.logit(first) + OVER_HOPS.score * score_logit(self.share)
-        return min(logit_scales.logistic(OVER_HOPS.intercept + logit), self._most)
+        logit = FIRST_HOP * logit_scales.logit(first) + HOPS_SCORE * score_logit(self.share)
+        return min(logit_scales.logistic(HOPS_INTERCEPT + logit), self._most)
 
     @cached_property
     def _answered_by_first(self) -> float:
