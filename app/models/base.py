@@ -111,15 +111,12 @@ class Embedder(Protocol):
     @property
     def model(self) -> EmbeddingModel:
         """The model that computes the vectors."""
-        ...
 
     async def embed_query(self, text: str) -> Vector:
         """Embed one query."""
-        ...
 
     async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
         """Embed passages; returns one vector for each text, in the same order."""
-        ...
 
 
 def for_user(embedder: Embedder, user_id: str) -> Embedder:
@@ -149,21 +146,17 @@ class Llm(Protocol):
     it. Raises ProviderError when the model fails or its answer is unusable.
     """
 
-    @property
-    def name(self) -> str:
-        """The model's name."""
-        ...
+    name: str
+    """The model's name."""
 
     async def propose(self, query: str, passages: Sequence[str]) -> Proposal:
         """Propose up to 5 terms from the passages, and up to 2 questions that are still open, for a further search."""
-        ...
 
     async def entities(self, text: str) -> Sequence[object]:
         """Name the entities in a text, as objects with `type`, `name`, `aliases` and `role`; unchecked.
 
         A call in bulk, which may take longer than one for a query.
         """
-        ...
 
 
 class Reranker(Protocol):
@@ -172,14 +165,11 @@ class Reranker(Protocol):
     Raises ProviderError when the model fails or its answer is unusable.
     """
 
-    @property
-    def name(self) -> str:
-        """The model's name."""
-        ...
+    name: str
+    """The model's name."""
 
     async def scores(self, query: str, passages: Sequence[str]) -> list[float]:
         """The relevance of each passage, 0 to 1, in the same order. Scores of two calls cannot be compared."""
-        ...
 
 
 class CachingEmbedder:

@@ -45,11 +45,9 @@ class PublishedWeights(Protocol):
 
     def words(self) -> tuple[Tensor, Floats]:
         """The quantized embeddings of words, and their scales."""
-        ...
 
     def read(self, name: str) -> Floats:
         """Another tensor."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

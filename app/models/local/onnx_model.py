@@ -49,12 +49,10 @@ class Tokens(Protocol):
     @property
     def ids(self) -> Sequence[int]:
         """Their ids."""
-        ...
 
     @property
     def type_ids(self) -> Sequence[int]:
         """0 for a text and for the first of a pair, 1 for the second."""
-        ...
 
 
 class Tokenizer(Protocol):
@@ -62,11 +60,9 @@ class Tokenizer(Protocol):
 
     def encode(self, texts: Sequence[Text]) -> Sequence[Tokens]:
         """The tokens of texts or of pairs of texts, as many as the model reads."""
-        ...
 
     def starts(self, text: str) -> array[int]:
         """The offset of each token of a text of any length, without special ones, ascending."""
-        ...
 
 
 class OnnxModel:
