@@ -37,27 +37,23 @@ async def recall(search: SearchState, db: SearchTransaction) -> SearchState:
     request, lexical = search.request, search.request.lexical
     if lexical is None:
         return search
-    corrections = await _find(search.parsed, _own(search.result.terms, lexical), db)
+    terms = _own(search.result.terms, lexical)
+    words = _unknown(search.parsed, terms)
+    if not words or (db.restriction is not None and len(words) > MAX_OF_PART):
+        return search
+    found = await _read(db, words)
+    missing = [term.lexeme for term in terms if not term.df]
+    lexemes = {word: _unrelated(found.get(word, ()), word, missing) for word in words}
+    corrections = [
+        AddedTerm(ORIGIN, word, lexemes=tuple(lexemes[word]), corrects=_forms(word, missing))
+        for word in words
+        if 1 <= len(lexemes[word]) <= MAX_LEXEMES
+    ]
     if not corrections:
         return search
     corrected = replace(request, lexical=replace(lexical, added=(*lexical.added, *corrections)))
     with search.context.timed("recall"):
         return await replace(search, relaxed=(NAME,)).run(db, corrected)
-
-
-async def _find(parsed: ParsedQuery, terms: Sequence[Term], db: SearchTransaction) -> list[AddedTerm]:
-    """The corrections of the unknown words of a query."""
-    words = _unknown(parsed, terms)
-    if not words or (db.restriction is not None and len(words) > MAX_OF_PART):
-        return []
-    found = await _read(db, words)
-    missing = [term.lexeme for term in terms if not term.df]
-    lexemes = {word: _unrelated(found.get(word, ()), word, missing) for word in words}
-    return [
-        AddedTerm(ORIGIN, word, lexemes=tuple(lexemes[word]), corrects=_forms(word, missing))
-        for word in words
-        if 1 <= len(lexemes[word]) <= MAX_LEXEMES
-    ]
 
 
 def _forms(word: str, missing: Sequence[str]) -> tuple[str, ...]:
