@@ -70,10 +70,8 @@ class LineResult:
 async def run(lines: Sequence[Line], user_id: str, *, db: Database, embedder: Embedder) -> list[LineResult]:
     """Add or replace entities. The results are in the order of the lines.
 
-    Raises BadRequest for more than MAX_LINES lines, Unavailable, DatabaseUnavailable; then nothing is stored.
+    Raises Unavailable, DatabaseUnavailable; then nothing is stored.
     """
-    if len(lines) > MAX_LINES:
-        raise errors.BadRequest(f"Send at most {MAX_LINES:,} lines at once, in several requests.", field="body")
     size = entity_records.work_size(line.draft for line in lines)
 
     async def store() -> list[LineResult]:
