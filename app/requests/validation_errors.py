@@ -109,7 +109,9 @@ def _locate(error: Mapping[str, Any], body: object) -> tuple[Path, Path | None, 
     root = body if location[:1] == ("body",) and body is not None else _ABSENT
     path, branched_at = _resolve(location[1:], root, absent_last=code in _ABOUT_ABSENT)
     otherwise = str(location[0]) if location else "body"
-    message = _unknown(path, location[0], context) if code == "extra_forbidden" else _message(code, error, context)
+    message = _message(code, str(error.get("msg")), context)
+    if code == "extra_forbidden":
+        message = _unknown(path, location[0], context)
     if code == "literal_error":
         given = functools.reduce(_child, path, root)
         if meant := field_names.value_advice(given, context["expected"]):
@@ -148,12 +150,9 @@ def _unknown(path: Sequence[str | int], place: object, context: Mapping[str, Any
     return f"{kind}. {context['remark']}" if context.get("remark") else f"{kind}: check its spelling or remove it."
 
 
-def _message(code: str, error: Mapping[str, Any], context: Mapping[str, Any]) -> str:
-    if code in {"value_error", "assertion_error"}:
-        # The message of our validator; a subclass such as UnicodeEncodeError would quote the input.
-        is_own = type(context.get("error")) in {ValueError, AssertionError}
-        return str(context["error"])[:300] if is_own else _GENERIC
+def _message(code: str, own: str, context: Mapping[str, Any]) -> str:
+    """The message for one of pydantic's codes; with a code of ours, our own. Our validators raise no ValueError."""
     if not is_pydantic_code(code):
-        return str(error["msg"])[:300]
+        return own[:300]
     # The values of placeholders are numbers and strings from the schema, never from the request.
     return _MESSAGES.get(code, _GENERIC).format_map(defaultdict(lambda: "the value in the schema at /docs", context))
