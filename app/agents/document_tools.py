@@ -11,17 +11,7 @@ from pydantic import Field
 from rapidfuzz import fuzz, process
 
 from app import errors, limits
-from app.agents.results import (
-    DocumentDeleted,
-    DocumentList,
-    DocumentStored,
-    DocumentText,
-    EntityEntries,
-    KnowledgeStats,
-    ToolDocument,
-    ToolEntity,
-    cut,
-)
+from app.agents import results
 from app.database.filter_types import DocumentFilter, Filters
 from app.documents import documents
 from app.documents.storing import ingest
@@ -102,30 +92,30 @@ class StatsArguments(ToolArguments):
     """The statistics take no arguments."""
 
 
-async def list_documents(given: ListDocumentsArguments, context: ToolContext) -> DocumentList:
+async def list_documents(given: ListDocumentsArguments, context: ToolContext) -> results.DocumentList:
     """A page of the user's documents, newest first."""
     after = cursors.read(given.cursor, cursors.moment) if given.cursor else None
     only = DocumentFilter(given.uri, tuple((given.query or "").split()), Filters(metadata=given.metadata or None))
     rows = await documents.page(context.user_id, db=context.services.db, limit=given.limit + 1, after=after, only=only)
     shown, more = cursors.cut(rows, given.limit, lambda one: cursors.make(one.created_at, one.document_id))
     missed = [] if rows or after else await hints.missed(only.filters, context.user_id, db=context.services.db)
-    return DocumentList(
-        documents=[ToolDocument.of(document) for document in shown],
+    return results.DocumentList(
+        documents=[results.ToolDocument.of(document) for document in shown],
         next_cursor=more,
         no_results_because=" ".join(hints.sentences(missed)) or None,
     )
 
 
-async def get_document(given: GetDocumentArguments, context: ToolContext) -> DocumentText:
+async def get_document(given: GetDocumentArguments, context: ToolContext) -> results.DocumentText:
     """A part of a document's text. Raises NotFound."""
     document_id = await _document_id(given.document_id, context)
     document, of_chunk = await documents.get_containing(document_id, context.user_id, db=context.services.db)
     content, start = document.content or "", given.start or of_chunk
     rest = content[start : start + MAX_CHARACTERS_PER_TOKEN * given.max_tokens]
-    text = rest[: cut(rest, given.max_tokens)]
+    text = rest[: results.cut(rest, given.max_tokens)]
     end = start + len(text)
-    return DocumentText(
-        **ToolDocument.of(document).model_dump(),
+    return results.DocumentText(
+        **results.ToolDocument.of(document).model_dump(),
         content=text,
         start=start,
         next_start=end if end < len(content) else None,
@@ -144,12 +134,12 @@ async def _document_id(given: str, context: ToolContext) -> UUID:
     return found[0].document_id
 
 
-async def add_document(given: AddDocumentArguments, context: ToolContext) -> DocumentStored:
+async def add_document(given: AddDocumentArguments, context: ToolContext) -> results.DocumentStored:
     """Store a document; one with the same uri is replaced."""
     upload = Upload(given.content, title=given.title, uri=given.uri, metadata=given.metadata)
     store = partial(ingest.store_one, upload, context.user_id, context.services, ingest.IN_TOOL)
     stored = await context.admission.upload(store)
-    return DocumentStored(
+    return results.DocumentStored(
         document_id=stored.document_id,
         status=stored.status,
         title=stored.title or None,
@@ -159,13 +149,13 @@ async def add_document(given: AddDocumentArguments, context: ToolContext) -> Doc
     )
 
 
-async def delete_document(given: DeleteDocumentArguments, context: ToolContext) -> DocumentDeleted:
+async def delete_document(given: DeleteDocumentArguments, context: ToolContext) -> results.DocumentDeleted:
     """Delete a document with its passages. Raises NotFound."""
     deleted = await documents.delete(given.document_id, context.user_id, db=context.services.db, actor=context.actor)
-    return DocumentDeleted(documents_deleted=deleted.documents, chunks_deleted=deleted.chunks)
+    return results.DocumentDeleted(documents_deleted=deleted.documents, chunks_deleted=deleted.chunks)
 
 
-async def list_entities(given: ListEntitiesArguments, context: ToolContext) -> EntityEntries:
+async def list_entities(given: ListEntitiesArguments, context: ToolContext) -> results.EntityEntries:
     """Lists entities by name, or finds the entities that a text names or describes."""
     db = context.services.db
     if given.query is not None:
@@ -175,16 +165,18 @@ async def list_entities(given: ListEntitiesArguments, context: ToolContext) -> E
         answer = await context.admission.search(partial(entity_search.run, query, context.user_id, context.services))
         ids = [match.entity_id for match in answer.entities]
         stored = {one.entity_id: one for one in await entities.of_ids(ids, context.user_id, db=db)}
-        found = [ToolEntity.of(stored[one.entity_id], one) for one in answer.entities if one.entity_id in stored]
+        found = [
+            results.ToolEntity.of(stored[one.entity_id], one) for one in answer.entities if one.entity_id in stored
+        ]
         degraded, more = list(answer.degraded) or None, None
     else:
         after = cursors.read(given.cursor, cursors.name) if given.cursor else None
         only = EntityFilter(given.type, None)
         rows = await entities.page(context.user_id, db=db, limit=given.limit + 1, after=after, only=only)
         shown, more = cursors.cut(rows, given.limit, lambda one: cursors.make(one.name, one.entity_id))
-        found, degraded = [ToolEntity.of(entity) for entity in shown], None
+        found, degraded = [results.ToolEntity.of(entity) for entity in shown], None
     reason = None if found else await _no_type(given, context)
-    return EntityEntries(entities=found, no_results_because=reason, degraded=degraded, next_cursor=more)
+    return results.EntityEntries(entities=found, no_results_because=reason, degraded=degraded, next_cursor=more)
 
 
 async def _no_type(given: ListEntitiesArguments, context: ToolContext) -> str | None:
@@ -198,10 +190,10 @@ async def _no_type(given: ListEntitiesArguments, context: ToolContext) -> str | 
     return f"No entity has this type.{meant} The types are {', '.join(known)}."
 
 
-async def knowledge_stats(given: StatsArguments, context: ToolContext) -> KnowledgeStats:
+async def knowledge_stats(given: StatsArguments, context: ToolContext) -> results.KnowledgeStats:
     """Counts documents and chunks, and returns their languages and the embedding model."""
     stored = await documents.stats(context.user_id, db=context.services.db)
-    return KnowledgeStats(
+    return results.KnowledgeStats(
         documents=stored.documents,
         chunks=stored.chunks,
         languages=dict(stored.languages),
@@ -216,7 +208,7 @@ TOOLS = (
         "Read the text of a document, in parts of max_tokens. Use it when a passage from a search is not enough and "
         "the text around it is needed.",
         GetDocumentArguments,
-        DocumentText,
+        results.DocumentText,
         get_document,
     ),
     Tool(
@@ -224,7 +216,7 @@ TOOLS = (
         "List documents",
         "List stored documents without their text, newest first. To find passages use search_documents.",
         ListDocumentsArguments,
-        DocumentList,
+        results.DocumentList,
         list_documents,
     ),
     Tool(
@@ -233,7 +225,7 @@ TOOLS = (
         "List the people, projects, teams and other entities that the documents mention, or find some by name or "
         "meaning.",
         ListEntitiesArguments,
-        EntityEntries,
+        results.EntityEntries,
         list_entities,
     ),
     Tool(
@@ -241,7 +233,7 @@ TOOLS = (
         "Count stored documents",
         "Return the number of stored documents and passages, and their languages.",
         StatsArguments,
-        KnowledgeStats,
+        results.KnowledgeStats,
         knowledge_stats,
     ),
     Tool(
@@ -250,7 +242,7 @@ TOOLS = (
         "Store a text or Markdown document so that later searches find it. With the uri of a stored document it "
         "replaces that document. Store only what the user asked to keep.",
         AddDocumentArguments,
-        DocumentStored,
+        results.DocumentStored,
         add_document,
         scope="write",
     ),
@@ -259,7 +251,7 @@ TOOLS = (
         "Delete a document",
         "Delete a document with all its passages. It cannot be undone: ask the user first.",
         DeleteDocumentArguments,
-        DocumentDeleted,
+        results.DocumentDeleted,
         delete_document,
         scope="write",
     ),

@@ -8,21 +8,8 @@ from uuid import UUID
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 from pydantic_core import PydanticCustomError
 
-from app import limits
+from app import kinds, limits
 from app.database.filter_types import Filters
-from app.kinds import (
-    Collapse,
-    Confidence,
-    Depth,
-    Detail,
-    Extractor,
-    Fusion,
-    GroupBy,
-    GuidanceMode,
-    HopMerge,
-    Mode,
-    Rerank,
-)
 from app.query import moved_fields
 from app.requests import wire
 from app.requests.filter_models import FILTERS, RequestFilters
@@ -64,7 +51,7 @@ class LegWeights(wire.WireModel):
 class GuidanceOptions(wire.WireModel):
     """Use of the entities that a query names to select and score documents."""
 
-    mode: GuidanceMode | None = Field(
+    mode: kinds.GuidanceMode | None = Field(
         None,
         description="`force` ignores `threshold`. By default `auto` in one search, `off` over several hops, and "
         "`force` in a two-pass search.",
@@ -85,11 +72,11 @@ class HopOptions(wire.WireModel):
     max_hops: Annotated[wire.Int, Field(ge=limits.MIN_HOPS, le=limits.MAX_HOPS)] = Field(
         2, description="Maximum number of retrieval rounds."
     )
-    merge: HopMerge = Field(
+    merge: kinds.HopMerge = Field(
         "linked",
         description="How hits of all hops are scored: by their links, or by RRF with a bonus for hop 1 (`classic`).",
     )
-    extractor: Extractor = Field(
+    extractor: kinds.Extractor = Field(
         "auto",
         description="How the terms of a further hop are extracted; `auto` uses the best method available, and with "
         "`none` a hop follows links without searching again, in about half of the extra time.",
@@ -99,7 +86,7 @@ class HopOptions(wire.WireModel):
 class Group(wire.WireModel):
     """Groups results: each is the best chunk of a document, and `limit` counts documents."""
 
-    by: GroupBy = Field("document", description="What results are grouped by.")
+    by: kinds.GroupBy = Field("document", description="What results are grouped by.")
     size: Annotated[wire.Int, Field(ge=1, le=limits.MAX_GROUP_SIZE)] = Field(
         3, description="Maximum number of further chunks in the `more` of a result."
     )
@@ -136,7 +123,7 @@ class Ranking(wire.WireModel):
 
     moved = moved_fields.IN_RANKING
 
-    fusion: Fusion = Field("auto", description="How the legs' results are fused; `auto` chooses by `mode`.")
+    fusion: kinds.Fusion = Field("auto", description="How the legs' results are fused; `auto` chooses by `mode`.")
     weights: LegWeights | None = Field(
         None, description="Weights of the legs; by default chosen by `mode` and `fusion`."
     )
@@ -153,7 +140,7 @@ class Ranking(wire.WireModel):
     )
     mmr: wire.Flag = Field(False, description=MMR)
     mmr_lambda: Share = Field(0.7, description=MMR_LAMBDA)
-    rerank: Rerank = Field("none", description=RERANK)
+    rerank: kinds.Rerank = Field("none", description=RERANK)
     rerank_weight: Share = Field(0.5, description=RERANK_WEIGHT)
     recency: Annotated[Literal["auto"] | Recency, Field(description=_RECENCY)] | None = Field(
         None, description=_RECENCY
@@ -164,7 +151,7 @@ class Ranking(wire.WireModel):
     min_rrf_score: Annotated[wire.Number, Field(ge=0)] | None = Field(
         None, description="Minimum `rrf_score`, which is at most 2 / (k + 1) in every mode."
     )
-    min_confidence: Confidence | None = Field(None, description="Minimum confidence.")
+    min_confidence: kinds.Confidence | None = Field(None, description="Minimum confidence.")
     min_relevance: Share | None = Field(None, description="Minimum relevance; only with a text.")
     hops: HopOptions | None = Field(None, description="Options of several hops; only with `depth` auto or thorough.")
     group: Group | None = Field(None, description="Group the results by document.")
@@ -188,7 +175,7 @@ def _explainable(explain: bool, info: ValidationInfo) -> bool:
     return explain
 
 
-def _with_words(mode: Mode, info: ValidationInfo) -> Mode:
+def _with_words(mode: kinds.Mode, info: ValidationInfo) -> kinds.Mode:
     if mode == "lexical" and info.data.get("query", "") is None:
         raise PydanticCustomError("no_words", _NO_WORDS)
     return mode
@@ -229,17 +216,17 @@ class SearchRequest(wire.WireModel):
     )
     filters: RequestFilters = Field(default_factory=Filters, description=FILTERS)
     exclude_chunk_ids: wire.IdList = Field(default_factory=list, description=CHUNK_IDS_EXCLUDED)
-    mode: Annotated[Mode, AfterValidator(_with_words)] = Field(
+    mode: Annotated[kinds.Mode, AfterValidator(_with_words)] = Field(
         "auto", description="Legs to run; with `auto` both run and the type of the query sets their weights."
     )
-    depth: Depth = Field(
+    depth: kinds.Depth = Field(
         "fast",
         description="`thorough` follows names as `/search/multihop` does, without minimum scores; `auto` does so if "
         "the query contains names.",
     )
     cursor: Cursor | None = Field(None, description=CURSOR)
-    detail: Detail = Field("full", description="Text of each hit.")
-    collapse: Collapse = Field("duplicates", description=COLLAPSE)
+    detail: kinds.Detail = Field("full", description="Text of each hit.")
+    collapse: kinds.Collapse = Field("duplicates", description=COLLAPSE)
     explain: Explain = Field(
         False, description="Include how the query was read and how each score was made; not with `ids`."
     )
@@ -310,7 +297,7 @@ class SearchRequest(wire.WireModel):
         """The request with other values of options of its guidance, which are not validated."""
         return self.tuned(guidance=self.ranking.guidance.model_copy(update=options))
 
-    def completed(self, *, mode: GuidanceMode) -> SearchRequest:
+    def completed(self, *, mode: kinds.GuidanceMode) -> SearchRequest:
         """The request with as many candidates as hits, and with this mode of guidance if it leaves the mode open."""
         guidance = self.ranking.guidance
         guidance = guidance.model_copy(update={"mode": guidance.mode or mode})
@@ -330,8 +317,8 @@ class SimilarRequest(wire.WireModel):
     filters: RequestFilters = Field(default_factory=Filters, description=FILTERS)
     exclude_chunk_ids: wire.IdList = Field(default_factory=list, description=CHUNK_IDS_EXCLUDED)
     cursor: Cursor | None = Field(None, description=CURSOR)
-    detail: Detail = Field("full", description="Text of each hit.")
-    collapse: Collapse = Field("duplicates", description=COLLAPSE)
+    detail: kinds.Detail = Field("full", description="Text of each hit.")
+    collapse: kinds.Collapse = Field("duplicates", description=COLLAPSE)
     group: Group | None = Field(None, description="Group the results by document.")
 
     @model_validator(mode="after")

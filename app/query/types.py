@@ -7,23 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from app import limits
+from app import kinds, limits
 from app.database.filter_types import Filters
-from app.kinds import (
-    Confidence,
-    Degraded,
-    DepthReason,
-    DepthUsed,
-    Detail,
-    ExtractorUsed,
-    FusionUsed,
-    Json,
-    Mode,
-    QueryType,
-    SearchKind,
-    Vector,
-    VectorPlan,
-)
 from app.query import signals
 from app.query.matches import Boost, EntityMatch, HitGuidance
 from app.text.queries.conditions import Condition, ConditionPlan, IndexText
@@ -117,10 +102,10 @@ class HybridRequest:
     """The parameters of the hybrid statement. A leg without a vector or without words is not run."""
 
     user_id: str
-    vector: Vector | None
+    vector: kinds.Vector | None
     lexical: LexicalQuery | None
     weights: Weights
-    fusion: FusionUsed
+    fusion: kinds.FusionUsed
     limit: int
     k: int = 60
     candidates: int = 100
@@ -152,7 +137,7 @@ class Candidate(NamedTuple):
     start_offset: int
     end_offset: int
     heading_path: tuple[str, ...]
-    metadata: Json
+    metadata: kinds.Json
     score: float
     rrf_score: float | None
     convex_score: float | None
@@ -202,7 +187,7 @@ class HybridResult:
     terms: tuple[Term, ...]
     corpus_chunks: int
     scope_chunks: int
-    vector_plan: VectorPlan
+    vector_plan: kinds.VectorPlan
     vector_found: int
     text_found: int
     approximate: bool
@@ -246,7 +231,7 @@ class Hop:
     query: str
     result_count: int
     terms: tuple[str, ...] | None = None
-    term_method: ExtractorUsed | None = None
+    term_method: kinds.ExtractorUsed | None = None
     error: str | None = None
     best_similarity: float | None = None
     questions: tuple[str, ...] | None = None
@@ -289,10 +274,10 @@ class Hit(NamedTuple):
     """
 
     candidate: Candidate
-    confidence: Confidence
+    confidence: kinds.Confidence
     strategies: tuple[str, ...]
     relevance: float | None = None
-    explain: Json | None = None
+    explain: kinds.Json | None = None
     hop: int | None = None
     combined_score: float | None = None
     via: ChunkLink | None = None
@@ -365,26 +350,26 @@ class Answer:
     """
 
     hits: tuple[Hit, ...]
-    confidence: Confidence | None
+    confidence: kinds.Confidence | None
     strategies_matched: tuple[str, ...]
-    query_type: QueryType | None
-    mode: Mode
-    fusion: FusionUsed | None
-    search_mode: SearchKind
+    query_type: kinds.QueryType | None
+    mode: kinds.Mode
+    fusion: kinds.FusionUsed | None
+    search_mode: kinds.SearchKind
     fallback_reason: str | None
     approximate: bool
-    degraded: tuple[Degraded, ...]
+    degraded: tuple[kinds.Degraded, ...]
     relaxed: tuple[str, ...]
     timings: Mapping[str, float]
-    detail: Detail = "full"
+    detail: kinds.Detail = "full"
     next_cursor: str | None = None
-    explain: Json | None = None
+    explain: kinds.Json | None = None
     hops: tuple[Hop, ...] | None = None
     total_results: int | None = None
     entities: tuple[EntityMatch, ...] = ()
     answerable: float | None = None
-    depth: DepthUsed | None = None
-    depth_reason: DepthReason | None = None
+    depth: kinds.DepthUsed | None = None
+    depth_reason: kinds.DepthReason | None = None
     missed: tuple[MissedFilter, ...] = ()
     excluded: tuple[str, ...] = ()
     guided: bool | None = None

@@ -11,20 +11,7 @@ from fastapi import APIRouter, Body, Path, Query, Request, Response
 from app import limits
 from app.concurrency import offload
 from app.entities import entities, entity_lines
-from app.entities.api import entity_models
-from app.entities.api.entity_models import (
-    MAX_ENTITIES,
-    EntityChange,
-    EntityDeletion,
-    EntityDocument,
-    EntityDocumentPage,
-    EntityInput,
-    EntityList,
-    EntityMerge,
-    EntityPage,
-    StoredEntity,
-    UpsertResult,
-)
+from app.entities.api import entity_models as models
 from app.entities.types import Entity, EntityFilter
 from app.http import auth, bodies, problems, responses
 from app.kinds import EntityOrigin
@@ -75,7 +62,7 @@ _MERGED: Any = {
         "value": {"entity_ids": ["99110dbd-42b8-01dd-1655-0be5e39908d2"]},
     }
 }
-_Several = Annotated[list[EntityInput], *wire.at_most(MAX_ENTITIES, at_least=1)]
+_Several = Annotated[list[models.EntityInput], *wire.at_most(models.MAX_ENTITIES, at_least=1)]
 _Cursor = Annotated[str | None, Query(max_length=cursors.MAX_LENGTH, description="`next_cursor` of the previous page.")]
 
 
@@ -84,11 +71,13 @@ _Cursor = Annotated[str | None, Query(max_length=cursors.MAX_LENGTH, description
     operation_id="add_entities",
     summary="Add entities",
     status_code=201,
-    response_model=StoredEntity | EntityList,
+    response_model=models.StoredEntity | models.EntityList,
     responses={**problems.WRITE, **problems.responses(409)},
 )
 async def add(
-    body: Annotated[EntityInput | _Several, Body(openapi_examples=_EXAMPLES)], user_id: auth.Writer, use: auth.Use
+    body: Annotated[models.EntityInput | _Several, Body(openapi_examples=_EXAMPLES)],
+    user_id: auth.Writer,
+    use: auth.Use,
 ) -> Any:
     """Store one entity, or a list of entities atomically. Namesakes of one type need an `entity_id` of your choice.
 
@@ -99,16 +88,16 @@ async def add(
     stored = await entities.add(drafts, user_id, db=use.db, embedder=use.embedder, ids=ids)
     if isinstance(body, list):
         return await responses.json(
-            _size(stored), lambda: EntityList(entities=list(map(StoredEntity.of, stored))), status=201
+            _size(stored), lambda: models.EntityList(entities=list(map(models.StoredEntity.of, stored))), status=201
         )
-    return StoredEntity.of(stored[0])
+    return models.StoredEntity.of(stored[0])
 
 
 @router.post(
     "/entities/bulk",
     operation_id="upsert_entities",
     summary="Add or replace many entities",
-    response_model=UpsertResult,
+    response_model=models.UpsertResult,
     responses={**problems.WRITE, **problems.responses(409)},
     openapi_extra=_NDJSON,
 )
@@ -119,7 +108,7 @@ async def upsert(request: Request, user_id: auth.Writer, use: auth.Use) -> Respo
     """
     bodies.require(request, "application/x-ndjson", "application/jsonl")
     raw = await request.body()
-    read = await offload.run(len(raw), entity_models.read_lines, raw)
+    read = await offload.run(len(raw), models.read_lines, raw)
     outcomes = await entity_lines.run(read.sound, user_id, db=use.db, embedder=use.embedder)
     return await responses.json(len(raw), lambda: read.answer(outcomes))
 
@@ -128,7 +117,7 @@ async def upsert(request: Request, user_id: auth.Writer, use: auth.Use) -> Respo
     "/entities",
     operation_id="list_entities",
     summary="List entities",
-    response_model=EntityPage,
+    response_model=models.EntityPage,
 )
 async def page(
     user_id: auth.Searcher,
@@ -162,16 +151,16 @@ def _size(shown: Sequence[Entity]) -> int:
     return sum(200 + sum(map(len, entity.facts)) + len(entity.description or "") for entity in shown)
 
 
-def _page(shown: Sequence[Entity], more: str | None) -> EntityPage:
-    return EntityPage(entities=list(map(StoredEntity.of, shown)), next_cursor=more)
+def _page(shown: Sequence[Entity], more: str | None) -> models.EntityPage:
+    return models.EntityPage(entities=list(map(models.StoredEntity.of, shown)), next_cursor=more)
 
 
 @router.get(
     "/entities/{entity_id}", operation_id="get_entity", summary="Get an entity", responses=problems.responses(404)
 )
-async def get(entity_id: Annotated[UUID, _FOUND], user_id: auth.Searcher, use: auth.ReadUse) -> StoredEntity:
+async def get(entity_id: Annotated[UUID, _FOUND], user_id: auth.Searcher, use: auth.ReadUse) -> models.StoredEntity:
     """Return an entity with all its fields."""
-    return StoredEntity.of(await entities.get(entity_id, user_id, db=use.db))
+    return models.StoredEntity.of(await entities.get(entity_id, user_id, db=use.db))
 
 
 @router.patch(
@@ -183,13 +172,16 @@ async def get(entity_id: Annotated[UUID, _FOUND], user_id: auth.Searcher, use: a
 async def change(
     entity_id: Annotated[UUID, _ADDED],
     changed: Annotated[
-        EntityChange, Body(openapi_examples={"role": {"summary": "Another role", "value": {"role": "architect"}}})
+        models.EntityChange,
+        Body(openapi_examples={"role": {"summary": "Another role", "value": {"role": "architect"}}}),
     ],
     user_id: auth.Changer,
     use: auth.Use,
-) -> StoredEntity:
+) -> models.StoredEntity:
     """Change fields of an entity of origin `user`. If its names change, texts are linked again."""
-    return StoredEntity.of(await entities.change(entity_id, changed.shape(), user_id, db=use.db, embedder=use.embedder))
+    return models.StoredEntity.of(
+        await entities.change(entity_id, changed.shape(), user_id, db=use.db, embedder=use.embedder)
+    )
 
 
 @router.post(
@@ -200,17 +192,17 @@ async def change(
 )
 async def merge(
     entity_id: Annotated[UUID, _ADDED],
-    merged: Annotated[EntityMerge, Body(openapi_examples=_MERGED)],
+    merged: Annotated[models.EntityMerge, Body(openapi_examples=_MERGED)],
     request: Request,
     user_id: auth.Changer,
     use: auth.Use,
-) -> StoredEntity:
+) -> models.StoredEntity:
     """Merge others into an entity of origin `user`, atomically: it takes over their names, facts, members and teams.
 
     Its type, name, role and description stay; the others fill missing ones. Texts are linked in the background.
     """
     actor = auth.actor(request)
-    return StoredEntity.of(await entities.merge(entity_id, merged.entity_ids, user_id, use, actor=actor))
+    return models.StoredEntity.of(await entities.merge(entity_id, merged.entity_ids, user_id, use, actor=actor))
 
 
 @router.delete(
@@ -221,10 +213,10 @@ async def merge(
 )
 async def delete(
     entity_id: Annotated[UUID, _ADDED], request: Request, user_id: auth.Writer, use: auth.Use
-) -> EntityDeletion:
+) -> models.EntityDeletion:
     """Delete an entity of origin `user` with its links. Extracted entities cannot be deleted."""
     gone = await entities.remove(entity_id, user_id, db=use.db, actor=auth.actor(request))
-    return EntityDeletion(entities_deleted=1, mentions_deleted=gone)
+    return models.EntityDeletion(entities_deleted=1, mentions_deleted=gone)
 
 
 @router.get(
@@ -239,9 +231,9 @@ async def documents(
     use: auth.ReadUse,
     limit: Annotated[int, Query(ge=1, le=limits.MAX_LISTED, description="Documents per page.")] = 50,
     cursor: _Cursor = None,
-) -> EntityDocumentPage:
+) -> models.EntityDocumentPage:
     """List the documents linked to an entity with the kinds of links, strongest first."""
     after = cursors.read(cursor, cursors.strength) if cursor else None
     rows = await entities.documents(entity_id, user_id, db=use.db, limit=limit + 1, after=after)
     shown, more = cursors.cut(rows, limit, lambda one: cursors.make(one.strength, one.document_id))
-    return EntityDocumentPage(documents=[EntityDocument.of(linked) for linked in shown], next_cursor=more)
+    return models.EntityDocumentPage(documents=[models.EntityDocument.of(linked) for linked in shown], next_cursor=more)
