@@ -45,20 +45,10 @@ HIDDEN_AT, PIECES_AT = 2, 11
 SIGNS = np.uint8(0x88)
 """Makes the steps 0 to 15 of two weights signed ones, -8 to 7."""
 NAMES = (
-    ("embeddings.position_embeddings.weight", "emb.pos"),
-    ("embeddings.token_type_embeddings.weight", "emb.type"),
-    ("embeddings.LayerNorm", "emb.ln"),
-    ("encoder.layer.", "l"),
-    ("attention.self.query", "q"),
-    ("attention.self.key", "k"),
-    ("attention.self.value", "v"),
-    ("attention.output.dense", "ao"),
-    ("attention.output.LayerNorm", "aln"),
-    ("intermediate.dense", "fi"),
-    ("output.dense", "fo"),
-    ("output.LayerNorm", "oln"),
-    (".weight", ".w"),
-    (".bias", ".b"),
+    "embeddings.position_embeddings.weight=emb.pos embeddings.token_type_embeddings.weight=emb.type "
+    "embeddings.LayerNorm=emb.ln encoder.layer.=l attention.self.query=q attention.self.key=k attention.self.value=v "
+    "attention.output.dense=ao attention.output.LayerNorm=aln intermediate.dense=fi output.dense=fo "
+    "output.LayerNorm=oln .weight=.w .bias=.b"
 )
 """Parts of the name of a tensor, and how the file abbreviates them."""
 BEGIN, END, UNKNOWN = 0, 2, 3
@@ -117,8 +107,8 @@ class E5File:
 
     def read(self, name: str) -> Floats:
         """A tensor."""
-        for abbreviated in NAMES:
-            name = name.replace(*abbreviated)
+        for full, short in (pair.split("=") for pair in NAMES.split()):
+            name = name.replace(full, short)
         is_matrix, count, start = self._places[name]
         if not is_matrix:
             values = np.frombuffer(self._data, "<f4", count, start)

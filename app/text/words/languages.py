@@ -24,37 +24,16 @@ MAX_LENGTH = 100
 UNSTEMMED = "simple"
 """The configuration for languages without their own: no stemming, no stop words."""
 
-_STEMMED = {
-    "arabic": "ar العربية",
-    "armenian": "hy Հայերեն",
-    "basque": "eu euskara",
-    "catalan": "ca català",
-    "danish": "da dansk",
-    "dutch": "nl Nederlands flemish",
-    "english": "en",
-    "estonian": "et eesti",
-    "finnish": "fi suomi",
-    "french": "fr français",
-    "german": "de Deutsch",
-    "greek": "el Ελληνικά",
-    "hindi": "hi हिन्दी",
-    "hungarian": "hu magyar",
-    "indonesian": "id Bahasa_Indonesia",
-    "irish": "ga Gaeilge",
-    "italian": "it italiano",
-    "lithuanian": "lt lietuvių",
-    "nepali": "ne नेपाली",
-    "norwegian": "no nb nn norsk bokmål nynorsk",
-    "portuguese": "pt português",
-    "romanian": "ro română moldovan",
-    "russian": "ru русский",
-    "serbian": "sr српски srpski",
-    "spanish": "es español castellano castilian",
-    "swedish": "sv svenska",
-    "tamil": "ta தமிழ்",
-    "turkish": "tr Türkçe",
-    "yiddish": "yi ייִדיש",
-}
+_STEMMED_NAMES = (
+    "arabic ar العربية|armenian hy Հայերեն|basque eu euskara|catalan ca català|danish da dansk|"
+    "dutch nl Nederlands flemish|english en|estonian et eesti|finnish fi suomi|french fr français|german de Deutsch|"
+    "greek el Ελληνικά|hindi hi हिन्दी|hungarian hu magyar|indonesian id Bahasa_Indonesia|irish ga Gaeilge|"
+    "italian it italiano|lithuanian lt lietuvių|nepali ne नेपाली|norwegian no nb nn norsk bokmål nynorsk|"
+    "portuguese pt português|romanian ro română moldovan|russian ru русский|serbian sr српски srpski|"
+    "spanish es español castellano castilian|swedish sv svenska|tamil ta தமிழ்|turkish tr Türkçe|yiddish yi ייִדיש"
+)
+_STEMMED = {config: names for config, *names in map(str.split, _STEMMED_NAMES.split("|"))}
+"""The languages with a configuration of their own: its name, the codes of the language, and its own names."""
 _OTHERS = (
     "afrikaans albanian shqip belarusian беларуская bengali বাংলা bosnian bosanski bulgarian български burmese မြန်မာ "
     "chinese 中文 汉语 漢語 mandarin cantonese croatian hrvatski czech čeština esperanto filipino tagalog galician "
@@ -106,8 +85,8 @@ def _key(name: str) -> str:
 CONFIGS: Mapping[str, str] = MappingProxyType(
     {
         _key(name.replace("_", " ")): config
-        for config, names in (*_STEMMED.items(), (UNSTEMMED, _OTHERS))
-        for name in (config, *names.split())
+        for config, names in (*_STEMMED.items(), (UNSTEMMED, _OTHERS.split()))
+        for name in (config, *names)
     }
 )
 """Names and two-letter codes of languages, as keys, to the text-search configuration of Postgres 15 to 18."""
