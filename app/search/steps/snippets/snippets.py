@@ -26,25 +26,21 @@ DEFAULT_KIND = TextKind("english", markdown=True)
 
 async def finish(search: SearchState, answer: Answer) -> Answer:
     """Adds the snippets to the hits of the answer and to the hits in their `more`. Raises DatabaseUnavailable."""
-    every = {one.candidate.chunk_id: one for hit in answer.hits for one in (hit, *hit.more)}
+    hits, parsed = {one.candidate.chunk_id: one for hit in answer.hits for one in (hit, *hit.more)}, search.parsed
     with search.context.timed("snippets"):
-        by_id = await _of_hits(every, search)
+        texts = [hit.candidate.content for hit in hits.values()]
+        size = COST * sum(map(len, texts))
+        words = await offload.run(size, _words, texts)
+        sought = await offload.run(size, _words, [parsed.words, *_phrases(parsed), *map(_name, hits.values())])
+        terms = [lexeme for term in search.result.terms for lexeme in term.parts]
+        kinds, lexemes = await _analyse(list(hits), words, sought, terms, search.context)
+        by_id = await offload.run(size, _choose, hits, search, kinds, lexemes)
     return replace(answer, hits=tuple(_with_snippets(hit, by_id) for hit in answer.hits))
 
 
 def _with_snippets(hit: Hit, by_id: Mapping[UUID, Snippet]) -> Hit:
     more = tuple(_with_snippets(other, by_id) for other in hit.more)
     return hit._replace(snippet=by_id[hit.candidate.chunk_id], more=more)
-
-
-async def _of_hits(hits: Mapping[UUID, Hit], found: SearchState) -> dict[UUID, Snippet]:
-    texts, parsed = [hit.candidate.content for hit in hits.values()], found.parsed
-    size = COST * sum(map(len, texts))
-    words = await offload.run(size, _words, texts)
-    sought = await offload.run(size, _words, [parsed.words, *_phrases(parsed), *map(_name, hits.values())])
-    terms = [lexeme for term in found.result.terms for lexeme in term.parts]
-    kinds, lexemes = await _analyse(list(hits), words, sought, terms, found.context)
-    return await offload.run(size, _choose, hits, found, kinds, lexemes)
 
 
 def _name(hit: Hit) -> str:
