@@ -90,7 +90,7 @@ async def change(
         described = [] if entity_records.is_described_alike(before, wanted) else [wanted]
         computed = await entity_records.description_vectors(described, embedder)
         async with db.locking(user_id) as writing:
-            before = entity_records.draft_of(await _added_by_user(writing, entity_id))
+            before = entity_records.draft_of(entity_records.check_own(await entities.get(writing, entity_id)))
             lines = [Line.of(0, replace(before, **changed), entity_id)]
             planned = await entity_lines.plan(writing, lines)
             _raise_first(planned.refused, lines)
@@ -180,7 +180,7 @@ async def remove(entity_id: UUID, user_id: str, *, db: Database, actor: str = au
     Raises NotFound, Conflict.
     """
     async with db.locking(user_id) as writing:
-        before = await _added_by_user(writing, entity_id)
+        before = entity_records.check_own(await entities.get(writing, entity_id))
         await name_changes.record(writing, entity_records.name_keys(before))
         return await _delete(writing, entity_id, actor)
 
@@ -244,7 +244,3 @@ async def documents(
     async with db.reading(user_id) as reading:
         await entities.get(reading, entity_id)
         return await entities.documents(reading, entity_id, limit=limit, after=after)
-
-
-async def _added_by_user(db: Reading, entity_id: UUID) -> Entity:
-    return entity_records.check_own(await entities.get(db, entity_id))
