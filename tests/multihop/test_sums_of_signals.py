@@ -88,3 +88,11 @@ def test_a_chunk_is_put_first_by_a_part_of_its_score_and_one_that_is_gone_change
     assert raised.by_chunk[B].score == pytest.approx(sum(raised.by_chunk[B].parts.values()))
     assert hop_strategies.put_first(scores, A) == hop_strategies.put_first(scores, C) == scores
     assert hop_strategies.put_first(HopScores({}, largest=8.0), A).by_chunk == {}
+
+
+def test_an_order_is_total_and_does_not_depend_on_the_inputs() -> None:
+    scores = {A: Scored(1.0, {}), B: Scored(1.0, {}), C: Scored(2.0, {}), D: Scored(1.0, {})}
+    hops = {A: 2, B: 1, C: 2, D: 1}
+    for seed in range(5):
+        shuffled = random.Random(seed).sample(list(scores.items()), 4)
+        assert merge.order(dict(shuffled), hops) == [C, B, D, A]

@@ -159,48 +159,8 @@ async def test_words_that_begin_with_a_prefix_are_scored_and_highlighted(shelf: 
     assert shown == {"settings": ["configuration"], "brisa": ["confetti"]}
 
 
-async def test_a_phrase_in_a_group_is_highlighted_as_one(shelf: Tenant) -> None:
-    answer = await shelf.ask('("slaked lime" OR cement) AND lime', detail="compact")
-    putty = next(hit for hit in answer.hits if hit.candidate.uri == "putty")
-    assert putty.snippet is not None
-    matched = {putty.candidate.content[match.start : match.end] for match in putty.snippet.matches}
-    assert "slaked lime" in {one.casefold() for one in matched}
-
-
-async def test_a_title_that_is_a_heading_counts_as_both(tenant: Tenant) -> None:
-    await tenant.add("# Slaking\n\nWater on lime.", "slaking", title="Slaking")
-    await tenant.add("# Curing\n\nSlaking is over.", "curing", title="Kiln")
-    for query, found in {
-        "title:slaking": ["slaking"],
-        "heading:slaking": ["slaking"],
-        "heading:curing": ["curing"],
-        "title:kiln": ["curing"],
-        "title:kiln heading:curing": ["curing"],
-    }.items():
-        answer = await tenant.ask(query, limit=10)
-        assert (query, uris(answer), answer.relaxed) == (query, found, ())
-
-
 async def test_single_characters_of_titles_without_spaces_are_found_by_their_field(tenant: Tenant) -> None:
     await tenant.add("黒い犬がいる", "title", title="猫の本")
     await tenant.add("黒い猫がいる", "text", title="犬の本")
     assert uris(await tenant.ask("title:猫")) == ["title"]
     assert set(uris(await tenant.ask("猫*"))) == {"title", "text"}
-
-
-@pytest.mark.parametrize("mode", ["auto", "semantic", "lexical"])
-async def test_a_phrase_does_not_continue_from_one_field_to_the_next(tenant: Tenant, mode: Any) -> None:
-    """From the title to a heading or the text, and from a heading to the text."""
-    await tenant.add_all(
-        [
-            Upload("limes and mortar", uri="split", title="end harvest"),
-            Upload("# Late harvest\n\nLimes are sorted.", uri="heading", title="Orchard"),
-            Upload("The harvest limes are ripe.", uri="text", title="Note"),
-            Upload("Nothing else.", uri="title", title="Harvest limes"),
-        ]
-    )
-    for query in ('"harvest limes"', '("harvest limes" OR "mortar harvest")', 'ripe OR ("harvest limes" AND NOT kiln)'):
-        answer = await tenant.ask(query, mode=mode, limit=10)
-        assert (set(uris(answer)), answer.relaxed) == ({"text", "title"}, ()), query
-    excluding = await tenant.ask('limes mortar -"harvest limes"', mode=mode, limit=10)
-    assert set(uris(excluding)) == {"split", "heading"}

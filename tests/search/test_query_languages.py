@@ -11,6 +11,7 @@ from app.database import filters
 from app.database.filter_types import Filters
 from app.database.transactions import Database
 from app.models.local.onnx_embedder import OnnxEmbedder
+from app.query.types import HybridRequest, Weights
 from app.search import understanding
 
 GREEK = {
@@ -85,12 +86,6 @@ async def test_words_that_one_language_ignores_count_little_in_the_others(tenant
     assert "should" not in idf  # no chunk has it, and nobody misses it
 
 
-async def test_weights_that_a_request_names_hold_in_every_language(islands: dict[str, Tenant]) -> None:
-    found = await islands["greek"].ask(CASES[0][1], explain=True, weights={"vector": 0.5, "text": 0.5})
-    assert found.explain is not None
-    assert found.explain["weights"] == {"vector": 0.5, "text": 0.5}
-
-
 async def test_documents_that_a_caller_does_not_see_choose_no_weights(minilm_tenant: Tenant) -> None:
     await minilm_tenant.add_all({f"hidden/{uri}": text for uri, text in SPANISH.items()})
     await minilm_tenant.add("The harbour closes when fog hides the lighthouse.", "harbour")
@@ -119,3 +114,21 @@ async def test_a_cosine_says_little_where_the_model_does_not_read_the_documents_
     known = [answer.explain and answer.explain["relevance"] for answer in found]
     assert [(one["other_language"], one["language_read"]) for one in known] == [(True, False)] * 2
     assert all(0.25 < one["answered"] < 0.7 for one in known)
+
+
+@pytest.mark.parametrize(
+    ("query", "codes", "read", "foreign"),
+    [
+        ("latarnia", {"en"}, ["english", "simple"], Weights(0.4, 0.6)),
+        ("wieża", {"en"}, ["english"], Weights(0.4, 0.6)),
+        ("lighthouse", {"en", "es"}, ["english", "simple", "spanish"], understanding.FOREIGN["convex"]),
+    ],
+)
+def test_only_a_model_of_several_languages_is_trusted_across_them(
+    query: str, codes: set[str], read: list[str], foreign: Weights
+) -> None:
+    request = HybridRequest("user", None, None, Weights(0.4, 0.6), "convex", limit=5)
+    chosen = understanding.with_languages(request, query, frozenset(codes)).by_language
+    assert chosen is not None
+    assert (sorted(chosen.read_configs), chosen.foreign) == (read, foreign)
+    assert understanding.with_languages(request, query, frozenset()) is request, "its languages are not known"

@@ -71,12 +71,13 @@ async def test_the_modes_run_the_legs_that_they_name(shelf: Tenant) -> None:
     assert (semantic.degraded, lexical.degraded) == ((), ())
 
 
-async def test_a_mode_without_vectors_does_not_embed_the_query(shelf: Tenant) -> None:
+async def test_only_a_query_for_vectors_is_embedded_and_without_its_operators(shelf: Tenant) -> None:
     embedder = FakeEmbedder()
     shelf.embedder = embedder
     await shelf.ask("lime", mode="lexical")
     await shelf.ask("lime", weights=LegWeights(vector=0.0, text=1.0))
-    assert embedder.queries == []
+    await shelf.ask('+lime "never cement" -dog')
+    assert embedder.queries == ["lime never cement"]
 
 
 async def test_fusion_is_chosen_by_mode_unless_the_caller_chooses(shelf: Tenant) -> None:
@@ -126,18 +127,6 @@ async def test_the_least_confidence_drops_hits_that_are_less_sure(shelf: Tenant)
     assert uris(least) == uris(every)
     assert every.confidence is not None
     assert uris(await shelf.ask("lime", min_confidence=every.confidence)) == ["mortar"]
-
-
-async def test_a_user_without_documents_gets_the_reason_no_documents(tenant: Tenant) -> None:
-    answer = await tenant.ask("lime")
-    assert (answer.hits, answer.fallback_reason, answer.confidence) == ((), "no_documents", None)
-
-
-async def test_the_query_is_embedded_without_its_operators(shelf: Tenant) -> None:
-    embedder = FakeEmbedder()
-    shelf.embedder = embedder
-    await shelf.ask('+lime "never cement" -dog')
-    assert embedder.queries == ["lime never cement"]
 
 
 SIGNS = {

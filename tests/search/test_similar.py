@@ -9,12 +9,10 @@ from app.database.filter_types import DocumentFilter
 from app.database.transactions import Database
 from app.documents import documents
 from app.documents.types import Chunk
-from app.kinds import Vector
 from app.models.local.onnx_embedder import OnnxEmbedder
 from app.query.search_request import SimilarRequest
 from app.query.types import Answer
 from app.search import similar
-from benchmarks.fake_embedder import FakeEmbedder
 
 NOTES = {
     "cat": "The cat sleeps on the warm window sill.",
@@ -22,17 +20,6 @@ NOTES = {
     "tax": "The tax return is due at the end of July.",
     "levy": "Pay the council levy before the end of July.",
 }
-
-
-class ScaledEmbedder(FakeEmbedder):
-    """An embedder whose vectors have another length than 1."""
-
-    def __init__(self, length: float) -> None:
-        super().__init__()
-        self._length = length
-
-    def _embed(self, text: str) -> Vector:
-        return [self._length * component for component in super()._embed(text)]
 
 
 async def _chunk(tenant: Tenant, uri: str) -> Chunk:
@@ -66,14 +53,3 @@ async def test_a_vector_finds_the_chunk_that_it_belongs_to(notes: Tenant) -> Non
     assert uris(answer) == ["tax"]
     assert answer.hits[0].candidate.vector_score == pytest.approx(1.0, abs=1e-4)
     assert (answer.mode, answer.strategies_matched, answer.degraded) == ("semantic", ("vector",), ())
-
-
-async def test_vectors_of_a_model_with_very_short_ones_are_compared_like_unit_vectors(tenant: Tenant) -> None:
-    short = Tenant(tenant.db, ScaledEmbedder(1e-25))
-    for owner in (tenant, short):
-        await owner.add_all(NOTES)
-    expected = await tenant.ask("the tax in July", mode="semantic")
-    answer = await short.ask("the tax in July", mode="semantic")
-    assert uris(answer) == uris(expected)
-    scores = [[hit.candidate.vector_score for hit in one.hits] for one in (answer, expected)]
-    assert scores[0] == pytest.approx(scores[1], abs=1e-6)

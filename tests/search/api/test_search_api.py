@@ -134,11 +134,6 @@ async def test_a_search_that_is_refused_by_its_fields_needs_no_turn(
         assert_problem(await client.post("/api/rag/search", json={"limit": 3}), 422, "invalid_request", "query")
 
 
-async def test_an_answer_is_plain_json_without_nan(reader: Caller) -> None:
-    response = await reader.client.post("/api/rag/search", json={"query": "lime", "explain": True})
-    json.loads(response.text, parse_constant=lambda name: pytest.fail(name))
-
-
 async def test_every_hit_of_a_leg_has_the_scores_of_both(reader: Caller) -> None:
     """The design's clients read them as numbers."""
     for mode in ("auto", "hybrid"):

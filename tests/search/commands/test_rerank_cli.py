@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import harness
 import pytest
 from fake_provider import FakeProvider
 
@@ -32,16 +31,6 @@ def provider(provider: FakeProvider, monkeypatch: pytest.MonkeyPatch) -> FakePro
 
 
 @pytest.fixture
-def user(stepwell: Stepwell, tmp_path: Path) -> str:
-    """A user with three notes."""
-    whose = harness.new_user()
-    for name, text in NOTES.items():
-        (tmp_path / f"{name}.txt").write_text(text, encoding="utf-8")
-    assert stepwell("ingest", tmp_path, "--user", whose).code == 0
-    return whose
-
-
-@pytest.fixture
 def judged(tmp_path: Path) -> Path:
     """A set whose one question words cannot answer, but the cross-encoder does."""
     folder = tmp_path / "judged"
@@ -51,15 +40,6 @@ def judged(tmp_path: Path) -> Path:
     (folder / "queries.jsonl").write_text(json.dumps({"_id": "q", "text": "lime mortar"}), encoding="utf-8")
     (folder / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\nq\tbuoys\t1\n", encoding="utf-8")
     return folder
-
-
-async def test_a_search_is_reranked_by_the_configured_provider(
-    stepwell: Stepwell, user: str, provider: FakeProvider
-) -> None:
-    asked = ("search", "lime mortar", "--user", user, "--json", "--rerank", "provider")
-    told = (await asyncio.to_thread(stepwell, *asked)).json
-    assert (told["results"][0]["content"], told["results"][0]["score"]) == (NOTES["buoys"], 0.9)
-    assert ("degraded" in told, len(provider.requests)) == (False, 1)
 
 
 @pytest.mark.parametrize("mode", ["auto", "hybrid", "flat", "two_pass"])
@@ -81,11 +61,6 @@ async def test_an_evaluation_counts_the_questions_whose_reranking_failed(
     provider.status = 500
     told = (await asyncio.to_thread(stepwell, "eval", judged, "--ranking", '{"rerank": "provider"}', "--json")).json
     assert (told["mrr@10"], told["not_reranked"]) == (plain["mrr@10"], 1)
-
-
-def test_an_evaluation_of_multi_hop_search_is_reranked_too(stepwell: Stepwell, judged: Path) -> None:
-    shown = " ".join(stepwell("eval", judged, "--mode", "multihop", "--ranking", '{"rerank": "cosine"}').out.split())
-    assert 'multihop, {"rerank": "cosine"}' in shown
 
 
 def test_an_evaluation_by_a_provider_that_is_not_configured_names_the_setting(stepwell: Stepwell, judged: Path) -> None:

@@ -166,13 +166,6 @@ async def test_a_relaxation_keeps_filters_and_exclusions(words: Tenant) -> None:
     assert "boat" not in uris(await words.ask("harbor", mode="lexical", exclude_chunk_ids=excluded))
 
 
-async def test_an_excluded_word_that_matches_every_chunk_is_dropped(tenant: Tenant) -> None:
-    await tenant.add_all({"one": "lime one", "two": "lime two"})
-    answer = await tenant.ask("mortar -lime")
-    assert sorted(map(str, uris(answer))) == ["one", "two"]
-    assert answer.relaxed
-
-
 async def test_the_longest_unknown_words_are_corrected_and_their_number_is_limited(words: Tenant) -> None:
     unknown = [f"zq{number:03d}x" for number in range(250)]
     answer = await _deaf(words).ask(" ".join([*unknown, "timetabel"]), mode="lexical")

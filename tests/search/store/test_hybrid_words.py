@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import hybrid
 import oracle
 import pytest
@@ -11,18 +9,6 @@ from query_vectors import angled, at, one
 
 from app.database.filter_types import Filters
 from app.search.store import recall
-
-
-async def test_a_lone_required_stop_word_is_no_condition(put, find) -> None:
-    await put("copper river", "copper meadow")
-    found = await find("copper", strict=["the", "river"])
-    assert hybrid.contents(found) == ["copper river"]
-
-
-async def test_excluded_stop_words_impose_nothing(put, find) -> None:
-    await put("the copper castle", "a castle to be", "river")
-    found = await find("castle", excluded=["the", "to be"])
-    assert replace(found, condition_plan="none") == await find("castle")
 
 
 async def test_strict_words_bind_only_the_languages_that_do_not_drop_them(put, find) -> None:

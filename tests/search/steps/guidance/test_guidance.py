@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from typing import Any
 from uuid import UUID
 
@@ -48,15 +47,6 @@ def test_facts_score_by_coverage_and_less_for_a_single_word() -> None:
     assert entity_scores.fact(1.0, 1) == pytest.approx(0.55 / 3)
 
 
-def test_an_entity_keeps_its_best_match_and_the_best_are_first() -> None:
-    found = [match(A, 0.4, matched_by="fact"), match(A, 1.0), match(B, 0.7, matched_by="fuzzy"), match(C, 0.0)]
-    assert [(m.entity_id, m.score, m.matched_by) for m in entity_scores.best(found, limit=5)] == [
-        (A, 1.0, "name"),
-        (B, 0.7, "fuzzy"),
-    ]
-    assert [m.entity_id for m in entity_scores.best(found, limit=1)] == [A]
-
-
 def test_a_users_own_entity_replaces_an_automatic_one_of_that_name() -> None:
     found = [match(A, 1.0, origin="title", key="ana"), match(B, 1.0, key="ana"), match(C, 1.0, origin="title", key="x")]
     assert [m.entity_id for m in entity_scores.best(found, limit=5)] == [B, C]
@@ -89,12 +79,6 @@ def test_rrf_scores_are_blended_as_a_power_mean_with_exponent_5() -> None:
     unweighted = blending.blend([hit(A, 0.9, A), hit(B, 0.95, B)], links, weight=0.0, fusion="rrf")
     assert scores(unweighted) == pytest.approx({A: 0.9, B: 0.95})
     assert blending.boost_factor(1, "rrf") == pytest.approx(1.1**0.2)
-
-
-def test_mentions_add_up_to_the_largest_boost() -> None:
-    assert blending.boost_factor(3) == pytest.approx(1.3)
-    assert blending.boost_factor(8) == pytest.approx(1.5)
-    assert blending.boost_factor(0.2) == pytest.approx(1.02)
 
 
 def test_the_link_of_a_document_is_to_its_best_entity_weakened_if_it_is_weak() -> None:
@@ -132,21 +116,6 @@ def test_boosted_hits_are_ordered_by_uncapped_scores_and_rise_by_the_reported_ra
     assert [(h.boost.mentions, h.boost.moved) for h in lifted if h.boost] == [(5, 2), (2, 0)]
     steps = [h.explain["boost"] for h in lifted if h.explain]
     assert [(step["factor"], step["score_before"]) for step in steps] == [(1.5, 0.8), (1.2, 0.9)]
-
-
-def test_hits_boosted_above_1_keep_their_order_when_blended_with_one_entity() -> None:
-    lifted = blending.boost([hit(A, 0.95), hit(B, 0.9)], {A: 1, B: 5}, {A: 1.1, B: 1.5})
-    blended = blending.blend(lifted, dict.fromkeys((A, B), Link(A, C, 1.0, 2.0)), weight=0.5)
-    assert [h.candidate.chunk_id for h in blended] == [B, A]
-
-
-def test_a_better_passage_never_ends_up_lower_for_being_shuffled() -> None:
-    dice = random.Random(3)
-    hits = [hit(UUID(int=n), dice.random(), dice.choice((A, B))) for n in range(10, 30)]
-    links = {h.candidate.chunk_id: Link(A, C, 1.0, 2.0) for h in hits if h.candidate.document_id == A}
-    once = [h.candidate.chunk_id for h in blending.blend(hits, links, weight=0.5)]
-    dice.shuffle(hits)
-    assert [h.candidate.chunk_id for h in blending.blend(hits, links, weight=0.5)] == once
 
 
 def evidence(use: NameUse, **fields: Any) -> Evidence:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,86 +35,58 @@ def lexemes(word: str) -> frozenset[str]:
     return frozenset() if word.casefold() in stop else frozenset((word.casefold()[:5],))
 
 
-def marked(text: str, snippet: Snippet) -> list[str]:
-    """The text of each match."""
-    return [text[one.start : one.end] for one in snippet.matches]
+def marked(snippet: Snippet) -> str:
+    """The text of a snippet with its matches in quotation marks."""
+    text = snippet.text
+    for match in reversed(snippet.matches):
+        text = f"{text[: match.text_start]}«{text[match.text_start : match.text_end]}»{text[match.text_end :]}"
+    return text
 
 
-def test_the_sentence_with_the_most_words_of_the_query_is_chosen() -> None:
-    snippet = choose(LIME, "masons lime frost")
-    assert snippet.text == "Lime sets slowly, e.g. in frost. The masons wait."
-    assert marked(LIME, snippet) == ["Lime", "frost", "masons"]
+LAW = "Below the landing cement is allowed, says nobody. No cement below the landing."
+SAND = "Find the colour of sand. Some know a colour for sand. Sand of a colour."
+CELLO = "Nobody plays here. Ines Brandauer plays the cello. Ines was there."
+BLOCKS = (
+    "- One level.\n- Lime that\n  is wrapped. More.\n\n| a | b |\n|---|---|\n| lime | ash |\n\n```\nmake ash\n```\n"
+)
+QUOTED = "Yes.\n\n> Best regards\n> Ana\n>\n> Lime slakes slowly in winter frost.\n> > \n> > When?"
+MARKS = "Sand. Set **`lime_limit`** to [the _slaked_ value](https://lime.example/a_b), not to *burnt* lime."
+CODE = "def __init__(self, *lime): # **kept**"
+JAPANESE = "犬が走る。黒い猫が東京都で寝る。鳥も飛ぶ。"
+CASES: dict[str, tuple[str, str, dict[str, Any], str]] = {
+    "most words": (LIME, "masons lime frost", {}, "«Lime» sets slowly, e.g. in «frost». The «masons» wait."),
+    "abbreviations": (LIME, "Callow", {}, "We met Dr. «Callow» at 10 a.m. in the yard."),
+    "other forms": (LIME, "masonry frosts", {}, "Lime sets slowly, e.g. in «frost». The «masons» wait."),
+    "a phrase": (LAW, "no cement below", {"phrases": ["no cement below"]}, "«No cement below» the landing."),
+    "a stop word": (SAND, "colour sand", {"phrases": ["colour the sand"]}, "Find the «colour of sand»."),
+    "the name of a hop": (CELLO, "who plays", {"name": "Ines Brandauer"}, "«Ines» «Brandauer» «plays» the cello."),
+    "a heading that repeats": ("# Mortar\n\nMortar of lime.", "mortar", {}, "«Mortar» of lime."),
+    "a heading alone": ("# How to mix the mortar\n\nOnly lime.", "mortar", {}, "How to mix the «mortar»\n\nOnly lime."),
+    "an entry": ("Fnord n.\n\nA word. It is old.", "fnord", {}, "«Fnord» n.\n\nA word. It is old."),
+    "a sentence": ("Fnord is a word that nobody sees. It is old.", "fnord", {}, "«Fnord» is a word that nobody sees."),
+    "an item": (BLOCKS, "wrapped", {}, "Lime that\n  is «wrapped»."),
+    "a row": (BLOCKS, "ash lime", {}, "«lime», «ash»"),
+    "a line of code": (BLOCKS, "make", {}, "«make» ash"),
+    "a quotation": (QUOTED, "lime", {"markdown": False}, "> «Lime» slakes slowly in winter frost."),
+    "a script without spaces": (JAPANESE, "東京都", {}, "黒い猫が«東京都»で寝る。"),
+    "a character": (JAPANESE, "猫", {}, "黒い«猫»が東京都で寝る。"),
+    "marks": (MARKS, "slaked lime limit", {}, "Set «lime_limit» to the «slaked» value, not to burnt «lime»."),
+    "code": (CODE, "lime", {"markdown": False}, "def __init__(self, *«lime»): # **kept**"),
+}
 
 
-def test_abbreviations_end_no_sentence() -> None:
-    assert choose(LIME, "Callow").text == "We met Dr. Callow at 10 a.m. in the yard."
-
-
-def test_another_form_of_a_word_is_matched() -> None:
-    assert marked(LIME, choose(LIME, "slowlier Callows")) == ["Callow", "slowly"]
-
-
-def test_a_phrase_is_preferred_to_its_words_and_is_one_match() -> None:
-    snippet = choose(LIME, "no cement below landing", "no cement below")
-    assert snippet.text == "No cement below the third landing, ever."
-    assert marked(LIME, snippet) == ["No cement below", "landing"]
-
-
-def test_any_word_stands_for_a_stop_word_inside_a_phrase_as_in_the_index() -> None:
-    text = "Nobody knows the colour of sand. Some know a colour for sand. Sand of a colour."
-    assert marked(text, choose(text, "colour sand", "colour the sand")) == ["colour of sand"]
-
-
-def test_the_name_of_a_hop_is_matched_beside_the_query() -> None:
-    text = "Nobody plays here. Ines Brandauer plays the cello on Sundays. Ines was there."
-    snippet = choose(text, "instrument plays", name="Ines Brandauer")
-    assert snippet.text == "Ines Brandauer plays the cello on Sundays."
-    assert marked(text, snippet) == ["Ines", "Brandauer", "plays"]
-
-
-def test_headings_are_shown_only_if_nothing_else_matches_and_with_what_follows() -> None:
-    assert choose("# Mortar\n\nMortar of lime.", "mortar").text == "Mortar of lime."
-    assert choose("# How to mix the mortar\n\nOnly lime.", "mortar").text == "How to mix the mortar\n\nOnly lime."
-
-
-def test_a_sentence_that_says_no_more_than_the_query_is_shown_with_what_follows_it() -> None:
-    snippet = choose("Fnord n.\n\nA word that is read and not seen. It is old.", "fnord")
-    assert snippet.text == "Fnord n.\n\nA word that is read and not seen. It is old."
-    assert choose("Fnord is a word that nobody sees. It is old.", "fnord").text == "Fnord is a word that nobody sees."
-
-
-def test_lists_tables_and_code_are_split_into_items_and_lines() -> None:
-    items, table, code = (
-        "- One level.\n- Lime that\n  is wrapped. More.",
-        "| a | b |\n|---|---|\n| lime | ash |",
-        "make ash",
-    )
-    text = f"{items}\n\n{table}\n\n```sh\n{code}\n```\n"
-    assert choose(text, "wrapped").text == "Lime that\n  is wrapped."
-    assert choose(text, "ash lime").text == "lime, ash"
-    assert choose(text, "make").text == "make ash"
-
-
-def test_a_snippet_of_a_quotation_ends_at_its_blank_lines() -> None:
-    text = "Yes.\n\n> Best regards\n> Ana\n>\n> Lime slakes slowly in winter frost.\n> > \n> > When?"
-    assert choose(text, "lime", markdown=False).text == "> Lime slakes slowly in winter frost."
-
-
-def test_scripts_without_spaces_are_split_at_their_own_full_stops_and_matched_by_characters() -> None:
-    text = "犬が走る。黒い猫が東京都で寝る。鳥も飛ぶ。"
-    snippet = choose(text, "東京都")
-    assert snippet.text == "黒い猫が東京都で寝る。"
-    assert marked(text, snippet) == ["東京都"]
-    assert marked(text, choose(text, "猫")) == ["猫"]
+@pytest.mark.parametrize(("text", "query", "given", "shown"), CASES.values(), ids=CASES)
+def test_the_best_sentences_are_shown_with_their_matches(text: str, query: str, given: Any, shown: str) -> None:
+    options = dict(given)
+    assert marked(choose(text, query, *options.pop("phrases", ()), **options)) == shown
 
 
 def test_a_long_sentence_is_cut_at_white_space_around_its_matches() -> None:
-    text = f"{'sand ' * 200}lime and ash {'clay ' * 200}"
-    snippet = choose(text, "lime ash")
+    snippet = choose(f"{'sand ' * 200}lime and ash {'clay ' * 200}", "lime ash")
     assert len(snippet.text) <= snippets.MAX_LENGTH
     assert snippet.text.startswith("sand sand")
     assert snippet.text.endswith(" clay")
-    assert marked(text, snippet) == ["lime", "ash"]
+    assert "«lime» and «ash»" in marked(snippet)
 
 
 @pytest.mark.parametrize(
@@ -128,20 +102,6 @@ def test_a_passage_without_a_match_is_kept_whole(text: str, shown: str) -> None:
     snippet = choose(text, "lime")
     assert (snippet.text, snippet.matches) == (shown, ())
     assert text[snippet.start : snippet.end] == text.strip()
-
-
-def test_the_text_is_without_marks_and_offsets_are_those_of_the_passage() -> None:
-    text = "Sand. Set **`lime_limit`** to [the _slaked_ value](https://lime.example/a_b), not to *burnt* lime."
-    snippet = choose(text, "slaked lime limit")
-    assert snippet.text == "Set lime_limit to the slaked value, not to burnt lime."
-    assert text[snippet.start : snippet.end].startswith("Set **`lime_limit`**")
-    shown = [snippet.text[one.text_start : one.text_end] for one in snippet.matches]
-    assert shown == [text[one.start : one.end] for one in snippet.matches] == ["lime_limit", "slaked", "lime"]
-
-
-def test_the_marks_of_a_text_that_is_no_markdown_are_words() -> None:
-    text = "def __init__(self, *lime): # **kept**"
-    assert choose(text, "lime", markdown=False).text == text
 
 
 PIECES = [
