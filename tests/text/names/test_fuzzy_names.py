@@ -28,11 +28,6 @@ def test_a_short_text_finds_the_name_that_it_resembles(typed: str, key: str) -> 
     assert 0.75 <= similarity < 1
 
 
-def test_the_exact_name_is_first_with_similarity_one() -> None:
-    assert FuzzyNames.build(KEYS).similar("Ana Silva")[0] == ("ana silva", 1.0)
-    assert FuzzyNames.build(KEYS).similar("ANA-SILVA", limit=1) == [("ana silva", 1.0)]
-
-
 def test_a_span_of_a_question_matches_a_similar_name_at_its_position() -> None:
     (found,) = FuzzyNames.build(KEYS).within("What has Steohen Brant been working on lately?")
     assert (found.key, found.start, found.end) == ("stephen brandt", 2, 4)

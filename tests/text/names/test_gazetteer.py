@@ -27,34 +27,26 @@ def _stands(known: Gazetteer, text: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("name", "text"),
+    ("name", "text", "is_found"),
     [
-        ("Cliff Clarke", "We met CLIFF   clarke, twice."),
-        ("Cliff Clarke", "ask cliffclarke about it"),
-        ("Josh AI", "bought from Josh.ai"),
-        ("Josh.ai", "the josh ai people"),
-        ("José Ñandú", "Jose Nandu wrote"),
-        ("Muller", "Herr Müller kam"),
-        ("Ana", "Ana's plan"),
-        ("C++ guild", "the C guild meets"),
-        ("IT", "the IT department"),
-        ("The Who", "we heard The Who play"),
+        ("Cliff Clarke", "We met CLIFF   clarke, twice.", True),
+        ("Cliff Clarke", "ask cliffclarke about it", True),
+        ("Josh AI", "bought from Josh.ai", True),
+        ("Josh.ai", "the josh ai people", True),
+        ("José Ñandú", "Jose Nandu wrote", True),
+        ("Muller", "Herr Müller kam", True),
+        ("Ana", "Ana's plan", True),
+        ("C++ guild", "the C guild meets", True),
+        ("IT", "the IT department", True),
+        ("The Who", "we heard The Who play", True),
+        *(("Ana", "Anatomy and banana", False), ("York", "New Yorkers", False), ("IT", "it is what it is", False)),
+        *(("X", "the x axis", False), ("The Who", "the who and the what", False), ("Al Ba", "alba", False)),
     ],
 )
-def test_a_name_is_found_in_any_case_accent_and_punctuation(name: str, text: str) -> None:
-    (found,) = _of(name).find(text)
-    assert found.entity_ids == (_id(name),)
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        *(("Ana", "Anatomy and banana"), ("York", "New Yorkers"), ("IT", "it is what it is"), ("X", "the x axis")),
-        *(("The Who", "the who and the what"), ("Al Ba", "alba")),
-    ],
-)
-def test_a_part_of_a_word_and_a_function_word_are_no_name(name: str, text: str) -> None:
-    assert _of(name).find(text) == []
+def test_a_name_is_found_in_any_spelling_but_not_in_words_or_as_a_function_word(
+    name: str, text: str, is_found: bool
+) -> None:
+    assert [found.entity_ids for found in _of(name).find(text)] == [(_id(name),)] * is_found
 
 
 def test_several_entities_may_share_a_name() -> None:

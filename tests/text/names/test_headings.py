@@ -7,17 +7,6 @@ import pytest
 from app.text.names import headings
 
 
-def test_a_chunk_belongs_to_every_section_of_its_path_and_to_those_that_it_contains() -> None:
-    content = "First words.\n\n## Silent Harbour\n\nA film.\n\n### Cast\n\nIlse.\n\n## Lundby\n\nA port."
-    assert headings.sections(("Almanac", "Part One"), content) == [
-        ("Almanac",),
-        ("Almanac", "Part One"),
-        ("Almanac", "Part One", "Silent Harbour"),
-        ("Almanac", "Part One", "Silent Harbour", "Cast"),
-        ("Almanac", "Part One", "Lundby"),
-    ]
-
-
 @pytest.mark.parametrize(
     ("heading", "key"),
     [

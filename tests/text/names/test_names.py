@@ -35,39 +35,9 @@ def test_capitalised_phrases_are_names_and_a_lone_sentence_start_is_none(text: s
     assert _found(text) == expected
 
 
-def test_a_name_is_counted_and_a_full_stop_ends_it() -> None:
-    found = names.find("We met Ada Lovelace. Ada Lovelace met Charles Babbage")
-    assert {name.text: name.count for name in found} == {"Ada Lovelace": 2, "Charles Babbage": 1}
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [("Göttingen", "GOTTINGEN"), ("Jean-Luc Picard", "jean luc picard"), ("Levi’s", "Levi's"), ("Straße", "STRASSE")],
-)
-def test_names_are_the_same_without_case_accents_and_punctuation(one: str, other: str) -> None:
-    assert names.key(one) == names.key(other) is not None
-
-
-def test_a_title_is_compared_without_its_closing_parenthesis() -> None:
-    bare, full = names.title_name("Mercury"), names.title_name("Mercury (planet)")
-    assert bare is not None
-    assert full is not None
-    assert (full.key, full.text, full.entity_id) == (bare.key, "Mercury", bare.entity_id)
-    assert names.title_name("(untitled)") is not None
-
-
 @pytest.mark.parametrize("text", ["", "The", "of", "!?", "a", "one two three four five six seven eight nine"])
 def test_what_names_nothing_has_no_key(text: str) -> None:
     assert names.key(text) is None
-
-
-def test_every_sequence_of_up_to_eight_words_is_looked_up() -> None:
-    found = names.sequences("The Great Gatsby is a novel by F. Scott Fitzgerald, the novel.")
-    assert found["great gatsby"] == 1
-    assert found["f scott fitzgerald"] == 1
-    assert found["novel"] == 2
-    assert "the" not in found
-    assert max(len(key.split()) for key in found) == names.MAX_WORDS
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8"), max_size=200))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.text.names import names, tags
+from app.text.names import tags
 
 
 def _of(**metadata: object) -> list[tuple[str, str, str]]:
@@ -53,9 +53,3 @@ def test_a_name_counts_once_and_as_a_person_first() -> None:
 def test_empty_and_overlong_values_are_skipped() -> None:
     assert _of(tags=["", "!!", "x" * 201, "x" * 100_000]) == []
     assert len(_of(tags=[f"tag {n}" for n in range(500)])) == tags.MAX_VALUES
-
-
-def test_a_tag_makes_the_entity_that_the_same_name_in_a_text_makes() -> None:
-    (tag,) = tags.from_metadata({"author": "Ana Silva"}, tags.KEYS)
-    (name,) = names.find("yesterday Ana Silva left")
-    assert tag.entity_id == name.entity_id

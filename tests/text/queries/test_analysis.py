@@ -25,30 +25,16 @@ from app.text.queries import analysis
         ("cats OR dogs", "cats dogs", (), (), ()),
         ("foo, -bar, +baz.", "foo, baz.", ("baz",), (), ("bar",)),
         ("x -foo-bar", "x", (), (), ("foo-bar",)),
+        *((text, text, (), (), ()) for text in ("AND then", "then AND", "then NOT", "foo & | !( <-> :*")),
+        ('an "open quote', "an open quote", (), (), ()),
+        ('5" pipe and 6" pipe', "5 pipe and 6 pipe", (), (), ()),
+        ('nothing "" here "..."', "nothing here ...", (), (), ()),
     ],
 )
-def test_operators_bind_their_words(query, words, required, phrases, excluded):
+def test_operators_bind_their_words_and_what_is_no_clear_operator_is_text(query, words, required, phrases, excluded):
     parsed = analysis.parse(query)
-    assert (parsed.words, parsed.required, parsed.phrases, parsed.excluded) == (words, required, phrases, excluded)
-    assert parsed.text == words
-
-
-@pytest.mark.parametrize(
-    ("query", "words"),
-    [
-        ("AND then", "AND then"),
-        ("then AND", "then AND"),
-        ("then NOT", "then NOT"),
-        ('an "open quote', "an open quote"),
-        ('5" pipe and 6" pipe', "5 pipe and 6 pipe"),
-        ('nothing "" here "..."', "nothing  here ..."),
-        ("foo & | !( <-> :*", "foo & | !( <-> :*"),
-    ],
-)
-def test_what_is_no_clear_operator_is_plain_text(query, words):
-    parsed = analysis.parse(query)
-    assert parsed.words.split() == [word for word in words.split() if word != '""']
-    assert (parsed.required, parsed.phrases, parsed.excluded) == ((), (), ())
+    assert (parsed.required, parsed.phrases, parsed.excluded) == (required, phrases, excluded)
+    assert parsed.words.split() == parsed.text.split() == words.split()
 
 
 @pytest.mark.parametrize(("query", "text"), [("-mice", "mice"), ("NOT mice", "mice"), ('-ale -"b c"', "ale b c")])
@@ -169,27 +155,20 @@ def test_a_phrase_in_a_script_without_spaces_matches_inside_a_run() -> None:
     assert _reasons('"日本語"', "日本の言語") == ()
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        *("What is the latest decision on lime mortar?", "newest firmware", "Which outage was the most recent?"),
-        *("latest firmware 7.2024.1-rc for board 4711", "Was ist der neueste Stand beim Umzug?"),
-        *("die aktuellste Fassung", "la version la plus récente", "el informe más reciente"),
-        *("il verbale più recente", "o relatório mais recente", "de nieuwste versie"),
-    ],
+NEWEST = (
+    *("What is the latest decision on lime mortar?", "newest firmware", "Which outage was the most recent?"),
+    *("latest firmware 7.2024.1-rc for board 4711", "Was ist der neueste Stand beim Umzug?"),
+    *("die aktuellste Fassung", "la version la plus récente", "el informe más reciente"),
+    *("il verbale più recente", "o relatório mais recente", "de nieuwste versie"),
 )
-def test_superlatives_of_time_ask_for_the_newest(query: str) -> None:
-    assert analysis.asks_for_newest(query)
+OTHERS = (
+    *("recent changes of the current plan", "the last landing", "image-latest", "latestVersion"),
+    *("Does 'The Latest Stock Market News' mention lime?", 'notes on "the newest harbour"'),
+    *("un document plus récent que celui-ci", "the latest good news as of 20260908", "newest pumps in 2024"),
+    *("latest report before 2025-03", "der neueste Stand vom 3.5.2024"),
+)
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        *("recent changes of the current plan", "the last landing", "image-latest", "latestVersion"),
-        *("Does 'The Latest Stock Market News' mention lime?", 'notes on "the newest harbour"'),
-        *("un document plus récent que celui-ci", "the latest good news as of 20260908", "newest pumps in 2024"),
-        *("latest report before 2025-03", "der neueste Stand vom 3.5.2024"),
-    ],
-)
-def test_other_words_of_time_titles_and_identifiers_do_not(query: str) -> None:
-    assert not analysis.asks_for_newest(query)
+@pytest.mark.parametrize("query", NEWEST + OTHERS)
+def test_superlatives_of_time_ask_for_the_newest_outside_of_titles_and_identifiers(query: str) -> None:
+    assert analysis.asks_for_newest(query) == (query in NEWEST)

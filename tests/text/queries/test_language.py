@@ -51,6 +51,9 @@ def _groups(query: str) -> list[str]:
         ("lime AND tide NOT x1 OR y1", ("lime", "tide"), (), (), ["(NOT x1 OR y1)"]),
         ("quay AND (lime AND tide NOT x1 OR y1)", ("quay", "lime", "tide"), (), (), ["(NOT x1 OR y1)"]),
         ("quay OR (ferry (lime OR tide))", (), (), (), ["(quay OR (lime OR tide))"]),
+        ("Terms AND Conditions", ("Terms", "Conditions"), (), (), []),
+        ("Does it cover (fire OR flood)?", (), (), (), ["(fire OR flood)"]),
+        ('"to be" AND castle', ("castle",), ("to be",), (), []),
     ],
 )
 def test_an_expression_is_parsed_into_conditions(query: str, required: Any, phrases: Any, excluded: Any, groups: Any):
@@ -72,19 +75,6 @@ def test_an_expression_is_parsed_into_conditions(query: str, required: Any, phra
 def test_the_words_of_an_expression_that_it_wants_are_scored(query: str, words: str) -> None:
     parsed = analysis.parse(query)
     assert (parsed.words, parsed.text) == (words, words)
-
-
-@pytest.mark.parametrize(
-    ("query", "required", "groups"),
-    [
-        ("Terms AND Conditions", ("Terms", "Conditions"), []),
-        ("Does it cover (fire OR flood)?", (), ["(fire OR flood)"]),
-        ('"to be" AND castle', ("castle",), []),
-    ],
-)
-def test_operators_beside_names_groups_and_phrases_count(query: str, required: Any, groups: list[str]) -> None:
-    parsed = analysis.parse(query)
-    assert (parsed.required, _groups(query)) == (required, groups)
 
 
 @pytest.mark.parametrize(

@@ -155,6 +155,7 @@ def test_underlined_lines_of_notes_are_headings_and_the_first_is_the_title() -> 
         "A short line\n----------------------------------------\nthe rest",
         "one line\nWARNING\nthe next line\n\nmore\n\nmore",
         '{\n  "KEY": 1\n}',
+        "手引き\n\nノートPCは普通のPCです。ですから、USB\nキーボードも動きます。\n\n次の章\n\n終わり",
         "",
     ],
 )
@@ -204,12 +205,6 @@ def test_the_levels_of_underlined_lines_follow_from_the_order_of_their_styles() 
     assert structure.plain_title(text) == "Lime"
     assert headings(text) == [(1, "Lime"), (2, "Mixing"), (3, "Sand"), (4, "Water"), (2, "Drying")]
     assert headings(f"Lime\n{'=' * 60}\n\nMix it.") == [(1, "Lime")]
-
-
-def test_a_line_of_a_script_without_capitals_is_no_heading_for_an_abbreviation_in_it() -> None:
-    text = "手引き\n\nノートPCは普通のPCです。ですから、USB\nキーボードも動きます。\n\n次の章\n\n終わり"
-    assert headings(text) == []
-    assert structure.plain_title(text) == ""
 
 
 ASCIIDOC = """// a comment

@@ -86,20 +86,16 @@ WITHOUT = {
 }
 
 
-@pytest.mark.parametrize("config", TEXTS)
-def test_a_sentence_shows_its_language(config: str) -> None:
-    assert languages.config_of(TEXTS[config]) == config
-    assert config in languages.CONFIGS.values()
+CASES = [
+    *((text, config) for config, text in TEXTS.items()),
+    *((text, languages.UNSTEMMED) for text in UNSTEMMED.values()),
+    *((text, None) for text in WITHOUT.values()),
+]
 
 
-@pytest.mark.parametrize("language", UNSTEMMED)
-def test_a_language_without_a_stemmer_is_not_taken_for_another(language: str) -> None:
-    assert languages.config_of(UNSTEMMED[language]) == languages.UNSTEMMED == languages.config_for(language)
-
-
-@pytest.mark.parametrize("what", WITHOUT)
-def test_without_enough_evidence_there_is_no_language(what: str) -> None:
-    assert languages.config_of(WITHOUT[what]) is None
+@pytest.mark.parametrize(("text", "config"), CASES, ids=[*TEXTS, *UNSTEMMED, *WITHOUT])
+def test_a_sentence_shows_its_language_if_there_is_enough_evidence(text: str, config: str | None) -> None:
+    assert languages.config_of(text) == config
 
 
 def test_the_sample_notes_are_not_taken_for_another_language() -> None:
