@@ -36,19 +36,6 @@ async def test_a_repeated_query_is_embedded_once_and_the_least_recently_used_one
     assert inner.queries == ["well", "Well", "well ", "Well"]
 
 
-async def test_callers_get_copies_of_the_cached_vector():
-    cached = base.CachingEmbedder(FakeEmbedder(dimension=4)).for_user("ana")
-    first, twin = await asyncio.gather(cached.embed_query("well"), cached.embed_query("well"))
-    expected = list(first)
-    first[0] = 9.0
-    assert twin == expected
-    twin[0] = 9.0
-    third = await cached.embed_query("well")
-    assert third == expected
-    third[0] = 9.0
-    assert await cached.embed_query("well") == expected
-
-
 async def test_a_cached_or_running_query_is_not_shared_with_other_users():
     inner = GatedEmbedder()
     inner.gate.set()
@@ -73,12 +60,3 @@ async def test_the_size_limit_covers_all_users_together():
     for user in ("ana", "ben", "cleo", "ana"):
         await shared.for_user(user).embed_query("well")
     assert len(inner.queries) == 4
-
-
-async def test_documents_are_not_cached():
-    inner = FakeEmbedder()
-    cached = base.CachingEmbedder(inner).for_user("ana")
-    assert await cached.embed_documents(["a", "b"]) == await cached.embed_documents(["a", "b"])
-    await cached.embed_query("a")
-    assert inner.documents == ["a", "b", "a", "b"]
-    assert inner.queries == ["a"]

@@ -58,16 +58,6 @@ def test_what_looks_like_a_special_token_is_text(model):
     assert tokens.ids.count(2) == 1
 
 
-async def test_odd_code_points_still_give_a_unit_vector(model):
-    for text in ("\ud800", "\udc00\ud83d", "\x00\x00", "\ufffe\u202e\u200b", ""):
-        assert np.linalg.norm(await model.embed_query(text)) == pytest.approx(1, abs=1e-6)
-
-
-async def test_words_after_the_512th_token_are_ignored(model):
-    long = "su " * model.model.max_tokens
-    assert await model.embed_query(long + "sarnıç") == await model.embed_query(long)
-
-
 def test_it_reads_many_languages_and_its_package_is_not_imported(model):
     assert {"el", "es", "tr", "zh"} < model.model.languages
     assert e5.PACKAGE not in sys.modules

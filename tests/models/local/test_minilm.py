@@ -83,12 +83,6 @@ async def test_words_after_the_256th_token_are_ignored(model):
     assert await model.embed_query("stepwell " + long) != await model.embed_query(long)
 
 
-async def test_a_question_is_nearest_to_the_passage_that_answers_it(model):
-    passages = await model.embed_documents(["Bread bakes at 230 degrees.", "Stepwells store rain water below ground."])
-    scores = np.array(passages) @ np.array(await model.embed_query("where was rain kept in dry India?"))
-    assert scores[1] > scores[0] + 0.2
-
-
 async def test_odd_code_points_still_give_a_unit_vector(model):
     for text in ("\ud800", "water \udfff well", "\udc00\ud83d", "\x00\x00", "\ufffe\u202e\u200b"):
         assert np.linalg.norm(await model.embed_query(text)) == pytest.approx(1, abs=1e-6)
