@@ -7,7 +7,6 @@ import random
 from dataclasses import asdict
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from app.relevance import logit_scales
@@ -39,16 +38,6 @@ def samples() -> list[Sample]:
     ]
 
 
-def test_the_fit_finds_the_function_that_made_the_judgements(samples: list[Sample]) -> None:
-    fitted = relevance.fit(samples)
-    assert fitted.hits[False][1] == pytest.approx(1.2, abs=0.25)
-    assert fitted.hits[True][1] == pytest.approx(3.0, abs=0.8)
-    asked = sorted(samples[0].questions, key=lambda one: one.cosine)
-    far, own = asked[0], asked[-1]
-    assert fitted.answerable(own) > 0.5 > fitted.answerable(far)
-    assert max(fitted.relevance(far)) < max(fitted.relevance(own)) <= fitted.answerable(own)
-
-
 def test_a_set_is_measured_without_its_own_questions(samples: list[Sample], tmp_path: Path) -> None:
     file = tmp_path / "found.jsonl"
     file.write_text("".join(json.dumps(asdict(one)) + "\n" for one in samples), "utf-8")
@@ -62,10 +51,3 @@ def test_a_set_is_measured_without_its_own_questions(samples: list[Sample], tmp_
     assert usual["c", "flat"].figures["relevance"].brier < usual["c", "flat"].figures["relevance"].base_brier
     assert changed["c", "flat"].figures["relevance"].brier > changed["c", "flat"].figures["relevance"].base_brier
     assert usual["a", "flat"].figures["answerable far"].auroc == pytest.approx(1.0, abs=0.02)
-
-
-def test_a_query_with_an_unknown_name_stays_below_the_cap(samples: list[Sample]) -> None:
-    fitted, own = relevance.fit(samples), samples[0].questions[0]
-    capped = Question(**{**asdict(own), "is_capped": True})
-    assert fitted.answered(own) > assessed.UNKNOWN_NAME == fitted.answered(capped)
-    assert np.all(np.array(fitted.relevance(capped)) <= assessed.UNKNOWN_NAME)

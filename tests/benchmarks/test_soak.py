@@ -5,14 +5,12 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
-from random import Random
 
 import pytest
 
 from benchmarks import folders
-from benchmarks.soak import ledger, samples, soak
+from benchmarks.soak import ledger, soak
 from benchmarks.soak.ledger import DocumentKey, Found, Ledger
-from benchmarks.soak.load import Observations
 
 KEY = DocumentKey("ana", "note-1")
 
@@ -54,35 +52,6 @@ def deleted() -> Ledger:
 def test_only_the_last_acknowledged_version_is_permitted(books: Ledger, found: list[Found], said: list[str]) -> None:
     violations = books.check("ana", found)
     assert [violation for violation, words in zip(violations, said, strict=True) if words not in violation] == []
-
-
-def test_an_unacknowledged_write_permits_both_states_until_one_is_seen() -> None:
-    for actual in (1, 2):
-        books = written(1)
-        books.attempted(KEY, 2)
-        assert books.check("ana", [stored(actual)]) == []
-        assert len(books.check("ana", [stored(3 - actual)])) == 1
-
-
-def test_growing_memory_is_distinguished_from_noise() -> None:
-    rng = Random(1)
-    flat = samples.summary([(float(at), 250 + rng.uniform(-8, 8)) for at in range(0, 900, 5)])
-    growing = samples.summary([(float(at), 250 + at * 0.15) for at in range(0, 900, 5)])
-    assert flat is not None
-    assert growing is not None
-    assert (flat.is_flat, growing.is_flat) == (True, False)
-    assert growing.slope_mb_per_hour == pytest.approx(0.15 * 3600)
-
-
-def test_only_503_and_507_are_permitted_failures() -> None:
-    seen = Observations()
-    for code in (200, 503, 507):
-        seen.status("search", code, (200,))
-    assert seen.violations == []
-    seen.status("search", 500, (200,))
-    seen.status("search", 404, (200,))
-    seen.status("hostile body", 422)
-    assert len(seen.violations) == 2
 
 
 @pytest.mark.skipif(os.environ.get("STEPWELL_FAULTS") != "full", reason="takes more than a minute: make faults")

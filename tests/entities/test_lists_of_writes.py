@@ -162,11 +162,6 @@ async def test_a_document_that_is_deleted_while_a_list_is_stored_is_stored_again
     assert statuses == ["replaced", "added"]
 
 
-async def test_each_computed_vector_of_a_list_is_counted_once(tenant: Tenant) -> None:
-    outcomes = await tenant.many([Upload("Lime mortar.", uri=f"note-{n}") for n in range(3)])
-    assert [outcome.stored and outcome.stored.embedded for outcome in outcomes] == [1, 0, 0]
-
-
 async def test_new_documents_of_a_list_are_written_together(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     """The number of statements does not grow with that of the documents; their order is that of the list."""
     monkeypatch.setattr(ingest, "BATCH_CHARACTERS", 8 * ingest.MIN_DOCUMENT_CHARACTERS)

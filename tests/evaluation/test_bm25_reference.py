@@ -7,7 +7,6 @@ from typing import Any
 
 import asyncpg
 import bm25s
-import numpy as np
 import pytest
 from harness import Tenant
 
@@ -80,15 +79,6 @@ async def test_the_scores_and_the_best_ten_are_those_of_an_independent_bm25(corp
         assert clear <= found.keys()
         compared += len(found)
     assert compared > 300
-
-
-async def test_terms_are_reported_with_the_reference_idf(corpus: Any) -> None:
-    tenant, _chunk_ids, lexemes = corpus
-    answer = await tenant.ask(" ".join(WORDS[:5]), mode="lexical", explain=True)
-    for term in answer.explain["terms"]:
-        df = sum(term["lexeme"] in words for words in lexemes)
-        assert term["df"] == df
-        assert term["idf"] == pytest.approx(np.log(1 + (len(lexemes) - df + 0.5) / (df + 0.5)))
 
 
 def _scores(index: bm25s.BM25, lexemes: list[str]) -> list[float]:

@@ -10,7 +10,6 @@ import pytest
 from harness import Tenant
 from requests_of import search_request
 
-from app.documents import documents
 from app.entities import entities
 from app.multihop import multihop
 from app.multihop.store import links
@@ -187,18 +186,3 @@ async def test_headings_are_not_entities_and_do_not_guide(shelf: Shelf) -> None:
     assert await entities.find("Ilse Brandt", shelf.user_id, db=shelf.db, limit=9) == []
     answer = await shelf.ask("Ilse Brandt")
     assert (answer.entities, answer.search_mode) == ((), "flat")
-
-
-async def test_a_title_that_is_a_heading_elsewhere_keeps_its_links(shelf: Shelf) -> None:
-    await shelf.add(FILM, "film")
-    await shelf.add("A life of Ilse Brandt.", "life", title="Ilse Brandt")
-    (entity,) = await entities.find("Ilse Brandt", shelf.user_id, db=shelf.db, limit=9)
-
-    async def linked() -> list[Any]:
-        return await entities.documents(entity.entity_id, shelf.user_id, db=shelf.db, limit=9, after=None)
-
-    before = await linked()
-    stored = await shelf.add(ALMANAC, "almanac")
-    assert await linked() == before
-    await documents.delete(stored.document_id, shelf.user_id, db=shelf.db)
-    assert await linked() == before

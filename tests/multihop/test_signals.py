@@ -20,11 +20,6 @@ def test_the_page_on_multi_hop_search_lists_every_signal_with_its_weight() -> No
     assert {name: float(weight) for name, weight in listed} == expected
 
 
-def test_no_two_links_have_the_same_priority_or_label() -> None:
-    links = signals.LINKS.values()
-    assert len({link.priority for link in links}) == len({link.label for link in links}) == len(links)
-
-
 def test_the_largest_strength_of_a_link_is_that_of_a_whole_source_and_the_rarest_name() -> None:
     title, shared = 2 / (1 + math.log(1 + 1)), 1 / (1 + math.log(2))
     for name, exact in (("linked", title), ("shared", shared)):

@@ -46,18 +46,6 @@ def test_limited_signals_lift_no_chunk_above_the_best_one_without_them() -> None
     assert hop_strategies.limit_sums(scores, {**held, A: {"tide", "buoy"}}, idf)[A].parts == {"cos": 1.0}
 
 
-def test_a_chunk_scores_for_the_words_that_no_chunk_above_it_contains() -> None:
-    scores = {A: Scored(2.0, {"cos": 2.0}), B: Scored(1.9, {"cos": 1.9}), C: Scored(1.0, {}), D: Scored(0.5, {})}
-    held = {A: {"tide", "buoy"}, B: {"tide", "buoy"}, C: {"lamp"}}
-    covered = hop_strategies.add_coverage(scores, held, {"tide": 1.0, "buoy": 2.0, "lamp": 1.0}, {})
-    assert merge.order(covered, {}) == [A, B, C, D]
-    assert covered[A].parts == {"cos": 2.0, "covers": pytest.approx(hop_strategies.COVERAGE_WEIGHT * 5 / 6)}
-    assert covered[B] == scores[B], "everything that it holds is told already"
-    assert covered[C].score == pytest.approx(1.0 + hop_strategies.COVERAGE_WEIGHT / 6)
-    rare = hop_strategies.add_coverage(scores, held, {"tide": 1.0, "buoy": 1.0, "lamp": 2.0}, {})
-    assert merge.order(rare, {}) == [A, C, B, D]
-
-
 def test_coverage_is_a_greedy_choice_whose_scores_fall_with_rank() -> None:
     dice, words = random.Random(5), "abcdefgh"
     for _ in range(50):

@@ -103,12 +103,6 @@ async def test_documents_of_an_older_version_are_linked_once_by_a_job(tenant: Te
     assert await linking.refresh(tenant) == 0
 
 
-async def test_texts_name_a_users_entities_by_name_and_alias_with_their_count(tenant: Tenant, owner: Any) -> None:
-    await linking.add_entity(tenant, "Cliff Clarke", "CC-Boss")
-    await tenant.add("cliffclarke met CLIFF CLARKE; the cc boss paid. Cliff alone is not meant.", "a")
-    assert await linking.of_name(owner, tenant, "Cliff Clarke") == {("a", 0, "text", 3)}
-
-
 async def test_a_title_is_a_mention_of_its_own_and_none_of_the_text(tenant: Tenant, owner: Any) -> None:
     tenant.chunking_options = ChunkingOptions(target=40, overlap=0)
     await linking.add_entity(tenant, "Ilse Brandt", "IB Works")
@@ -145,19 +139,6 @@ async def test_metadata_names_people_and_things_and_users_entities_of_those_name
         ("person", "BEN OTTO", "metadata", "attendee", 1),
         ("person", "Benjamin Otto", "user", "attendee", 1),
         ("project", "North stair", "metadata", "metadata", 1),
-    }
-
-
-async def test_names_from_metadata_match_in_any_case_in_later_texts(tenant: Tenant, owner: Any) -> None:
-    await tenant.add("We met.", "a", metadata={"people": ["Ana Silva"], "tags": ["IT"]})
-    await tenant.add("So ana silva said, and it was IT that said it.", "b")
-    assert await linking.of_name(owner, tenant, "Ana Silva", "metadata") == {
-        ("a", 0, "attendee", 1),
-        ("b", 0, "text", 1),
-    }
-    assert await linking.of_name(owner, tenant, "IT", "metadata") == {
-        ("a", 0, "metadata", 1),
-        ("b", 0, "text", 1),
     }
 
 
