@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from requests_of import search_request
 
 from app import errors
 from app.database import transactions
+from app.database.transactions import Database
 from app.documents.types import Upload
 from app.kinds import Vector
 from app.models.base import Proposal
@@ -36,16 +38,21 @@ NOISE = [
 ]  # fmt: skip
 
 
-@pytest.fixture
-async def library(tenant: Tenant) -> Tenant:
-    await tenant.add_all(
-        [*_uploads(LIBRARY), *(Upload(text, uri=f"noise{n}", title=f"note {n}") for n, text in enumerate(NOISE))]
-    )
+BOOKS = [Upload(text, uri=uri, title=title) for uri, (title, text) in LIBRARY.items()]
+NOTES = [Upload(text, uri=f"noise{n}", title=f"note {n}") for n, text in enumerate(NOISE)]
+
+
+@pytest.fixture(scope="module")
+async def stored(database: Database) -> Tenant:
+    tenant = Tenant(database)
+    await tenant.add_all([*BOOKS, *NOTES])
     return tenant
 
 
-def _uploads(texts: Mapping[str, tuple[str, str]]) -> list[Upload]:
-    return [Upload(text, uri=uri, title=title) for uri, (title, text) in texts.items()]
+@pytest.fixture
+def library(stored: Tenant) -> Tenant:
+    """The user of the library, whose embedder a test may replace."""
+    return replace(stored)
 
 
 class Proposing:
@@ -122,7 +129,7 @@ async def test_classic_has_one_scale_whether_or_not_hop_2_finds_more(library: Te
 
 async def test_hops_continue_while_they_find_new_chunks(tenant: Tenant) -> None:
     fillers = (Upload(f"Where was filler number {n}", uri=f"filler{n}", title=f"filler {n}") for n in range(6))
-    await tenant.add_all([*_uploads(LIBRARY), *fillers])
+    await tenant.add_all([*BOOKS, *fillers])
     for most in (2, 3, 4):
         answer = await _ask(tenant, max_hops=most)
         assert {"film", "director", "town"} <= set(uris(answer))
@@ -200,12 +207,13 @@ async def test_random_words_from_a_model_do_not_displace_stored_names(library: T
     assert answer.degraded == ()
 
 
-async def test_a_name_that_the_model_chose_comes_before_the_other_stored_names(library: Tenant) -> None:
-    await library.add("Silent Harbour by Ilse Brandt was shot by Otto Falk: where was the director born?", "crew")
-    without = await _ask(library, extractor="entities")
+async def test_a_name_that_the_model_chose_comes_before_the_other_stored_names(tenant: Tenant) -> None:
+    crew = Upload("Silent Harbour by Ilse Brandt was shot by Otto Falk: where was the director born?", uri="crew")
+    await tenant.add_all([*BOOKS, *NOTES, crew])
+    without = await _ask(tenant, extractor="entities")
     assert {"Ilse Brandt", "Otto Falk"} <= set((without.hops or ())[1].terms)
     for chosen in ("Otto Falk", "Ilse Brandt"):
-        answer = await _ask(library, llm=Proposing([chosen]))
+        answer = await _ask(tenant, llm=Proposing([chosen]))
         terms = (answer.hops or ())[1].terms
         assert terms[0] == chosen
         assert {"Ilse Brandt", "Otto Falk"} <= set(terms)

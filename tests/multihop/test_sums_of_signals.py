@@ -1,15 +1,18 @@
-"""The sum of signals follows its formulas."""
+"""The sum of signals follows its formulas and the table in docs/multihop.md."""
 
 from __future__ import annotations
 
 import math
 import random
+import re
+from pathlib import Path
 from uuid import UUID
 
 import pytest
 
 from app.multihop import hop_strategies
 from app.multihop.hop_strategies import HopScores
+from app.query import signals
 from app.search import merge
 from app.search.merge import Scored
 
@@ -84,3 +87,19 @@ def test_an_order_is_total_and_does_not_depend_on_the_inputs() -> None:
     for seed in range(5):
         shuffled = random.Random(seed).sample(list(scores.items()), 4)
         assert merge.order(dict(shuffled), hops) == [C, B, D, A]
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "multihop.md"
+
+
+def test_the_page_on_multi_hop_search_lists_every_signal_with_its_weight() -> None:
+    listed = re.findall(r"^\| `(\w+)` \| ([\d.]+) \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    expected = {**signals.WEIGHTS, "covers": hop_strategies.COVERAGE_WEIGHT}
+    assert {name: float(weight) for name, weight in listed} == expected
+
+
+def test_the_largest_strength_of_a_link_is_that_of_a_whole_source_and_the_rarest_name() -> None:
+    title, shared = 2 / (1 + math.log(1 + 1)), 1 / (1 + math.log(2))
+    for name, exact in (("linked", title), ("shared", shared)):
+        largest = signals.LINKS[name].largest
+        assert exact <= largest == pytest.approx(exact, abs=1e-4)

@@ -1,8 +1,9 @@
-"""Relevance falls in the order of the hits, and `answerable` follows from it."""
+"""Relevance falls in the order of the hits; `answerable` follows from it, from unknown names and from judgements."""
 
 from __future__ import annotations
 
 import itertools
+import random
 from dataclasses import replace
 
 import pytest
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 
 from app.database.calibration_types import LogitScale, RelevanceCalibration
 from app.query.types import AddedTerm, Term
-from app.relevance import confidence, cosines, relevance
+from app.relevance import confidence, cosines, logit_scales, relevance, unknown_names
+from app.relevance.logit_scales import Judged, Prior
 from app.relevance.relevance import UNKNOWN_NAME, Assessment, MeanEffect
 
 TERMS = (Term("lime", 3, 2.0), Term("mortar", 0, 4.0, times=2))
@@ -133,3 +135,80 @@ def test_a_cosine_is_counted_from_that_of_unrelated_texts() -> None:
     assert cosines.above(0.86, 0.72) == pytest.approx(0.5)
     assert [cosines.like_built_in(one, 0.72) for one in (0.72, 1.0)] == pytest.approx([cosines.BUILT_IN, 1.0])
     assert [cosines.like_built_in(0.6, one) for one in (None, cosines.BUILT_IN)] == pytest.approx([0.6, 0.6])
+
+
+def found(query: str, *, known: str = "", missing: str = "", config: str = "english", words: str = "") -> list[str]:
+    """The unknown names of a query with these lexemes."""
+    terms = [Term(lexeme, 3, 1.0) for lexeme in known.split()] + [Term(lexeme, 0, 4.0) for lexeme in missing.split()]
+    return unknown_names.find(query, terms, config=config, known_words=words.split())
+
+
+@pytest.mark.parametrize(
+    ("query", "known", "missing", "names"),
+    [
+        ("What is the default port of Redis?", "default port", "redi", ["redis"]),
+        ("what is the default port of redis", "default port", "redi", ["redis"]),
+        ("how do i change the default port of redis", "chang default port", "redi", []),
+        ("Why does error E9999 occur?", "error occur", "e9999", ["e9999"]),
+        ("Where did Ada Quillfeather study?", "studi ada", "quillfeath", []),
+        ("Where did Ada Quillfeather study?", "studi", "ada quillfeath", ["ada quillfeather"]),
+        ("Describe the port", "port", "describ", []),
+        ("THE PORT OF REDIS", "port", "redi", ["redis"]),
+        (
+            "Which five wooden boats did Ada paint over the long winter in Ostrava harbour with lead and tar?",
+            "five wooden boat ada paint long winter harbour lead tar",
+            "ostrava",
+            [],
+        ),
+        ("Who fixed the Bendigos sync?", "bendigo sync fix", "bendigos", []),
+        ("¿Cuándo abrió el puerto?", "puert abri", "cuand", []),
+    ],
+)
+def test_unknown_names_and_many_unknown_words_are_found(query: str, known: str, missing: str, names: list[str]) -> None:
+    assert found(query, known=known, missing=missing) == names
+
+
+def test_words_that_are_known_otherwise_are_no_unknown_names() -> None:
+    assert found("What is the port of Redis?", known="port", missing="redi", words="redis") == []
+
+
+def test_documents_that_contain_few_of_the_other_words_are_in_another_language() -> None:
+    query = "Which river flows through Bremen?"
+    assert found(query, known="river flow", missing="bremen") == ["bremen"]
+    assert found(query, known="", missing="river flow bremen") == []
+
+
+def test_capitals_say_nothing_in_german() -> None:
+    assert found("Wie hoch ist der Mietpreis?", known="hoch", missing="mietpreis", config="german") == []
+    assert found("Wann tritt der Fehler E9999 auf?", known="tritt fehl", missing="e9999", config="german") == ["e9999"]
+
+
+PRIOR = Prior(intercept=1.0, slope=0.5)
+
+
+def drawn(scale: LogitScale, count: int, seed: int = 3) -> list[Judged]:
+    """Predictions, and outcomes that occur with the probability that a scale makes of them."""
+    dice = random.Random(seed)
+    predictions = [dice.uniform(0.02, 0.9) for _ in range(count)]
+    return [Judged(one, dice.random() < logit_scales.apply(scale, one)) for one in predictions]
+
+
+@given(st.floats(-3, 3), st.floats(0.1, 3), st.floats(0.01, 0.99), st.floats(0.01, 0.99))
+def test_a_scale_keeps_the_order_and_can_be_taken_back(intercept: float, slope: float, one: float, two: float) -> None:
+    scale = LogitScale(intercept, slope)
+    first, second = (logit_scales.apply(scale, value) for value in (one, two))
+    assert (first <= second) == (one <= two) or first == pytest.approx(second)
+    assert logit_scales.remove(scale, first) == pytest.approx(one, rel=1e-3)
+
+
+def test_many_judgements_decide_and_few_change_little() -> None:
+    true = LogitScale(1.2, 0.6)
+    many, few = (logit_scales.fit(drawn(true, count), PRIOR) for count in (8_000, 4))
+    assert (many.intercept, many.slope) == (pytest.approx(1.2, abs=0.1), pytest.approx(0.6, abs=0.06))
+    assert abs(few.intercept) < abs(many.intercept)
+    assert logit_scales.fit([], PRIOR) == LogitScale()
+
+
+def test_judgements_against_the_order_do_not_reverse_it() -> None:
+    reversed_ = [Judged(0.9, occurred=False), Judged(0.1, occurred=True)] * 500
+    assert logit_scales.fit(reversed_, PRIOR).slope == logit_scales.LEAST_SLOPE

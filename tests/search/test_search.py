@@ -1,7 +1,8 @@
-"""A search returns the right hits, degrades instead of failing, and explains its scores."""
+"""A search returns the right hits, degrades instead of failing, and explains its scores; so do similar chunks."""
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 from typing import Any
 
@@ -9,9 +10,16 @@ import harness
 import pytest
 from harness import Tenant, uris
 
+from app.database import transactions
+from app.database.filter_types import DocumentFilter
 from app.database.transactions import Database
-from app.query.search_request import LegWeights
-from app.services import Budget
+from app.documents import documents
+from app.documents.types import Chunk
+from app.models.local.onnx_embedder import OnnxEmbedder
+from app.query.search_request import LegWeights, SimilarRequest
+from app.query.types import Answer
+from app.search import search, similar
+from app.services import Budget, Services
 from benchmarks.fake_embedder import FakeEmbedder
 
 SHELF = {
@@ -147,3 +155,69 @@ async def test_a_word_that_texts_contain_with_its_sign_only_is_searched_for(
     assert answer.excluded == excluded
     assert first is None or uris(answer)[0] == first
     assert not set(excluded) & set(uris(answer))
+
+
+HOUSE = {
+    "cat": "The cat sleeps on the warm window sill.",
+    "kitten": "A kitten naps on the sunny window sill.",
+    "tax": "The tax return is due at the end of July.",
+    "levy": "Pay the council levy before the end of July.",
+}
+
+
+async def _chunk(tenant: Tenant, uri: str) -> Chunk:
+    (document,) = await documents.page(tenant.user_id, db=tenant.db, limit=2, after=None, only=DocumentFilter(uri))
+    return (await documents.chunks(document.document_id, tenant.user_id, db=tenant.db, limit=1, offset=0))[0]
+
+
+async def _like(tenant: Tenant, **fields: object) -> Answer:
+    return await similar.run(SimilarRequest(**fields), tenant.user_id, tenant.services())  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+async def notes(database: Database, minilm: OnnxEmbedder) -> Tenant:
+    tenant = Tenant(database, embedder=minilm)
+    await tenant.add_all(HOUSE)
+    return tenant
+
+
+async def test_the_nearest_chunk_is_first_and_the_chunk_itself_is_omitted(notes: Tenant) -> None:
+    for uri, nearest in (("cat", "kitten"), ("kitten", "cat"), ("tax", "levy"), ("levy", "tax")):
+        answer = await _like(notes, chunk_id=(await _chunk(notes, uri)).chunk_id, limit=50)
+        assert uris(answer)[0] == nearest
+        assert sorted(map(str, uris(answer))) == sorted(HOUSE.keys() - {uri})
+        scores = [hit.candidate.vector_score for hit in answer.hits]
+        assert scores == sorted(scores, key=lambda score: -(score or 0))
+
+
+async def test_a_vector_finds_the_chunk_that_it_belongs_to(notes: Tenant) -> None:
+    vector = await notes.embedder.embed_query(HOUSE["tax"])
+    answer = await _like(notes, vector=vector, limit=1)
+    assert uris(answer) == ["tax"]
+    assert answer.hits[0].candidate.vector_score == pytest.approx(1.0, abs=1e-4)
+    assert (answer.mode, answer.strategies_matched, answer.degraded) == ("semantic", ("vector",), ())
+
+
+THEIRS = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'stepwell' AND datname = current_database()"
+USERS = "SELECT count(*) FROM stepwell.tenants"
+
+
+async def test_a_connection_is_open_for_each_turn_and_the_model_has_run(address: Any) -> None:
+    watcher = await address.connect()
+    before, users = await watcher.fetchval(THEIRS), await watcher.fetchval(USERS)
+    embedder, database = FakeEmbedder(), transactions.connect(address.service_dsn)
+    await search.warm_up(Services(database, embedder), concurrent=3)
+    assert await watcher.fetchval(THEIRS) == before + 3
+    assert (len(embedder.queries), database.in_use()) == (3, 0)
+    assert await watcher.fetchval(USERS) == users, "nobody has become a user"
+    await database.close()
+    await watcher.close()
+
+
+async def test_an_unavailable_database_does_not_fail_the_warmup(caplog: pytest.LogCaptureFixture) -> None:
+    away = Services(
+        transactions.connect("postgresql://stepwell@/stepwell?host=/nonexistent/socket/folder"), FakeEmbedder()
+    )
+    with caplog.at_level(logging.WARNING):
+        await search.warm_up(away, concurrent=2)
+    assert "warmup_failed" in [getattr(record, "action", None) for record in caplog.records]

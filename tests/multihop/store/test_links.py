@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from math import log
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import hybrid
 import pytest
@@ -83,15 +83,28 @@ class TitledDocuments:
         return by_title
 
 
-@pytest.fixture
-async def titled(database: Database, user: str, embedder: FakeEmbedder, owner: Any) -> TitledDocuments:
-    made = TitledDocuments(database, user, embedder)
-    for title, text in TEXTS.items():
-        await made.put(title, text, owner)
-    async with database.writing(user) as writing:
-        for document_id in made.documents.values():
-            await mention_extraction.relink(writing, document_id, keys=())
-    return made
+Shelve = Callable[..., Awaitable[TitledDocuments]]
+
+
+@pytest.fixture(scope="module")
+def shelve(database: Database, embedder: FakeEmbedder, owner: Any) -> Shelve:
+    """Stores the texts, and others, for a new user; the tests change none of them."""
+
+    async def stored(**others: str) -> TitledDocuments:
+        made = TitledDocuments(database, f"linked-{uuid4().hex}", embedder)
+        for title, text in {**TEXTS, **others}.items():
+            await made.put(title, text, owner)
+        async with database.writing(made.user) as writing:
+            for title in TEXTS:
+                await mention_extraction.relink(writing, made.documents[title], keys=())
+        return made
+
+    return stored
+
+
+@pytest.fixture(scope="module")
+async def titled(shelve: Shelve) -> TitledDocuments:
+    return await shelve()
 
 
 async def test_the_weight_of_a_mentioned_title_depends_on_its_source_and_the_number_of_mentions(
@@ -162,12 +175,13 @@ WORDS = {"pump": 4.0, "sell": 9.0, "price": 3.0}
 """Of a query; the note lacks those of weight 12, of which the answer contains 9."""
 
 
-@pytest.fixture
-async def worded(titled: TitledDocuments, owner: Any) -> TitledDocuments:
-    await titled.put("note", "42 gaskets of the old pump swelled", owner)
-    await titled.put("answer", "whoever sells gaskets sells 42, it's said", owner)
-    await titled.put("offer", "42 of them to sell", owner)
-    return titled
+@pytest.fixture(scope="module")
+async def worded(shelve: Shelve) -> TitledDocuments:
+    return await shelve(
+        note="42 gaskets of the old pump swelled",
+        answer="whoever sells gaskets sells 42, it's said",
+        offer="42 of them to sell",
+    )
 
 
 async def test_the_weight_of_a_rare_word_depends_on_its_source_its_rarity_and_the_words_that_the_source_lacks(
@@ -207,18 +221,15 @@ async def test_a_rare_word_links_nothing_if_it_adds_nothing_or_the_chunk_is_not_
     assert await worded.by_rare_words("note", **given) == {}
 
 
-@pytest.fixture
-async def coded(titled: TitledDocuments, owner: Any) -> TitledDocuments:
-    texts = {
-        "report": "it is of the type FB-12, code A-1200, by INC-48213",
-        "maker": "we make the fb-12",
-        "sheet": "FB 12, in another spelling",
-        "other": "12 pieces of FB-13 for 1200 euros",
-        "page": "INC-48213: 12 FB pieces",
-    }
-    for title, text in texts.items():
-        await titled.put(title, text, owner)
-    return titled
+@pytest.fixture(scope="module")
+async def coded(shelve: Shelve) -> TitledDocuments:
+    return await shelve(
+        report="it is of the type FB-12, code A-1200, by INC-48213",
+        maker="we make the fb-12",
+        sheet="FB 12, in another spelling",
+        other="12 pieces of FB-13 for 1200 euros",
+        page="INC-48213: 12 FB pieces",
+    )
 
 
 async def test_an_identifier_links_the_chunks_that_contain_all_of_it_in_any_case(coded: TitledDocuments) -> None:

@@ -1,4 +1,4 @@
-"""Tests of the endpoints for search and similar passages."""
+"""Tests of the endpoints for searches, and of what they share between users."""
 
 from __future__ import annotations
 
@@ -8,15 +8,19 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import harness
+import httpx
 import pytest
 from api_caller import Caller
 from example_app import assert_problem
 from openapi_operations import OPERATIONS, bodies
+from requests_of import search_body
 
 from app import main
 from app.agents import registry
 from app.database.transactions import Database
+from app.models.base import CachingEmbedder
 from app.settings import Settings
+from benchmarks.fake_embedder import FakeEmbedder
 
 Newcomer = Callable[..., Awaitable[Caller]]
 
@@ -142,3 +146,74 @@ async def test_every_hit_of_a_leg_has_the_scores_of_both(reader: Caller) -> None
         assert len(ranks) > 1
         for hit in answer["results"]:
             assert {type(hit[name]) for name in ("rrf_score", "vector_score", "text_score")} == {float}
+
+
+QUERY = "is the merger with Gannet off?"
+LISTS = [{"name": "a", "hits": [{"chunk_id": "x"}]}]
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/api/rag/search", {"query": QUERY}),
+        ("/api/rag/search/two-pass", {"query": QUERY}),
+        ("/api/rag/search/multihop", {"query": QUERY}),
+        ("/api/rag/rerank", {"query": QUERY, "rerank": "cosine", "lists": LISTS}),
+    ],
+)
+async def test_a_query_is_embedded_separately_for_every_user(
+    database: Database, path: str, body: dict[str, Any]
+) -> None:
+    model = FakeEmbedder()
+    services = await harness.services(database, CachingEmbedder(model))
+    async with harness.running(Settings(auth="api_key"), services) as app:
+        computed = []
+        for user in (ana := harness.new_user(), harness.new_user(), ana):
+            key = await harness.create_key(database, user)
+            async with harness.client(app, Authorization=f"Bearer {key}") as client:
+                before = len(model.queries)
+                assert (await _asks(client, path, body)) == 200
+                computed.append(len(model.queries) - before)
+    assert computed[0] == computed[1] > 0
+    assert computed[2] == 0
+
+
+async def _asks(client: httpx.AsyncClient, path: str, body: dict[str, Any]) -> int:
+    return (await client.post(path, json=body)).status_code
+
+
+ENTITIES, SEARCH_PATH, TWO_PASS = "/api/rag/entities", "/api/rag/search", "/api/rag/search/two-pass"
+
+
+@pytest.fixture(scope="module")
+async def crew(new_caller: Callable[..., Awaitable[Caller]]) -> Caller:
+    """A user with an entity and notes, most of them about others."""
+    caller = await new_caller("search", "write")
+    ana = {"type": "person", "name": "Ana Torres", "aliases": ["Anita"]}
+    assert (await caller.client.post(ENTITIES, json=ana)).status_code == 201
+    await caller.add("Ana Torres calibrated the buoy batteries.", "batteries")
+    await caller.add("We talked about lights.", "lights", metadata={"attendees": ["Anita", "Ben Okafor"]})
+    await caller.add("Ben Okafor calibrated the buoy batteries twice.", "ben")
+    await caller.add("Lime mortar below the third landing.", "lime")
+    return caller
+
+
+async def test_two_pass_uses_entities_below_the_threshold_of_auto(crew: Caller) -> None:
+    auto = await crew.post(SEARCH_PATH, search_body("batteries Torrez", threshold=0.99, explain=True))
+    assert (auto["explain"]["search_mode"], auto["explain"]["fallback_reason"]) == ("flat", "not_entity_centric")
+    forced = await crew.post(TWO_PASS, search_body("batteries of Anita Torrez", threshold=0.99))
+    assert forced["search_mode"] == "two_pass"
+    same = await crew.post(SEARCH_PATH, search_body("batteries of Anita Torrez", threshold=0.99, hierarchy="force"))
+    assert same["results"] == forced["results"]
+    nobody = await crew.post(TWO_PASS, search_body("lime mortar"))
+    assert (nobody["search_mode"], nobody["pass1_entities"]) == ("flat", [])
+    assert nobody["hints"] == ["The query names no known entity, so all documents were searched."]
+    assert nobody["results"][0]["uri"] == "lime"
+
+
+async def test_another_users_names_do_not_guide_a_search(crew: Caller, new_caller: Any) -> None:
+    stranger = await new_caller("search", "write")
+    await stranger.add("A letter to Ana Torres about batteries.", "letter")
+    for path in (SEARCH_PATH, TWO_PASS):
+        answer = (await stranger.client.post(path, json={"query": "Ana Torres batteries Anita"})).json()
+        assert ([hit["uri"] for hit in answer["results"]], answer.get("pass1_entities", [])) == (["letter"], [])

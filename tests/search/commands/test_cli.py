@@ -11,6 +11,7 @@ import harness
 import pytest
 
 from app import __version__
+from app.search.commands import hits
 
 Stepwell = Callable[..., Any]
 MEASURES = ("ndcg@10", "recall@2", "recall@5", "recall@10", "full_recall@5", "mrr@10", "p50_ms", "p95_ms", "skipped")
@@ -172,3 +173,16 @@ def test_the_demo_ingests_the_samples_and_answers_its_questions(stepwell: Stepwe
         "Sundays belong to",
     ]
     assert "found through Ines Brandauer (title), which passage 1 names" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("text", "matches", "plain", "marked"),
+    [
+        ("Lime sets\nslowly, and lime.", [[0, 4], [22, 26]], "Lime sets slowly, and lime.", ["Lime", "lime"]),
+        ("Setting\n \nLime\nsets.", [[10, 14]], "Setting  \nLime sets.", ["Lime"]),
+    ],
+)
+def test_matches_are_marked_in_the_sentences(text: str, matches: Any, plain: str, marked: list[str]) -> None:
+    shown = hits.sentences({"snippet": {"text": text, "matches": matches}})
+    assert shown.plain == plain
+    assert [plain[span.start : span.end] for span in shown.spans] == marked

@@ -10,6 +10,7 @@ import pytest
 from query_vectors import WORDS, angled, at, ids, one
 
 from app.database.filter_types import Filters
+from app.query.types import LanguageWeights, Weights
 
 
 async def test_ties_are_ordered_by_the_better_single_rank(put, find) -> None:
@@ -132,3 +133,46 @@ async def test_ties_in_a_leg_are_ordered_by_chunk_id_so_that_equal_databases_giv
         found = await find("copper", at(1), **options)
         by_id = sorted(found.candidates, key=lambda one: one.chunk_id)
         assert [(one.vector_rank, one.text_rank) for one in by_id] == [(n, n) for n in range(1, 9)]
+
+
+USUAL, UNREAD, FOREIGN = Weights(0.4, 0.6), Weights(0.1, 0.9), Weights(0.8, 0.2)
+ENGLISH = LanguageWeights(frozenset({"english"}), 0.65, UNREAD, FOREIGN)
+SPANISH = "El puerto cierra cuando la niebla cubre el faro"
+ENGLISH_TEXT = "The harbour closes when fog hides the lighthouse"
+
+
+@pytest.fixture
+async def shelf(put) -> None:
+    await put(SPANISH, embedded=[angled(0.2)], config="spanish")
+    await put(ENGLISH_TEXT, embedded=[angled(0.9)], config="english")
+
+
+@pytest.mark.parametrize(
+    ("query", "weights"),
+    [
+        ("¿Cuándo cierra el puerto?", UNREAD),
+        ("puerto niebla faro", UNREAD),
+        ("When does the harbour close?", USUAL),
+        ("Wann wird der Hafen geschlossen?", FOREIGN),
+        ("puerto niebla faro Hafen", UNREAD),
+        ("puerto niebla Hafen Leuchtturm", FOREIGN),
+    ],
+)
+async def test_weights_follow_from_the_documents_with_the_words(find, shelf, query: str, weights: Weights) -> None:
+    found = await find(query, at(1), fusion="convex", weights=(0.4, 0.6), by_language=ENGLISH)
+    assert found.weights == weights
+    for candidate in found.candidates:
+        fused = weights.vector * candidate.vector_scaled + weights.text * candidate.text_scaled
+        assert candidate.score == pytest.approx(fused, abs=1e-6)
+
+
+async def test_the_weights_of_a_request_hold_without_a_language(find, put) -> None:
+    found = await find("harbour", at(1), weights=(0.4, 0.6), by_language=ENGLISH)
+    assert (found.weights, found.candidates) == (USUAL, ())
+    await put(SPANISH, config="spanish")
+    assert (await find("puerto", at(1), weights=(0.4, 0.6))).weights == USUAL
+
+
+async def test_a_leg_that_is_not_wanted_does_not_run_in_any_language(find, shelf) -> None:
+    found = await find("puerto niebla", at(1), weights=(0.0, 1.0), by_language=ENGLISH)
+    assert (hybrid.contents(found), found.vector_found, found.weights) == ([SPANISH], 0, Weights(0.0, 1.0))

@@ -1,4 +1,4 @@
-"""Two entities of one type and name are told apart by the rest of a query, and by ids in the metadata of documents."""
+"""Entities are found by any of their names; those of one name are told apart by the query, and by ids in metadata."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ from linking import asked
 from app.database.filter_types import DocumentFilter
 from app.database.transactions import Database
 from app.documents import documents
+from app.documents.types import Upload
 from app.entities import entities
 from app.entities.linking import mention_extraction, mention_refresh
 from app.entities.types import EntityDraft
+from app.search.steps.guidance import entity_search
+from app.search.steps.guidance.entity_search import EntitySearchRequest
 from app.text.names import tags
 
 MASON = EntityDraft("person", "John Smith", role="mason", facts=("He repaired the third landing.",))
@@ -118,3 +121,35 @@ async def test_namesakes_that_nothing_tells_apart_share_and_are_boosted_once(
     (both,) = [hit for hit in answer.hits if hit.candidate.uri == "both"]
     assert both.boost is not None
     assert both.boost.mentions == 2, "the text has the name twice, whomever it means"
+
+
+@pytest.fixture(scope="module")
+async def people(database: Database) -> Tenant:
+    tenant = Tenant(database)
+    await tenant.add_all(
+        [
+            Upload("They met on Monday.", metadata={"attendees": ["Cliff Clarke", "Ines Brandauer"]}),
+            Upload("She plays the viola.", title="Ines Brandauer", metadata={"aliases": ["Nessie", "ibrand"]}),
+            Upload("Cliff and Clark went home.", title="An aside", metadata={"Aliases": "Tall Tale"}),
+        ]
+    )
+    await linking.refresh(tenant)
+    return tenant
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("Cliff Clark", "Cliff Clarke"),
+        ("Clif Clarke", "Cliff Clarke"),
+        ("Clarke", "Cliff Clarke"),
+        ("Brandauer", "Ines Brandauer"),
+        ("ines", "Ines Brandauer"),
+        ("ibrand", "Ines Brandauer"),
+        ("what does nessie play", "Ines Brandauer"),
+        ("Tall Tale", "An aside"),
+    ],
+)
+async def test_an_entity_is_found_by_any_of_its_names(people: Tenant, query: str, name: str) -> None:
+    answer = await entity_search.run(EntitySearchRequest(query=query), people.user_id, people.services())
+    assert [one.name for one in answer.entities][:1] == [name]

@@ -18,6 +18,7 @@ from app.models.base import Reranker
 from app.models.remote.rerankers import HttpReranker
 from app.query.types import Answer
 from app.search import search
+from app.search.steps.reranking import mmr, rerank
 from app.services import Budget
 from benchmarks.fake_embedder import FakeEmbedder
 
@@ -154,3 +155,22 @@ async def test_reranked_hits_keep_their_entity_links(tenant: Tenant) -> None:
     led = [hit for hit in answer.hits if hit.guidance and hit.guidance.score]
     assert {hit.candidate.uri for hit in led} == {"ana", "ana-2"}
     assert all(hit.boost is not None and hit.explain and {"rerank", "mmr"} <= hit.explain.keys() for hit in led)
+
+
+def test_a_negative_cosine_counts_nothing_and_without_one_the_score_stays() -> None:
+    assert rerank.blend(0.8, -0.5, weight=0.5) == pytest.approx(0.4)
+    assert rerank.blend(0.8, None, weight=0.5) == 0.8
+    assert rerank.blend(1.0, 1.0000001, weight=0.5) == 1.0
+
+
+def test_jaccard_is_shared_words_over_all_words() -> None:
+    abc, bcd, none = mmr.bit_sets([frozenset("abc"), frozenset("bcd"), frozenset()])
+    assert mmr.jaccard(abc, bcd) == pytest.approx(2 / 4)
+    assert mmr.jaccard(abc, none) == mmr.jaccard(none, none) == 0
+    assert mmr.words("Red boat, RED tree") == {"red", "boat", "tree"}
+
+
+def test_mmr_at_one_is_the_order_by_score_and_a_negative_cosine_counts_as_zero() -> None:
+    relevance = mmr.select([1.0, 0.9, 0.8], lambda _i, _j: 1.0, trade=1.0, limit=2)
+    assert [one.position for one in relevance] == [0, 1]
+    assert [one.nearest for one in mmr.select([1.0, 0.9], lambda _i, _j: -1.0, limit=2, trade=0.7)] == [0.0, 0.0]

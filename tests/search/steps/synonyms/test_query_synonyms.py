@@ -7,12 +7,15 @@ from typing import Any
 import harness
 import pytest
 from harness import Tenant, uris
+from hypothesis import given
+from hypothesis import strategies as st
 from requests_of import search_request
 
 from app.access import users
 from app.database.filter_types import Filters
 from app.database.transactions import Database
 from app.search import search
+from app.search.steps.synonyms import lines as lines
 from app.search.steps.synonyms import synonyms
 from app.search.steps.synonyms.lines import SynonymGroup
 
@@ -121,3 +124,32 @@ async def test_synonyms_belong_to_one_user_and_end_with_that_user(database: Data
     async with harness.as_owner(database) as owner:
         await users.delete(one.user_id, db=owner, actor="test")
     assert await synonyms.get(one.user_id, db=database) == []
+
+
+TERM = st.text(st.characters(exclude_categories=("Zs", "Zl", "Zp", "Cc", "Cs")), min_size=1).filter(str.strip)
+TERMS = st.lists(TERM, min_size=1, max_size=3).map(tuple)
+
+
+def test_lines_are_groups_with_terms_and_after_an_arrow_their_expansions() -> None:
+    text = (
+        "\ufeff# heating\nboiler,  furnace , heating  unit,\n\n vehicle, van=>car\nC\\, C\\# , a \\=> b\n\\#1, first\n"
+    )
+    assert list(lines.read(text)) == [
+        (2, SynonymGroup(("boiler", "furnace", "heating unit"))),
+        (4, SynonymGroup(("vehicle", "van"), ("car",))),
+        (5, SynonymGroup(("C, C#", "a => b"))),
+        (6, SynonymGroup(("#1", "first"))),
+    ]
+
+
+@given(st.lists(st.builds(SynonymGroup, TERMS, TERMS | st.just(()))))
+def test_what_is_written_is_read_again(groups: list[SynonymGroup]) -> None:
+    assert [group for _, group in lines.read(lines.write(groups))] == groups
+
+
+def test_a_query_contains_a_term_whose_lexemes_it_has_at_the_same_distances() -> None:
+    query = {"state": [1, 9], "art": [4], "gallery": [5]}
+    assert lines.contains(("state", "art"), (0, 3), query)
+    assert not lines.contains(("state", "art"), (0, 1), query)
+    assert not lines.contains(("state", "museum"), (0, 1), query)
+    assert lines.contains(("gallery",), (0,), query)
