@@ -37,3 +37,11 @@ def by_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recall, "EXACT_FLOOR", 0)
     monkeypatch.setattr(recall, "EXACT_FACTOR", 0.0)
     monkeypatch.setattr(recall, "EXACT_FACTOR_FILTERED", 0.0)
+
+
+@pytest.fixture(params=[False, True], ids=["exact", "graph"])
+def graph(request: pytest.FixtureRequest) -> bool:
+    """Whether every scope counts as too large for an exact scan; a test runs both ways."""
+    if request.param:
+        request.getfixturevalue("by_graph")
+    return bool(request.param)

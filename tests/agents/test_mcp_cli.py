@@ -62,8 +62,6 @@ def test_stdout_has_only_valid_messages_for_calls_without_waiting(
     messages = [*HANDSHAKE, *(search(number) for number in range(1, CALLS + 1)), add_folder]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "env": {**os.environ, **given}}
     with subprocess.Popen(command(data_dir), cwd=ROOT, text=True, **pipes) as process, ThreadPoolExecutor(1) as writer:
-        assert process.stdin
-        assert process.stdout
         sending = writer.submit(process.stdin.write, "".join(json.dumps(message) + "\n" for message in messages))
         answers = {one["id"]: one for one in (json.loads(process.stdout.readline()) for _ in range(CALLS + 2))}
         sending.result()

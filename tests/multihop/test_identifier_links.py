@@ -40,7 +40,6 @@ async def test_what_two_passages_share_links_them_without_titles_and_capitals(
     notes = {"source": source, "answer": answer, **{f"noise{n}": text.lower() for n, text in enumerate(NOISE * 2)}}
     await tenant.add_all({uri: f"{text} {uri}" for uri, text in notes.items()})
     best = {hit.candidate.uri: hit for hit in (await _ask(tenant, question)).hits}
-    assert best["answer"].explain is not None
     assert best["answer"].explain["signals"][signal] > 0
     via = best["answer"].via
     assert via is None or (via.signal, via.name) == (signal, name)

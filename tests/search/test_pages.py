@@ -162,7 +162,6 @@ async def test_pages_of_similar_chunks_have_every_chunk_once(archive: Tenant) ->
     documents = Filters(document_ids=tuple({hit.candidate.document_id for hit in (await archive.ask("tide")).hits}))
     chunk = (await archive.ask("lime", limit=1)).hits[0].candidate.chunk_id
     query = SimilarRequest(chunk_id=chunk, limit=20, filters=documents)
-    assert documents.document_ids is not None
     hits = await hits_of_pages(archive, query)
     found = chunk_ids(hits)
     assert len(found) == len(set(found)) >= len(documents.document_ids) * CHUNKS_EACH - 1

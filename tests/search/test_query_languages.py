@@ -59,7 +59,6 @@ async def test_words_alone_order_what_the_model_does_not_read(
     by_words = await islands[language].ask(query, mode="lexical")
     assert uris(found)[: len(by_words.hits)] == uris(by_words)
     unread = understanding.UNREAD["rrf" if how else "convex"]
-    assert found.explain is not None
     assert found.explain["weights"] == {"vector": unread.vector, "text": unread.text}
 
 
@@ -67,7 +66,6 @@ async def test_english_beside_another_language_keeps_its_weights(minilm_tenant: 
     await minilm_tenant.add_all(SPANISH | {"harbour": "The harbour closes when fog hides the lighthouse."})
     found = await minilm_tenant.ask("When does the harbour close?", explain=True)
     assert uris(found)[0] == "harbour"
-    assert found.explain is not None
     assert found.explain["weights"] == {"vector": 0.4, "text": 0.6}
 
 
@@ -80,7 +78,6 @@ async def test_words_that_one_language_ignores_count_little_in_the_others(tenant
     await tenant.add_all(english | {"keeper": ENGLISH["lighthouse"], "guide": french})
     found = await tenant.ask("When should the keeper be shown by the guild of all?", mode="lexical", explain=True)
     assert uris(found)[0] == "keeper"
-    assert found.explain is not None
     idf = {term["lexeme"]: term["idf"] for term in found.explain["terms"]}
     assert max(idf["the"], idf["of"], idf["by"], idf["when"]) < 0.2 < 2 < min(idf["keeper"], idf["guild"])
     assert "should" not in idf  # no chunk has it, and nobody misses it
@@ -95,7 +92,6 @@ async def test_documents_that_a_caller_does_not_see_choose_no_weights(minilm_ten
     assert [answer.explain and answer.explain["weights"]["vector"] for answer in whole] == [unread, unread]
     minilm_tenant.db = minilm_tenant.db.restricted(filters.restriction(Filters(negated=hidden)))
     seen = await minilm_tenant.ask(query, explain=True)
-    assert seen.explain is not None
     assert seen.explain["weights"]["vector"] > unread
 
 
@@ -129,6 +125,5 @@ def test_only_a_model_of_several_languages_is_trusted_across_them(
 ) -> None:
     request = HybridRequest("user", None, None, Weights(0.4, 0.6), "convex", limit=5)
     chosen = understanding.with_languages(request, query, frozenset(codes)).by_language
-    assert chosen is not None
     assert (sorted(chosen.read_configs), chosen.foreign) == (read, foreign)
     assert understanding.with_languages(request, query, frozenset()) is request, "its languages are not known"

@@ -104,7 +104,6 @@ async def test_texts_are_lower_cased_if_the_model_wants_it(load: Callable[..., O
     assert await load().embed_query("LIME") != await load().embed_query("lime")
     embedder = load(sentence_bert_config={"do_lower_case": True})
     assert await embedder.embed_query("LIME") == await embedder.embed_query("lime")
-    assert embedder.model.token_starts is not None
     assert list(embedder.model.token_starts("İ LIME  mortar")) == [0, 2, 8]
 
 
@@ -181,7 +180,6 @@ async def test_a_cross_encoder_in_a_folder_scores_passages(tmp_path: Path, label
     folder = small_models.cross_encoder(tmp_path / "cross", labels=labels)
     passages = ["mortar", "lime lime lime", "water well", *["lime"] * 20, "mortar " * 30]
     async with models.open_reranker(Settings(reranker="onnx", reranker_model=str(folder))) as reranker:
-        assert reranker is not None
         assert reranker.name == "cross"
         found = await reranker.scores("lime", passages)
         assert await reranker.scores("lime", []) == []
@@ -206,7 +204,6 @@ async def test_a_cross_encoder_that_cannot_be_loaded_is_open_and_fails(tmp_path:
     folder = small_models.cross_encoder(tmp_path / "cross")
     spoil(folder)
     async with models.open_reranker(Settings(reranker="onnx", reranker_model=str(folder))) as reranker:
-        assert reranker is not None
         assert (reranker.name, base.calls_of(reranker).breaker.state) == ("cross", "open")
         with pytest.raises(ProviderError, match="cross"):
             await reranker.scores("lime", ["mortar"])

@@ -51,7 +51,6 @@ async def test_passages_are_sent_as_escaped_data_between_random_delimiters(provi
     for _path, body in provider.requests:
         task, data = (message["content"] for message in body["messages"])
         fence = re.fullmatch(r"<data (\w{16})>\n(.*)\n</data \1>", data, re.DOTALL)
-        assert fence is not None
         assert fence[1] in task
         assert PASSAGES[0] not in task
         assert not {"<", ">", "\n"} & set(fence[2])

@@ -92,7 +92,6 @@ async def test_the_settings_choose_the_reranker(provider: FakeProvider) -> None:
     provider.rerank([0.5])
     chosen = Settings(reranker="jina", reranker_url=provider.url, reranker_api_key="secret")  # type: ignore[arg-type]
     async with models.open_reranker(chosen) as reranker:
-        assert reranker is not None
         assert await reranker.scores("mortar?", ["lime"]) == [0.5]
         assert reranker.name == provider.requests[0][1]["model"] == "jina-reranker-v2-base-multilingual"
     assert "secret" not in repr(chosen)

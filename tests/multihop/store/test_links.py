@@ -119,7 +119,6 @@ async def test_the_weight_of_a_mentioned_title_depends_on_its_source_and_the_num
 async def test_a_second_link_has_half_the_weight_of_the_first_times_its_own(titled: TitledDocuments) -> None:
     chunks = await titled.follow({"Silent Harbour": 0.5})
     first, second = chunks["Ilse Brandt"]["linked"].weight, chunks["Lundby"]["linked"]
-    assert first is not None
     assert second.weight == pytest.approx(0.5 * first / (1 + log(1 + 1)))
     assert second.link == ChunkLink("linked", "Lundby", titled.chunks["Ilse Brandt"], chunks=1, steps=2)
 
@@ -142,7 +141,6 @@ async def test_a_name_in_the_question_links_documents_by_title_and_not_as_a_shar
     assert "Corvane" not in chunks or "shared" not in chunks["Corvane"]
     assert chunks["Ilse Brandt"]["named"].link == ChunkLink("named", "Ilse Brandt")
     linked = chunks["Lundby"]["linked"]
-    assert linked.link is not None
     assert linked.link.steps == 1, "a document that the question names leads on with weight 1"
     assert linked.weight == pytest.approx(2 / (1 + log(1 + 1)))
 

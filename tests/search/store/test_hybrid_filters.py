@@ -53,11 +53,8 @@ async def described(database: Database, embedder: FakeEmbedder) -> str:
     return user
 
 
-@pytest.mark.parametrize("graph", [False, True], ids=["exact", "graph"])
 @pytest.mark.parametrize(("metadata", "expected"), CASES, ids=[str(metadata) for metadata, _ in CASES])
-async def test_metadata_filters_apply_to_both_legs(request, database, described, metadata, expected, graph) -> None:
-    if graph:
-        request.getfixturevalue("by_graph")
+async def test_metadata_filters_apply_to_both_legs(database, described, metadata, expected, graph) -> None:
     filters = Filters(metadata=metadata)
     found = await hybrid.run(database, hybrid.request(described, "copper", at(1), filters=filters))
     assert {candidate.title for candidate in found.candidates} == expected
@@ -76,10 +73,7 @@ async def test_sessions_run_in_utc(owner, address) -> None:
         await owner.execute(f"ALTER DATABASE {address.name} RESET timezone")
 
 
-@pytest.mark.parametrize("graph", [False, True], ids=["exact", "graph"])
-async def test_excluded_chunks_are_removed_before_the_legs_are_cut(request, put, find, graph) -> None:
-    if graph:
-        request.getfixturevalue("by_graph")
+async def test_excluded_chunks_are_removed_before_the_legs_are_cut(put, find, graph) -> None:
     texts = [f"copper {'river ' * n}".strip() for n in range(30)]
     await put(*texts, embedded=[angled(0.99 - n / 50) for n in range(30)])
     everything = await find("copper", at(1), candidates=30, limit=30)

@@ -23,13 +23,8 @@ async def test_strict_words_bind_only_the_languages_that_do_not_drop_them(put, f
     assert (await find("castle", excluded=["the"])).text_found == 5
 
 
-@pytest.mark.parametrize("graph", [False, True], ids=["exact", "graph"])
 @pytest.mark.parametrize("filtered", [False, True], ids=["all", "filtered"])
-async def test_excluded_words_and_phrases_are_removed_from_both_legs_before_the_cut(
-    request, put, find, graph, filtered
-) -> None:
-    if graph:
-        request.getfixturevalue("by_graph")
+async def test_excluded_words_and_phrases_are_removed_from_both_legs_before_the_cut(put, find, graph, filtered) -> None:
     barred = [f"copper meadow {'river ' * n}".strip() for n in range(12)]
     phrase = [f"copper old lantern {'river ' * n}".strip() for n in range(12)]
     kept = [f"copper lantern old {'river ' * (n + 12)}".strip() for n in range(4)]
@@ -40,15 +35,12 @@ async def test_excluded_words_and_phrases_are_removed_from_both_legs_before_the_
     assert [(c.vector_rank, c.text_rank) for c in found.candidates] == [(n, n) for n in range(1, 5)]
 
 
-@pytest.mark.parametrize("graph", [False, True], ids=["exact", "graph"])
 @pytest.mark.parametrize(
     ("filtered", "few"), [(False, False), (True, False), (True, True)], ids=["all", "filtered", "few"]
 )
 async def test_both_legs_hold_only_chunks_with_the_required_words_and_phrases(
-    request, put, find, monkeypatch, graph, filtered, few
+    put, find, monkeypatch, graph, filtered, few
 ) -> None:
-    if graph:
-        request.getfixturevalue("by_graph")
     if few:
         monkeypatch.setattr(recall, "EXACT_FLOOR", 4)
     near = [f"copper meadow lantern {'river ' * n}".strip() for n in range(12)]

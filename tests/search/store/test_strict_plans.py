@@ -127,7 +127,6 @@ async def _conditions_scan(
 ) -> tuple[list[dict[str, Any]], int]:
     """The scans that select the chunks of a condition, and the number of these chunks."""
     ask = hybrid.request(user, "gannet", limit=5)
-    assert ask.lexical is not None
     ask = replace(ask, lexical=replace(ask.lexical, groups=(group,)))
     async with (owner or database).reading(user) as reading:
         compiled = await recall.compile_conditions(reading, ask.lexical)

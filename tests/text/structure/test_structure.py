@@ -266,7 +266,6 @@ It is cut slowly, with a wedge of iron and a wooden mallet.
 )
 def test_headings_and_title_of_other_markup_are_found(text, suffix, title, expected) -> None:
     markup = markups.find(text, suffix)
-    assert markup is not None
     assert markups.title(text, suffix) == title
     assert [(one.level, one.title) for one in markups.blocks(text, markup) if one.kind == "heading"] == expected
     assert (

@@ -76,7 +76,6 @@ async def test_a_name_means_all_namesakes_unless_the_metadata_gives_an_id(tenant
     (wall,) = await documents.page(tenant.user_id, db=tenant.db, limit=1, after=None, only=DocumentFilter("wall"))
     async with tenant.db.reading(tenant.user_id) as reading:
         checked = await mention_extraction.expected(reading, wall.document_id, keys=tags.KEYS)
-    assert checked is not None
     assert {mention.entity_id for mention in checked[0]} & {mason, clerk} == {mason}, "by the check of stored mentions"
     await entities.remove(mason, tenant.user_id, db=tenant.db)
     await mention_refresh.drain(tenant.user_id, tenant.services())
@@ -119,7 +118,6 @@ async def test_namesakes_that_nothing_tells_apart_share_and_are_boosted_once(
     people = [match for match in answer.entities if match.type == "person"]
     assert [match.score for match in people] == [1.0, 1.0]
     (both,) = [hit for hit in answer.hits if hit.candidate.uri == "both"]
-    assert both.boost is not None
     assert both.boost.mentions == 2, "the text has the name twice, whomever it means"
 
 
