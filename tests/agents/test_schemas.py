@@ -14,7 +14,6 @@ import pytest
 
 from app.agents import registry, tool_formats
 from app.agents.results import ToolPassage
-from app.kinds import COMPAT_TOOLS, OPTIONAL_TOOLS
 from app.serving import openapi
 from app.tools import Tool
 
@@ -53,30 +52,6 @@ def test_a_definition_is_what_every_model_api_accepts(tool: Tool) -> None:
     hints = definition["annotations"]
     assert hints["readOnlyHint"] is (tool.scope == "search" and not tool.stores)
     assert hints["destructiveHint"] is (tool.scope == "write")
-
-
-def test_a_key_is_offered_the_tools_of_its_scopes() -> None:
-    def names(*scopes: str) -> set[str]:
-        return {tool.name for tool in registry.list_offered(scopes)}
-
-    assert {tool.name for tool in registry.list_all() if tool.is_optional} == {*OPTIONAL_TOOLS, *COMPAT_TOOLS}
-    always = [tool for tool in registry.list_all() if not tool.is_optional]
-    assert names("search") == {tool.name for tool in always if tool.scope == "search"}
-    assert names("write") == set()
-    assert names("admin") == names("search")
-    writing = registry.list_offered(["write"], optional=OPTIONAL_TOOLS)
-    assert {tool.name for tool in writing} == {"add_document", "delete_document", "add_source", "sync_source"}
-    assert names("metrics") == set()
-
-
-def test_each_format_has_the_fields_that_its_api_reads() -> None:
-    tool = registry.find("search_documents")
-    schema = tool_formats.define(tool, "mcp")["inputSchema"]
-    assert tool_formats.define(tool, "openai")["function"]["parameters"] == schema
-    assert tool_formats.define(tool, "openai-responses")["parameters"] == schema
-    assert tool_formats.define(tool, "openai-responses")["strict"] is False
-    assert tool_formats.define(tool, "anthropic")["input_schema"] == schema
-    assert tool_formats.define(tool, "gemini")["parameters_json_schema"] == schema
 
 
 def test_the_definitions_of_the_default_reading_tools_and_a_passage_stay_small() -> None:

@@ -58,21 +58,6 @@ async def test_a_judgement_is_stored_replaced_and_withdrawn(
     assert [row[2] for row in await judged(owner, caller.user_id)] == [None, None]
 
 
-async def test_what_cannot_be_judged_is_refused_and_stores_nothing(
-    caller: Caller, hit: dict[str, Any], owner: asyncpg.Connection
-) -> None:
-    unknown = str(uuid4())
-    assert_problem(await give(caller, chunk_id=unknown), 404, "not_found", "chunk_id")
-    assert_problem(await give(caller, document_id=unknown), 404, "not_found", "document_id")
-    assert_problem(await give(caller), 422, "one_of", "body")
-    assert_problem(await give(caller, chunk_id=unknown, document_id=unknown), 422, "one_of", "body")
-    assert_problem(await give(caller, chunk_id=hit["chunk_id"], query=" "), 400, "blank_query", "query")
-    assert_problem(await give(caller, chunk_id=hit["chunk_id"], helpful="yes"), 422, "invalid_request", "helpful")
-    missing = await caller.client.post("/api/rag/feedback", json={"query": QUERY, "chunk_id": hit["chunk_id"]})
-    assert_problem(missing, 422, "invalid_request", "helpful")
-    assert await judged(owner, caller.user_id) == []
-
-
 async def test_it_is_deleted_with_its_document(caller: Caller, hit: dict[str, Any], owner: asyncpg.Connection) -> None:
     await give(caller, chunk_id=hit["chunk_id"])
     replaced = await caller.add("The copper lantern hangs over the bridge.", "weir.md")

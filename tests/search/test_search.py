@@ -44,12 +44,6 @@ def shelf(stored: Tenant) -> Tenant:
     return replace(stored)
 
 
-async def test_real_vectors_find_what_shares_no_word_with_the_question(minilm_tenant: Tenant) -> None:
-    await minilm_tenant.add_all(SHELF)
-    assert uris(await minilm_tenant.ask("puppies as pets", limit=1)) == ["dog"]
-    assert uris(await minilm_tenant.ask("reimbursement of train tickets", mode="semantic", limit=1)) == ["money"]
-
-
 USELESS = ([0.0] * 384, [float("nan")] * 384, [1.0] * 383, [])
 
 

@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import harness
 import httpx2
@@ -23,7 +22,6 @@ from mcp.shared.exceptions import MCPError
 
 from app.agents import registry
 from app.kinds import OPTIONAL_TOOLS
-from app.tools import NOTICE
 
 ROOT = Path(__file__).parents[3]
 LIME = "# Lime mortar\n\nBelow the third landing Ana Silva uses lime mortar, never cement."
@@ -98,26 +96,6 @@ async def test_every_tool_returns_over_the_bridge_what_it_returns_over_rest(app:
         assert (await call(client, "delete_document", **arguments["delete_document"]))["documents_deleted"] == 1
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments", "words"),
-    [
-        ("search_documents", {"query": " "}, "query: The query is blank"),
-        ("search_documents", {"query": "lime", "limit": "five", "top_k": 3}, "limit: Must be a whole number"),
-        ("search_documents", {"query": "lime", "year": 2024}, "Did you mean metadata.year?"),
-        ("get_document", {"document_id": str(uuid4())}, "No such document"),
-        ("nope", {}, "There is no such tool. The tools are search_documents, "),
-    ],
-)
-async def test_a_wrong_call_is_an_error_result_that_a_model_can_read(
-    app: FastAPI, caller: Caller, tool: str, arguments: dict[str, Any], words: str
-) -> None:
-    async with connected(app, caller) as client:
-        result = await client.call_tool(tool, arguments)
-    assert result.is_error
-    assert words in result.content[0].text
-    assert "pydantic" not in result.content[0].text
-
-
 @pytest.mark.parametrize("value", ["NaN", "1e999", str(2**63), "1" + "0" * 400, '"\\u0000"', '[{"\\u0000": 1}]'])
 async def test_arguments_that_cannot_be_stored_are_refused_with_their_field(caller: Caller, value: str) -> None:
     arguments = f'{{"content": "Lime.", "metadata": {{"k": {value}}}}}'
@@ -128,20 +106,6 @@ async def test_arguments_that_cannot_be_stored_are_refused_with_their_field(call
     assert result["isError"]
     assert result["content"][0]["text"].startswith("metadata.k")
     assert (await caller.client.get("/api/rag/documents")).json()["documents"] == []
-
-
-async def test_documents_are_resources_in_pages(app: FastAPI, caller: Caller) -> None:
-    stored = {(await caller.add(f"Note number {number}", uri=f"{number}.md"))["document_id"] for number in range(3)}
-    async with connected(app, caller) as client:
-        resources = (await client.list_resources()).resources
-        assert {str(resource.uri).rpartition("/")[2] for resource in resources} == stored
-        assert [resource.name for resource in resources] == ["2.md", "1.md", "0.md"]
-        (content,) = (await client.read_resource(resources[0].uri)).contents
-        assert content.text == f"{NOTICE}\n\nNote number 2"
-        with pytest.raises(MCPError, match="No such document"):
-            await client.read_resource(f"stepwell://documents/{uuid4()}")
-        with pytest.raises(MCPError, match="stepwell://documents/ID"):
-            await client.read_resource("stepwell://documents/../../etc/passwd")
 
 
 async def test_the_bridge_answers_with_the_problem_of_the_service(app: FastAPI, caller: Caller) -> None:
@@ -173,19 +137,6 @@ async def test_two_users_never_see_each_others_documents(
         ):
             assert (await client.call_tool(tool, arguments)).is_error, tool
     assert (await owner.search("lime mortar"))["results"]
-
-
-async def test_a_key_sees_and_calls_the_tools_of_its_scope_only(
-    app: FastAPI, new_caller: Callable[..., Awaitable[Caller]]
-) -> None:
-    reader = await new_caller("search")
-    async with connected(app, reader) as client:
-        assert {t.name for t in (await client.list_tools()).tools} == {
-            t.name for t in registry.list_offered({"search"}, optional=OPTIONAL_TOOLS)
-        }
-        result = await client.call_tool("add_document", {"content": "x"})
-    assert result.is_error
-    assert "lacks the scope `write`" in result.content[0].text
 
 
 async def test_a_slash_after_the_address_changes_nothing(caller: Caller) -> None:

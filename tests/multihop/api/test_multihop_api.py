@@ -8,10 +8,7 @@ from typing import Any
 import httpx
 import pytest
 from api_caller import Caller
-from pydantic import TypeAdapter
 from requests_of import search_body
-
-from app.multihop.api import RerankAnswer
 
 Newcomer = Callable[..., Awaitable[Caller]]
 
@@ -43,20 +40,6 @@ async def ask(caller: Caller, path: str = SEARCH, **fields: Any) -> dict[str, An
 def chosen(answer: dict[str, Any]) -> tuple[str, str]:
     """The depth that was used, and why."""
     return answer["explain"]["depth"], answer["explain"]["depth_reason"]
-
-
-def ids(answer: dict[str, Any]) -> list[str]:
-    return [hit["chunk_id"] for hit in answer["results"]]
-
-
-async def test_a_thorough_search_returns_what_a_search_over_several_hops_returns(reader: Caller) -> None:
-    thorough, hops = await ask(reader, depth="thorough"), await ask(reader, MULTIHOP)
-    assert ids(thorough) == ids(hops)
-    assert chosen(thorough) == ("thorough", "requested")
-    assert thorough["explain"]["search_mode"] == "multihop"
-    assert [hop["hop"] for hop in thorough["hops"]] == [1, 2]
-    reached = next(hit for hit in thorough["results"] if hit["title"] == "Ilse Brandt")
-    assert (reached["hop"], reached["via"]["name"]) == (2, "Ilse Brandt")
 
 
 @pytest.mark.parametrize(
@@ -141,19 +124,3 @@ async def test_classic_puts_the_earlier_hop_first(client: httpx.AsyncClient) -> 
     assert answer["results"][0]["combined_score"] == pytest.approx(1 / 61 + 0.0005 + 0.0002)
     assert answer["results"][1]["combined_score"] == pytest.approx(1 / 61 + 0.0002)
     assert answer["results"][0]["score"] == pytest.approx(1.0)
-
-
-async def test_a_merged_list_can_be_compact_or_ids(client: httpx.AsyncClient) -> None:
-    hits = [{"chunk_id": "a", "note": None}, {"chunk_id": "b"}]
-    request = {"lists": [{"name": "one", "hits": hits}, {"name": "two", "hits": hits[1:]}]}
-    full, compact, ids = [
-        (await client.post("/api/rag/rerank", json={**request, "detail": detail})).json()
-        for detail in ("full", "compact", "ids")
-    ]
-    order = [(hit["chunk_id"], round(hit["score"], 4)) for hit in full["results"]]
-    assert [(hit["chunk_id"], hit["score"]) for hit in ids["results"]] == order
-    assert [(hit["chunk_id"], hit["score"]) for hit in compact["results"]] == order
-    assert [chunk_id for chunk_id, _score in order] == ["b", "a"]
-    assert compact["results"][1]["hit"]["note"] is None
-    for answer in (full, compact, ids):
-        TypeAdapter(RerankAnswer).validate_python(answer)

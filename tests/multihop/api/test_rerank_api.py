@@ -12,10 +12,8 @@ import harness
 import httpx
 import pytest
 from api_caller import Caller
-from example_app import assert_problem
 from fake_provider import FakeProvider
 from fastapi import FastAPI
-from requests_of import search_body
 
 from app.database.transactions import Database
 from app.models.remote.rerankers import HttpReranker
@@ -168,26 +166,3 @@ async def test_mmr_compares_stored_vectors_or_the_words_of_external_hits(
     brought = {"chunk_id": "theirs", "content": f"lime\n{NOTES['lime']}"}
     ranked = await merged(caller.client, [chunks["lime"], brought, chunks["money"]], mmr=True)
     assert ids(ranked)[2] == "theirs"
-
-
-@pytest.mark.parametrize("path", ["/api/rag/search", "/api/rag/search/multihop"])
-async def test_the_weights_of_re_ranking_and_mmr_come_from_the_request_or_else_from_the_service(
-    caller: Caller, chunks: dict[str, str], app: FastAPI, path: str
-) -> None:
-    asked = {"rerank": "cosine", "mmr": True, "explain": True}
-
-    async def steps(**given: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        response = await caller.client.post(path, json=search_body("lime mortar", **asked, **given))
-        explained = response.json()["results"][0]["explain"]
-        return explained["rerank"], explained["mmr"]
-
-    blend, mmr = await steps()
-    assert (blend["weight"], mmr["lambda"]) == (0.5, 0.7)
-    blend, mmr = await steps(rerank_weight=1, mmr_lambda=0)
-    assert (blend["score"], mmr["value"]) == (pytest.approx(max(0.0, blend["value"])), pytest.approx(-mmr["nearest"]))
-    blend, _ = await steps(rerank_weight=0)
-    assert blend["score"] == pytest.approx(blend["score_before"])
-    response = await caller.client.post(path, json=search_body("lime mortar", **asked, mmr_lambda=1.1))
-    assert_problem(response, 422, "invalid_request", "ranking.mmr_lambda")
-    merged_lists = await merged(caller.client, list(chunks.values()), query="lime", mmr=True, mmr_lambda=0.25)
-    assert merged_lists["results"][0]["explain"]["mmr"]["lambda"] == 0.25

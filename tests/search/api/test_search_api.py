@@ -13,7 +13,6 @@ import pytest
 from api_caller import Caller
 from example_app import assert_problem
 from openapi_operations import OPERATIONS, bodies
-from requests_of import search_body
 
 from app import main
 from app.agents import registry
@@ -79,6 +78,12 @@ async def test_a_name_that_is_searched_for_is_as_long_as_its_words_written_out(c
 async def test_extreme_date_times_are_accepted_or_refused(reader: Caller, name: str, moment: str) -> None:
     response = await reader.client.post("/api/rag/search", json={"query": "lime", "filters": {name: moment}})
     assert response.status_code in (200, 422), response.text
+
+
+@pytest.mark.parametrize("named", [{}, {"uri": "lime", "chunk_id": "00000000-0000-4000-8000-000000000000"}])
+async def test_the_place_of_exactly_one_passage_is_explained(reader: Caller, named: dict[str, str]) -> None:
+    response = await reader.client.post("/api/rag/search/why", json={"query": "lime mortar", **named})
+    assert_problem(response, 422, "one_of", "body")
 
 
 @pytest.mark.parametrize("number", [1e-320, 1e-25, 1e38, 1e300])
@@ -180,40 +185,3 @@ async def test_a_query_is_embedded_separately_for_every_user(
 
 async def _asks(client: httpx.AsyncClient, path: str, body: dict[str, Any]) -> int:
     return (await client.post(path, json=body)).status_code
-
-
-ENTITIES, SEARCH_PATH, TWO_PASS = "/api/rag/entities", "/api/rag/search", "/api/rag/search/two-pass"
-
-
-@pytest.fixture(scope="module")
-async def crew(new_caller: Callable[..., Awaitable[Caller]]) -> Caller:
-    """A user with an entity and notes, most of them about others."""
-    caller = await new_caller("search", "write")
-    ana = {"type": "person", "name": "Ana Torres", "aliases": ["Anita"]}
-    assert (await caller.client.post(ENTITIES, json=ana)).status_code == 201
-    await caller.add("Ana Torres calibrated the buoy batteries.", "batteries")
-    await caller.add("We talked about lights.", "lights", metadata={"attendees": ["Anita", "Ben Okafor"]})
-    await caller.add("Ben Okafor calibrated the buoy batteries twice.", "ben")
-    await caller.add("Lime mortar below the third landing.", "lime")
-    return caller
-
-
-async def test_two_pass_uses_entities_below_the_threshold_of_auto(crew: Caller) -> None:
-    auto = await crew.post(SEARCH_PATH, search_body("batteries Torrez", threshold=0.99, explain=True))
-    assert (auto["explain"]["search_mode"], auto["explain"]["fallback_reason"]) == ("flat", "not_entity_centric")
-    forced = await crew.post(TWO_PASS, search_body("batteries of Anita Torrez", threshold=0.99))
-    assert forced["search_mode"] == "two_pass"
-    same = await crew.post(SEARCH_PATH, search_body("batteries of Anita Torrez", threshold=0.99, hierarchy="force"))
-    assert same["results"] == forced["results"]
-    nobody = await crew.post(TWO_PASS, search_body("lime mortar"))
-    assert (nobody["search_mode"], nobody["pass1_entities"]) == ("flat", [])
-    assert nobody["hints"] == ["The query names no known entity, so all documents were searched."]
-    assert nobody["results"][0]["uri"] == "lime"
-
-
-async def test_another_users_names_do_not_guide_a_search(crew: Caller, new_caller: Any) -> None:
-    stranger = await new_caller("search", "write")
-    await stranger.add("A letter to Ana Torres about batteries.", "letter")
-    for path in (SEARCH_PATH, TWO_PASS):
-        answer = (await stranger.client.post(path, json={"query": "Ana Torres batteries Anita"})).json()
-        assert ([hit["uri"] for hit in answer["results"]], answer.get("pass1_entities", [])) == (["letter"], [])
