@@ -57,12 +57,6 @@ def test_the_best_passage_is_returned_even_if_it_must_be_cut() -> None:
     assert kept.content.endswith("lime …") or kept.content.endswith("mortar …")
 
 
-def test_passages_that_do_not_fit_are_left_out_from_the_end() -> None:
-    passages = [passage(f"number {n} " + "lime mortar " * 40) for n in range(5)]
-    limit = size(passages[:3]) + 5
-    assert results.fit(passages, limit) == passages[:3]
-
-
 def test_only_a_result_without_a_likely_answer_has_advice_and_few_duplicates_are_named() -> None:
     candidate = Candidate(
         UUID(int=1), UUID(int=2), None, "Lime", "lime.md", "lime mortar", 0, 0, 11, (), {}, 0.5,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -70,32 +69,6 @@ async def test_a_list_of_documents_equals_its_documents_one_by_one(
             (stored.status, stored.chunk_count) for stored in one_by_one
         ]
     assert await _stored(listed, owner) == await _stored(single, owner)
-
-
-class CountingFake(FakeEmbedder):
-    """The fake embedder, which tells when its second call has begun."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.calls, self.second = 0, asyncio.Event()
-
-    async def embed_documents(self, texts: Any) -> list[Vector]:
-        """The fake embedder's vectors."""
-        self.calls += 1
-        if self.calls == 2:
-            self.second.set()
-        return await super().embed_documents(texts)
-
-
-async def test_a_group_is_embedded_while_the_one_before_it_is_written(database: Database) -> None:
-    embedder = CountingFake()
-    tenant = Tenant(database, embedder)
-    uploads = [Upload(f"Note {number} on ropes.", uri=f"{number}") for number in range(12)]
-    outcomes = ingest.store(uploads, tenant.user_id, tenant.services())
-    found = [await anext(outcomes)]
-    await asyncio.wait_for(embedder.second.wait(), 20)
-    found += [outcome async for outcome in outcomes]
-    assert [outcome.upload.uri for outcome in found] == [upload.uri for upload in uploads]
 
 
 async def test_an_embedder_that_fails_on_a_later_group_leaves_the_groups_before_it_stored(database: Database) -> None:

@@ -109,14 +109,6 @@ async def test_the_pages_have_1000_results_of_a_larger_corpus(archive: Tenant) -
     assert len({hit for answer in answers for hit in chunk_ids(answer.hits)}) == limits.MAX_RESULTS
 
 
-async def test_the_pages_have_every_chunk_that_passes_the_filters(archive: Tenant) -> None:
-    one = (await archive.ask("lime", limit=1)).hits[0].candidate.document_id
-    query = search_request("lime mortar", limit=7, candidates=10, filters=Filters(document_ids=(one,)))
-    hits = await hits_of_pages(archive, query)
-    assert len(hits) == len(set(chunk_ids(hits))) == CHUNKS_EACH
-    assert {hit.candidate.document_id for hit in hits} == {one}
-
-
 async def test_another_request_cannot_use_a_cursor(archive: Tenant) -> None:
     options: dict[str, Any] = {"text": "lime mortar", "limit": 10}
     cursor = (await page_of(archive, search_request(**options), None)).next_cursor

@@ -74,6 +74,23 @@ async def test_a_folder_without_its_path_is_named_with_it(caller: Caller) -> Non
         assert len((await caller.client.post("/api/rag/search", json=other)).json()["hints"]) == 1
 
 
+async def test_folders_and_file_types_are_counted_as_their_filters_select(caller: Caller) -> None:
+    uris = ("wiki/a/one.md", "wiki/a/b/two.PDF#page=2", "wiki/c/three.md", "https://x.example", "seven.txt")
+    for uri in (*uris, "https://x.example/d/four.v2/"):
+        await caller.add(f"Note {uri}", uri=uri)
+    await caller.add("Note five", metadata={"filename": "five.Pdf"})
+    every = await counted(caller, of="files")
+    counts = {one["key"]: {value["value"]: value["documents"] for value in one["values"]} for one in every}
+    folders = {"wiki": 3, "wiki/a": 2, "wiki/a/b": 1, "wiki/c": 1, "https://x.example/d/four.v2": 1}
+    assert counts == {"file_type": {"md": 2, "pdf": 2, "txt": 1}, "folder": folders}
+    for filters, expected in (
+        ({"folder": "wiki"}, ["wiki/a", "wiki/a/b", "wiki/c"]),
+        ({"file_types": ["pdf"]}, ["wiki/a/b"]),
+    ):
+        (one,) = await counted(caller, of="files", key="folder", filters=filters)
+        assert [value["value"] for value in one["values"]] == expected
+
+
 CHANGES: list[dict[str, Any]] = [
     {"a": 1, "b": ["x", "X", "x", 1, None], "long": "é" * 5_000, "": "empty"},
     {"a": 1.0, "b": "x", "c": [[1], {"d": 2}], "k" * 300: "too long to ask for"},

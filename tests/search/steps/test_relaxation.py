@@ -69,15 +69,6 @@ async def test_a_condition_that_no_chunk_meets_is_dropped_and_reported_in_every_
     assert "boat" not in uris(answer), "excluded words stay excluded"
 
 
-@pytest.mark.parametrize("mode", ["auto", "hybrid", "lexical", "semantic"])
-@pytest.mark.parametrize("query", ["mortar +harbour", 'mortar "ferry timetable"', "timetables AND ferry"])
-async def test_a_condition_that_a_chunk_meets_is_required_of_every_hit_in_every_mode(
-    words: Tenant, mode: Any, query: str
-) -> None:
-    answer = await words.ask(query, mode=mode)
-    assert (uris(answer), answer.relaxed) == (["boat"], ())
-
-
 @pytest.fixture(scope="module")
 async def bakery(database: Database) -> Tenant:
     tenant = Tenant(database)

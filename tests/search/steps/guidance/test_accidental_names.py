@@ -9,7 +9,6 @@ from linking import asked
 
 from app.database.transactions import Database
 from app.documents.types import Upload
-from app.entities.types import EntityDraft
 
 ACCIDENTS = {
     "page": "# Travel\n\nTo claim a train journey back, file the ticket within ten days.",
@@ -93,15 +92,6 @@ async def test_a_last_name_in_another_name_or_beside_names_in_lower_case_is_nobo
     ]
 
 
-async def test_the_best_unguided_hits_stay_among_the_first_ten_unless_the_name_is_in_full(accidents: Tenant) -> None:
-    text = "Jonas and the drift of the gyroscope, the price of a ticket, the works council and a rejected claim"
-    flat = await asked(accidents, text, limit=20, mode="off", boost=False)
-    guided = await asked(accidents, text, limit=20, alpha=0.0)
-    assert set(uris(flat)[:3]) <= set(uris(guided)[:10])
-    scores = [hit.candidate.score for hit in guided.hits]
-    assert scores == sorted(scores, reverse=True)
-
-
 @pytest.mark.parametrize("text", ['Jonas Weber "spare key"', "Jonas Weber +key"])
 async def test_no_linked_hit_without_the_required_words_precedes_one_with_them(accidents: Tenant, text: str) -> None:
     assert uris(await asked(accidents, text))[0] == "jonas-3"
@@ -119,30 +109,3 @@ async def test_an_author_who_is_called_like_the_subject_of_other_texts_does_not_
     default = await asked(tenant, text)
     assert (default.search_mode, uris(default)) == ("flat", uris(flat))
     assert set(uris(await asked(tenant, "What did Toad Hall note?"))[:5]) & set(notes), "a question about the author"
-
-
-async def test_an_author_whose_texts_answer_the_query_guides_it(tenant: Tenant) -> None:
-    await tenant.add("Lime mortar sets slowly in the cold.", "mortar", metadata={"author": "Clara Wendt"})
-    await tenant.add("The mortar for the pier is mixed with lime.", "pier")
-    answer = await asked(tenant, "What did Clara Wendt write about lime mortar?")
-    assert (answer.search_mode, uris(answer)[0]) == ("two_pass", "mortar")
-
-
-LEDGER = {
-    "team": "# Ledger\n\nLedger owns payments in every currency. Ledger meets on Monday. Ledger hires.",
-    "retro": "# Retro\n\nLedger shipped currency export. Ledger was tired. Ledger thanks Ines.",
-    "budget": "# Budget\n\nLedger spends on multi-region servers. Ledger asks for a currency licence.",
-    "monday": "# Monday\n\nRounding in the multi-currency ledger happens at settlement. Rates come hourly.",
-    "friday": "# Friday\n\nThe multi-currency ledger has a table of balances. Lunch was late.",
-}
-
-
-async def test_an_ordinary_word_that_is_a_teams_name_does_not_guide_inside_a_phrase(tenant: Tenant) -> None:
-    await tenant.add_all({**LEDGER, **{f"memo-{n}": f"# Memo {n}\n\nThe printer needs toner {n}." for n in range(8)}})
-    await linking.add_entities(tenant, EntityDraft("team", "Ledger"))
-    for text in ("multi-currency ledger", "status of the multi-currency ledger"):
-        flat = await asked(tenant, text, mode="off", boost=False)
-        default = await asked(tenant, text)
-        assert uris(default) == uris(flat), text
-        assert {*uris(default)[:2]} == {"monday", "friday"}, text
-    assert (await asked(tenant, "what does ledger own")).fallback_reason is None

@@ -86,14 +86,6 @@ async def test_a_full_list_of_equal_scores_is_too_broad_unless_forced(notes: Ten
     assert (forced.search_mode, len(forced.entities)) == ("two_pass", 5)
 
 
-async def test_five_people_named_in_one_query_guide_it(notes: Tenant, ana: UUID) -> None:
-    others = ("Ben Okafor", "Cara Vega", "Dora Soto", "Elsa Gil")
-    await linking.add_entities(notes, *map(linking.person, others))
-    answer = await asked(notes, f"what did Ana Torres, {', '.join(others[:3])} and {others[3]} do?")
-    assert (answer.search_mode, len(answer.entities)) == ("two_pass", 5)
-    assert set(uris(answer)[:4]) <= {"ana-1", "ana-2", "ben-1", "ben-2"}
-
-
 async def test_an_entity_without_documents_does_not_guide(notes: Tenant) -> None:
     await linking.add_entities(notes, linking.person("Zoltan Kis"))
     answer = await asked(notes, "lime mortar by Zoltan Kis")
