@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 import httpx
+import pytest
 import uvicorn
 from fastapi import FastAPI, routing
 from requests_of import search_request
@@ -96,6 +97,19 @@ class Tenant:
     async def uris(self) -> list[str | None]:
         """The uris of the stored documents, newest first."""
         return [d.uri for d in await documents.page(self.user_id, db=self.db, limit=1000, after=None)]
+
+
+def stored(contents: Mapping[str, str] | Iterable[Upload]) -> Any:
+    """A fixture of a module: a user with these documents, whom its tests share."""
+    documents = contents if isinstance(contents, Mapping) else list(contents)
+
+    @pytest.fixture(scope="module")
+    async def tenant_with_documents(database: Database) -> Tenant:
+        tenant = Tenant(database)
+        await tenant.add_all(documents)
+        return tenant
+
+    return tenant_with_documents
 
 
 @contextmanager

@@ -222,49 +222,34 @@ def busy(status: int = 503, wait: str = "0") -> Response:
     return JSONResponse(problem, status, {"Retry-After": wait})
 
 
-@pytest.mark.parametrize("status", [429, 503])
-async def test_a_request_that_found_no_room_is_repeated(status: int) -> None:
-    http, paths = answering(busy(status), busy(status), JSONResponse(STATS))
-    async with http, AsyncClient(http=http) as client:
-        assert (await client.stats()).documents
-    assert len(paths) == 3
+ANSWERS: dict[str, tuple[list[Response], str | None]] = {
+    "no room at first": ([busy(429), busy(503), JSONResponse(STATS)], None),
+    "a gateway that failed": (
+        [Response(status_code=502), Response(status_code=504), JSONResponse(STATS)],
+        None,
+    ),
+    "never any room": ([busy(), busy(), busy()], "503 overloaded"),
+    "a long wait": ([busy(wait="3600")], "503 overloaded"),
+    "an error of the service": ([JSONResponse({}, 500)], "500"),
+    "a refusal": ([JSONResponse({}, 422)], "422"),
+    "an error page of a proxy": ([PlainTextResponse("<html>", 400)], "400 http_error: Bad Request"),
+    "a page of a proxy": ([PlainTextResponse("<html>", 200)], "200 unexpected_response"),
+}
 
 
-async def test_the_last_problem_is_raised_when_the_retries_are_used_up() -> None:
-    http, paths = answering(busy(), busy(), busy())
+@pytest.mark.parametrize(("responses", "error"), ANSWERS.values(), ids=ANSWERS)
+async def test_a_request_is_repeated_as_long_as_that_may_help(responses: list[Response], error: str | None) -> None:
+    http, paths = answering(*responses)
     async with http, AsyncClient(http=http, retries=2) as client:
-        with pytest.raises(ApiError, match="503 overloaded"):
-            await client.stats()
-    assert len(paths) == 3
+        if error is None:
+            assert (await client.stats()).documents
+        else:
+            with pytest.raises(ApiError, match=error):
+                await client.stats()
+    assert len(paths) == len(responses)
 
 
-@pytest.mark.parametrize("response", [busy(wait="3600"), JSONResponse({}, 500), JSONResponse({}, 422)])
-async def test_a_request_is_not_repeated_after_a_long_wait_or_another_error(response: Response) -> None:
-    http, paths = answering(response)
-    async with http, AsyncClient(http=http) as client:
-        with pytest.raises(ApiError):
-            await client.stats()
-    assert len(paths) == 1
-
-
-@pytest.mark.parametrize(
-    ("status", "message"), [(400, "400 http_error: Bad Request"), (200, "200 unexpected_response")]
-)
-async def test_a_page_of_a_proxy_is_an_api_error_too(status: int, message: str) -> None:
-    page = PlainTextResponse("<html>", status)
-    http, _paths = answering(page, page)
-    async with http, AsyncClient(http=http) as client:
-        with pytest.raises(ApiError, match=message):
-            await client.stats()
-        with pytest.raises(ApiError, match=message):
-            [job async for job in client.jobs.follow("-")]
-
-
-async def test_only_a_request_that_changes_nothing_more_is_repeated_after_a_gateway_failed() -> None:
-    http, paths = answering(Response(status_code=502), Response(status_code=504), JSONResponse(STATS))
-    async with http, AsyncClient(http=http) as client:
-        assert (await client.stats()).documents
-    assert len(paths) == 3
+async def test_a_request_that_changes_something_is_not_repeated_after_a_gateway_failed() -> None:
     http, paths = answering(Response(status_code=502))
     async with http, AsyncClient(http=http) as client:
         with pytest.raises(ApiError, match="502"):

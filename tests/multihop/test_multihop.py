@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import harness
 import pytest
 from harness import Tenant, uris
 from requests_of import search_request
 
 from app import errors
 from app.database import transactions
-from app.database.transactions import Database
 from app.documents.types import Upload
 from app.kinds import Vector
 from app.models.base import Proposal
@@ -42,11 +42,7 @@ BOOKS = [Upload(text, uri=uri, title=title) for uri, (title, text) in LIBRARY.it
 NOTES = [Upload(text, uri=f"noise{n}", title=f"note {n}") for n, text in enumerate(NOISE)]
 
 
-@pytest.fixture(scope="module")
-async def stored(database: Database) -> Tenant:
-    tenant = Tenant(database)
-    await tenant.add_all([*BOOKS, *NOTES])
-    return tenant
+stored = harness.stored([*BOOKS, *NOTES])
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import asyncpg
+import harness
 import pytest
 from harness import Tenant, uris
 
@@ -135,11 +136,7 @@ SHELF = {
 }
 
 
-@pytest.fixture(scope="module")
-async def shelf(database: Database) -> Tenant:
-    tenant = Tenant(database)
-    await tenant.add_all(Upload(text, uri=uri, title=title) for uri, (title, text) in SHELF.items())
-    return tenant
+shelf = harness.stored(Upload(text, uri=uri, title=title) for uri, (title, text) in SHELF.items())
 
 
 async def test_what_an_expression_excludes_stays_excluded_when_its_conditions_are_dropped(shelf: Tenant) -> None:

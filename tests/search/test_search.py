@@ -31,11 +31,7 @@ SHELF = {
 }
 
 
-@pytest.fixture(scope="module")
-async def stored(database: Database) -> Tenant:
-    tenant = Tenant(database)
-    await tenant.add_all(SHELF)
-    return tenant
+stored = harness.stored(SHELF)
 
 
 @pytest.fixture

@@ -75,14 +75,14 @@ async def test_a_folder_without_its_path_is_named_with_it(caller: Caller) -> Non
 
 
 async def test_folders_and_file_types_are_counted_as_their_filters_select(caller: Caller) -> None:
-    uris = ("wiki/a/one.md", "wiki/a/b/two.PDF#page=2", "wiki/c/three.md", "https://x.example", "seven.txt")
+    uris = ("wiki/a/one.md", "wiki/a/b/two.PDF#page=2", "wiki/c/three.md", "https://x.example", "wiki/a/seven.md")
     for uri in (*uris, "https://x.example/d/four.v2/"):
         await caller.add(f"Note {uri}", uri=uri)
     await caller.add("Note five", metadata={"filename": "five.Pdf"})
     every = await counted(caller, of="files")
     counts = {one["key"]: {value["value"]: value["documents"] for value in one["values"]} for one in every}
-    folders = {"wiki": 3, "wiki/a": 2, "wiki/a/b": 1, "wiki/c": 1, "https://x.example/d/four.v2": 1}
-    assert counts == {"file_type": {"md": 2, "pdf": 2, "txt": 1}, "folder": folders}
+    folders = {"wiki": 4, "wiki/a": 3, "wiki/a/b": 1, "wiki/c": 1, "https://x.example/d/four.v2": 1}
+    assert counts == {"file_type": {"md": 3, "pdf": 2}, "folder": folders}
     for filters, expected in (
         ({"folder": "wiki"}, ["wiki/a", "wiki/a/b", "wiki/c"]),
         ({"file_types": ["pdf"]}, ["wiki/a/b"]),

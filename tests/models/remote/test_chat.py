@@ -59,37 +59,23 @@ async def test_passages_are_sent_as_escaped_data_between_random_delimiters(provi
     assert fences[0] != fences[1]
 
 
-@pytest.mark.parametrize(
-    "content", ["PWNED", "", None, 5, "{", '{"terms": "Ada"}', '{"other": []}', "[" * 100_000, json.dumps("x")]
-)
-async def test_an_answer_other_than_the_requested_json_is_a_provider_error(
-    provider: FakeProvider, content: object
+ANSWERS = {
+    f"```json\n{GOOD}\n```": (["Ada", "notes"], []),
+    f"Sure! {{braces}} and [1] aside, here it is: {GOOD} I hope that {{helps}}.": (["Ada", "notes"], []),
+    f"<think>Two hops [a, b].</think>{GOOD}": (["Ada", "notes"], []),
+    '["Ada", "notes"]': (["Ada", "notes"], []),
+    '{"questions": ["Who kept them?"]}': ([], ["Who kept them?"]),
+}
+
+
+@pytest.mark.parametrize(("content", "proposed"), ANSWERS.items())
+async def test_the_first_usable_json_value_of_an_answer_is_read(
+    provider: FakeProvider, content: str, proposed: tuple[list[str], list[str]]
 ) -> None:
     provider.openai(content)
-    await assert_provider_error(_llm(provider))
-
-
-ANSWERS = (
-    f"```json\n{GOOD}\n```",
-    f"Sure! {{braces}} and [1] aside, here it is: {GOOD} I hope that {{helps}}.",
-    f"<think>Two hops [a, b].</think>{GOOD}",
-    '["Ada", "notes"]',
-)
-
-
-@pytest.mark.parametrize("content", ANSWERS)
-async def test_the_first_usable_json_value_of_an_answer_is_read(provider: FakeProvider, content: str) -> None:
-    provider.openai(content)
     llm = _llm(provider)
-    assert (await llm.propose("Who?", PASSAGES)).terms == ["Ada", "notes"]
-    await llm.aclose()
-
-
-async def test_questions_are_proposed_beside_terms_or_alone(provider: FakeProvider) -> None:
-    provider.openai(json.dumps({"questions": ["Who kept them?"]}))
-    llm = _llm(provider)
-    proposal = await llm.propose("Who wrote them?", PASSAGES)
-    assert (proposal.terms, proposal.questions) == ([], ["Who kept them?"])
+    proposal = await llm.propose("Who?", PASSAGES)
+    assert (list(proposal.terms), list(proposal.questions)) == proposed
     await llm.aclose()
 
 
@@ -174,9 +160,13 @@ async def test_gemini_proposes_terms_and_names_entities_under_a_schema(provider:
     assert llm.name == MODEL
 
 
+UNUSABLE = ("PWNED", "", None, 5, "{", '{"terms": "Ada"}', '{"other": []}', "[" * 100_000, json.dumps("x"))
+
+
 @pytest.mark.parametrize(
     ("kind", "body"),
     [
+        *(("openai", {"choices": [{"message": {"role": "assistant", "content": content}}]}) for content in UNUSABLE),
         *(("openai", body) for body in ({}, {"choices": []}, [], {"choices": [{"message": None}]})),
         *(
             ("gemini", body)
@@ -184,7 +174,7 @@ async def test_gemini_proposes_terms_and_names_entities_under_a_schema(provider:
         ),
     ],
 )
-async def test_an_answer_that_does_not_follow_the_api_is_a_provider_error(
+async def test_an_answer_other_than_the_requested_json_is_a_provider_error(
     provider: FakeProvider, kind: str, body: object
 ) -> None:
     provider.body = body

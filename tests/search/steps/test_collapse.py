@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import harness
 import pytest
 from harness import Tenant
 from requests_of import search_request
 
-from app.database.transactions import Database
 from app.documents import documents
 from app.multihop import multihop
 from app.query.search_request import SimilarRequest
@@ -29,12 +29,8 @@ OTHERS = {
 }
 
 
-@pytest.fixture(scope="module")
-async def shelf(database: Database) -> Tenant:
-    """A note with 40 copies (a search first reads fewer hits) and five other notes."""
-    tenant = Tenant(database)
-    await tenant.add_all({**dict.fromkeys(COPIES, NOTE), **OTHERS})
-    return tenant
+shelf = harness.stored({**dict.fromkeys(COPIES, NOTE), **OTHERS})
+"""A note with 40 copies (a search first reads fewer hits) and five other notes."""
 
 
 def is_copy(hit: Hit) -> bool:

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import harness
 import pytest
 from harness import Tenant, counted_statements, uris
 
 from app.database import filters
 from app.database.filter_types import Filters
-from app.database.transactions import Database
 from app.documents.types import Upload
 from benchmarks.fake_embedder import FakeEmbedder
 
-
-@pytest.fixture(scope="module")
-async def words(database: Database) -> Tenant:
-    """Three notes."""
-    tenant = Tenant(database)
-    await tenant.add_all({"lime": "lime mortar", "boat": "harbour ferry timetable", "bird": "gannet colony"})
-    return tenant
+words = harness.stored({"lime": "lime mortar", "boat": "harbour ferry timetable", "bird": "gannet colony"})
 
 
 def _deaf(tenant: Tenant) -> Tenant:
@@ -69,18 +63,14 @@ async def test_a_condition_that_no_chunk_meets_is_dropped_and_reported_in_every_
     assert "boat" not in uris(answer), "excluded words stay excluded"
 
 
-@pytest.fixture(scope="module")
-async def bakery(database: Database) -> Tenant:
-    tenant = Tenant(database)
-    await tenant.add_all(
-        {
-            "contract": "The croissant delivery contract.",
-            "boiler": "Cormorant boiler price list.",
-            "codes": "Part KX-4471 replaces part KX-4417; see delivery_plan.py and version 1.20.3.",
-            "other": "Price of the plan, by part and version.",
-        }
-    )
-    return tenant
+bakery = harness.stored(
+    {
+        "contract": "The croissant delivery contract.",
+        "boiler": "Cormorant boiler price list.",
+        "codes": "Part KX-4471 replaces part KX-4417; see delivery_plan.py and version 1.20.3.",
+        "other": "Price of the plan, by part and version.",
+    }
+)
 
 
 @pytest.mark.parametrize("mode", ["auto", "hybrid", "lexical"])

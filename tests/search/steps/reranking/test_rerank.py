@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
+import harness
 import linking
 import pytest
 from fake_provider import FakeProvider
 from harness import Tenant, uris
 from requests_of import search_request
 
-from app.database.transactions import Database
 from app.kinds import Vector
 from app.models.base import Reranker
 from app.models.remote.rerankers import HttpReranker
@@ -32,11 +32,7 @@ SHELF = {
 QUERY = "lime mortar landing"
 
 
-@pytest.fixture(scope="module")
-async def stored(database: Database) -> Tenant:
-    tenant = Tenant(database)
-    await tenant.add_all(SHELF)
-    return tenant
+stored = harness.stored(SHELF)
 
 
 @pytest.fixture
