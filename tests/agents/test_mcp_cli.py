@@ -51,9 +51,7 @@ def call(number: int, tool: str, **arguments: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
 
 
-def test_stdout_has_only_valid_messages_for_calls_without_waiting(
-    stepwell: Callable[..., Any], data_dir: Path, note: Path
-) -> None:
+def test_stdout_has_only_valid_messages_for_calls_without_waiting(stepwell, data_dir, note) -> None:
     """The tools find what the search command finds, and the job of a folder is run by the same process."""
     assert stepwell("ingest", note).code == 0
     expected = [hit["chunk_id"] for hit in stepwell("search", "lime mortar", "--json").json["results"]]
@@ -96,9 +94,7 @@ def test_an_address_without_a_scheme_is_refused(stepwell: Callable[..., Any], ur
 
 @pytest.mark.parametrize("program", ["claude-desktop", "cursor", "vscode"])
 @pytest.mark.parametrize("url", [None, "http://127.0.0.1:9"])
-def test_the_printed_configuration_is_json_with_an_absolute_command_or_an_address(
-    stepwell: Callable[..., Any], program: str, url: str | None
-) -> None:
+def test_the_printed_configuration_is_json_with_an_absolute_command_or_an_address(stepwell, program, url) -> None:
     ran = stepwell("mcp", "--print-config", program, *(("--url", url) if url else ()))
     place, _, document = ran.out.partition("\n")
     assert ".json" in place
@@ -112,9 +108,7 @@ def test_the_printed_configuration_is_json_with_an_absolute_command_or_an_addres
         assert server["headers"]["Authorization"].startswith("Bearer ")
 
 
-def test_the_printed_configuration_of_claude_code_is_a_command(
-    stepwell: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_printed_configuration_of_claude_code_is_a_command(stepwell, monkeypatch, tmp_path) -> None:
     assert "claude mcp add stepwell -- /" in stepwell("mcp", "--print-config", "claude-code").out
     for given in ("https://search.example", "https://search.example/", "https://search.example/mcp"):
         remote = stepwell("mcp", "--print-config", "claude-code", "--url", given).out

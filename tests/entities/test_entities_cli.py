@@ -25,9 +25,7 @@ def file(tmp_path: Path) -> Path:
     return written
 
 
-def test_entities_are_imported_listed_and_shown_with_the_documents_that_name_them(
-    stepwell: Stepwell, file: Path, tmp_path: Path
-) -> None:
+def test_entities_are_imported_listed_and_shown_with_the_documents_that_name_them(stepwell, file, tmp_path) -> None:
     user = harness.new_user()
     (tmp_path / "note.md").write_text("# Third landing\n\nASILVA repaired it, says ana silva.", encoding="utf-8")
     assert stepwell("ingest", tmp_path / "note.md", "--user", user).code == 0
@@ -65,9 +63,7 @@ def test_a_refused_line_is_reported_and_ends_with_status_1(stepwell: Stepwell, f
         (("show", "00000000-0000-0000-0000-000000000000"), "No such entity", 1),
     ],
 )
-def test_an_unknown_entity_is_reported_in_one_sentence(
-    stepwell: Stepwell, arguments: tuple[str, ...], expected: str, status: int
-) -> None:
+def test_an_unknown_entity_is_reported_in_one_sentence(stepwell, arguments, expected, status) -> None:
     ran = stepwell("entities", *arguments, "--user", harness.new_user())
     assert ran.code == status
     assert expected in ran.err

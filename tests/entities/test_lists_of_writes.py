@@ -55,9 +55,7 @@ def small_batches() -> Iterator[None]:
 @example(steps=[[Upload(TEXTS[text], uri=uri) for uri, text in [("a", 0), ("a", 1), ("a", 1), ("b", 0), ("a", 2)]]])
 @example(steps=[[Upload(TEXTS[1], uri="b", title="Winter log"), Upload(TEXTS[1], uri="a")]])
 @given(steps=STEPS)
-async def test_a_list_of_documents_equals_its_documents_one_by_one(
-    database: Database, owner: Any, steps: list[list[Upload] | str]
-) -> None:
+async def test_a_list_of_documents_equals_its_documents_one_by_one(database, owner, steps) -> None:
     listed, single = Tenant(database), Tenant(database)
     for step in steps:
         if isinstance(step, str):
@@ -179,9 +177,7 @@ LINES = st.lists(
 
 @settings(max_examples=5, deadline=None)
 @given(first=LINES, second=LINES)
-async def test_a_list_of_entities_equals_its_entities_one_by_one(
-    database: Database, owner: Any, first: Any, second: Any
-) -> None:
+async def test_a_list_of_entities_equals_its_entities_one_by_one(database, owner, first, second) -> None:
     listed, single = Tenant(database), Tenant(database)
     for tenant in (listed, single):
         await tenant.add_all(dict(zip("abc", TEXTS, strict=True)))
@@ -242,9 +238,7 @@ async def test_members_are_the_entities_that_have_the_names_after_the_earlier_li
 
 
 @pytest.mark.parametrize("team_first", [False, True])
-async def test_a_member_is_the_entity_of_another_line_rather_than_one_in_metadata(
-    tenant: Tenant, team_first: bool
-) -> None:
+async def test_a_member_is_the_entity_of_another_line_rather_than_one_in_metadata(tenant, team_first) -> None:
     await tenant.add("The landing.", "note", metadata={"author": "Ana Torres"})
     ana = Line.of(int(team_first), EntityDraft("person", "Ana Torres"))
     choir = Line.of(int(not team_first), EntityDraft("team", "Choir", members=("Ana Torres",)))

@@ -97,9 +97,7 @@ async def test_facets_with_random_filters_are_those_of_counting_in_python(databa
     assert selective > FILTERS / 3
 
 
-async def test_kept_counts_and_those_of_a_restricted_caller_are_those_of_counting_in_python(
-    database: Database, stored
-) -> None:
+async def test_kept_counts_and_those_of_a_restricted_caller_are_those_of_counting_in_python(database, stored) -> None:
     user, documents = stored
     async with database.locking(user) as writing:
         await facets.recount(writing)
@@ -130,9 +128,7 @@ def _is_named_oddly(document: StoredDocument) -> bool:
     return "filename" in document.metadata or uri.count("#") > 1 or "\n" in uri
 
 
-async def test_a_value_of_a_folder_or_file_type_counts_the_documents_that_its_filter_selects(
-    database: Database, stored
-) -> None:
+async def test_a_value_of_a_folder_or_file_type_counts_the_documents_that_its_filter_selects(database, stored) -> None:
     user, documents = stored
     dice = random.Random(33)
     async with database.reading(user) as reading:

@@ -41,9 +41,7 @@ async def hit(caller: Caller) -> dict[str, Any]:
     return (await caller.search(QUERY))["results"][0]
 
 
-async def test_a_judgement_is_stored_replaced_and_withdrawn(
-    caller: Caller, hit: dict[str, Any], owner: asyncpg.Connection
-) -> None:
+async def test_a_judgement_is_stored_replaced_and_withdrawn(caller, hit, owner) -> None:
     assert await judged(owner, caller.user_id) == []
     chunk_id, document_id = hit["chunk_id"], hit["document_id"]
     for given in (True, False, True, None):

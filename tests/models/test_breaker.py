@@ -59,9 +59,7 @@ def test_five_failures_among_ten_calls_open_it_and_fewer_do_not(guard: Breaker) 
         raise AssertionError("the provider was called")
 
 
-def test_half_open_lets_one_call_through_whose_success_closes_it(
-    guard: Breaker, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_half_open_lets_one_call_through_whose_success_closes_it(guard, monkeypatch) -> None:
     _open(guard)
     _pass(monkeypatch, calls.BREAKER_PAUSE_S)
     assert guard.state == "half_open"
@@ -72,9 +70,7 @@ def test_half_open_lets_one_call_through_whose_success_closes_it(
     assert guard.state == "closed"
 
 
-def test_a_failed_probe_opens_it_again_for_the_time_that_it_is_told(
-    guard: Breaker, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_probe_opens_it_again_for_the_time_that_it_is_told(guard, monkeypatch) -> None:
     _fail(guard, pause_s=calls.BREAKER_PAUSE_S)
     assert guard.state == "open", "one failure that says when to call again"
     _pass(monkeypatch, calls.BREAKER_PAUSE_S)
@@ -86,9 +82,7 @@ def test_a_failed_probe_opens_it_again_for_the_time_that_it_is_told(
     assert guard.state == "half_open"
 
 
-async def test_a_cancelled_call_counts_neither_as_a_failure_nor_as_a_success(
-    guard: Breaker, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_cancelled_call_counts_neither_as_a_failure_nor_as_a_success(guard, monkeypatch) -> None:
     async def hang() -> None:
         with guard.guard():
             await asyncio.Event().wait()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from fake_provider import FakeProvider
 
 from app.errors import BadEmbedding, ProviderError
 from app.models.calls import BREAKER_PAUSE_S, CallTimes, NotCalled, ProviderDown, ProviderModel, RemoteCalls
@@ -89,9 +88,7 @@ async def test_a_call_in_bulk_gives_up_when_its_time_is_over(monkeypatch: pytest
     assert refused.value.retry_after_s == BREAKER_PAUSE_S
 
 
-async def test_calls_in_bulk_have_connections_of_their_own(
-    provider: FakeProvider, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_calls_in_bulk_have_connections_of_their_own(provider, monkeypatch) -> None:
     monkeypatch.setattr(endpoint, "BULK_CONNECTIONS", 1)
     monkeypatch.setattr(endpoint, "BULK_WAIT_S", 0.05)
     reached = Endpoint("The model", url=provider.url)

@@ -126,9 +126,7 @@ async def test_a_section_named_in_the_question_is_a_source_of_links(shelf: Shelf
         ("Members", "the Members of it", True),
     ],
 )
-async def test_a_heading_matches_where_a_text_writes_it_as_a_name(
-    shelf: Shelf, owner: Any, heading: str, said: str, leads: bool
-) -> None:
+async def test_a_heading_matches_where_a_text_writes_it_as_a_name(shelf, owner, heading, said, leads) -> None:
     for order in (("film", "almanac"), ("almanac", "film")):
         texts = {"film": f"It tells {said}.", "almanac": ALMANAC.replace("Ilse Brandt", heading)}
         tenant = Shelf(shelf.db, chunking_options=shelf.chunking_options)
@@ -138,9 +136,7 @@ async def test_a_heading_matches_where_a_text_writes_it_as_a_name(
         assert (f"almanac/{heading}" in await tenant.led(owner, "film")) == leads
 
 
-async def test_a_heading_of_a_few_sections_shares_its_weight_and_one_of_many_is_ignored(
-    shelf: Shelf, owner: Any
-) -> None:
+async def test_a_heading_of_a_few_sections_shares_its_weight_and_one_of_many_is_ignored(shelf, owner) -> None:
     await shelf.add("See the Next Steps of it.", "film")
     for count in range(1, 5):
         await shelf.add(f"# Plan {count}\n\n## Next Steps\n\nGo on in spring.", f"plan{count}")

@@ -46,9 +46,7 @@ async def test_what_two_passages_share_links_them_without_titles_and_capitals(
 
 
 @pytest.mark.parametrize("question", ["which firm makes cells of type KX-207B?", "cells that swelled"])
-async def test_an_identifier_of_the_question_links_nothing_nor_does_one_where_nothing_is_left_open(
-    tenant: Tenant, question: str
-) -> None:
+async def test_an_identifier_of_the_question_links_nothing_nor_does_one_where_nothing_is_left_open(tenant, question):
     await tenant.add_all({"source": "the cells that swelled: kx-207b", "answer": "built by sisters: KX-207B"})
     answer = await _ask(tenant, question)
     assert {hit.candidate.uri for hit in answer.hits} == {"source", "answer"}

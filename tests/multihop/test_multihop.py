@@ -233,9 +233,7 @@ async def test_a_hanging_embedder_leaves_words_and_names(library: Tenant) -> Non
     assert set(answer.degraded) == {"embedding_failed", "no_query_vector"}
 
 
-async def test_a_database_failure_in_hop_2_leaves_hop_1_and_is_reported(
-    library: Tenant, address: Any, owner: Any
-) -> None:
+async def test_a_database_failure_in_hop_2_leaves_hop_1_and_is_reported(library, address, owner) -> None:
     limits = transactions.TimeLimits(read_ms=1_000)
     async with transactions.connect(address.service_dsn, pool_size=2, limits=limits) as hurried, owner.transaction():
         await owner.execute("LOCK TABLE stepwell.mentions IN ACCESS EXCLUSIVE MODE")

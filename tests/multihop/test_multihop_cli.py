@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import harness
@@ -16,9 +15,7 @@ NOTES = {
 }
 
 
-def test_the_tree_shows_each_hop_with_its_terms_and_every_hit_with_its_linking_name(
-    stepwell: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_the_tree_shows_each_hop_with_its_terms_and_every_hit_with_its_linking_name(stepwell, tmp_path) -> None:
     user = harness.new_user()
     for place, (title, text) in enumerate(NOTES.items()):
         (tmp_path / f"{place}.md").write_text(f"---\ntitle: {title}\n---\n{text}", encoding="utf-8")

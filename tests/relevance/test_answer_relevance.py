@@ -65,9 +65,7 @@ async def test_relevance_does_not_depend_on_the_number_of_hits(notes: Tenant) ->
     assert all(hit.relevance == pytest.approx(by_id[hit.candidate.chunk_id], rel=1e-6) for hit in few.hits)
 
 
-async def test_a_word_that_a_passage_has_is_likely_answered_beside_other_languages_and_short_texts(
-    notes: Tenant,
-) -> None:
+async def test_a_word_that_a_passage_has_is_likely_answered_beside_other_languages_and_short_texts(notes) -> None:
     for others in (("Der Hafenmeister hat am Montag die Leinen geprüft.",), ("Buoy painted.",) * 90):
         await notes.many([Upload(text, uri=f"others/{number}") for number, text in enumerate(others)])
         answer = await notes.ask("controller")
@@ -124,9 +122,7 @@ async def test_an_unknown_name_caps_the_answer_unless_an_entity_has_it(notes: Te
     await entities.remove(lever, notes.user_id, db=notes.db)
 
 
-async def test_a_hidden_document_with_the_rarest_word_changes_neither_number(
-    database: Database, minilm: OnnxEmbedder
-) -> None:
+async def test_a_hidden_document_with_the_rarest_word_changes_neither_number(database, minilm) -> None:
     tenant = Tenant(database, embedder=minilm)
     shown, hidden = {"team": "tide"}, {"team": "other"}
     await tenant.add("A long press on the lever resets the Gannet.", metadata=shown)

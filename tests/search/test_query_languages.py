@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from harness import Tenant, uris
 
@@ -52,9 +50,7 @@ async def islands(database: Database, minilm: OnnxEmbedder) -> dict[str, Tenant]
 
 @pytest.mark.parametrize(("language", "query"), CASES)
 @pytest.mark.parametrize("how", [{}, {"mode": "hybrid"}])
-async def test_words_alone_order_what_the_model_does_not_read(
-    islands: dict[str, Tenant], language: str, query: str, how: dict[str, Any]
-) -> None:
+async def test_words_alone_order_what_the_model_does_not_read(islands, language, query, how) -> None:
     found = await islands[language].ask(query, explain=True, **how)
     by_words = await islands[language].ask(query, mode="lexical")
     assert uris(found)[: len(by_words.hits)] == uris(by_words)
@@ -120,9 +116,7 @@ async def test_a_cosine_says_little_where_the_model_does_not_read_the_documents_
         ("lighthouse", {"en", "es"}, ["english", "simple", "spanish"], understanding.FOREIGN["convex"]),
     ],
 )
-def test_only_a_model_of_several_languages_is_trusted_across_them(
-    query: str, codes: set[str], read: list[str], foreign: Weights
-) -> None:
+def test_only_a_model_of_several_languages_is_trusted_across_them(query, codes, read, foreign) -> None:
     request = HybridRequest("user", None, None, Weights(0.4, 0.6), "convex", limit=5)
     chosen = understanding.with_languages(request, query, frozenset(codes)).by_language
     assert (sorted(chosen.read_configs), chosen.foreign) == (read, foreign)

@@ -133,9 +133,7 @@ def log_versions(answer: Answer) -> set[str]:
 
 
 @pytest.mark.parametrize("options", [{}, {"rerank": "cosine", "mmr": True}, {"mode": "lexical"}])
-async def test_an_answer_contains_one_version_whichever_statement_the_replacement_precedes(
-    fleet: Fleet, options: dict[str, Any]
-) -> None:
+async def test_an_answer_contains_one_version_whichever_statement_the_replacement_precedes(fleet, options) -> None:
     async for answer in interrupted(fleet, lambda: fleet.search(**options)):
         assert len(log_versions(answer)) == 1
 

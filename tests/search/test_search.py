@@ -48,9 +48,7 @@ USELESS = ([0.0] * 384, [float("nan")] * 384, [1.0] * 383, [])
     [FakeEmbedder(failing=True), harness.HangingEmbedder(), *map(harness.FixedQueryEmbedder, USELESS)],
     ids=["failing", "hanging", "zero", "not a number", "too short", "empty"],
 )
-async def test_an_embedder_without_a_useful_vector_is_reported_and_leaves_the_text_leg(
-    shelf: Tenant, embedder: Any
-) -> None:
+async def test_an_embedder_without_a_useful_vector_is_reported_and_leaves_the_text_leg(shelf, embedder) -> None:
     shelf.embedder = embedder
     embed_s = 0.01 if isinstance(embedder, harness.HangingEmbedder) else Budget().embed_s
     answer = await shelf.ask("lime mortar", budget=Budget(embed_s=embed_s, whole_s=10))
@@ -137,9 +135,7 @@ SIGNS = {
 @pytest.mark.parametrize(
     ("query", "excluded", "first"), [("tar -xzf backup", (), "tar"), ("tar -quay", ("quay",), None)]
 )
-async def test_a_word_that_texts_contain_with_its_sign_only_is_searched_for(
-    tenant: Tenant, query: str, excluded: tuple[str, ...], first: str | None
-) -> None:
+async def test_a_word_that_texts_contain_with_its_sign_only_is_searched_for(tenant, query, excluded, first) -> None:
     await tenant.add_all(SIGNS)
     answer = await tenant.ask(query)
     assert answer.excluded == excluded

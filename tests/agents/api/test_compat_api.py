@@ -58,9 +58,7 @@ async def test_dify_retrieves_records_and_gets_its_own_errors(caller: Caller) ->
     assert (await retrieve())[1]["error_code"] == 1001
 
 
-async def test_search_and_fetch_return_documents_with_addresses(
-    caller: Caller, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_search_and_fetch_return_documents_with_addresses(caller, monkeypatch) -> None:
     monkeypatch.setattr(chatgpt, "PART", 20)
     await caller.add("Lime mortar hardens slowly.", uri="https://notes.example/lime")
     found = (await caller.client.post("/api/rag/tools/search", json={"query": "mortar"})).json()["results"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -116,9 +116,7 @@ async def test_the_bridge_answers_with_the_problem_of_the_service(app: FastAPI, 
     assert raised.group_contains(MCPError, match="key is unknown")
 
 
-async def test_two_users_never_see_each_others_documents(
-    app: FastAPI, new_caller: Callable[..., Awaitable[Caller]]
-) -> None:
+async def test_two_users_never_see_each_others_documents(app, new_caller) -> None:
     owner, stranger = await new_caller("search", "write"), await new_caller("search", "write")
     stored = await owner.add(LIME, uri="notes/lime.md")
     passage = (await owner.search("lime mortar"))["results"][0]["chunk_id"]
@@ -153,9 +151,7 @@ async def test_a_slash_after_the_address_changes_nothing(caller: Caller) -> None
         ({"Content-Length": "5000000"}, 413),
     ],
 )
-async def test_a_request_is_refused_as_elsewhere_in_the_api(
-    caller: Caller, headers: dict[str, str], status: int
-) -> None:
+async def test_a_request_is_refused_as_elsewhere_in_the_api(caller, headers, status) -> None:
     response = await caller.client.post("/mcp", json=INITIALIZE, headers={**HEADERS, **headers})
     assert response.status_code == status
     assert response.headers["content-type"] == "application/problem+json"

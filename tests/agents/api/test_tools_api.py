@@ -144,9 +144,7 @@ async def test_documents_are_listed_by_words_uri_and_metadata(caller: Caller) ->
         ("nope", {}, 404, "There is no such tool. The tools are search_documents, "),
     ],
 )
-async def test_a_wrong_call_is_refused_with_the_argument_and_the_fix(
-    caller: Caller, tool: str, arguments: dict[str, Any], status: int, words: str
-) -> None:
+async def test_a_wrong_call_is_refused_with_the_argument_and_the_fix(caller, tool, arguments, status, words) -> None:
     got, problem = await refused(caller, tool, **arguments)
     assert got == status, problem
     assert words in problem["detail"]

@@ -6,11 +6,8 @@ import json
 from typing import Any
 from uuid import uuid4
 
-import asyncpg
 from api_caller import Caller
 from example_app import assert_problem
-
-from benchmarks.fake_embedder import FakeEmbedder
 
 ENTITIES = "/api/rag/entities"
 ANA = {
@@ -163,9 +160,7 @@ async def test_entities_contain_entities_even_in_a_circle(caller: Caller) -> Non
     assert (await caller.client.get(f"{ENTITIES}/{team['entity_id']}")).json()["members"] == []
 
 
-async def test_a_merged_entity_has_the_names_facts_members_and_teams_of_the_others(
-    caller: Caller, new_caller: Any
-) -> None:
+async def test_a_merged_entity_has_the_names_facts_members_and_teams_of_the_others(caller, new_caller) -> None:
     ana = await _added(caller, name="Ana Silva", aliases=["Ana"], facts=["Ana splices."], metadata={"office": 3})
     lea = await _added(caller, name="Lea", members=[ana["entity_id"]])
     twin = {"aliases": ["ana", "asilva"], "role": "mason", "facts": ["Ana splices.", "Ana sails."]}
@@ -226,9 +221,7 @@ async def test_a_bad_line_is_reported_and_the_others_are_stored(caller: Caller) 
     assert await _names(caller) == ["Ben"]
 
 
-async def test_without_the_model_nothing_is_stored_and_the_answer_is_503(
-    caller: Caller, embedder: FakeEmbedder
-) -> None:
+async def test_without_the_model_nothing_is_stored_and_the_answer_is_503(caller, embedder) -> None:
     embedder.failing = True
     try:
         one = await caller.client.post(ENTITIES, json=ANA)
@@ -243,9 +236,7 @@ async def test_without_the_model_nothing_is_stored_and_the_answer_is_503(
     assert await _names(caller) == ["No description"]
 
 
-async def test_a_change_is_found_by_its_new_words_and_no_longer_by_the_old_ones(
-    caller: Caller, owner: asyncpg.Connection
-) -> None:
+async def test_a_change_is_found_by_its_new_words_and_no_longer_by_the_old_ones(caller, owner) -> None:
     stored = await _added(caller, **ANA)
     vectors, seen = "SELECT embedding::text FROM stepwell.entity_vectors WHERE user_id = $1", set()
     for change in ({}, {"facts": ["Sings in bars."]}, {"role": "singer"}, {"description": "Another."}):

@@ -56,9 +56,7 @@ async def alone(address: Any) -> Any:
         yield opened
 
 
-async def test_a_job_after_bulk_loads_without_analyze_reads_few_rows(
-    alone: Database, owner: asyncpg.Connection
-) -> None:
+async def test_a_job_after_bulk_loads_without_analyze_reads_few_rows(alone, owner) -> None:
     await _load(alone)
     await owner.execute("ANALYZE")
     await owner.execute(CROWD)

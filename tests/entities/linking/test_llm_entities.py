@@ -114,9 +114,7 @@ async def _mentions(owner: Any, tenant: Tenant, document_id: UUID) -> list[tuple
     return [tuple(row) for row in await owner.fetch(query, tenant.user_id, document_id)]
 
 
-async def test_a_model_that_fails_leaves_the_document_stored_and_the_job_waiting(
-    tenant: Tenant, services: Services, provider: FakeProvider, owner: Any
-) -> None:
+async def test_a_model_that_fails_leaves_the_document_stored_and_the_job_waiting(tenant, services, provider, owner):
     stored = await tenant.add(TEXT, "note")
     due = "UPDATE stepwell.jobs SET run_at = now() WHERE user_id = $1"
     for fault in ("error", "garbage", "reset", "busy"):
@@ -136,9 +134,7 @@ async def test_a_model_that_fails_leaves_the_document_stored_and_the_job_waiting
     assert await owner.fetchval(query, tenant.user_id, stored.document_id) == TEXT
 
 
-async def test_a_change_of_metadata_keeps_the_entities_and_another_text_asks_again(
-    tenant: Tenant, services: Services, provider: FakeProvider
-) -> None:
+async def test_a_change_of_metadata_keeps_the_entities_and_another_text_asks_again(tenant, services, provider) -> None:
     stored = await tenant.add(TEXT, "note")
     await _run_job(tenant, services)
     patch: dict[str, Any] = {"metadata": {"author": "Ben"}}
@@ -167,9 +163,7 @@ async def test_without_the_setting_nothing_is_asked(tenant: Tenant, services: Se
     assert provider.requests == []
 
 
-async def test_a_long_document_is_asked_about_in_a_few_bounded_requests(
-    tenant: Tenant, services: Services, provider: FakeProvider
-) -> None:
+async def test_a_long_document_is_asked_about_in_a_few_bounded_requests(tenant, services, provider) -> None:
     await tenant.add("\n\n".join(f"Landing {n}. {'Stone by stone it was laid. ' * 20}" for n in range(80)), "long")
     await _run_job(tenant, services)
     sent = [json.loads(body["messages"][1]["content"].split("\n")[1])["text"] for _path, body in provider.requests]
@@ -177,9 +171,7 @@ async def test_a_long_document_is_asked_about_in_a_few_bounded_requests(
     assert max(map(len, sent)) <= llm_entities.PART
 
 
-async def test_jobs_are_queued_claimed_and_ended_by_reading_few_rows_while_many_wait(
-    tenant: Tenant, owner: Any
-) -> None:
+async def test_jobs_are_queued_claimed_and_ended_by_reading_few_rows_while_many_wait(tenant, owner) -> None:
     documents_of_jobs = [uuid4() for _ in range(QUEUED)]
     async with tenant.db.writing(tenant.user_id) as writing:
         await jobs.enqueue_for_documents(writing, KIND, documents_of_jobs)

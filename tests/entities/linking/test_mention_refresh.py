@@ -14,7 +14,6 @@ from harness import WAITING, Tenant
 
 from app import errors
 from app.database import transactions
-from app.database.transactions import Database
 from app.documents import documents
 from app.documents.types import Upload
 from app.entities import entities
@@ -96,9 +95,7 @@ async def test_mentions_follow_a_rename_an_alias_and_a_deletion(tenant: Tenant, 
 
 
 @pytest.mark.parametrize("seed", range(2))
-async def test_the_order_of_changes_and_texts_does_not_matter(
-    database: Any, owner: Any, monkeypatch: pytest.MonkeyPatch, seed: int
-) -> None:
+async def test_the_order_of_changes_and_texts_does_not_matter(database, owner, monkeypatch, seed) -> None:
     monkeypatch.setattr(mention_refresh, "NAMES", 2)
     monkeypatch.setattr(mention_refresh, "SLICE", 2)
     tenant, dice = Tenant(database), random.Random(seed)
@@ -115,9 +112,7 @@ async def test_the_order_of_changes_and_texts_does_not_matter(
     assert await linking.of_tenant(owner, tenant) == await _fresh(database, owner, PEOPLE)
 
 
-async def test_a_job_whose_worker_died_is_resumed_after_its_lease(
-    tenant: Tenant, database: Any, owner: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_job_whose_worker_died_is_resumed_after_its_lease(tenant, database, owner, monkeypatch) -> None:
     monkeypatch.setattr(mention_refresh, "SLICE", 1)
     for n in range(6):
         await tenant.add(f"Ana {n}.", f"{n}")
@@ -161,9 +156,7 @@ async def test_a_cancelled_worker_releases_its_job(tenant: Tenant, owner: Any, m
     assert len(await linking.of_name(owner, tenant, "Ana")) == 1
 
 
-async def test_a_failing_job_is_retried_until_it_succeeds(
-    tenant: Tenant, owner: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_failing_job_is_retried_until_it_succeeds(tenant, owner, monkeypatch) -> None:
     monkeypatch.setattr(workers, "RETRY_S", 0.0)
     await tenant.add("Ana.", "a")
     await linking.add_entity(tenant, "Ana")
@@ -183,9 +176,7 @@ async def test_a_failing_job_is_retried_until_it_succeeds(
     assert len(await linking.of_name(owner, tenant, "Ana")) == 1
 
 
-async def test_what_is_pending_without_a_job_gets_one_when_a_service_starts(
-    tenant: Tenant, owner: Any, address: Any
-) -> None:
+async def test_what_is_pending_without_a_job_gets_one_when_a_service_starts(tenant, owner, address) -> None:
     await tenant.add("Ana.", "a")
     await linking.add_entity(tenant, "Ana")
     await owner.execute("DELETE FROM stepwell.jobs WHERE user_id = $1", tenant.user_id)
@@ -196,9 +187,7 @@ async def test_what_is_pending_without_a_job_gets_one_when_a_service_starts(
     assert len(await linking.of_name(owner, tenant, "Ana")) == 1
 
 
-async def test_a_change_that_commits_after_the_job_was_claimed_is_followed(
-    tenant: Tenant, owner: Any, elsewhere: Database
-) -> None:
+async def test_a_change_that_commits_after_the_job_was_claimed_is_followed(tenant, owner, elsewhere) -> None:
     await tenant.add("Ben met ana silva.", "a")
     await linking.add_entity(tenant, "Ben")
     worker = replace(tenant.services(), db=elsewhere)
@@ -215,9 +204,7 @@ async def test_a_change_that_commits_after_the_job_was_claimed_is_followed(
     assert await _pending(owner, tenant) == 0
 
 
-async def test_only_chunks_that_contain_a_changed_name_are_linked_again(
-    tenant: Tenant, owner: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_only_chunks_that_contain_a_changed_name_are_linked_again(tenant, owner, monkeypatch) -> None:
     monkeypatch.setattr(mention_refresh, "NAMES", 20)
     await tenant.add_all({f"{n}": f"Tide table number {n} of the north harbour." for n in range(40)})
     await tenant.add("The far north of the harbour is Person 7's.", "a")
@@ -237,9 +224,7 @@ async def test_a_new_title_is_looked_for_in_older_chunks_only(tenant: Tenant, ow
 
 
 @pytest.mark.parametrize("seed", range(200 if os.environ.get("STEPWELL_FAULTS") == "full" else 4))
-async def test_what_is_written_while_jobs_run_is_linked_as_in_a_new_database(
-    database: Any, owner: Any, elsewhere: Database, seed: int
-) -> None:
+async def test_what_is_written_while_jobs_run_is_linked_as_in_a_new_database(database, owner, elsewhere, seed) -> None:
     dice, tenant, alone = random.Random(seed), Tenant(database), Tenant(database)
     uploads = [_upload(dice, n) for n in range(dice.randint(3, 9))]
     worker = replace(tenant.services(), db=elsewhere)

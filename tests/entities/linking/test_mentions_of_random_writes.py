@@ -158,9 +158,7 @@ async def test_a_check_finds_nothing_after_writes_at_once(database: Any) -> None
     assert await _damage(tenant) == Damage()
 
 
-async def test_a_refresh_waits_while_the_user_is_busy(
-    tenant: Tenant, owner: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_refresh_waits_while_the_user_is_busy(tenant, owner, monkeypatch) -> None:
     monkeypatch.setattr(transactions, "TURN_S", 0.01)
     await tenant.add("the vendors are here", "b")
     await tenant.add("x", "a", title="vendors")

@@ -50,9 +50,7 @@ def _pooling(flag: str) -> dict[str, Any]:
     ],
     ids=["mean", "first", "last", "newer files"],
 )
-async def test_tokens_are_pooled_as_published_whatever_the_padding(
-    load: Callable[..., OnnxEmbedder], published: dict[str, Any], pool: Callable[[Any], Any]
-) -> None:
+async def test_tokens_are_pooled_as_published_whatever_the_padding(load, published, pool) -> None:
     embedder = load(**published)
     texts = ["lime", "lime mortar water well", "water lime"]
     expected = [unit(pool(token_vectors(*text.split()))) for text in texts]
@@ -88,9 +86,7 @@ async def test_the_published_maximum_of_tokens_truncates(load: Callable[..., Onn
     assert load(tokenizer_config={"model_max_length": 10**30}).model.max_tokens == model_folder.DEFAULT_MAX_TOKENS
 
 
-async def test_a_smaller_dimension_truncates_and_the_length_stays_one_and_a_larger_one_is_rejected(
-    load: Callable[..., OnnxEmbedder],
-) -> None:
+async def test_a_smaller_dimension_truncates_and_the_length_stays_one_and_a_larger_one_is_rejected(load) -> None:
     with pytest.raises(ProviderError, match="8 dimensions, not 9") as raised:
         load(Overrides(dimension=9))
     assert raised.value.fault == "vectors"
@@ -139,9 +135,7 @@ async def test_a_closed_embedder_raises_provider_error(load: Callable[..., OnnxE
         ),
     ],
 )
-def test_a_model_that_would_be_used_wrongly_is_rejected(
-    load: Callable[..., OnnxEmbedder], files: dict[str, Any], message: str
-) -> None:
+def test_a_model_that_would_be_used_wrongly_is_rejected(load, files, message) -> None:
     with pytest.raises(ProviderError, match=message):
         load(**files)
 
@@ -157,9 +151,7 @@ def test_a_model_that_would_be_used_wrongly_is_rejected(
         (lambda folder: shutil.rmtree(folder / "1_Pooling"), "does not state its dimension"),
     ],
 )
-def test_a_folder_without_a_usable_file_is_an_error_that_names_it(
-    tmp_path: Path, damage: Callable[[Path], Any], message: str
-) -> None:
+def test_a_folder_without_a_usable_file_is_an_error_that_names_it(tmp_path, damage, message) -> None:
     folder = small_models.embedder(tmp_path / "small")
     damage(folder)
     with pytest.raises(ProviderError, match=message):

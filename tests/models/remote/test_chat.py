@@ -69,9 +69,7 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize(("content", "proposed"), ANSWERS.items())
-async def test_the_first_usable_json_value_of_an_answer_is_read(
-    provider: FakeProvider, content: str, proposed: tuple[list[str], list[str]]
-) -> None:
+async def test_the_first_usable_json_value_of_an_answer_is_read(provider, content, proposed) -> None:
     provider.openai(content)
     llm = _llm(provider)
     proposal = await llm.propose("Who?", PASSAGES)
@@ -116,9 +114,7 @@ async def test_an_answer_without_entities_is_a_provider_error(provider: FakeProv
         ("ollama", {"format"}),
     ],
 )
-async def test_options_that_a_server_refuses_are_left_out_from_then_on(
-    provider: FakeProvider, kind: Kind, refused: set[str]
-) -> None:
+async def test_options_that_a_server_refuses_are_left_out_from_then_on(provider, kind, refused) -> None:
     message = {"role": "assistant", "content": GOOD}
 
     def respond(request: dict[str, object]) -> object:
@@ -174,8 +170,6 @@ UNUSABLE = ("PWNED", "", None, 5, "{", '{"terms": "Ada"}', '{"other": []}', "[" 
         ),
     ],
 )
-async def test_an_answer_other_than_the_requested_json_is_a_provider_error(
-    provider: FakeProvider, kind: str, body: object
-) -> None:
+async def test_an_answer_other_than_the_requested_json_is_a_provider_error(provider, kind, body) -> None:
     provider.body = body
     await assert_provider_error(GeminiLlm(api_key="key", url=provider.url) if kind == "gemini" else _llm(provider))

@@ -47,9 +47,7 @@ async def embedder(remote: FakeProvider) -> AsyncIterator[Embedder]:
         ("tei", "/embed", 32),
     ],
 )
-async def test_queries_and_documents_get_their_vectors_in_order_in_batches_of_the_api(
-    remote: FakeProvider, kind: str, path: str, batch: int
-) -> None:
+async def test_queries_and_documents_get_their_vectors_in_order_in_batches_of_the_api(remote, kind, path, batch):
     fake = FakeEmbedder(dimension=DIMENSION)
     texts = [f"lime {number}" for number in range(2 * batch + 1)]
     async with models.open_embedder(_settings(kind, remote)) as embedder:
@@ -73,9 +71,7 @@ async def test_vectors_are_scaled_to_length_one(embedder: Embedder, remote: Fake
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_every_fault_is_a_provider_error_and_the_next_good_answer_is_used(
-    embedder: Embedder, remote: FakeProvider, fault: str
-) -> None:
+async def test_every_fault_is_a_provider_error_and_the_next_good_answer_is_used(embedder, remote, fault) -> None:
     remote.misbehave(fault)
     with pytest.raises(errors.ProviderError) as raised:
         await embedder.embed_query("water")

@@ -31,9 +31,7 @@ async def _fault(url: str) -> str | None:
         *((429, "limit", True), (503, "server", True), (500, "server", True)),
     ],
 )
-async def test_a_status_is_a_fault_and_the_body_is_not_repeated(
-    provider: FakeProvider, status: int, fault: str, counts: bool
-) -> None:
+async def test_a_status_is_a_fault_and_the_body_is_not_repeated(provider, status, fault, counts) -> None:
     provider.status, provider.body = status, {"error": f"Incorrect API key provided: {KEY}"}
     assert await _fault(provider.url) == fault
     assert calls.is_of_provider(calls.of_status(status, {}, "x")) is counts, "what depends on the request does not"
@@ -53,8 +51,6 @@ async def test_an_address_that_cannot_be_reached_is_a_fault(provider: FakeProvid
 @pytest.mark.parametrize(
     "body", [b"<html>", b"", b"[" * 100_000, b"\xff", b" " * (MAX_BYTES + 1)], ids=lambda body: repr(body)[:20]
 )
-async def test_an_answer_without_json_or_of_more_bytes_than_any_has_is_a_fault(
-    provider: FakeProvider, body: bytes
-) -> None:
+async def test_an_answer_without_json_or_of_more_bytes_than_any_has_is_a_fault(provider, body) -> None:
     provider.body = body
     assert await _fault(provider.url) == "answer"

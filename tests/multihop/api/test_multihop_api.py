@@ -56,9 +56,7 @@ def chosen(answer: dict[str, Any]) -> tuple[str, str]:
         ("+director Silent Harbour", "fast", "literal"),
     ],
 )
-async def test_auto_follows_names_only_if_the_first_search_shows_a_divided_answer(
-    reader: Caller, query: str, depth: str, reason: str
-) -> None:
+async def test_auto_follows_names_only_if_the_first_search_shows_a_divided_answer(reader, query, depth, reason) -> None:
     answer = await ask(reader, query=query, depth="auto")
     assert chosen(answer) == (depth, reason)
     assert ("hops" in answer) == (depth == "thorough")
@@ -75,9 +73,7 @@ async def test_auto_leaves_a_question_about_a_described_entity_to_guidance(calle
 @pytest.mark.parametrize(
     ("fields", "field"), [({"min_confidence": "low"}, "ranking.min_confidence"), ({"limit": 21}, "limit")]
 )
-async def test_an_option_that_hops_do_not_support_is_named_or_decides(
-    reader: Caller, fields: dict[str, Any], field: str
-) -> None:
+async def test_an_option_that_hops_do_not_support_is_named_or_decides(reader, fields, field) -> None:
     refused = await reader.client.post(SEARCH, json=search_body(QUESTION, depth="thorough", **fields))
     assert refused.status_code == 422
     assert refused.json()["errors"][0]["field"] == field

@@ -85,9 +85,7 @@ def ids(answer: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.parametrize("path", ["/api/rag/search", "/api/rag/search/two-pass"])
-async def test_a_search_is_reranked_by_the_provider(
-    caller: Caller, chunks: dict[str, str], provider: FakeProvider, path: str
-) -> None:
+async def test_a_search_is_reranked_by_the_provider(caller, chunks, provider, path) -> None:
     prefer(provider, "Gannet")
     asked = {"query": "lime mortar", "ranking": {"rerank": "provider"}, "explain": True}
     ranked = (await caller.client.post(path, json=asked)).json()
@@ -99,9 +97,7 @@ async def test_a_search_is_reranked_by_the_provider(
     assert "rerank" in ranked["explain"]["timings"]
 
 
-async def test_stored_chunks_are_compared_by_their_vectors_and_others_keep_their_score(
-    caller: Caller, chunks: dict[str, str]
-) -> None:
+async def test_stored_chunks_are_compared_by_their_vectors_and_others_keep_their_score(caller, chunks) -> None:
     ranked = await merged(
         caller.client, ["elsewhere", chunks["money"], chunks["lime"]], query="lime mortar landing", rerank="cosine"
     )
@@ -114,9 +110,7 @@ async def test_stored_chunks_are_compared_by_their_vectors_and_others_keep_their
     assert (by_id["elsewhere"]["score"], by_id["elsewhere"]["explain"]["rerank"]["value"]) == (1.0, None)
 
 
-async def test_a_provider_gets_stored_texts_and_those_in_the_request(
-    caller: Caller, chunks: dict[str, str], provider: FakeProvider
-) -> None:
+async def test_a_provider_gets_stored_texts_and_those_in_the_request(caller, chunks, provider) -> None:
     prefer(provider, "Gannet")
     brought = {"chunk_id": "theirs", "content": "Their Gannet sleeps."}
     ranked = await merged(
@@ -129,9 +123,7 @@ async def test_a_provider_gets_stored_texts_and_those_in_the_request(
     assert len(question["texts"]) == 3
 
 
-async def test_a_list_whose_provider_fails_or_has_nothing_to_read_keeps_its_order(
-    caller: Caller, chunks: dict[str, str], provider: FakeProvider
-) -> None:
+async def test_a_list_whose_provider_fails_or_has_nothing_to_read_keeps_its_order(caller, chunks, provider) -> None:
     provider.hang_up = True
     ranked = await merged(caller.client, [chunks["money"], chunks["lime"]], query="lime", rerank="provider")
     assert (ids(ranked), ranked["degraded"]) == ([chunks["money"], chunks["lime"]], ["reranker_failed"])
@@ -141,9 +133,7 @@ async def test_a_list_whose_provider_fails_or_has_nothing_to_read_keeps_its_orde
     assert (ids(ranked), ranked["degraded"], len(provider.requests)) == (["b", "a"], ["reranker_failed"], called)
 
 
-async def test_another_users_chunks_are_treated_as_external_hits(
-    caller: Caller, chunks: dict[str, str], new_caller: Any, provider: FakeProvider
-) -> None:
+async def test_another_users_chunks_are_treated_as_external_hits(caller, chunks, new_caller, provider) -> None:
     prefer(provider, "lime")
     stranger = await new_caller("search")
     mine = [chunks["money"], chunks["lime"], str(uuid4())]
@@ -154,9 +144,7 @@ async def test_another_users_chunks_are_treated_as_external_hits(
     assert provider.requests == []
 
 
-async def test_mmr_compares_stored_vectors_or_the_words_of_external_hits(
-    caller: Caller, chunks: dict[str, str]
-) -> None:
+async def test_mmr_compares_stored_vectors_or_the_words_of_external_hits(caller, chunks) -> None:
     await caller.add(NOTES["lime"] + " Always.", "again")
     found = (await caller.search("lime", collapse="off"))["results"]
     twin_id = next(hit["chunk_id"] for hit in found if hit["uri"] == "again")

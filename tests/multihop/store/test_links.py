@@ -107,9 +107,7 @@ async def titled(shelve: Shelve) -> TitledDocuments:
     return await shelve()
 
 
-async def test_the_weight_of_a_mentioned_title_depends_on_its_source_and_the_number_of_mentions(
-    titled: TitledDocuments,
-) -> None:
+async def test_the_weight_of_a_mentioned_title_depends_on_its_source_and_the_number_of_mentions(titled) -> None:
     chunks = await titled.follow({"Silent Harbour": 0.5})
     found = chunks["Ilse Brandt"]["linked"]
     assert found.weight == pytest.approx(0.5 * 2 / (1 + log(1 + 2)))
@@ -123,9 +121,7 @@ async def test_a_second_link_has_half_the_weight_of_the_first_times_its_own(titl
     assert second.link == ChunkLink("linked", "Lundby", titled.chunks["Ilse Brandt"], chunks=1, steps=2)
 
 
-async def test_the_weight_of_a_shared_name_depends_on_its_rarity_and_the_similarity_to_the_question(
-    titled: TitledDocuments,
-) -> None:
+async def test_the_weight_of_a_shared_name_depends_on_its_rarity_and_the_similarity_to_the_question(titled) -> None:
     vector = await titled.embedder.embed_query("one more line about the Corvane Studio")
     chunks = await titled.follow({"Silent Harbour": 0.5}, vector=vector)
     found = chunks["Corvane"]["shared"]
@@ -134,9 +130,7 @@ async def test_the_weight_of_a_shared_name_depends_on_its_rarity_and_the_similar
     assert found.weight == pytest.approx(0.5 / (1 + log(2)) * 1.0, rel=1e-3)
 
 
-async def test_a_name_in_the_question_links_documents_by_title_and_not_as_a_shared_name(
-    titled: TitledDocuments,
-) -> None:
+async def test_a_name_in_the_question_links_documents_by_title_and_not_as_a_shared_name(titled) -> None:
     chunks = await titled.follow({"Silent Harbour": 0.5}, "what did the corvane studio and ILSE BRANDT do?")
     assert "Corvane" not in chunks or "shared" not in chunks["Corvane"]
     assert chunks["Ilse Brandt"]["named"].link == ChunkLink("named", "Ilse Brandt")
@@ -145,9 +139,7 @@ async def test_a_name_in_the_question_links_documents_by_title_and_not_as_a_shar
     assert linked.weight == pytest.approx(2 / (1 + log(1 + 1)))
 
 
-async def test_filters_and_exclusions_apply_to_linked_chunks_and_to_the_chunks_that_link_onward(
-    titled: TitledDocuments,
-) -> None:
+async def test_filters_and_exclusions_apply_to_linked_chunks_and_to_the_chunks_that_link_onward(titled) -> None:
     assert "Ilse Brandt" not in await titled.follow(
         {"Silent Harbour": 0.5}, exclude_chunk_ids=[titled.chunks["Ilse Brandt"]]
     )
@@ -182,9 +174,7 @@ async def worded(shelve: Shelve) -> TitledDocuments:
     )
 
 
-async def test_the_weight_of_a_rare_word_depends_on_its_source_its_rarity_and_the_words_that_the_source_lacks(
-    worded: TitledDocuments,
-) -> None:
+async def test_the_weight_of_a_rare_word_depends_on_its_source_its_rarity_and_the_words_that_the_source_lacks(worded):
     found = await worded.by_rare_words("note", WORDS)
     assert set(found) == {"answer"}, "a number links nothing, nor does a word that no other chunk contains"
     link = found["answer"]
@@ -208,9 +198,7 @@ async def test_the_weight_of_a_rare_word_depends_on_its_source_its_rarity_and_th
     ],
     ids=["in the query", "nothing lacks", "not contained", "in an identifier", "filtered", "excluded"],
 )
-async def test_a_rare_word_links_nothing_if_it_adds_nothing_or_the_chunk_is_not_wanted(
-    worded: TitledDocuments, restricted: dict[str, Any]
-) -> None:
+async def test_a_rare_word_links_nothing_if_it_adds_nothing_or_the_chunk_is_not_wanted(worded, restricted) -> None:
     given = {"words": WORDS, **restricted}
     if "filters" in given:
         given["filters"] = Filters(document_ids=(worded.documents[given["filters"]],))
@@ -244,9 +232,7 @@ async def test_an_identifier_links_the_chunks_that_contain_all_of_it_in_any_case
 
 
 @pytest.mark.parametrize(("bound", "value"), [("MAX_CHUNKS", 2), ("MIN_CHUNKS", 4), ("MAX_COMPARED", 2)])
-async def test_an_identifier_of_too_few_or_too_many_chunks_links_nothing(
-    coded: TitledDocuments, monkeypatch: pytest.MonkeyPatch, bound: str, value: int
-) -> None:
+async def test_an_identifier_of_too_few_or_too_many_chunks_links_nothing(coded, monkeypatch, bound, value) -> None:
     monkeypatch.setattr(links, bound, value)
     assert await coded.by_identifier("report", "FB-12") == {}
 

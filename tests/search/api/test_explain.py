@@ -226,9 +226,7 @@ HOP_REQUESTS = st.fixed_dictionaries(
 
 @settings(max_examples=24, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(request=HOP_REQUESTS)
-async def test_the_components_of_every_search_over_hops_add_up(
-    client: httpx.AsyncClient, request: dict[str, Any]
-) -> None:
+async def test_the_components_of_every_search_over_hops_add_up(client, request) -> None:
     hits = (await answer_of(client, MULTIHOP, search_body(None, **request, explain=True)))["results"]
     for hit in hits:
         check_over_hops(hit)
@@ -244,9 +242,7 @@ async def test_the_components_of_every_search_over_hops_add_up(
     k=st.sampled_from([1, 60]),
     weights=st.tuples(st.sampled_from([0.5, 1, 3]), st.sampled_from([0.5, 2])),
 )
-async def test_the_parts_of_a_merged_score_add_up(
-    client: httpx.AsyncClient, merge: str, rerank: str, mmr: bool, k: int, weights: tuple[float, float]
-) -> None:
+async def test_the_parts_of_a_merged_score_add_up(client, merge, rerank, mmr, k, weights) -> None:
     one, other = [(await answer_of(client, SEARCH, {"query": query, "limit": 8}))["results"] for query in QUERIES[1:3]]
     lists = [
         {"name": name, "weight": weight, "hits": [{"chunk_id": h["chunk_id"], "content": h["content"]} for h in hits]}

@@ -70,9 +70,7 @@ FOREIGN = {"year": {"eq": 2024}}
         ({"place": {"country": {"eq": "NO"}}}, "the value itself"),
     ],
 )
-async def test_an_operator_of_another_system_is_refused_with_the_right_one(
-    reader: Caller, condition: dict[str, Any], advised: str
-) -> None:
+async def test_an_operator_of_another_system_is_refused_with_the_right_one(reader, condition, advised) -> None:
     response = await reader.client.post("/api/rag/search", json=_asking({"metadata": condition}))
     [error] = response.json()["errors"]
     assert response.status_code == 422
@@ -100,9 +98,7 @@ def _asking(filters: dict[str, Any]) -> dict[str, Any]:
         ("POST", "tools/list_documents", {"metadata": FOREIGN}),
     ],
 )
-async def test_wherever_filters_come_in_an_operator_of_another_system_is_refused(
-    reader: Caller, method: str, path: str, sent: dict[str, Any]
-) -> None:
+async def test_wherever_filters_come_in_an_operator_of_another_system_is_refused(reader, method, path, sent) -> None:
     given = {"params": sent} if method == "GET" else {"json": sent}
     response = await reader.client.request(method, f"/api/rag/{path}", **given)
     assert response.status_code == 422, response.text

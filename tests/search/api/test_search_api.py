@@ -129,9 +129,7 @@ async def test_a_search_without_a_place_is_refused_and_one_with_a_place_waits_fo
         assert (searches.running, searches.waiting) == (0, 0)
 
 
-async def test_a_search_that_is_refused_by_its_fields_needs_no_turn(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_search_that_is_refused_by_its_fields_needs_no_turn(database, monkeypatch) -> None:
     settings = Settings(max_concurrent_searches=1)
     monkeypatch.setattr(main, "MAX_WAITING_SEARCHES", 0)
     services = await harness.services(database)
@@ -166,9 +164,7 @@ LISTS = [{"name": "a", "hits": [{"chunk_id": "x"}]}]
         ("/api/rag/rerank", {"query": QUERY, "rerank": "cosine", "lists": LISTS}),
     ],
 )
-async def test_a_query_is_embedded_separately_for_every_user(
-    database: Database, path: str, body: dict[str, Any]
-) -> None:
+async def test_a_query_is_embedded_separately_for_every_user(database, path, body) -> None:
     model = FakeEmbedder()
     services = await harness.services(database, CachingEmbedder(model))
     async with harness.running(Settings(auth="api_key"), services) as app:

@@ -33,9 +33,7 @@ def shown(hit: dict[str, Any]) -> tuple[str, list[str]]:
         ("en", "It rains. Set `buoy_sync_interval` to 1,440.", "1440", "1,440"),
     ],
 )
-async def test_words_match_as_the_language_of_the_document_is_indexed(
-    caller: Caller, language: str, content: str, query: str, match: str
-) -> None:
+async def test_words_match_as_the_language_of_the_document_is_indexed(caller, language, content, query, match) -> None:
     await caller.add(content, language=language)
     text, matches = await snippet_of(caller, query)
     assert content.replace("`", "").endswith(text)
@@ -64,9 +62,7 @@ async def test_a_later_hop_marks_the_name_by_which_it_was_reached(caller: Caller
     assert matches == ["Ilse", "Brandt"]
 
 
-async def test_a_hit_that_only_its_vector_found_is_shown_whole_as_the_answer_may_be_anywhere_in_it(
-    caller: Caller,
-) -> None:
+async def test_a_hit_that_only_its_vector_found_is_shown_whole_as_the_answer_may_be_anywhere_in_it(caller) -> None:
     content = "The yard is wet today. **Nobody** works.\n\nSundays belong to the viola."
     await caller.add(content)
     hit = (await caller.search("unrelated", mode="semantic", detail="compact"))["results"][0]

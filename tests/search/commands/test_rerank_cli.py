@@ -43,9 +43,7 @@ def judged(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("mode", ["auto", "hybrid", "flat", "two_pass"])
-async def test_an_evaluation_measures_the_order_that_the_provider_gave(
-    stepwell: Stepwell, judged: Path, provider: FakeProvider, mode: str
-) -> None:
+async def test_an_evaluation_measures_the_order_that_the_provider_gave(stepwell, judged, provider, mode) -> None:
     asked = ("eval", judged, "--mode", mode, "--json")
     plain = (await asyncio.to_thread(stepwell, *asked)).json
     told = (await asyncio.to_thread(stepwell, *asked, "--ranking", '{"rerank": "provider"}')).json
@@ -54,9 +52,7 @@ async def test_an_evaluation_measures_the_order_that_the_provider_gave(
     assert (told["mrr@10"], told["not_reranked"], len(provider.requests)) == (1.0, 0, 1)
 
 
-async def test_an_evaluation_counts_the_questions_whose_reranking_failed(
-    stepwell: Stepwell, judged: Path, provider: FakeProvider
-) -> None:
+async def test_an_evaluation_counts_the_questions_whose_reranking_failed(stepwell, judged, provider) -> None:
     plain = (await asyncio.to_thread(stepwell, "eval", judged, "--json")).json
     provider.status = 500
     told = (await asyncio.to_thread(stepwell, "eval", judged, "--ranking", '{"rerank": "provider"}', "--json")).json

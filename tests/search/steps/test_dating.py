@@ -40,9 +40,7 @@ def by_uri(answer: Answer) -> dict[str | None, Hit]:
 
 @pytest.mark.parametrize("options", [DATED, Recency(weight=0.5, field="dates")])
 @pytest.mark.parametrize("fields", [{}, {"mode": "hybrid"}, {"rerank": "cosine"}, {"mmr": True, "limit": 5}])
-async def test_the_age_of_a_document_changes_its_score_by_the_explained_factor(
-    shelf: Tenant, options: Recency, fields: dict[str, Any]
-) -> None:
+async def test_the_age_of_a_document_changes_its_score_by_the_explained_factor(shelf, options, fields) -> None:
     answer = await shelf.ask("lime mortar", explain=True, collapse="off", recency=options, **fields)
     assert answer.explain["recency"]["half_life_days"] == 30
     hits = by_uri(answer)
@@ -84,9 +82,7 @@ async def test_a_new_document_beyond_the_limit_is_raised_into_it(tenant: Tenant)
     assert ("new" in plain, dated[0]) == (False, "new")
 
 
-async def test_pages_have_every_result_once_although_time_passes(
-    shelf: Tenant, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_pages_have_every_result_once_although_time_passes(shelf, monkeypatch) -> None:
     query = search_request("lime mortar", limit=2, recency=DATED, collapse="off")
     first = await search.run(query, shelf.user_id, shelf.services())
     later = datetime.now(UTC) + timedelta(days=3_000)

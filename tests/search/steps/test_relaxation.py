@@ -81,9 +81,7 @@ bakery = harness.stored(
         ("Cormorannt boyler price", "boiler", {"cormorannt": ["cormor"], "boyler": ["boiler"]}),
     ],
 )
-async def test_typing_errors_are_corrected_although_something_is_found(
-    bakery: Tenant, mode: Any, query: str, uri: str, corrections: dict[str, list[str]]
-) -> None:
+async def test_typing_errors_are_corrected_although_something_is_found(bakery, mode, query, uri, corrections) -> None:
     answer = await bakery.ask(query, mode=mode, explain=True)
     assert (uris(answer)[0], answer.relaxed) == (uri, ("similar_words",))
     assert answer.explain["corrections"] == corrections

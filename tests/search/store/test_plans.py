@@ -271,9 +271,7 @@ async def test_a_word_outside_of_a_small_scope_is_not_looked_up_posting_by_posti
     assert max(node["Actual Loops"] for node in control if node.get("Relation Name") == "chunks") > CHUNKS // 2
 
 
-async def test_a_list_of_documents_spares_the_look_up_of_each_row_and_is_of_one_version(
-    database, big, embedder, owner
-) -> None:
+async def test_a_list_of_documents_spares_the_look_up_of_each_row_and_is_of_one_version(database, big, embedder, owner):
     seen = database.restricted(filters.restriction(KEYS["one document"]))
     query = await embedder.embed_query("balt kax")
     asked = hybrid.request(big, "balt kax", query)

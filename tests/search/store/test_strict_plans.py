@@ -79,9 +79,7 @@ def _rows(scan: dict[str, Any]) -> float:
     ],
     ids=str,
 )
-async def test_only_chunks_with_all_words_are_looked_up_by_their_numbers(
-    database, gannets, leakproof, strict, tested
-) -> None:
+async def test_only_chunks_with_all_words_are_looked_up_by_their_numbers(database, gannets, leakproof, strict, tested):
     ask = hybrid.request(gannets, "gannet outage", strict=strict, limit=5)
     statement, binds = recall.prepare(ask)
     scans = await _scans(database, gannets, statement.text, binds)
@@ -92,9 +90,7 @@ async def test_only_chunks_with_all_words_are_looked_up_by_their_numbers(
     assert "ix_chunks_tsv" not in {scan.get("Index Name") for scan in scans}
 
 
-async def test_negative_control_a_match_reads_the_entries_of_all_users_or_all_chunks(
-    database, gannets, leakproof
-) -> None:
+async def test_negative_control_a_match_reads_the_entries_of_all_users_or_all_chunks(database, gannets, leakproof):
     scans = await _scans(database, gannets, MATCHING, {"user_id": gannets})
     read = {scan.get("Index Name"): _rows(scan) for scan in scans if "Index" in scan["Node Type"]}
     if leakproof:

@@ -64,7 +64,5 @@ def test_a_patched_index_returns_the_same_matches_as_a_rebuilt_one() -> None:
         (("anatorres",), "ana torres", True),
     ],
 )
-def test_each_word_of_a_misspelling_is_a_few_edits_from_its_counterpart(
-    words: tuple[str, ...], known: str, misspelt: bool
-) -> None:
+def test_each_word_of_a_misspelling_is_a_few_edits_from_its_counterpart(words, known, misspelt) -> None:
     assert fuzzy_names.is_misspelling(words, known) is misspelt

@@ -43,9 +43,7 @@ def _stands(known: Gazetteer, text: str) -> list[str]:
         *(("X", "the x axis", False), ("The Who", "the who and the what", False), ("Al Ba", "alba", False)),
     ],
 )
-def test_a_name_is_found_in_any_spelling_but_not_in_words_or_as_a_function_word(
-    name: str, text: str, is_found: bool
-) -> None:
+def test_a_name_is_found_in_any_spelling_but_not_in_words_or_as_a_function_word(name, text, is_found) -> None:
     assert [found.entity_ids for found in _of(name).find(text)] == [(_id(name),)] * is_found
 
 

@@ -57,9 +57,7 @@ async def accidents(database: Database) -> Tenant:
         "my manager rejected my claim",
     ],
 )
-async def test_a_query_that_contains_a_name_by_accident_is_answered_as_without_entities(
-    accidents: Tenant, text: str
-) -> None:
+async def test_a_query_that_contains_a_name_by_accident_is_answered_as_without_entities(accidents, text) -> None:
     flat = await asked(accidents, text, mode="off", boost=False)
     default = await asked(accidents, text)
     assert (default.search_mode, uris(default)) == ("flat", uris(flat))
@@ -82,9 +80,7 @@ async def test_lower_case_and_last_names_and_capitals_refer_to_their_person(acci
 
 
 @pytest.mark.parametrize("text", ["What did Tom Price order?", "the price that Jonas Weber paid"])
-async def test_a_last_name_in_another_name_or_beside_names_in_lower_case_is_nobodys(
-    accidents: Tenant, text: str
-) -> None:
+async def test_a_last_name_in_another_name_or_beside_names_in_lower_case_is_nobodys(accidents, text) -> None:
     answer = await asked(accidents, text, mode="force")
     assert "Ann Price" not in [match.name for match in answer.entities]
     assert "Ann Price" in [

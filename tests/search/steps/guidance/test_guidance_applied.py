@@ -145,16 +145,12 @@ async def test_filters_and_exclusions_apply_inside_the_linked_documents(known: t
 
 
 @pytest.mark.parametrize("limit", [1, 3, 4, 6, 50])
-async def test_an_answer_is_filled_up_to_the_limit_without_a_chunk_twice(
-    known: tuple[Tenant, UUID], limit: int
-) -> None:
+async def test_an_answer_is_filled_up_to_the_limit_without_a_chunk_twice(known, limit) -> None:
     answer = await asked(known[0], "Ana Torres", limit=limit)
     assert len(answer.hits) == min(limit, len(NOTES)) == len({hit.candidate.chunk_id for hit in answer.hits})
 
 
-async def test_a_vendor_from_metadata_guides_in_lower_case_and_each_mention_boosts_by_a_tenth_at_most_by_half(
-    notes: Tenant,
-) -> None:
+async def test_a_vendor_from_metadata_guides_in_lower_case_and_each_mention_boosts_by_a_tenth_at_most_by_half(notes):
     await notes.add("# Order 7\n\nThe amplifiers arrived late.", "order", metadata={"vendor": "ProSource"})
     text = "# Note {0}\n\nRacks and cables. "
     await notes.add_all({f"note-{n}": text.format(n) + "ProSource sent some. " * n for n in (1, 3, 5, 9)})
@@ -187,9 +183,7 @@ async def test_entities_of_another_user_do_not_guide(known: tuple[Tenant, UUID],
     assert (answer.search_mode, answer.entities, uris(answer)) == ("flat", (), ["own"])
 
 
-async def test_scores_are_on_the_scale_of_the_unguided_search_however_many_documents_are_linked(
-    tenant: Tenant,
-) -> None:
+async def test_scores_are_on_the_scale_of_the_unguided_search_however_many_documents_are_linked(tenant) -> None:
     await tenant.add_all({f"log-{n}": f"Ana Torres wrote entry {n} about weather." for n in range(230)})
     await tenant.add("Anchors in the harbour, by Ben Okafor.", "anchors")
     await linking.add_entities(tenant, linking.person("Ana Torres"))
@@ -204,9 +198,7 @@ async def test_scores_are_on_the_scale_of_the_unguided_search_however_many_docum
     assert len(guided.hits) == 50
 
 
-async def test_a_role_and_facts_are_found_by_meaning_and_not_by_questions_about_other_things(
-    minilm_tenant: Tenant,
-) -> None:
+async def test_a_role_and_facts_are_found_by_meaning_and_not_by_questions_about_other_things(minilm_tenant) -> None:
     await minilm_tenant.add_all(NOTES)
     await linking.add_entities(
         minilm_tenant,

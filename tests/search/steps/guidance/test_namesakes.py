@@ -96,9 +96,7 @@ async def test_a_name_means_all_namesakes_unless_the_metadata_gives_an_id(tenant
     ],
     ids=["role", "the other role", "fact", "description", "team"],
 )
-async def test_words_about_one_namesake_prefer_that_one_and_its_documents(
-    johns: tuple[Tenant, tuple[UUID, UUID]], query: str, first: int
-) -> None:
+async def test_words_about_one_namesake_prefer_that_one_and_its_documents(johns, query, first) -> None:
     tenant, ids = johns
     answer = await asked(tenant, query)
     people = [match for match in answer.entities if match.type == "person"]
@@ -111,9 +109,7 @@ async def test_words_about_one_namesake_prefer_that_one_and_its_documents(
     assert ordered == (["wall", "books"] if first == 0 else ["books", "wall"])
 
 
-async def test_namesakes_that_nothing_tells_apart_share_and_are_boosted_once(
-    johns: tuple[Tenant, tuple[UUID, UUID]],
-) -> None:
+async def test_namesakes_that_nothing_tells_apart_share_and_are_boosted_once(johns) -> None:
     answer = await asked(johns[0], "what did John Smith plan?")
     people = [match for match in answer.entities if match.type == "person"]
     assert [match.score for match in people] == [1.0, 1.0]

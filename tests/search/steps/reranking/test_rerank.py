@@ -86,9 +86,7 @@ async def test_by_cosine_without_a_query_vector_the_order_is_unchanged_and_degra
     assert set(answer.degraded) == {"embedding_failed", "no_query_vector", "reranker_failed"}
 
 
-async def test_only_the_best_hits_are_sent_and_the_others_follow(
-    tenant: Tenant, provider: FakeProvider, reranker: HttpReranker
-) -> None:
+async def test_only_the_best_hits_are_sent_and_the_others_follow(tenant, provider, reranker) -> None:
     await tenant.add_all({f"note {n}": f"Lime mortar note number {n}." for n in range(40)})
     provider.respond = scored_by("nothing")
     few = await asked(tenant, rerank="provider", reranker=reranker, limit=5)
@@ -101,9 +99,7 @@ async def test_only_the_best_hits_are_sent_and_the_others_follow(
 
 
 @pytest.mark.parametrize("trouble", ["silent", "hang_up", "malformed", "busy", "missing"])
-async def test_a_failing_provider_leaves_the_fused_order(
-    shelf: Tenant, provider: FakeProvider, reranker: HttpReranker, trouble: str
-) -> None:
+async def test_a_failing_provider_leaves_the_fused_order(shelf, provider, reranker, trouble) -> None:
     provider.respond = scored_by("Gannet")
     provider.silent, provider.hang_up = trouble == "silent", trouble == "hang_up"
     if trouble == "malformed":

@@ -67,9 +67,7 @@ async def found(tenant: Tenant, query: str, **fields: Any) -> dict[str | None, f
         ("Heizungen", None, {"deutsch"}),
     ],
 )
-async def test_a_synonym_is_found_below_the_word_itself(
-    house: Tenant, query: str, exact: str | None, wanted: set[str]
-) -> None:
+async def test_a_synonym_is_found_below_the_word_itself(house, query, exact, wanted) -> None:
     scores = await found(house, query)
     if query == "heating units":
         assert scores.pop("apart") > scores["boiler"], "it has both words, apart from each other"

@@ -100,9 +100,7 @@ async def explain(body: dict[str, Any], services: Services, user_id: str = optio
 
 
 @pytest.mark.parametrize(("code", "loose", "tight"), CASES, ids=lambda value: value if isinstance(value, str) else "")
-async def test_what_keeps_a_passage_out_is_named_and_the_change_brings_it_in(
-    notes: Services, code: str, loose: dict[str, Any], tight: dict[str, Any]
-) -> None:
+async def test_what_keeps_a_passage_out_is_named_and_the_change_brings_it_in(notes, code, loose, tight) -> None:
     wide, narrow = ({**one, "text": one["query"]} for one in (loose, {**loose, **tight}))
     body = search_body(**{name: value for name, value in narrow.items() if name != "query"})
     before = await find(search_body(**{name: value for name, value in wide.items() if name != "query"}), notes)

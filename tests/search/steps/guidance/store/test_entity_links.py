@@ -35,9 +35,7 @@ def _document(number: int) -> UUID:
     return uuid5(NAMESPACE_OID, str(number))
 
 
-async def test_a_frequent_entity_is_sampled_and_its_candidates_are_exact(
-    database: Database, embedder: FakeEmbedder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_frequent_entity_is_sampled_and_its_candidates_are_exact(database, embedder, monkeypatch) -> None:
     user = f"links-{uuid4().hex}"
     stored = await hybrid.store(database, user, hybrid.draft(*(f"note w{n}" for n in range(CHUNKS))), embedder=embedder)
     (ana,) = await entities.add([EntityDraft("person", "Ana Torres")], user, db=database, embedder=embedder)

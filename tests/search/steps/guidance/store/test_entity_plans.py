@@ -131,14 +131,7 @@ def _binds(ids: list[UUID], documents: dict[UUID, UUID]) -> dict[str, tuple[tupl
 @pytest.mark.parametrize("generic", [False, True], ids=["custom plan", "generic plan"])
 @pytest.mark.parametrize("counted", [False, True], ids=["statistics of before", "statistics of now"])
 @pytest.mark.parametrize("name", sorted(_binds([UUID(int=1)], {})))
-async def test_no_statement_reads_all_of_a_users_rows(
-    database: Database,
-    owner: asyncpg.Connection,
-    many: Many,
-    name: str,
-    counted: bool,
-    generic: bool,
-) -> None:
+async def test_no_statement_reads_all_of_a_users_rows(database, owner, many, name, counted, generic) -> None:
     if counted:
         await owner.execute(ANALYZE)
     await _assert_reads_little(database, many, name, generic=generic)
@@ -146,15 +139,11 @@ async def test_no_statement_reads_all_of_a_users_rows(
 
 @pytest.mark.parametrize("generic", [False, True], ids=["custom plan", "generic plan"])
 @pytest.mark.parametrize("name", BY_NAME)
-async def test_names_are_looked_up_by_key_for_a_user_that_the_statistics_do_not_contain(
-    database: Database, later: Many, name: str, generic: bool
-) -> None:
+async def test_names_are_looked_up_by_key_for_a_user_that_the_statistics_do_not_contain(database, later, name, generic):
     await _assert_reads_little(database, later, name, generic=generic, tables=("entity_names",))
 
 
-async def test_mentions_in_chunks_are_read_by_key_however_many_an_entity_has(
-    database: Database, owner: asyncpg.Connection, many: Many
-) -> None:
+async def test_mentions_in_chunks_are_read_by_key_however_many_an_entity_has(database, owner, many) -> None:
     user, ids, documents = many
     async with database.writing(user) as writing:
         rows = await writing.execute(
