@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from uuid import UUID
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -57,37 +58,30 @@ def test_the_best_passage_is_returned_even_if_it_must_be_cut() -> None:
     assert kept.content.endswith("lime …") or kept.content.endswith("mortar …")
 
 
-def test_only_a_result_without_a_likely_answer_has_advice_and_few_duplicates_are_named() -> None:
-    candidate = Candidate(
-        UUID(int=1), UUID(int=2), None, "Lime", "lime.md", "lime mortar", 0, 0, 11, (), {}, 0.5,
-        rrf_score=None, convex_score=None, vector_score=None, text_score=None, vector_rank=None, text_rank=None,
-    )  # fmt: skip
-    found = Answer(
-        hits=(Hit(candidate, "low", ()),),
-        confidence="low",
-        strategies_matched=(),
-        query_type=None,
-        mode="auto",
-        fusion=None,
-        search_mode="flat",
-        fallback_reason=None,
-        approximate=False,
-        degraded=(),
-        relaxed=(),
-        timings={},
-    )
-    advised = {
-        answerable: "advice" in PassageList.of(replace(found, answerable=answerable), max_tokens=500).compact()
-        for answerable in (None, 0.0, answerability.DOUBTFUL / 2, answerability.DOUBTFUL, 0.9)
-    }
-    assert advised == {
-        None: False, 0.0: True, answerability.DOUBTFUL / 2: True, answerability.DOUBTFUL: False, 0.9: False
-    }  # fmt: skip
-    empty = replace(found, hits=(), answerable=0.0, search_mode="flat")
-    assert "advice" not in PassageList.of(empty, max_tokens=500).compact()
-    for title, uri, shown in (("Mara Veit", "a/mara-veit.md", None), ("Mara Veit", "a/veit.md", "Mara Veit")):
-        named = candidate._replace(title=title, uri=uri)
-        assert ToolPassage.of(found.hits[0]._replace(candidate=named)).title == shown
-    others = tuple(candidate._replace(document_id=UUID(int=n), uri=f"copy-{n}.md") for n in range(3, 9))
-    (shown,) = PassageList.of(replace(found, hits=(found.hits[0]._replace(duplicates=others),)), max_tokens=500).results
-    assert (shown.duplicates, shown.duplicate_uris) == (6, ["copy-3.md", "copy-4.md", "copy-5.md"])
+CANDIDATE = Candidate(
+    UUID(int=1), UUID(int=2), None, "Lime", "lime.md", "lime mortar", 0, 0, 11, (), {}, 0.5,
+    rrf_score=None, convex_score=None, vector_score=None, text_score=None, vector_rank=None, text_rank=None,
+)  # fmt: skip
+HIT = Hit(CANDIDATE, "low", ())
+FOUND = Answer(
+    (HIT,), "low", strategies_matched=(), query_type=None, mode="auto", fusion=None, search_mode="flat",
+    fallback_reason=None, approximate=False, degraded=(), relaxed=(), timings={},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("answerable", "is_advised"), [(None, False), (0.0, True), (answerability.DOUBTFUL, False), (0.9, False)]
+)
+def test_only_a_result_without_a_likely_answer_has_advice(answerable: float | None, is_advised: bool) -> None:
+    found = PassageList.of(replace(FOUND, answerable=answerable), max_tokens=500)
+    assert ("advice" in found.compact()) == is_advised
+    empty = PassageList.of(replace(FOUND, answerable=answerable, hits=()), max_tokens=500)
+    assert "advice" not in empty.compact()
+
+
+def test_a_title_that_the_uri_tells_is_left_out_and_few_duplicates_are_named() -> None:
+    for uri, shown in (("a/mara-veit.md", None), ("a/veit.md", "Mara Veit")):
+        assert ToolPassage.of(HIT._replace(candidate=CANDIDATE._replace(title="Mara Veit", uri=uri))).title == shown
+    others = tuple(CANDIDATE._replace(document_id=UUID(int=n), uri=f"copy-{n}.md") for n in range(3, 9))
+    passage = ToolPassage.of(HIT._replace(duplicates=others))
+    assert (passage.duplicates, passage.duplicate_uris) == (6, ["copy-3.md", "copy-4.md", "copy-5.md"])

@@ -53,11 +53,6 @@ def test_tokens_begin_in_the_text_where_its_pieces_do(model):
         assert bool(starts) == bool(text.strip())
 
 
-def test_what_looks_like_a_special_token_is_text(model):
-    (tokens,) = model._documents.encode(["a </s> b"])
-    assert tokens.ids.count(2) == 1
-
-
 def test_it_reads_many_languages_and_its_package_is_not_imported(model):
     assert {"el", "es", "tr", "zh"} < model.model.languages
     assert e5.PACKAGE not in sys.modules

@@ -170,12 +170,6 @@ def test_a_file_that_changed_after_its_download_is_not_used(server, small, tmp_p
     assert found.fetch(Repository(f"{OWNER}/small")) == folder
 
 
-def test_a_known_model_has_a_short_name_and_is_described_without_a_download(server, tmp_path):
-    settings = settings_of(server, tmp_path, embedder="hub", embedder_model="bge-small-en-v1.5")
-    assert models.embedding(settings) == ("BAAI/bge-small-en-v1.5", 384)
-    assert server.requests == []
-
-
 async def test_what_is_known_of_a_model_is_used_where_its_files_say_nothing(server, small, tmp_path, monkeypatch):
     shutil.rmtree(small / "1_Pooling")
     server.folders["BAAI/small"] = small

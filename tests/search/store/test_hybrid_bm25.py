@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 
-import hybrid
 import oracle
 import pytest
 from query_vectors import angled, at, ids, one
@@ -59,20 +58,6 @@ async def one_zebra(monkeypatch, put) -> None:
     """21 chunks hold a common word, one of them a rare one too, and only five postings may make candidates."""
     monkeypatch.setattr(recall, "CANDIDATE_POSTINGS", 5)
     await put("copper zebra", *(f"copper {'river ' * n}".strip() for n in range(20)))
-
-
-async def test_common_words_add_their_exact_score_to_candidates_of_rare_words(one_zebra, find, owner, user) -> None:
-    expected = (await oracle.corpus(owner, user)).bm25(["copper", "zebra"])
-    found = await find("copper zebra", candidates=1)
-    assert hybrid.contents(found) == ["copper zebra"]
-    assert found.candidates[0].text_score == pytest.approx(expected[found.candidates[0].chunk_id], rel=1e-5)
-
-
-async def test_beside_the_vector_leg_fewer_postings_make_candidates(embedder, user) -> None:
-    vectors = (None, await embedder.embed_query("zebra"))
-    binds = [recall.prepare(hybrid.request(user, "copper zebra", vector))[1] for vector in vectors]
-    postings = [recall.CANDIDATE_POSTINGS, recall.CANDIDATE_POSTINGS_OF_HYBRID]
-    assert [one["candidate_postings"] for one in binds] == postings
 
 
 async def test_the_best_of_many_candidates_are_those_of_the_exact_sums(monkeypatch, put, find, owner, user) -> None:
