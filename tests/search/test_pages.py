@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -49,17 +48,6 @@ def chunk_ids(hits: Any) -> list[UUID]:
     return [hit.candidate.chunk_id for hit in hits]
 
 
-async def all_pages(tenant: Tenant, query: Any) -> AsyncIterator[Answer]:
-    """The answers of all pages of a search, a multi-hop search or a search for similar chunks."""
-    cursor: str | None = None
-    while True:
-        answer = await page_of(tenant, query, cursor)
-        yield answer
-        cursor = answer.next_cursor
-        if cursor is None:
-            return
-
-
 async def page_of(tenant: Tenant, query: Any, cursor: str | None) -> Answer:
     services = tenant.services()
     query = query.model_copy(update={"cursor": cursor})
@@ -68,15 +56,17 @@ async def page_of(tenant: Tenant, query: Any, cursor: str | None) -> Answer:
     return await search.run(query, tenant.user_id, services)
 
 
-async def hits_of_pages(tenant: Tenant, query: Any, *, most: int = limits.MAX_RESULTS) -> list[Hit]:
+async def pages_of(tenant: Tenant, query: Any, *, most: int = limits.MAX_RESULTS) -> list[Answer]:
+    """The answers of all pages of a search or of a search for similar chunks, or of the first `most`."""
+    answers = [await page_of(tenant, query, None)]
+    while (cursor := answers[-1].next_cursor) and len(answers) < most:
+        answers.append(await page_of(tenant, query, cursor))
+    return answers
+
+
+async def hits_of_pages(tenant: Tenant, query: Any, **options: int) -> list[Hit]:
     """The hits of all pages, or of the first `most`."""
-    hits: list[Hit] = []
-    async for answer in all_pages(tenant, query):
-        hits += answer.hits
-        most -= 1
-        if not most:
-            break
-    return hits
+    return [hit for answer in await pages_of(tenant, query, **options) for hit in answer.hits]
 
 
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -104,7 +94,7 @@ async def test_no_result_is_on_two_pages_and_scores_do_not_rise(archive: Tenant,
 
 
 async def test_the_pages_have_1000_results_of_a_larger_corpus(archive: Tenant) -> None:
-    answers = [answer async for answer in all_pages(archive, search_request("lime mortar", limit=50))]
+    answers = await pages_of(archive, search_request("lime mortar", limit=50))
     assert [len(answer.hits) for answer in answers] == [50] * 20
     assert len({hit for answer in answers for hit in chunk_ids(answer.hits)}) == limits.MAX_RESULTS
 

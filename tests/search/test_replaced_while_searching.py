@@ -17,14 +17,11 @@ from app.database import transactions
 from app.database.connections import Connection
 from app.database.filter_types import DocumentFilter
 from app.documents import documents
-from app.kinds import Vector
-from app.models.base import Proposal
 from app.multihop import multihop
 from app.query.search_request import SearchRequest
 from app.query.types import Answer
 from app.search import search
 from app.services import ChunkingOptions
-from benchmarks.fake_embedder import FakeEmbedder
 
 Change = Callable[[], Awaitable[object]]
 QUESTION = "what did Ana Torres renew on the pilot boat"
@@ -69,9 +66,9 @@ class Fleet:
         """Ask the question."""
         return await search.run(self.query(**fields), self.tenant.user_id, self.tenant.services())
 
-    async def multihop(self, *, llm: Any = None, **hops: Any) -> Answer:
+    async def multihop(self, **hops: Any) -> Answer:
         """Ask the question over several hops."""
-        return await multihop.run(self.query(**hops), self.tenant.user_id, self.tenant.services(llm=llm))
+        return await multihop.run(self.query(**hops), self.tenant.user_id, self.tenant.services())
 
 
 @pytest.fixture
@@ -150,16 +147,10 @@ def _sources(answer: Answer) -> set[Any]:
 
 
 @dataclass(slots=True)
-class ChangingProvider:
-    """A language model, re-ranker and embedder that changes the stored documents before it responds."""
+class ChangingReranker:
+    """A re-ranker that changes the stored documents before it responds."""
 
     change: Change
-    name: str = "changing"
-
-    async def propose(self, query: str, passages: Sequence[str]) -> Proposal:
-        """Nothing."""
-        await self.change()
-        return Proposal(())
 
     async def scores(self, query: str, passages: Sequence[str]) -> list[float]:
         """Scores in the order given."""
@@ -167,43 +158,17 @@ class ChangingProvider:
         return [1.0 - place / 100 for place in range(len(passages))]
 
 
-class ChangingEmbedder(FakeEmbedder):
-    """An embedder that changes the stored documents before its second query."""
-
-    def __init__(self, change: Change) -> None:
-        super().__init__()
-        self._change = change
-
-    async def embed_query(self, text: str) -> Vector:
-        """The fake's vector."""
-        if self.queries:
-            await self._change()
-        return await super().embed_query(text)
-
-
 async def test_chunks_of_a_document_that_is_replaced_or_deleted_during_reranking_are_dropped(fleet: Fleet) -> None:
     for change in (fleet.replace, fleet.delete):
-        services = fleet.tenant.services(reranker=ChangingProvider(change))
+        services = fleet.tenant.services(reranker=ChangingReranker(change))
         answer = await search.run(fleet.query(rerank="provider"), fleet.tenant.user_id, services)
         assert {hit.candidate.uri for hit in answer.hits} == set(NOTES)
-
-
-async def test_chunks_of_a_document_that_is_deleted_while_terms_are_chosen_are_dropped(fleet: Fleet) -> None:
-    answer = await fleet.multihop(llm=ChangingProvider(fleet.delete), extractor="llm")
-    assert "log" not in {hit.candidate.uri for hit in answer.hits}
-    assert answer.hits
-
-
-async def test_chunks_of_a_document_that_is_replaced_while_a_hop_is_embedded_are_dropped(fleet: Fleet) -> None:
-    fleet.tenant.embedder = ChangingEmbedder(fleet.replace)
-    answer = await fleet.multihop()
-    assert log_versions(answer) == {"2"}
 
 
 async def test_chunks_that_a_replacement_keeps_stay_in_the_answer(fleet: Fleet) -> None:
     async def append() -> None:
         await fleet.other.add(log_of(1) + "# Entry 9\n\nNothing was renewed here.\n", "log")
 
-    services = fleet.tenant.services(reranker=ChangingProvider(append))
+    services = fleet.tenant.services(reranker=ChangingReranker(append))
     answer = await search.run(fleet.query(rerank="provider"), fleet.tenant.user_id, services)
     assert log_versions(answer) == {"1"}

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-import httpx
 import pytest
 from api_caller import Caller
-from requests_of import search_body
 
 Newcomer = Callable[..., Awaitable[Caller]]
 
-SEARCH, MULTIHOP = "/api/rag/search", "/api/rag/search/multihop"
 QUESTION = "Where was the director of Silent Harbour born?"
 
 
@@ -28,13 +25,6 @@ async def filled(caller: Caller) -> Caller:
     for number in range(8):
         await caller.add(f"Where the director of the harbour was born, {number}.", title=f"note {number}")
     return caller
-
-
-async def ask(caller: Caller, path: str = SEARCH, **fields: Any) -> dict[str, Any]:
-    answer: dict[str, Any] = await caller.post(
-        path, search_body(fields.pop("query", QUESTION), **{"explain": True, **fields})
-    )
-    return answer
 
 
 def chosen(answer: dict[str, Any]) -> tuple[str, str]:
@@ -57,7 +47,7 @@ def chosen(answer: dict[str, Any]) -> tuple[str, str]:
     ],
 )
 async def test_auto_follows_names_only_if_the_first_search_shows_a_divided_answer(reader, query, depth, reason) -> None:
-    answer = await ask(reader, query=query, depth="auto")
+    answer = await reader.search(query, depth="auto", explain=True)
     assert chosen(answer) == (depth, reason)
     assert ("hops" in answer) == (depth == "thorough")
 
@@ -66,41 +56,27 @@ async def test_auto_leaves_a_question_about_a_described_entity_to_guidance(calle
     reader = await filled(caller)
     added = await reader.client.post("/api/rag/entities", json={"type": "person", "name": "Ilse Brandt"})
     assert added.status_code == 201
-    answer = await ask(reader, query="What did Ilse Brandt direct?", depth="auto")
+    answer = await reader.search("What did Ilse Brandt direct?", depth="auto", explain=True)
     assert chosen(answer) == ("fast", "entity")
 
 
-@pytest.mark.parametrize(
-    ("fields", "field"), [({"min_confidence": "low"}, "ranking.min_confidence"), ({"limit": 21}, "limit")]
-)
-async def test_an_option_that_hops_do_not_support_is_named_or_decides(reader, fields, field) -> None:
-    refused = await reader.client.post(SEARCH, json=search_body(QUESTION, depth="thorough", **fields))
-    assert refused.status_code == 422
-    assert refused.json()["errors"][0]["field"] == field
-    answer = await ask(reader, depth="auto", **fields)
-    assert chosen(answer) == ("fast", "options")
+@pytest.mark.parametrize("fields", [{"min_confidence": "low"}, {"limit": 21}])
+async def test_an_option_that_hops_do_not_support_decides(reader: Caller, fields: dict[str, Any]) -> None:
+    assert chosen(await reader.search(QUESTION, depth="auto", explain=True, **fields)) == ("fast", "options")
 
 
-URL = "/api/rag/search/multihop"
-
-
-@pytest.fixture
-def client(caller: Caller) -> httpx.AsyncClient:
-    return caller.client
-
-
-async def test_a_user_without_documents_gets_an_empty_answer(client: httpx.AsyncClient) -> None:
-    answer = (await client.post(URL, json={"query": "anything"})).json()
+async def test_a_user_without_documents_gets_an_empty_answer(caller: Caller) -> None:
+    answer = await caller.post("/api/rag/search/multihop", {"query": "anything"})
     assert (answer["results"], answer["hints"], answer["total_results"]) == ([], ["No documents are stored."], 0)
     assert [hop["result_count"] for hop in answer["hops"]] == [0]
 
 
-async def test_lists_are_fused_by_reciprocal_ranks(client: httpx.AsyncClient) -> None:
+async def test_lists_are_fused_by_reciprocal_ranks(caller: Caller) -> None:
     lists = [
         {"name": "ours", "hits": [{"chunk_id": "a", "score": 0.9}, {"chunk_id": "b"}]},
         {"name": "theirs", "weight": 0.5, "hits": [{"chunk_id": "b"}, {"chunk_id": "c"}]},
     ]
-    answer = (await client.post("/api/rag/rerank", json={"lists": lists})).json()
+    answer = await caller.post("/api/rag/rerank", {"lists": lists})
     assert [hit["chunk_id"] for hit in answer["results"]] == ["b", "a", "c"]
     first = answer["results"][0]
     assert first["combined_score"] == pytest.approx(1 / 62 + 0.5 / 61)
@@ -110,12 +86,12 @@ async def test_lists_are_fused_by_reciprocal_ranks(client: httpx.AsyncClient) ->
     assert answer["total_results"] == 3
 
 
-async def test_classic_puts_the_earlier_hop_first(client: httpx.AsyncClient) -> None:
+async def test_classic_puts_the_earlier_hop_first(caller: Caller) -> None:
     lists = [
         {"name": "hop 1", "hits": [{"chunk_id": "a", "document_id": "x"}]},
         {"name": "hop 2", "hits": [{"chunk_id": "b", "document_id": "y"}, {"chunk_id": "a", "document_id": "x"}]},
     ]
-    answer = (await client.post("/api/rag/rerank", json={"lists": lists, "merge": "classic"})).json()
+    answer = await caller.post("/api/rag/rerank", {"lists": lists, "merge": "classic"})
     assert [(hit["chunk_id"], hit["hop"]) for hit in answer["results"]] == [("a", 1), ("b", 2)]
     assert answer["results"][0]["combined_score"] == pytest.approx(1 / 61 + 0.0005 + 0.0002)
     assert answer["results"][1]["combined_score"] == pytest.approx(1 / 61 + 0.0002)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import harness
 import pytest
@@ -29,8 +29,6 @@ LIME = {"query": "lime mortar"}
 UNGUIDED: dict[str, Any] = {"hierarchy": "off", "boost": False}
 CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("filters", LIME, {"filters": {"metadata": {"mood": {"exists": True}, "tags": "decision"}}}),
-    ("filters", LIME, {"filters": {"document_ids": [str(uuid4())]}}),
-    ("filters", LIME, {"filters": {"any": [{"created_before": "1999-01-01"}]}}),
     ("filters", {**LIME, "rerank": "cosine", "mmr": True}, {"filters": {"source_names": ["nowhere"]}}),
     ("query", {"query": "lime landing"}, {"query": "lime landing -jaggery"}),
     ("query", {"query": "lime battery"}, {"query": "+lime battery"}),
@@ -42,11 +40,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("min_rrf_score", {"query": "battery swelled", "limit": 20, "mode": "hybrid"}, {"min_rrf_score": 0.02}),
     ("min_confidence", {"query": "who pays for travel", "limit": 20}, {"min_confidence": "high"}),
     ("min_relevance", {"query": LATE, "limit": 20, "rerank": "cosine"}, {"min_relevance": 0.3}),
-    (
-        "guidance",
-        {"query": CLIFF, "limit": 8, "hierarchy": "off", "boost": False},
-        {"hierarchy": "auto", "boost": True},
-    ),
+    ("guidance", {"query": CLIFF, "limit": 8, **UNGUIDED}, {"hierarchy": "auto", "boost": True}),
     ("rerank", {"query": SYNC, "mode": "lexical", "limit": 8}, {"rerank": "cosine"}),
     ("recency", {"query": GANNET, "limit": 8}, {"recency": {"half_life_days": 300, "weight": 0.9}}),
     ("mmr", {"query": "lime mortar below the landing", "limit": 6}, {"mmr": True}),
