@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 
+import bm25s
 import oracle
 import pytest
-from query_vectors import angled, at, ids, one
+from query_vectors import WORDS, angled, at, ids, one
 
 from app.database.filter_types import Filters
 from app.search.store import recall
@@ -24,6 +26,24 @@ async def test_bm25_stays_that_of_the_whole_corpus_under_filters_and_exclusions(
         for candidate in found.candidates:
             assert candidate.text_score == pytest.approx(expected[candidate.chunk_id], rel=1e-5)
         assert found.terms == everything.terms
+
+
+async def test_scores_and_the_best_ten_are_those_of_an_independent_bm25(put, find, owner, user) -> None:
+    """Of 250 documents of very different lengths, whose words are as frequent as in real text."""
+    dice, words = random.Random(20), [f"{word}{end}" for word in WORDS for end in ("ka", "to", "vi", "zu", "ran")]
+    frequencies = [1 / place for place in range(1, len(words) + 1)]
+    await put(*(" ".join(dice.choices(words, frequencies, k=dice.choice([3, 8, 20, 60]))) for _ in range(250)))
+    rows = (await oracle.corpus(owner, user)).rows
+    reference = bm25s.BM25(method="lucene", k1=oracle.K1, b=oracle.B)
+    reference.index([list(Counter(row.frequencies).elements()) for row in rows], show_progress=False)
+    for _ in range(40):
+        found = await find(" ".join(dice.sample(words, dice.choice([1, 2, 4, 8]))))
+        # Like Lucene since version 8 the reference leaves out the constant factor k1 + 1 of the formula.
+        scores = (oracle.K1 + 1) * reference.get_scores([term.lexeme for term in found.terms])
+        expected = {row.chunk_id: score for row, score in zip(rows, scores, strict=True)}
+        best = sorted(scores[scores > 0], reverse=True)[:10]
+        assert [one.text_score for one in found.candidates] == pytest.approx(best, abs=1e-4)
+        assert [expected[one.chunk_id] for one in found.candidates] == pytest.approx(best, abs=1e-4)
 
 
 async def test_a_lexeme_counts_up_to_255_times_a_chunk(put, find, owner, user) -> None:
