@@ -106,11 +106,6 @@ async def test_wherever_filters_come_in_an_operator_of_another_system_is_refused
     assert [error["field"] for error in response.json()["errors"]] == [whole]
 
 
-async def test_a_group_is_named_by_its_path(reader: Caller) -> None:
-    response = await reader.client.post("/api/rag/search", json=_asking({"any": [LIME, {"metadata": FOREIGN}]}))
-    assert response.json()["errors"][0]["field"] == "filters.any[1].metadata.year.eq"
-
-
 @pytest.fixture
 async def restrict(app: FastAPI, owning: Database) -> AsyncIterator[Callable[..., Awaitable[Caller]]]:
     """Makes a key of a user that sees the documents which pass filters."""
