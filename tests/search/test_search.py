@@ -137,22 +137,6 @@ async def test_a_word_that_texts_contain_with_its_sign_only_is_searched_for(tena
     assert not set(excluded) & set(uris(answer))
 
 
-THEIRS = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'stepwell' AND datname = current_database()"
-USERS = "SELECT count(*) FROM stepwell.tenants"
-
-
-async def test_a_connection_is_open_for_each_turn_and_the_model_has_run(address: Any) -> None:
-    watcher = await address.connect()
-    before, users = await watcher.fetchval(THEIRS), await watcher.fetchval(USERS)
-    embedder, database = FakeEmbedder(), transactions.connect(address.service_dsn)
-    await search.warm_up(Services(database, embedder), concurrent=3)
-    assert await watcher.fetchval(THEIRS) == before + 3
-    assert (len(embedder.queries), database.in_use()) == (3, 0)
-    assert await watcher.fetchval(USERS) == users, "nobody has become a user"
-    await database.close()
-    await watcher.close()
-
-
 async def test_an_unavailable_database_does_not_fail_the_warmup(caplog: pytest.LogCaptureFixture) -> None:
     away = Services(
         transactions.connect("postgresql://stepwell@/stepwell?host=/nonexistent/socket/folder"), FakeEmbedder()

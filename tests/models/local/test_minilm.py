@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import sys
-import threading
 import tracemalloc
 
 import numpy as np
@@ -19,13 +16,6 @@ from app.models.local import int8_model, minilm, onnx_model, tokenizing
 @pytest.fixture(scope="module")
 def model(offline_embedder):
     return offline_embedder
-
-
-@pytest.fixture(scope="module")
-async def two_threads():
-    embedder = await int8_model.load(minilm.DESCRIBED, minilm.packaged(), threads=2)
-    yield embedder
-    await embedder.aclose()
 
 
 async def test_more_documents_than_one_tokenizer_batch_keep_their_order(model):
@@ -98,23 +88,6 @@ async def test_queries_are_answered_while_a_batch_of_documents_is_running():
     assert answered > 8  # in the thread for documents: at most one before each of the batches
     assert len(await documents) == 8
     await embedder.aclose()
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a priority for each thread")
-async def test_documents_yield_to_everything_else(two_threads):
-    def niceness(_text):
-        return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
-
-    own = niceness("")
-    assert await two_threads._documents.run(niceness, "") == min(own + onnx_model.DOCUMENTS_NICENESS, 19)
-    assert await two_threads._queries.run(niceness, "") == own
-
-
-async def test_as_many_queries_as_threads_are_computed_at_once(two_threads, monkeypatch):
-    together, infer = threading.Barrier(2, timeout=30), onnx_model.OnnxModel.infer
-    monkeypatch.setattr(onnx_model.OnnxModel, "infer", lambda self, *args: (together.wait(), infer(self, *args))[1])
-    first, second = await asyncio.gather(two_threads.embed_query("water"), two_threads.embed_query("water"))
-    assert first == second
 
 
 async def test_calls_cancelled_by_a_timeout_leave_the_embedder_usable(model):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import AsyncIterator
 from typing import Any, Literal
 
 import pytest
@@ -24,6 +25,13 @@ def _llm(provider: FakeProvider, kind: Kind = "openai", **given: object) -> Chat
     return ChatLlm(kind=kind, url=f"{provider.url}/v1", model="tiny", **given)  # type: ignore[arg-type]
 
 
+@pytest.fixture
+async def llm(provider: FakeProvider) -> AsyncIterator[ChatLlm]:
+    opened = _llm(provider)
+    yield opened
+    await opened.aclose()
+
+
 @pytest.mark.parametrize(
     ("kind", "path", "own"),
     [
@@ -41,22 +49,19 @@ async def test_terms_are_proposed_in_json(provider: FakeProvider, kind: Kind, pa
     assert body.items() >= own.items()
 
 
-async def test_passages_are_sent_as_escaped_data_between_random_delimiters(provider: FakeProvider) -> None:
+async def test_passages_are_sent_as_escaped_data_between_random_delimiters(provider: FakeProvider, llm) -> None:
     provider.openai(GOOD)
-    llm = _llm(provider)
-    await llm.propose("Who <wrote> them?", PASSAGES)
-    await llm.propose("Who <wrote> them?", PASSAGES)
-    await llm.aclose()
-    fences = []
-    for _path, body in provider.requests:
-        task, data = (message["content"] for message in body["messages"])
+    fences = set()
+    for _ in range(2):
+        await llm.propose("Who <wrote> them?", PASSAGES)
+        task, data = (message["content"] for message in provider.requests[-1][1]["messages"])
         fence = re.fullmatch(r"<data (\w{16})>\n(.*)\n</data \1>", data, re.DOTALL)
         assert fence[1] in task
         assert PASSAGES[0] not in task
         assert not {"<", ">", "\n"} & set(fence[2])
         assert json.loads(fence[2]) == {"question": "Who <wrote> them?", "passages": PASSAGES}
-        fences.append(fence[1])
-    assert fences[0] != fences[1]
+        fences.add(fence[1])
+    assert len(fences) == 2
 
 
 ANSWERS = {
@@ -69,12 +74,10 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize(("content", "proposed"), ANSWERS.items())
-async def test_the_first_usable_json_value_of_an_answer_is_read(provider, content, proposed) -> None:
+async def test_the_first_usable_json_value_of_an_answer_is_read(provider, llm, content, proposed) -> None:
     provider.openai(content)
-    llm = _llm(provider)
     proposal = await llm.propose("Who?", PASSAGES)
     assert (list(proposal.terms), list(proposal.questions)) == proposed
-    await llm.aclose()
 
 
 ENTITIES = '[{"type": "person", "name": "Ada"}]'
@@ -97,12 +100,10 @@ async def test_entities_are_asked_for_as_data_and_read_from_prose(provider: Fake
 
 
 @pytest.mark.parametrize("content", ["PWNED", "", None, '{"terms": []}', '{"entities": "Ada"}', '["Ada"]'])
-async def test_an_answer_without_entities_is_a_provider_error(provider: FakeProvider, content: object) -> None:
+async def test_an_answer_without_entities_is_a_provider_error(provider: FakeProvider, llm, content: object) -> None:
     provider.openai(content)
-    llm = _llm(provider)
     with pytest.raises(ProviderError):
         await llm.entities("Ada wrote.")
-    await llm.aclose()
 
 
 @pytest.mark.parametrize(

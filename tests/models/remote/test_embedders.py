@@ -85,35 +85,34 @@ async def test_every_fault_is_a_provider_error_and_the_next_good_answer_is_used(
         assert len(await embedder.embed_query("water")) == DIMENSION
 
 
-async def test_gemini_is_asked_for_the_task_and_the_dimension(remote: FakeProvider) -> None:
-    settings = _settings("gemini", remote, embedder_model=None, embedder_api_key=None, gemini_api_key=KEY)
-    async with models.open_embedder(settings) as opened:
+async def _sent(remote: FakeProvider, kind: str, **given: Any) -> list[dict[str, Any]]:
+    """The bodies of the requests that embed a query and a document."""
+    remote.requests.clear()
+    async with models.open_embedder(_settings(kind, remote, **given)) as opened:
         await opened.embed_query("water")
         await opened.embed_documents(["water"])
-        assert opened.model.name == "gemini-embedding-001"
-    tasks = [body["requests"][0]["taskType"] for _, body in remote.requests]
-    assert tasks == ["RETRIEVAL_QUERY", "RETRIEVAL_DOCUMENT"]
-    assert remote.requests[0][1]["requests"][0]["outputDimensionality"] == DIMENSION
+    return [body for _, body in remote.requests]
+
+
+async def test_gemini_is_asked_for_the_task_and_the_dimension(remote: FakeProvider) -> None:
+    given = {"embedder_model": None, "embedder_api_key": None, "gemini_api_key": KEY}
+    asked = [body["requests"][0] for body in await _sent(remote, "gemini", **given)]
+    assert [one["taskType"] for one in asked] == ["RETRIEVAL_QUERY", "RETRIEVAL_DOCUMENT"]
+    assert (asked[0]["model"], asked[0]["outputDimensionality"]) == ("models/gemini-embedding-001", DIMENSION)
 
 
 async def test_the_prefixes_of_a_model_are_sent_and_can_be_set(remote: FakeProvider) -> None:
-    async with models.open_embedder(_settings("ollama", remote, embedder_model=None)) as opened:
-        await opened.embed_query("water")
-        await opened.embed_documents(["water"])
+    query, document = await _sent(remote, "ollama", embedder_model=None)
+    assert (query["input"], document["input"]) == (["search_query: water"], ["search_document: water"])
+    assert query["model"] == "nomic-embed-text"
     given = {"embedder_query_prefix": "", "embedder_document_prefix": "passage: "}
-    async with models.open_embedder(_settings("ollama", remote, embedder_model=None, **given)) as opened:
-        await opened.embed_query("water")
-        await opened.embed_documents(["water"])
-    sent = [body["input"][0] for _, body in remote.requests]
-    assert sent == ["search_query: water", "search_document: water", "water", "passage: water"]
-    assert remote.requests[0][1]["model"] == "nomic-embed-text"
+    sent = await _sent(remote, "ollama", embedder_model=None, **given)
+    assert [body["input"] for body in sent] == [["water"], ["passage: water"]]
 
 
 async def test_only_resizable_models_of_openai_get_a_dimension(remote: FakeProvider) -> None:
-    for name in ("text-embedding-3-large", "tiny"):
-        async with models.open_embedder(_settings("openai", remote, embedder_model=name)) as opened:
-            await opened.embed_query("water")
-    assert [body.get("dimensions") for _, body in remote.requests] == [DIMENSION, None]
+    for name, dimension in (("text-embedding-3-large", DIMENSION), ("tiny", None)):
+        assert {body.get("dimensions") for body in await _sent(remote, "openai", embedder_model=name)} == {dimension}
 
 
 @pytest.mark.parametrize(
