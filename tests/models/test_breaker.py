@@ -21,9 +21,11 @@ def guard() -> Breaker:
     return Breaker()
 
 
-def _fail(guard: Breaker, pause_s: float | None = None) -> None:
-    with pytest.raises(ProviderDown), guard.guard():
-        raise ProviderDown("down", pause_s=pause_s)
+def _fail(guard: Breaker, error: BaseException | None = None) -> None:
+    """Let a call end with an error, by default one of the provider."""
+    error = error or ProviderDown("down")
+    with pytest.raises(type(error)), guard.guard():
+        raise error
 
 
 def _pass(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
@@ -71,35 +73,24 @@ def test_half_open_lets_one_call_through_whose_success_closes_it(guard, monkeypa
 
 
 def test_a_failed_probe_opens_it_again_for_the_time_that_it_is_told(guard, monkeypatch) -> None:
-    _fail(guard, pause_s=calls.BREAKER_PAUSE_S)
+    _fail(guard, ProviderDown("down", pause_s=calls.BREAKER_PAUSE_S))
     assert guard.state == "open", "one failure that says when to call again"
     _pass(monkeypatch, calls.BREAKER_PAUSE_S)
     _fail(guard)
     assert guard.state == "open"
     _pass(monkeypatch, 2 * calls.BREAKER_PAUSE_S)
-    _fail(guard, pause_s=1.0)
+    _fail(guard, ProviderDown("down", pause_s=1.0))
     _pass(monkeypatch, 2 * calls.BREAKER_PAUSE_S + 2.0)
     assert guard.state == "half_open"
 
 
-async def test_a_cancelled_call_counts_neither_as_a_failure_nor_as_a_success(guard, monkeypatch) -> None:
-    async def hang() -> None:
-        with guard.guard():
-            await asyncio.Event().wait()
-
-    async def leave() -> None:
-        call = asyncio.create_task(hang())
-        await asyncio.sleep(0)
-        call.cancel()
-        await asyncio.wait([call])
-        assert call.cancelled()
-
+def test_a_cancelled_call_counts_neither_as_a_failure_nor_as_a_success(guard, monkeypatch) -> None:
     for _ in range(calls.BREAKER_FAILURES + 1):
-        await leave()
+        _fail(guard, asyncio.CancelledError())
     assert guard.state == "closed"
     _open(guard)
     _pass(monkeypatch, calls.BREAKER_PAUSE_S)
-    await leave()
+    _fail(guard, asyncio.CancelledError())
     assert guard.state == "open"
     _pass(monkeypatch, 3 * calls.BREAKER_PAUSE_S)
     _succeed(guard)
@@ -108,22 +99,15 @@ async def test_a_cancelled_call_counts_neither_as_a_failure_nor_as_a_success(gua
 
 def test_an_unusable_answer_shows_that_the_provider_works(guard: Breaker) -> None:
     for _ in range(calls.BREAKER_FAILURES + 1):
-        with pytest.raises(ProviderError), guard.guard():
-            raise ProviderError("no JSON")
+        _fail(guard, ProviderError("no JSON"))
     assert guard.state == "closed"
 
 
 @pytest.mark.parametrize(
     ("given", "least", "most"),
     [
-        ("7", 7, 7),
-        ("0", 0, 0),
-        ("-3", 0, 0),
-        ("1e9", 60, 60),
-        ("nan", 0, 0),
-        ("inf", 60, 60),
-        ("soon", 1, 1),
-        ("a date", 15, 20),
+        *(("7", 7, 7), ("0", 0, 0), ("-3", 0, 0), ("1e9", 60, 60), ("nan", 0, 0), ("inf", 60, 60)),
+        *(("soon", 1, 1), ("a date", 15, 20)),
     ],
 )
 def test_retry_after_is_bounded_whatever_it_holds(given: str, least: float, most: float) -> None:

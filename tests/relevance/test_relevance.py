@@ -137,10 +137,14 @@ def test_a_cosine_is_counted_from_that_of_unrelated_texts() -> None:
     assert [cosines.like_built_in(0.6, one) for one in (None, cosines.BUILT_IN)] == pytest.approx([0.6, 0.6])
 
 
-def found(query: str, *, known: str = "", missing: str = "", config: str = "english", words: str = "") -> list[str]:
+MANY_WORDS = "Which five wooden boats did Ada paint over the long winter in Ostrava harbour with lead and tar?"
+KNOWN_WORDS = "five wooden boat ada paint long winter harbour lead tar"
+
+
+def find_unknown(query: str, known: str, missing: str, config: str = "english") -> list[str]:
     """The unknown names of a query with these lexemes."""
     terms = [Term(lexeme, 3, 1.0) for lexeme in known.split()] + [Term(lexeme, 0, 4.0) for lexeme in missing.split()]
-    return unknown_names.find(query, terms, config=config, known_words=words.split())
+    return unknown_names.find(query, terms, config=config, known_words=["valkey"])
 
 
 @pytest.mark.parametrize(
@@ -154,33 +158,22 @@ def found(query: str, *, known: str = "", missing: str = "", config: str = "engl
         ("Where did Ada Quillfeather study?", "studi", "ada quillfeath", ["ada quillfeather"]),
         ("Describe the port", "port", "describ", []),
         ("THE PORT OF REDIS", "port", "redi", ["redis"]),
-        (
-            "Which five wooden boats did Ada paint over the long winter in Ostrava harbour with lead and tar?",
-            "five wooden boat ada paint long winter harbour lead tar",
-            "ostrava",
-            [],
-        ),
+        (MANY_WORDS, KNOWN_WORDS, "ostrava", []),
         ("Who fixed the Bendigos sync?", "bendigo sync fix", "bendigos", []),
         ("¿Cuándo abrió el puerto?", "puert abri", "cuand", []),
+        ("Which river flows through Bremen?", "river flow", "bremen", ["bremen"]),
+        ("Which river flows through Bremen?", "", "river flow bremen", []),
+        ("Which client talks to Valkey?", "client talk", "valkey", []),
     ],
 )
-def test_unknown_names_and_many_unknown_words_are_found(query: str, known: str, missing: str, names: list[str]) -> None:
-    assert found(query, known=known, missing=missing) == names
-
-
-def test_words_that_are_known_otherwise_are_no_unknown_names() -> None:
-    assert found("What is the port of Redis?", known="port", missing="redi", words="redis") == []
-
-
-def test_documents_that_contain_few_of_the_other_words_are_in_another_language() -> None:
-    query = "Which river flows through Bremen?"
-    assert found(query, known="river flow", missing="bremen") == ["bremen"]
-    assert found(query, known="", missing="river flow bremen") == []
+def test_names_that_no_document_has_are_found(query: str, known: str, missing: str, names: list[str]) -> None:
+    """Not if most other words are unknown too, nor if a word is known otherwise."""
+    assert find_unknown(query, known, missing) == names
 
 
 def test_capitals_say_nothing_in_german() -> None:
-    assert found("Wie hoch ist der Mietpreis?", known="hoch", missing="mietpreis", config="german") == []
-    assert found("Wann tritt der Fehler E9999 auf?", known="tritt fehl", missing="e9999", config="german") == ["e9999"]
+    assert find_unknown("Wie hoch ist der Mietpreis?", "hoch", "mietpreis", "german") == []
+    assert find_unknown("Wann tritt der Fehler E9999 auf?", "tritt fehl", "e9999", "german") == ["e9999"]
 
 
 PRIOR = Prior(intercept=1.0, slope=0.5)
