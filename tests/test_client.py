@@ -42,6 +42,7 @@ from app.settings import Settings
 from app.sources.types import SourceRoots
 
 SOURCES = Path(__file__).parents[1] / "client" / "src" / "stepwell_client"
+ID = "7f1e3c52-94a1-5b7e-9f0e-0d6a3b8f5c11"
 LIME = "# Lime mortar\n\nBelow the third landing we use lime mortar, never cement."
 
 
@@ -183,7 +184,7 @@ async def test_a_refused_request_raises_its_problem(client: AsyncClient) -> None
     assert (raised.value.status, raised.value.errors[0]["field"]) == (422, "limit")
     assert raised.value.request_id
     with pytest.raises(ApiError, match="404 not_found"):
-        await client.documents.get("7f1e3c52-94a1-5b7e-9f0e-0d6a3b8f5c11")
+        await client.documents.get(ID)
 
 
 def answering(*responses: Response) -> tuple[httpx.AsyncClient, list[str]]:
@@ -199,21 +200,11 @@ def answering(*responses: Response) -> tuple[httpx.AsyncClient, list[str]]:
     return httpx.AsyncClient(transport=httpx.ASGITransport(app=service), base_url="http://service"), paths
 
 
-RUNNING = {
-    "job_id": "7f1e3c52-94a1-5b7e-9f0e-0d6a3b8f5c11",
-    "kind": "relink",
-    "status": "running",
-    "created_at": "2026-01-01T00:00:00Z",
-}
-HIT = {
-    "chunk_id": "7f1e3c52-94a1-5b7e-9f0e-0d6a3b8f5c11",
-    "document_id": "7f1e3c52-94a1-5b7e-9f0e-0d6a3b8f5c12",
-    "content": "High water.",
-    "score": 0.5,
-}
+RUNNING = {"job_id": ID, "kind": "relink", "status": "running", "created_at": "2026-01-01T00:00:00Z"}
+HIT = {"chunk_id": ID, "document_id": ID, "content": "High water.", "score": 0.5}
 GENERATOR = runpy.run_path(str(SOURCES.parents[1] / "generate.py"))
 CONTRACT = json.loads((SOURCES.parents[2] / "openapi" / "openapi.json").read_text(encoding="utf-8"))
-STORED = {"document_id": HIT["document_id"], "status": "added", "title": "", "chunk_count": 1, "embedded": 1}
+STORED = {"document_id": ID, "status": "added", "title": "", "chunk_count": 1, "embedded": 1}
 STATS = CONTRACT["paths"]["/api/rag/stats"]["get"]["responses"]["200"]["content"]["application/json"]["example"]
 
 
@@ -334,7 +325,7 @@ def test_one_asynchronous_client_serves_several_event_loops(tmp_path: Path) -> N
         "http://s", http=httpx.Client(transport=httpx.MockTransport(lambda _: httpx.Response(200, json=RUNNING)))
     )
     with pytest.raises(JobTimeout):
-        wait.jobs.wait("7f1e3c52-94a1-5b7e-9f0e-0d6a3b8f5c11", timeout_s=0)
+        wait.jobs.wait(ID, timeout_s=0)
 
 
 def test_hits_become_search_results_that_a_model_cites_and_refusals_name_every_argument() -> None:

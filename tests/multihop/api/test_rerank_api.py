@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
@@ -38,13 +38,8 @@ async def cross_encoder() -> AsyncIterator[FakeProvider]:
 @pytest.fixture
 def provider(cross_encoder: FakeProvider) -> FakeProvider:
     """The server as it is at first."""
-    for name, value in vars_of(FakeProvider(url=cross_encoder.url)):
-        setattr(cross_encoder, name, value)
+    FakeProvider.__init__(cross_encoder, url=cross_encoder.url)
     return cross_encoder
-
-
-def vars_of(provider: FakeProvider) -> list[tuple[str, Any]]:
-    return [(field.name, getattr(provider, field.name)) for field in fields(provider)]
 
 
 @pytest.fixture(scope="module")
