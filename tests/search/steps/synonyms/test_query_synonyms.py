@@ -9,12 +9,10 @@ import pytest
 from harness import Tenant, uris
 from hypothesis import given
 from hypothesis import strategies as st
-from requests_of import search_request
 
 from app.access import users
 from app.database.filter_types import Filters
 from app.database.transactions import Database
-from app.search import search
 from app.search.steps.synonyms import lines as lines
 from app.search.steps.synonyms import synonyms
 from app.search.steps.synonyms.lines import SynonymGroup
@@ -95,9 +93,7 @@ async def test_conditions_filters_snippets_and_hops_keep_synonyms(house: Tenant)
     assert set(await found(house, "boilers AND (wing OR yard)")) == {"boiler"}
     answer = await house.ask("boilers", mode="lexical", detail="compact")
     assert all(hit.snippet and hit.snippet.matches for hit in answer.hits), "the words of synonyms are marked"
-    hops = await search.run(
-        search_request("boilers", mode="lexical", explain=True, depth="thorough"), house.user_id, house.services()
-    )
+    hops = await house.ask("boilers", mode="lexical", depth="thorough")
     assert {"boiler", "furnace", "unit"} <= set(uris(hops))
     only = Filters(document_ids=(answer.hits[-1].candidate.document_id,))
     assert len(await found(house, "boilers", filters=only)) == 1
