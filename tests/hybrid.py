@@ -9,6 +9,8 @@ from datetime import datetime
 from typing import Any
 from uuid import NAMESPACE_OID, UUID, uuid4, uuid5
 
+import pytest
+
 from app.database import vectors
 from app.database.filter_types import Filters
 from app.database.transactions import Database, Writing
@@ -119,6 +121,12 @@ async def run(db: Database, hybrid_request: HybridRequest) -> HybridResult:
     """Run the hybrid statement in a transaction of its own."""
     async with db.reading(hybrid_request.user_id, candidates=hybrid_request.candidates) as reading:
         return await recall.hybrid(reading, hybrid_request)
+
+
+def scan_up_to(patch: pytest.MonkeyPatch, floor: int = 0, factor: float = 0.0) -> None:
+    """Let scopes up to these bounds be scanned exactly; by default every search goes through the graph."""
+    for name, value in (("EXACT_FLOOR", floor), ("EXACT_FACTOR", factor), ("EXACT_FACTOR_FILTERED", factor)):
+        patch.setattr(recall, name, value)
 
 
 def contents(result: HybridResult) -> list[str]:

@@ -10,7 +10,6 @@ import pytest
 from app.database.transactions import Database
 from app.kinds import Vector
 from app.query.types import HybridResult
-from app.search.store import recall
 from benchmarks.fake_embedder import FakeEmbedder
 
 
@@ -34,9 +33,7 @@ def find(database: Database, user: str):
 @pytest.fixture
 def by_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every scope counts as too large for an exact scan."""
-    monkeypatch.setattr(recall, "EXACT_FLOOR", 0)
-    monkeypatch.setattr(recall, "EXACT_FACTOR", 0.0)
-    monkeypatch.setattr(recall, "EXACT_FACTOR_FILTERED", 0.0)
+    hybrid.scan_up_to(monkeypatch)
 
 
 @pytest.fixture(params=[False, True], ids=["exact", "graph"])

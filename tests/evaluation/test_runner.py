@@ -5,11 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from harness import Tenant
+from wide_template import template
 
 from app import limits
 from app.database.filter_types import Filters
+from app.documents.types import Upload
+from app.entities.store import name_changes
 from app.evaluation import beir, runner
 from app.evaluation.runner import Strategy
+from app.jobs.store import jobs
 from app.query.search_request import Ranking, SearchRequest
 
 
@@ -42,3 +47,15 @@ def test_averages_by_type_cover_the_questions_that_have_one() -> None:
         "person": (1, 1.0),
         "team": (1, 0.0),
     }
+
+
+__all__ = ["template"]
+
+
+async def test_names_in_metadata_are_matched_in_earlier_documents_before_the_questions(tenant: Tenant) -> None:
+    minutes = Upload(uri="minutes", content="Ana Torres opened the meeting.")
+    plan = Upload(uri="plan", content="Lime mortar for the landing.", metadata={"author": "Ana Torres"})
+    loaded = beir.EvaluationSet((minutes, plan), (beir.JudgedQuestion("1", "landing", {"plan": 1}),), skipped=0)
+    await runner.run(loaded, runner.Strategy("auto"), runner.Tenant(tenant.user_id), services=tenant.services())
+    async with tenant.db.shared() as shared:
+        assert await jobs.count(shared.as_user(tenant.user_id), name_changes.JOB) == 0

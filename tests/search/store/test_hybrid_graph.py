@@ -70,15 +70,12 @@ async def test_the_graph_finds_what_an_exact_scan_finds(
     for text in ("lantern thunder", "copper orchid meadow", "castle 17 3"):
         query = await embedder.embed_query(text)
         wanted = hybrid.request(large, text, query, filters=Filters(metadata=metadata), limit=50, excluded=["violin"])
-        with monkeypatch.context() as patch:
-            patch.setattr(recall, "EXACT_FLOOR", CORPUS)
-            patch.setattr(recall, "EXACT_FACTOR", float(CORPUS))
-            exact = await hybrid.run(database, wanted)
-        with monkeypatch.context() as patch:
-            patch.setattr(recall, "EXACT_FLOOR", 0)
-            patch.setattr(recall, "EXACT_FACTOR", 0.0)
-            patch.setattr(recall, "EXACT_FACTOR_FILTERED", 0.0)
-            graph = await hybrid.run(database, wanted)
+        both = []
+        for bound in (CORPUS, 0):
+            with monkeypatch.context() as patch:
+                hybrid.scan_up_to(patch, bound, float(bound))
+                both.append(await hybrid.run(database, wanted))
+        exact, graph = both
         assert (exact.vector_plan, graph.vector_plan) == ("exact", "hnsw")
         assert (exact.vector_found, exact.text_found) == (graph.vector_found, graph.text_found)
         assert "violin" not in " ".join(hybrid.contents(exact) + hybrid.contents(graph))
@@ -106,12 +103,10 @@ async def test_the_choice_between_graph_and_exact_scan_follows_the_counted_scope
 async def test_the_largest_scope_that_is_scanned_grows_with_the_square_root_of_the_table(
     monkeypatch, database, large, metadata, scope
 ) -> None:
-    monkeypatch.setattr(recall, "EXACT_FLOOR", 0)
     async with database.reading(large) as reading:
         rows = reading.graph_rows
     for above, plan in ((1.0, "exact"), (-1.0, "hnsw")):
-        monkeypatch.setattr(recall, "EXACT_FACTOR", (scope + above) ** 2 / (100 * rows))
-        monkeypatch.setattr(recall, "EXACT_FACTOR_FILTERED", (scope + above) ** 2 / (100 * rows))
+        hybrid.scan_up_to(monkeypatch, factor=(scope + above) ** 2 / (100 * rows))
         wanted = hybrid.request(large, None, at(1), filters=Filters(metadata=metadata))
         assert (await hybrid.run(database, wanted)).vector_plan == plan
 

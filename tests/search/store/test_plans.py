@@ -120,9 +120,7 @@ async def asked(request, database, big, embedder) -> Asked:
     planned = []
     for floor, factor in ((0, 0.0), (CHUNKS, float(CHUNKS))):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(recall, "EXACT_FLOOR", floor)
-            patch.setattr(recall, "EXACT_FACTOR", factor)
-            patch.setattr(recall, "EXACT_FACTOR_FILTERED", factor)
+            hybrid.scan_up_to(patch, floor, factor)
             planned.append(await _explain(database, asked))
     return Asked(asked, *planned)
 
@@ -265,8 +263,7 @@ async def test_a_word_outside_of_a_small_scope_is_not_looked_up_posting_by_posti
     shown = KEYS["one document"]
     few = await _explain_restricted(database, big, shown, "outside common", limit=5)
     assert _fetched(few, "chunks") <= 5 + 50  # the answer, and the ids of equal scores
-    monkeypatch.setattr(recall, "EXACT_FLOOR", 0)
-    monkeypatch.setattr(recall, "EXACT_FACTOR_FILTERED", 0.0)
+    hybrid.scan_up_to(monkeypatch)
     control = await _explain_restricted(database, big, shown, "outside common", limit=5)
     assert max(node["Actual Loops"] for node in control if node.get("Relation Name") == "chunks") > CHUNKS // 2
 
@@ -379,21 +376,16 @@ async def test_a_reading_transaction_has_the_settings_of_a_search_and_the_next_h
     assert not {name for name, value in after.items() if value == SETTINGS[name]} - {"max_parallel_workers_per_gather"}
 
 
-async def test_a_stored_vector_is_found_by_key(database, big, owner) -> None:
-    chunk_id = await owner.fetchval("SELECT chunk_id FROM stepwell.chunks WHERE user_id = $1 LIMIT 1", big)
-    binds = {"user_id": big, "chunk_id": chunk_id}
-    async with database.reading(big) as reading:
-        plan = await plans.explained(reading, recall.VECTOR_OF_CHUNK.text, binds)
-    assert _indexes(plans.ran(plan)) == {"pk_chunks", "pk_embeddings"}
-
-
-async def test_chunks_are_compared_by_their_keys_alone(database, big, embedder, owner) -> None:
+async def test_vectors_are_found_and_compared_by_the_keys_of_their_chunks(database, big, embedder, owner) -> None:
     rows = await owner.fetch("SELECT chunk_id FROM stepwell.chunks WHERE user_id = $1 LIMIT 100", big)
-    vector = await embedder.embed_query("balt")
-    binds = {"user_id": big, "chunk_ids": [row["chunk_id"] for row in rows], "embedding": vector}
-    async with database.reading(big) as reading:
-        plan = await plans.explained(reading, sql.statement("similarity_matrix", "matrix").text, binds)
-    assert _indexes(plans.ran(plan)) == {"pk_chunks", "pk_embeddings"}
+    ids, vector = [row["chunk_id"] for row in rows], await embedder.embed_query("balt")
+    for statement, binds in (
+        (recall.VECTOR_OF_CHUNK, {"chunk_id": ids[0]}),
+        (sql.statement("similarity_matrix", "matrix"), {"chunk_ids": ids, "embedding": vector}),
+    ):
+        async with database.reading(big) as reading:
+            plan = await plans.explained(reading, statement.text, {"user_id": big, **binds})
+        assert _indexes(plans.ran(plan)) == {"pk_chunks", "pk_embeddings"}
 
 
 async def test_planned_once_a_connection_both_legs_still_use_their_indexes(database, big, embedder) -> None:
