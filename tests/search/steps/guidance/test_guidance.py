@@ -64,14 +64,6 @@ def test_the_fallback_reason_depends_on_the_best_score_and_the_spread_of_a_full_
     assert entity_scores.fallback_reason(flat[:4], threshold=0.5, limit=5) is None
 
 
-def test_the_blend_is_alpha_times_the_passage_and_the_rest_its_best_entity() -> None:
-    links = {A: Link(A, C, 1.0, 2.0), B: Link(B, D, 0.6, 9.0)}
-    blended = blending.blend([hit(A, 0.2, A), hit(B, 0.9, B), hit(C, 1.0, C)], links, weight=0.5)
-    assert scores(blended) == pytest.approx({B: 0.5 * 0.9 + 0.5 * 0.6, A: 0.5 * 0.2 + 0.5 * 1.0, C: 0.5 * 1.0})
-    assert [h.candidate.chunk_id for h in blended] == [B, A, C]
-    assert [h.guidance.doc_score for h in blended if h.guidance] == [0.9, 0.2, 1.0]
-
-
 def test_rrf_scores_are_blended_as_a_power_mean_with_exponent_5() -> None:
     links = {A: Link(A, C, 1.0, 2.0)}
     blended = blending.blend([hit(A, 0.9, A), hit(B, 0.95, B)], links, weight=0.2, fusion="rrf")

@@ -18,7 +18,7 @@ from app.models.base import Reranker
 from app.models.remote.rerankers import HttpReranker
 from app.query.types import Answer
 from app.search import search
-from app.search.steps.reranking import mmr, rerank
+from app.search.steps.reranking import mmr
 from app.services import Budget
 from benchmarks.fake_embedder import FakeEmbedder
 
@@ -141,12 +141,6 @@ async def test_reranked_hits_keep_their_entity_links(tenant: Tenant) -> None:
     await linking.add_entities(tenant, linking.person("Ana Torres"))
     answer = await asked(tenant, text="What did Ana Torres do?", rerank="cosine", mmr=True, limit=4)
     assert [hit.candidate.uri for hit in answer.hits if hit.guidance and hit.guidance.score] == ["ana"]
-
-
-def test_a_negative_cosine_counts_nothing_and_without_one_the_score_stays() -> None:
-    assert rerank.blend(0.8, -0.5, weight=0.5) == pytest.approx(0.4)
-    assert rerank.blend(0.8, None, weight=0.5) == 0.8
-    assert rerank.blend(1.0, 1.0000001, weight=0.5) == 1.0
 
 
 def test_jaccard_is_shared_words_over_all_words() -> None:
