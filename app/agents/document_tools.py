@@ -21,7 +21,6 @@ from app.entities.types import EntityFilter
 from app.query import hints
 from app.requests import cursors, filter_models, wire
 from app.search.steps.guidance import entity_search
-from app.search.steps.guidance.entity_search import EntitySearchRequest
 from app.tools import Tool, ToolArguments, ToolContext, clamped
 
 MAX_CONTENT = 1_000_000
@@ -161,7 +160,7 @@ async def list_entities(given: ListEntitiesArguments, context: ToolContext) -> r
     if given.query is not None:
         if given.cursor is not None:
             raise errors.BadRequest("Leave `cursor` out: with `query` the result is one page.", field="cursor")
-        query = EntitySearchRequest.model_construct(query=given.query, limit=given.limit, type=given.type)
+        query = entity_search.EntitySearchRequest.model_construct(query=given.query, limit=given.limit, type=given.type)
         answer = await context.admission.search(partial(entity_search.run, query, context.user_id, context.services))
         ids = [match.entity_id for match in answer.entities]
         stored = {one.entity_id: one for one in await entities.of_ids(ids, context.user_id, db=db)}

@@ -19,7 +19,6 @@ from app.access.store.audit import Event
 from app.concurrency import offload
 from app.database.transactions import Database, Reading, Writing, retry_read
 from app.entities import entity_lines, entity_records
-from app.entities.entity_lines import Line
 from app.entities.linking import gazetteers
 from app.entities.store import entities, name_changes
 from app.entities.types import Entity, EntityDraft, EntityFilter, LinkedDocument
@@ -48,7 +47,7 @@ async def add(
     """
     chosen = zip(itertools.count(), drafts, ids or itertools.repeat(None), strict=False)
     size = entity_records.work_size(drafts)
-    lines = await offload.run(size, lambda: list(itertools.starmap(Line.of, chosen)))
+    lines = await offload.run(size, lambda: list(itertools.starmap(entity_lines.Line.of, chosen)))
 
     async def store() -> list[Entity]:
         computed = await entity_records.description_vectors(drafts, embedder)
@@ -63,13 +62,13 @@ async def add(
     return await model_switch.run(embedder, db, store)
 
 
-def _exists(line: Line) -> errors.Conflict:
+def _exists(line: entity_lines.Line) -> errors.Conflict:
     if line.entity_id is not None:
         return errors.Conflict("An entity has this id: change that one, or choose another id.", field="entity_id")
     return errors.Conflict(f"An entity has this type and name. {entity_lines.NAMESAKES}", field="name")
 
 
-def _raise_first(refused: Mapping[int, errors.StepwellError], lines: Sequence[Line]) -> None:
+def _raise_first(refused: Mapping[int, errors.StepwellError], lines: Sequence[entity_lines.Line]) -> None:
     """Raises the error of the first refused line. If there are several lines, its field has the line's number."""
     for number in sorted(refused):
         error = refused[number]
@@ -91,7 +90,7 @@ async def change(
         computed = await entity_records.description_vectors(described, embedder)
         async with db.locking(user_id) as writing:
             before = entity_records.draft_of(entity_records.check_own(await entities.get(writing, entity_id)))
-            lines = [Line.of(0, replace(before, **changed), entity_id)]
+            lines = [entity_lines.Line.of(0, replace(before, **changed), entity_id)]
             planned = await entity_lines.plan(writing, lines)
             _raise_first(planned.refused, lines)
             await entity_lines.write(writing, planned, computed)

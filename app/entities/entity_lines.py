@@ -20,7 +20,6 @@ from app.concurrency import offload
 from app.database.transactions import Database, Reading, Writing
 from app.entities import entity_records
 from app.entities.store import entities, name_changes
-from app.entities.store.entities import EntityRecord
 from app.entities.types import Entity, EntityDraft
 from app.kinds import EntityStatus
 from app.models.base import Embedder
@@ -140,9 +139,9 @@ class EntityPlan:
         self.lost.add(step.entity_id)
         return step.entity_id
 
-    def changes(self, computed: Mapping[str, str]) -> tuple[list[EntityRecord], dict[str, str]]:
+    def changes(self, computed: Mapping[str, str]) -> tuple[list[entities.EntityRecord], dict[str, str]]:
         """The records to store, and the names that are added, changed or removed."""
-        records: list[EntityRecord] = []
+        records: list[entities.EntityRecord] = []
         changed: dict[str, str] = {}
         for step in self.steps.values():
             if step.status != "unchanged":

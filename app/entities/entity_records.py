@@ -11,7 +11,6 @@ from app.database import vectors
 from app.entities.store.entities import EntityRecord
 from app.entities.types import Entity, EntityDraft
 from app.models import base
-from app.models.base import Embedder
 from app.text.names import gazetteer, names
 from app.text.words import lexical
 
@@ -68,7 +67,7 @@ def is_described_alike(one: EntityDraft, other: EntityDraft) -> bool:
     return description_text(one) == description_text(other)
 
 
-async def description_vectors(drafts: Iterable[EntityDraft], embedder: Embedder) -> dict[str, str]:
+async def description_vectors(drafts: Iterable[EntityDraft], embedder: base.Embedder) -> dict[str, str]:
     """Embeds the descriptions. Returns vectors by text, in Postgres's text form. Raises Unavailable, BadEmbedding."""
     texts = list(dict.fromkeys(text for draft in drafts if (text := description_text(draft))))
     if not texts:

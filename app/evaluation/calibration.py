@@ -15,15 +15,13 @@ from app.database.calibration_types import LogitScale, RelevanceCalibration, Sto
 from app.evaluation import metrics, runner
 from app.evaluation.beir import JudgedQuestion
 from app.evaluation.metrics import Calibration, Prediction
-from app.evaluation.runner import ASSESSED_HITS, Strategy
 from app.query.types import Answer
 from app.relevance import logit_scales, relevance
 from app.relevance import store as calibrations
-from app.relevance.logit_scales import Judged, Prior
 from app.services import Services
 from app.text import uris
 
-STRATEGIES = (Strategy("auto"), Strategy("multihop"))
+STRATEGIES = (runner.Strategy("auto"), runner.Strategy("multihop"))
 FOLDS = 5
 LEAST_QUESTIONS = 5
 
@@ -106,7 +104,7 @@ def _assess(
     answered: list[Prediction] = []
     for found in answers:
         has_hops = found.hops is not None
-        for hit in found.hits[:ASSESSED_HITS]:
+        for hit in found.hits[: runner.ASSESSED_HITS]:
             names = (*uris.spellings(hit.candidate.uri or ""), str(hit.candidate.document_id))
             grade = next((grades[name] for name in names if name in grades), None)
             if hit.relevance is not None and not (grade is None and only_judged):
@@ -142,10 +140,10 @@ def fit(questions: Sequence[AskedQuestion], unanswerable: Sequence[AskedQuestion
     return Fitted(stored, _measure(of_hits), measured)
 
 
-def _fit_scale(questions: Sequence[Sequence[Prediction]], prior: Prior) -> LogitScale:
+def _fit_scale(questions: Sequence[Sequence[Prediction]], prior: logit_scales.Prior) -> LogitScale:
     """The scale for the predictions of questions. Predictions for one question are correlated, so each weighs less."""
     judged = [
-        Judged(predicted, occurred, relevance.weight(len(pairs)))
+        logit_scales.Judged(predicted, occurred, relevance.weight(len(pairs)))
         for pairs in questions
         for predicted, occurred in pairs
     ]
@@ -156,7 +154,7 @@ Folded = Sequence[tuple[Prediction, Prediction]]
 """Predictions before and after a calibration to the questions of other folds."""
 
 
-def _cross_validate(questions: Sequence[Sequence[Prediction]], prior: Prior) -> Folded:
+def _cross_validate(questions: Sequence[Sequence[Prediction]], prior: logit_scales.Prior) -> Folded:
     found: list[tuple[Prediction, Prediction]] = []
     for fold in range(FOLDS):
         scale = _fit_scale([pairs for index, pairs in enumerate(questions) if index % FOLDS != fold], prior)

@@ -16,11 +16,9 @@ from app.database.filter_types import Filters
 from app.documents import documents
 from app.documents.storing import ingest
 from app.entities import entity_lines
-from app.entities.entity_lines import Line
 from app.entities.linking import mention_refresh
 from app.entities.types import EntityDraft
 from app.evaluation import beir, metrics
-from app.evaluation.metrics import Prediction
 from app.kinds import Json, Mode
 from app.multihop import multihop
 from app.query.search_request import GuidanceOptions, HopOptions, Ranking, SearchRequest
@@ -87,8 +85,8 @@ class Tenant:
 class Predictions:
     """The predicted relevance of hits and answerability of questions, each with whether the judgements agree."""
 
-    relevance: list[Prediction] = field(default_factory=list)
-    answerable: list[Prediction] = field(default_factory=list)
+    relevance: list[metrics.Prediction] = field(default_factory=list)
+    answerable: list[metrics.Prediction] = field(default_factory=list)
 
     def add(self, answer: Answer, relevant: Mapping[str, int]) -> None:
         """Add the first hits of an answer; without relevant documents the question has no answer."""
@@ -253,7 +251,7 @@ async def import_entities(entities: Sequence[Json], user_id: str, services: Serv
         fields: dict[str, Any] = {name: entity.get(name) for name in ("type", "name", "role", "description")}
         fields |= {name: tuple(entity.get(name) or ()) for name in ("aliases", "facts", "members")}
         try:
-            lines.append(Line.of(number, EntityDraft(**fields, metadata=entity.get("metadata") or {})))
+            lines.append(entity_lines.Line.of(number, EntityDraft(**fields, metadata=entity.get("metadata") or {})))
         except errors.BadRequest as error:
             raise _refuse(number, error) from error
     for outcome in await entity_lines.run(lines, user_id, db=services.db, embedder=services.embedder):

@@ -10,7 +10,6 @@ from rapidfuzz import fuzz, process
 
 from app.database import transactions
 from app.database.filter_types import Filters, is_operator_object
-from app.database.transactions import Database, retry_read
 from app.derived_rows import Repair, UserRows, under_lock
 from app.facets import store
 from app.facets.types import Facet, FacetCache, FacetQuery
@@ -27,7 +26,7 @@ COMPARED_VALUES = 1_000
 """Values of a key with which one is compared: the commonest."""
 
 
-@retry_read
+@transactions.retry_read
 async def run(query: FacetQuery, user_id: str, services: Services) -> Sequence[Facet]:
     """The keys of metadata with types, values and counts. Raises DatabaseUnavailable, DeadlineExceeded.
 
@@ -39,8 +38,8 @@ async def run(query: FacetQuery, user_id: str, services: Services) -> Sequence[F
         return await transactions.get_or_find(services.state(FacetCache), reading.version, key, find)
 
 
-@retry_read
-async def missed(filters: Filters, user_id: str, *, db: Database) -> list[MissedFilter]:
+@transactions.retry_read
+async def missed(filters: Filters, user_id: str, *, db: transactions.Database) -> list[MissedFilter]:
     """The conditions on metadata that no document meets by themselves, with the nearest key or value.
 
     A folder counts if only its path is missing. Conditions in groups are left out, but for those of `all`.

@@ -16,7 +16,6 @@ from app import errors
 from app.documents import documents
 from app.documents.types import Upload
 from app.evaluation import beir
-from app.evaluation.beir import JudgedQuestion
 from app.feedback import store
 from app.feedback.types import FeedbackOptions, FeedbackRequest, GivenFeedback
 from app.services import Services
@@ -65,7 +64,7 @@ async def expire_forever(services: Services) -> None:
         await asyncio.sleep(EXPIRE_EVERY_S)
 
 
-def group(given: Iterable[GivenFeedback]) -> list[JudgedQuestion]:
+def group(given: Iterable[GivenFeedback]) -> list[beir.JudgedQuestion]:
     """Groups judgements by query, in the order of each query's first. A query has the same id in every export.
 
     A document, named by URI or else by id, has grade 1 if it or one of its passages helped, else 0.
@@ -76,7 +75,7 @@ def group(given: Iterable[GivenFeedback]) -> list[JudgedQuestion]:
         name = one.uri or str(one.document_id)
         grades[name] = max(grades.get(name, 0), int(one.helpful))
     ids = (hashlib.sha256(query.encode()).hexdigest()[:12] for query in found)
-    return [JudgedQuestion(name, query, grades) for name, (query, grades) in zip(ids, found.items(), strict=True)]
+    return [beir.JudgedQuestion(name, query, grades) for name, (query, grades) in zip(ids, found.items(), strict=True)]
 
 
 async def export(user_id: str, folder: Path, services: Services) -> tuple[int, int]:

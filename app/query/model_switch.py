@@ -18,7 +18,6 @@ from typing import TypeVar
 from app import errors
 from app.database import vectors
 from app.database.schema import reembedding
-from app.database.schema.reembedding import StoredModel
 from app.database.transactions import Database
 from app.kinds import Vector
 from app.models import base
@@ -34,7 +33,7 @@ ATTEMPTS = 3
 class ActiveModel:
     """A stored model with the embedder that computes its vectors."""
 
-    stored: StoredModel
+    stored: reembedding.StoredModel
     embedder: Embedder
 
     @property
@@ -52,7 +51,7 @@ class SwitchingEmbedder:
     Within `pinned` it stays that of one model, whatever other requests find out.
     """
 
-    def __init__(self, configured: Sequence[Embedder], stored: StoredModel) -> None:
+    def __init__(self, configured: Sequence[Embedder], stored: reembedding.StoredModel) -> None:
         self._configured = {(one.model.name, one.model.dimension): one for one in configured}
         self._active = self._matching(stored)
 
@@ -79,7 +78,7 @@ class SwitchingEmbedder:
         """The calls of the model; None for a model in this process."""
         return base.calls_of(self.active.embedder)
 
-    def configured(self, model: StoredModel) -> Embedder | None:
+    def configured(self, model: reembedding.StoredModel) -> Embedder | None:
         """The configured embedder of a stored model."""
         return self._configured.get(model.name)
 
@@ -113,7 +112,7 @@ class SwitchingEmbedder:
             self._active = self._matching(stored)
             log.info("embedding model replaced", extra={"action": "model_replaced", "model": stored.model})
 
-    def _matching(self, stored: StoredModel) -> ActiveModel:
+    def _matching(self, stored: reembedding.StoredModel) -> ActiveModel:
         embedder = self._configured.get(stored.name)
         if embedder is None:
             raise errors.SchemaMismatch(reembedding.refusal(stored.name, list(self._configured)))

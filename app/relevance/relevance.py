@@ -19,7 +19,6 @@ from app.kinds import FusionUsed
 from app.query import bm25, score_scales
 from app.query.types import AddedTerm, Term
 from app.relevance import logit_scales, stems
-from app.relevance.logit_scales import Prior
 from app.text.names import names
 from app.text.words import characters
 
@@ -63,7 +62,7 @@ LITERAL = 2.0
 """Added to the logit of a query if hits contain it literally. Chosen, not fitted: the sets have only questions."""
 UNKNOWN_NAME = 0.2
 """The largest probability of an answer to a query with a name, or many words, that no document contains."""
-PRIOR, ANSWERABLE_PRIOR = Prior(1.5, 0.5), Prior(1.5, 0.3)
+PRIOR, ANSWERABLE_PRIOR = logit_scales.Prior(1.5, 0.5), logit_scales.Prior(1.5, 0.3)
 """How much the calibrations of collections differ. For the nine sets, the standard deviation of the slope is .4 in one
 search and .6 over several hops (docs/decisions/0060-relevance-for-any-model.md)."""
 CORRELATION = 0.1

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from app.query.types import Term
 from app.relevance import stems
 from app.text.names import names, query_words
-from app.text.names.query_words import QueryWords
 from app.text.queries import identifiers
 from app.text.words import languages, stop_words
 
@@ -49,7 +48,7 @@ def find(query: str, terms: Sequence[Term], *, config: str, known_words: Collect
     return rare if len(rare) >= max(1, LEAST_UNKNOWN * len(indexed)) else []
 
 
-def _names(query: str, read: QueryWords, indexed: Sequence[int], *, has_case: bool) -> Iterator[list[int]]:
+def _names(query: str, read: query_words.QueryWords, indexed: Sequence[int], *, has_case: bool) -> Iterator[list[int]]:
     """Yields the positions of the words of each name: a run of capitalised words, or an identifier."""
     coded = {word for token in identifiers.whole(query) for word in names.words(token)}
     run: list[int] = []

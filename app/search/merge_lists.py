@@ -21,10 +21,8 @@ from app.query.merge_request import RankedList, RankedListHit, RerankRequest
 from app.query.search_request import Ranking
 from app.query.types import Candidate
 from app.search import merge, understanding
-from app.search.merge import HopHit, Scored
 from app.search.state import SearchContext
 from app.search.steps.reranking import rerank
-from app.search.steps.reranking.rerank import RerankPassage
 from app.services import Services
 
 Known = Mapping[UUID, tuple[Candidate, float | None]]
@@ -121,12 +119,12 @@ def _chunk_id(merged: RankedHit) -> UUID | None:
         return None
 
 
-def _passage(merged: RankedHit, known: Known) -> RerankPassage:
+def _passage(merged: RankedHit, known: Known) -> rerank.RerankPassage:
     chunk_id = _chunk_id(merged)
     if chunk_id is None or chunk_id not in known:
-        return RerankPassage(merged.score, text=merged.hit.content)
+        return rerank.RerankPassage(merged.score, text=merged.hit.content)
     candidate, cosine = known[chunk_id]
-    return RerankPassage(merged.score, chunk_id, rerank.text_of(candidate), cosine)
+    return rerank.RerankPassage(merged.score, chunk_id, rerank.text_of(candidate), cosine)
 
 
 def fuse(lists: Sequence[RankedList], *, k: int, method: ListMerge) -> list[RankedHit]:
@@ -161,16 +159,16 @@ def fuse(lists: Sequence[RankedList], *, k: int, method: ListMerge) -> list[Rank
     ]
 
 
-def _rrf(lists: Sequence[RankedList], k: int) -> dict[str, Scored]:
+def _rrf(lists: Sequence[RankedList], k: int) -> dict[str, merge.Scored]:
     return merge.rrf([(ranking.name, ranking.weight, [h.chunk_id for h in ranking.hits]) for ranking in lists], k=k)
 
 
 def _classic(
     by_hop: Mapping[int, Sequence[RankedList]], hits: Mapping[str, RankedListHit], k: int
-) -> dict[str, Scored]:
+) -> dict[str, merge.Scored]:
     """The classic score of each hit, from its RRF score within the first hop that found it."""
     return merge.classic(
-        HopHit(hit_id, hits[hit_id].document_id or hit_id, hop, scored.score)
+        merge.HopHit(hit_id, hits[hit_id].document_id or hit_id, hop, scored.score)
         for hop, lists in by_hop.items()
         for hit_id, scored in _rrf(lists, k).items()
     )

@@ -10,7 +10,6 @@ from cachetools import LRUCache
 
 from app import capability, errors
 from app.database import transactions
-from app.database.transactions import Database, Reading
 from app.query.types import Candidate
 from app.search.state import SearchContext
 
@@ -25,7 +24,7 @@ class SourceNames(LRUCache[Hashable, Mapping[UUID, str]]):
         super().__init__(CACHED_NAMES, getsizeof=lambda names: len(names) + 1)
 
 
-async def read(context: SearchContext, candidates: Iterable[Candidate], db: Reading) -> None:
+async def read(context: SearchContext, candidates: Iterable[Candidate], db: transactions.Reading) -> None:
     """Add the source names of candidates to the context, unless it has them already."""
     if any(one.source_id and one.source_id not in context.source_names for one in candidates):
         key, cache = (db.user_id, db.audience), context.services.state(SourceNames)
@@ -33,14 +32,14 @@ async def read(context: SearchContext, candidates: Iterable[Candidate], db: Read
         context.source_names.update(found)
 
 
-async def _names(db: Reading) -> dict[UUID, str]:
+async def _names(db: transactions.Reading) -> dict[UUID, str]:
     """The names of all of the user's sources by id."""
     return {
         key: name for read_names in capability.declared("source_names") for key, name in (await read_names(db)).items()
     }
 
 
-async def find(keys: Sequence[str], user_id: str, *, db: Database) -> list[UUID]:
+async def find(keys: Sequence[str], user_id: str, *, db: transactions.Database) -> list[UUID]:
     """The ids of the sources with these ids, names, paths or URIs. Raises NotFound, Conflict."""
     for look_up in capability.declared("source_ids"):
         found: list[UUID] = await look_up(keys, user_id, db=db)

@@ -19,7 +19,6 @@ from app.concurrency import offload
 from app.database.transactions import Reading, Writing
 from app.entities.store import name_changes
 from app.text.names import fuzzy_names, names
-from app.text.names.fuzzy_names import FuzzyNames
 from app.text.names.gazetteer import Entry, Gazetteer
 
 MAX_NAMES = 400_000
@@ -40,15 +39,15 @@ class UserNames:
 
     version: int
     gazetteer: Gazetteer
-    _fuzzy: FuzzyNames | None = None
+    _fuzzy: fuzzy_names.FuzzyNames | None = None
     _parts: Mapping[str, tuple[str, ...]] | None = None
     _building: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def fuzzy_index(self) -> FuzzyNames:
+    async def fuzzy_index(self) -> fuzzy_names.FuzzyNames:
         """The index that finds names of similar spelling."""
         async with self._building:
             if self._fuzzy is None:
-                self._fuzzy = await offload.run(self._size(), FuzzyNames.build, list(self.gazetteer.keys()))
+                self._fuzzy = await offload.run(self._size(), fuzzy_names.FuzzyNames.build, list(self.gazetteer.keys()))
             return self._fuzzy
 
     async def parts(self) -> Mapping[str, tuple[str, ...]]:
@@ -130,7 +129,7 @@ async def similar(reading: Reading, text: str, *, limit: int) -> list[tuple[str,
     if reading.restriction is None:
         return fuzzy.similar(text, limit)
     found = await name_changes.entries_of(reading, fuzzy.comparable(text))
-    return FuzzyNames.build(key for key, entries in found.items() if entries).similar(text, limit)
+    return fuzzy_names.FuzzyNames.build(key for key, entries in found.items() if entries).similar(text, limit)
 
 
 async def uncommitted(writing: Writing) -> UserNames:

@@ -15,15 +15,12 @@ from app.concurrency import offload
 from app.database.transactions import Database, Writing
 from app.entities.linking import mention_refresh
 from app.entities.store import extracted_names, mentions
-from app.entities.store.mentions import ChunkText
 from app.jobs import workers
 from app.jobs.store import jobs
-from app.jobs.workers import JobKind, Run
 from app.models.base import Llm
 from app.services import Services
 from app.text.names import gazetteer as gazetteers
 from app.text.names import names, tags
-from app.text.names.gazetteer import Gazetteer
 
 PART, PARTS = 6_000, 4
 """Most characters of a request, and most requests for a document. Only its beginning is read."""
@@ -64,7 +61,7 @@ async def waiting(user_id: str, db: Database) -> int:
         return await jobs.count(shared.as_user(user_id), KIND.name)
 
 
-async def _extract(run: Run) -> int:
+async def _extract(run: workers.Run) -> int:
     """Ask the model. Without a model, or with the setting off, the job ends without a result."""
     user_id, document_id = run.job.user_id, UUID(run.job.payload["document_id"])
     llm, options = run.services.llm, run.services.chunking_options
@@ -83,10 +80,10 @@ async def _extract(run: Run) -> int:
     return len(found or ())
 
 
-KIND = JobKind("extract_entities", _extract, queue="entities", kept=0)
+KIND = workers.JobKind("extract_entities", _extract, queue="entities", kept=0)
 
 
-async def _ask(llm: Llm, chunks: Sequence[ChunkText]) -> list[dict[str, Any]]:
+async def _ask(llm: Llm, chunks: Sequence[mentions.ChunkText]) -> list[dict[str, Any]]:
     """The entities that the model names in the beginning of a document. Raises ProviderError."""
     found: dict[str, dict[str, Any]] = {}
     for part in _parts(chunks):
@@ -98,7 +95,7 @@ async def _ask(llm: Llm, chunks: Sequence[ChunkText]) -> list[dict[str, Any]]:
     return list(found.values())[:PER_DOCUMENT]
 
 
-def _parts(chunks: Sequence[ChunkText]) -> list[str]:
+def _parts(chunks: Sequence[mentions.ChunkText]) -> list[str]:
     """The texts of whole chunks, at most PART characters each, with the title before the first."""
     parts: list[str] = []
     for chunk in chunks:
@@ -117,7 +114,7 @@ def _check(answer: Sequence[object], text: str) -> dict[str, dict[str, Any]]:
     """The entities of an answer by key of name. Names, aliases and roles must occur in the text."""
     proposed = [one for one in answer if isinstance(one, Mapping)][:PER_PART]
     written = [name for one in proposed for name in (_line(one.get("name")), *_aliases(one)) if name]
-    in_text = Gazetteer.build((name, _NO_ID) for name in written)
+    in_text = gazetteers.Gazetteer.build((name, _NO_ID) for name in written)
     matches = in_text.find(text)
     occurring = {key for match in matches for key in (match.key, *match.others)}
     words = f" {' '.join(names.words(text))} "

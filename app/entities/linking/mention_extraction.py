@@ -22,12 +22,10 @@ from app.database.transactions import Reading, Writing
 from app.entities.linking import gazetteers, name_links
 from app.entities.linking.name_links import DocumentNames
 from app.entities.store import document_names, mentions, named_chunks
-from app.entities.store.document_names import HeadingChunk
 from app.entities.store.mentions import ChunkText, DocumentHead, LinkedNames, Mention
 from app.text.names import names, tags
 from app.text.names.gazetteer import Gazetteer, NameMatch
 from app.text.names.names import Name, WrittenWords
-from app.text.names.tags import Tag
 
 SLICE = 128
 """Number of chunks whose names are extracted at once."""
@@ -125,7 +123,7 @@ def _names_of(documents: Sequence[DocumentToLink], keys: Sequence[str]) -> list[
     return found
 
 
-def _tags(head: DocumentHead, keys: Sequence[str]) -> list[Tag]:
+def _tags(head: DocumentHead, keys: Sequence[str]) -> list[tags.Tag]:
     if not head.metadata and not head.extracted:
         return []
     return tags.of_document(names.title_name(head.title), head.metadata, head.extracted, keys)
@@ -161,7 +159,7 @@ def _spelt(extracted: Sequence[_ChunkNames]) -> list[Name]:
 
 async def expected(
     db: Reading, document_id: UUID, *, keys: Sequence[str]
-) -> tuple[set[Mention], set[HeadingChunk]] | None:
+) -> tuple[set[Mention], set[document_names.HeadingChunk]] | None:
     """The mentions and headings that `link_all` would store for a document; None without chunks. Writes nothing."""
     chunks = await mentions.chunk_texts(db, document_id)
     if not chunks or chunks[0].opening is None:

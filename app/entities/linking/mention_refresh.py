@@ -26,17 +26,12 @@ from uuid import UUID
 from app.concurrency import offload, retries
 from app.database.transactions import Database, Reading, Writing
 from app.entities.linking import mention_extraction, name_links
-from app.entities.linking.name_links import DocumentNames, Sections
 from app.entities.store import document_names, mentions, name_changes, named_chunks
-from app.entities.store.mentions import ChunkText, LinkedNames
-from app.entities.store.name_changes import NameChange
 from app.jobs import workers
 from app.jobs.store import jobs
 from app.jobs.workers import JobKind, Run
 from app.services import Services
 from app.text.names import name_probes, names, tags
-from app.text.names.name_probes import FormFinder, Probe
-from app.text.names.names import Name
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -154,8 +149,8 @@ class _Changes:
     An earlier attempt has linked the chunks up to `after`.
     """
 
-    changes: Sequence[NameChange]
-    finder: FormFinder
+    changes: Sequence[name_changes.NameChange]
+    finder: name_probes.FormFinder
     candidates: Sequence[int]
     linked: frozenset[int]
     after: int
@@ -180,19 +175,19 @@ async def _batch(db: Reading, progress: Mapping[str, Any]) -> _Changes | None:
     forms = await offload.run(
         size, lambda: [(probe.indexed(without=dotted), change.before) for probe, change in probes]
     )
-    finder = FormFinder((probe.form, change.before) for probe, change in probes)
+    finder = name_probes.FormFinder((probe.form, change.before) for probe, change in probes)
     linked = await named_chunks.link(db, await offload.run(size, _entities, probes))
     found = await named_chunks.candidates(db, forms) | linked
     is_resumed = until is not None and changes[-1].position <= (until[0], until[1].encode())
     return _Changes(changes, finder, sorted(found), frozenset(linked), progress["after"] if is_resumed else 0)
 
 
-def _entities(probes: Sequence[tuple[Probe, NameChange]]) -> dict[UUID, int]:
+def _entities(probes: Sequence[tuple[name_probes.Probe, name_changes.NameChange]]) -> dict[UUID, int]:
     """The entities derived from the forms of names, each with the chunk number before which to look for it."""
     found: dict[UUID, int] = {}
     for probe, change in probes:
         for key in {change.key, " ".join(probe.form)}:
-            entity = Name(key, key).entity_id
+            entity = names.Name(key, key).entity_id
             found[entity] = max(change.before, found.get(entity, 0))
     return found
 
@@ -222,7 +217,7 @@ async def _link_slice(run: Run, batch: _Changes, chunk_nos: Sequence[int]) -> No
         await run.advance(writing, unit="chunks", **batch.progress(chunk_nos[-1]))
 
 
-async def _mark_followed(run: Run, changes: Sequence[NameChange]) -> None:
+async def _mark_followed(run: Run, changes: Sequence[name_changes.NameChange]) -> None:
     async with run.db.writing(run.user_id) as writing:
         await writing.hold()
         await name_changes.mark_followed(writing, changes)
@@ -287,13 +282,13 @@ class _Linking:
     async def store_names(self) -> None:
         """Store the entities of title, metadata and headings. Each transaction stores the headings of some chunks."""
         title, before = await self.write(self._replace_names)
-        sections, first = Sections(title), 0
+        sections, first = name_links.Sections(title), 0
         while page := await self._page(first):
             await offload.run(sum(len(chunk.content) for chunk in page), sections.add, page)
             first += len(page)
         found = list(sections.found.items())
         for start in range(0, len(found), HEADINGS):
-            some = DocumentNames(in_sections=dict(found[start : start + HEADINGS]))
+            some = name_links.DocumentNames(in_sections=dict(found[start : start + HEADINGS]))
             await self.write(partial(name_links.store, documents=[some], before=before))
 
     async def link_slice(self, chunk_nos: Sequence[int], start: int, db: Writing) -> None:
@@ -303,7 +298,7 @@ class _Linking:
         progress = {"document": [str(self.document_id), self.version], "done": start + len(some)}
         await self.run.advance(db, unit="chunks", total=len(chunk_nos), **progress)
 
-    async def _replace_names(self, db: Writing) -> tuple[Name | None, LinkedNames]:
+    async def _replace_names(self, db: Writing) -> tuple[names.Name | None, mentions.LinkedNames]:
         """Replace the names of title and metadata, and delete the headings.
 
         Returns the name of the title and the former names.
@@ -313,11 +308,11 @@ class _Linking:
         await document_names.delete_headings(db, self.document_id)
         title = names.title_name(head.title)
         found = tags.of_document(title, head.metadata, head.extracted, _keys(self.run))
-        await name_links.store(db, [DocumentNames(title, found)], before=before)
+        await name_links.store(db, [name_links.DocumentNames(title, found)], before=before)
         await mentions.prune(db, replace(before, mentioned=frozenset()))
         return title, before
 
-    async def _page(self, first: int) -> Sequence[ChunkText]:
+    async def _page(self, first: int) -> Sequence[mentions.ChunkText]:
         async with self.run.db.searching(self.run.user_id) as reading:
             return await mentions.chunk_texts(reading, self.document_id, first=first, limit=PAGE)
 

@@ -12,8 +12,6 @@ from uuid import UUID
 from app.database.transactions import Writing
 from app.entities.store import document_names, extracted_names, mentions, name_changes
 from app.entities.store import entities as stored_entities
-from app.entities.store.document_names import HeadingChunk
-from app.entities.store.mentions import ChunkText, LinkedNames
 from app.text.names import headings as text_headings
 from app.text.names import names
 from app.text.names.names import Name
@@ -26,10 +24,10 @@ class DocumentNames:
 
     title: Name | None = None
     tags: Sequence[Tag] = ()
-    in_sections: Mapping[HeadingChunk, Name] = field(default_factory=dict)
+    in_sections: Mapping[document_names.HeadingChunk, Name] = field(default_factory=dict)
 
 
-def section_chunks(chunks: Sequence[ChunkText], title: Name | None) -> dict[HeadingChunk, Name]:
+def section_chunks(chunks: Sequence[mentions.ChunkText], title: Name | None) -> dict[document_names.HeadingChunk, Name]:
     """The chunks in each section of a document; see `Sections`."""
     sections = Sections(title)
     sections.add(chunks)
@@ -40,22 +38,22 @@ class Sections:
     """The sections of a document that have a usable name other than its title: `found` has their chunks and names."""
 
     def __init__(self, title: Name | None) -> None:
-        self.found: dict[HeadingChunk, Name] = {}
+        self.found: dict[document_names.HeadingChunk, Name] = {}
         self._title_key = None if title is None else title.key
         self._first_chunks: dict[tuple[str, ...], int] = {}
 
-    def add(self, chunks: Sequence[ChunkText]) -> None:
+    def add(self, chunks: Sequence[mentions.ChunkText]) -> None:
         """Add the next chunks, in order."""
         for chunk in chunks:
             for path in text_headings.sections(chunk.heading_path, chunk.content):
                 first = self._first_chunks.setdefault(path, chunk.chunk_no)
                 name = text_headings.name(path[-1])
                 if name is not None and name.key != self._title_key:
-                    row = HeadingChunk(name.entity_id, first, chunk.chunk_no, chunk.document_id)
+                    row = document_names.HeadingChunk(name.entity_id, first, chunk.chunk_no, chunk.document_id)
                     self.found.setdefault(row, name)
 
 
-async def store(db: Writing, documents: Sequence[DocumentNames], *, before: LinkedNames | None = None) -> None:
+async def store(db: Writing, documents: Sequence[DocumentNames], *, before: mentions.LinkedNames | None = None) -> None:
     """Store the entities that documents name, and record the new names. A job links older texts to them.
 
     `before` has the names in the former versions of the documents. Texts are not searched for a heading of one word

@@ -11,7 +11,6 @@ from app.database import sql
 from app.database.schema import tables
 from app.database.transactions import Reading, Writing
 from app.entities.store import mentions
-from app.entities.store.mentions import Mention
 
 _m = tables.mentions.c
 _c = tables.chunks.c
@@ -96,11 +95,11 @@ async def texts(db: Reading, chunk_nos: Sequence[int]) -> list[tuple[int, str]]:
     return [(one.chunk_no, f"{one.opening.title}\n{one.content}" if one.opening else one.content) for one in found]
 
 
-async def stored(db: Reading, chunk_nos: Sequence[int]) -> set[Mention]:
+async def stored(db: Reading, chunk_nos: Sequence[int]) -> set[mentions.Mention]:
     """The mentions in some chunks."""
     query = sa.select(_m.entity_id, _m.chunk_no, _m.document_id, _m.kind, _m.count)
     query = query.where(_m.user_id == db.user_id, sql.among(_m.chunk_no, chunk_nos))
-    return {Mention(*row) for row in await db.execute(query)}
+    return {mentions.Mention(*row) for row in await db.execute(query)}
 
 
 _DELETE_MENTIONS = sql.inline(
@@ -115,7 +114,7 @@ _DELETE_MENTIONS = sql.inline(
 )
 
 
-async def replace_mentions(db: Writing, *, old: Sequence[Mention], new: Sequence[Mention]) -> None:
+async def replace_mentions(db: Writing, *, old: Sequence[mentions.Mention], new: Sequence[mentions.Mention]) -> None:
     """Delete old mentions and add new ones."""
     if old:
         columns = sql.columns(old, "entity_id", "chunk_no", "kind")

@@ -23,7 +23,6 @@ from app.errors import ProviderError
 from app.models.base import EmbeddingModel
 from app.models.local import hub, onnx_model
 from app.models.local.onnx_embedder import EmbeddingSteps, OnnxEmbedder
-from app.models.local.onnx_model import OnnxModel, Tokenizer
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +65,7 @@ class Int8Model:
     published: str
     published_sha256: str
     read: Callable[[Path], PublishedWeights]
-    tokenizer: Callable[[Path], Tokenizer]
+    tokenizer: Callable[[Path], onnx_model.Tokenizer]
     steps: EmbeddingSteps
 
     def is_kept(self, folder: Path) -> bool:
@@ -102,7 +101,7 @@ def _open(described: Int8Model, folder: Path, threads: int, cache: Path | None) 
         tokenizer = described.tokenizer(folder)
         session = onnx_model.open_session(described.graph.read_bytes(), threads=1, weights=weights)
         # The activations of a batch would share a scale, so a vector would depend on the other texts.
-        graph = OnnxModel(name, session, tokenizer, concurrency=threads, one_by_one=True)
+        graph = onnx_model.OnnxModel(name, session, tokenizer, concurrency=threads, one_by_one=True)
     except ProviderError:
         raise
     except Exception as error:  # the libraries' exceptions have no other common base

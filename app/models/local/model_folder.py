@@ -19,7 +19,6 @@ from app.models.base import EmbeddingModel
 from app.models.known import KnownModel, Pooling
 from app.models.local import onnx_model
 from app.models.local.onnx_embedder import EmbeddingSteps, OnnxEmbedder
-from app.models.local.onnx_model import OnnxModel
 from app.models.local.onnx_reranker import OnnxReranker
 from app.models.local.tokenizing import JsonTokenizer
 
@@ -84,7 +83,7 @@ def load_reranker(path: Path, *, name: str, threads: int | None) -> OnnxReranker
     return reranker
 
 
-def load_graph(path: Path, *, max_tokens: int, threads: int | None) -> OnnxModel:
+def load_graph(path: Path, *, max_tokens: int, threads: int | None) -> onnx_model.OnnxModel:
     """Load the graph and the tokenizer in a folder. Raises ProviderError that names the missing or unusable file."""
     name = f"The model in {path.name}"
     candidates = (path / "model.onnx", path / "onnx" / "model.onnx")
@@ -99,7 +98,7 @@ def load_graph(path: Path, *, max_tokens: int, threads: int | None) -> OnnxModel
         tokenizer = JsonTokenizer(path / "tokenizer.json", max_tokens=max_tokens)
     except Exception as error:  # the library raises Exception itself
         raise ProviderError(f"{name} cannot be loaded: tokenizer.json is missing or damaged.", fault="model") from error
-    return OnnxModel(name, session, tokenizer)
+    return onnx_model.OnnxModel(name, session, tokenizer)
 
 
 def max_tokens(path: Path, known_number: int) -> int:

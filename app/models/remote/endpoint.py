@@ -11,7 +11,6 @@ from typing import Any
 import httpx
 
 from app import errors
-from app.errors import ProviderFault
 from app.models import calls
 
 MAX_BYTES = 1_000_000
@@ -77,7 +76,7 @@ class Endpoint:
         await self._bulk.aclose()
 
 
-def unreachable(error: BaseException) -> tuple[ProviderFault, str]:
+def unreachable(error: BaseException) -> tuple[errors.ProviderFault, str]:
     """What was wrong with a connection, as a fault and as the end of a sentence."""
     causes = list(_chain(error))
     if any(isinstance(cause, ssl.SSLError) for cause in causes):

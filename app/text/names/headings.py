@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 
 from app.text.names import names
-from app.text.names.names import Name
 from app.text.structure import structure
 from app.text.words import stop_words
 
@@ -32,7 +31,7 @@ def sections(path: Sequence[str], content: str) -> list[tuple[str, ...]]:
     return found
 
 
-def name(heading: str) -> Name | None:
+def name(heading: str) -> names.Name | None:
     """Returns the name of a section without its number ("3.2 "), or None for function words or a date."""
     found = names.title_name(_NUMBERING.sub("", heading[: structure.MAX_HEADING], count=1))
     return found if found is not None and names.is_not_a_date(found.key.split(" ")) else None

@@ -10,7 +10,6 @@ from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
 from app.text.names import gazetteer, names
-from app.text.names.names import Name
 
 KEYS = (
     *("attendees", "people", "participants", "speakers", "author", "project", "team", "vendor", "client", "customer"),
@@ -44,7 +43,7 @@ class Tag:
     @property
     def entity_id(self) -> UUID:
         """The id of the entity. It depends only on the name."""
-        return Name(self.key, self.text).entity_id
+        return names.Name(self.key, self.text).entity_id
 
 
 def from_metadata(metadata: Mapping[str, Any], keys: Sequence[str]) -> list[Tag]:
@@ -69,7 +68,7 @@ def from_metadata(metadata: Mapping[str, Any], keys: Sequence[str]) -> list[Tag]
 
 
 def of_document(
-    title: Name | None, metadata: Mapping[str, Any], extracted: Sequence[Mapping[str, Any]], keys: Sequence[str]
+    title: names.Name | None, metadata: Mapping[str, Any], extracted: Sequence[Mapping[str, Any]], keys: Sequence[str]
 ) -> list[Tag]:
     """Returns the distinct names in the metadata of a document, then the names extracted from its text.
 

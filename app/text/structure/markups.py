@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from app.text.structure import structure
-from app.text.structure.structure import Block
 
 Markup = Literal["asciidoc", "latex", "org", "manual"]
 
@@ -55,10 +54,10 @@ def find(text: str, suffix: str) -> Markup | None:
     return _SUFFIXES.get(suffix) or ("manual" if _MANUAL.match(text) else None)
 
 
-def blocks(text: str, markup: Markup) -> list[Block]:
+def blocks(text: str, markup: Markup) -> list[structure.Block]:
     """Returns the headings and paragraphs of a text. Without headings of the markup, finds those of plain text."""
     marks = _RULES[markup].marks
-    found: list[Block] = []
+    found: list[structure.Block] = []
     fence = ""
     for match in _MARKS[markup].finditer(text):
         if line := (match["fence"] or "").lower():
@@ -68,7 +67,7 @@ def blocks(text: str, markup: Markup) -> list[Block]:
         title = _words(match["title"], markup).removesuffix(f" {mark}")
         if title and not fence:
             level = marks.index(mark) + 1 if marks else len(mark)
-            found.append(Block("heading", match.start(), match.end(), level, title))
+            found.append(structure.Block("heading", match.start(), match.end(), level, title))
     return structure.fill(text, found) if found else structure.blocks(text, markdown=False)
 
 

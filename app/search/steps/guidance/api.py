@@ -10,7 +10,6 @@ from fastapi import APIRouter, Body, Request, Response
 from app.http import admission, auth, bodies, problems, responses
 from app.search.api.search_responses import EntitySearchResponse
 from app.search.steps.guidance import entity_search
-from app.search.steps.guidance.entity_search import EntitySearchRequest
 
 router = APIRouter(prefix="/api/rag", tags=["search"], route_class=bodies.SearchRoute, responses=problems.AUTHENTICATED)
 _EXAMPLES = {
@@ -27,7 +26,7 @@ _EXAMPLES = {
     responses=problems.SEARCH,
 )
 async def find_entities(
-    body: Annotated[EntitySearchRequest, Body(openapi_examples=_EXAMPLES)],
+    body: Annotated[entity_search.EntitySearchRequest, Body(openapi_examples=_EXAMPLES)],
     request: Request,
     user_id: auth.Searcher,
     use: auth.ReadUse,

@@ -21,7 +21,6 @@ from app.search.steps.guidance.store import entity_lookup
 from app.search.steps.guidance.store.entity_lookup import Match, Namesake
 from app.text.names import fuzzy_names, name_uses, names, query_words
 from app.text.names.name_uses import NameForm, NameUse, QueryText
-from app.text.names.query_words import QueryWords
 from app.text.queries.conditions import ParsedQuery
 from app.text.words import lexical
 
@@ -168,7 +167,7 @@ class _SimilarName:
 class _QueryNames:
     """The stored names in the query with their positions, similar names, both by key, and the positions they take."""
 
-    query: QueryWords
+    query: query_words.QueryWords
     exact: Mapping[str, Sequence[Span]]
     similar: Mapping[str, _SimilarName]
     taken: frozenset[int] = frozenset()

@@ -15,7 +15,6 @@ from app.search.state import SearchContext, SearchState, Step
 from app.search.steps.snippets import sentences as snippets
 from app.search.steps.snippets.sentences import Lexemes
 from app.text.queries import conditions
-from app.text.queries.conditions import ParsedQuery
 from app.text.words import lexical, word_spans
 
 COST = 40
@@ -48,7 +47,7 @@ def _name(hit: Hit) -> str:
     return hit.via.name if hit.via else ""
 
 
-def _phrases(parsed: ParsedQuery) -> list[str]:
+def _phrases(parsed: conditions.ParsedQuery) -> list[str]:
     """The phrases that a query wants, including phrases in groups."""
     operands = (one for group in parsed.groups for one in conditions.operands(group, wanted=True))
     return [*parsed.phrases, *(one.text for one in operands if one.is_phrase)]

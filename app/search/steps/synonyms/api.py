@@ -13,7 +13,6 @@ from app.http import auth, bodies, problems
 from app.http.responses import Response
 from app.requests import wire
 from app.search.steps.synonyms import lines, synonyms
-from app.search.steps.synonyms.lines import SynonymGroup
 from app.text.words import cleaning, lexical
 
 
@@ -46,9 +45,9 @@ class SynonymsGroup(wire.WireModel):
             raise PydanticCustomError("one_term", "Must have at least two different terms, or `expand_to`.")
         return self
 
-    def shape(self) -> SynonymGroup:
+    def shape(self) -> lines.SynonymGroup:
         """The group as a core type, each term once."""
-        return SynonymGroup(_once(self.terms), _once(self.expand_to or ()))
+        return lines.SynonymGroup(_once(self.terms), _once(self.expand_to or ()))
 
 
 class Synonyms(wire.WireModel):

@@ -11,7 +11,6 @@ from app import errors
 from app.cli import connecting, options, terminal
 from app.cli.client import Client
 from app.search.steps.synonyms import lines
-from app.search.steps.synonyms.lines import SynonymGroup
 
 app = typer.Typer(help="Synonyms: list, set, clear.", no_args_is_help=True)
 
@@ -24,7 +23,7 @@ def list_all(client: Client, as_json: options.AsJson = False) -> None:
     if as_json:
         terminal.write_json(answer)
     else:
-        groups = [SynonymGroup(tuple(one["terms"]), tuple(one["expand_to"])) for one in answer["groups"]]
+        groups = [lines.SynonymGroup(tuple(one["terms"]), tuple(one["expand_to"])) for one in answer["groups"]]
         terminal.write(lines.write(groups), nl=False)
 
 

@@ -14,13 +14,11 @@ from typing import Any
 from app import errors
 from app.concurrency import offload
 from app.database import transactions
-from app.database.transactions import Database, Reading, SearchTransaction
 from app.query.types import AddedPhrase, AddedTerm
 from app.search import understanding
 from app.search.state import SearchState, Step
 from app.search.steps.synonyms import lines as synonyms
 from app.search.steps.synonyms import store as stored
-from app.search.steps.synonyms.lines import SynonymGroup
 from app.search.steps.synonyms.store import AnalysedSynonyms, PlacedLexeme, SynonymCache
 
 ORIGIN = "synonyms"
@@ -36,7 +34,7 @@ class _Match:
     lexemes: tuple[str, ...]
 
 
-async def get(user_id: str, *, db: Database) -> list[SynonymGroup]:
+async def get(user_id: str, *, db: transactions.Database) -> list[synonyms.SynonymGroup]:
     """The user's groups in their order. Raises OutsideOfKey for a caller who does not see everything."""
     if db.audience is not None:
         raise errors.OutsideOfKey("A key with filters does not list synonyms: they may name what it does not see.")
@@ -44,14 +42,14 @@ async def get(user_id: str, *, db: Database) -> list[SynonymGroup]:
         return await stored.get(reading)
 
 
-async def put(user_id: str, groups: Sequence[SynonymGroup], *, db: Database) -> None:
+async def put(user_id: str, groups: Sequence[synonyms.SynonymGroup], *, db: transactions.Database) -> None:
     """Replace all stored groups. Raises Busy, DatabaseUnavailable, DiskFull, ReadOnly."""
     await db.check_writable()
     async with db.writing(user_id) as writing:
         await stored.put(writing, groups)
 
 
-async def expand(search: SearchState, db: SearchTransaction) -> SearchState:
+async def expand(search: SearchState, db: transactions.SearchTransaction) -> SearchState:
     """Add the synonyms of the query's words to its text leg."""
     request, lexical = search.request, search.request.lexical
     version = db.entered.synonyms_version
@@ -66,7 +64,7 @@ async def expand(search: SearchState, db: SearchTransaction) -> SearchState:
     return replace(search, request=replace(request, lexical=replace(lexical, added=added)))
 
 
-async def _analyse(db: Reading, configs: Collection[str]) -> AnalysedSynonyms:
+async def _analyse(db: transactions.Reading, configs: Collection[str]) -> AnalysedSynonyms:
     """The user's synonyms, with their terms in these text-search configurations."""
     groups = await stored.get(db)
     texts = list(dict.fromkeys(text for group in groups for text in (*group.terms, *group.expand_to)))

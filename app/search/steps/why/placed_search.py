@@ -13,7 +13,6 @@ from app.database.transactions import retry_read
 from app.query.search_request import SearchRequest
 from app.query.types import Candidate, Hit, HybridRequest
 from app.search import pages, search, state
-from app.search.state import SearchContext, SearchState
 from app.search.steps.why.models import LegPlace, OrderingStep, SearchLeg, StepPlace
 from app.search.store import recall
 
@@ -28,8 +27,8 @@ class SearchRun:
     `widest` has what its legs find with the most candidates.
     """
 
-    found: SearchState
-    ordered: SearchState
+    found: state.SearchState
+    ordered: state.SearchState
     results: Sequence[Hit]
     widest: Sequence[Candidate]
 
@@ -116,7 +115,7 @@ class PlacedPassage:
         return next((number for number, chunk_id in enumerate(ids, 1) if chunk_id == self.chunk.chunk_id), None)
 
 
-async def run(query: SearchRequest, context: SearchContext) -> SearchRun:
+async def run(query: SearchRequest, context: state.SearchContext) -> SearchRun:
     """Run the search. Raises what `search.run` raises."""
     page = pages.request_of(query, context)
     context.moment = page.moment
@@ -128,7 +127,7 @@ async def run(query: SearchRequest, context: SearchContext) -> SearchRun:
 
 
 @retry_read
-async def _widest(request: HybridRequest, context: SearchContext) -> Sequence[Candidate]:
+async def _widest(request: HybridRequest, context: state.SearchContext) -> Sequence[Candidate]:
     """What the legs find with the most candidates and without minimum scores, in the order of the fusion."""
     most = limits.MAX_CANDIDATES
     widest = replace(request, candidates=most, limit=2 * most, min_vector_score=None, min_rrf_score=None)
