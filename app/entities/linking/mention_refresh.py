@@ -173,7 +173,8 @@ async def _batch(db: Reading, progress: Mapping[str, Any]) -> _Changes | None:
     )
     dotted = await named_chunks.dotted_numbers(db, {number for probe, _change in probes for number in probe.numbers})
     forms = await offload.run(
-        size, lambda: [(probe.indexed(without=dotted), change.before) for probe, change in probes]
+        size,
+        lambda: [named_chunks.ChangedForm(probe.indexed(without=dotted), change.before) for probe, change in probes],
     )
     finder = name_probes.FormFinder((probe.form, change.before) for probe, change in probes)
     linked = await named_chunks.link(db, await offload.run(size, _entities, probes))

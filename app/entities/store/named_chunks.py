@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 from uuid import UUID
 
 import sqlalchemy as sa
@@ -18,22 +19,31 @@ FOLDED = ("english", "simple")
 """The languages whose index folds accents, as the comparison of names does."""
 
 
-async def candidates(db: Reading, forms: Sequence[tuple[str, int]]) -> set[int]:
-    """The chunks that may contain one of some forms of changed names, by the words in the index.
+class ChangedForm(NamedTuple):
+    """A form of a changed name, by which chunks that may contain the name are found.
 
-    Each form has the words that the index has of every text with the form, empty if the index cannot tell, and the
-    number of the first chunk that was linked after the change. For a form without words, all chunks are candidates.
-    Chunks in a language whose index keeps accents are candidates for every form, because names are compared without
-    accents.
+    `indexed` are words that the index has of every text with the form, empty if the index cannot tell. `before` is the
+    number of the first chunk that was linked after the change.
+    """
+
+    indexed: str
+    before: int
+
+
+async def candidates(db: Reading, forms: Sequence[ChangedForm]) -> set[int]:
+    """The chunks that may contain one of the forms, by the words in the index.
+
+    For a form without indexed words, all chunks are candidates. Chunks in a language whose index keeps accents are
+    candidates for every form, because names are compared without accents.
     """
     found: set[int] = set()
-    untold = [before for indexed, before in forms if not indexed]
-    told = [form for form in forms if form[0]]
+    untold = [form.before for form in forms if not form.indexed]
+    told = [form for form in forms if form.indexed]
     if told:
-        binds = {"indexed": [indexed for indexed, _before in told], "befores": [before for _indexed, before in told]}
+        binds = {"indexed": [form.indexed for form in told], "befores": [form.before for form in told]}
         for row in await db.execute(sql.statement("chunks_with_names"), {"user_id": db.user_id, **binds}):
             if row.chunk_no is None:
-                untold.append(told[row.place - 1][1])
+                untold.append(told[row.place - 1].before)
             else:
                 found.add(row.chunk_no)
     if untold:
@@ -41,7 +51,7 @@ async def candidates(db: Reading, forms: Sequence[tuple[str, int]]) -> set[int]:
     s = tables.text_statistics.c
     accented = sa.select(s.config).where(s.user_id == db.user_id, s.chunks > 0, s.config.not_in(FOLDED)).limit(1)
     if await db.scalar(accented) is not None:
-        found |= await _chunks(db, _c.chunk_no < max(before for _, before in forms), _c.config.not_in(FOLDED))
+        found |= await _chunks(db, _c.chunk_no < max(form.before for form in forms), _c.config.not_in(FOLDED))
     return found
 
 
