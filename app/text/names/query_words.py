@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from app.text.names import names
@@ -13,12 +13,11 @@ from app.text.words import stop_words
 class QueryWords:
     """The words of a query in the form of `names.words`.
 
-    `places` maps a word to its positions. `small`, `capital` and `opens` say for each word whether it starts with a
-    lower-case letter, with a capital, or starts a sentence. Computed once per query: it may have hundreds of names.
+    `small`, `capital` and `opens` say for each word whether it starts with a lower-case letter, with a capital, or
+    starts a sentence. Computed once per query: it may have hundreds of names.
     """
 
     words: tuple[str, ...]
-    places: Mapping[str, Sequence[int]]
     small: tuple[bool, ...]
     capital: tuple[bool, ...]
     opens: tuple[bool, ...]
@@ -26,17 +25,13 @@ class QueryWords:
 
 def read(text: str) -> QueryWords:
     """Splits a query into words."""
-    words = names.words(text)
     starts = [start for start, _end in names.word_offsets(text)]
-    places: dict[str, list[int]] = {}
     opens = []
-    for index, (word, start) in enumerate(zip(words, starts, strict=True)):
-        places.setdefault(word, []).append(index)
+    for start in starts:
         before = text[max(0, start - 12) : start].rstrip(" \"'“‘«([¿¡")
         opens.append(start <= 12 if not before else before[-1] in ".!?:;…")
     return QueryWords(
-        words=tuple(words),
-        places=places,
+        words=tuple(names.words(text)),
         small=tuple([text[start].islower() for start in starts]),
         capital=tuple([text[start].isupper() for start in starts]),
         opens=tuple(opens),
@@ -66,7 +61,7 @@ def role_sequences(query: QueryWords) -> set[str]:
     They follow a determiner ("the lead mason"), are the whole query, or are anywhere in a question for a person.
     """
     words = query.words
-    if any(word in query.places for word in stop_words.PERSON_QUESTION_WORDS):
+    if any(word in words for word in stop_words.PERSON_QUESTION_WORDS):
         return set(names.sequences(" ".join(words)))
     starts = [index + 1 for index, word in enumerate(words) if word in stop_words.DETERMINERS]
     found = {" ".join(words[start:end]) for start in starts for end in range(start + 1, start + names.MAX_WORDS + 1)}
@@ -76,4 +71,4 @@ def role_sequences(query: QueryWords) -> set[str]:
 def asks_for_type(query: QueryWords, kind: str) -> bool:
     """Returns whether a query asks for an entity of a type: for a person ("who …"), or by the type ("which vendor")."""
     type_words = (*names.words(kind), *names.words(f"{kind}s"))
-    return any(word in query.places for word in (*stop_words.PERSON_QUESTION_WORDS, *type_words))
+    return any(word in query.words for word in (*stop_words.PERSON_QUESTION_WORDS, *type_words))
