@@ -15,7 +15,7 @@ Plan = dict[str, Any]
 
 async def explained(reading: Transaction, statement: str, binds: dict[str, Any], how: str = "ANALYZE, ") -> Plan:
     """The plan of a statement; by default it runs."""
-    found = (await reading.execute(sa.text(f"EXPLAIN ({how}FORMAT JSON) {statement}"), binds)).scalar_one()
+    found = await reading.scalar(sa.text(f"EXPLAIN ({how}FORMAT JSON) {statement}"), binds)
     (plan,) = json.loads(found) if isinstance(found, str) else found
     return plan
 

@@ -129,10 +129,6 @@ class Rows(list[Any]):
         """The first column of all rows."""
         return Rows(row[0] for row in self)
 
-    def scalar_one(self) -> Any:
-        """The first column of the only row. Raises ValueError for another number of rows."""
-        return self.one()[0]
-
 
 class Connection:
     """A connection of a pool and its transaction; each statement ends within `limit_s`.
@@ -145,20 +141,15 @@ class Connection:
     """A comment before each statement. The driver prepares texts with different comments separately."""
 
     def __init__(self, engine: AsyncEngine, durations: Durations) -> None:
-        self._engine = engine
+        self.engine = engine
         self._durations = durations
         self._through_sqlalchemy: AsyncConnection | None = None
-
-    @property
-    def engine(self) -> AsyncEngine:
-        """The engine of the pool."""
-        return self._engine
 
     async def open(self) -> None:
         """Check a connection out of the pool, which may open a new one. Raises the errors of pool and driver."""
         try:
-            self._pooled = await self._engine.raw_connection()
-        except self._engine.dialect.loaded_dbapi.Error as error:
+            self._pooled = await self.engine.raw_connection()
+        except self.engine.dialect.loaded_dbapi.Error as error:
             cause = driver_errors.root(error)
             if isinstance(cause, asyncpg.PostgresError) and driver_errors.translate(cause, read_only=False) is cause:
                 raise errors.SchemaMismatch(f"The server in DATABASE_URL refuses the connection: {cause}.") from error
@@ -230,7 +221,7 @@ class Connection:
 
     async def _fetch(self, statement: sa.TextClause, binds: Any) -> Rows:
         """The rows of a statement that runs on the driver."""
-        text, names = write(statement, self._engine.dialect)
+        text, names = write(statement, self.engine.dialect)
         try:
             values = [binds[name] for name in names]
             rows = await self._driver.fetch(self.marker + text, *values, timeout=self.limit_s, record_class=Row)
@@ -267,9 +258,9 @@ class Connection:
     def _wrap(self) -> AsyncConnection:
         """The same connection for SQLAlchemy, which neither begins nor ends a transaction of Postgres."""
         if self._through_sqlalchemy is None:
-            connection = sa.Connection(self._engine.sync_engine, self._pooled)
+            connection = sa.Connection(self.engine.sync_engine, self._pooled)
             connection.begin()
-            self._through_sqlalchemy = AsyncConnection(self._engine, connection)
+            self._through_sqlalchemy = AsyncConnection(self.engine, connection)
         return self._through_sqlalchemy
 
     async def _after(self, error: BaseException) -> None:

@@ -76,22 +76,11 @@ class Entered:
         if not isinstance(first[0], list):
             return cls(connection, tables, revision=revision)
         data, names, has_hidden, graph_rows, chunks, *others = first[0]
-        calibration, synonyms_version = None, 0
-        if others:
-            length = CALIBRATION_LENGTH if len(others) >= CALIBRATION_LENGTH else 0
-            calibration = RelevanceCalibration.from_millionths(others[:length]) if length else None
-            synonyms_version = sum(others[length:])
-        return cls(
-            connection,
-            tables,
-            Version(data, names),
-            bool(has_hidden),
-            int(graph_rows),
-            int(chunks),
-            calibration,
-            synonyms_version,
-            revision,
-        )
+        length = CALIBRATION_LENGTH if len(others) >= CALIBRATION_LENGTH else 0
+        calibration = RelevanceCalibration.from_millionths(others[:length]) if length else None
+        version = Version(data, names)
+        of_user = (version, bool(has_hidden), graph_rows, chunks, calibration, sum(others[length:]))
+        return cls(connection, tables, *of_user, revision=revision)
 
 
 @dataclass(frozen=True, slots=True)

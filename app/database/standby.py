@@ -193,7 +193,9 @@ class Standby(ReadRoutes):
     async def probe(self) -> None:
         """Measure the lag, and admit or exclude the standby."""
         try:
-            primary = await self._ask_primary()
+            primary = None
+            with suppress(errors.DatabaseUnavailable):  # this also notices when it can be reached again
+                primary = await _replication(self._primary)
             found = await _replication(self.db)
             if primary is not None and found.cluster != primary.cluster:
                 raise errors.SchemaMismatch("It is no copy of the primary: its cluster has another identifier.")
@@ -207,13 +209,6 @@ class Standby(ReadRoutes):
             self._become(StandbyReport("refused", driver_errors.reason(error)))
         else:
             self._become(StandbyReport("ready", lag=self._lag(found, primary), feedback=found.feedback))
-
-    async def _ask_primary(self) -> Any:
-        """The primary's answer; None if it cannot be reached. This also notices when it can be reached again."""
-        try:
-            return await _replication(self._primary)
-        except errors.DatabaseUnavailable:
-            return None
 
     def _lag(self, found: Any, primary: Any) -> Lag:
         """The distance to the end of the primary's log; if the primary does not answer, to the received part of it.

@@ -76,8 +76,6 @@ class TimeLimits:
 class Transaction:
     """An open transaction, which runs statements on its connection."""
 
-    __slots__ = ("_connection", "execute", "run_sync", "scalar", "scalars", "stream")
-
     def __init__(self, entered: Entered) -> None:
         self._connection = connection = entered.connection
         self.execute, self.run_sync, self.stream = connection.execute, connection.run_sync, connection.stream
@@ -86,8 +84,6 @@ class Transaction:
 
 class SharedTransaction(Transaction):
     """A transaction on the tables that belong to no user, or a transaction of the owner, who sees all users' rows."""
-
-    __slots__ = ("_entered",)
 
     def __init__(self, entered: Entered) -> None:
         super().__init__(entered)
@@ -119,28 +115,12 @@ class Reading(Transaction):
     sees few documents.
     """
 
-    __slots__ = (
-        "calibration",
-        "chunks",
-        "entered",
-        "graph_rows",
-        "has_hidden",
-        "listed",
-        "restriction",
-        "user_id",
-        "vector_tables",
-        "version",
-    )
-
     def __init__(self, entered: Entered, user_id: str, restriction: Restriction | None = None) -> None:
         super().__init__(entered)
-        self.entered = entered
-        self.user_id = user_id
-        self.restriction = restriction
+        self.entered, self.user_id, self.restriction = entered, user_id, restriction
         self.version, self.has_hidden = entered.version, entered.has_hidden
         self.graph_rows, self.chunks = entered.graph_rows, entered.chunks
-        self.calibration = entered.calibration
-        self.vector_tables = entered.vector_tables
+        self.calibration, self.vector_tables = entered.calibration, entered.vector_tables
         self.listed: Listed | None = None
         if restriction is not None:
             # Postgres plans a prepared statement again whenever the role has changed since.
@@ -173,11 +153,7 @@ class Reading(Transaction):
 class SearchTransaction(Reading):
     """A reading transaction that uses generic plans."""
 
-    __slots__ = ("_plans_each",)
-
-    def __init__(self, entered: Entered, user_id: str, restriction: Restriction | None = None) -> None:
-        super().__init__(entered, user_id, restriction)
-        self._plans_each = False
+    _plans_each = False
 
     async def use_custom_plans(self, *, always: bool = False) -> None:
         """Plan every further statement for its own binds, unless the user has so few chunks that it costs more.
@@ -198,12 +174,8 @@ class Writing(Reading):
     `first_chunk` is the number of the first chunk that it may add; 0 before `lock`.
     """
 
-    __slots__ = ("_locked_version", "first_chunk")
-
-    def __init__(self, entered: Entered, user_id: str, restriction: Restriction | None = None) -> None:
-        super().__init__(entered, user_id, restriction)
-        self._locked_version: int | None = None
-        self.first_chunk = 0
+    _locked_version: int | None = None
+    first_chunk = 0
 
     @property
     def has_restricted_role(self) -> bool:
@@ -321,11 +293,8 @@ class Database:
         values: dict[str, object] = {"user_id": user_id, "timeout_ms": timeout_ms, "candidates": candidates}
         if (shown := self._restriction) is not None:
             first = _RESTRICTED[first]
-            values |= {
-                "path": shown.path,
-                "needs_document": shown.needs_document,
-                "shows_entities": shown.shows_entities,
-            }
+            values |= {"path": shown.path, "needs_document": shown.needs_document}
+            values["shows_entities"] = shown.shows_entities
         entry = Entry(first, values, connections.limit_s(timeout_ms), read_only=True)
         try:
             async with self._route().transaction(entry, user_id) as entered:
@@ -495,10 +464,8 @@ def _retry(read: Callable[P, Awaitable[T]], error: type[errors.ConnectionLost]) 
         try:
             return await read(*args, **kwargs)
         except error:
-            log.info(
-                "read retried after the connection was lost",
-                extra={"action": "read_retried", "call": read.__qualname__},
-            )
+            fields = {"action": "read_retried", "call": read.__qualname__}
+            log.info("read retried after the connection was lost", extra=fields)
             return await read(*args, **kwargs)
 
     return run

@@ -8,7 +8,6 @@ from __future__ import annotations
 from uuid import UUID
 
 import sqlalchemy as sa
-from sqlalchemy import Column, Index, LargeBinary, PrimaryKeyConstraint, Table, Uuid
 from sqlalchemy.dialects import postgresql
 
 from app.database.schema import tables
@@ -16,17 +15,15 @@ from app.database.transactions import Writing
 
 MOST = 5_000
 """Pictures of a user that are kept; those that were not used for the longest time are deleted."""
-recognised_pictures = Table(
+recognised_pictures = tables.user_table(
     "recognised_pictures",
-    tables.metadata,
-    *tables.tenant(),
     # Made of the picture and the recogniser.
-    Column("picture_key", Uuid, nullable=False),
+    sa.Column("picture_key", sa.Uuid, nullable=False),
     # Encrypted with a key that is made of the picture, too.
-    Column("lines", LargeBinary, nullable=False),
+    sa.Column("lines", sa.LargeBinary, nullable=False),
     tables.moment("used_at"),
-    PrimaryKeyConstraint("user_id", "picture_key"),
-    Index(None, "user_id", "used_at"),
+    sa.PrimaryKeyConstraint("user_id", "picture_key"),
+    sa.Index(None, "user_id", "used_at"),
 )
 
 TABLES = (recognised_pictures,)
@@ -36,10 +33,8 @@ _p = recognised_pictures.c
 async def use(db: Writing, picture_key: UUID) -> bytes | None:
     """The lines of a picture, which count as used now; None if they are not kept."""
     own = (_p.user_id == db.user_id, _p.picture_key == picture_key)
-    found = await db.execute(
-        sa.update(recognised_pictures).where(*own).values(used_at=sa.func.now()).returning(_p.lines)
-    )
-    lines: bytes | None = found.scalar_one_or_none()
+    change = sa.update(recognised_pictures).where(*own).values(used_at=sa.func.now())
+    lines: bytes | None = await db.scalar(change.returning(_p.lines))
     return lines
 
 

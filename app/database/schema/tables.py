@@ -36,6 +36,11 @@ def tenant() -> list[sa.Column[str] | sa.CheckConstraint]:
     return [sa.Column("user_id", sa.Text, nullable=False), sa.CheckConstraint("user_id <> ''", name="user_id")]
 
 
+def user_table(name: str, *items: sa.schema.SchemaItem) -> sa.Table:
+    """A table with rows of users, whose first column is the user."""
+    return sa.Table(name, metadata, *tenant(), *items)
+
+
 def moment(name: str) -> sa.Column[object]:
     """A point in time, by default the present."""
     return sa.Column(name, sa.DateTime(timezone=True), nullable=False, server_default=sa.func.now())
@@ -58,10 +63,8 @@ def complete() -> sa.MetaData:
     return metadata
 
 
-tenants = sa.Table(
+tenants = user_table(
     "tenants",
-    metadata,
-    *tenant(),
     sa.Column("version", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("next_chunk_no", sa.BigInteger, nullable=False, server_default="1"),
     moment("created_at"),
@@ -80,10 +83,8 @@ tenants = sa.Table(
     sa.PrimaryKeyConstraint("user_id"),
 )
 
-documents = sa.Table(
+documents = user_table(
     "documents",
-    metadata,
-    *tenant(),
     sa.Column("document_id", sa.Uuid, nullable=False),
     sa.Column("source_id", sa.Uuid),
     sa.Column("identity", sa.LargeBinary, nullable=False),
@@ -120,10 +121,8 @@ documents = sa.Table(
     sa.Index(None, "names_version"),
 )
 
-chunks = sa.Table(
+chunks = user_table(
     "chunks",
-    metadata,
-    *tenant(),
     sa.Column("chunk_id", sa.Uuid, nullable=False),
     sa.Column("chunk_no", sa.BigInteger, nullable=False),
     sa.Column("document_id", sa.Uuid, nullable=False),
@@ -148,10 +147,8 @@ chunks = sa.Table(
 
 
 # Apart from the chunks, so that exact scans and re-embedding read nothing else. Its dimension is that of the model.
-embeddings = sa.Table(
+embeddings = user_table(
     "embeddings",
-    metadata,
-    *tenant(),
     sa.Column("chunk_no", sa.BigInteger, nullable=False),
     sa.Column("document_id", sa.Uuid, nullable=False),
     sa.Column("embedding", HALFVEC(384), nullable=False),
@@ -161,20 +158,16 @@ embeddings = sa.Table(
     hnsw("ix_embeddings_embedding"),
 )
 
-text_statistics = sa.Table(
+text_statistics = user_table(
     "text_statistics",
-    metadata,
-    *tenant(),
     sa.Column("config", sa.Text, nullable=False),
     sa.Column("chunks", sa.BigInteger, nullable=False),
     sa.Column("tokens", sa.BigInteger, nullable=False),
     sa.PrimaryKeyConstraint("user_id", "config"),
 )
 
-lexemes = sa.Table(
+lexemes = user_table(
     "lexemes",
-    metadata,
-    *tenant(),
     sa.Column("lexeme", sa.Text(collation="C"), nullable=False),
     sa.Column("df", sa.Integer, nullable=False),
     sa.Column("tail_no", sa.BigInteger, nullable=False),
@@ -182,20 +175,16 @@ lexemes = sa.Table(
     sa.PrimaryKeyConstraint("user_id", "lexeme"),
 )
 
-postings = sa.Table(
+postings = user_table(
     "postings",
-    metadata,
-    *tenant(),
     sa.Column("lexeme", sa.Text(collation="C"), nullable=False),
     sa.Column("first_no", sa.BigInteger, nullable=False),
     sa.Column("items", sa.ARRAY(sa.BigInteger), nullable=False),
     sa.PrimaryKeyConstraint("user_id", "lexeme", "first_no"),
 )
 
-entities = sa.Table(
+entities = user_table(
     "entities",
-    metadata,
-    *tenant(),
     sa.Column("entity_id", sa.Uuid, nullable=False),
     sa.Column("type", sa.Text, nullable=False),
     sa.Column("name", sa.Text, nullable=False),
@@ -217,10 +206,8 @@ entities = sa.Table(
     ),
 )
 
-entity_names = sa.Table(
+entity_names = user_table(
     "entity_names",
-    metadata,
-    *tenant(),
     sa.Column("name_key", sa.LargeBinary, nullable=False),
     sa.Column("entity_id", sa.Uuid, nullable=False),
     sa.Column("name", sa.Text, nullable=False),
@@ -237,10 +224,8 @@ def _to_entity(column: str, name: str) -> sa.ForeignKeyConstraint:
     return sa.ForeignKeyConstraint(["user_id", column], target, ondelete="CASCADE", name=name)
 
 
-entity_members = sa.Table(
+entity_members = user_table(
     "entity_members",
-    metadata,
-    *tenant(),
     sa.Column("entity_id", sa.Uuid, nullable=False),
     sa.Column("member_id", sa.Uuid, nullable=False),
     sa.PrimaryKeyConstraint("user_id", "entity_id", "member_id"),
@@ -249,10 +234,8 @@ entity_members = sa.Table(
     sa.Index(None, "user_id", "member_id"),
 )
 
-entity_words = sa.Table(
+entity_words = user_table(
     "entity_words",
-    metadata,
-    *tenant(),
     sa.Column("lexeme", sa.Text(collation="C"), nullable=False),
     sa.Column("entity_id", sa.Uuid, nullable=False),
     sa.PrimaryKeyConstraint("user_id", "lexeme", "entity_id"),
@@ -262,10 +245,8 @@ entity_words = sa.Table(
 
 
 # The vectors of descriptions of entities.
-entity_vectors = sa.Table(
+entity_vectors = user_table(
     "entity_vectors",
-    metadata,
-    *tenant(),
     sa.Column("entity_id", sa.Uuid, nullable=False),
     sa.Column("embedding", HALFVEC(384), nullable=False),
     sa.PrimaryKeyConstraint("user_id", "entity_id"),
@@ -273,10 +254,8 @@ entity_vectors = sa.Table(
     hnsw("ix_entity_vectors_embedding"),
 )
 
-entity_changes = sa.Table(
+entity_changes = user_table(
     "entity_changes",
-    metadata,
-    *tenant(),
     sa.Column("name_key", sa.LargeBinary, nullable=False),
     sa.Column("name", sa.Text, nullable=False),
     # The user's names_version; 0 for a name that no gazetteer contains.
@@ -296,10 +275,8 @@ entity_changes = sa.Table(
     ),
 )
 
-mentions = sa.Table(
+mentions = user_table(
     "mentions",
-    metadata,
-    *tenant(),
     sa.Column("entity_id", sa.Uuid, nullable=False),
     sa.Column("chunk_no", sa.BigInteger, nullable=False),
     sa.Column("kind", sa.Text, nullable=False),
@@ -314,10 +291,8 @@ mentions = sa.Table(
     sa.Index(None, "user_id", "entity_id", "kind", "document_id", postgresql_include=["count"]),
 )
 
-headings = sa.Table(
+headings = user_table(
     "headings",
-    metadata,
-    *tenant(),
     sa.Column("entity_id", sa.Uuid, nullable=False),
     sa.Column("section_no", sa.BigInteger, nullable=False),
     sa.Column("chunk_no", sa.BigInteger, nullable=False),
@@ -329,10 +304,8 @@ headings = sa.Table(
     sa.Index(None, "user_id", "document_id"),
 )
 
-staged_documents = sa.Table(
+staged_documents = user_table(
     "staged_documents",
-    metadata,
-    *tenant(),
     sa.Column("job_id", sa.Uuid, nullable=False),
     sa.Column("document_id", sa.Uuid, nullable=False),
     sa.Column("identity", sa.LargeBinary, nullable=False),
@@ -355,10 +328,8 @@ staged_documents = sa.Table(
     sa.PrimaryKeyConstraint("user_id", "job_id"),
 )
 
-staged_chunks = sa.Table(
+staged_chunks = user_table(
     "staged_chunks",
-    metadata,
-    *tenant(),
     sa.Column("job_id", sa.Uuid, nullable=False),
     sa.Column("chunk_index", sa.Integer, nullable=False),
     sa.Column("chunk_id", sa.Uuid, nullable=False),
@@ -376,10 +347,8 @@ staged_chunks = sa.Table(
     sa.PrimaryKeyConstraint("user_id", "job_id", "chunk_index"),
 )
 
-hidden_chunks = sa.Table(
+hidden_chunks = user_table(
     "hidden_chunks",
-    metadata,
-    *tenant(),
     # Numbers with postings, but without visible chunks.
     sa.Column("first_no", sa.BigInteger, nullable=False),
     sa.Column("last_no", sa.BigInteger, nullable=False),
@@ -390,10 +359,8 @@ hidden_chunks = sa.Table(
     sa.PrimaryKeyConstraint("user_id", "first_no"),
 )
 
-audit_log = sa.Table(
+audit_log = user_table(
     "audit_log",
-    metadata,
-    *tenant(),
     sa.Column("event_id", sa.Uuid, nullable=False),
     moment("at"),
     sa.Column("actor", sa.Text, nullable=False),
@@ -404,10 +371,8 @@ audit_log = sa.Table(
     sa.Index(None, "user_id", "at"),
 )
 
-idempotency_keys = sa.Table(
+idempotency_keys = user_table(
     "idempotency_keys",
-    metadata,
-    *tenant(),
     sa.Column("key", sa.Text, nullable=False),
     moment("created_at"),
     # The hash of the request and its response; null while the request is processed.

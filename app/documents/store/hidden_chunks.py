@@ -38,8 +38,7 @@ async def allocate(db: Writing, chunks: int) -> int:
 
     The user's version stays the same, because readers see no change.
     """
-    row = await db.execute(_ALLOCATE, {"user_id": db.user_id, "chunks": chunks})
-    return int(row.scalar_one())
+    return int(await db.scalar(_ALLOCATE, {"user_id": db.user_id, "chunks": chunks}))
 
 
 async def show(db: Writing, job_id: UUID) -> None:

@@ -411,9 +411,9 @@ async def test_a_filtered_search_is_planned_for_its_binds_if_the_user_has_many_c
     ask = hybrid.request(big, "balt kax common", await embedder.embed_query("balt kax"))
     async with database.searching(big) as reading:
         await recall.hybrid(reading, ask)
-        before = (await reading.execute(sa.text("SHOW plan_cache_mode"))).scalar_one()
+        before = await reading.scalar(sa.text("SHOW plan_cache_mode"))
         await recall.hybrid(reading, replace(ask, filters=Filters(metadata={"kind": "rare"})))
-        after = (await reading.execute(sa.text("SHOW plan_cache_mode"))).scalar_one()
+        after = await reading.scalar(sa.text("SHOW plan_cache_mode"))
     assert (before, after) == ("force_generic_plan", mode)
 
 
