@@ -32,56 +32,30 @@ from __future__ import annotations
 
 from typing import Literal
 
-STATUSES = {
-    "internal_error": 500,
-    "invalid_request": 422,
-    "blank_query": 400,
-    "blank_content": 422,
-    "invalid_vector": 422,
-    "invalid_cursor": 422,
-    "duplicate_uri": 422,
-    "blocked_url": 422,
-    "fetch_failed": 422,
-    "unsupported_format": 422,
-    "encrypted": 422,
-    "damaged": 422,
-    "no_text": 422,
-    "unknown_text_field": 422,
-    "parse_limit": 422,
-    "malformed_request": 400,
-    "upgrade_refused": 400,
-    "request_timeout": 408,
-    "too_large": 413,
-    "host_not_allowed": 421,
-    "rate_limited": 429,
-    "headers_too_large": 431,
-    "unauthorized": 401,
-    "forbidden": 403,
-    "folder_not_allowed": 403,
-    "fetch_not_allowed": 403,
-    "origin_not_allowed": 403,
-    "outside_of_key": 403,
-    "not_found": 404,
-    "conflict": 409,
-    "stale_cursor": 409,
-    "source_unavailable": 409,
-    "unavailable": 503,
-    "database_unavailable": 503,
-    "read_only": 503,
-    "busy": 503,
-    "overloaded": 503,
-    "too_many_connections": 503,
-    "model_replaced": 503,
-    "search_timeout": 504,
-    "provider_failed": 502,
-    "bad_embedding": 502,
-    "site_unavailable": 502,
-    "disk_full": 507,
-    "local_token_unusable": 500,
-    "backup_failed": 500,
-    "schema_mismatch": 503,
-    "embedded_server_failed": 500,
+_CODES = {
+    400: "blank_query malformed_request upgrade_refused",
+    401: "unauthorized",
+    403: "forbidden folder_not_allowed fetch_not_allowed origin_not_allowed outside_of_key",
+    404: "not_found",
+    408: "request_timeout",
+    409: "conflict stale_cursor source_unavailable",
+    413: "too_large",
+    421: "host_not_allowed",
+    422: (
+        "invalid_request blank_content invalid_vector invalid_cursor duplicate_uri blocked_url fetch_failed "
+        "unsupported_format encrypted damaged no_text unknown_text_field parse_limit"
+    ),
+    429: "rate_limited",
+    431: "headers_too_large",
+    500: "internal_error local_token_unusable backup_failed embedded_server_failed",
+    502: "provider_failed bad_embedding site_unavailable",
+    503: (
+        "unavailable database_unavailable read_only busy overloaded too_many_connections model_replaced schema_mismatch"
+    ),
+    504: "search_timeout",
+    507: "disk_full",
 }
+STATUSES = {code: status for status, codes in _CODES.items() for code in codes.split()}
 """The status of each code."""
 BLANK_QUERY = "The query is blank: send at least one visible character."
 BLANK_CONTENT = "Must contain visible text, unless the document has a title."
