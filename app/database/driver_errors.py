@@ -62,9 +62,7 @@ _UNPREPARED = (asyncpg.InvalidSQLStatementNameError, asyncpg.DuplicatePreparedSt
 _LOCKED = (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError, asyncpg.SerializationError)
 _OTHER_TARGET = asyncpg.TargetServerAttributeNotMatched
 _STATES: dict[type[errors.StepwellError], dict[tuple[Any, str], str]] = {
-    errors.DeadlineExceeded: {
-        (asyncpg.QueryCanceledError, ""): "The database did not answer within the time limit.",
-    },
+    errors.DeadlineExceeded: {(asyncpg.QueryCanceledError, ""): "The database did not answer within the time limit."},
     errors.SchemaMismatch: {
         (asyncpg.InvalidCatalogNameError, ""): "The server has no database of this name: check DATABASE_URL.",
         (asyncpg.ClientConfigurationError, ""): "The TLS parameters of DATABASE_URL cannot be used: {}",
@@ -77,9 +75,7 @@ _STATES: dict[type[errors.StepwellError], dict[tuple[Any, str], str]] = {
         (exc.TimeoutError, ""): BUSY,
         (asyncpg.TooManyConnectionsError, ""): "The server grants no further connection: lower STEPWELL_POOL_SIZE.",
     },
-    errors.Busy: {
-        (_LOCKED, ""): "Another change to the same data is running; try again shortly.",
-    },
+    errors.Busy: {(_LOCKED, ""): "Another change to the same data is running; try again shortly."},
     errors.ConnectionLost: {
         (ssl.SSLError, ""): "The database cannot be reached over TLS: {}.",
         (

@@ -6,10 +6,7 @@ from app.capability import Capability, Command
 
 DOCUMENTS = Capability(
     exports=("documents",),
-    routers=(
-        "documents.api.router:router",
-        "documents.api.selection_router:router",
-    ),
+    routers=("documents.api.router:router", "documents.api.selection_router:router"),
     tags={"documents": "Store, read and delete documents."},
     installs=("documents.api.parse_places:install",),
     commands={
@@ -17,8 +14,5 @@ DOCUMENTS = Capability(
         "documents": Command("store", "documents.commands.documents:app", "List, show and delete documents."),
         "stats": Command("store", "documents.commands.documents:stats", "Print numbers of what is stored."),
     },
-    jobs=(
-        "documents.storing.large_documents:KIND",
-        "documents.storing.large_documents:REMOVAL",
-    ),
+    jobs=("documents.storing.large_documents:KIND", "documents.storing.large_documents:REMOVAL"),
 )

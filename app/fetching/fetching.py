@@ -33,11 +33,7 @@ MAX_REDIRECTS = 5
 MAX_PORT = 65_535
 MAX_CONTENT_TYPE = 500
 """Characters of the Content-Type that are read."""
-_HEADERS = {
-    "User-Agent": f"stepwell/{metadata.version('stepwell')}",
-    "Accept": "*/*",
-    "Accept-Encoding": "gzip",
-}
+_HEADERS = {"User-Agent": f"stepwell/{metadata.version('stepwell')}", "Accept": "*/*", "Accept-Encoding": "gzip"}
 _OTHER_FAILURES = (httpcore.NetworkError, httpcore.ProtocolError, SSLError)
 _SEND_PUBLIC = "send an http or https address without a user name"
 # Written out because `is_global` of the standard library differs between versions of Python, and is true of multicast
@@ -93,11 +89,7 @@ class WebFetcher:
     """Fetches pages, each over connections of its own. `network` and `tls` are for tests."""
 
     def __init__(
-        self,
-        limits: FetchLimits | None = None,
-        *,
-        network: PublicNetwork | None = None,
-        tls: SSLContext | None = None,
+        self, limits: FetchLimits | None = None, *, network: PublicNetwork | None = None, tls: SSLContext | None = None
     ) -> None:
         self._limits = limits or FetchLimits()
         self._network = network or PublicNetwork()

@@ -37,10 +37,7 @@ METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 BREAKER_STATES = kinds.values(BreakerState)
 _GAUGES: Mapping[str, tuple[str, Callable[[Services], float | None]]] = {
     "stepwell_db_connections_in_use": ("Database connections in use now.", lambda use: use.db.in_use()),
-    "stepwell_db_connections_max": (
-        "Database connections that this process may open.",
-        lambda use: use.db.pool.size(),
-    ),
+    "stepwell_db_connections_max": ("Database connections that this process may open.", lambda use: use.db.pool.size()),
     "stepwell_db_connections_waiting": (
         "Transactions that wait for a connection now.",
         lambda use: use.db.pool.durations.waiting,

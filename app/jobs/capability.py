@@ -8,7 +8,5 @@ JOBS = Capability(
     routers=("jobs.api:router",),
     tags={"jobs": "Follow and cancel background jobs."},
     installs=("jobs.job_metrics:install",),
-    commands={
-        "jobs": Command("store", "jobs.commands:app", "List, show and cancel background jobs."),
-    },
+    commands={"jobs": Command("store", "jobs.commands:app", "List, show and cancel background jobs.")},
 )

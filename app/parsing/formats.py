@@ -61,18 +61,8 @@ TEXT = FileFormat(
     ("text", "reStructuredText", "AsciiDoc", "Org", "LaTeX"),
     ("txt", "text", "rst", "rest", "adoc", "asciidoc", "org", "tex"),
 )
-MARKDOWN = FileFormat(
-    "markdown",
-    "plain",
-    ("Markdown",),
-    ("md", "markdown", "mdown", "mkd", "mdx", "qmd", "rmd"),
-)
-JSON = FileFormat(
-    "json",
-    "plain",
-    ("JSON",),
-    ("json", "geojson", "topojson", "jsonc", "json5", "har", "webmanifest"),
-)
+MARKDOWN = FileFormat("markdown", "plain", ("Markdown",), ("md", "markdown", "mdown", "mkd", "mdx", "qmd", "rmd"))
+JSON = FileFormat("json", "plain", ("JSON",), ("json", "geojson", "topojson", "jsonc", "json5", "har", "webmanifest"))
 XML = FileFormat(
     "xml",
     "plain",
@@ -84,11 +74,7 @@ ARCHIVE = FileFormat("archive", "binary", ("Office or ZIP",))
 OLD_OFFICE = FileFormat("old_office", "binary", ("DOC, PPT or MSG",))
 """Office files before 2007 have the same first bytes. Only their streams distinguish them."""
 PACKED = FileFormat(
-    "packed",
-    "binary",
-    ("ZIP", "TAR"),
-    ("zip", "tar", "tgz", "tbz2", "txz", "gz", "bz2", "xz"),
-    "members",
+    "packed", "binary", ("ZIP", "TAR"), ("zip", "tar", "tgz", "tbz2", "txz", "gz", "bz2", "xz"), "members"
 )
 PICTURE = FileFormat(
     "picture",
@@ -104,22 +90,8 @@ FORMATS = (
     MARKDOWN,
     JSON,
     XML,
-    FileFormat(
-        "html",
-        "encoded",
-        ("HTML",),
-        ("html", "htm", "xhtml"),
-        "html.html_text",
-        signature=_HTML,
-    ),
-    FileFormat(
-        "pdf",
-        "binary",
-        ("PDF",),
-        ("pdf",),
-        "pages.pdf",
-        signature=_PDF,
-    ),
+    FileFormat("html", "encoded", ("HTML",), ("html", "htm", "xhtml"), "html.html_text", signature=_HTML),
+    FileFormat("pdf", "binary", ("PDF",), ("pdf",), "pages.pdf", signature=_PDF),
     FileFormat(
         "word",
         "binary",
@@ -147,14 +119,7 @@ FORMATS = (
             for kind in ("text", "text-template", "presentation", "presentation-template")
         ),
     ),
-    FileFormat(
-        "rtf",
-        "encoded",
-        ("RTF",),
-        ("rtf",),
-        "office.rtf",
-        signature=re.compile(rb"\{\\rtf"),
-    ),
+    FileFormat("rtf", "encoded", ("RTF",), ("rtf",), "office.rtf", signature=re.compile(rb"\{\\rtf")),
     FileFormat(
         "sheets",
         "binary",
@@ -164,60 +129,19 @@ FORMATS = (
         entries=frozenset({"xl/workbook.xml", "xl/workbook.bin"}),
         mimetypes=frozenset({f"{_OPENDOCUMENT}spreadsheet".encode()}),
     ),
-    FileFormat(
-        "csv",
-        "plain",
-        ("CSV", "TSV"),
-        ("csv", "tsv"),
-        "rows.csv_rows",
-    ),
+    FileFormat("csv", "plain", ("CSV", "TSV"), ("csv", "tsv"), "rows.csv_rows"),
     FileFormat("json_lines", "plain", ("JSON lines",), ("jsonl", "ndjson"), "rows.json_lines"),
+    FileFormat("notebook", "plain", ("Jupyter notebooks",), ("ipynb",), "notebook"),
+    FileFormat("book", "binary", ("EPUB",), ("epub",), "html.book", mimetypes=frozenset({b"application/epub+zip"})),
+    FileFormat("email", "encoded", ("EML",), ("eml",), "mail.mail"),
     FileFormat(
-        "notebook",
-        "plain",
-        ("Jupyter notebooks",),
-        ("ipynb",),
-        "notebook",
-    ),
-    FileFormat(
-        "book",
-        "binary",
-        ("EPUB",),
-        ("epub",),
-        "html.book",
-        mimetypes=frozenset({b"application/epub+zip"}),
-    ),
-    FileFormat(
-        "email",
-        "encoded",
-        ("EML",),
-        ("eml",),
-        "mail.mail",
-    ),
-    FileFormat(
-        "mhtml",
-        "encoded",
-        ("MHTML",),
-        ("mhtml", "mht"),
-        "mail.mhtml",
-        signature=re.compile(rb"From: <Saved by "),
+        "mhtml", "encoded", ("MHTML",), ("mhtml", "mht"), "mail.mhtml", signature=re.compile(rb"From: <Saved by ")
     ),
     FileFormat("mbox", "encoded", ("MBOX",), ("mbox",), "mail.mail", signature=_MBOX),
-    FileFormat(
-        "transcript",
-        "plain",
-        ("VTT", "SRT"),
-        ("vtt", "srt"),
-        "transcript",
-    ),
+    FileFormat("transcript", "plain", ("VTT", "SRT"), ("vtt", "srt"), "transcript"),
     PICTURE,
     PACKED,
-    FileFormat(
-        "code",
-        "plain",
-        ("source code",),
-        tuple(_CODE.split()),
-    ),
+    FileFormat("code", "plain", ("source code",), tuple(_CODE.split())),
 )
 """All formats, in the order in which messages list them."""
 BY_NAME = {format.name: format for format in (*FORMATS, ARCHIVE, OLD_OFFICE)}
@@ -231,16 +155,7 @@ _DOCUMENT_ENTRIES = (b"[Content_Types].xml", b"_rels/", b"docProps/", b"word/", 
 _ENTRY_NAME = 30
 """Offset of the name of the first entry in a ZIP archive."""
 _COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-_UNSUPPORTED = (
-    b"GIF8",
-    b"RIFF",
-    b"7z\xbc\xaf",
-    b"Rar!",
-    b"\x7fELF",
-    b"MZ\x90",
-    b"SQLite format 3\x00",
-    b"%!PS",
-)
+_UNSUPPORTED = (b"GIF8", b"RIFF", b"7z\xbc\xaf", b"Rar!", b"\x7fELF", b"MZ\x90", b"SQLite format 3\x00", b"%!PS")
 
 
 def sniff(raw: bytes, name: str) -> FileFormat:

@@ -194,10 +194,7 @@ def _llm(settings: Settings) -> ChatLlm | GeminiLlm:
         from app.models.remote import gemini
 
         return gemini.GeminiLlm(
-            api_key=secret or "",
-            model=settings.llm_model or gemini.MODEL,
-            url=settings.llm_url,
-            times=times,
+            api_key=secret or "", model=settings.llm_model or gemini.MODEL, url=settings.llm_url, times=times
         )
     return ChatLlm(
         kind="ollama" if settings.llm == "ollama" else "openai",

@@ -170,9 +170,7 @@ SourceKey = Annotated[
         },
     ),
 ]
-_ADDED: Any = {
-    "folder": {"summary": "The Markdown files of a folder", "value": {"path": "letters", "globs": ["*.md"]}},
-}
+_ADDED: Any = {"folder": {"summary": "The Markdown files of a folder", "value": {"path": "letters", "globs": ["*.md"]}}}
 _WATCHED: Any = {"watched": {"summary": "Watch the folder", "value": {"watch": True}}}
 _LOCATION = {"Location": {"description": "Path of the job.", "schema": {"type": "string"}}}
 

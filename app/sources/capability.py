@@ -14,7 +14,7 @@ SOURCES = Capability(
     commands={
         "sources": Command(
             "store", "sources.commands:app", "Keep documents in step with folders: add, list, sync, remove."
-        ),
+        )
     },
     tools=("sources.tools:TOOLS",),
     jobs=("sources.source_sync:KIND",),

@@ -75,12 +75,7 @@ class _Syncing:
         async with self.run.db.shared() as shared:
             await self.run.advance(shared, **progress)
 
-    async def commit(
-        self,
-        step: str,
-        counts: Mapping[str, int],
-        work: Callable[[Writing], Awaitable[Any]],
-    ) -> None:
+    async def commit(self, step: str, counts: Mapping[str, int], work: Callable[[Writing], Awaitable[Any]]) -> None:
         """Do work and count it, in one transaction under the user's lock. Raises ClaimLost, Busy, and what it raises.
 
         `counts` has the number of files that the step has completed as `done`.

@@ -40,10 +40,7 @@ from app.services import Services
 from app.text import json_values, uris
 from app.text.words import cleaning
 
-_NOT_WITH_URL = {
-    "content": "Send content or url, not both.",
-    "uri": "Leave it out: the url is the URI of the page.",
-}
+_NOT_WITH_URL = {"content": "Send content or url, not both.", "uri": "Leave it out: the url is the URI of the page."}
 Item = tuple[int, Upload | RefusedItem]
 """The index of a file, or the place in a list, and its document or the reason why it cannot be read."""
 MAX_FILES = 100

@@ -36,8 +36,7 @@ class DocumentInput(wire.WireModel):
     )
     title: Title | None = Field(None, description="Title; by default that of the frontmatter, else the first heading.")
     uri: Uri | None = Field(
-        None,
-        description="Identifier: a document with the same URI is replaced. By default the text identifies it.",
+        None, description="Identifier: a document with the same URI is replaced. By default the text identifies it."
     )
     metadata: wire.Metadata = Field(default_factory=dict, description="JSON object that searches can filter by.")
     language: Language | None = Field(
@@ -79,8 +78,7 @@ class FileFields(wire.WireModel):
     """The fields that apply to the documents of a sent or fetched file."""
 
     title: Title | None = Field(
-        None,
-        description="Title of the one file; by default its own, such as its first heading, else its name.",
+        None, description="Title of the one file; by default its own, such as its first heading, else its name."
     )
     metadata: wire.Metadata | None = Field(
         None, description="JSON object that searches can filter by, added to the metadata of every file."
@@ -104,8 +102,7 @@ class DocumentForm(FileFields):
     """The text fields of a form with files."""
 
     uri: list[Uri] | None = Field(
-        None,
-        description="URI of each file, in their order; by default its name, or its relative path if one is sent.",
+        None, description="URI of each file, in their order; by default its name, or its relative path if one is sent."
     )
 
     @classmethod

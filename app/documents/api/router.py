@@ -58,10 +58,7 @@ _Store = Callable[..., Coroutine[Any, Any, DocumentResult | DocumentResultList]]
     status_code=201,
     responses={
         **problems.WRITE,
-        200: {
-            "model": DocumentResult | DocumentResultList,
-            "description": "Nothing was added or replaced.",
-        },
+        200: {"model": DocumentResult | DocumentResultList, "description": "Nothing was added or replaced."},
         201: {"description": "At least one document was added or replaced."},
         **examples.QUEUED,
     },
@@ -160,11 +157,7 @@ def _result(stored: IngestResult, request: Request, response: Response) -> Docum
 
 
 async def _add_several(
-    items: AsyncIterable[Item],
-    request: Request,
-    response: Response,
-    user_id: str,
-    use: Services,
+    items: AsyncIterable[Item], request: Request, response: Response, user_id: str, use: Services
 ) -> DocumentResultList:
     """Store each document, and list the error of each document that failed.
 
@@ -391,11 +384,7 @@ async def chunks(
     return await responses.json(size, shown)
 
 
-@router.get(
-    "/stats",
-    operation_id="stats",
-    summary="Get statistics",
-)
+@router.get("/stats", operation_id="stats", summary="Get statistics")
 async def stats(user_id: auth.Searcher, use: auth.ReadUse) -> StorageStats:
     """Return the numbers of the user's documents and chunks, and the embedding model."""
     return StorageStats.of(await documents.stats(user_id, db=use.db))

@@ -67,11 +67,7 @@ async def known_vectors(db: Reading, *, keys: Sequence[UUID]) -> dict[UUID, str]
     query = (
         sa.select(_c.embedding_key, sa.cast(_e.embedding, sa.Text))
         .ext(postgresql.distinct_on(_c.embedding_key))
-        .join_from(
-            tables.chunks,
-            tables.embeddings,
-            sa.and_(_e.user_id == db.user_id, _e.chunk_no == _c.chunk_no),
-        )
+        .join_from(tables.chunks, tables.embeddings, sa.and_(_e.user_id == db.user_id, _e.chunk_no == _c.chunk_no))
         .where(_c.user_id == db.user_id, sql.among(_c.embedding_key, keys))
         .order_by(_c.embedding_key)
     )

@@ -91,11 +91,7 @@ class PutDocument:
 
 
 async def write(
-    db: Writing,
-    writes: Sequence[PutDocument],
-    *,
-    vectors_by_key: Mapping[UUID, VectorValue],
-    names_version: int = 0,
+    db: Writing, writes: Sequence[PutDocument], *, vectors_by_key: Mapping[UUID, VectorValue], names_version: int = 0
 ) -> None:
     """Insert or update the rows of documents, and insert their chunks with vectors, postings and statistics.
 

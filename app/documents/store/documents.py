@@ -97,11 +97,7 @@ async def source(db: Reading, document_id: UUID) -> DocumentSource:
 
 
 async def change(
-    db: Writing,
-    source: DocumentSource,
-    draft: DocumentDraft,
-    *,
-    vectors_by_key: Mapping[UUID, VectorValue] | None,
+    db: Writing, source: DocumentSource, draft: DocumentDraft, *, vectors_by_key: Mapping[UUID, VectorValue] | None
 ) -> LinkedNames | None:
     """Store `draft` as a new version of a document; None if the document has changed since `source` was read.
 

@@ -91,12 +91,7 @@ def hash_document(document: CleanDocument) -> DocumentDraft:
     )
 
 
-def cut(
-    draft: DocumentDraft,
-    *,
-    model: EmbeddingModel,
-    options: ChunkingOptions,
-) -> DocumentDraft:
+def cut(draft: DocumentDraft, *, model: EmbeddingModel, options: ChunkingOptions) -> DocumentDraft:
     """Cuts the text of a document into chunks. Raises what interrupts it."""
     chunks = []
     for passage in passages(draft, model=model, options=options):

@@ -75,10 +75,7 @@ async def _database(settings: Settings) -> list[Finding]:
     except errors.ProviderError as error:
         return [Finding("database", "error", f"Not checked: {error.message}", "Correct STEPWELL_EMBEDDER_MODEL.")]
     expected = pipeline.Expected(
-        model,
-        dimension,
-        many_users=settings.auth == "api_key",
-        target=models.target(settings),
+        model, dimension, many_users=settings.auth == "api_key", target=models.target(settings)
     )
     try:
         async with AsyncExitStack() as stack:
