@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Sequence
 from contextlib import AsyncExitStack
 from datetime import datetime
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Body, Query, Request, Response
@@ -34,8 +34,7 @@ from app.documents.api.document_models import (
     StoredChunk,
     StoredDocument,
 )
-from app.documents.files import file_reading, web_pages
-from app.documents.files.file_reading import NamedFile
+from app.documents.files import web_pages
 from app.documents.storing import ingest
 from app.documents.types import Document, IngestResult, Upload
 from app.http import admission, auth, bodies, filter_parameter, problems, responses
@@ -47,8 +46,6 @@ from app.text.words import cleaning
 router = APIRouter(
     prefix="/api/rag", tags=["documents"], route_class=bodies.DocumentsRoute, responses=problems.AUTHENTICATED
 )
-
-_Store = Callable[..., Coroutine[Any, Any, DocumentResult | DocumentResultList]]
 
 
 @router.post(
@@ -78,12 +75,7 @@ async def add(
     """
     async with document_bodies.opened(request, use) as uploaded:
         # Work in a thread is not cancelled at once but ends at its next check; nothing is stored then.
-        store: _Store = _add_several
-        if isinstance(uploaded, Upload):
-            store = _add_one
-        elif isinstance(uploaded, PageInput):
-            store = _add_page
-        work = partial(store, uploaded, request, response, user_id, use)
+        work = partial(_add, uploaded, request, response, user_id, use)
         return await admission.cancel_on_disconnect(request, work)
 
 
@@ -108,6 +100,22 @@ async def upload(
     return await add(request, response, user_id, use)
 
 
+async def _add(
+    uploaded: Upload | PageInput | AsyncIterable[Item],
+    request: Request,
+    response: Response,
+    user_id: str,
+    use: Services,
+) -> DocumentResult | DocumentResultList:
+    if isinstance(uploaded, PageInput):
+        return await _add_page(uploaded, request, response, user_id, use)
+    if not isinstance(uploaded, Upload):
+        return await _add_several(uploaded, request, response, user_id, use)
+    stored = await ingest.store_one(uploaded, user_id, use, ingest.IN_REQUEST)
+    response.status_code = 200 if stored.status == "unchanged" else 201
+    return _result(stored, request, response)
+
+
 async def _add_page(
     page: PageInput, request: Request, response: Response, user_id: str, use: Services
 ) -> DocumentResultList:
@@ -120,31 +128,17 @@ async def _add_page(
         async with turn.released():  # the place among the fetches is kept until the page is stored, as is its content
             await stack.enter_async_context(request.app.state.fetches.turn(user_id))
             fetched = await web_pages.fetch(page.url, use)
+        is_titled = not cleaning.is_blank(page.title or "")
+        file = dataclasses.replace(fetched, text_field=page.text_field, titled=is_titled)
         try:
-            items = document_bodies.apply(await _read(fetched, page, request, use), page)
-            numbered = [(0, item) for item in items]
-            return await _add_several(document_bodies.each(numbered), request, response, user_id, use)
+            async with document_bodies.open_reader(request, use) as reader, turn.released():
+                found = await document_bodies.read(file, reader)
+            items = [(0, item) for item in document_bodies.apply(found, page)]
+            return await _add_several(document_bodies.each(items), request, response, user_id, use)
         except errors.BadRequest as error:
             named = (error.field or "").rpartition("].")[2]
             error.field = named if named in PageInput.model_fields else "url"
             raise
-
-
-async def _read(
-    fetched: NamedFile, page: PageInput, request: Request, use: Services
-) -> Sequence[Upload | file_reading.UnreadMember]:
-    """The documents of a page, as those of a file that is sent. Raises BadRequest."""
-    is_titled = not cleaning.is_blank(page.title or "")
-    file = dataclasses.replace(fetched, text_field=page.text_field, titled=is_titled)
-    async with document_bodies.open_reader(request, use) as reader, request.state.upload_turn.released():
-        return await document_bodies.read(file, reader)
-
-
-async def _add_one(upload: Upload, request: Request, response: Response, user_id: str, use: Services) -> DocumentResult:
-    """Store the document of a request."""
-    stored = await ingest.store_one(upload, user_id, use, ingest.IN_REQUEST)
-    response.status_code = 200 if stored.status == "unchanged" else 201
-    return _result(stored, request, response)
 
 
 def _result(stored: IngestResult, request: Request, response: Response) -> DocumentResult:
