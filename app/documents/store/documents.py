@@ -53,18 +53,8 @@ async def _find_equal(db: Reading) -> DuplicateUse:
 
 _d = tables.documents.c
 _c = tables.chunks.c
-_LISTED = (
-    _d.document_id,
-    _d.source_id,
-    _d.uri,
-    _d.title,
-    _d.metadata,
-    _d.config,
-    _d.content_hash,
-    _d.chunk_count,
-    _d.created_at,
-    _d.updated_at,
-)
+_COLUMNS = "document_id source_id uri title metadata config content_hash chunk_count created_at updated_at"
+_LISTED = [_d[name] for name in _COLUMNS.split()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,9 +167,6 @@ async def of_chunk(db: Reading, chunk_id: UUID) -> tuple[UUID, int] | None:
     return None if row is None else (row.document_id, row.start_offset)
 
 
-_PART_OF_ORDER = {"oldest": "oldest", "changed": "changed", "title": "by_title"}
-
-
 async def page(
     db: Reading, *, limit: int, after: tuple[datetime | str, UUID] | None, only: DocumentFilter
 ) -> list[Document]:
@@ -188,7 +175,7 @@ async def page(
     filtering = filters.binds(filters.visible(db, only.filters))
     parts, binds = [*filtering], {"user_id": db.user_id, "limit": limit, **filtering}
     if only.order != "newest":
-        parts.append(_PART_OF_ORDER[only.order])
+        parts.append(only.order)
     if only.order == "title":
         binds["characters"] = ORDERED_CHARACTERS
     if after is not None:

@@ -3,7 +3,7 @@
 -- Columns: those of a listed document, content (the beginning of a document without title and URI, else null).
 -- part oldest  the first created first
 -- part changed  the last changed first
--- part by_title  by title, without its case
+-- part title  by title, without its case
 -- part after  begins behind a position
 -- :after_at timestamptz  time of the position
 -- :after_title text  title of the position
@@ -17,7 +17,7 @@ SELECT d.document_id, d.source_id, d.uri, d.title, d.metadata, d.config, d.conte
 FROM stepwell.documents AS d
 WHERE d.user_id = :user_id
 -- if after
--- unless oldest or changed or by_title
+-- unless oldest or changed or title
   AND (d.created_at, d.document_id) < (:after_at, :after_id)
 -- end
 -- if oldest
@@ -26,7 +26,7 @@ WHERE d.user_id = :user_id
 -- if changed
   AND (d.updated_at, d.document_id) < (:after_at, :after_id)
 -- end
--- if by_title
+-- if title
   AND (lower(left(d.title, :characters)) COLLATE "C", d.document_id) > (lower(left(:after_title, :characters)), :after_id)
 -- end
 -- end
@@ -40,7 +40,7 @@ WHERE d.user_id = :user_id
 -- end
   AND {{passes_filters d}}
 ORDER BY
--- unless oldest or changed or by_title
+-- unless oldest or changed or title
   d.created_at DESC, d.document_id DESC
 -- end
 -- if oldest
@@ -49,7 +49,7 @@ ORDER BY
 -- if changed
   d.updated_at DESC, d.document_id DESC
 -- end
--- if by_title
+-- if title
   lower(left(d.title, :characters)) COLLATE "C", d.document_id
 -- end
 LIMIT :limit
