@@ -25,12 +25,7 @@ PAGES = frozenset({"/", "/docs", "/playground"})
 METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 REQUEST_HEADERS = ("Authorization", "Content-Type", "Idempotency-Key", "X-API-Key", "X-Request-ID")
 RESPONSE_HEADERS = (
-    "Idempotent-Replayed",
-    "Location",
-    "RateLimit",
-    "RateLimit-Policy",
-    "Retry-After",
-    "Server-Timing",
+    *("Idempotent-Replayed", "Location", "RateLimit", "RateLimit-Policy", "Retry-After", "Server-Timing"),
     "X-Request-ID",
 )
 PREFLIGHT_SECONDS = 600

@@ -74,7 +74,7 @@ async def cancel(job_id: UUID, user_id: str, *, db: Database) -> JobState:
     """
     async with db.primary.reading(user_id) as reading:
         found = await _read(reading, job_id)
-    if found.kind in kinds.uncancellable():
+    if any(kind.name == found.kind and not kind.is_cancellable for kind in kinds.every()):
         raise errors.Conflict("Jobs that update links or postings cannot be cancelled.")
     async with db.locking(user_id, checked=True) as writing:
         await jobs.cancel(writing, found.job_id)

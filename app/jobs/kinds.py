@@ -16,11 +16,6 @@ def every() -> tuple[JobKind, ...]:
     return capability.declared("jobs")
 
 
-def uncancellable() -> list[str]:
-    """The names of the kinds whose jobs cannot be cancelled."""
-    return [kind.name for kind in every() if not kind.is_cancellable]
-
-
 async def run_forever(services: Services) -> None:
     """Run the jobs of all users, a loop for each queue, and what capabilities declare as `background`, until cancelled.
 

@@ -20,22 +20,12 @@ from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 
 ANSWER_S = 5.0
-HIGHEST = frozenset(
-    {
-        "stepwell_build_info",
-        "stepwell_event_loop_lag_max_seconds",
-        "stepwell_provider_breaker_state",
-        "stepwell_db_read_only",
-        "stepwell_standby_ready",
-        "stepwell_standby_lag_seconds",
-        "stepwell_jobs_waiting",
-        "stepwell_jobs_running",
-        "stepwell_jobs_retrying",
-        "stepwell_jobs_oldest_seconds",
-        "process_start_time_seconds",
-        "process_max_fds",
-    }
-)
+HIGHEST = {
+    *("stepwell_build_info", "stepwell_event_loop_lag_max_seconds", "stepwell_provider_breaker_state"),
+    *("stepwell_db_read_only", "stepwell_standby_ready", "stepwell_standby_lag_seconds", "stepwell_jobs_waiting"),
+    *("stepwell_jobs_running", "stepwell_jobs_retrying", "stepwell_jobs_oldest_seconds"),
+    *("process_start_time_seconds", "process_max_fds"),
+}
 """Gauges that say the same, or the worst, of all processes."""
 
 _Key = tuple[str, tuple[tuple[str, str], ...]]

@@ -36,14 +36,8 @@ DEBIAN = Path("/usr/lib/postgresql")
 _LIBPQ = {"connect_timeout": "PGCONNECT_TIMEOUT", "application_name": "PGAPPNAME"}
 """The variables of libpq that are not named as its parameters are."""
 _EXCLUDED_VARIABLES = (
-    "PGOPTIONS",
-    "PGSERVICE",
-    "PGSERVICEFILE",
-    "PGHOSTADDR",
-    "PGDATABASE",
-    "PGUSER",
-    "PGHOST",
-    "PGPORT",
+    *("PGOPTIONS", "PGSERVICE", "PGSERVICEFILE", "PGHOSTADDR"),
+    *("PGDATABASE", "PGUSER", "PGHOST", "PGPORT"),
 )
 """Environment variables that would change the target or the behaviour of a program."""
 _TABLE_DATA = re.compile(r"^COPY \w+\.(\w+) \(([^)]*)\) FROM stdin;\n(.*?)^\\\.$", re.MULTILINE | re.DOTALL)
