@@ -6,6 +6,7 @@ import fnmatch
 import hashlib
 import importlib.machinery
 import importlib.util
+import io
 import json
 import os
 import re
@@ -146,68 +147,54 @@ def test_every_image_is_named_with_a_full_version(pin_images):
 MANIFEST = json.dumps({"mediaType": "application/vnd.oci.image.index.v1+json", "manifests": []}).encode()
 
 
-class Registry(BaseHTTPRequestHandler):
-    """Answers as Docker Hub does, which issues a token and has a manifest for each tag."""
+class Answer(io.BytesIO):
+    """A response of Docker Hub."""
 
-    manifest = MANIFEST
-    named: str | None = f"sha256:{hashlib.sha256(MANIFEST).hexdigest()}"
-
-    def do_GET(self):
-        if self.path.startswith("/token?service=registry.docker.io&scope=repository:"):
-            self.answer(json.dumps({"token": "t"}).encode(), None)
-        elif self.headers["Authorization"] != "Bearer t" or "image.index" not in self.headers["Accept"]:
-            self.send_error(401)
-        elif self.path.startswith(("/v2/library/python/manifests/3.", "/v2/pgvector/pgvector/manifests/0.")):
-            self.answer(self.manifest, self.named)
-        else:
-            self.send_error(404)
-
-    def answer(self, body, digest):
-        self.send_response(200)
-        if digest:
-            self.send_header("Docker-Content-Digest", digest)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_):
-        """Nothing is logged."""
+    def __init__(self, body: bytes, digest: str | None = None) -> None:
+        super().__init__(body)
+        self.headers = {"Docker-Content-Digest": digest}
 
 
 @pytest.fixture
 def pin(pin_images, tmp_path, monkeypatch):
-    """Runs the program on copies of the files against a registry; returns its status and the copies."""
+    """Runs the program on copies of the files, with this manifest for each image; its status and the copies."""
     for name in pin_images.FILES:
         (tmp_path / name).write_text((ROOT / name).read_text())
     monkeypatch.setattr(pin_images, "ROOT", tmp_path)
 
-    def run(**answers):
-        with serving(type("Handler", (Registry,), answers)) as address:
-            status = pin_images.main(["--write", "--auth", address, "--registry", address])
+    def run(manifest, named=None):
+        def answer(request, timeout):
+            if isinstance(request, str):
+                return Answer(b'{"token": "t"}')
+            assert request.headers["Authorization"] == "Bearer t"
+            assert re.search(r"/v2/(library/python|pgvector/pgvector)/manifests/\d", request.full_url)
+            return Answer(manifest, named)
+
+        monkeypatch.setattr(pin_images.urllib.request, "urlopen", answer)
+        status = pin_images.main(["--write"])
         return status, [(tmp_path / name).read_text() for name in pin_images.FILES]
 
     return run
 
 
-@pytest.mark.parametrize("named", [Registry.named, None])
+@pytest.mark.parametrize("named", [f"sha256:{hashlib.sha256(MANIFEST).hexdigest()}", None])
 def test_images_are_pinned_to_the_digest_of_their_manifest_and_again_when_it_changes(pin, named):
-    status, first = pin(named=named)
+    status, first = pin(MANIFEST, named)
     assert status == 0
     expected = f"@sha256:{hashlib.sha256(MANIFEST).hexdigest()}"
     assert [text.count(expected) for text in first] == [2, 1]
     changed = MANIFEST + b"\n"
-    _, second = pin(manifest=changed, named=None)
+    _, second = pin(changed)
     assert second == [text.replace(expected, f"@sha256:{hashlib.sha256(changed).hexdigest()}") for text in first]
 
 
-@pytest.mark.parametrize("answers", [
-    {"named": "sha256:" + 64 * "0"},
-    {"manifest": b"<html>", "named": None},
-    {"manifest": b'{"mediaType": "application/json"}', "named": None},
-    {"do_GET": lambda handler: handler.send_error(503)},
-    {"do_GET": lambda handler: handler.answer(b"{}", None)},
-])  # fmt: skip
-def test_no_digest_is_written_if_the_registry_misbehaves(pin, answers, capsys):
-    status, files = pin(**answers)
+@pytest.mark.parametrize(
+    "answer",
+    [(MANIFEST, "sha256:" + 64 * "0"), (b"<html>",), (b'{"mediaType": "application/json"}',)],
+    ids=["another digest", "no JSON", "another kind"],
+)
+def test_no_digest_is_written_if_the_registry_misbehaves(pin, answer, capsys):
+    status, files = pin(*answer)
     assert status == 1
     assert "could not be resolved" in capsys.readouterr().err
     assert files == [(ROOT / name).read_text() for name in ("Dockerfile", "compose.yaml")]
@@ -294,15 +281,10 @@ def test_compose_pins_its_database_and_keeps_the_data_where_postgres_18_puts_it(
     assert "ports" not in db
 
 
-def test_every_container_has_limits_on_memory_processes_and_logs():
-    for service in COMPOSE["services"].values():
-        assert re.fullmatch(r"\$\{STEPWELL_\w+:-\dg\}", service["mem_limit"])
-        assert service["pids_limit"] == 512
-        assert set(service["logging"]["options"]) == {"max-size", "max-file"}
-
-
-def test_no_container_has_capabilities_beyond_those_with_which_the_image_of_postgres_starts():
+def test_every_container_is_limited_and_has_no_more_capabilities_than_the_image_of_postgres_starts_with():
     for name, service in COMPOSE["services"].items():
+        assert re.fullmatch(r"\$\{STEPWELL_\w+:-\dg\}", service["mem_limit"])
+        assert (service["pids_limit"], set(service["logging"]["options"])) == (512, {"max-size", "max-file"})
         assert (service["cap_drop"], service["security_opt"]) == (["ALL"], ["no-new-privileges:true"])
         starting = {"CHOWN", "DAC_OVERRIDE", "FOWNER", "SETGID", "SETUID"} if name == "db" else set()
         assert set(service.get("cap_add", ())) == starting
@@ -314,6 +296,8 @@ def test_compose_migrates_as_the_owner_and_serves_as_the_service_role():
     assert migrate["environment"]["DATABASE_URL"] == api["environment"]["DATABASE_URL"]
     assert api["environment"]["DATABASE_URL"].startswith("postgresql://stepwell_service:${STEPWELL_SERVICE_PASSWORD")
     assert "${STEPWELL_OWNER" not in json.dumps(api), "the service never learns the owner's password"
+    assert migrate["env_file"] == api["env_file"] == ".env"
+    assert all(api["environment"][name] == "" for name in ("STEPWELL_OWNER_PASSWORD", "STEPWELL_MIGRATION_URL"))
     assert migrate["depends_on"] == {"db": {"condition": "service_healthy"}}
     assert api["depends_on"] == {"migrate": {"condition": "service_completed_successfully"}}
     assert api["ports"] == ["127.0.0.1:${STEPWELL_PUBLISHED_PORT:-8000}:8000"]
@@ -329,12 +313,6 @@ def test_every_setting_in_compose_is_one_and_together_they_are_accepted(monkeypa
         monkeypatch.setenv(name, re.sub(r"\$\{\w+(?::-(\w*)|:\?[^}]*)?\}", r"\1", str(value)))
     settings = Settings()
     assert (settings.auth, settings.host, settings.port, settings.metrics) == ("api_key", "0.0.0.0", 8000, "keyed")
-
-
-def test_compose_passes_every_setting_of_the_file_and_no_service_learns_of_the_owner():
-    migrate, api = COMPOSE["services"]["migrate"], COMPOSE["services"]["api"]
-    assert migrate["env_file"] == api["env_file"] == ".env"
-    assert all(api["environment"][name] == "" for name in ("STEPWELL_OWNER_PASSWORD", "STEPWELL_MIGRATION_URL"))
 
 
 def test_an_empty_variable_is_unset(monkeypatch):
