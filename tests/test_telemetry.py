@@ -6,7 +6,6 @@ import asyncio
 import gc
 import json
 import logging
-import re
 import subprocess
 import sys
 from datetime import datetime, timedelta
@@ -47,10 +46,6 @@ def test_a_json_line_holds_the_request_id_and_the_extra_fields():
         fields = json.loads(_line(JSON, hits=3, color_message="\x1b[1msearched"))
     assert datetime.fromisoformat(fields.pop("time")).utcoffset() == timedelta(0)
     assert fields == {"level": "info", "logger": "app.test", "message": "searched", "request_id": "r-1", "hits": 3}
-
-
-def test_a_plain_line_begins_with_time_level_logger_and_message():
-    assert re.fullmatch(r"\S+Z INFO app\.test searched hits=3 path='/a b'", _line(PLAIN, hits=3, path="/a b"))
 
 
 def test_a_query_appears_at_debug_level_only():
@@ -102,36 +97,10 @@ def test_warnings_and_uncaught_exceptions_are_json_lines_in_a_process_of_their_o
     assert ran.returncode == 1
 
 
-@pytest.mark.parametrize("formatter", [telemetry.formatter(json=True), telemetry.formatter(json=False)])
+@pytest.mark.parametrize("formatter", [JSON, PLAIN])
 def test_no_value_can_start_a_new_line_or_contain_terminal_escapes(formatter):
     line = _line(formatter, message="a\nb\rc\x1b[2J", path="/x\n2026 ERROR forged\x1b[2J")
     assert line.isprintable()
-
-
-@pytest.mark.parametrize(("terminal", "setting", "written"), [
-    (True, None, False), (False, None, True), (True, True, True), (False, False, False),
-])  # fmt: skip
-def test_lines_are_json_unless_stderr_is_a_terminal_or_the_setting_says_otherwise(
-    monkeypatch, terminal, setting, written
-):
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
-    assert telemetry.writes_json(setting) is written
-
-
-def test_configuring_twice_writes_each_line_once(capsys, handlers):
-    telemetry.configure("debug", json=False)
-    telemetry.configure("info", json=True)
-    logging.getLogger("app.test").debug("not this")
-    logging.getLogger("app.test").info("this")
-    (line,) = capsys.readouterr().err.splitlines()
-    assert json.loads(line)["message"] == "this"
-
-
-def test_an_unknown_level_is_refused_and_changes_nothing():
-    before = logging.getLogger().level
-    with pytest.raises(ValueError, match="LOUD"):
-        telemetry.configure("loud")
-    assert logging.getLogger().level == before
 
 
 def test_a_retry_is_one_line_without_the_arguments_of_the_call(capsys, handlers):
