@@ -1,17 +1,12 @@
-"""Nothing is lost or doubled when workers and Postgres are killed at random points of a synchronisation.
+"""Nothing is lost or doubled when services and Postgres are killed at random points of a synchronisation.
 
 STEPWELL_FAULTS=full kills each 20 times during the synchronisation of 2,000 files.
 """
 
 from __future__ import annotations
 
-import asyncio
 import faulthandler
-import os
 import random
-import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from uuid import UUID
@@ -21,6 +16,7 @@ import pytest
 import running_service
 import server_folders
 import source_folder
+from forked_service import forked_service
 from harness import Tenant
 
 from app.database import pools, transactions
@@ -31,8 +27,7 @@ from app.maintenance import repair
 from app.sources import sources
 from app.text.names import tags
 
-KILLS, FILES, GROUP = (20, 2_000, 10) if running_service.FULL else (1, 20, 1)
-WORKER = Path(__file__).parents[1] / "sync_worker.py"
+KILLS, FILES = (20, 2_000) if running_service.FULL else (1, 20)
 DONE = "SELECT coalesce(CAST(progress->>'done' AS integer), 0) FROM stepwell.jobs WHERE job_id = $1"
 EXPIRE = "UPDATE stepwell.jobs SET leased_until = now(), run_at = now() WHERE job_id = $1 AND status <> 'done'"
 
@@ -43,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path.resolve()
 
 
-async def test_a_synchronisation_survives_killed_workers_and_a_killed_database(
+async def test_a_synchronisation_survives_killed_services_and_a_killed_database(
     own_server: postgres.EmbeddedPostgres, folder: Path
 ) -> None:
     if running_service.FULL:
@@ -58,18 +53,18 @@ async def test_a_synchronisation_survives_killed_workers_and_a_killed_database(
     changed = source_folder.disturb(folder, paths, chance)
     job_id = await sources.sync(added.source.source_id, tenant.user_id, db=database)
     total = sum(changed.counts.values()) - changed.counts["unchanged"]
-    points = sorted(chance.sample(range(1, total - 2), 2 * KILLS))
-    victims = ["worker", "postgres"] * KILLS
-    async with _worker(own_server) as worker:
+    points = sorted(chance.sample(range(1, total - 4), 2 * KILLS))
+    victims = ["service", "postgres"] * KILLS
+    async with forked_service(own_server.service_dsn) as service:
         for point, victim in zip(points, victims, strict=True):
             await running_service.until(partial(_has_done, own_server, job_id, point))
-            if victim == "worker":
-                await worker.killed()
+            if victim == "service":
+                await service.kill()
             else:
                 server_folders.kill(own_server)
             await own_server.ensure_running()
-            if victim == "worker":
-                await worker.start()
+            if victim == "service":
+                await service.start()
             await _fetch(own_server, EXPIRE, job_id)
         await running_service.until(lambda: _is_done(tenant, job_id))
     state = await followed_jobs.get(job_id, tenant.user_id, db=database)
@@ -80,39 +75,6 @@ async def test_a_synchronisation_survives_killed_workers_and_a_killed_database(
     assert await source_folder.stored(tenant) == await source_folder.stored(fresh)
     assert (await repair.check(tenant.user_id, db=database, keys=tags.KEYS)).damage == Damage()
     await database.close()
-
-
-class Worker:
-    """A process that runs the jobs."""
-
-    def __init__(self, dsn: str) -> None:
-        self._dsn = dsn
-        self._process: asyncio.subprocess.Process | None = None
-
-    async def start(self) -> None:
-        """Starts the process."""
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith("STEPWELL_")}
-        self._process = await asyncio.create_subprocess_exec(
-            sys.executable, str(WORKER), self._dsn, str(GROUP), cwd=running_service.ROOT,
-            stderr=asyncio.subprocess.DEVNULL, env={**inherited, "PYTHONPATH": str(running_service.ROOT)},
-        )  # fmt: skip
-
-    async def killed(self) -> None:
-        """Kills the process."""
-        assert self._process is not None
-        with suppress(ProcessLookupError):
-            self._process.kill()
-        await self._process.wait()
-
-
-@asynccontextmanager
-async def _worker(server: postgres.EmbeddedPostgres) -> AsyncIterator[Worker]:
-    worker = Worker(server.service_dsn)
-    await worker.start()
-    try:
-        yield worker
-    finally:
-        await worker.killed()
 
 
 async def _fetch(server: postgres.EmbeddedPostgres, statement: str, job_id: UUID) -> int:
