@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import asyncpg
+import harness
+import httpx
+import pytest
 import sqlalchemy as sa
 from harness import COMPANY
 
-from app import errors
 from app.database import transactions
 from app.database.embedded import postgres
 from app.database.schema import migration
@@ -19,46 +21,29 @@ from app.database.transactions import Database
 from app.evaluation import beir
 from app.search.store import recall
 from app.services import Budget, Services
+from app.settings import Settings
 from app.sources.types import SourceRoots
 from benchmarks.fake_embedder import FakeEmbedder
-from citus import pair, routing, story
-from citus.pair import Pair, Tally
-from citus.routing import Routed, Statements
+from citus import routing, story
+from citus.pair import Pair
+from citus.routing import Routed
 
+USER, DOCUMENTS = "user-0", 40
 PATIENT = Budget(60.0, 120.0, 60.0, 60.0)
-FACTORS = ("EXACT_FLOOR", "EXACT_FACTOR", "EXACT_FACTOR_FILTERED")
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """How much is stored and asked for each user."""
-
-    users: int
-    documents: int
-    questions: int
-    shards: int | None
+LIMITS = transactions.TimeLimits(read_ms=60_000, lock_ms=30_000)
+FACTORS = {"EXACT_FLOOR": 0, "EXACT_FACTOR": 0.0, "EXACT_FACTOR_FILTERED": 0.0}
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The answers, and the statements that were run on the cluster."""
+    """The number of answers, those that differ, and the statements that were run on the cluster."""
 
-    tally: Tally
+    asked: int
+    different: list[str]
     routed: Routed
-    statements: Statements
-    shards: int
-    nodes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """A database as the service's role and as its owner."""
-
-    database: Database
-    owner: Database
-
-
-async def compare(plan: Plan, dsn: str, folder: Path) -> Report:
+async def compare(dsn: str, folder: Path, *, shards: int) -> Report:
     """Compares an embedded server in `folder` with the cluster whose coordinator's owner has the address `dsn`.
 
     The cluster's schema is replaced.
@@ -68,18 +53,21 @@ async def compare(plan: Plan, dsn: str, folder: Path) -> Report:
         await migration.upgrade(server.owner_dsn, model=model.name, dimension=model.dimension)
         await _replace(dsn)
         await migration.upgrade(dsn, model=model.name, dimension=model.dimension)
-        found, unmarked = await migration.distribute(dsn, shards=plan.shards)
-        if unmarked:
-            raise errors.SchemaMismatch("; ".join(unmarked))
+        _, unmarked = await migration.distribute(dsn, shards=shards)
+        assert unmarked == []
         service_dsn = sa.make_url(dsn).set(username=postgres.SERVICE_ROLE).render_as_string(hide_password=False)
         async with (
-            _connected(server.service_dsn, server.owner_dsn) as single,
-            _connected(service_dsn, dsn) as cluster,
+            transactions.connect(server.service_dsn, pool_size=4, pool_wait_s=60.0, limits=LIMITS) as single,
+            transactions.connect(service_dsn, pool_size=4, pool_wait_s=60.0, limits=LIMITS) as cluster,
         ):
-            with routing.recorded(cluster.database) as statements:
-                tally = await _run(plan, single, cluster, folder)
-            counted = await routing.routed(cluster.database, "user-0", statements)
-            return Report(tally, counted, statements, found.shards, found.nodes)
+            with routing.recorded(cluster) as statements:
+                async with (
+                    _client(single, server.owner_dsn, folder) as first,
+                    _client(cluster, dsn, folder) as second,
+                ):
+                    both = Pair(first, second)
+                    await _run(both, folder / "sources" / USER)
+            return Report(both.asked, both.different, await routing.routed(cluster, USER, statements))
 
 
 async def _replace(dsn: str) -> None:
@@ -94,59 +82,37 @@ async def _replace(dsn: str) -> None:
 
 
 @asynccontextmanager
-async def _connected(service_dsn: str, owner_dsn: str) -> AsyncIterator[Opened]:
-    limits = transactions.TimeLimits(read_ms=60_000, lock_ms=30_000)
-    database = transactions.connect(service_dsn, pool_size=4, pool_wait_s=60.0, limits=limits)
-    owner = transactions.connect(owner_dsn, pool_size=1, pool_wait_s=60.0, limits=limits)
-    try:
-        yield Opened(database, owner)
-    finally:
-        await database.close()
-        await owner.close()
-
-
-def _services(opened: Opened, folder: Path) -> Services:
+async def _client(database: Database, owner_dsn: str, folder: Path) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of the service on a database, with a key of the user."""
     model = FakeEmbedder()
-    return Services(
-        opened.database,
-        model,
-        budget=PATIENT,
-        expected_schema=(model.model.name, model.model.dimension),
-    ).with_option(SourceRoots((folder,), per_user=True))
+    identity = model.model.name, model.model.dimension
+    services = Services(database, model, budget=PATIENT, expected_schema=identity)
+    services = services.with_option(SourceRoots((folder / "sources",), per_user=True))
+    async with transactions.connect(owner_dsn, pool_size=1, pool_wait_s=60.0, limits=LIMITS) as owner:
+        key = await harness.create_key_as(owner, USER)
+    async with AsyncExitStack() as stack:
+        app = await stack.enter_async_context(harness.running(Settings(auth="api_key", log_level="error"), services))
+        yield await stack.enter_async_context(harness.client(app, Authorization=f"Bearer {key}"))
 
 
-async def _run(plan: Plan, single: Opened, cluster: Opened, folder: Path) -> Tally:
-    """Every user stores, reads, changes and reads again, exactly and through the HNSW graph."""
-    tally, company = Tally(), beir.load(COMPANY)
-    asked = [one.text for one in company.questions][:: max(1, len(company.questions) // plan.questions)]
-    users = [f"user-{number}" for number in range(plan.users)]
-    folders = folder / "sources"
-    async with (
-        pair.opened(_services(single, folders), single.owner, users) as first,
-        pair.opened(_services(cluster, folders), cluster.owner, users) as second,
-    ):
-        for number, user in enumerate(users):
-            own = company.documents[number * plan.documents :][: plan.documents]
-            both = Pair(first[user], second[user], tally)
-            await story.write(both, own, company.entities)
-            await story.settle(both)
-            await story.read(both, asked[: plan.questions])
-            await story.change(both)
-            await story.settle(both)
-            with _through_the_graph():
-                await story.read(both, asked[: plan.questions])
-            await story.synchronise(both, folders / user)
-    return tally
+async def _run(both: Pair, notes: Path) -> None:
+    """The user stores, reads, changes and reads again, exactly and through the HNSW graph."""
+    company = beir.load(COMPANY)
+    questions = [company.questions[0].text]
+    await story.write(both, company.documents[:DOCUMENTS], company.entities)
+    await story.settle(both)
+    await story.read(both, questions)
+    await story.change(both)
+    await story.settle(both)
+    with _through_the_graph():
+        await story.read(both, questions)
+    await story.synchronise(both, notes)
 
 
 @contextmanager
 def _through_the_graph() -> Iterator[None]:
     """Never scans vectors exactly."""
-    before = {name: getattr(recall, name) for name in FACTORS}
-    try:
-        for name in FACTORS:
-            setattr(recall, name, type(before[name])(0))
+    with pytest.MonkeyPatch.context() as patch:
+        for name, factor in FACTORS.items():
+            patch.setattr(recall, name, factor)
         yield
-    finally:
-        for name, value in before.items():
-            setattr(recall, name, value)

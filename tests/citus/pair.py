@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
-
-from app.access import keys
-from app.database.transactions import Database
-from app.main import create_app
-from app.services import Services
-from app.settings import Settings
 
 VOLATILE = frozenset({
     "took_ms", "timings", "request_id", "updated_at", "synced_at", "job_id", "source_id", "sync_ms", "next_cursor",
@@ -27,21 +19,13 @@ TOLERANCE = 1e-5
 
 
 @dataclass(slots=True)
-class Tally:
-    """The number of answers by kind of request, of those that are identical, and the first differences."""
-
-    asked: Counter[str] = field(default_factory=Counter)
-    identical: Counter[str] = field(default_factory=Counter)
-    different: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
 class Pair:
-    """The clients of one user on the single node and on the cluster."""
+    """The clients of one user on the single node and on the cluster, and what their answers came to."""
 
     single: httpx.AsyncClient
     cluster: httpx.AsyncClient
-    tally: Tally
+    asked: int = 0
+    different: list[str] = field(default_factory=list)
 
     async def send(self, kind: str, method: str, path: str, **request: Any) -> Any:
         """Sends a request to both and counts whether the answers are identical; returns the single node's."""
@@ -53,12 +37,9 @@ class Pair:
 
     def compare(self, kind: str, request: str, first: Any, second: Any) -> None:
         """Counts whether two answers to a request are identical."""
-        self.tally.asked[kind] += 1
-        difference = _difference(_stable(first), _stable(second))
-        if difference is None:
-            self.tally.identical[kind] += 1
-        else:
-            self.tally.different.append(f"{kind}: {request[:300]}\n  {difference}")
+        self.asked += 1
+        if difference := _difference(_stable(first), _stable(second)):
+            self.different.append(f"{kind}: {request[:300]}\n  {difference}")
 
 
 def _comparable(response: httpx.Response) -> Any:
@@ -88,24 +69,3 @@ def _stable(value: Any) -> Any:
     if isinstance(value, list):
         return [_stable(one) for one in value]
     return value
-
-
-@asynccontextmanager
-async def opened(services: Services, owner: Database, users: list[str]) -> AsyncIterator[dict[str, httpx.AsyncClient]]:
-    """Runs the application on opened services; returns a client with a key for each user."""
-    app = create_app(Settings(auth="api_key", log_level="error"), opened=(services, AsyncExitStack()))
-    async with AsyncExitStack() as stack:
-        await stack.enter_async_context(app.router.lifespan_context(app))
-        clients = {}
-        for user in users:
-            grant = keys.Grant(("search", "write"), name="cluster")
-            key = await keys.create(user, grant, db=owner, actor="benchmark")
-            transport = httpx.ASGITransport(app=app)
-            client = httpx.AsyncClient(
-                transport=transport,
-                base_url="http://localhost",
-                headers={"Authorization": f"Bearer {key}"},
-                timeout=300,
-            )
-            clients[user] = await stack.enter_async_context(client)
-        yield clients

@@ -21,26 +21,21 @@ DISTRIBUTED = {table.name for table in tables.of_users() if table is not tables.
 
 @dataclass(slots=True)
 class Statements:
-    """The statements that were run on users' tables, each with the parameters of one run."""
+    """The statements that read users' tables, each with the parameters of one run."""
 
     reads: dict[str, Any] = field(default_factory=dict)
-    writes: set[str] = field(default_factory=set)
 
     def add(self, text: str, parameters: Any) -> None:
-        """Records a statement, unless it touches no distributed table."""
-        if DISTRIBUTED.isdisjoint(_TABLE.findall(text)):
-            return
-        if _WRITES.search(text) or not _READS.match(text):
-            self.writes.add(text)
-        else:
+        """Records a statement, unless it writes or touches no distributed table."""
+        is_read = _READS.match(text) and not _WRITES.search(text)
+        if is_read and not DISTRIBUTED.isdisjoint(_TABLE.findall(text)):
             self.reads.setdefault(text, parameters)
 
 
 @dataclass(frozen=True, slots=True)
 class Routed:
-    """How many statements touch one shard, of how many, and the others with the number of shards."""
+    """The number of statements, and those that do not touch one shard, with the number of shards."""
 
-    one: int
     total: int
     others: tuple[str, ...]
 
@@ -60,7 +55,7 @@ async def routed(database: Database, user_id: str, ran: Statements) -> Routed:
         shards = await _shards(database, user_id, text, parameters)
         if shards != [1]:
             others.append(f"{shards}: {' '.join(text.split())[:200]}")
-    return Routed(len(ran.reads) - len(others), len(ran.reads), tuple(others))
+    return Routed(len(ran.reads), tuple(others))
 
 
 async def _shards(database: Database, user_id: str, text: str, parameters: Any) -> list[int]:
