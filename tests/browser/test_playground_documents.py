@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from uuid import uuid4
 
@@ -13,7 +12,7 @@ import httpx
 import made_files
 import pytest
 from playground_page import Playground
-from playwright.async_api import BrowserContext, Dialog, Route
+from playwright.async_api import BrowserContext, Route
 
 from app.database.transactions import Database
 from app.documents.storing import large_documents
@@ -26,10 +25,6 @@ CHOOSE = """([name, content]) => {
     chosen.items.add(new File([content], name));
     document.getElementById("files").files = chosen.files;
     document.getElementById("files").dispatchEvent(new Event("change"));
-}"""
-READABLE = """async names => {
-    const { readable } = await import('/playground/assets/documents/files.js');
-    return readable(names.map(name => ({ name })));
 }"""
 PASTE = """text => {
     const clipboardData = new DataTransfer();
@@ -224,14 +219,6 @@ async def test_an_uploaded_file_is_listed_found_and_deleted(playground: Playgrou
     await playground.page.locator("#uploads-clear").click()
 
 
-async def test_a_folder_is_sent_without_what_the_service_would_leave_out(playground: Playground) -> None:
-    kept = ["v/a.md", "v/build/plan.md", "v/vendor/b.md", "v/web/package.json", ".env", "notes.svg"]
-    left_out = ["v/.git/config", "v/node_modules/p/README.md", "v/__pycache__/a.txt", "v/uv.lock", "v/app.min.js"]
-    left_out += [".DS_Store", "._a.md", "v/Thumbs.db", "desktop.ini"]
-    found = await playground.page.evaluate(READABLE, [*kept, *left_out, "v/.x"])
-    assert [one["name"] for one in found] == kept
-
-
 async def test_a_large_file_is_followed_until_it_is_stored_and_each_warning_is_in_its_row_once(
     playground: Playground, client: httpx.AsyncClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -256,34 +243,25 @@ async def test_a_large_file_is_followed_until_it_is_stored_and_each_warning_is_i
 
 
 async def test_the_page_asks_before_it_is_closed_while_a_file_is_sent(
-    open_page: Callable[..., Awaitable[Playground]], tmp_path: Path
+    playground: Playground, client: httpx.AsyncClient, tmp_path: Path
 ) -> None:
-    opened = await open_page("/#documents")
-    page = opened.page
+    page, held = playground.page, asyncio.Event()
     (path := tmp_path / "slow.md").write_text("Lime sets slowly.")
-    held, asked = asyncio.Event(), asyncio.Event()
 
     async def hold(route: Route) -> None:
         await held.wait()
         await route.continue_()
 
-    async def stay(dialog: Dialog) -> None:
-        assert dialog.type == "beforeunload"
-        await dialog.dismiss()
-        asked.set()
-
     await page.route("**/documents/upload", hold)
-    page.on("dialog", stay)
-    await page.locator("#documents-title").click()
+    await page.locator("nav a[href='#documents']").click()
     await page.locator("#files").set_input_files(path)
     await page.locator("#uploads .row", has_text="slow.md").wait_for()
-    await page.close(run_before_unload=True)
-    await asyncio.wait_for(asked.wait(), 15)
+    assert await page.evaluate(ASKS)
     held.set()
     await page.locator("#uploads .row[data-state=done]", has_text="slow.md").wait_for()
     assert not await page.evaluate(ASKS), "nothing is sent"
-    async with httpx.AsyncClient(base_url=f"{opened.url}/api/rag/") as service:
-        await service.delete("documents", params={"uri": "slow.md"})
+    await page.locator("#uploads-clear").click()
+    await client.delete("documents", params={"uri": "slow.md"})
 
 
 async def test_a_document_is_read_as_one_text_around_a_passage(
