@@ -47,7 +47,6 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 async def address_of_service(database: Database, root: Path) -> AsyncIterator[str]:
-    """The address of a service with keys."""
     roots = SourceRoots((root,), per_user=False)
     services: Services = (await harness.services(database)).with_option(roots)
     async with harness.running(Settings(auth="api_key"), services) as app, harness.listening(app) as port:
@@ -147,6 +146,10 @@ async def test_sources_are_named_by_path_and_jobs_are_followed_until_they_end_or
     assert (added.code, added.json["job"]["result"]["added"]) == (0, 1), added.err
     synced = await remote("sources", "sync", "./notes")
     assert (synced.code, "1 unchanged" in synced.out) == (0, True)
+    (folder / "bad.md").write_bytes(b"\x00\x01\xff\xfe binary \x00")
+    failed = await remote("sources", "sync", added.json["source_id"])
+    assert (failed.code, [line for line in failed.err.splitlines() if "bad.md" in line] != []) == (1, True)
+    (folder / "bad.md").unlink()
     assert added.json["source_id"] in (await remote("sources", "list")).out
     jobs = (await remote("jobs", "list", "--limit", 3, "--json")).json
     assert {job["kind"] for job in jobs} >= {"sync_source"}
@@ -160,6 +163,7 @@ async def test_sources_are_named_by_path_and_jobs_are_followed_until_they_end_or
     assert (outside.code, outside.json["error"]["code"]) == (1, "folder_not_allowed")
     monkeypatch.chdir(folder)
     assert (await remote("sources", "remove", ".", "--yes")).out.startswith("Removed the source, 1 document, 1 chunk")
+    assert (folder / "lime.md").exists()
 
 
 async def test_entities_synonyms_and_feedback_are_stored_and_read(remote: Command, tmp_path: Path) -> None:
