@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
 import tempfile
@@ -14,15 +13,14 @@ from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from urllib.parse import urlencode
 
 import asyncpg
 import harness
 import httpx
+import openapi_operations
 import psutil
 import pytest
 import running_service
-from fastapi import FastAPI
 from harness import Tenant
 from running_service import DOCUMENTS, SEARCH, locked_chunks, unavailable, until
 
@@ -56,45 +54,23 @@ def _frozen(server: postgres.EmbeddedPostgres) -> Iterator[None]:
 @asynccontextmanager
 async def _serving(
     server: postgres.EmbeddedPostgres, auth: Any, *, limits: TimeLimits | None = None, worker: bool = True
-) -> AsyncIterator[tuple[FastAPI, httpx.AsyncClient, Database]]:
+) -> AsyncIterator[tuple[httpx.AsyncClient, Database]]:
     """The service with one document of the user of its key, over a socket."""
     settings = Settings(auth=auth, max_concurrent_searches=8, worker=worker)
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "letters").mkdir()  # the source of the example
         roots = {SourceRoots: SourceRoots((Path(folder),), per_user=False)}
         pool = {"limits": limits, "pool_wait_s": 1.0}
-        async with running_service.serving(server, settings, pool=pool, options=roots) as (client, database, app):
+        async with running_service.serving(server, settings, pool=pool, options=roots) as (client, database, _app):
             user_id = "local" if auth == "none" else harness.new_user()
             await Tenant(database, user_id=user_id).add("We use lime.", "lime")
             client.headers["X-API-Key"] = await harness.create_key(database, user_id, "admin")
-            yield app, client, database
+            yield client, database
 
 
-def _requests(app: FastAPI) -> Iterator[tuple[str, str, Any]]:
-    """Every operation with the first of its examples: method, path with required parameters, (content type, body)."""
-    for path, item in app.openapi()["paths"].items():
-        for method, operation in item.items():
-            parameters = [
-                p for p in operation.get("parameters", []) if p["in"] in ("path", "query") and p.get("required")
-            ]
-            values = {p["name"]: next(iter(p["examples"].values()))["value"] for p in parameters}
-            query = urlencode({p["name"]: values[p["name"]] for p in parameters if p["in"] == "query"})
-            sent = path.format(**values) + (f"?{query}" if query else "")
-            content = operation.get("requestBody", {}).get("content", {})
-            examples = [(kind, e["value"]) for kind, c in content.items() for e in c.get("examples", {}).values()]
-            yield method, sent, examples[0] if examples else None
-
-
-async def _timed(client: httpx.AsyncClient, request: tuple[str, str, Any]) -> tuple[httpx.Response, float]:
-    method, path, body = request
+async def _timed(client: httpx.AsyncClient, method: str, path: str, *body: str | None) -> tuple[httpx.Response, float]:
     began = time.perf_counter()
-    if body is None:
-        return await client.request(method, path), time.perf_counter() - began
-    kind, value = body
-    if kind == "multipart/form-data":
-        return await client.request(method, path, files={"files": ("a.txt", b"lime")}), time.perf_counter() - began
-    content = value if isinstance(value, str) else json.dumps(value)
-    response = await client.request(method, path, content=content, headers={"Content-Type": kind})
+    response = await client.request(method, path, **openapi_operations.request(*body or (None, None)))
     return response, time.perf_counter() - began
 
 
@@ -103,13 +79,16 @@ async def test_every_route_answers_in_time_while_postgres_is_frozen_and_works_ag
     own_server: postgres.EmbeddedPostgres, auth: str
 ) -> None:
     limits = None if running_service.FULL else TimeLimits(read_ms=2_000)
-    async with _serving(own_server, auth, limits=limits) as (app, client, database):
+    async with _serving(own_server, auth, limits=limits) as (client, database):
         assert (await client.post(SEARCH, json={"query": "lime"})).status_code == 200
-        requests = list(_requests(app))
+        requests = [
+            (method, openapi_operations.usable(path, operation), *next(openapi_operations.bodies(operation))[1:])
+            for method, path, operation in openapi_operations.OPERATIONS.values()
+        ]
         with _frozen(own_server):
             async with asyncio.timeout(WHOLE_S):
-                answered = await asyncio.gather(*(_timed(client, request) for request in requests))
-        for (_method, path, _body), (response, _took) in zip(requests, answered, strict=True):
+                answered = await asyncio.gather(*(_timed(client, *request) for request in requests))
+        for (_method, path, *_body), (response, _took) in zip(requests, answered, strict=True):
             if response.status_code == 503:
                 assert response.json()["code"] in ("database_unavailable", "busy", "overloaded")
                 assert response.headers["retry-after"]
@@ -123,10 +102,10 @@ async def test_every_route_answers_in_time_while_postgres_is_frozen_and_works_ag
 
 
 async def test_a_key_is_not_looked_up_for_longer_than_a_second(own_server: postgres.EmbeddedPostgres) -> None:
-    async with _serving(own_server, "api_key") as (_app, client, _database):
+    async with _serving(own_server, "api_key") as (client, _database):
         with _frozen(own_server):
-            for request in (("GET", DOCUMENTS, None), ("GET", "/readyz", None)):
-                response, took = await _timed(client, request)
+            for path in (DOCUMENTS, "/readyz"):
+                response, took = await _timed(client, "GET", path)
                 unavailable(response)
                 assert took < KEYED_S
 
@@ -136,15 +115,14 @@ async def test_a_statement_that_is_running_when_postgres_freezes_ends_and_its_co
 ) -> None:
     limits = TimeLimits(read_ms=1_500)
     # A worker would use connections of its own now and then.
-    async with _serving(own_server, "none", limits=limits, worker=False) as (_app, client, database):
+    async with _serving(own_server, "none", limits=limits, worker=False) as (client, database):
         connect = partial(asyncpg.connect, own_server.dsn(user=postgres.OWNER, driver="postgresql"))
         async with locked_chunks(SimpleNamespace(connect=connect)) as hold:
-            asked = asyncio.create_task(_timed(client, ("POST", SEARCH, ("application/json", {"query": "lime"}))))
+            asked = asyncio.create_task(client.post(SEARCH, json={"query": "lime"}))
             await hold.reached(1)
             with _frozen(own_server):
                 async with asyncio.timeout(WHOLE_S):
-                    response, _took = await asked
-                unavailable(response)
+                    unavailable(await asked)
                 await until(lambda: database.in_use() == 0)
             await hold.release()
         assert await asyncio.gather(*(_first(client) for _ in range(4))) == ["lime"] * 4
