@@ -28,8 +28,14 @@ def dead_port() -> int:
 
 
 @pytest.fixture
+def taken_port() -> Iterator[int]:
+    """A port of 127.0.0.1 on which somebody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        yield taken.getsockname()[1]
+
+
+@pytest.fixture
 def without_retries() -> Iterator[None]:
-    """A start that does not wait for a database."""
     stamina.set_active(False)
     yield
     stamina.set_active(True)
@@ -174,28 +180,21 @@ def test_a_database_that_cannot_be_reached_is_named_by_host_and_port(
 
 
 def test_a_port_in_use_is_reported_before_the_database_is_opened(
-    stepwell: Stepwell, monkeypatch: pytest.MonkeyPatch, dead_port: int
+    stepwell: Stepwell, monkeypatch: pytest.MonkeyPatch, dead_port: int, taken_port: int
 ) -> None:
     monkeypatch.setenv("DATABASE_URL", f"postgresql://service@127.0.0.1:{dead_port}/stepwell")
     monkeypatch.setenv("STEPWELL_LOG_JSON", "false")
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        ran = stepwell("serve", "--port", port)
+    ran = stepwell("serve", "--port", taken_port)
     assert ran.code == 1
-    assert f"Port {port} of 127.0.0.1 is in use" in _plain(ran.err)
+    assert f"Port {taken_port} of 127.0.0.1 is in use" in _plain(ran.err)
     assert "--port" in ran.err
 
 
-def test_the_demo_says_which_port_it_uses_instead_of_a_taken_one(capsys: pytest.CaptureFixture[str]) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        free = demo.with_free_port(config.Settings(port=port)).port
-    assert free != port
-    assert f"Port {port} is in use: the demo serves on http://127.0.0.1:{free} " in _plain(capsys.readouterr().err)
+def test_the_demo_says_which_port_it_uses_instead_of_a_taken_one(capsys, taken_port):
+    free = demo.with_free_port(config.Settings(port=taken_port)).port
+    assert free != taken_port
+    said = _plain(capsys.readouterr().err)
+    assert f"Port {taken_port} is in use: the demo serves on http://127.0.0.1:{free} " in said
 
 
 def test_a_data_folder_that_cannot_be_used_is_named_without_a_number_of_an_error(
@@ -205,13 +204,6 @@ def test_a_data_folder_that_cannot_be_used_is_named_without_a_number_of_an_error
     ran = stepwell("stats")
     assert (ran.code, "Errno" in ran.err) == (1, False)
     assert "cannot be run here: Not a directory (/dev/null/postgres)." in _plain(ran.err)
-
-
-def test_the_help_lists_every_command_in_its_group(stepwell: Stepwell) -> None:
-    said = stepwell("--help").out
-    groups = [said.index(f" {name} ─") for name in ("Search", "Store", "Manage", "Serve")]
-    assert groups == sorted(groups)
-    assert groups[1] < said.index("│ ingest ") < groups[2]
 
 
 def _plain(said: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import io
 import zipfile
 from pathlib import Path
@@ -51,13 +50,6 @@ OLD_OFFICE = made_files.COMPOUND
 )
 def test_content_decides_and_the_name_distinguishes_texts(raw: bytes, name: str, format: str) -> None:
     assert formats.sniff(raw, name).name == format
-
-
-def test_every_suffix_is_that_of_one_format_and_every_parser_is_a_module_that_reads() -> None:
-    suffixes = [suffix for format in formats.FORMATS for suffix in format.suffixes]
-    assert len(suffixes) == len(set(suffixes))
-    parsers = [importlib.import_module(f"app.parsing.{format.parser}") for format in formats.FORMATS if format.parser]
-    assert all(callable(parser.read) for parser in parsers)
 
 
 def test_the_table_in_the_docs_has_each_format() -> None:
