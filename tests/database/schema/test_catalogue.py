@@ -290,36 +290,22 @@ def test_every_statement_could_run_on_one_shard() -> None:
     assert {name: objections for name, objections in found.items() if objections} == {}
 
 
+BOUND = "FROM stepwell.chunks AS c WHERE c.user_id = :user_id"
+
+
 @pytest.mark.parametrize(
     ("statement", "objection"),
     [
         ("SELECT 1; SELECT 2", "several statements"),
         ("SELECT set_config('a', 'b', true)", "set_config reaches no worker"),
         ("SELECT c.chunk_no FROM stepwell.chunks AS c", "chunks c without its user"),
-        (
-            "SELECT FROM stepwell.chunks AS c JOIN stepwell.documents AS d ON d.user_id = c.user_id "
-            "WHERE c.user_id = :user_id",
-            "documents d without its user",
-        ),
-        (
-            "WITH a AS (SELECT FROM stepwell.chunks AS c WHERE c.user_id = :user_id) SELECT FROM stepwell.chunks AS c",
-            "chunks c without its user",
-        ),
-        (
-            "DELETE FROM stepwell.postings AS p USING touched AS t WHERE p.lexeme = t.lexeme",
-            "postings p without its user",
-        ),
+        (f"SELECT {BOUND} AND EXISTS (SELECT FROM stepwell.documents AS d)", "documents d without its user"),
+        (f"WITH a AS (SELECT {BOUND}) SELECT FROM stepwell.chunks AS c", "chunks c without its user"),
+        ("DELETE FROM stepwell.postings AS p USING touched AS t", "postings p without its user"),
         ("UPDATE stepwell.lexemes AS l SET df = 0", "lexemes l without its user"),
         ("INSERT INTO stepwell.lexemes (lexeme, user_id) VALUES (1, :user_id)", "lexemes inserted without its user"),
-        (
-            "INSERT INTO stepwell.lexemes (user_id, df) SELECT :user_id, 1",
-            "INSERT SELECT without RETURNING or ON CONFLICT",
-        ),
-        (
-            "INSERT INTO stepwell.tenants AS t (user_id) VALUES (:user_id) "
-            "ON CONFLICT (user_id) DO UPDATE SET at = now()",
-            "changing function in DO UPDATE SET",
-        ),
+        ("INSERT INTO stepwell.lexemes (user_id, df) SELECT :user_id, 1", "INSERT SELECT without RETURNING"),
+        ("INSERT INTO a VALUES (1) ON CONFLICT (b) DO UPDATE SET at = now()", "changing function in DO UPDATE SET"),
         ("UPDATE stepwell.tenants AS t SET at = clock_timestamp()", "volatile function in UPDATE"),
         ("SELECT r.reltuples FROM pg_class AS r", "the catalogue"),
         ("SELECT FROM stepwell.jobs AS j JOIN stepwell.tenants AS t ON true", "local and distributed tables"),
@@ -327,4 +313,4 @@ def test_every_statement_could_run_on_one_shard() -> None:
     ],
 )
 def test_negative_control_each_rule_detects_a_violation(statement, objection) -> None:
-    assert objection in _objections(statement)
+    assert [one for one in _objections(statement) if one.startswith(objection)]
