@@ -124,6 +124,15 @@ class DatabaseAddress:
         """An asyncpg connection as `user`."""
         return await asyncpg.connect(self.server.dsn(user=user, database=self.name, driver="postgresql"))
 
+    async def fetch(self, statement: str, *values: Any) -> list[asyncpg.Record]:
+        """The rows of a statement that the owner runs on a connection of its own."""
+        owner = await self.connect()
+        try:
+            rows: list[asyncpg.Record] = await owner.fetch(statement, *values)
+            return rows
+        finally:
+            await owner.close()
+
 
 @pytest.fixture(scope="module", autouse=True)
 def _default_logging() -> Iterator[None]:

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import asyncpg
+from server_folders import fetch
 
 from app.database.embedded import embedded_files, embedded_programs, postgres
 from app.database.embedded.postgres import EmbeddedPostgres
@@ -96,15 +96,6 @@ def _copy(primary: EmbeddedPostgres, standby: EmbeddedPostgres) -> None:
     command = [str(programs / "pg_basebackup"), "-h", str(source.sockets), "-U", postgres.OWNER, "-D", "."]
     failure = embedded_programs._run([*command, "-R", "-X", "stream", "-c", "fast", "--no-sync"], target.data, account)
     assert not failure, failure
-
-
-async def fetch(server: EmbeddedPostgres, statement: str, database: str = "postgres") -> object:
-    """The value of a statement that a superuser runs."""
-    connection = await asyncpg.connect(server.dsn(user=postgres.OWNER, database=database, driver="postgresql"))
-    try:
-        return await connection.fetchval(statement)
-    finally:
-        await connection.close()
 
 
 async def until(is_so: Callable[[], Awaitable[bool]]) -> None:

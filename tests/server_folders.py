@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import asyncpg
 import psutil
 
+from app.database.embedded import postgres
 from app.database.embedded.postgres import EmbeddedPostgres
 
 IN_MEMORY = Path("/dev/shm")
@@ -40,3 +42,12 @@ def kill(server: EmbeddedPostgres) -> None:
         for process in [*postmaster.children(recursive=True), postmaster]:
             with suppress(psutil.NoSuchProcess, ProcessLookupError):
                 os.kill(process.pid, signal.SIGKILL)
+
+
+async def fetch(server: EmbeddedPostgres, statement: str, *values: object) -> object:
+    """The value of a statement that a superuser runs."""
+    connection = await asyncpg.connect(server.dsn(user=postgres.OWNER, driver="postgresql"))
+    try:
+        return await connection.fetchval(statement, *values)
+    finally:
+        await connection.close()

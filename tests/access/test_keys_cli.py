@@ -13,9 +13,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import asyncpg
 import harness
 import pytest
+import server_folders
 
 from app.database.embedded import postgres
 from app.database.embedded.postgres import EmbeddedPostgres
@@ -26,8 +26,8 @@ from app.settings import Settings
 Stepwell = Callable[..., Any]
 ROOT = Path(__file__).parents[2]
 SESSIONS = """
-SELECT usename::text, count(*) FROM pg_stat_activity
-WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() GROUP BY usename
+SELECT array_agg(DISTINCT usename::text) FROM pg_stat_activity
+WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()
 """
 
 
@@ -50,16 +50,11 @@ def test_commands_of_the_owner_import_neither_the_web_framework_nor_the_models()
 @pytest.mark.parametrize("auth", ["none", "api_key"])
 async def test_an_embedded_service_keeps_no_superuser_session_open(data_dir: Path, auth: str) -> None:
     app = create_app(Settings(data_dir=data_dir, auth=auth))
-    dsn = EmbeddedPostgres(data_dir).dsn(user=postgres.OWNER, driver="postgresql")
     async with app.router.lifespan_context(app):
         async with harness.client(app) as client:
             assert (await client.get("/readyz")).status_code == 200
-        looking = await asyncpg.connect(dsn)
-        try:
-            found = {row["usename"] for row in await looking.fetch(SESSIONS)}
-        finally:
-            await looking.close()
-    assert found == {postgres.SERVICE_ROLE}
+        found = await server_folders.fetch(EmbeddedPostgres(data_dir), SESSIONS)
+    assert found == [postgres.SERVICE_ROLE]
 
 
 def test_keys_are_not_managed_through_the_services_address(

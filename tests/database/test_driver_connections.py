@@ -24,9 +24,9 @@ BACKEND = sa.text("SELECT pg_backend_pid()")
 @pytest.fixture
 async def alone(address: Any) -> AsyncIterator[transactions.Database]:
     """A pool of one connection."""
-    database = transactions.connect(address.service_dsn, pool_size=1, limits=transactions.TimeLimits(read_ms=60_000))
-    yield database
-    await database.close()
+    limits = transactions.TimeLimits(read_ms=60_000)
+    async with transactions.connect(address.service_dsn, pool_size=1, limits=limits) as database:
+        yield database
 
 
 async def test_text_and_other_statements_share_a_transaction_that_an_error_rolls_back(alone) -> None:
@@ -74,10 +74,9 @@ async def _wait(database: transactions.Database) -> None:
 async def test_the_connections_of_a_pool_forget_their_statements_once_one_has_met_another_schema(
     address: Any, owner: Any
 ) -> None:
-    database = transactions.connect(address.service_dsn, pool_size=2)
     statement = sa.text("SELECT * FROM stepwell.changing")
     await owner.execute("CREATE TABLE stepwell.changing (n integer); GRANT SELECT ON stepwell.changing TO PUBLIC")
-    try:
+    async with transactions.connect(address.service_dsn, pool_size=2) as database:
         async with database.reading("a") as one, database.reading("b") as two:
             await one.execute(statement)
             await two.execute(statement)
@@ -87,9 +86,7 @@ async def test_the_connections_of_a_pool_forget_their_statements_once_one_has_me
                 await one.execute(statement)
         async with database.reading("a") as one, database.reading("b") as two:
             assert (await one.execute(statement)).all() == (await two.execute(statement)).all() == []
-    finally:
-        await database.close()
-        await owner.execute("DROP TABLE stepwell.changing")
+    await owner.execute("DROP TABLE stepwell.changing")
 
 
 async def test_one_statement_alone_reads_what_no_transaction_settings_are_needed_for(alone) -> None:
@@ -103,22 +100,18 @@ async def test_vectors_are_numbers_on_connections_that_were_opened_after_pgvecto
     new_database: Any,
 ) -> None:
     address = await new_database()
-    database = transactions.connect(address.owner_dsn, pool_size=1)
     vector = [1.0, -0.5, 2.0**-20]
     backends = []
-    try:
+    async with transactions.connect(address.owner_dsn, pool_size=1) as database:
         async with database.shared() as before:
             backends.append(await before.scalar(BACKEND))
-        owner = await address.connect()
-        await owner.execute("CREATE SCHEMA kinds; CREATE EXTENSION vector SCHEMA kinds")
-        await owner.execute(f'ALTER DATABASE "{address.name}" SET search_path = public, kinds')
-        await owner.close()
+        await address.fetch("CREATE SCHEMA kinds")
+        await address.fetch("CREATE EXTENSION vector SCHEMA kinds")
+        await address.fetch(f'ALTER DATABASE "{address.name}" SET search_path = public, kinds')
         for _ in range(2):
             async with database.shared() as after:
                 backends.append(await after.scalar(BACKEND))
                 assert await after.scalar(sa.text("SELECT CAST(:vector AS vector)"), {"vector": vector}) == vector
-    finally:
-        await database.close()
     assert backends[0] != backends[1] == backends[2]
 
 
@@ -158,15 +151,7 @@ async def few(owner, address):
     """A function that opens a pool of ten connections for a role that may have two."""
     await owner.execute("CREATE ROLE few LOGIN CONNECTION LIMIT 2")
     dsn = address.server.dsn(user="few", database=address.name)
-    opened = []
-
-    def connect(pool_wait_s):
-        opened.append(transactions.connect(dsn, pool_size=10, pool_wait_s=pool_wait_s))
-        return opened[-1]
-
-    yield connect
-    for database in opened:
-        await database.close()
+    yield lambda pool_wait_s: transactions.connect(dsn, pool_size=10, pool_wait_s=pool_wait_s)
     await owner.execute("DROP ROLE few")
 
 
@@ -176,17 +161,17 @@ async def sleep(database, seconds):
 
 
 async def test_transactions_share_the_connections_that_the_server_grants(few):
-    database = few(pool_wait_s=30.0)
-    for _ in range(2):
-        await asyncio.gather(*(sleep(database, 0.01) for _ in range(20)))
-    assert database.in_use() == 0
+    async with few(pool_wait_s=30.0) as database:
+        for _ in range(2):
+            await asyncio.gather(*(sleep(database, 0.01) for _ in range(20)))
+        assert database.in_use() == 0
 
 
 async def test_where_none_is_granted_or_given_back_in_time_the_database_is_unavailable(few):
-    first, second = few(pool_wait_s=0.2), few(pool_wait_s=0.2)
-    async with first.shared(), first.shared():
-        with pytest.raises(errors.DatabaseUnavailable, match="All database connections are busy"):
-            await sleep(first, 0)
-        with pytest.raises(errors.DatabaseUnavailable):
-            await sleep(second, 0)
-    await sleep(first, 0)
+    async with few(pool_wait_s=0.2) as first, few(pool_wait_s=0.2) as second:
+        async with first.shared(), first.shared():
+            with pytest.raises(errors.DatabaseUnavailable, match="All database connections are busy"):
+                await sleep(first, 0)
+            with pytest.raises(errors.DatabaseUnavailable):
+                await sleep(second, 0)
+        await sleep(first, 0)

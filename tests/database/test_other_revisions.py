@@ -22,15 +22,13 @@ async def process(new_database, template):
     """A process of this version, and its owner's address."""
     address = await new_database(template)
     limits = transactions.TimeLimits(lock_ms=200)
-    database = transactions.connect(address.service_dsn, pool_size=2, limits=limits, revision=migration.head())
-    yield database, address
-    await database.close()
+    revision = migration.head()
+    async with transactions.connect(address.service_dsn, pool_size=2, limits=limits, revision=revision) as database:
+        yield database, address
 
 
 async def set_revision(address, revision):
-    owner = await address.connect()
-    await owner.execute("UPDATE stepwell.alembic_version SET version_num = $1", revision)
-    await owner.close()
+    await address.fetch("UPDATE stepwell.alembic_version SET version_num = $1", revision)
 
 
 async def test_after_a_migration_searches_go_on_and_writes_and_claims_are_refused(process, embedder):
@@ -80,9 +78,9 @@ async def migrate(address, embedder, *, waits_for_lock=None):
     return await migration.on_connection(address.owner_dsn, step)
 
 
-async def until_waiting(owner, migrating):
+async def until_waiting(address, migrating):
     """Return when something waits for a lock."""
-    while not await owner.fetchval(harness.WAITING):
+    while not (await address.fetch(harness.WAITING))[0]["count"]:
         assert not migrating.done()
 
 
@@ -90,19 +88,14 @@ async def test_a_migration_waits_for_a_write_that_has_begun(process, embedder):
     _, address = process
     before = sorted(migration._known())[-2]
     await set_revision(address, before)
-    old = transactions.connect(address.service_dsn, pool_size=1, revision=before)
-    owner = await address.connect()
-    try:
+    async with transactions.connect(address.service_dsn, pool_size=1, revision=before) as old:
         async with old.preparing("user"):
             migrating = asyncio.create_task(migrate(address, embedder))
-            await until_waiting(owner, migrating)
+            await until_waiting(address, migrating)
         assert await migrating == migration.head()
         with pytest.raises(errors.SchemaMismatch):
             async with old.preparing("user"):
                 pass
-    finally:
-        await owner.close()
-        await old.close()
 
 
 async def test_while_a_slow_migration_runs_searches_go_on_and_writes_are_unavailable(process, embedder):
@@ -113,7 +106,7 @@ async def test_while_a_slow_migration_runs_searches_go_on_and_writes_are_unavail
     holder = await address.connect()
     await holder.execute("SELECT pg_advisory_lock(42)")
     migrating = asyncio.create_task(migrate(address, embedder, waits_for_lock=42))
-    await until_waiting(holder, migrating)
+    await until_waiting(address, migrating)
     assert harness.uris(await tenant.ask("copper")) == ["a.md"]
     granite = Upload("Granite.", uri="b.md")
     with pytest.raises(errors.DatabaseUnavailable):

@@ -232,7 +232,7 @@ async def test_a_read_that_conflicts_with_the_recovery_is_repeated_on_the_primar
             in_recovery = await reading.scalar(transactions.sa.text("SELECT pg_is_in_recovery()"))
             if in_recovery:
                 for statement in ("CREATE TABLE seen AS SELECT 1 AS x", "DELETE FROM seen", "VACUUM seen"):
-                    await replication.fetch(pair.primary, statement, "stepwell")
+                    await server_folders.fetch(pair.primary, statement)
                 await reading.execute(transactions.sa.text("SELECT pg_sleep(5)"))
             return bool(in_recovery)
 

@@ -67,12 +67,10 @@ async def alone(address: transactions.Database):
 @pytest.mark.parametrize("graph", [False, True], ids=["exact", "graph"])
 @pytest.mark.parametrize("filters", [Filters(), Filters(metadata={"kind": "note"})], ids=["all", "filtered"])
 async def test_a_search_finds_the_asking_users_chunks_only(
-    database, twins, owner, embedder, monkeypatch, graph, filters
+    database, twins, owner, embedder, request, graph, filters
 ) -> None:
     if graph:
-        monkeypatch.setattr(recall, "EXACT_FLOOR", 0)
-        monkeypatch.setattr(recall, "EXACT_FACTOR", 0.0)
-        monkeypatch.setattr(recall, "EXACT_FACTOR_FILTERED", 0.0)
+        request.getfixturevalue("by_graph")
     query = await embedder.embed_query("copper")
     for user in twins:
         for options in ({}, {"strict": ["copper"]}, {"excluded": ["violin"]}):

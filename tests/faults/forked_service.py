@@ -83,7 +83,6 @@ class ForkedService:
             return False
 
     async def kill(self) -> None:
-        """Kill the process."""
         assert self._process is not None
         self._process.kill()
         await asyncio.to_thread(self._process.join)

@@ -102,14 +102,11 @@ async def serving(
     address: Any, settings: Settings | None = None, *, pool: dict[str, Any] | None = None, **parts: Any
 ) -> AsyncIterator[tuple[httpx.AsyncClient, Database, FastAPI]]:
     """Runs the service on a database, with options of its pool; `parts` are fields of its services."""
-    database = transactions.connect(address.service_dsn, **{"pool_wait_s": 30.0, **(pool or {})})
-    try:
+    async with transactions.connect(address.service_dsn, **{"pool_wait_s": 30.0, **(pool or {})}) as database:
         services = replace(await harness.services(database), **parts)
         settings = settings or Settings(auth="none", max_concurrent_searches=8)
         async with harness.running(settings, services) as app, listening(app) as client:
             yield client, database, app
-    finally:
-        await database.close()
 
 
 async def keys(database: Database, *users: str) -> list[dict[str, str]]:

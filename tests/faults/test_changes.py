@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 import asyncpg
-import pytest
+import server_folders
 from harness import Tenant
 from running_service import FULL
 
@@ -14,7 +14,6 @@ from app.database import transactions
 from app.database.embedded import postgres
 from app.database.transactions import Database
 from app.documents.types import Upload
-from app.search.store import recall
 from benchmarks.fake_embedder import FakeEmbedder
 
 STORED, CHANGED, ASKED = (5_000, 1_000, 50) if FULL else (200, 50, 10)
@@ -48,23 +47,17 @@ async def _recall(tenant: Tenant, server: postgres.EmbeddedPostgres) -> float:
 
 async def _change(tenant: Tenant, server: postgres.EmbeddedPostgres) -> None:
     await tenant.many([_note(number, 1) for number in range(CHANGED)])
-    owner = await asyncpg.connect(server.dsn(user=postgres.OWNER, driver="postgresql"))
     gone = [f"note-{number}" for number in range(CHANGED, 2 * CHANGED)]
-    await owner.execute("DELETE FROM stepwell.documents WHERE user_id = $1 AND uri = ANY($2)", tenant.user_id, gone)
-    await owner.execute("VACUUM ANALYZE stepwell.embeddings")
-    await owner.close()
+    delete = "DELETE FROM stepwell.documents WHERE user_id = $1 AND uri = ANY($2)"
+    await server_folders.fetch(server, delete, tenant.user_id, gone)
+    await server_folders.fetch(server, "VACUUM ANALYZE stepwell.embeddings")
 
 
 def _connected(server: postgres.EmbeddedPostgres) -> Database:
     return transactions.connect(server.service_dsn, pool_size=4, pool_wait_s=30)
 
 
-async def test_recall_does_not_suffer_from_changes_a_vacuum_and_a_restart(
-    own_server: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # So few would be scanned exactly; it is the graph that has to live through this.
-    monkeypatch.setattr(recall, "EXACT_FLOOR", 0)
-    monkeypatch.setattr(recall, "EXACT_FACTOR", 0.0)
+async def test_recall_does_not_suffer_from_changes_a_vacuum_and_a_restart(own_server: Any, by_graph: None) -> None:
     tenant = Tenant(_connected(own_server), user_id="local")
     await tenant.many([_note(number, 0) for number in range(STORED)])
     before = await _recall(tenant, own_server)

@@ -74,7 +74,6 @@ class World:
         (self.folder / path).write_text(text, encoding="utf-8")
 
     def rename(self, file: Path, path: str) -> None:
-        """Move a file of the source."""
         (self.folder / path).parent.mkdir(exist_ok=True)
         file.rename(self.folder / path)
 
@@ -265,7 +264,6 @@ async def document_id(service: ForkedService, uri: str) -> str:
 
 
 async def entity_id(service: ForkedService, name: str) -> str:
-    """The id of an entity that was added."""
     asked = await service.client.get(f"{RAG}/entities", params={"q": name, "origin": "user", "limit": 100})
     return next(str(one["entity_id"]) for one in asked.json()["entities"] if one["name"] == name)
 
@@ -307,7 +305,6 @@ async def live(service: ForkedService, history: History, dice: random.Random, ow
 
 
 async def settle(service: ForkedService, owner: Any) -> None:
-    """Synchronise the source and wait for all jobs."""
 
     async def done() -> bool:
         return int(await owner.fetchval(OPEN)) == 0
@@ -438,7 +435,6 @@ async def store_once(service: ForkedService, world: World, dice: random.Random) 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """The folder of the source."""
     made = tmp_path.resolve() / "notes"
     made.mkdir()
     return made

@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from uuid import UUID
 
-import asyncpg
 import pytest
 import running_service
 import server_folders
@@ -34,7 +33,6 @@ EXPIRE = "UPDATE stepwell.jobs SET leased_until = now(), run_at = now() WHERE jo
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """The folder of the source."""
     return tmp_path.resolve()
 
 
@@ -65,7 +63,7 @@ async def test_a_synchronisation_survives_killed_services_and_a_killed_database(
             await own_server.ensure_running()
             if victim == "service":
                 await service.start()
-            await _fetch(own_server, EXPIRE, job_id)
+            await server_folders.fetch(own_server, EXPIRE, job_id)
         await running_service.until(lambda: _is_done(tenant, job_id))
     state = await followed_jobs.get(job_id, tenant.user_id, db=database)
     assert source_folder.counts(state) == dict(changed.counts)
@@ -77,17 +75,8 @@ async def test_a_synchronisation_survives_killed_services_and_a_killed_database(
     await database.close()
 
 
-async def _fetch(server: postgres.EmbeddedPostgres, statement: str, job_id: UUID) -> int:
-    """The number that a statement about the job returns."""
-    connection = await asyncpg.connect(server.dsn(user=postgres.OWNER, driver="postgresql"))
-    try:
-        return int(await connection.fetchval(statement, job_id) or 0)
-    finally:
-        await connection.close()
-
-
 async def _has_done(server: postgres.EmbeddedPostgres, job_id: UUID, files: int) -> bool:
-    return await _fetch(server, DONE, job_id) >= files
+    return int(await server_folders.fetch(server, DONE, job_id)) >= files
 
 
 async def _is_done(tenant: Tenant, job_id: UUID) -> bool:

@@ -53,7 +53,6 @@ class Following(FakeEmbedder):
         self.released = asyncio.Event()
 
     async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
-        """Embed passages."""
         if not FULL and len(self.documents) >= reembed.CHUNKS:
             await self.released.wait()
         return await super().embed_documents(texts)
@@ -96,11 +95,9 @@ def _embedder(url: str, embedder: FakeEmbedder) -> dict[str, str]:
 
 
 async def _store(address: Any) -> None:
-    """Store the chunks."""
-    database = transactions.connect(address.service_dsn, pool_size=2)
-    tenant = Tenant(database, embedder=OLD, user_id="local")
-    await tenant.many([Upload(text(n), uri=f"stone-{n}", title="Stones") for n in range(CHUNKS)])
-    await database.close()
+    async with transactions.connect(address.service_dsn, pool_size=2) as database:
+        tenant = Tenant(database, embedder=OLD, user_id="local")
+        await tenant.many([Upload(text(n), uri=f"stone-{n}", title="Stones") for n in range(CHUNKS)])
 
 
 async def _search(client: httpx.AsyncClient, stopped: asyncio.Event, seen: Observed) -> None:

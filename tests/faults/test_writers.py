@@ -49,7 +49,6 @@ async def test_writes_of_all_users_hold_at_most_half_of_the_connections(
     address: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(transactions, "TURN_S", 0.1)
-    database = transactions.connect(address.service_dsn, pool_size=4)
     written = asyncio.Event()
 
     async def write(begun: asyncio.Event) -> None:
@@ -57,7 +56,7 @@ async def test_writes_of_all_users_hold_at_most_half_of_the_connections(
             begun.set()
             await written.wait()
 
-    try:
+    async with transactions.connect(address.service_dsn, pool_size=4) as database:
         begun = [asyncio.Event() for _ in range(2)]
         writers = [asyncio.create_task(write(one)) for one in begun]
         await asyncio.gather(*(one.wait() for one in begun))
@@ -67,12 +66,9 @@ async def test_writes_of_all_users_hold_at_most_half_of_the_connections(
         written.set()
         await asyncio.gather(*writers)
         await write(asyncio.Event())
-    finally:
-        await database.close()
 
 
 async def test_a_cancelled_write_releases_its_turn(address: Any) -> None:
-    database = transactions.connect(address.service_dsn, pool_size=2)
     user_id, begun = harness.new_user(), asyncio.Event()
 
     async def write() -> None:
@@ -80,14 +76,12 @@ async def test_a_cancelled_write_releases_its_turn(address: Any) -> None:
             begun.set()
             await asyncio.Event().wait()
 
-    try:
+    async with transactions.connect(address.service_dsn, pool_size=2) as database:
         writing, waiting = asyncio.create_task(write()), asyncio.create_task(_writes(database, user_id))
         await begun.wait()
         writing.cancel()
         await waiting
         assert database.in_use() == 0
-    finally:
-        await database.close()
 
 
 async def _writes(database: Database, user_id: str) -> None:
@@ -101,8 +95,4 @@ async def _reads(database: Database) -> None:
 
 
 async def _waits(address: Any) -> bool:
-    watcher = await address.connect()
-    try:
-        return int(await watcher.fetchval(harness.WAITING)) > 0
-    finally:
-        await watcher.close()
+    return bool((await address.fetch(harness.WAITING))[0]["count"])

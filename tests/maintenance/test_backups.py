@@ -37,14 +37,10 @@ async def restored(file, address, *, replace: bool = False):
 
 async def rows(address) -> dict[str, list[str]]:
     """Every row of every table as text."""
-    owner = await address.connect()
-    try:
-        return {
-            table.name: [row[0] for row in await owner.fetch(f"SELECT t::text FROM {table.fullname} AS t ORDER BY 1")]
-            for table in tables.complete().sorted_tables
-        }
-    finally:
-        await owner.close()
+    return {
+        table.name: [row[0] for row in await address.fetch(f"SELECT t::text FROM {table.fullname} AS t ORDER BY 1")]
+        for table in tables.complete().sorted_tables
+    }
 
 
 @pytest.fixture
@@ -69,16 +65,13 @@ async def test_a_restored_database_has_the_same_rows_gives_the_same_answers_and_
     assert os.listdir(tmp_path) == ["a.dump"]
     await restored(file, empty)
     assert await rows(empty) == await rows(address)
-    service = transactions.connect(empty.service_dsn, pool_size=1)
-    await migration.check(service, model=MODEL.name, dimension=MODEL.dimension)
-    again = harness.Tenant(service, tenant.embedder, user_id=tenant.user_id)
-    after = await again.ask("lime mortar")
-    assert before.hits
-    assert after.hits == before.hits
-    changed = await again.add("Gypsum sets at once.", "a")
-    assert changed.status == "replaced"
-    assert (await documents.delete(changed.document_id, tenant.user_id, db=service)).documents == 1
-    await service.close()
+    async with transactions.connect(empty.service_dsn, pool_size=1) as service:
+        await migration.check(service, model=MODEL.name, dimension=MODEL.dimension)
+        again = harness.Tenant(service, tenant.embedder, user_id=tenant.user_id)
+        assert (await again.ask("lime mortar")).hits == before.hits != []
+        changed = await again.add("Gypsum sets at once.", "a")
+        assert changed.status == "replaced"
+        assert (await documents.delete(changed.document_id, tenant.user_id, db=service)).documents == 1
 
 
 async def test_a_backup_taken_while_documents_are_written_holds_whole_documents(
@@ -98,9 +91,7 @@ async def test_a_backup_taken_while_documents_are_written_holds_whole_documents(
     await asyncio.gather(writing, return_exceptions=True)
     empty = await new_database()
     await restored(tmp_path / "a.dump", empty)
-    owner = await empty.connect()
-    found = await owner.fetchrow(WHOLE)
-    await owner.close()
+    (found,) = await empty.fetch(WHOLE)
     assert found["documents"] > 0
     assert found["documents"] == found["chunks"] == found["vectors"] == found["counted"] == found["df"]
 
@@ -153,9 +144,7 @@ async def test_a_backup_of_a_schema_that_this_version_does_not_know_is_refused(
     address, new_database, tmp_path, revision, named
 ):
     file, other = tmp_path / "other.dump", await new_database(address.name)
-    owner = await other.connect()
-    await owner.execute("UPDATE stepwell.alembic_version SET version_num = $1", revision)
-    await owner.close()
+    await other.fetch("UPDATE stepwell.alembic_version SET version_num = $1", revision)
     await backup.create(file, access=access(other))
     with pytest.raises(errors.SchemaMismatch, match=named):
         await restored(file, await new_database())
@@ -272,10 +261,9 @@ async def test_an_owner_restores_keys_with_filters_on_a_server_without_the_roles
 ):
     await tenant.add("Lime mortar sets slowly.", metadata={"team": "tide"})
     await tenant.add("Lime is burnt in a kiln.", metadata={"team": "coast"})
-    source, made, file = await address.connect(), await new_database(), tmp_path / "a.dump"
+    made, file = await new_database(), tmp_path / "a.dump"
     # Databases that are older than the parameter in `db distribute` have it without Citus.
-    await source.execute("ALTER FUNCTION stepwell.vector_tables(boolean) SET citus.enable_ddl_propagation = off")
-    await source.close()
+    await address.fetch("ALTER FUNCTION stepwell.vector_tables(boolean) SET citus.enable_ddl_propagation = off")
     await backup.create(file, access=access(address))
     before = await rows(address)
     async with ordinary(address, made) as superuser:

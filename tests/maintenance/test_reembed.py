@@ -45,16 +45,13 @@ async def address(new_database: Callable[..., Awaitable[Any]], template: str) ->
 @pytest.fixture
 async def database(address: Any) -> AsyncIterator[Database]:
     """The database, opened as the service's role; its vectors are said to be of the fake model."""
-    owner = await address.connect()
-    await owner.execute("UPDATE stepwell.embedding_identity SET model = 'fake', keyed_by = 'fake'")
-    await owner.close()
+    await address.fetch("UPDATE stepwell.embedding_identity SET model = 'fake', keyed_by = 'fake'")
     async with transactions.connect(address.service_dsn, pool_size=6, pool_wait_s=30.0) as opened:
         yield opened
 
 
 @pytest.fixture
 async def owner(address: Any) -> AsyncIterator[asyncpg.Connection]:
-    """A connection as the owner."""
     connection = await address.connect()
     yield connection
     await connection.close()
@@ -62,7 +59,6 @@ async def owner(address: Any) -> AsyncIterator[asyncpg.Connection]:
 
 @pytest.fixture
 async def owning(address: Any) -> AsyncIterator[Database]:
-    """The database as its owner."""
     async with transactions.connect(address.owner_dsn, pool_size=2, pool_wait_s=30.0) as opened:
         yield opened
 

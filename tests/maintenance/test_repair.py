@@ -36,7 +36,6 @@ class Repaired:
         self.tenant, self.owner, self.connection = tenant, owner, connection
 
     async def repair(self) -> Damage:
-        """Repair the user."""
         tenant = self.tenant
         return await repair.run(tenant.user_id, replace(tenant.services(), db=self.owner))
 

@@ -24,21 +24,14 @@ EMBEDDING = EMBEDDER.model.name, EMBEDDER.model.dimension
 async def filled(owner_dsn: str) -> None:
     """Upgrade a database, and store more documents than fit into a pipe."""
     await migration.upgrade(owner_dsn, model=EMBEDDING[0], dimension=EMBEDDING[1])
-    owner = transactions.connect(owner_dsn, pool_size=2)
-    try:
+    async with transactions.connect(owner_dsn, pool_size=2) as owner:
         tenant = harness.Tenant(owner, EMBEDDER, "local")
         await tenant.add_all({f"{number}.md": f"Copper lantern {number} " * 200 for number in range(40)})
-    finally:
-        await owner.close()
 
 
 async def stored(owner_dsn: str) -> int:
-    """The number of documents of the user."""
-    owner = transactions.connect(owner_dsn, pool_size=1)
-    try:
+    async with transactions.connect(owner_dsn, pool_size=1) as owner:
         return len(await harness.Tenant(owner, EMBEDDER, "local").uris())
-    finally:
-        await owner.close()
 
 
 async def test_a_backup_over_tls_is_restored_over_tls(debian, tmp_path):

@@ -129,13 +129,10 @@ async def drive(database: Database, *, sets_password: bool = True) -> None:
 @asynccontextmanager
 async def served(database: Database, embedder: FakeEmbedder) -> AsyncIterator[httpx.AsyncClient]:
     """A client of an application with a pool of its own."""
-    opened = transactions.connect(database.service_dsn, pool_size=4, pool_wait_s=30.0)
-    try:
+    async with transactions.connect(database.service_dsn, pool_size=4, pool_wait_s=30.0) as opened:
         services = await harness.services(opened, embedder)
-        async with harness.running(Settings(auth="api_key"), services) as app, harness.client(app) as client:
+        async with harness.calling(Settings(auth="api_key"), services) as client:
             yield client
-    finally:
-        await opened.close()
 
 
 async def use(client: httpx.AsyncClient, user: str, place: int, owner: transactions.Database) -> None:
@@ -162,7 +159,6 @@ async def use(client: httpx.AsyncClient, user: str, place: int, owner: transacti
 
 
 def bearer(key: str) -> dict[str, str]:
-    """The header with a key."""
     return {"Authorization": f"Bearer {key}"}
 
 

@@ -29,12 +29,8 @@ REFUSED = {
 
 
 async def check(dsn):
-    database = transactions.connect(dsn, pool_size=1)
-    try:
-        async with database.shared():
-            pass
-    finally:
-        await database.close()
+    async with transactions.connect(dsn, pool_size=1) as database, database.shared():
+        pass
 
 
 @pytest.fixture

@@ -27,7 +27,6 @@ USES = "SELECT scope, uses FROM stepwell.key_uses WHERE key_id = $1 ORDER BY sco
 
 
 def key_id(caller: Caller) -> str:
-    """The id in a caller's key."""
     return caller.key.split("_")[1]
 
 
@@ -63,9 +62,7 @@ async def test_without_keys_the_actor_is_local(open_app: FastAPI, own_address: A
     async with harness.client(open_app) as client:
         document = (await client.post("/api/rag/documents", json={"content": "Lime."})).json()["document_id"]
         assert (await client.delete(f"/api/rag/documents/{document}")).status_code == 200
-    owner = await own_address.connect()
-    row = await owner.fetchrow("SELECT user_id, actor FROM stepwell.audit_log WHERE target = $1", document)
-    await owner.close()
+    (row,) = await own_address.fetch("SELECT user_id, actor FROM stepwell.audit_log WHERE target = $1", document)
     assert tuple(row) == ("local", "local")
 
 

@@ -69,13 +69,13 @@ async def test_every_defect_is_found_and_the_other_checks_still_run(new_database
     broken = transactions.connect(address.service_dsn, pool_size=1)
     tenant = harness.Tenant(broken, embedder, user_id=user)
     await tenant.add("Lime mortar sets slowly.")
-    owner = await address.connect()
-    await owner.execute("UPDATE stepwell.alembic_version SET version_num = '0099'")
-    await owner.execute("DROP INDEX stepwell.ix_embeddings_embedding")
-    invalid = "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'stepwell.ix_documents_metadata'::regclass"
-    await owner.execute(invalid)
-    await owner.execute("ALTER FUNCTION pg_catalog.jsonb_contains(jsonb, jsonb) NOT LEAKPROOF")
-    await owner.close()
+    for defect in (
+        "UPDATE stepwell.alembic_version SET version_num = '0099'",
+        "DROP INDEX stepwell.ix_embeddings_embedding",
+        "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'stepwell.ix_documents_metadata'::regclass",
+        "ALTER FUNCTION pg_catalog.jsonb_contains(jsonb, jsonb) NOT LEAKPROOF",
+    ):
+        await address.fetch(defect)
     findings = await found(broken, Expected("another", 64, many_users=True))
     await broken.close()
     assert "0099" in findings["revision"].message

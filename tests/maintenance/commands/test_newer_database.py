@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
-import asyncpg
 import pytest
+import server_folders
 
 from app import __version__
 from app.database.embedded import postgres
@@ -34,9 +34,7 @@ async def _set_revision(data_dir: Path, revision: str | None) -> None:
         if revision is None:
             await migration.upgrade(server.owner_dsn, model="fake", dimension=64)
             return
-        owner = await asyncpg.connect(server.dsn(user=postgres.OWNER, driver="postgresql"))
-        await owner.execute("UPDATE stepwell.alembic_version SET version_num = $1", revision)
-        await owner.close()
+        await server_folders.fetch(server, "UPDATE stepwell.alembic_version SET version_num = $1", revision)
 
 
 @pytest.mark.usefixtures("newer")
