@@ -28,14 +28,11 @@ WORDS = ("lime", "mortar", "tide", "gannet", "buoy", "stair", "stone", "cement",
 
 
 class CountingFake(FakeEmbedder):
-    """The fake embedder, which counts the passages that it embeds."""
-
     def __init__(self) -> None:
         super().__init__()
         self.passages = 0
 
     async def embed_documents(self, texts: Any) -> list[Vector]:
-        """The fake embedder's vectors."""
         self.passages += len(texts)
         return await super().embed_documents(texts)
 
@@ -77,7 +74,6 @@ def write(folder: Path, path: str, raw: bytes) -> None:
 
 
 def count(folder: Path) -> int:
-    """The number of files."""
     return len([path for path in folder.rglob("*") if path.is_file()])
 
 
@@ -87,7 +83,6 @@ def moved_away(folder: Path) -> Path:
 
 
 def link(path: Path, target: Path) -> None:
-    """Make a symbolic link."""
     path.symlink_to(target)
 
 
@@ -140,7 +135,6 @@ async def add(tenant: Tenant, folder: Path, **options: Any) -> AddedSource:
 
 
 async def work(tenant: Tenant, *roots: Path) -> None:
-    """Run all jobs of the user."""
     with_roots = services(tenant, *roots)
     while await workers.run_next(with_roots, [source_sync.KIND, *large_documents.KINDS], user_id=tenant.user_id):
         pass

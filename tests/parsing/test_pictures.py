@@ -36,7 +36,6 @@ class Recognised:
     seen: list[Picture] = field(default_factory=list)
 
     async def lines(self, picture: Picture) -> Sequence[RecognisedLine]:
-        """The line of a picture, for the service."""
         return self.of(picture)
 
     def of(self, picture: Picture) -> Sequence[RecognisedLine]:
@@ -81,7 +80,6 @@ async def _document(parser: Parser, raw: bytes) -> ExtractedDocument:
 
 
 def _read(raw: bytes, recognised: Recognised | None) -> ExtractedDocument:
-    """Reads a file in this process."""
     file = InputFile(raw, "a", None, None if recognised is None else recognised.of)
     (document,) = worker.read(file, formats.sniff(raw, "a"))
     assert isinstance(document, ExtractedDocument)

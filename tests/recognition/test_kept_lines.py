@@ -42,7 +42,6 @@ class Lines:
     count: int = 0
 
     async def lines(self, picture: Picture, user_id: str) -> list[RecognisedLine]:
-        """A line for each picture."""
         self.count += 1
         if self.count == self.fails_at:
             raise RecognitionFailed
@@ -127,7 +126,6 @@ class Hanging(Lines):
     is_cancelled: bool = False
 
     async def lines(self, picture: Picture, user_id: str) -> list[RecognisedLine]:
-        """A line for the first page."""
         if self.count == 1 and not self.is_cancelled:
             self.reached.set()
             try:

@@ -27,7 +27,6 @@ FILES = 30
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """The folder of a source."""
     (tmp_path / "source").mkdir()
     return (tmp_path / "source").resolve()
 

@@ -303,14 +303,8 @@ def _writes(world: World, side: Side, name: str, number: int) -> Iterator[tuple[
     yield "add_documents", ("POST", f"{RAG}/documents", [body(2, attendees=[name]), body(3, project=name)])  # type: ignore[misc]
     yield "add_documents", ("POST", f"{RAG}/documents", {**body(4), "title": name})
     yield "add_documents", ("POST", f"{RAG}/documents", {**body(5), "uri": None, "content": f"{name} {number}."})
-    yield (
-        "upload_documents",
-        (
-            "FORM",
-            f"{RAG}/documents/upload",
-            {"metadata": json.dumps({**team, "team_lead": name, "author": name}), "uri": body(6)["uri"]},
-        ),
-    )
+    form = {"metadata": json.dumps({**team, "team_lead": name, "author": name}), "uri": body(6)["uri"]}
+    yield "upload_documents", ("FORM", f"{RAG}/documents/upload", form)
     yield "replace_document", ("PUT", seen, {**body(7, vendor=name), "uri": world.visible[0].uri})
     yield "change_document", ("PATCH", seen, {"metadata": {"attendees": [name], "tags": [name]}})
     yield "change_document", ("PATCH", seen, {"title": name})

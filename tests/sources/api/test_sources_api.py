@@ -18,7 +18,6 @@ SOURCES, DELETE = "/api/rag/sources", "/api/rag/documents/delete"
 
 
 def _fill(root: Path, caller: Caller) -> Path:
-    """Notes of a user."""
     for number in range(3):
         source_folder.write(root / caller.user_id, f"notes/{number}.md", f"Lime {number} of {caller.user_id}.".encode())
     source_folder.write(root / caller.user_id, "notes/bad.pdf", b"%PDF-1.7 damaged")
