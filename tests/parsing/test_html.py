@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from reading import Read, refusal
 
+from app.parsing.files import ExtractedDocument
 from app.parsing.html import html_text
 
 PAGE = """<!doctype html><html lang="de"><head><title>Lime  mortar</title><meta name="author" content="Ana Veit">
@@ -16,18 +17,16 @@ PAGE = """<!doctype html><html lang="de"><head><title>Lime  mortar</title><meta 
 <script>alert("x")</script></main><footer>Copyright Masons Ltd</footer></body></html>"""
 
 
+def _lines(document: ExtractedDocument) -> list[str]:
+    """The lines of a page that are not blank."""
+    return [line.strip() for line in document.text.splitlines() if line.strip()]
+
+
 def test_navigation_scripts_and_footer_are_left_out_and_structure_is_kept(read: Read) -> None:
     (document,) = read(PAGE.encode(), "a.html")
-    assert [line.rstrip() for line in document.text.splitlines() if line.strip()] == [
-        "# Lime",
-        "Below the third landing we use lime mortar, never cement, because it is softer than the stone.",
-        "## Mix",
-        "- one part lime",
-        "- three parts sand",
-        "| part | kg |",
-        "| --- | --- |",
-        "| lime | 20 |",
-    ]
+    text = "Below the third landing we use lime mortar, never cement, because it is softer than the stone."
+    table = ["| part | kg |", "| --- | --- |", "| lime | 20 |"]
+    assert _lines(document) == ["# Lime", text, "## Mix", "- one part lime", "- three parts sand", *table]
     assert (document.title, document.language) == ("Lime mortar", "de")
     assert document.metadata == {"author": "Ana Veit"}
     assert document.created_at is not None
@@ -154,15 +153,8 @@ def test_tables_that_place_others_on_the_page_are_blocks(read: Read) -> None:
     page = """<html><table><tr><td>Kilns<td><h2>Fees</h2><p>Per day</p>
     <table><tr><th>Ship<th>Fee<tr><td>Ferry<td>52</table></table><table><tr><td>Closed</table></html>"""
     (document,) = read(page.encode(), "a.html")
-    assert [line.strip() for line in document.text.split("\n") if line.strip()] == [
-        "Kilns",
-        "## Fees",
-        "Per day",
-        "| Ship | Fee |",
-        "| --- | --- |",
-        "| Ferry | 52 |",
-        "Closed",
-    ]
+    table = ["| Ship | Fee |", "| --- | --- |", "| Ferry | 52 |"]
+    assert _lines(document) == ["Kilns", "## Fees", "Per day", *table, "Closed"]
 
 
 def test_the_main_text_of_a_page_without_marks_keeps_its_headings(read: Read) -> None:
@@ -198,7 +190,7 @@ def test_cells_over_several_rows_and_columns_are_in_each_of_them(read: Read) -> 
     page = """<html><table><caption>Fees</caption><tr><th>Ship<th colspan=2>Fee<tr><td rowspan=2>Ferry<td>52<td>EUR
     <tr><td>63<td>EUR<tr><td colspan=3>Winter<tr><td>Barge<td rowspan=9>41<td rowspan=99999>EUR</table></html>"""
     (document,) = read(page.encode(), "a.html")
-    assert [line.strip() for line in document.text.split("\n") if line.strip()] == [
+    assert _lines(document) == [
         "Fees",
         "| Ship | Fee | Fee |",
         "| --- | --- | --- |",

@@ -194,9 +194,8 @@ def test_a_message_with_a_malformed_header_is_read_without_it(read: Read, header
 
 def test_texts_and_subjects_in_an_unknown_encoding_are_read_as_utf_8_or_windows_1252(read: Read) -> None:
     for encoding in ("utf-8", "cp1252"):
-        (document,) = read(
-            "Content-Type: text/plain; charset=none\nSubject: Größe\n\nMörtel.".encode(encoding), "a.eml"
-        )
+        raw = "Content-Type: text/plain; charset=none\nSubject: Größe\n\nMörtel.".encode(encoding)
+        (document,) = read(raw, "a.eml")
         assert (document.title, document.text) == ("Größe", "Mörtel.")
 
 
@@ -298,24 +297,9 @@ Subject: Broken
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_a_mailbox_has_its_messages(read: Read, end: str) -> None:
     documents = read(MAILBOX.replace("\n", end).encode(), "Inbox")
-    assert [(one.title, one.fragment) for one in documents] == [
-        ("Lime", "id=1@example.org"),
-        ("Clay", "message=2"),
-        ("Last", "message=5"),
-    ]
-    assert documents[0].text.split() == [
-        "From:",
-        "Ana",
-        "From",
-        "Lindau,",
-        "and",
-        "From",
-        "the",
-        "lake",
-        "at",
-        "12:30",
-        "too.",
-    ]
+    assert [one.title for one in documents] == ["Lime", "Clay", "Last"]
+    assert [one.fragment for one in documents] == ["id=1@example.org", "message=2", "message=5"]
+    assert " ".join(documents[0].text.split()) == "From: Ana From Lindau, and From the lake at 12:30 too."
     assert documents[1].text.strip() == ">From pipes."
     assert [one.warnings for one in documents] == [(), (), ("messages of the mailbox that cannot be read: 1 left out",)]
 
