@@ -11,19 +11,23 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import asyncpg
 import harness
 import pytest
+import server_folders
 from rich.console import Console
 
 from app import capability
 from app.cli import options, terminal
-from app.database.embedded import postgres
 from app.database.embedded.postgres import EmbeddedPostgres
 
 Stepwell = Callable[..., Any]
 HOSTILE = "\x1b]0;owned\x07\x1b[2Jred\x9b31m\x7f\x08\r\u202egnp"
 """Text that sets the title of a terminal, clears it, colours it, overwrites a line and turns the reading order."""
+SHOWN = (
+    *("documents.title", "documents.content", "chunks.content", "entities.role", "entities.description"),
+    *("sources.name", "feedback.query"),
+)
+"""Columns whose texts commands show."""
 WITHOUT_STORED_TEXT = {"serve", "serve-process", "worker", "mcp", "demo", "openapi", "doctor", "db", "keys"}
 WITHOUT_STORED_TEXT |= {"backup", "restore", "repair", "reindex", "reembed", "calibrate"}
 """Commands that print counts, names of settings and what the caller has named, or that print no result."""
@@ -56,22 +60,13 @@ def hostile(stepwell: Stepwell, data_dir: Path, user: str, tmp_path: Path) -> di
 
 async def _corrupt(data_dir: Path, user: str) -> None:
     """Appends HOSTILE to the stored texts, as a version without checks, or another program, would have stored them."""
-    owner = await asyncpg.connect(EmbeddedPostgres(data_dir).dsn(user=postgres.OWNER, driver="postgresql"))
-    columns = {
-        "documents": ("title", "content"),
-        "chunks": ("content",),
-        "entities": ("role", "description"),
-        "sources": ("name",),
-        "feedback": ("query",),
-    }
-    for table, names in columns.items():
-        for name in names:
-            statement = f"UPDATE stepwell.{table} SET {name} = coalesce({name}, '') || $2 WHERE user_id = $1"
-            await owner.execute(statement, user, HOSTILE)
-    await owner.execute(
-        "UPDATE stepwell.jobs SET status = 'failed', error = $2, finished_at = now() WHERE user_id = $1", user, HOSTILE
-    )
-    await owner.close()
+    changes = [
+        f"{table} SET {column} = coalesce({column}, '') || $2"
+        for table, _, column in (one.partition(".") for one in SHOWN)
+    ]
+    for change in (*changes, "jobs SET status = 'failed', error = $2, finished_at = now()"):
+        statement = f"UPDATE stepwell.{change} WHERE user_id = $1"
+        await server_folders.fetch(EmbeddedPostgres(data_dir), statement, user, HOSTILE)
 
 
 def test_no_command_prints_a_control_character_of_stored_text(
