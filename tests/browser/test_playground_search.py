@@ -246,17 +246,6 @@ async def test_facets_filter_a_search_by_values_of_metadata_with_their_numbers(n
     assert "filters" not in (await sent.value).post_data_json
     # The last drawing is over: a click on a summary that is drawn anew meanwhile is lost.
     await team.locator("summary .note").wait_for()
-    howtos = page.get_by_role("checkbox", name="sample/howto")
-    folder = page.locator(".facet summary", has_text="Folder")
-    await folder.click()
-    async with page.expect_request("**/api/rag/search") as sent:
-        await howtos.check()
-    assert (await sent.value).post_data_json["filters"] == {"folder": "sample/howto"}
-    await page.locator("#answer:not([aria-busy])").wait_for()
-    async with page.expect_request("**/api/rag/search") as sent:
-        await howtos.uncheck()
-    assert "filters" not in (await sent.value).post_data_json
-    await folder.locator(".note").wait_for()  # the last drawing is over
     author = page.locator(".facet", has=page.get_by_text("author", exact=True))
     await author.locator("summary").click()
     await author.get_by_label("Find a value of author").fill("ines")
