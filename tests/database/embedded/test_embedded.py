@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import asyncpg
@@ -148,11 +148,9 @@ async def test_the_server_is_durable_local_and_tuned_for_search(server: postgres
 async def test_words_are_separated_from_typographic_quotes_in_any_locale(
     server: postgres.EmbeddedPostgres,
 ) -> None:
-    async with _connected(server) as owner:
-        found = await owner.fetchval("SELECT to_tsvector('simple', 'ÄPFEL “über” l’été')::text")
-        encoding = await owner.fetchval("SHOW server_encoding")
+    found = await server_folders.fetch(server, "SELECT to_tsvector('simple', 'ÄPFEL “über” l’été')::text")
     assert found == "'l':3 'äpfel':1 'été':4 'über':2"
-    assert encoding == "UTF8"
+    assert await server_folders.fetch(server, "SHOW server_encoding") == "UTF8"
 
 
 async def test_only_the_system_user_of_the_service_can_connect(server: postgres.EmbeddedPostgres) -> None:
@@ -168,8 +166,7 @@ async def test_only_the_system_user_of_the_service_can_connect(server: postgres.
 
 @pytest.mark.skipif(not IS_ROOT, reason="only root can act as another user")
 async def test_another_system_user_cannot_open_the_socket(server: postgres.EmbeddedPostgres) -> None:
-    async with _connected(server) as owner:
-        folder = await owner.fetchval("SELECT current_setting('unix_socket_directories')")
+    folder = str(await server_folders.fetch(server, "SHOW unix_socket_directories"))
     address = str(Path(folder.strip('"')) / embedded_files.SOCKET_FILE)
     with socket.socket(socket.AF_UNIX) as tried, _acting_as(65534), pytest.raises(PermissionError):
         tried.connect(address)
@@ -180,9 +177,7 @@ async def test_clients_share_one_server_which_one_of_them_restarts_and_the_last_
     pid = first.postmaster_pid
     assert pid is not None
     assert second.postmaster_pid == pid
-    for process in [psutil.Process(pid), *psutil.Process(pid).children()]:
-        with suppress(psutil.NoSuchProcess):
-            process.kill()
+    server_folders.kill(first)
     await _until(lambda: pid not in (first.postmaster_pid, second.postmaster_pid))
     assert first.postmaster_pid == second.postmaster_pid
     await first.stop()
@@ -245,8 +240,7 @@ async def test_a_killed_session_is_recovered_from_and_a_killed_server_restarts_w
         assert not _runs(child)
         await server.ensure_running()
         assert server.owner_dsn == dsn
-        async with _connected(server) as again:
-            assert await again.fetchval("SELECT answer FROM committed") == 42
+        assert await server_folders.fetch(server, "SELECT answer FROM committed") == 42
 
 
 def _prepared(data_dir: Path, folder: str = "") -> embedded_files.Layout:
