@@ -23,7 +23,7 @@ except SystemExit:
 """
 
 
-@pytest.mark.parametrize("arguments", [["--version"], ["--help"], []])
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"]])
 def test_the_version_and_the_list_of_commands_need_no_heavy_import(arguments: list[str]) -> None:
     ran = subprocess.run(
         [sys.executable, "-c", REPORT, *arguments],
