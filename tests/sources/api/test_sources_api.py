@@ -177,14 +177,6 @@ async def test_a_wrong_request_names_the_field(caller: Caller, root: Path, body:
     assert (response.status_code, [error["field"] for error in response.json()["errors"]]) == (422, [field])
 
 
-async def test_a_source_is_added_once_for_an_idempotency_key(caller: Caller, root: Path) -> None:
-    _fill(root, caller)
-    key = {"Idempotency-Key": "once"}
-    responses = [await caller.client.post(SOURCES, json={"path": "notes"}, headers=key) for _ in range(2)]
-    assert [response.status_code for response in responses] == [201, 201]
-    assert responses[0].json() == responses[1].json()
-
-
 async def test_a_file_of_a_source_and_its_upload_are_one_hit_and_listed_as_equal(caller: Caller, root: Path) -> None:
     files = {
         "short.txt": b"Lime harl.",
