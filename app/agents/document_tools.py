@@ -71,7 +71,9 @@ class AddDocumentArguments(ToolArguments):
 class DeleteDocumentArguments(ToolArguments):
     """Arguments for deleting a document."""
 
-    document_id: UUID = Field(description="Id of the document, from list_documents or get_document.")
+    document_id: Annotated[str, Field(min_length=1, max_length=limits.MAX_URI)] = Field(
+        description="Id or uri of the document."
+    )
 
 
 class ListEntitiesArguments(ToolArguments):
@@ -123,14 +125,20 @@ async def get_document(given: GetDocumentArguments, context: ToolContext) -> res
 
 async def _document_id(given: str, context: ToolContext) -> UUID:
     """Reads an id of a document or passage, or finds the id of the document with this uri. Raises NotFound."""
-    with suppress(ValueError):
-        return UUID(given)
+    if (key := _uuid(given)) is not None:
+        return key
     only = DocumentFilter(given)
     found = await documents.page(context.user_id, db=context.services.db, limit=1, after=None, only=only)
     if not found:
         message = "No document has this id or uri: list_documents finds some by words."
         raise errors.NotFound(message, field="document_id")
     return found[0].document_id
+
+
+def _uuid(given: str) -> UUID | None:
+    with suppress(ValueError):
+        return UUID(given)
+    return None
 
 
 async def add_document(given: AddDocumentArguments, context: ToolContext) -> results.DocumentStored:
@@ -150,7 +158,9 @@ async def add_document(given: AddDocumentArguments, context: ToolContext) -> res
 
 async def delete_document(given: DeleteDocumentArguments, context: ToolContext) -> results.DocumentDeleted:
     """Delete a document with its passages. Raises NotFound."""
-    deleted = await documents.delete(given.document_id, context.user_id, db=context.services.db, actor=context.actor)
+    key = _uuid(given.document_id)
+    delete = partial(documents.delete_by_uri, given.document_id) if key is None else partial(documents.delete, key)
+    deleted = await delete(context.user_id, db=context.services.db, actor=context.actor)
     return results.DocumentDeleted(documents_deleted=deleted.documents, chunks_deleted=deleted.chunks)
 
 

@@ -68,7 +68,7 @@ async def test_a_document_is_stored_read_in_parts_listed_and_deleted(caller: Cal
     assert "".join(parts) == (await caller.client.get(f"/api/rag/documents/{stored['document_id']}")).json()["content"]
     (listed,) = (await caller.call("list_documents"))["documents"]
     assert (listed["uri"], listed["metadata"]) == ("log.md", {"team": "tide"})
-    assert (await caller.call("delete_document", document_id=stored["document_id"]))["documents_deleted"] == 1
+    assert (await caller.call("delete_document", document_id="log.md"))["documents_deleted"] == 1
     assert (await caller.call("knowledge_stats"))["documents"] == 0
 
 
