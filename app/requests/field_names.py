@@ -67,7 +67,8 @@ _OTHER_VALUES = {
 _SEARCH_OPTIONS = (
     *("alpha", "threshold", "max_entities", "hierarchy", "boost", "fusion", "weights", "candidates", "explain"),
     *("rerank", "rerank_weight", "mmr", "mmr_lambda", "detail", "cursor", "min_vector_score", "min_rrf_score"),
-    *("min_confidence", "min_relevance", "group_by", "group_size", "vector"),
+    *("min_confidence", "min_relevance", "group_by", "group_size", "vector", "created_after", "created_before"),
+    *("file_types", "uri_prefix"),
 )
 _PARTITIONS = {
     *("namespace", "namespaces", "collection", "collections", "collectionname", "index", "indexes"),
