@@ -17,7 +17,7 @@ from app.text.structure.structure import Block
 MAX_LINE = 400
 """Most code points of a line with a definition. A longer line is data."""
 MAX_DEPTH = 8
-TAB = 4
+TAB = 8
 
 _MODIFIERS = (
     r"(?:(?:export|default|public|private|protected|internal|static|final|abstract|async|unsafe|virtual|override|open"
@@ -25,9 +25,10 @@ _MODIFIERS = (
 )
 _NAMED = re.compile(
     _MODIFIERS + r"(?:def|class|func|function\*?|fn|impl|struct|interface|trait|enum|type|module|object|record|protocol"
-    r"|namespace|union|macro_rules!|sub|defmodule|defp|message|service)(?:[ \t]++(?:class|struct)\b)?[ \t]*+"
+    r"|namespace|union|macro_rules!|sub|defmodule|defp|message|service)"
+    r"(?:[ \t]++(?:class\b|struct\b|[A-Z][A-Z\d]*+_[A-Z\d_]*+(?=[ \t]++\w)))?[ \t]*+"
     r"(?:<[^<>]*+>[ \t]*+)?(?:\([^()]*+\)[ \t]*+)?(?<=[ \t)>])(?P<name>[^\W\d][\w$.]*+[?!]?)[ \t]*+"
-    r"(?:[(<\[:{=;]|$|(?:extends|implements|for|where|struct|interface|is|as|with|returns|throws|from)\b)"
+    r"(?:[(<\[:{=;]|$|(?:extends|implements|for|where|struct|interface|is|as|with|returns|throws|from)\b|[A-Z_]++\()"
 )
 """A word that introduces a definition, and its name; between them the type parameters or the receiver of a method.
 

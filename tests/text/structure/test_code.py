@@ -142,6 +142,23 @@ RUBY = """module Notes
   end
 end
 """
+CPP = """namespace std API_VISIBLE(default)
+{
+  template<typename T>
+    class API_EXPORT vector : base<T>
+    {
+    public:
+      void
+      grow(int n)
+      {
+\tstep(n);
+      }
+
+      int size() const { return 1; }
+      int most;
+    };
+}
+"""
 
 
 def paths(text: str) -> list[str]:
@@ -166,8 +183,9 @@ def paths(text: str) -> list[str]:
         (GO, ["Area", "Shape"]),
         (RUST, ["Shelf", "Shelf.new"]),
         (RUBY, ["Notes", "Notes.Shelf", "Notes.Shelf.empty?"]),
+        (CPP, ["std", "std.vector", "std.vector.grow"]),
     ],
-    ids=["python", "c", "java", "javascript", "sql", "go", "rust", "ruby"],
+    ids=["python", "c", "java", "javascript", "sql", "go", "rust", "ruby", "cpp"],
 )
 def test_the_definitions_of_common_languages_are_found_with_those_around_them(text: str, expected: list[str]) -> None:
     assert paths(text) == expected
