@@ -50,13 +50,13 @@ _EXPRESSION = re.compile(
 )
 """A statement of SQL, or a common table expression in a statement."""
 _CALLABLE = re.compile(
-    r"(?:[A-Za-z_~][\w<>\[\]:.,?~]*+[ \t*&]++)*+[*&]*+(?P<name>[A-Za-z_~$][\w$:~]*+)"
-    r"\((?:[^;{}=()]|\([^;{}=()]*+\))*+\)[^;={}()]*+(?P<open>\{)?$"
+    r"(?:[A-Za-z_~][\w<>\[\]:.,?~]*+[ \t*&]++(?!\())*+[*&]*+(?!(?:for|foreach|function|requires|sub|while)\b)"
+    r"(?P<name>#?[A-Za-z_~$][\w$:~]*+)[ \t]*+\((?:[^;{}=()]|\([^;{}=()]*+\))*+\)[^;={}()]*+(?P<open>\{)?$"
 )
 """A function or method of a language with braces: what it returns, its name and parameters, and its brace."""
 _NO_NAME = re.compile(
-    r"(?:if|for|while|switch|return|else|do|catch|try|new|throw|case|await|yield|super|assert|elif|with|delete|foreach"
-    r"|using|lock|match|select|and|or|not|in)\b"
+    r"#?(?:if|for|while|switch|return|else|do|catch|try|new|throw|case|await|yield|super|assert|elif|with|delete"
+    r"|foreach|using|lock|match|select|and|or|not|in|unless|until|elsif|elseif|synchronized|when)\b"
 )
 _ABOVE = re.compile(
     r"@|#(?!!)|//|/\*|\*|--|\[[A-Z]|template\b|(?!(?:import|return|pass|else)\b)[A-Za-z_][\w:<>,*& \t]*$"

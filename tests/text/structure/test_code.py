@@ -159,6 +159,25 @@ CPP = """namespace std API_VISIBLE(default)
     };
 }
 """
+STANDARD = """class Store {
+  async #open (name) {
+    outer: for (const one of name) {
+      read (one)
+    }
+  }
+}
+
+static int
+close_all (int most)
+{
+}
+"""
+PERL = """sub find {
+    unless ($most) {
+        return;
+    }
+}
+"""
 
 
 def paths(text: str) -> list[str]:
@@ -184,8 +203,10 @@ def paths(text: str) -> list[str]:
         (RUST, ["Shelf", "Shelf.new"]),
         (RUBY, ["Notes", "Notes.Shelf", "Notes.Shelf.empty?"]),
         (CPP, ["std", "std.vector", "std.vector.grow"]),
+        (STANDARD, ["Store", "Store.#open", "close_all"]),
+        (PERL, ["find"]),
     ],
-    ids=["python", "c", "java", "javascript", "sql", "go", "rust", "ruby", "cpp"],
+    ids=["python", "c", "java", "javascript", "sql", "go", "rust", "ruby", "cpp", "spaces", "perl"],
 )
 def test_the_definitions_of_common_languages_are_found_with_those_around_them(text: str, expected: list[str]) -> None:
     assert paths(text) == expected
