@@ -42,8 +42,8 @@ NEEDS_OCR = (
     "and do not set STEPWELL_OCR=off."
 )
 _CODE = (
-    "c cc cpp cs cxx dart ex exs go h hh hpp hs java jl js jsx kt kts lua m mjs ml php pl proto ps1 py pyi r rb rs "
-    "scala sh sql swift ts tsx vb zig"
+    "c cc cpp cs cxx dart ex exs go h hh hpp hs java jl js jsx kt kts lua m mjs ml php pl pm proto ps1 py pyi pyx r "
+    "rb rs scala sh sql swift ts tsx vb zig"
 )
 _HTML = re.compile(
     rb"(?:\xef\xbb\xbf)?(?:\s++|<\?xml[^>]*+>|<!--(?:(?!-->).)*+-->)*+<(?:!doctype\s+html|html[\s>])", re.I | re.S

@@ -21,7 +21,7 @@ TAB = 8
 
 _MODIFIERS = (
     r"(?:(?:export|default|public|private|protected|internal|static|final|abstract|async|unsafe|virtual|override|open"
-    r"|sealed|data|inline|extern|const|declare|partial|suspend|local|pub(?:\([a-z]*+\))?)[ \t]++)*+"
+    r"|sealed|data|inline|extern|cdef|const|declare|partial|suspend|local|pub(?:\([a-z]*+\))?)[ \t]++)*+"
 )
 _NAMED = re.compile(
     _MODIFIERS + r"(?:def|class|func|function\*?|fn|impl|struct|interface|trait|enum|type|module|object|record|protocol"

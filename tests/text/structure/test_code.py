@@ -178,6 +178,10 @@ PERL = """sub find {
     }
 }
 """
+CYTHON = """cdef class Shelf(Base):
+    def first(self):
+        pass
+"""
 
 
 def paths(text: str) -> list[str]:
@@ -205,8 +209,9 @@ def paths(text: str) -> list[str]:
         (CPP, ["std", "std.vector", "std.vector.grow"]),
         (STANDARD, ["Store", "Store.#open", "close_all"]),
         (PERL, ["find"]),
+        (CYTHON, ["Shelf", "Shelf.first"]),
     ],
-    ids=["python", "c", "java", "javascript", "sql", "go", "rust", "ruby", "cpp", "spaces", "perl"],
+    ids=["python", "c", "java", "javascript", "sql", "go", "rust", "ruby", "cpp", "spaces", "perl", "cython"],
 )
 def test_the_definitions_of_common_languages_are_found_with_those_around_them(text: str, expected: list[str]) -> None:
     assert paths(text) == expected
