@@ -22,12 +22,20 @@ _ROFF = {
     **{pair[:2]: pair[2:] for pair in _NAMED.split()},
     **dict(zip("-e'`. 0~&|^%:/,)", ("-", "\\", "'", "`", ".", *"   ", *[""] * 8), strict=True)),
 }
+_HIDDEN_IN_ROFF = re.compile(
+    r"^(?:['.][ \t]*\\\".*|\.IX\b.*|\.[ \t]*de[1i]?[ \t](?:.*\n){1,60}?\.\.[ \t]*)(?:\n|$)", re.M
+)
+"""Comments, entries of an index and definitions of macros, which no reader of the page sees."""
 _ROFF_PARAGRAPH = re.compile(r"(?<=[^\n]\n)(?=\.[ \t]*(?:[LPT]?P|[IH]P|TQ|Pp|It|nf|EX)\b)")
 
 
 def decode_roff(text: str) -> str:
-    """Replaces the escapes in the source of a manual page by characters, and adds blank lines before paragraphs."""
-    decoded = _IN_ROFF.sub(lambda one: _ROFF.get(one[one.lastgroup], one[0]) if one.lastgroup else "", text)
+    """Replaces the escapes in the source of a manual page by characters, and adds blank lines before paragraphs.
+
+    Removes comments, which are mostly licences in English above a text in any language, and definitions of macros.
+    """
+    shown = _HIDDEN_IN_ROFF.sub("", text)
+    decoded = _IN_ROFF.sub(lambda one: _ROFF.get(one[one.lastgroup], one[0]) if one.lastgroup else "", shown)
     return _ROFF_PARAGRAPH.sub("\n", decoded)
 
 

@@ -44,3 +44,8 @@ def test_fonts_and_escapes_of_a_manual_page_do_not_hide_words() -> None:
     text = r"\fB\-\-all\fR=\f(CWx\fP \(bu \*(lqq\*(rq C:\ea\&b \s-1POSIX\s0 \n(.g \[zz] f\(:ur"
     assert escapes.decode_roff(text) == r"--all=x • “q” C:\ab POSIX \n(.g \[zz] für"
     assert escapes.decode_roff(".SH OPTIONS\n.TP\nall\n") == ".SH OPTIONS\n\n.TP\nall\n"
+
+
+def test_comments_macros_and_the_index_of_a_manual_page_are_no_text() -> None:
+    text = '.\\" A licence.\n\'\\" t\n.de Sp\n.if t .sp\n..\n.TH ls 1\n.SH NAME\n.IX Header "NAME"\nls\n.if n .ad\n..\n'
+    assert escapes.decode_roff(text) == ".TH ls 1\n.SH NAME\nls\n.if n .ad\n..\n"
