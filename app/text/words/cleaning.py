@@ -12,7 +12,7 @@ from itertools import pairwise
 from app.concurrency import interruption
 from app.text.words import characters
 
-VERSION = 5
+VERSION = 6
 """Version of the rules of cleaning and cutting. A reindex applies them to documents with another version.
 
 2: mojibake is repaired, chunks are measured by the tokens of the embedding model.
@@ -20,6 +20,7 @@ VERSION = 5
 are removed.
 4: files in base64 are removed.
 5: AsciiDoc, LaTeX, Org and manual pages are cut at their headings, plain text at numbered ones, Markdown at `<h1>`.
+6: definitions in code are found behind tabs, beside macros of C++ and with a space before their parameters.
 """
 MAX_MARKS = 30  # length of a run of combining marks, as in Unicode's stream-safe text format (UAX #15)
 PIECE = 100_000
