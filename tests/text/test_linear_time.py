@@ -187,6 +187,7 @@ WORK: dict[str, Callable[[str], object]] = {
     "name of a title": names.title_name,
     "metadata": lambda text: tags.from_metadata({"tags": [text, *text.split()]}, ["tags"]),
     "query": analysis.parse,
+    "frames of a stack trace": analysis.without_frames,
     "words of a query": lambda text: (
         name_uses.QueryText(text, query := query_words.read(text)),
         query_words.longest_names(query, {"a"}),

@@ -31,6 +31,17 @@ _IDENTIFIER = re.compile(
 )
 
 
+_FRAME = re.compile(
+    r"^[ \t]*(?:Traceback \(most recent call last\):|\.\.\. \d+ more"
+    r"|(?:The above exception was|During handling of the above exception).{0,80}:"  # Python, two errors
+    r'|File "[^"\n]+", line \d+.*(?:\n[ \t]{4,}(?!File ").*)*'  # Python, with its code
+    r"|at .{1,400}(?::\d+\)?|:line \d+|\((?:<anonymous>|native|Native Method|Unknown Source|index \d+)\))"
+    r"|from [^\s:]+:\d+:in .*|.{1,400}? called at .{1,400}? line \d+\.?"  # Ruby, Perl
+    r"|#\d+[ \t].{1,400}(?::\d+|\(\d+\):.*)|/\S+:\d+(?: \+0x[\da-f]+)?"  # gdb, PHP, Go
+    r")[ \t\r]*(?:\n|$)",
+    re.MULTILINE,
+)
+"""A frame of a stack trace, or a line that joins traces. `at` is that of JavaScript, Java and C#."""
 _LETTER = rf"[^\W{characters.UNSPACED}]"
 _BEFORE, _AFTER = rf"(?<!{_LETTER})(?<!{_LETTER}[-.:])", rf"(?!{_LETTER})(?![-.:]{_LETTER})"
 _WORDS = re.compile(rf"{_LETTER}+|[{characters.UNSPACED}]")
@@ -58,6 +69,16 @@ def length(query: str) -> int:
     One ligature may stand for 18 characters (U+FDFA).
     """
     return max(len(query), len(unicodedata.normalize("NFKC", query)))
+
+
+def without_frames(query: str) -> str:
+    """Returns a query without the frames of a pasted stack trace, so that its error is searched for.
+
+    The names and numbers of many frames outweigh the words of the error, and a model reads the beginning only. One line
+    that looks like a frame, and a trace without an error, are kept.
+    """
+    error, frames = _FRAME.subn("", query)
+    return error if frames > 1 and error.strip() else query
 
 
 def normalise(query: str) -> str:

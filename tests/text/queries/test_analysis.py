@@ -75,6 +75,49 @@ def test_a_query_is_normalised_to_what_is_seen(query, expected):
     assert analysis.normalise(query) == expected
 
 
+PYTHON = """Traceback (most recent call last):
+  File "/srv/app/fetch.py", line 22, in fetch
+    return get(url)
+           ^^^^^^^^
+  File "/srv/app/http.py", line 7, in get
+    raise Closed(url)
+"""
+TRACES = [
+    (f"{PYTHON}http.Closed: no body\n", "http.Closed: no body\n"),
+    (
+        "TypeError: no size\n    at Set.size (/a/set.js:4:11)\n    at async Promise.all (index 0)",
+        "TypeError: no size\n",
+    ),
+    (
+        "Caused by: IOException: full\r\n\tat a.B.c(B.java:12)\r\n\t... 23 more\r\n",
+        "Caused by: IOException: full\r\n",
+    ),
+    ("full\n   at A.B() in C:\\a b.cs:line 3\n   at A.C() in C:\\c.cs:line 4", "full\n"),
+    ("a.rb:2:in `b': full\n\tfrom a.rb:5:in `c'\n\tfrom a.rb:9:in `<main>'", "a.rb:2:in `b': full\n"),
+    (
+        "full at a.pl line 2.\n\tA::b(1) called at a.pl line 5\n\tmain::c() called at a.pl line 9",
+        "full at a.pl line 2.\n",
+    ),
+    ("SIGSEGV\n#0  0x0052 in add (a=1) at add.c:3\n#1  main () at main.c:9", "SIGSEGV\n"),
+    (
+        "panic: full\nmain.add(...)\n\t/a/add.go:3 +0x1d\nmain.main()\n\t/a/main.go:9",
+        "panic: full\nmain.add(...)\nmain.main()\n",
+    ),
+]
+
+
+@pytest.mark.parametrize(("query", "expected"), TRACES)
+def test_the_frames_of_a_stack_trace_are_no_part_of_a_query(query, expected):
+    assert analysis.without_frames(query) == expected
+
+
+@pytest.mark.parametrize(
+    "query", [PYTHON, "Where?\nat home (room 3)\nat work", "who calls\n  at Set.size (/a/set.js:4:11)"]
+)
+def test_a_trace_without_an_error_and_a_single_frame_are_searched(query):
+    assert analysis.without_frames(query) == query
+
+
 @pytest.mark.parametrize(
     ("query", "phrases"),
     [
