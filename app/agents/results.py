@@ -86,9 +86,9 @@ def _shows_title(content: str, candidate: Candidate) -> bool:
     title = candidate.title
     if content[: 2 * len(title) + 8].translate(_MARKS).lstrip().startswith(title.translate(_MARKS)):
         return True
-    name = PurePosixPath(uris.show(candidate.uri or "")).stem
-    title, name = (_NO_WORD.sub(" ", text.casefold()).strip() for text in (title, name))
-    return title == name
+    file = PurePosixPath(uris.show(candidate.uri or ""))
+    title, *names = (_NO_WORD.sub(" ", text.casefold()).strip() for text in (title, file.stem, file.name))
+    return title in names
 
 
 class ToolHop(ToolResult):

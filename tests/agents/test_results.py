@@ -80,8 +80,10 @@ def test_only_a_result_without_a_likely_answer_has_advice(answerable: float | No
 
 
 def test_a_title_that_the_uri_tells_is_left_out_and_few_duplicates_are_named() -> None:
-    for uri, shown in (("a/mara-veit.md", None), ("a/veit.md", "Mara Veit")):
-        assert ToolPassage.of(HIT._replace(candidate=CANDIDATE._replace(title="Mara Veit", uri=uri))).title == shown
+    titles = (("Mara Veit", "mara-veit.md", None), ("veit.md", "veit.md", None), ("Mara Veit", "veit.md", "Mara Veit"))
+    for title, name, shown in titles:
+        named = CANDIDATE._replace(title=title, uri=f"a/{name}")
+        assert ToolPassage.of(HIT._replace(candidate=named)).title == shown
     others = tuple(CANDIDATE._replace(document_id=UUID(int=n), uri=f"copy-{n}.md") for n in range(3, 9))
     passage = ToolPassage.of(HIT._replace(duplicates=others))
     assert (passage.duplicates, passage.duplicate_uris) == (6, ["copy-3.md", "copy-4.md", "copy-5.md"])
