@@ -56,7 +56,9 @@ class _First:
 
     @cached_property
     def shingles(self) -> frozenset[int]:
-        return frozenset(map(hash, zip(*(self.words[start:] for start in range(SHINGLE)), strict=False)))
+        edge = ("",) * (SHINGLE - 1)  # so that the first and the last word are in as many shingles as the others
+        words = (*edge, *self.words, *edge)
+        return frozenset(map(hash, zip(*(words[start:] for start in range(SHINGLE)), strict=False)))
 
 
 @dataclass(slots=True)
