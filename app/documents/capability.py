@@ -8,7 +8,7 @@ DOCUMENTS = Capability(
     exports=("documents",),
     routers=("documents.api.router:router", "documents.api.selection_router:router"),
     tags={"documents": "Store, read and delete documents."},
-    installs=("documents.api.parse_places:install",),
+    installs=("documents.api.document_bodies:install",),
     commands={
         "ingest": Command("store", "documents.commands.ingest:ingest", "Add files and folders."),
         "documents": Command("store", "documents.commands.documents:app", "List, show and delete documents."),

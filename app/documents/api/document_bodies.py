@@ -15,6 +15,7 @@ from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from functools import partial
 from typing import Any
 
+from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
@@ -22,7 +23,7 @@ from starlette.requests import Request
 
 from app import errors, limits
 from app.concurrency import offload
-from app.concurrency.limiter import Turn
+from app.concurrency.limiter import Limiter, Turn
 from app.documents.api.document_models import (
     MAX_DOCUMENTS,
     DocumentForm,
@@ -66,6 +67,15 @@ _USAGE = f"Send 1 to {MAX_FILES} files as multipart/form-data in the field `file
 _FIELDS = "Use the form fields files, uri, title, metadata, language and text_field."
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2066-\u2069]+")
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:/")
+PARSED_AT_ONCE, PARSED_OF_USER = 4, 2
+"""Files that a process of the service parses at once, each in a process of its own."""
+WAITING, WAIT_S = 256, 300.0
+"""Files that wait to be parsed, and how many seconds each waits at most."""
+
+
+def install(app: FastAPI, _settings: object) -> None:
+    """Creates the limit on the files that an application parses at once."""
+    app.state.parse_places = Limiter(PARSED_AT_ONCE, of_user=PARSED_OF_USER, max_waiting=WAITING, timeout_s=WAIT_S)
 
 
 @asynccontextmanager
