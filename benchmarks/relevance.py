@@ -21,7 +21,7 @@ from app.evaluation import beir, metrics, runner
 from app.evaluation.beir import EvaluationSet, JudgedQuestion
 from app.evaluation.metrics import Calibration, Prediction
 from app.evaluation.runner import ASSESSED_HITS, Strategy, Tenant
-from app.query import score_scales
+from app.query import scoring_constants
 from app.query.types import Answer, Hit
 from app.relevance import logit_scales, relevance
 from app.relevance.relevance import MeanEffect
@@ -184,7 +184,7 @@ def _group(known: dict[str, Any]) -> str:
 def _score(hit: Hit, answer: Answer, known: dict[str, Any], *, over_hops: bool) -> float:
     if over_hops:
         return float((hit.combined_score or 0.0) / (hit.explain or {})["best"])
-    scaled = hit.score_before_reranking ** score_scales.EXPONENTS[answer.fusion or "convex"]
+    scaled = hit.score_before_reranking ** scoring_constants.EXPONENTS[answer.fusion or "convex"]
     return MeanEffect(**known["entities"]).remove(scaled)
 
 

@@ -16,7 +16,7 @@ from functools import cached_property
 
 from app.database.calibration_types import LogitScale, RelevanceCalibration
 from app.kinds import FusionUsed
-from app.query import bm25, score_scales
+from app.query import scoring_constants
 from app.query.types import AddedTerm, Term
 from app.relevance import logit_scales, stems
 from app.text.names import names
@@ -123,7 +123,7 @@ class Assessment:
 
     def relevance(self, score: float) -> float:
         """Returns the relevance of a hit by the score that orders it, 0 to 1. A larger score counts as 1."""
-        scaled = min(1.0, max(0.0, score)) ** score_scales.EXPONENTS[self.fusion]
+        scaled = min(1.0, max(0.0, score)) ** scoring_constants.EXPONENTS[self.fusion]
         return self._relevance(HIT, self.entities.remove(scaled), self.calibration.relevance)
 
     def relevance_over_hops(self, share: float) -> float:
@@ -192,7 +192,7 @@ def correct(terms: Sequence[Term], added: Iterable[AddedTerm]) -> Sequence[Term]
 
 def coverage(text_score: float | None, terms: Sequence[Term]) -> float | None:
     """Returns a BM25 score as a share of the upper bound for these terms; None without terms."""
-    bound = _total_idf(own_words(terms), terms) * float(bm25.K1 + 1)
+    bound = _total_idf(own_words(terms), terms) * float(scoring_constants.K1 + 1)
     return min(1.0, (text_score or 0.0) / bound) if bound else None
 
 

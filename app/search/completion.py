@@ -8,7 +8,7 @@ from typing import Any
 
 from app.database.filter_types import Filters
 from app.kinds import Json
-from app.query import score_scales
+from app.query import scoring_constants
 from app.query.types import Answer, Candidate, Hit, HybridResult
 from app.relevance import confidence, relevance
 from app.search import state
@@ -125,9 +125,11 @@ def _hit_explained(candidate: Candidate, search: SearchState) -> dict[str, Any]:
     }
     fused = 0.0
     for leg, weight in (("vector", weights.vector), ("text", weights.text)):
-        rrf_share = score_scales.TOTAL_WEIGHT * weight / total / (k + legs[leg]["rank"]) if legs[leg]["rank"] else 0.0
+        rrf_share = (
+            scoring_constants.TOTAL_WEIGHT * weight / total / (k + legs[leg]["rank"]) if legs[leg]["rank"] else 0.0
+        )
         convex_share = weight * legs[leg]["scaled"] / total
-        share = convex_share if fusion == "convex" else rrf_share * (k + 1) / score_scales.TOTAL_WEIGHT
+        share = convex_share if fusion == "convex" else rrf_share * (k + 1) / scoring_constants.TOTAL_WEIGHT
         legs[leg] |= {"weight": weight, "rrf_share": rrf_share, "share": share}
         fused += share
     return {"fusion": fusion, "k": k, "legs": legs, "fused": fused}

@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from app.kinds import FusionUsed, QueryType
 from app.models import base
-from app.query import score_scales
+from app.query import scoring_constants
 from app.query.search_request import SearchRequest
 from app.query.types import HybridRequest, LanguageWeights, LexicalQuery, Weights
 from app.search.state import SearchContext, SearchState
@@ -174,4 +174,4 @@ def index_text(text: str) -> IndexText:
 
 def rrf_sum(score: float | None, weights: Weights) -> float:
     """Computes the sum of weight / (k + rank) from an RRF score, which has scaled weights; 0 for None."""
-    return (score or 0.0) * (weights.vector + weights.text) / score_scales.TOTAL_WEIGHT
+    return (score or 0.0) * (weights.vector + weights.text) / scoring_constants.TOTAL_WEIGHT

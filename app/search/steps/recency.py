@@ -17,7 +17,7 @@ from uuid import UUID
 from app.database.transactions import retry_read
 from app.documents.store import documents
 from app.kinds import FusionUsed
-from app.query import score_scales
+from app.query import scoring_constants
 from app.query.search_request import Recency
 from app.search.state import SearchContext, SearchState, Step
 
@@ -79,7 +79,7 @@ def decay(age_days: float, *, half_life_days: float) -> float:
 
 def factor(decayed: float, *, weight: float, fusion: FusionUsed) -> float:
     """Returns the factor of a score: 1 − weight to 1 + weight, or its p-th root."""
-    raised: float = (1 + weight * (2 * decayed - 1)) ** (1 / score_scales.EXPONENTS[fusion])
+    raised: float = (1 + weight * (2 * decayed - 1)) ** (1 / scoring_constants.EXPONENTS[fusion])
     return raised
 
 

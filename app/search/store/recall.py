@@ -15,7 +15,7 @@ from app.database import filters, foreign_operators, sql
 from app.database.transactions import Reading
 from app.documents.store import visible_documents
 from app.kinds import Vector, VectorPlan
-from app.query import bm25, score_scales
+from app.query import scoring_constants
 from app.query.types import (
     AddedPhrase,
     AddedTerm,
@@ -265,11 +265,11 @@ def _binds(request: HybridRequest, parts: tuple[str, ...], stored: int) -> dict[
         "candidate_postings": CANDIDATE_POSTINGS_OF_HYBRID if "vector" in parts else CANDIDATE_POSTINGS,
         "most_tested": TESTED_CHUNKS,
         "candidates": request.candidates,
-        "k1_plus_1": bm25.K1 + 1,
-        "norm_fixed": float(bm25.K1 * (1 - bm25.B)),
-        "norm_by_length": float(bm25.K1 * bm25.B),
+        "k1_plus_1": scoring_constants.K1 + 1,
+        "norm_fixed": float(scoring_constants.K1 * (1 - scoring_constants.B)),
+        "norm_by_length": float(scoring_constants.K1 * scoring_constants.B),
         "k": request.k,
-        "rrf_total": score_scales.TOTAL_WEIGHT,
+        "rrf_total": scoring_constants.TOTAL_WEIGHT,
         "limit": request.limit,
         "convex": request.fusion == "convex",
         "exclude_chunk_ids": list(request.exclude_chunk_ids),

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from uuid import UUID
 
 from app.kinds import FusionUsed
-from app.query import score_scales
+from app.query import scoring_constants
 from app.query.matches import Boost, EntityMatch, HitGuidance, Link
 from app.query.types import Hit
 
@@ -68,7 +68,7 @@ def blend(
 
 def final_score(doc_score: float, link_score: float, *, weight: float, fusion: FusionUsed) -> float:
     """Blends the score of a document with the score of its link."""
-    exponent = score_scales.EXPONENTS[fusion]
+    exponent = scoring_constants.EXPONENTS[fusion]
     powered: float = (1 - weight) * max(doc_score, 0.0) ** exponent + weight * link_score
     return powered if exponent == 1 else powered ** (1 / exponent)
 
@@ -81,7 +81,7 @@ def _blend(hit: Hit, link: Link | None, weight: float, fusion: FusionUsed) -> Hi
         else HitGuidance(None, 0.0, 0.0, doc_score)
     )
     final = final_score(doc_score, guidance.score, weight=weight, fusion=fusion)
-    exponent = score_scales.EXPONENTS[fusion]
+    exponent = scoring_constants.EXPONENTS[fusion]
     return hit.rescored(
         "entity", final, guidance=guidance, weight=weight, exponent=exponent, parent_score=guidance.score
     )
@@ -111,7 +111,7 @@ def keep(hits: Sequence[Hit], chunk_ids: Collection[UUID]) -> list[Hit]:
 
 def boost_factor(mentions: float, fusion: FusionUsed = "convex") -> float:
     """Returns the factor of a chunk's score. `mentions` are weighted by the aboutness of their entities."""
-    factor: float = (1 + min(LIFT_PER_MENTION * mentions, MAX_LIFT)) ** (1 / score_scales.EXPONENTS[fusion])
+    factor: float = (1 + min(LIFT_PER_MENTION * mentions, MAX_LIFT)) ** (1 / scoring_constants.EXPONENTS[fusion])
     return factor
 
 

@@ -16,7 +16,7 @@ from uuid import UUID
 from app.database.transactions import SearchTransaction
 from app.documents.store import chunks
 from app.kinds import FusionUsed
-from app.query import score_scales
+from app.query import scoring_constants
 from app.query.matches import EntityMatch, Link
 from app.query.search_request import SearchRequest
 from app.query.types import Answer, Candidate, Hit, HybridRequest, HybridResult
@@ -121,7 +121,7 @@ async def _apply(search: SearchState, db: SearchTransaction) -> AppliedGuidance:
     wide = search.wide(search.request)
     documents = {one.chunk_id: one.document_id for one in result.candidates}
     links = await entity_lookup.links(db, applicable, documents, documents=_documents_wanted(wide, applicable))
-    exponent = score_scales.EXPONENTS[wide.fusion]
+    exponent = scoring_constants.EXPONENTS[wide.fusion]
     weighed = aboutness.weigh(applicable, result, links, exponent=exponent, forced=is_forced)
     applied = AppliedGuidance(matches.fallback_reason, wide.fusion, weighed)
     guides = {match.entity_id for match in matches.guiding(options.threshold)}
@@ -263,7 +263,9 @@ def _mean_effect(candidates: Sequence[Candidate], applied: AppliedGuidance) -> M
     links = (applied.links[chunk_id].score for chunk_id in best if chunk_id in applied.links)
     factors = _boost_factors(applied)
     mean_factor = sum(factors.get(chunk_id, 1.0) for chunk_id in best) / len(best)
-    return MeanEffect(applied.weight * sum(links) / len(best), mean_factor ** score_scales.EXPONENTS[applied.fusion])
+    return MeanEffect(
+        applied.weight * sum(links) / len(best), mean_factor ** scoring_constants.EXPONENTS[applied.fusion]
+    )
 
 
 def _boost_factors(applied: AppliedGuidance) -> dict[UUID, float]:
