@@ -19,7 +19,7 @@ from app.documents.types import ChunkDraft, DocumentDraft
 from app.kinds import Vector
 from app.query.types import HybridRequest, HybridResult, LexicalQuery, Weights
 from app.search.store import recall
-from app.text.passages.tokens import Passage
+from app.text.passages.chunking import Passage
 from app.text.queries.conditions import IndexText
 from app.text.words import lexical
 from benchmarks.fake_embedder import FakeEmbedder

@@ -8,7 +8,7 @@ from datetime import datetime
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from app.kinds import Json, StoreStatus
-from app.text.passages.tokens import Passage
+from app.text.passages.chunking import Passage
 
 
 @dataclass(frozen=True, slots=True)

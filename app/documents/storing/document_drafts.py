@@ -17,7 +17,7 @@ from app.parsing import formats
 from app.services import ChunkingOptions
 from app.text import uris
 from app.text.passages import chunking, tokens
-from app.text.passages.tokens import Passage
+from app.text.passages.chunking import Passage
 from app.text.structure import frontmatter, markups, metadata_json, structure
 from app.text.words import cleaning, languages, lexical
 from app.text.words.cleaning import CleanedPages

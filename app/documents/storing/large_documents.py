@@ -32,7 +32,7 @@ from app.models.base import EmbeddingModel
 from app.query import model_switch
 from app.services import ChunkingOptions, Services
 from app.text.names import names
-from app.text.passages.tokens import Passage
+from app.text.passages.chunking import Passage
 
 LARGE = 1_000_000
 """A job stores a document whose text has more than this many characters."""

@@ -18,7 +18,6 @@ from typing import Literal, get_args
 
 from app.concurrency import interruption
 from app.text.passages import tokens
-from app.text.passages.tokens import Passage
 from app.text.structure import code, markups, sentences, structure
 
 MAX_CHARACTERS = 8_000
@@ -46,6 +45,20 @@ _RULES = re.compile(r"(?:[ \t]*([-*_])(?:[ \t]*\1){2,}[ \t]*(?:\n|$))+")
 _CAPTION = re.compile(r"(?:table|tabelle|tableau|tabla|tabella|tabela|tab\.)\s+\S|.*:\s*$", re.IGNORECASE)
 MAX_CAPTION = 300
 """Largest length of a table's caption, in code points."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A slice of a cleaned text: `content == text[start:end]`, in code points.
+
+    If it begins inside a table, `content` has the table's header rows before the slice. The passage of a document
+    without text is its title, with the offsets 0 and 0.
+    """
+
+    content: str
+    start: int
+    end: int
+    heading_path: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Defines a passage of a document, and estimates the number of word pieces in a text.
+"""Estimates the number of word pieces in a text.
 
 One regular expression approximates WordPiece with BERT's uncased vocabulary on English: each match counts as one piece.
 It measures chunks if the tokenizer of the embedding model is not in this process.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from array import array
-from dataclasses import dataclass
 
 MAX_PIECE_LENGTH = 32  # code points in one piece, also of those that an embedding model counts
 _PIECE = re.compile(
@@ -28,17 +27,3 @@ def count(text: str) -> int:
 def starts(text: str) -> array[int]:
     """Returns the offset of each estimated piece, ascending."""
     return array("i", (match.start() for match in _PIECE.finditer(text)))
-
-
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """A slice of a cleaned text: `content == text[start:end]`, in code points.
-
-    If it begins inside a table, `content` has the table's header rows before the slice. The passage of a document
-    without text is its title, with the offsets 0 and 0.
-    """
-
-    content: str
-    start: int
-    end: int
-    heading_path: tuple[str, ...] = ()
