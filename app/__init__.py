@@ -12,7 +12,7 @@ app/
 ├── feedback/        what callers say about hits
 ├── web/             the playground and Swagger UI
 ├── evaluation/      quality on sets in BEIR layout, and calibration
-├── multihop/        several hops: links, terms, merge
+├── multihop/        several hops: links and terms
 ├── search/          a query to its answer: understanding, the hybrid statement, fusion, order, page; steps/
 ├── sources/         folders that are kept in step
 ├── recognition/     text in pictures (OCR), in another process with limits; its library is an optional extra

@@ -5,10 +5,7 @@ from __future__ import annotations
 from app.capability import Capability, Command
 
 MULTIHOP = Capability(
-    routers=(
-        "multihop.api:router",
-        "multihop.api:lists_router",
-    ),
+    routers=("multihop.api:router",),
     commands={
         "multihop": Command(
             "search",

@@ -16,7 +16,7 @@ STEPS = (
 """The steps of a search, in order. The steps of other capabilities follow."""
 
 SEARCH = Capability(
-    routers=("search.api.router:router",),
+    routers=("search.api.router:router", "search.merge_api:router"),
     steps=STEPS,
     tags={"search": "Search for passages."},
     commands={
