@@ -9,7 +9,7 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator
 from concurrent.futures import Future
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, ExitStack, aclosing, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
@@ -22,7 +22,8 @@ from app import errors, runtime
 from app.access.callers import Caller
 from app.cli import options
 from app.cli.client import API, Backend, Client
-from app.documents.commands import extraction
+from app.cli.progress import Progress
+from app.entities.linking import llm_entities, mention_refresh
 from app.fetching.pages import ANY_HOST
 from app.jobs import kinds, workers
 from app.main import create_app
@@ -124,7 +125,7 @@ class _Application:
     async def finish_jobs(self) -> None:
         """Stop running jobs in the background, and run the rest."""
         await self.close()
-        await extraction.finish(self._user, self._services)
+        await _finish_jobs(self._user, self._services)
 
     async def close(self) -> None:
         """Stop running jobs."""
@@ -172,3 +173,26 @@ class _Authenticated:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._app({**scope, "state": {"caller": self._caller}}, receive, send)  # type: ignore[operator]
+
+
+async def _finish_jobs(user_id: str, services: Services) -> None:
+    """Runs the user's jobs that complete what a command has stored: entities of the language model, and links of names.
+
+    Prints how many documents still wait for the model. The next command continues an interrupted job. Raises
+    DatabaseUnavailable.
+    """
+    left = 0
+    if services.chunking_options.llm_entities:
+        total = left = await llm_entities.waiting(user_id, services.db)
+        with Progress(console=options.err) as bar:
+            task = bar.add_task("Extracting entities", total=total)
+            async with aclosing(llm_entities.run_waiting(user_id, services)) as run:
+                async for left in run:
+                    bar.update(task, completed=total - left)
+    if left:
+        options.err.print(
+            f"Documents that wait for the language model: {left}. A service, `stepwell worker` or this command, "
+            "if it is repeated, asks it about them.",
+            soft_wrap=True,
+        )
+    await mention_refresh.settle(user_id, services)
