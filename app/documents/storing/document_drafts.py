@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from app import errors, limits
-from app.concurrency import interruption
+from app.concurrency import cancellable
 from app.documents.types import ChunkDraft, CleanDocument, DocumentDraft, Upload
 from app.models.base import EmbeddingModel
 from app.parsing import formats
@@ -45,9 +45,9 @@ def clean(upload: Upload, *, language: str | None = None) -> CleanDocument:
 
 def resolve(upload: Upload, *, language: str | None = None) -> CleanDocument:
     """Like `clean`, but also accepts an upload that has neither text nor title."""
-    interruption.point()
+    cancellable.point()
     cleaned = _clean(upload.content, upload.page_starts)
-    interruption.point()
+    cancellable.point()
     if upload.markdown and upload.frontmatter:
         parsed = frontmatter.parse(cleaned.text)
     else:
@@ -73,7 +73,7 @@ def resolve(upload: Upload, *, language: str | None = None) -> CleanDocument:
 
 def clean_again(document: CleanDocument) -> CleanDocument:
     """Cleans a stored document by the current rules. Raises what interrupts it."""
-    interruption.point()
+    cancellable.point()
     cleaned = _clean(document.content, document.page_starts)
     return dataclasses.replace(document, content=cleaned.text, page_starts=cleaned.starts)
 
@@ -95,7 +95,7 @@ def cut(draft: DocumentDraft, *, model: EmbeddingModel, options: ChunkingOptions
     """Cuts the text of a document into chunks. Raises what interrupts it."""
     chunks = []
     for passage in passages(draft, model=model, options=options):
-        interruption.point()
+        cancellable.point()
         chunks.append(chunk(passage, draft, model=model))
     return dataclasses.replace(draft, chunks=tuple(chunks), chunk_tokens=options.target, chunk_overlap=options.overlap)
 

@@ -16,7 +16,7 @@ from typing import Any
 from uuid import UUID
 
 from app import errors
-from app.concurrency import cancellable, interruption
+from app.concurrency import cancellable
 from app.database.transactions import Reading, Transaction, Writing
 from app.documents.store import document_puts, document_rows, documents, hidden_chunks, key_bounds, staging
 from app.documents.store.document_puts import StoredVersion
@@ -271,13 +271,13 @@ class _Storing:
 
 
 def _passages(draft: DocumentDraft, model: EmbeddingModel) -> list[Passage]:
-    interruption.point()
+    cancellable.point()
     options = ChunkingOptions(draft.chunk_tokens, draft.chunk_overlap)
     return document_drafts.passages(draft, model=model, options=options)
 
 
 def _chunks(passages: Sequence[Passage], draft: DocumentDraft, model: EmbeddingModel) -> list[ChunkDraft]:
-    interruption.point()
+    cancellable.point()
     return [document_drafts.chunk(passage, draft, model=model) for passage in passages]
 
 

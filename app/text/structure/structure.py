@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from app.concurrency import interruption
+from app.concurrency import cancellable
 
 Kind = Literal["heading", "fence", "table", "list", "paragraph"]
 MAX_HEADING = 300  # code points; a longer "heading" is text
@@ -132,7 +132,7 @@ class _Scanner:
             self._start, self._end, self._lines = start, end, 1
 
     def _close(self) -> Iterator[Block]:
-        interruption.point()
+        cancellable.point()
         if self._kind:
             yield Block(self._kind, self._start, self._end)
         self._kind = None

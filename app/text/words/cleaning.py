@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from app.concurrency import interruption
+from app.concurrency import cancellable
 from app.text.words import characters
 
 VERSION = 6
@@ -254,9 +254,9 @@ def _pieces(text: str, boundary: Callable[[str, int], int], size: int | None = N
     """
     size = size or PIECE
     start = 0
-    interruption.point()
+    cancellable.point()
     while len(text) - start > size:
-        interruption.point()
+        cancellable.point()
         end = boundary(text, start + size)
         yield text[start:end]
         start = end
