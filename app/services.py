@@ -14,9 +14,9 @@ from app.database.pools import ReadRoute
 from app.database.transactions import Database
 from app.fetching.fetching import WebFetcher
 from app.fetching.pages import AllowedHosts
-from app.models import base
-from app.models.base import Embedder, Llm, Reranker
+from app.models import protocols
 from app.models.calls import RemoteCalls
+from app.models.protocols import Embedder, Llm, Reranker
 from app.parsing.process import ParseLimits
 from app.text.names import tags
 
@@ -121,5 +121,5 @@ class Services:
     @property
     def remote_calls(self) -> list[RemoteCalls]:
         """The calls of the remote models."""
-        found = map(base.calls_of, (self.embedder, self.llm, self.reranker))
+        found = map(protocols.calls_of, (self.embedder, self.llm, self.reranker))
         return [calls for calls in found if calls is not None]

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from app.errors import ProviderError
 from app.kinds import Vector
-from app.models import base
+from app.models import protocols
 
 _WORD = re.compile(r"\w+")
 
@@ -26,13 +26,13 @@ class FakeEmbedder:
     def __init__(
         self, *, dimension: int = 384, name: str = "fake", failing: bool = False, unrelated: float | None = 0.0
     ) -> None:
-        self._model = base.EmbeddingModel(name=name, dimension=dimension, max_tokens=256, unrelated=unrelated)
+        self._model = protocols.EmbeddingModel(name=name, dimension=dimension, max_tokens=256, unrelated=unrelated)
         self.failing = failing
         self.queries: list[str] = []
         self.documents: list[str] = []
 
     @property
-    def model(self) -> base.EmbeddingModel:
+    def model(self) -> protocols.EmbeddingModel:
         """The model it claims to be."""
         return self._model
 

@@ -31,7 +31,7 @@ from app.documents.storing import ingest
 from app.documents.types import Upload
 from app.http import health
 from app.jobs import followed_jobs
-from app.models.base import Embedder
+from app.models.protocols import Embedder
 from app.services import Services
 from app.settings import usable_cores
 from benchmarks.fake_embedder import FakeEmbedder

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from app.errors import ProviderError
-from app.models.base import Llm
+from app.models.protocols import Llm
 from benchmarks.fake_embedder import FakeEmbedder
 
 TLS_HANDSHAKE = b"\x16"

@@ -29,7 +29,7 @@ from app.documents.types import IngestResult, Upload
 from app.kinds import OPTIONAL_TOOLS, Vector
 from app.main import create_app
 from app.maintenance import repair
-from app.models.base import Embedder, EmbeddingModel
+from app.models.protocols import Embedder, EmbeddingModel
 from app.query.types import Answer
 from app.search import search
 from app.services import Budget, ChunkingOptions, Services

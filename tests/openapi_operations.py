@@ -17,7 +17,7 @@ from jsonschema import Draft202012Validator
 
 from app.database import transactions
 from app.fetching.pages import AllowedHosts
-from app.models.base import Embedder
+from app.models.protocols import Embedder
 from app.serving import demo, openapi
 from app.settings import Settings
 from app.sources import source_roots

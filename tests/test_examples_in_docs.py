@@ -19,7 +19,7 @@ import harness
 import pytest
 
 from app.database import transactions
-from app.models.base import Embedder
+from app.models.protocols import Embedder
 from app.settings import Settings
 
 ROOT = Path(__file__).parents[1]

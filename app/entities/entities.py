@@ -22,7 +22,7 @@ from app.entities import entity_lines, entity_records
 from app.entities.linking import gazetteers
 from app.entities.store import entities, name_changes
 from app.entities.types import Entity, EntityDraft, EntityFilter, LinkedDocument
-from app.models.base import Embedder
+from app.models.protocols import Embedder
 from app.query import model_switch
 from app.services import Services
 from app.text.names import gazetteer

@@ -22,7 +22,7 @@ from app.entities import entity_records
 from app.entities.store import entities, name_changes
 from app.entities.types import Entity, EntityDraft
 from app.kinds import EntityStatus
-from app.models.base import Embedder
+from app.models.protocols import Embedder
 from app.query import model_switch
 from app.text.names import gazetteer
 from app.text.names.names import Name

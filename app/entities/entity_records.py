@@ -10,7 +10,7 @@ from app.concurrency import offload
 from app.database import vectors
 from app.entities.store.entities import EntityRecord
 from app.entities.types import Entity, EntityDraft
-from app.models import base
+from app.models import protocols, unit_vectors
 from app.text.names import gazetteer, names
 from app.text.words import lexical
 
@@ -67,7 +67,7 @@ def is_described_alike(one: EntityDraft, other: EntityDraft) -> bool:
     return description_text(one) == description_text(other)
 
 
-async def description_vectors(drafts: Iterable[EntityDraft], embedder: base.Embedder) -> dict[str, str]:
+async def description_vectors(drafts: Iterable[EntityDraft], embedder: protocols.Embedder) -> dict[str, str]:
     """Embeds the descriptions. Returns vectors by text, in Postgres's text form. Raises Unavailable, BadEmbedding."""
     texts = list(dict.fromkeys(text for draft in drafts if (text := description_text(draft))))
     if not texts:
@@ -78,7 +78,7 @@ async def description_vectors(drafts: Iterable[EntityDraft], embedder: base.Embe
         raise errors.Unavailable("The embedding model did not respond: nothing was stored; try again.") from error
 
     def write() -> dict[str, str]:
-        usable = base.unit_vectors(computed, count=len(texts), dimension=embedder.model.dimension)
+        usable = unit_vectors.unit_vectors(computed, count=len(texts), dimension=embedder.model.dimension)
         return {text: vectors.as_text(vector) for text, vector in zip(texts, usable, strict=True)}
 
     return await offload.run(sum(map(len, computed)) * CHARACTERS_PER_NUMBER, write)

@@ -20,7 +20,7 @@ from app import errors
 from app.database.transactions import Reading, retry_read
 from app.documents.store import chunks
 from app.kinds import Extractor, ExtractorUsed
-from app.models.base import Proposal
+from app.models.protocols import Proposal
 from app.multihop.store import links
 from app.multihop.store.links import ChunkName
 from app.query.types import Candidate

@@ -20,9 +20,9 @@ from app.database import vectors
 from app.database.schema import reembedding
 from app.database.transactions import Database
 from app.kinds import Vector
-from app.models import base
-from app.models.base import Embedder, EmbeddingModel
+from app.models import protocols
 from app.models.calls import RemoteCalls
+from app.models.protocols import Embedder, EmbeddingModel
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -76,7 +76,7 @@ class SwitchingEmbedder:
     @property
     def calls(self) -> RemoteCalls | None:
         """The calls of the model; None for a model in this process."""
-        return base.calls_of(self.active.embedder)
+        return protocols.calls_of(self.active.embedder)
 
     def configured(self, model: reembedding.StoredModel) -> Embedder | None:
         """The configured embedder of a stored model."""
@@ -84,7 +84,7 @@ class SwitchingEmbedder:
 
     def for_user(self, user_id: str) -> Embedder:
         """The embedder to use for one user's queries."""
-        return base.for_user(self._of_request.embedder, user_id)
+        return protocols.for_user(self._of_request.embedder, user_id)
 
     async def embed_query(self, text: str) -> Vector:
         """Embed one query. Raises what the model's embedder raises."""

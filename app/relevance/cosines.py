@@ -14,7 +14,7 @@ import numpy as np
 
 from app import errors
 from app.concurrency.single_flight import SingleFlight
-from app.models import base
+from app.models import protocols, unit_vectors
 
 log = logging.getLogger(__name__)
 
@@ -51,13 +51,13 @@ class MeasuredModels:
     flights: SingleFlight[str, float] = field(default_factory=SingleFlight)
 
 
-def known(embedder: base.Embedder, measured: MeasuredModels) -> float | None:
+def known(embedder: protocols.Embedder, measured: MeasuredModels) -> float | None:
     """The cosine of unrelated texts with a model, if it is known or was measured."""
     found = embedder.model.unrelated
     return measured.unrelated.get(_name(embedder)) if found is None else found
 
 
-async def measure(embedder: base.Embedder, measured: MeasuredModels, *, timeout_s: float | None) -> float | None:
+async def measure(embedder: protocols.Embedder, measured: MeasuredModels, *, timeout_s: float | None) -> float | None:
     """Measure the cosine of unrelated texts with a model, once for all callers. None if the model fails."""
     name = _name(embedder)
     try:
@@ -68,14 +68,16 @@ async def measure(embedder: base.Embedder, measured: MeasuredModels, *, timeout_
     return measured.unrelated.get(name)
 
 
-def _name(embedder: base.Embedder) -> str:
+def _name(embedder: protocols.Embedder) -> str:
     return embedder.model.name.rpartition("/")[2]
 
 
-async def _mean_of_unrelated(embedder: base.Embedder) -> float:
+async def _mean_of_unrelated(embedder: protocols.Embedder) -> float:
     """The mean cosine of QUESTIONS to the passages of other questions. Raises ProviderError."""
     passages, questions = await embedder.embed_documents(PASSAGES), map(embedder.embed_query, QUESTIONS)
-    rows, columns = (np.array(list(map(base.unit_vector, one))) for one in (await asyncio.gather(*questions), passages))
+    rows, columns = (
+        np.array(list(map(unit_vectors.unit_vector, one))) for one in (await asyncio.gather(*questions), passages)
+    )
     cosines = rows @ columns.T
     return float(min(LARGEST, cosines[~np.eye(len(rows), dtype=bool)].mean()))
 

@@ -14,13 +14,14 @@ from app import errors
 from app.database.schema import reembedding
 from app.database.transactions import Database
 from app.models import known as known_models
-from app.models.base import CachingEmbedder, Embedder, EmbeddingModel, Llm, Reranker
 from app.models.calls import BULK_PATIENCE_S, CallTimes
 from app.models.local import e5, int8_model, minilm, model_folder
 from app.models.local.hub import Hub, Repository
 from app.models.local.model_folder import Overrides
 from app.models.local.onnx_embedder import OnnxEmbedder
 from app.models.local.onnx_reranker import OnnxReranker, UnloadedReranker
+from app.models.protocols import Embedder, EmbeddingModel, Llm, Reranker
+from app.models.query_cache import CachingEmbedder
 from app.models.remote import embedders, rerankers
 from app.models.remote.chat import ChatLlm
 from app.models.remote.embedders import HttpEmbedder

@@ -19,7 +19,7 @@ from app.database.calibration_types import RelevanceCalibration
 from app.database.pools import Version
 from app.database.transactions import SearchTransaction
 from app.kinds import Degraded, Vector
-from app.models import base
+from app.models import protocols, unit_vectors
 from app.query.search_request import SearchRequest
 from app.query.types import Answer, Candidate, Hit, HybridRequest, HybridResult, Weights
 from app.relevance import relevance
@@ -58,16 +58,16 @@ class SearchContext:
 
     def waiting_for(self, model: object) -> AbstractAsyncContextManager[None]:
         """Give the turn back while a remote model works. A local model uses the cores that the turns share."""
-        return self.turn.released() if base.calls_of(model) else nullcontext()
+        return self.turn.released() if protocols.calls_of(model) else nullcontext()
 
     async def embed(self, text: str) -> Vector | None:
         """The vector of a query. If the model fails, None, and `degraded` has the reason; the search goes on."""
-        embedder = base.for_user(self.services.embedder, self.user_id)
+        embedder = protocols.for_user(self.services.embedder, self.user_id)
         try:
             with self.timed("embed"):
                 async with self.waiting_for(embedder), asyncio.timeout(self.services.budget.embed_s):
                     vector = await embedder.embed_query(text)
-            return base.unit_vector(vector, embedder.model.dimension)
+            return unit_vectors.unit_vector(vector, embedder.model.dimension)
         except (errors.ProviderError, TimeoutError) as error:
             log.warning("query embedding failed: %s", type(error).__name__, extra={"action": "embedding_failed"})
             self.degraded += ["embedding_failed", "no_query_vector"]

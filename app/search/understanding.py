@@ -11,7 +11,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from app.kinds import FusionUsed, QueryType
-from app.models import base
+from app.models import unit_vectors
 from app.query import scoring_constants
 from app.query.search_request import SearchRequest
 from app.query.types import HybridRequest, LanguageWeights, LexicalQuery, Weights
@@ -68,7 +68,7 @@ async def understand(query: SearchRequest, context: SearchContext, *, ahead: int
     if parsed.expression_error:
         context.degraded.append("invalid_expression")
     request = _fuse(_request(query, parsed, context), query, parsed, context.services.embedder.model.languages)
-    vector = None if query.vector is None else base.unit_vector(query.vector)
+    vector = None if query.vector is None else unit_vectors.unit_vector(query.vector)
     if vector is None and (request.weights.vector > 0 or query.ranking.rerank == "cosine"):
         vector = await context.embed(parsed.text)
     return SearchState(query, context, parsed, replace(request, vector=vector, limit=request.limit + ahead))

@@ -11,7 +11,7 @@ from app.documents.storing import document_drafts, ingest
 from app.evaluation import beir, runner
 from app.evaluation.runner import Strategy
 from app.kinds import Vector
-from app.models.base import Embedder, EmbeddingModel
+from app.models.protocols import Embedder, EmbeddingModel
 from app.query import model_switch
 from app.services import Services
 from benchmarks.peers import measure, postgres

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from app import errors, samples
-from app.models import base
-from app.models.base import Embedder
+from app.models import protocols
+from app.models.protocols import Embedder
 from app.query import model_switch
 from app.services import Services
 from benchmarks.speed import corpus, http_latency, passages, quality, timings, vectors
@@ -157,7 +157,7 @@ async def _measured(
     latencies = await timings.latencies(questions, target.statements(), progress=progress)
     few = questions[:EXACT_QUESTIONS]
     matches_or, matches_and = await quality.matches(few, target)
-    embedder = base.for_user(_embedder(services), USER)
+    embedder = protocols.for_user(_embedder(services), USER)
     first, again = await timings.embedding(_distinct_questions(EMBEDDED_QUESTIONS), embedder)
     return SpeedReport(
         chunks=parameters.chunks,

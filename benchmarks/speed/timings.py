@@ -18,7 +18,7 @@ from app.database.filter_types import Filters
 from app.database.transactions import Database
 from app.evaluation import metrics
 from app.kinds import Vector
-from app.models.base import Embedder, EmbeddingModel
+from app.models.protocols import Embedder, EmbeddingModel
 from app.query.search_request import Ranking, SearchRequest
 from app.query.types import HybridRequest, HybridResult, Weights
 from app.search import search, understanding

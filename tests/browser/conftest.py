@@ -19,7 +19,7 @@ from playwright.async_api import BrowserContext, async_playwright
 from app.database import transactions
 from app.database.transactions import Database
 from app.entities.linking import mention_refresh
-from app.models.base import Embedder
+from app.models.protocols import Embedder
 from app.services import Services
 from app.settings import Settings
 from benchmarks.fake_embedder import FakeEmbedder

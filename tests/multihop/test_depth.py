@@ -11,7 +11,8 @@ from requests_of import search_request
 
 from app.documents.types import Upload
 from app.kinds import Depth
-from app.models.base import CachingEmbedder, Proposal
+from app.models.protocols import Proposal
+from app.models.query_cache import CachingEmbedder
 from app.query.types import Answer
 from app.search import search
 from benchmarks.fake_embedder import FakeEmbedder

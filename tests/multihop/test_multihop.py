@@ -16,7 +16,7 @@ from app import errors
 from app.database import transactions
 from app.documents.types import Upload
 from app.kinds import Vector
-from app.models.base import Proposal
+from app.models.protocols import Proposal
 from app.multihop import multihop
 from app.query.search_request import GuidanceOptions
 from app.query.types import Answer

@@ -12,7 +12,7 @@ from uuid import UUID
 from app import errors, limits
 from app.concurrency import cancellable
 from app.documents.types import ChunkDraft, CleanDocument, DocumentDraft, Upload
-from app.models.base import EmbeddingModel
+from app.models.protocols import EmbeddingModel
 from app.parsing import formats
 from app.services import ChunkingOptions
 from app.text import uris

@@ -25,8 +25,8 @@ from app.documents.types import DocumentDraft
 from app.entities.linking import llm_entities, mention_extraction
 from app.entities.linking.mention_extraction import DocumentToLink
 from app.entities.store.mentions import ChunkText, DocumentHead, LinkedNames
-from app.models import base
-from app.models.base import Embedder
+from app.models import unit_vectors
+from app.models.protocols import Embedder
 from app.query import model_switch
 from app.services import ChunkingOptions, Services
 from app.text.names import names
@@ -108,7 +108,7 @@ async def compute_vectors(texts: Mapping[Key, str], embedder: Embedder) -> dict[
     for start in range(0, len(keys), EMBED_SLICE):
         some = keys[start : start + EMBED_SLICE]
         raw = await embedder.embed_documents([texts[key] for key in some])
-        usable = base.unit_arrays(raw, count=len(some), dimension=embedder.model.dimension)
+        usable = unit_vectors.unit_arrays(raw, count=len(some), dimension=embedder.model.dimension)
         vectors |= dict(zip(some, usable, strict=True))
     return vectors
 

@@ -24,7 +24,7 @@ from app.documents.storing import document_drafts, document_writes, large_docume
 from app.documents.storing.document_writes import ChunkVectors
 from app.documents.types import DocumentDraft, IngestResult, Upload
 from app.entities.linking import gazetteers
-from app.models.base import EmbeddingModel
+from app.models.protocols import EmbeddingModel
 from app.query import model_switch
 from app.services import ChunkingOptions, Services
 

@@ -28,7 +28,7 @@ from app.entities.linking import llm_entities, mention_refresh
 from app.jobs import workers
 from app.jobs.store import jobs
 from app.jobs.workers import ClaimLost, JobKind, Run
-from app.models.base import EmbeddingModel
+from app.models.protocols import EmbeddingModel
 from app.query import model_switch
 from app.services import ChunkingOptions, Services
 from app.text.names import names

@@ -17,7 +17,7 @@ from app.entities.linking import mention_refresh
 from app.entities.store import extracted_names, mentions
 from app.jobs import workers
 from app.jobs.store import jobs
-from app.models.base import Llm
+from app.models.protocols import Llm
 from app.services import Services
 from app.text.names import gazetteer as gazetteers
 from app.text.names import names, tags

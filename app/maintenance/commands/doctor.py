@@ -20,8 +20,8 @@ from app.database.schema import health
 from app.errors import ProviderFault
 from app.maintenance import doctor as pipeline
 from app.maintenance.doctor import Finding
-from app.models import base
-from app.models.base import Embedder, Llm, Reranker
+from app.models import unit_vectors
+from app.models.protocols import Embedder, Llm, Reranker
 from app.runtime import models
 from app.settings import Settings
 
@@ -92,7 +92,7 @@ async def _database(settings: Settings) -> list[Finding]:
 async def embed(model: Embedder) -> str:
     """What the model says of a query: its dimensions. Raises ProviderError."""
     vector = await model.embed_query("test query")
-    base.unit_vectors([vector], count=1, dimension=model.model.dimension)
+    unit_vectors.unit_vectors([vector], count=1, dimension=model.model.dimension)
     return f"{model.model.name} returns {len(vector)} dimensions"
 
 

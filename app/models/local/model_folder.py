@@ -15,12 +15,12 @@ from typing import Any
 
 from app.errors import ProviderError
 from app.models import known
-from app.models.base import EmbeddingModel
 from app.models.known import KnownModel, Pooling
 from app.models.local import onnx_model
 from app.models.local.onnx_embedder import EmbeddingSteps, OnnxEmbedder
 from app.models.local.onnx_reranker import OnnxReranker
 from app.models.local.tokenizing import JsonTokenizer
+from app.models.protocols import EmbeddingModel
 
 DEFAULT_MAX_TOKENS = 512
 MAX_TOKENS = 100_000

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from app.errors import BadEmbedding, ProviderError
 from app.kinds import Vector
-from app.models import base
+from app.models import protocols
 from app.models.known import Pooling
 from app.models.local.onnx_model import TOKENIZER_BATCH, Ids, OnnxModel, Tokens
 
@@ -41,7 +41,7 @@ class OnnxEmbedder:
     them. Texts are truncated to the model's `max_tokens`, vectors to its dimension and then to length one.
     """
 
-    def __init__(self, graph: OnnxModel, model: base.EmbeddingModel, steps: EmbeddingSteps) -> None:
+    def __init__(self, graph: OnnxModel, model: protocols.EmbeddingModel, steps: EmbeddingSteps) -> None:
         self._queries = graph
         # The other threads of an inference would wait for one that yields.
         self._documents = graph.beside(yields=graph.threads_of_inference == 1)

@@ -9,7 +9,7 @@ from typing import Any
 
 from app import errors
 from app.kinds import Vector
-from app.models import base
+from app.models import protocols, unit_vectors
 from app.models.calls import CallTimes, ProviderModel, RemoteCalls
 from app.models.known import KnownModel
 from app.models.remote.endpoint import Endpoint
@@ -28,7 +28,7 @@ class EmbeddingApi:
 
     name: str
     path: str
-    body: Callable[[base.EmbeddingModel, list[str]], dict[str, Any]]
+    body: Callable[[protocols.EmbeddingModel, list[str]], dict[str, Any]]
     vectors: Callable[[Any], list[Any]]
     url: str = ""
 
@@ -42,7 +42,7 @@ class HttpEmbedder:
     def __init__(
         self,
         api: EmbeddingApi,
-        model: base.EmbeddingModel,
+        model: protocols.EmbeddingModel,
         *,
         url: str,
         api_key: str | None,
@@ -79,10 +79,10 @@ class HttpEmbedder:
         except (KeyError, TypeError, ValueError) as error:
             message = "The embedding model's answer does not follow its API."
             raise errors.BadEmbedding(message, fault="answer") from error
-        return base.read_vectors(found, count=len(texts), dimension=self.model.dimension)
+        return unit_vectors.read_vectors(found, count=len(texts), dimension=self.model.dimension)
 
 
-def _openai_body(model: base.EmbeddingModel, texts: list[str]) -> dict[str, Any]:
+def _openai_body(model: protocols.EmbeddingModel, texts: list[str]) -> dict[str, Any]:
     resized = {"dimensions": model.dimension} if model.name.startswith(RESIZABLE) else {}
     return {"model": model.name, "input": texts, "encoding_format": "float", **resized}
 

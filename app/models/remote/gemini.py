@@ -11,7 +11,7 @@ from google.genai import errors as genai_errors
 from google.genai import types
 
 from app.kinds import Vector
-from app.models import base, calls
+from app.models import calls, protocols, unit_vectors
 from app.models.calls import BULK_ATTEMPT_S, CallTimes, ProviderModel, RemoteCalls
 from app.models.remote import endpoint
 from app.models.remote.prompts import PromptedLlm, Task
@@ -52,7 +52,7 @@ class GeminiLlm(PromptedLlm):
 class GeminiEmbedder:
     """An Embedder with a task type for queries and one for documents. Vectors are scaled to length one."""
 
-    def __init__(self, model: base.EmbeddingModel, *, api_key: str, url: str | None, times: CallTimes) -> None:
+    def __init__(self, model: protocols.EmbeddingModel, *, api_key: str, url: str | None, times: CallTimes) -> None:
         self.model = model
         self._client = _client(api_key, url, BULK_ATTEMPT_S)
         self.calls = RemoteCalls(ProviderModel("embedder", "gemini", model.name), times)
@@ -81,7 +81,7 @@ class GeminiEmbedder:
             models = self._client.aio.models
             answer = await models.embed_content(model=self.model.name, contents=contents, config=config)
             found = [embedding.values for embedding in answer.embeddings or ()]
-        return base.read_vectors(found, count=len(texts), dimension=self.model.dimension)
+        return unit_vectors.read_vectors(found, count=len(texts), dimension=self.model.dimension)
 
 
 def _client(api_key: str, url: str | None, seconds: float) -> genai.Client:

@@ -9,7 +9,7 @@ import httpx
 import pytest
 from openapi_operations import OPERATIONS, bodies, filled, sample_service, send, usable
 
-from app.models.base import Embedder
+from app.models.protocols import Embedder
 
 
 def cases(name: str) -> Iterator[Any]:

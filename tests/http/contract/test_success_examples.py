@@ -19,7 +19,7 @@ from openapi_operations import DOCUMENT, OPERATIONS, WRITING, bodies, filled, re
 from app import samples
 from app.documents.storing import large_documents
 from app.http import document
-from app.models.base import Embedder
+from app.models.protocols import Embedder
 
 FILE = Path(document.__file__).with_name("success_examples.json")
 LONGEST_LIST, LONGEST_TEXT = 2, 400

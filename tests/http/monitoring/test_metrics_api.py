@@ -17,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from app import errors, main
 from app.database import connections, transactions
 from app.http.metrics import Metrics
-from app.models.base import CachingEmbedder
+from app.models.query_cache import CachingEmbedder
 from app.serving import shared_metrics
 from app.settings import Settings
 from benchmarks.fake_embedder import FakeEmbedder

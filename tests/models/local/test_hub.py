@@ -14,7 +14,7 @@ import pytest
 import small_models
 
 from app.errors import ProviderError
-from app.models import base, known
+from app.models import known, protocols
 from app.models.local import hub, minilm
 from app.models.local.hub import Hub, Repository
 from app.runtime import models
@@ -191,7 +191,7 @@ async def test_a_re_ranker_is_downloaded_or_open_and_fails(server, tmp_path, nam
         if name == "cross":
             assert len(await reranker.scores("lime", ["mortar", "lime"])) == 2
             return
-        assert base.calls_of(reranker).breaker.state == "open"
+        assert protocols.calls_of(reranker).breaker.state == "open"
         with pytest.raises(ProviderError, match="cannot be downloaded"):
             await reranker.scores("lime", ["mortar"])
 

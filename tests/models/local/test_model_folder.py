@@ -13,7 +13,7 @@ import small_models
 from small_models import token_vectors, unit
 
 from app.errors import ProviderError
-from app.models import base
+from app.models import protocols
 from app.models.local import model_folder
 from app.models.local.model_folder import Overrides
 from app.models.local.onnx_embedder import OnnxEmbedder
@@ -196,7 +196,7 @@ async def test_a_cross_encoder_that_cannot_be_loaded_is_open_and_fails(tmp_path:
     folder = small_models.cross_encoder(tmp_path / "cross")
     spoil(folder)
     async with models.open_reranker(Settings(reranker="onnx", reranker_model=str(folder))) as reranker:
-        assert (reranker.name, base.calls_of(reranker).breaker.state) == ("cross", "open")
+        assert (reranker.name, protocols.calls_of(reranker).breaker.state) == ("cross", "open")
         with pytest.raises(ProviderError, match="cross"):
             await reranker.scores("lime", ["mortar"])
 

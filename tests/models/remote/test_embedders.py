@@ -10,7 +10,7 @@ import pytest
 from fake_provider import FAULTS, FakeProvider
 
 from app import errors
-from app.models.base import Embedder
+from app.models.protocols import Embedder
 from app.runtime import models
 from app.settings import Settings
 from benchmarks.fake_embedder import FakeEmbedder

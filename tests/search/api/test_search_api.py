@@ -17,7 +17,7 @@ from openapi_operations import OPERATIONS, bodies
 from app import main
 from app.agents import registry
 from app.database.transactions import Database
-from app.models.base import CachingEmbedder
+from app.models.query_cache import CachingEmbedder
 from app.settings import Settings
 from benchmarks.fake_embedder import FakeEmbedder
 

@@ -18,8 +18,8 @@ from harness import COMPANY, Tenant
 from app.database.transactions import Database
 from app.evaluation import beir, metrics, runner
 from app.evaluation.runner import Strategy
-from app.models.base import Embedder
 from app.models.local import int8_model, minilm
+from app.models.protocols import Embedder
 from app.services import Services
 from benchmarks.fake_embedder import FakeEmbedder
 

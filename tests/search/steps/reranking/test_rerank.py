@@ -14,7 +14,7 @@ from harness import Tenant, uris
 from requests_of import search_request
 
 from app.kinds import Vector
-from app.models.base import Reranker
+from app.models.protocols import Reranker
 from app.models.remote.rerankers import HttpReranker
 from app.query.types import Answer
 from app.search import search

@@ -14,7 +14,7 @@ from requests_of import search_body, search_request, with_change
 from app import errors
 from app.cli import options
 from app.database import transactions
-from app.models.base import Embedder
+from app.models.protocols import Embedder
 from app.query.search_request import SearchRequest
 from app.search import search
 from app.search.steps.why import why
