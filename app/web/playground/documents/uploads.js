@@ -7,7 +7,6 @@ import { problemText } from "../page/messages.js";
 import { MAX_BYTES } from "../tables.js";
 import { refreshDocuments } from "./documents.js";
 import { onFiles, readable } from "./files.js";
-import { progressText } from "./job_progress.js";
 
 const DONE = { added: "Stored", replaced: "Replaced the earlier version", unchanged: "Stored already", changed: "Changed" };
 // The form around a file takes some of the bytes that a request may have.
@@ -91,11 +90,18 @@ async function queued(document, row) {
   for (;;) {
     const job = await call("GET", `jobs/${document.job_id}`);
     const { done, total } = job.progress;
-    row.at(total ? done / total : null, progressText(job) || job.status);
+    row.at(total ? done / total : null, progressText(job.progress) || job.status);
     if (job.status === "done") return { ...document, ...job.result };
     if (!["queued", "running"].includes(job.status)) throw new Problem({ detail: `${job.status}${job.error ? `: ${job.error}` : ""}` });
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
+}
+
+/** How far a job is, in words; empty before it has begun. */
+function progressText({ done, total, unit, step }) {
+  if (done == null) return "";
+  const number = (value) => value.toLocaleString("en");
+  return `${step ? `${step}: ` : ""}${number(done)}${total ? ` of ${number(total)}` : ""} ${unit ?? ""}`.trim();
 }
 
 function cleared() {
