@@ -32,6 +32,9 @@ MOST_UNINDEXED = 2_000
 """The postings of a document with at most this many chunks are removed at once."""
 SLICE = 500
 """Vectors per insert: few enough that the insertion into the HNSW index stays within the statement timeout."""
+_ATTRIBUTES = ("uri", "title", "config", "content", "identity", "content_hash", "attributes_hash")
+_OF_CUT = ("markdown", "chunk_tokens", "chunk_overlap", "cleaning_version")
+"""Columns of a document that have the names of fields of its draft."""
 _d = tables.documents.c
 
 
@@ -143,16 +146,7 @@ async def update(db: Writing, document_id: UUID, draft: DocumentDraft, values: M
 
 def attributes(draft: DocumentDraft) -> dict[str, Any]:
     """The columns of a document that do not depend on its chunks. If the draft has no source, the source stays."""
-    values: dict[str, Any] = {
-        "uri": draft.uri,
-        "title": draft.title,
-        "config": draft.config,
-        "metadata": dict(draft.metadata),
-        "content": draft.content,
-        "identity": draft.identity,
-        "content_hash": draft.content_hash,
-        "attributes_hash": draft.attributes_hash,
-    }
+    values: dict[str, Any] = {name: getattr(draft, name) for name in _ATTRIBUTES} | {"metadata": dict(draft.metadata)}
     if draft.created_at is not None:
         values["created_at"] = draft.created_at
     if draft.source is not None:
@@ -162,14 +156,8 @@ def attributes(draft: DocumentDraft) -> dict[str, Any]:
 
 def cut(draft: DocumentDraft) -> dict[str, Any]:
     """The columns of a document that are computed when its text is cut into chunks."""
-    return {
-        "chunk_count": len(draft.chunks),
-        "markdown": draft.markdown,
-        "chunk_tokens": draft.chunk_tokens,
-        "chunk_overlap": draft.chunk_overlap,
-        "page_starts": list(draft.page_starts),
-        "cleaning_version": draft.cleaning_version,
-    }
+    values = {name: getattr(draft, name) for name in _OF_CUT}
+    return {**values, "chunk_count": len(draft.chunks), "page_starts": list(draft.page_starts)}
 
 
 _INSERT_EMBEDDINGS = sql.inline(
