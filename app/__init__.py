@@ -37,8 +37,8 @@ app/
 ├── fetching/        pages and files over HTTP, of public hosts only
 ├── text/            pure text: words, passages, names, query language
 ├── concurrency/     one limiter, one single flight, one runner of processes with limits
-├── telemetry.py     logs and request ids
-├── kinds.py         the enumerations
+├── logging_setup.py logs and request ids
+├── enums.py         the enumerations
 ├── limits.py        the limits of requests
 ├── samples/         the notes of a small fictional company, and questions about them
 ├── capability.py    what a capability declares

@@ -99,10 +99,10 @@ def _advise(error: Any) -> None:
     error.message = error.message.removeprefix("Value error, ")  # pydantic's words before Typer's
     if not hasattr(error, "possibilities") or error.ctx is None:
         return
-    from app.requests import field_names
+    from app.requests import field_suggestions
 
     known = {str(one.name): one.opts[0] for one in error.ctx.command.params if one.opts[0].startswith("--")}
-    meant = field_names.advice(error.option_name.lstrip("-"), known).get("nearest")
+    meant = field_suggestions.advice(error.option_name.lstrip("-"), known).get("nearest")
     if meant is not None:
         error.possibilities = None
         error.message += f". Did you mean {meant}?"

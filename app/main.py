@@ -11,11 +11,11 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from fastapi import FastAPI
 
-from app import __version__, capabilities, capability, runtime, telemetry
+from app import __version__, capabilities, capability, logging_setup, runtime
 from app import settings as config
-from app.access import audit
+from app.access import key_uses
 from app.concurrency.limiter import Limiter
-from app.http import admission, auth, bodies, document, health, metrics, origins, problems, request_log
+from app.http import admission, auth, bodies, health, metrics, openapi_document, origins, problems, request_log
 from app.jobs import kinds
 from app.services import Services
 from app.settings import Settings
@@ -51,7 +51,7 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        telemetry.configure(chosen.log_level, chosen.log_json)
+        logging_setup.configure(chosen.log_level, chosen.log_json)
         if opened:
             services, stack = opened
         else:
@@ -79,13 +79,13 @@ def create_app(
         generate_unique_id_function=lambda route: route.operation_id or route.name,
     )
     app.state.settings = chosen
-    app.state.key_uses = audit.KeyUses()
+    app.state.key_uses = key_uses.KeyUses()
     app.state.key_lookups = auth.KeyLookups()
     app.state.readiness = health.ReadinessCheck()
     bodies.install(app)
     for router in (*capability.declared("routers"), health.router):
         app.include_router(router)
-    for installed in (pages, problems, document):
+    for installed in (pages, problems, openapi_document):
         installed.install(app)
     metrics.install(app, access=chosen.metrics, totals=totals)
     admission.install(app, _searches(chosen), processes=chosen.workers, rate_limit_user=chosen.rate_limit_user)
@@ -109,7 +109,7 @@ async def _background_workers(app: FastAPI, services: Services) -> AsyncIterator
     """Run the jobs, unless another process does, watch the servers that are read, measure lag, store key uses."""
     workers = [
         asyncio.create_task(metrics.monitor_lag(app.state.metrics.lagged)),
-        asyncio.create_task(audit.work(app.state.key_uses, db=services.db)),
+        asyncio.create_task(key_uses.work(app.state.key_uses, db=services.db)),
         asyncio.create_task(services.db.reads.watch()),
     ]
     if app.state.settings.worker:

@@ -13,12 +13,12 @@ from app.database.filter_types import Restriction
 from app.database.pools import ReadRoute
 from app.database.transactions import Database
 from app.fetching.fetching import WebFetcher
-from app.fetching.pages import AllowedHosts
+from app.fetching.types import AllowedHosts
 from app.models import protocols
 from app.models.calls import RemoteCalls
 from app.models.protocols import Embedder, Llm, Reranker
 from app.parsing.process import ParseLimits
-from app.text.names import tags
+from app.text.names import metadata_names
 
 T = TypeVar("T")
 
@@ -52,7 +52,7 @@ class ChunkingOptions:
 
     target: int = 160
     overlap: int = 24
-    entity_keys: tuple[str, ...] = tags.KEYS
+    entity_keys: tuple[str, ...] = metadata_names.KEYS
     llm_entities: bool = False
     language: str | None = None
 

@@ -18,8 +18,8 @@ from pydantic_settings import NoDecode
 
 from app import errors
 from app.database.embedded import embedded_files
-from app.fetching.pages import is_pattern
-from app.kinds import COMPAT, OPTIONAL_TOOLS
+from app.enums import COMPAT, OPTIONAL_TOOLS
+from app.fetching.types import is_pattern
 from app.models.settings import ProviderSettings
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")

@@ -21,9 +21,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from pydantic_core import from_json
 
 from app.concurrency.limiter import UNLIMITED, Released
-from app.kinds import COMPAT_TOOLS, OPTIONAL_TOOLS
+from app.enums import COMPAT_TOOLS, OPTIONAL_TOOLS
 from app.services import Budget, Services
-from app.text import json_values, uris
+from app.text import unstorable_json, uris
 
 _DIGITS = re.compile(r"\s*[+-]?[0-9]{1,18}(?:\.0{1,18})?\s*")
 
@@ -49,7 +49,7 @@ class ToolArguments(BaseModel):
             decoded = from_json(value)
         except ValueError:
             return value
-        return value if any(json_values.find_unusable(decoded)) else decoded
+        return value if any(unstorable_json.find_unusable(decoded)) else decoded
 
 
 @cache

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from app.enums import Vector
 from app.errors import ProviderError
-from app.kinds import Vector
 from app.models import protocols
 
 _WORD = re.compile(r"\w+")

@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args
 import httpx
 
 from app import errors
-from app.kinds import Vector
+from app.enums import Vector
 from benchmarks.fake_embedder import FakeEmbedder
 
 Fault = Literal[

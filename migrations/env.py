@@ -43,7 +43,7 @@ async def run_as_owner() -> None:
     """Run the command of the command line on a connection of the database's owner."""
     from app import runtime
     from app import settings as config  # only in a checkout: the service, which is above this file, passes a connection
-    from app.cli import ownership
+    from app.cli import database_owner
     from app.runtime import models
 
     settings = config.load()
@@ -64,7 +64,7 @@ async def run_as_owner() -> None:
         run_on(connection)
         return ""
 
-    async with ownership.open_dsn(settings) as dsn:
+    async with database_owner.open_dsn(settings) as dsn:
         if await migration.on_connection(dsn, run) == migration.head():
             await runtime.finish_upgrade(dsn)
 

@@ -30,7 +30,7 @@ from app.database.schema import migration
 from app.documents.storing import ingest
 from app.documents.types import Upload
 from app.http import health
-from app.jobs import followed_jobs
+from app.jobs import operations as job_operations
 from app.models.protocols import Embedder
 from app.services import Services
 from app.settings import usable_cores
@@ -43,7 +43,7 @@ settings.register_profile("steady", deadline=None, suppress_health_check=[Health
 settings.load_profile("steady")
 # The results are the same with and without the extra `ocr`; the tests of OCR switch it on.
 os.environ.setdefault("STEPWELL_OCR", "off")
-followed_jobs.POLL_S = 0.1  # tests follow jobs that take milliseconds
+job_operations.POLL_S = 0.1  # tests follow jobs that take milliseconds
 _new_context = ssl.create_default_context
 _of_files = functools.cache(_new_context)
 

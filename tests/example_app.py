@@ -14,34 +14,34 @@ from starlette.exceptions import HTTPException
 
 from app import errors
 from app.http import bodies, metrics, problems, request_log
-from app.requests import wire
+from app.requests import field_types
 from app.web import pages
 
 CANARY = "xyzzy-canary-51"
 
 
-class Filters(wire.WireModel):
-    document_ids: wire.IdList = Field(default=[])
-    created_after: wire.Moment | None = None
-    metadata: wire.Metadata = Field(default={})
+class Filters(field_types.WireModel):
+    document_ids: field_types.IdList = Field(default=[])
+    created_after: field_types.Moment | None = None
+    metadata: field_types.Metadata = Field(default={})
 
 
-class Search(wire.WireModel):
-    query: wire.QueryText
-    limit: Annotated[wire.Int, Field(ge=1, le=50)] = 5
-    min_score: wire.Number | None = None
-    explain: wire.Flag = False
+class Search(field_types.WireModel):
+    query: field_types.QueryText
+    limit: Annotated[field_types.Int, Field(ge=1, le=50)] = 5
+    min_score: field_types.Number | None = None
+    explain: field_types.Flag = False
     mode: Literal["auto", "hybrid"] = "auto"
     filters: Filters = Filters()
 
 
-class Document(wire.WireModel):
+class Document(field_types.WireModel):
     content: str
-    metadata: wire.Metadata = Field(default={})
+    metadata: field_types.Metadata = Field(default={})
 
 
-class Similar(wire.WireModel):
-    vector: wire.Vector
+class Similar(field_types.WireModel):
+    vector: field_types.Vector
 
 
 router = APIRouter(prefix="/rag", route_class=bodies.StrictRoute)
@@ -54,13 +54,13 @@ async def search(body: Search, request: Request) -> dict[str, Any]:
 
 
 @router.post("/documents")
-async def add(body: Document | Annotated[list[Document], *wire.at_most(3)]) -> int:
+async def add(body: Document | Annotated[list[Document], *field_types.at_most(3)]) -> int:
     return len(body) if isinstance(body, list) else 1
 
 
 @router.post("/similar")
 async def similar(body: Similar) -> int:
-    wire.expect_dimension(body.vector, 3)
+    field_types.expect_dimension(body.vector, 3)
     return len(body.vector)
 
 

@@ -22,11 +22,11 @@ from app.database import transactions
 from app.database.embedded import postgres
 from app.database.transactions import Database, Reading, Writing
 from app.derived_rows import Damage
-from app.documents import documents
+from app.documents import operations as documents
 from app.documents.storing import ingest
 from app.documents.storing.ingest import IngestOutcome
 from app.documents.types import IngestResult, Upload
-from app.kinds import OPTIONAL_TOOLS, Vector
+from app.enums import OPTIONAL_TOOLS, Vector
 from app.main import create_app
 from app.maintenance import repair
 from app.models.protocols import Embedder, EmbeddingModel
@@ -34,7 +34,7 @@ from app.query.types import Answer
 from app.search import search
 from app.services import Budget, ChunkingOptions, Services
 from app.settings import Settings
-from app.text.names import tags
+from app.text.names import metadata_names
 from benchmarks import statements
 from benchmarks.fake_embedder import FakeEmbedder
 
@@ -92,7 +92,7 @@ class Tenant:
 
     async def assert_sound(self) -> None:
         """Every derived row is what the stored texts give."""
-        assert (await repair.check(self.user_id, db=self.db, keys=tags.KEYS)).damage == Damage()
+        assert (await repair.check(self.user_id, db=self.db, keys=metadata_names.KEYS)).damage == Damage()
 
     async def uris(self) -> list[str | None]:
         """The uris of the stored documents, newest first."""

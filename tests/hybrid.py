@@ -16,12 +16,12 @@ from app.database.filter_types import Filters
 from app.database.transactions import Database, Writing
 from app.documents.store import document_puts
 from app.documents.types import ChunkDraft, DocumentDraft
-from app.kinds import Vector
+from app.enums import Vector
 from app.query.types import HybridRequest, HybridResult, LexicalQuery, Weights
-from app.search.store import recall
+from app.search.store import hybrid_search
 from app.text.passages.chunking import Passage
 from app.text.queries.conditions import IndexText
-from app.text.words import lexical
+from app.text.words import tsvector_text
 from benchmarks.fake_embedder import FakeEmbedder
 
 
@@ -52,7 +52,7 @@ def draft(
 
 def _chunk(text: str, config: str) -> ChunkDraft:
     passage = Passage(text, 0, len(text))
-    return ChunkDraft(passage, text, lexical.index_text(text, config), uuid5(NAMESPACE_OID, text))
+    return ChunkDraft(passage, text, tsvector_text.index_text(text, config), uuid5(NAMESPACE_OID, text))
 
 
 async def store(
@@ -114,19 +114,19 @@ def request(
 
 
 def _index(text: str) -> IndexText:
-    return IndexText(lexical.index_text(text, "english"), lexical.index_text(text, "german"))
+    return IndexText(tsvector_text.index_text(text, "english"), tsvector_text.index_text(text, "german"))
 
 
 async def run(db: Database, hybrid_request: HybridRequest) -> HybridResult:
     """Run the hybrid statement in a transaction of its own."""
     async with db.reading(hybrid_request.user_id, candidates=hybrid_request.candidates) as reading:
-        return await recall.hybrid(reading, hybrid_request)
+        return await hybrid_search.hybrid(reading, hybrid_request)
 
 
 def scan_up_to(patch: pytest.MonkeyPatch, floor: int = 0, factor: float = 0.0) -> None:
     """Let scopes up to these bounds be scanned exactly; by default every search goes through the graph."""
     for name, value in (("EXACT_FLOOR", floor), ("EXACT_FACTOR", factor), ("EXACT_FACTOR_FILTERED", factor)):
-        patch.setattr(recall, name, value)
+        patch.setattr(hybrid_search, name, value)
 
 
 def contents(result: HybridResult) -> list[str]:

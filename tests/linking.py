@@ -8,13 +8,13 @@ from uuid import UUID
 from harness import Tenant
 from requests_of import search_request
 
-from app.entities import entities
+from app.entities import operations as entities
 from app.entities.linking import mention_refresh
 from app.entities.types import Entity, EntityDraft
 from app.query.search_request import GuidanceOptions, SearchRequest
 from app.query.types import Answer
 from app.search import search
-from app.search.steps.guidance.matching import EntityCache
+from app.search.steps.guidance.entity_matching import EntityCache
 
 _MENTIONS = """
 SELECT coalesce(d.uri, d.title) AS uri, c.chunk_index, e.type, e.name, e.origin, m.kind, m.count

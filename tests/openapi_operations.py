@@ -16,7 +16,7 @@ import web_site
 from jsonschema import Draft202012Validator
 
 from app.database import transactions
-from app.fetching.pages import AllowedHosts
+from app.fetching.types import AllowedHosts
 from app.models.protocols import Embedder
 from app.serving import demo, openapi
 from app.settings import Settings

@@ -12,7 +12,7 @@ from uuid import UUID
 import asyncpg
 import numpy as np
 
-from app.kinds import Vector
+from app.enums import Vector
 
 K1, B = 1.2, 0.75
 STORED = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from uuid import UUID
 
-from app.kinds import Vector
+from app.enums import Vector
 from app.query.types import Candidate, HybridResult
 
 WORDS = [

@@ -15,11 +15,13 @@ import sqlalchemy as sa
 from harness import Tenant
 
 from app.documents.storing import large_documents
-from app.jobs import followed_jobs, workers
+from app.enums import Vector
+from app.jobs import operations as job_operations
+from app.jobs import workers
 from app.jobs.store.jobs import JobState
-from app.kinds import Vector
-from app.sources import source_sync, sources
-from app.sources.sources import AddedSource
+from app.sources import operations as sources
+from app.sources import source_sync
+from app.sources.operations import AddedSource
 from app.sources.types import SourceDraft, SourceRoots
 from benchmarks.fake_embedder import FakeEmbedder
 
@@ -151,7 +153,7 @@ async def synced(tenant: Tenant, added: AddedSource) -> JobState:
     """The job that has synchronised a source, after it has run."""
     job_id = await sources.sync(added.source.source_id, tenant.user_id, db=tenant.db)
     await work(tenant)
-    return await followed_jobs.get(job_id, tenant.user_id, db=tenant.db)
+    return await job_operations.get(job_id, tenant.user_id, db=tenant.db)
 
 
 def counts(state: JobState) -> dict[str, int]:

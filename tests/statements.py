@@ -9,9 +9,9 @@ from pathlib import Path
 
 from app.database import sql
 from app.multihop.store import links
-from app.search.store import recall
+from app.search.store import hybrid_search
 
-COMPOSED = (recall.HYBRID, recall.RANKED, links.NAMES)
+COMPOSED = (hybrid_search.HYBRID, hybrid_search.RANKED, links.NAMES)
 """The names of the files of each statement that is composed of CTEs; the last is that of the statement."""
 
 

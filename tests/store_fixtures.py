@@ -8,7 +8,7 @@ import hybrid
 import pytest
 
 from app.database.transactions import Database
-from app.kinds import Vector
+from app.enums import Vector
 from app.query.types import HybridResult
 from benchmarks.fake_embedder import FakeEmbedder
 

@@ -14,7 +14,7 @@ from app.database import filters
 from app.database.filter_types import Filters, Restriction
 from app.database.transactions import Database
 from app.requests.filter_models import SearchFilters
-from app.text import json_values
+from app.text import unstorable_json
 
 MAX_REMEMBERED = 1_000
 """Restrictions that are kept as SQL."""
@@ -80,7 +80,7 @@ def _restriction(given: tuple[str, ...], shows_entities: bool) -> Restriction:
 
 def _read_filters(given: str) -> Filters:
     """Filters that a token or a stored key has. Raises ValueError for what a request may not contain."""
-    if any(json_values.find_unusable(json.loads(given))):
+    if any(unstorable_json.find_unusable(json.loads(given))):
         raise ValueError("a value that Postgres cannot store")
     found = SearchFilters.model_validate_json(given).shape()
     if not found:

@@ -15,7 +15,7 @@ from app.access import keys, users
 from app.access.store import audit as stored_audit
 from app.access.store import keys as stored_keys
 from app.access.store import users as stored_users
-from app.cli import json_option, options, ownership, terminal
+from app.cli import database_owner, json_arguments, options, terminal
 from app.database import filters as compiled
 from app.database.transactions import SharedTransaction
 
@@ -28,7 +28,7 @@ def create(
     scope: Annotated[list[str] | None, typer.Option(help="search, write, metrics or admin; may be repeated.")] = None,
     name: Annotated[str, typer.Option(help="A note on the purpose of the key.")] = "",
     days: Annotated[int | None, typer.Option(min=1, help="Days until it expires.", show_default="never")] = None,
-    filters: json_option.FiltersJson = None,
+    filters: json_arguments.FiltersJson = None,
     entities: Annotated[
         bool, typer.Option("--entities", help="With --filters: show descriptions and facts of the visible entities.")
     ] = False,
@@ -45,11 +45,11 @@ def create(
     if filters is not None:
         from app.requests.filter_models import SearchFilters
 
-        given = json_option.parse(filters, SearchFilters, field="filters")
+        given = json_arguments.parse(filters, SearchFilters, field="filters")
         compiled.restriction(given.shape(), shows_entities=entities)
         only = given.model_dump(mode="json", by_alias=True, exclude_none=True)
     grant = keys.Grant(scopes, name, expires, only, entities)
-    key = ownership.run(data_dir, lambda db: keys.create(user, grant, db=db, actor=ownership.actor()))
+    key = database_owner.run(data_dir, lambda db: keys.create(user, grant, db=db, actor=database_owner.actor()))
     if as_json:
         restricted = {} if grant.filters is None else {"filters": grant.filters, "entities": entities}
         terminal.write_json({"key": key, "user": user, "scopes": scopes, **restricted})
@@ -65,7 +65,7 @@ def list_keys(
     data_dir: options.DataDir = None,
 ) -> None:
     """List the keys without their secrets."""
-    found = ownership.run_once(data_dir, lambda owner: stored_keys.list_keys(owner, user_id=user))
+    found = database_owner.run_once(data_dir, lambda owner: stored_keys.list_keys(owner, user_id=user))
     fields = ("key_id", "user_id", "scopes", "name", "created_at", "expires_at", "revoked_at", "filters")
     rows: list[dict[str, Any]] = [
         {
@@ -99,8 +99,8 @@ def rotate(
     data_dir: options.DataDir = None,
 ) -> None:
     """Replace a key by a new one with the same user, scopes and name. The new key is shown only once."""
-    days, actor = timedelta(days=grace), ownership.actor()
-    key = ownership.run(data_dir, lambda db: keys.rotate(key_id, db=db, grace=days, actor=actor))
+    days, actor = timedelta(days=grace), database_owner.actor()
+    key = database_owner.run(data_dir, lambda db: keys.rotate(key_id, db=db, grace=days, actor=actor))
     if as_json:
         terminal.write_json({"key": key, "grace_days": grace})
         return
@@ -116,7 +116,7 @@ def revoke(
     data_dir: options.DataDir = None,
 ) -> None:
     """Revoke a key at once."""
-    ownership.run(data_dir, lambda db: keys.revoke(key_id, db=db, actor=ownership.actor()))
+    database_owner.run(data_dir, lambda db: keys.revoke(key_id, db=db, actor=database_owner.actor()))
     if as_json:
         terminal.write_json({"revoked": True})
     else:
@@ -130,7 +130,7 @@ UserName = Annotated[str, typer.Argument(help="The user's name.")]
 @users_app.command("list")
 def list_users(as_json: options.AsJson = False, data_dir: options.DataDir = None) -> None:
     """List all users with their numbers of live keys, documents, chunks and entities."""
-    rows = [dataclasses.asdict(user) for user in ownership.run_once(data_dir, stored_users.list_users)]
+    rows = [dataclasses.asdict(user) for user in database_owner.run_once(data_dir, stored_users.list_users)]
     if as_json:
         terminal.write_json(rows)
         return
@@ -149,7 +149,9 @@ def export(
 ) -> None:
     """Write all that a user has stored, with keys (no secrets) and events, to a ZIP of JSON lines."""
     options.check_user(user)
-    written = ownership.run(data_dir, lambda db: users.export(user, file.absolute(), db=db, actor=ownership.actor()))
+    written = database_owner.run(
+        data_dir, lambda db: users.export(user, file.absolute(), db=db, actor=database_owner.actor())
+    )
     if as_json:
         terminal.write_json(written)
         return
@@ -166,11 +168,11 @@ def delete(
     """Delete a user's documents, entities and keys; the audit log records the deletion."""
     options.check_user(user)
     if not yes:
-        held = ownership.run_once(data_dir, lambda owner: stored_users.count_rows(owner, user))
+        held = database_owner.run_once(data_dir, lambda owner: stored_users.count_rows(owner, user))
         if any(held.values()):
             known = {name: held.get(name, 0) for name in ("documents", "chunks", "entities", "sources")}
             terminal.confirm(f"Delete {_format_counts(known)} of {user}, with keys and all else?")
-    deleted, left = ownership.run(data_dir, lambda db: users.delete(user, db=db, actor=ownership.actor()))
+    deleted, left = database_owner.run(data_dir, lambda db: users.delete(user, db=db, actor=database_owner.actor()))
     if as_json:
         terminal.write_json({"deleted": deleted, "left": left})
     else:
@@ -201,7 +203,7 @@ def show_audit(
 ) -> None:
     """Show deletions, key management and the daily use of each key, newest first."""
     if prune is not None:
-        gone = ownership.run_once(data_dir, lambda owner: stored_audit.prune(owner, days=prune))
+        gone = database_owner.run_once(data_dir, lambda owner: stored_audit.prune(owner, days=prune))
         if as_json:
             terminal.write_json(gone)
         else:
@@ -213,7 +215,7 @@ def show_audit(
         events = await stored_audit.events(owner, user_id=user, limit=limit)
         return events, await stored_audit.key_uses(owner, user_id=user, limit=limit)
 
-    events, uses = ownership.run_once(data_dir, read)
+    events, uses = database_owner.run_once(data_dir, read)
     if as_json:
         terminal.write_json({"events": events, "key_uses": uses})
         return

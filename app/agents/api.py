@@ -9,8 +9,8 @@ from fastapi import APIRouter, Body, Depends, Path, Query, Request
 
 from app.agents import registry, tool_formats
 from app.concurrency.limiter import Released
+from app.enums import ToolFormat
 from app.http import admission, auth, bodies, problems
-from app.kinds import ToolFormat
 from app.query.types import Answer
 from app.tools import Admission, Tool, ToolContext
 

@@ -13,13 +13,13 @@ from rapidfuzz import fuzz, process
 from app import errors, limits
 from app.agents import results
 from app.database.filter_types import DocumentFilter, Filters
-from app.documents import documents
+from app.documents import operations as documents
 from app.documents.storing import ingest
 from app.documents.types import Upload
-from app.entities import entities
+from app.entities import operations as entities
 from app.entities.types import EntityFilter
 from app.query import hints
-from app.requests import cursors, filter_models, wire
+from app.requests import cursors, field_types, filter_models
 from app.search.steps.guidance import entity_search
 from app.tools import Tool, ToolArguments, ToolContext, clamped
 
@@ -32,7 +32,7 @@ Cursor = Annotated[str, Field(max_length=cursors.MAX_LENGTH)]
 class ListDocumentsArguments(ToolArguments):
     """Arguments of a listing of documents."""
 
-    query: Annotated[wire.NameLike, Field(max_length=limits.MAX_ENTITY_NAME)] | None = Field(
+    query: Annotated[field_types.NameLike, Field(max_length=limits.MAX_ENTITY_NAME)] | None = Field(
         None, description="Words that title and uri must contain."
     )
     uri: Annotated[str, Field(max_length=limits.MAX_URI)] | None = Field(None, description="Only the document with it.")
@@ -65,7 +65,7 @@ class AddDocumentArguments(ToolArguments):
     uri: Annotated[str, Field(min_length=1, max_length=limits.MAX_URI)] | None = Field(
         None, description="Identifier such as a path or URL; a document with the same uri is replaced."
     )
-    metadata: wire.Metadata = Field(default_factory=dict, description="JSON object that searches can filter by.")
+    metadata: field_types.Metadata = Field(default_factory=dict, description="JSON object that searches can filter by.")
 
 
 class DeleteDocumentArguments(ToolArguments):
@@ -79,7 +79,7 @@ class DeleteDocumentArguments(ToolArguments):
 class ListEntitiesArguments(ToolArguments):
     """Arguments of a listing of entities."""
 
-    query: Annotated[wire.NameLike, Field(min_length=1, max_length=limits.MAX_ENTITY_NAME)] | None = Field(
+    query: Annotated[field_types.NameLike, Field(min_length=1, max_length=limits.MAX_ENTITY_NAME)] | None = Field(
         None, description="Name, role or description to find, best first."
     )
     type: Annotated[str, Field(max_length=limits.MAX_ENTITY_TYPE)] | None = Field(

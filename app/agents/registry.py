@@ -11,8 +11,8 @@ from pydantic import ValidationError
 from rapidfuzz import fuzz, process
 
 from app import capability, errors
-from app.kinds import OPTIONAL_TOOLS
-from app.requests import field_names
+from app.enums import OPTIONAL_TOOLS
+from app.requests import field_suggestions
 from app.tools import Tool, ToolContext
 
 NEAREST_SCORE = 75
@@ -83,8 +83,8 @@ def _context(each: Any, tool: Tool) -> dict[str, Any]:
     if each["type"] != "extra_forbidden" or len(each["loc"]) != 1:
         return context
     names, unknown = list(tool.arguments.model_fields), str(each["loc"][0])
-    found = field_names.advice(unknown, {name: name for name in names})
-    if field_names.is_search_option(unknown) and found.get("nearest", "").startswith("metadata."):
+    found = field_suggestions.advice(unknown, {name: name for name in names})
+    if field_suggestions.is_search_option(unknown) and found.get("nearest", "").startswith("metadata."):
         found = {}
     remark = f"The arguments are {', '.join(names)}." if names else "This tool has no arguments."
     return {"remark": remark} | context | found

@@ -17,7 +17,7 @@ from pydantic import Field
 from app.documents.types import Document
 from app.entities.types import Entity
 from app.query import hints
-from app.query.matches import EntityMatch
+from app.query.entity_matches import EntityMatch
 from app.query.types import Answer, Candidate, Hit, Hop
 from app.relevance import answerability
 from app.text import uris

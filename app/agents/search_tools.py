@@ -13,12 +13,12 @@ from app import errors, limits
 from app.agents.results import PassageList
 from app.concurrency.limiter import Released
 from app.database.filter_types import Filters
-from app.kinds import Depth, Mode
+from app.enums import Depth, Mode
 from app.query import hints
 from app.query.search_request import SearchRequest, SimilarRequest
 from app.query.types import Answer
-from app.requests import filter_models, wire
-from app.search import named_sources, search, similar
+from app.requests import field_types, filter_models
+from app.search import search, similar, source_names
 from app.tools import Tool, ToolArguments, ToolContext, clamped
 
 _DEFAULT_TOKENS = 3_000
@@ -27,7 +27,7 @@ _DEFAULT_TOKENS = 3_000
 class Question(ToolArguments):
     """What to search for."""
 
-    query: wire.QueryText = Field(
+    query: field_types.QueryText = Field(
         description="A question in natural language, or keywords. Quotes match a phrase, +word requires a word and "
         "-word excludes one; AND, OR, NOT, (groups), prefix* and title:word make conditions."
     )
@@ -47,10 +47,10 @@ class FilterArguments(ToolArguments):
     sources: Annotated[list[_SourceKey], Field(max_length=50)] | None = Field(
         None, description="Only documents of these sources, by name or id."
     )
-    created_after: wire.Moment | None = Field(
+    created_after: field_types.Moment | None = Field(
         None, description="Only documents created then or later, such as 2026-01-31."
     )
-    created_before: wire.Moment | None = Field(None, description="Only documents created before then.")
+    created_before: field_types.Moment | None = Field(None, description="Only documents created before then.")
     max_tokens: Annotated[int, *clamped(100, 20_000)] = Field(
         _DEFAULT_TOKENS, description="Approximate size of the result; what does not fit is left out."
     )
@@ -69,7 +69,7 @@ class FilterArguments(ToolArguments):
         if self.sources is None:
             return None
         try:
-            return tuple(await named_sources.find(self.sources, context.user_id, db=context.services.db))
+            return tuple(await source_names.find(self.sources, context.user_id, db=context.services.db))
         except errors.NotFound as error:
             raise errors.NotFound(f"{error} list_sources names them.", field="sources") from error
 

@@ -11,11 +11,11 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from app import __version__, kinds
-from app.kinds import COMPAT_TOOLS, ToolFormat
+from app import __version__, enums
+from app.enums import COMPAT_TOOLS, ToolFormat
 from app.tools import Tool
 
-FORMATS: tuple[ToolFormat, ...] = kinds.values(ToolFormat)
+FORMATS: tuple[ToolFormat, ...] = enums.values(ToolFormat)
 _DROPPED = frozenset({"title", "format", "$defs"})
 _MAPS = frozenset({"properties"})
 _LEFT_OUT = frozenset({"description", "default"})

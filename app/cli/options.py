@@ -70,11 +70,11 @@ out, err = terminal.console(), terminal.console(stderr=True)
 
 def settings(data_dir: Path | None = None, **overrides: Any) -> Settings:
     """The settings of a command, with warnings about unknown variables; logs only errors, unless the level is debug."""
+    from app import logging_setup
     from app import settings as config
-    from app import telemetry
 
     chosen = config.load(data_dir=data_dir, **overrides)
-    telemetry.configure("debug" if chosen.log_level == "debug" else "error", chosen.log_json)
+    logging_setup.configure("debug" if chosen.log_level == "debug" else "error", chosen.log_json)
     for warning in config.unknown_variables():
         err.print(f"[yellow]Warning:[/] {escape(warning)}", soft_wrap=True)
     return chosen
@@ -99,9 +99,9 @@ def report_interrupt(state: str = "") -> typer.Exit:
 
 def check_user(user: str) -> str:
     """Returns a valid user name unchanged. Raises BadRequest for an invalid one."""
-    from app.requests import users
+    from app.requests import user_names
 
-    users.check_user(user)
+    user_names.check_user(user)
     return user
 
 

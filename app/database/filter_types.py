@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from app.kinds import DocumentOrder, Json
+from app.enums import DocumentOrder, Json
 
 MAX_VALUES = 100
 """Most values of an `in`."""

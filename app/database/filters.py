@@ -22,7 +22,7 @@ from typing import Any
 from app import errors
 from app.database.filter_types import BOUNDS, Filters, Restriction, is_operator_object
 from app.database.transactions import Reading
-from app.kinds import Json
+from app.enums import Json
 from app.text import dates, uris
 
 MAX_LISTS = 3

@@ -26,7 +26,7 @@ from app.database.calibration_types import RelevanceCalibration
 from app.database.connections import Connection, Durations, Rows
 from app.database.driver_errors import UNREACHABLE, RecoveryConflict, StandbyBehind, Unresponsive
 from app.database.vectors import VectorTables
-from app.kinds import StandbyStatus
+from app.enums import StandbyStatus
 
 log = logging.getLogger(__name__)
 

@@ -19,9 +19,9 @@ from app.documents.store.documents import DocumentSource
 from app.documents.storing import document_drafts, document_writes, large_documents
 from app.documents.types import CleanDocument, Document, DocumentDraft, IngestResult, Upload
 from app.entities.linking import gazetteers, mention_refresh
-from app.kinds import Json, StoreStatus
+from app.enums import Json, StoreStatus
 from app.query import model_switch
-from app.requests import wire
+from app.requests import field_types
 from app.services import Services
 from app.text.structure import structure
 from app.text.words import cleaning
@@ -41,7 +41,7 @@ async def change(document_id: UUID, patch: Json, user_id: str, services: Service
             source = await documents.source(reading, document_id)
             await gazetteers.current(reading)
         patched = _patch(source, patch, services.chunking_options.language)
-        wire.expect_metadata(dict(patched.metadata))
+        field_types.expect_metadata(dict(patched.metadata))
         result = await _store(source, patched, user_id, services)
         if result is not None:
             return result

@@ -11,10 +11,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from app.concurrency import retries
+from app.database import retries
 from app.database.filter_types import Filters
 from app.database.transactions import Database, Writing
-from app.documents import documents
+from app.documents import operations as documents
 from app.documents.store import selections, staging
 from app.documents.store.selections import SelectedDocument
 from app.documents.types import RowCounts

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import NAMESPACE_URL, UUID, uuid5
 
-from app.kinds import Json, StoreStatus
+from app.enums import Json, StoreStatus
 from app.text.passages.chunking import Passage
 
 

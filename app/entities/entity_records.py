@@ -12,7 +12,7 @@ from app.entities.store.entities import EntityRecord
 from app.entities.types import Entity, EntityDraft
 from app.models import protocols, unit_vectors
 from app.text.names import gazetteer, names
-from app.text.words import lexical
+from app.text.words import tsvector_text
 
 CHARACTERS_PER_NUMBER = 10
 """Length of one number of a vector as text."""
@@ -103,7 +103,7 @@ def record_of(
         entity_id,
         draft,
         names=names_by_key,
-        facts_text=lexical.index_text("\n".join(draft.facts), "english"),
+        facts_text=tsvector_text.index_text("\n".join(draft.facts), "english"),
         role_key=names.key(draft.role) if draft.role else None,
         vector=None if keeps or text is None else vectors_by_text[text],
         keeps_vector=keeps,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
-from app.kinds import Json, MentionKind, Origin
+from app.enums import Json, MentionKind, Origin
 
 
 @dataclass(frozen=True, slots=True)

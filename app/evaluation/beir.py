@@ -19,7 +19,7 @@ from typing import Any
 from app import errors
 from app.database.filter_types import Filters
 from app.documents.types import Upload
-from app.kinds import Json
+from app.enums import Json
 from app.text import uris
 
 CORPUS, QUERIES, QRELS, ENTITIES = "corpus.jsonl", "queries.jsonl", "qrels.tsv", "entities.jsonl"

@@ -16,8 +16,8 @@ from app.evaluation import metrics, runner
 from app.evaluation.beir import JudgedQuestion
 from app.evaluation.metrics import Calibration, Prediction
 from app.query.types import Answer
-from app.relevance import logit_scales, relevance
-from app.relevance import store as calibrations
+from app.relevance import calibration_store as calibrations
+from app.relevance import platt_scaling, relevance
 from app.services import Services
 from app.text import uris
 
@@ -109,7 +109,7 @@ def _assess(
             grade = next((grades[name] for name in names if name in grades), None)
             if hit.relevance is not None and not (grade is None and only_judged):
                 scale = current.hops if has_hops else current.relevance
-                hits[has_hops].append((logit_scales.remove(scale, hit.relevance), (grade or 0) > 0))
+                hits[has_hops].append((platt_scaling.remove(scale, hit.relevance), (grade or 0) > 0))
         if found.hits and found.explain:
             answered.append((found.explain["relevance"]["answered"], any(grades.values())))
     return AskedQuestion(hits[False], answered, hits[True])
@@ -140,27 +140,27 @@ def fit(questions: Sequence[AskedQuestion], unanswerable: Sequence[AskedQuestion
     return Fitted(stored, _measure(of_hits), measured)
 
 
-def _fit_scale(questions: Sequence[Sequence[Prediction]], prior: logit_scales.Prior) -> LogitScale:
+def _fit_scale(questions: Sequence[Sequence[Prediction]], prior: platt_scaling.Prior) -> LogitScale:
     """The scale for the predictions of questions. Predictions for one question are correlated, so each weighs less."""
     judged = [
-        logit_scales.Judged(predicted, occurred, relevance.weight(len(pairs)))
+        platt_scaling.Judged(predicted, occurred, relevance.weight(len(pairs)))
         for pairs in questions
         for predicted, occurred in pairs
     ]
-    return logit_scales.fit(judged, prior)
+    return platt_scaling.fit(judged, prior)
 
 
 Folded = Sequence[tuple[Prediction, Prediction]]
 """Predictions before and after a calibration to the questions of other folds."""
 
 
-def _cross_validate(questions: Sequence[Sequence[Prediction]], prior: logit_scales.Prior) -> Folded:
+def _cross_validate(questions: Sequence[Sequence[Prediction]], prior: platt_scaling.Prior) -> Folded:
     found: list[tuple[Prediction, Prediction]] = []
     for fold in range(FOLDS):
         scale = _fit_scale([pairs for index, pairs in enumerate(questions) if index % FOLDS != fold], prior)
         others = (pairs for index, pairs in enumerate(questions) if index % FOLDS == fold)
         found += [
-            ((predicted, occurred), (logit_scales.apply(scale, predicted), occurred))
+            ((predicted, occurred), (platt_scaling.apply(scale, predicted), occurred))
             for pairs in others
             for predicted, occurred in pairs
         ]

@@ -12,13 +12,13 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from app import errors, runtime
-from app.cli import json_option, options, terminal
+from app.cli import json_arguments, options, terminal
 from app.cli.progress import Progress
 from app.evaluation import beir, calibration, metrics, runner
 from app.evaluation.calibration import Fitted, Judgements
 from app.evaluation.runner import EvaluationMode, EvaluationReport, Strategy, Tenant
 from app.query.search_request import Ranking
-from app.relevance import store as calibrations
+from app.relevance import calibration_store as calibrations
 from app.settings import Settings
 
 NAMED = 3
@@ -60,7 +60,7 @@ def evaluate(
 ) -> None:
     """Ingest a set in BEIR layout, ask its questions and print the averaged metrics."""
     tenant = Tenant.of(str(folder.resolve())) if user is None else Tenant(options.check_user(user), exclusive=False)
-    strategy = Strategy(mode, json_option.parse(ranking, Ranking, field="ranking"), compare, collapse)
+    strategy = Strategy(mode, json_arguments.parse(ranking, Ranking, field="ranking"), compare, collapse)
     loaded, others = beir.load(folder), [question for other in wrong or () for question in beir.load(other).questions]
     if loaded.missing:
         named = ", ".join(loaded.missing[:NAMED]) + (", …" if len(loaded.missing) > NAMED else "")

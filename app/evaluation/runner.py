@@ -13,13 +13,13 @@ from typing import Any, Literal
 
 from app import errors, limits
 from app.database.filter_types import Filters
-from app.documents import documents
+from app.documents import operations as documents
 from app.documents.storing import ingest
-from app.entities import entity_lines
+from app.entities import bulk_upsert
 from app.entities.linking import mention_refresh
 from app.entities.types import EntityDraft
+from app.enums import Json, Mode
 from app.evaluation import beir, metrics
-from app.kinds import Json, Mode
 from app.multihop import multihop
 from app.query.search_request import GuidanceOptions, HopOptions, Ranking, SearchRequest
 from app.query.types import Answer
@@ -251,10 +251,10 @@ async def import_entities(entities: Sequence[Json], user_id: str, services: Serv
         fields: dict[str, Any] = {name: entity.get(name) for name in ("type", "name", "role", "description")}
         fields |= {name: tuple(entity.get(name) or ()) for name in ("aliases", "facts", "members")}
         try:
-            lines.append(entity_lines.Line.of(number, EntityDraft(**fields, metadata=entity.get("metadata") or {})))
+            lines.append(bulk_upsert.Line.of(number, EntityDraft(**fields, metadata=entity.get("metadata") or {})))
         except errors.BadRequest as error:
             raise _refuse(number, error) from error
-    for outcome in await entity_lines.run(lines, user_id, db=services.db, embedder=services.embedder):
+    for outcome in await bulk_upsert.run(lines, user_id, db=services.db, embedder=services.embedder):
         if outcome.error is not None:
             raise _refuse(outcome.number, outcome.error)
     await mention_refresh.drain(user_id, services)

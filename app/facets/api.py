@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from app.facets import facets
+from app.facets import operations as facets
 from app.facets.types import MAX_VALUES_OF_KEY, FacetQuery, FacetsOf
 from app.http import auth, bodies, filter_parameter, problems
 from app.http.responses import Response

@@ -6,8 +6,8 @@ from app.capability import Capability, Command
 
 FACETS = Capability(
     metadata=("facets.store:record",),
-    missed_filters=("facets.facets:missed",),
-    repairs=("facets.facets:REPAIRS",),
+    missed_filters=("facets.operations:missed",),
+    repairs=("facets.operations:REPAIRS",),
     tables=("facets.tables:TABLES",),
     routers=("facets.api:router",),
     commands={

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from app.cli import connecting, json_option, options, terminal
+from app.cli import connecting, json_arguments, options, terminal
 from app.cli.client import Client
 
 MOST_VALUES = 100
@@ -23,12 +23,12 @@ def facets(
     ] = None,
     limit: Annotated[int, typer.Option(min=0, max=MOST_VALUES, help="Values per key.")] = 10,
     files: Annotated[bool, typer.Option("--files", help="Count folders and file types instead.")] = False,
-    filters: json_option.FiltersJson = None,
+    filters: json_arguments.FiltersJson = None,
     as_json: options.AsJson = False,
 ) -> None:
     """List the keys of the documents' metadata with their types, values and numbers of documents."""
     of = "files" if files else "metadata"
-    answer = client.get("/facets", key=key, prefix=prefix, limit=limit, of=of, filters=json_option.filters(filters))
+    answer = client.get("/facets", key=key, prefix=prefix, limit=limit, of=of, filters=json_arguments.filters(filters))
     if as_json:
         terminal.write_json(answer)
         return

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 
 import sqlalchemy as sa
 
-from app.database import filters, foreign_operators, sql
+from app.database import filters, sql, unsupported_operators
 from app.database.transactions import Reading, Writing
+from app.enums import Json
 from app.facets import tables
 from app.facets.types import MAX_KEYS, Facet, FacetQuery, FacetValue
-from app.kinds import Json
 
 _COUNTS = (tables.facet_values, tables.facet_keys)
 _TYPE_NAMES = {"array": "list"}
@@ -54,7 +54,7 @@ def _texts(metadata: Sequence[Json]) -> list[str]:
 
 async def count(db: Reading, query: FacetQuery) -> list[Facet]:
     """The facets of the documents that pass the filters, those of most documents first."""
-    await foreign_operators.check(db, query.filters)
+    await unsupported_operators.check(db, query.filters)
     among = filters.visible(db, query.filters)
     filtering = filters.binds(among)
     name = "file_facets" if query.of == "files" else "facets" if among else "counted_facets"

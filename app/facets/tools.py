@@ -9,7 +9,7 @@ from typing import Annotated, Any, Self
 from pydantic import Field
 
 from app.database.filter_types import Filters
-from app.facets import facets
+from app.facets import operations as facets
 from app.facets.types import MAX_VALUES_OF_KEY, Facet, FacetQuery
 from app.requests import filter_models
 from app.tools import NOTICE, Tool, ToolArguments, ToolContext, ToolResult, clamped

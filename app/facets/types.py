@@ -10,7 +10,7 @@ from cachetools import TTLCache
 from typing_extensions import TypeAliasType
 
 from app.database.filter_types import Filters
-from app.kinds import Json, Meaning
+from app.enums import Json, Meaning
 
 FacetsOf = TypeAliasType(
     "FacetsOf",

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Body, FastAPI, Request
 from prometheus_client import Counter
 from pydantic import BaseModel, Field
 
-from app.feedback import feedback
+from app.feedback import operations as feedback
 from app.feedback.types import FeedbackRequest
 from app.http import auth, bodies, problems
 

@@ -13,6 +13,6 @@ FEEDBACK = Capability(
         "feedback": Command("search", "feedback.commands:app", "Judge hits, and export what was said of them."),
     },
     tools=("feedback.tools:TOOLS",),
-    background=("feedback.feedback:expire_forever",),
+    background=("feedback.operations:expire_forever",),
     options=("feedback.types:options",),
 )

@@ -68,7 +68,7 @@ def export(
 
     async def write() -> tuple[int, int]:
         from app import runtime
-        from app.feedback import feedback
+        from app.feedback import operations as feedback
 
         async with runtime.open_services(settings, pool_size=2) as services:
             return await feedback.export(user_id, folder, services)

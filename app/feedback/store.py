@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from app.database import sql
 from app.database.schema import tables
 from app.database.transactions import Reading, SharedTransaction, Writing
-from app.documents.store import key_bounds
+from app.documents.store import restricted_writes
 from app.feedback.tables import feedback
 from app.feedback.types import FeedbackRequest, GivenFeedback
 
@@ -69,7 +69,7 @@ async def put(db: Writing, given: FeedbackRequest) -> UUID | None:
     }
     document_id: UUID | None = await db.scalar(_PUT, binds)
     if document_id is not None:
-        await key_bounds.check_seen(db, [document_id])
+        await restricted_writes.check_seen(db, [document_id])
         await db.execute(_TRIM, {"user_id": db.user_id, "kept": MAX_STORED})
     return document_id
 
@@ -79,7 +79,7 @@ async def withdraw(db: Writing, given: FeedbackRequest) -> UUID | None:
     own = sa.delete(feedback).where(_f.user_id == db.user_id, _f.feedback_id == feedback_id(given))
     document_id: UUID | None = await db.scalar(own.returning(_f.document_id))
     if document_id is not None:
-        await key_bounds.check_seen(db, [document_id])
+        await restricted_writes.check_seen(db, [document_id])
     return document_id
 
 

@@ -6,16 +6,16 @@ from uuid import UUID
 
 from pydantic import Field
 
-from app.feedback import feedback
+from app.feedback import operations as feedback
 from app.feedback.types import FeedbackRequest
-from app.requests import wire
+from app.requests import field_types
 from app.tools import Tool, ToolArguments, ToolContext, ToolResult
 
 
 class RatePassageArguments(ToolArguments):
     """A passage, the query that found it, and whether it helped."""
 
-    query: wire.QueryText = Field(description="The query of the search, unchanged.")
+    query: field_types.QueryText = Field(description="The query of the search, unchanged.")
     chunk_id: UUID = Field(description="Id of the passage, from the result of the search.")
     helpful: bool = Field(description="Whether the passage helped to answer the query.", strict=True)
 

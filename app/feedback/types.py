@@ -9,19 +9,19 @@ from uuid import UUID
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from app.requests import wire
+from app.requests import field_types
 
 if TYPE_CHECKING:
     from app.settings import Settings
 
 
-class FeedbackRequest(wire.WireModel):
+class FeedbackRequest(field_types.WireModel):
     """Whether a passage helped with a query: give exactly one of `chunk_id` and `document_id`."""
 
-    query: wire.QueryText = Field(examples=["How did we fix the sync interval of the buoys?"])
+    query: field_types.QueryText = Field(examples=["How did we fix the sync interval of the buoys?"])
     chunk_id: UUID | None = Field(None, description="The passage.")
     document_id: UUID | None = Field(None, description="A document as a whole.")
-    helpful: wire.Flag | None = Field(description="Whether it helped; null withdraws what was said before.")
+    helpful: field_types.Flag | None = Field(description="Whether it helped; null withdraws what was said before.")
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Self:

@@ -26,7 +26,7 @@ import httpcore
 import httpx
 
 from app import errors, limits
-from app.fetching.pages import AllowedHosts, WebPage
+from app.fetching.types import AllowedHosts, WebPage
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 MAX_REDIRECTS = 5

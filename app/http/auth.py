@@ -22,8 +22,8 @@ from fastapi.security import APIKeyHeader, HTTPBearer
 
 from app import errors
 from app.access import callers
-from app.access.audit import KeyUses
 from app.access.callers import Caller
+from app.access.key_uses import KeyUses
 from app.access.store.audit import LOCAL
 from app.concurrency import offload
 from app.concurrency.limiter import Limiter

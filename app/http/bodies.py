@@ -31,7 +31,7 @@ from app import errors
 from app.access.callers import Caller
 from app.concurrency import offload
 from app.http import auth, idempotency, spooling
-from app.requests import field_names, strict_json, validation_errors
+from app.requests import field_suggestions, strict_json, validation_errors
 
 __all__ = ["ModelField", "ReceivedRequest"]
 
@@ -212,7 +212,7 @@ def _check_url(request: Request, known: Mapping[str, str], *, with_body: bool) -
 
 def unknown_parameter(name: str, known: Mapping[str, str], *, with_body: bool) -> dict[str, object]:
     """The validation error of an unknown parameter, in pydantic's form; the arguments are those of `_check_url`."""
-    advice = {"remark": "Send it as a field of the JSON body."} if with_body else field_names.advice(name, known)
+    advice = {"remark": "Send it as a field of the JSON body."} if with_body else field_suggestions.advice(name, known)
     return {"loc": ("query", name), "type": "extra_forbidden", "msg": "Unknown query parameter.", "ctx": advice}
 
 

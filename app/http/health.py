@@ -12,8 +12,8 @@ from pydantic import BaseModel, Field
 from app import __version__, errors
 from app.concurrency.single_flight import SingleFlight
 from app.database.schema import migration
+from app.enums import BreakerState, DatabaseState, StandbyStatus
 from app.http import bodies, problems
-from app.kinds import BreakerState, DatabaseState, StandbyStatus
 from app.services import Services
 
 router = APIRouter(tags=["health"], route_class=bodies.StrictRoute, responses=problems.responses(422))

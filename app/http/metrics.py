@@ -18,11 +18,11 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_late
 from prometheus_client.registry import Collector
 from starlette.types import Scope
 
-from app import __version__, errors, kinds
+from app import __version__, enums, errors
 from app.database.connections import Durations
 from app.database.pools import Lag
+from app.enums import BreakerState
 from app.http import auth, bodies, problems
-from app.kinds import BreakerState
 from app.query.types import Answer
 from app.services import Services
 
@@ -34,7 +34,7 @@ Read = Callable[[], Awaitable[str]]
 """Reads metrics in Prometheus text format. Raises OSError."""
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
-BREAKER_STATES = kinds.values(BreakerState)
+BREAKER_STATES = enums.values(BreakerState)
 _GAUGES: Mapping[str, tuple[str, Callable[[Services], float | None]]] = {
     "stepwell_db_connections_in_use": ("Database connections in use now.", lambda use: use.db.in_use()),
     "stepwell_db_connections_max": ("Database connections that this process may open.", lambda use: use.db.pool.size()),

@@ -14,11 +14,11 @@ from pydantic import BaseModel, Field
 from starlette.types import Receive, Scope, Send
 
 from app import errors, limits
+from app.enums import JobStatus
 from app.http import auth, bodies, problems
 from app.http.responses import Response
-from app.jobs import followed_jobs
+from app.jobs import operations as job_operations
 from app.jobs.store.jobs import JobState
-from app.kinds import JobStatus
 from app.requests import cursors
 
 router = APIRouter(prefix="/api/rag", tags=["jobs"], route_class=bodies.StrictRoute, responses=problems.AUTHENTICATED)
@@ -95,7 +95,7 @@ async def page(
 ) -> JobPage:
     """The user's background jobs, newest first."""
     after = cursors.read(cursor, cursors.moment) if cursor else None
-    rows = await followed_jobs.page(user_id, db=use.db, limit=limit + 1, after=after, status=status)
+    rows = await job_operations.page(user_id, db=use.db, limit=limit + 1, after=after, status=status)
     shown, more = cursors.cut(rows, limit, lambda one: cursors.make(one.created_at, one.job_id))
     return JobPage(jobs=[StoredJob.of(job) for job in shown], next_cursor=more)
 
@@ -103,7 +103,7 @@ async def page(
 @router.get("/jobs/{job_id}", operation_id="get_job", summary="Get a job", responses=problems.responses(404))
 async def get(job_id: JobKey, user_id: auth.Searcher, use: auth.ReadUse) -> StoredJob:
     """A job with its progress and result."""
-    return StoredJob.of(await followed_jobs.get(job_id, user_id, db=use.db))
+    return StoredJob.of(await job_operations.get(job_id, user_id, db=use.db))
 
 
 @router.get(
@@ -120,8 +120,8 @@ async def events(job_id: JobKey, request: Request, user_id: auth.Searcher, use: 
             await stack.enter_async_context(request.app.state.job_streams.turn(user_id))
         except errors.Overloaded:
             raise errors.Overloaded("Too many jobs are followed at once: read the job instead.") from None
-        job = await followed_jobs.get(job_id, user_id, db=use.db)
-        return EventStream(followed_jobs.follow(job, user_id, db=use.db), stack.pop_all())
+        job = await job_operations.get(job_id, user_id, db=use.db)
+        return EventStream(job_operations.follow(job, user_id, db=use.db), stack.pop_all())
 
 
 @router.post(
@@ -135,7 +135,7 @@ async def cancel(job_id: JobKey, user_id: auth.Writer, use: auth.Use) -> StoredJ
 
     A job that has ended stays as it is, and its `status` says how it has ended.
     """
-    return StoredJob.of(await followed_jobs.cancel(job_id, user_id, db=use.db))
+    return StoredJob.of(await job_operations.cancel(job_id, user_id, db=use.db))
 
 
 class EventStream(StreamingResponse):

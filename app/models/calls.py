@@ -19,8 +19,8 @@ from typing import NamedTuple, TypeVar
 import stamina
 
 from app import errors
+from app.enums import BreakerState
 from app.errors import ProviderFault
-from app.kinds import BreakerState
 
 Result = TypeVar("Result")
 Work = Callable[[], Awaitable[Result]]

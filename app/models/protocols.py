@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from app.kinds import Vector
+from app.enums import Vector
 from app.models.calls import RemoteCalls
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from cachetools import LRUCache
 
 from app.concurrency.single_flight import SingleFlight
-from app.kinds import Vector
+from app.enums import Vector
 from app.models import protocols, unit_vectors
 from app.models.calls import RemoteCalls
 from app.models.protocols import Embedder, EmbeddingModel

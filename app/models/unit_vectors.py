@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app import errors
-from app.kinds import Vector
+from app.enums import Vector
 
 ROUNDING = 1e-12
 """By how much the length of a unit vector in double precision may differ from 1."""

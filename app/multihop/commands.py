@@ -12,9 +12,9 @@ from rich.text import Text
 from rich.tree import Tree
 
 from app import limits
-from app.cli import connecting, json_option, options, terminal
+from app.cli import connecting, json_arguments, options, terminal
 from app.cli.client import Answer, Client
-from app.query import signals
+from app.query import hop_signals
 from app.search.commands import hits
 from app.search.commands import search as plain
 
@@ -36,7 +36,7 @@ def multihop(
     hierarchy: Annotated[
         bool, typer.Option("--hierarchy/--no-hierarchy", help="Use the entities that the question names, in hop 1.")
     ] = False,
-    filters: json_option.FiltersJson = None,
+    filters: json_arguments.FiltersJson = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Search over several hops, and show the terms of each hop and the name that led to each hit."""
@@ -97,5 +97,5 @@ def _source(via: Answer, places: Mapping[str, int]) -> str:
 
 def _label(via: Answer) -> str:
     """The label of a link for people."""
-    signal = signals.LINKS.get(via["kind"])
+    signal = hop_signals.LINKS.get(via["kind"])
     return str(via["kind"]) if signal is None else signal.label

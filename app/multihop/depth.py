@@ -13,20 +13,20 @@ from dataclasses import replace
 from app import errors, limits
 from app.concurrency.limiter import Released
 from app.database.transactions import retry_read
-from app.kinds import DepthReason, DepthUsed
+from app.enums import DepthReason, DepthUsed
 from app.multihop import multihop
-from app.query.matches import EntityMatch
+from app.query.entity_matches import EntityMatch
 from app.query.search_request import SearchRequest
 from app.query.types import Answer, Candidate
 from app.relevance import answerability
 from app.search import search
-from app.search.steps.guidance import entity_scores, matching
-from app.search.steps.guidance.matching import EntityCache
+from app.search.steps.guidance import entity_match_scores, entity_matching
+from app.search.steps.guidance.entity_matching import EntityCache
 from app.services import Services
 from app.text.names import names
 from app.text.queries import analysis
 from app.text.queries.conditions import ParsedQuery
-from app.text.words import stop_words
+from app.text.words import word_lists
 
 BEST, MIN_TITLE_WORDS, MAX_TITLE_WORDS = 5, 2, 7
 """The number of best hits to read, and the least and the largest number of words in a title that counts as a name
@@ -126,7 +126,7 @@ def _reason(parsed: ParsedQuery, found: Answer) -> DepthReason:
 
 def _may_be_name(title: Sequence[str]) -> bool:
     """Whether a title looks like a name that a query may contain in lower case."""
-    counted = [word for word in title if word not in stop_words.FUNCTION_WORDS]
+    counted = [word for word in title if word not in word_lists.FUNCTION_WORDS]
     return len(title) >= MIN_TITLE_WORDS and len(counted) <= MAX_TITLE_WORDS
 
 
@@ -135,12 +135,12 @@ async def _names_described(query: SearchRequest, user_id: str, services: Service
     """Whether the query names an entity that the user or metadata has described."""
     async with services.db.searching(user_id, candidates=query.ranking.candidates) as reading:
         parsed, cache = analysis.parse(query.text), services.state(EntityCache)
-        matches = await matching.run(reading, query, parsed, None, cache=cache)
+        matches = await entity_matching.run(reading, query, parsed, None, cache=cache)
     return _describes(matches.all)
 
 
 def _describes(matches: Iterable[EntityMatch]) -> bool:
-    return any(match.key and not entity_scores.is_automatic(match.origin, match.type) for match in matches)
+    return any(match.key and not entity_match_scores.is_automatic(match.origin, match.type) for match in matches)
 
 
 def _is_divided(query: Sequence[str], keys: set[str], passages: Sequence[Candidate], is_doubtful: bool) -> bool:
@@ -151,7 +151,7 @@ def _is_divided(query: Sequence[str], keys: set[str], passages: Sequence[Candida
     """
     texts = [names.words(" ".join((one.title, *one.heading_path, one.content))) for one in passages]
     named = [{key for key in keys if names.space([key]) in names.space(text)} for text in texts]
-    words = {word for word in query if word not in stop_words.FUNCTION_WORDS | stop_words.QUESTION_WORDS}
+    words = {word for word in query if word not in word_lists.FUNCTION_WORDS | word_lists.QUESTION_WORDS}
     found = [words.intersection(text) for text in texts]
     whole = [has for has, of in zip(found, named, strict=True) if of == keys]
     together = set[str]().union(*found)

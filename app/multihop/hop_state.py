@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from app.database.transactions import SearchTransaction
-from app.kinds import Json
+from app.enums import Json
 from app.multihop.hop_terms import HopTerms
-from app.query import signals
+from app.query import hop_signals
 from app.query.types import Candidate, ChunkLink, Hit, Hop
-from app.relevance import cosines
-from app.relevance.cosines import MeasuredModels
+from app.relevance import cosine_scales
+from app.relevance.cosine_scales import MeasuredModels
 from app.search import stale_chunks, understanding
-from app.search.merge import Scored
+from app.search.rank_fusion import Scored
 from app.search.state import SearchContext, SearchState
 from app.text.names import names
 
@@ -56,7 +56,7 @@ class HopChunk:
         """Record the similarity to the question, if it is known. `unrelated` is the similarity of unrelated texts."""
         if similarity is not None:
             self.similarity = similarity
-            self.raise_signal("cos", cosines.like_built_in(similarity, unrelated))
+            self.raise_signal("cos", cosine_scales.like_built_in(similarity, unrelated))
 
     def raise_signal(self, name: str, value: float) -> bool:
         """Keep the larger value of a signal. Returns whether it is the new value."""
@@ -72,7 +72,7 @@ class HopChunk:
 
 
 def _priority(link: ChunkLink) -> int:
-    return signals.LINKS[link.signal].priority
+    return hop_signals.LINKS[link.signal].priority
 
 
 @dataclass(slots=True)
@@ -113,7 +113,7 @@ class HopState:
     def unrelated(self) -> float | None:
         """The similarity of unrelated texts, if the first hop has determined it."""
         services = self.first.context.services
-        return cosines.known(services.embedder, services.state(MeasuredModels))
+        return cosine_scales.known(services.embedder, services.state(MeasuredModels))
 
     @property
     def brought(self) -> dict[UUID, int]:
@@ -195,7 +195,7 @@ class HopState:
 
 def _as_in_text(link: ChunkLink, text: str) -> ChunkLink:
     """Replaces a lexeme in a link by the word of the text."""
-    return replace(link, name=_word_of(link.name, text)) if signals.LINKS[link.signal].is_lexeme else link
+    return replace(link, name=_word_of(link.name, text)) if hop_signals.LINKS[link.signal].is_lexeme else link
 
 
 def _of_search(chunk: HopChunk, searched: HopTerms) -> ChunkLink | None:

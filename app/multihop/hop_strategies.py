@@ -1,9 +1,9 @@
 """Retrieves further hops and scores all: by following links and summing signals, or by searching again with bonuses.
 
 Both order every chunk against the original question. The sum of signals is `Σ weight · signal` over the table of
-`query.signals`, plus `covers`: the words of the question that a chunk adds to the chunks above it, because the answer
-is spread over passages. Limited signals lift no chunk above the best chunk without them: a link comes after the passage
-where it starts. Weights and alternatives: docs/decisions/0003-multihop.md.
+`query.hop_signals`, plus `covers`: the words of the question that a chunk adds to the chunks above it, because the
+answer is spread over passages. Limited signals lift no chunk above the best chunk without them: a link comes after
+the passage where it starts. Weights and alternatives: docs/decisions/0003-multihop.md.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from itertools import chain
 from uuid import UUID
 
 from app.database.transactions import Reading
-from app.documents.store import chunks
-from app.kinds import Fusion, FusionUsed
+from app.documents.store import chunk_reads
+from app.enums import Fusion, FusionUsed
 from app.multihop.hop_state import HopChunk, HopState
 from app.multihop.store import links
 from app.multihop.store.links import LinkedChunk, LinkScope, LinkSource, SourceIdentifier
-from app.query import signals
+from app.query import hop_signals
 from app.query.search_request import SearchRequest
 from app.query.types import Candidate, ChunkLink, HybridRequest
 from app.relevance.relevance import Assessment
-from app.search import merge, understanding
-from app.search.merge import HopHit, Id, Scored
-from app.search.store import recall
-from app.search.store.recall import RankedChunk
+from app.search import rank_fusion, understanding
+from app.search.rank_fusion import HopHit, Id, Scored
+from app.search.store import hybrid_search
+from app.search.store.hybrid_search import RankedChunk
 from app.text.names import names
 from app.text.queries import identifiers
 
@@ -40,7 +40,7 @@ COVERAGE_POOL = 60
 TIE = 1e-9
 """The largest sum with limited signals is this much less than the best sum without them."""
 _ASKED = "asked"
-LARGEST_SUM = sum(one.weight * one.largest for one in signals.SIGNALS if not one.is_limited and one.name != _ASKED)
+LARGEST_SUM = sum(one.weight * one.largest for one in hop_signals.SIGNALS if not one.is_limited and one.name != _ASKED)
 """The sum if every signal except `asked` has its largest value. Limited signals raise no sum above it."""
 
 
@@ -85,7 +85,7 @@ class HopScores:
     @cached_property
     def order(self) -> list[UUID]:
         """The chunks by score, then by hop."""
-        return merge.order(self.by_chunk, self.hops)
+        return rank_fusion.order(self.by_chunk, self.hops)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +144,8 @@ class LinkStrategy:
     async def _read_lexemes(self, state: HopState, db: Reading) -> None:
         """Read which lexemes of the question the leading chunks contain, for their coverage."""
         state.sums = _sums(state)
-        leading = merge.order(state.sums, state.brought)[:COVERAGE_POOL]
-        lexemes = await chunks.matching_lexemes(db, leading, state.question_idf)
+        leading = rank_fusion.order(state.sums, state.brought)[:COVERAGE_POOL]
+        lexemes = await chunk_reads.matching_lexemes(db, leading, state.question_idf)
         for chunk_id, contained in lexemes.items():
             state.chunks[chunk_id].lexemes = contained
 
@@ -167,7 +167,7 @@ class LinkStrategy:
 async def _ranked(search: HopSearch, db: Reading) -> Sequence[RankedChunk]:
     """Runs a search. For questions its scores are convex, because these differ more among the first hits."""
     request = search.request if search.question is None else replace(search.request, fusion="convex")
-    return await recall.ranked(db, request)
+    return await hybrid_search.ranked(db, request)
 
 
 def _record_search(question: str | None, ranked: Iterable[RankedChunk], decay: float, state: HopState) -> None:
@@ -186,7 +186,7 @@ async def _passing(linked: list[LinkedChunk], state: HopState, db: Reading) -> l
     if conditions is None or not conditions.has_conditions:
         return linked
     new = list(dict.fromkeys(one.chunk_id for one in linked if one.chunk_id not in state.chunks))
-    failing = await recall.failing_conditions(db, new, conditions)
+    failing = await hybrid_search.failing_conditions(db, new, conditions)
     return [one for one in linked if one.chunk_id not in failing]
 
 
@@ -279,11 +279,11 @@ class ClassicStrategy:
         excluded = (*self.query.exclude_chunk_ids, *state.brought)
         for search in searches:
             request = replace(search.request, limit=hop_width(self.query), exclude_chunk_ids=excluded)
-            result = await recall.hybrid(db, request)
+            result = await hybrid_search.hybrid(db, request)
             for candidate in result.candidates:
                 found.setdefault(candidate.chunk_id, candidate)
                 sums.setdefault(candidate.chunk_id, understanding.rrf_sum(candidate.rrf_score, result.weights))
-        read = await chunks.by_id(db, list(found), vector=state.first.request.vector)
+        read = await chunk_reads.by_id(db, list(found), vector=state.first.request.vector)
         for candidate in found.values():
             _, similarity = read.get(candidate.chunk_id, (candidate, None))
             chunk = state.chunk(candidate.chunk_id, candidate.document_id)
@@ -301,7 +301,7 @@ class ClassicStrategy:
         )
         request = state.first.request
         first_in_both = (request.weights.vector + request.weights.text) / (request.k + 1)
-        return HopScores(merge.classic(hits), largest=merge.max_classic(first_in_both), hops=state.brought)
+        return HopScores(rank_fusion.classic(hits), largest=rank_fusion.max_classic(first_in_both), hops=state.brought)
 
     def relevance(self, score: float, assessed: Assessment) -> float:
         """The relevance of a hit by its RRF score."""
@@ -320,18 +320,18 @@ def _first_hop_scores(state: HopState) -> HopScores:
 
 def _limited_amount(scored: Scored) -> float:
     """The part of a score that limited signals give."""
-    return sum(scored.parts[name] for name in signals.LIMITED if name in scored.parts)
+    return sum(scored.parts[name] for name in hop_signals.LIMITED if name in scored.parts)
 
 
 def sum_signals(values: Mapping[str, float]) -> Scored:
     """Returns the weighted sum of the signals of a chunk. Absent and negative values count as 0."""
-    parts = {name: signals.WEIGHTS[name] * value for name, value in values.items() if value > 0.0}
+    parts = {name: hop_signals.WEIGHTS[name] * value for name, value in values.items() if value > 0.0}
     return Scored(sum(parts.values()), parts)
 
 
 def largest_sum(*, with_questions: bool) -> float:
     """Returns the largest score of a chunk with all words of the question. `asked` counts only with questions."""
-    return LARGEST_SUM + COVERAGE_WEIGHT + (signals.WEIGHTS[_ASKED] if with_questions else 0.0)
+    return LARGEST_SUM + COVERAGE_WEIGHT + (hop_signals.WEIGHTS[_ASKED] if with_questions else 0.0)
 
 
 def limit_sums(
@@ -353,9 +353,9 @@ def limit_sums(
     for chunk, amount in given.items():
         share = min(1.0, max(0.0, best - without[chunk] - TIE) / amount)
         parts = {
-            name: value * (share if name in signals.LIMITED else 1.0) for name, value in scores[chunk].parts.items()
+            name: value * (share if name in hop_signals.LIMITED else 1.0) for name, value in scores[chunk].parts.items()
         }
-        kept = {name: value for name, value in parts.items() if value or name not in signals.LIMITED}
+        kept = {name: value for name, value in parts.items() if value or name not in hop_signals.LIMITED}
         limited[chunk] = Scored(scores[chunk].score - amount * (1.0 - share), kept)
     return limited
 

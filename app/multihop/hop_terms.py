@@ -18,14 +18,14 @@ from uuid import UUID
 
 from app import errors
 from app.database.transactions import Reading, retry_read
-from app.documents.store import chunks
-from app.kinds import Extractor, ExtractorUsed
+from app.documents.store import chunk_reads
+from app.enums import Extractor, ExtractorUsed
 from app.models.protocols import Proposal
 from app.multihop.store import links
 from app.multihop.store.links import ChunkName
 from app.query.types import Candidate
 from app.search.state import SearchContext, SearchState
-from app.text.names import headings, names
+from app.text.names import names, section_names
 
 MAX_TERMS = 5
 MAX_TERM_LENGTH = 80
@@ -115,7 +115,7 @@ async def note_passages(first: SearchState, db: Reading) -> SearchState:
 @retry_read
 async def _read(first: SearchState, chunk_ids: Sequence[UUID]) -> Passages:
     async with first.context.services.db.searching(first.context.user_id) as reading:
-        read = await chunks.by_id(reading, chunk_ids, vector=None)
+        read = await chunk_reads.by_id(reading, chunk_ids, vector=None)
         candidates = {chunk_id: read[chunk_id][0] for chunk_id in chunk_ids if chunk_id in read}
         return await _with_names(first, candidates, chunk_ids, reading)
 
@@ -178,7 +178,7 @@ def _stored_names(passages: Passages) -> list[str]:
     shared = [
         name
         for name in passages.names
-        if name.name_key not in in_question and name.chunks > 1 and not headings.is_general(name.name)
+        if name.name_key not in in_question and name.chunks > 1 and not section_names.is_general(name.name)
     ]
     ranked = sorted(shared, key=lambda name: (-weight(name), name.name_key))
     return distinct(name.name for name in ranked)

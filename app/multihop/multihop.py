@@ -16,26 +16,26 @@ from app import errors
 from app.concurrency.limiter import UNLIMITED, Released
 from app.database import driver_errors
 from app.database.transactions import Reading, repeat_rerouted
-from app.documents.store import chunks
-from app.kinds import Extractor
+from app.documents.store import chunk_reads
+from app.enums import Extractor
 from app.multihop import hop_strategies, hop_terms
 from app.multihop.hop_state import HopChunk, HopState
 from app.multihop.hop_strategies import ClassicStrategy, HopScores, HopSearch, HopStrategy, LinkStrategy
 from app.multihop.hop_terms import HopTerms
-from app.query import model_switch, signals
+from app.query import hop_signals, model_switch
 from app.query.search_request import SearchRequest
 from app.query.types import Answer, Candidate, ChunkLink, Hit, Hop, HybridRequest, LexicalQuery
 from app.relevance import confidence
 from app.relevance.relevance import Assessment
-from app.search import completion, named_sources, pages, search, state, understanding
-from app.search.merge import Scored
+from app.search import answers, pages, search, source_names, state, understanding
 from app.search.pages import PageRequest
+from app.search.rank_fusion import Scored
 from app.search.state import Page, SearchContext, SearchState
 from app.services import Services
 from app.text.names import names
 from app.text.queries.conditions import ParsedQuery
 
-_WAYS = [link.name for link in sorted(signals.LINKS.values(), key=lambda link: link.start != "source")]
+_WAYS = [link.name for link in sorted(hop_signals.LINKS.values(), key=lambda link: link.start != "source")]
 """Links from sources, then links from the query and from searches: their order in the strategies of a hit."""
 
 
@@ -154,7 +154,7 @@ class _MultihopSearch:
             stored = [chunk_id for chunk_id in sources if chunk_id in self.state.chunks]
             new = await self.strategy.retrieve(hop, searches, stored, self.state, reading)
             found_texts = (self.state.chunks[chunk_id].candidate for chunk_id in new)
-            await named_sources.read(self.context, filter(None, found_texts), reading)
+            await source_names.read(self.context, filter(None, found_texts), reading)
             if hop == self.query.hops.max_hops:
                 self.scores = self._score()
                 order = self.scores.order[: self._needed()]
@@ -200,7 +200,7 @@ class _MultihopSearch:
         page = await self._page(scores)
         search = replace(self.state.first, query=self.query, assessment=self._assessment(scores))
         hits = tuple(self._hit(hit, scores, search) for hit in page.hits)
-        built = completion.answer_of(search, page, hits)
+        built = answers.answer_of(search, page, hits)
         return replace(
             await state.finish(search, built),
             search_mode="multihop",
@@ -260,8 +260,8 @@ class _MultihopSearch:
         missing = [chunk for chunk in leading if chunk.candidate is None]
         if not missing:
             return
-        read = await chunks.by_id(reading, [chunk.chunk_id for chunk in missing], vector=None)
-        await named_sources.read(self.context, (candidate for candidate, _similarity in read.values()), reading)
+        read = await chunk_reads.by_id(reading, [chunk.chunk_id for chunk in missing], vector=None)
+        await source_names.read(self.context, (candidate for candidate, _similarity in read.values()), reading)
         for chunk in missing:
             chunk.candidate, _similarity = read.get(chunk.chunk_id, (None, None))
 
@@ -271,16 +271,16 @@ class _MultihopSearch:
         scored = scores.by_chunk[chunk.chunk_id]
         candidate = _with_similarity(ranked.candidate, chunk.similarity)
         is_linked = chunk.guided is not None and candidate.document_id in search.surely_linked
-        hit = completion.hit_of(ranked._replace(candidate=candidate), search, is_linked=is_linked)
+        hit = answers.hit_of(ranked._replace(candidate=candidate), search, is_linked=is_linked)
         relevance = self._relevance(hit, scored.score / scores.largest)
         via = self.state.link_to(chunk)
         explain = None
         if hit.explain is not None:
             explain = {
-                **completion.of_later_hop({**hit.explain, **chunk.guided_steps}, chunk.hop),
+                **answers.of_later_hop({**hit.explain, **chunk.guided_steps}, chunk.hop),
                 **_explain(chunk, via, scored, scores.largest),
                 **(ranked.explain or {}),
-                **completion.cap(candidate.score),
+                **answers.cap(candidate.score),
             }
         return hit._replace(
             relevance=relevance,

@@ -74,7 +74,7 @@ ARCHIVE = FileFormat("archive", "binary", ("Office or ZIP",))
 OLD_OFFICE = FileFormat("old_office", "binary", ("DOC, PPT or MSG",))
 """Office files before 2007 have the same first bytes. Only their streams distinguish them."""
 PACKED = FileFormat(
-    "packed", "binary", ("ZIP", "TAR"), ("zip", "tar", "tgz", "tbz2", "txz", "gz", "bz2", "xz"), "members"
+    "packed", "binary", ("ZIP", "TAR"), ("zip", "tar", "tgz", "tbz2", "txz", "gz", "bz2", "xz"), "archive_members"
 )
 PICTURE = FileFormat(
     "picture",
@@ -132,7 +132,7 @@ FORMATS = (
     FileFormat("csv", "plain", ("CSV", "TSV"), ("csv", "tsv"), "rows.csv_rows"),
     FileFormat("json_lines", "plain", ("JSON lines",), ("jsonl", "ndjson"), "rows.json_lines"),
     FileFormat("notebook", "plain", ("Jupyter notebooks",), ("ipynb",), "notebook"),
-    FileFormat("book", "binary", ("EPUB",), ("epub",), "html.book", mimetypes=frozenset({b"application/epub+zip"})),
+    FileFormat("book", "binary", ("EPUB",), ("epub",), "html.epub", mimetypes=frozenset({b"application/epub+zip"})),
     FileFormat("email", "encoded", ("EML",), ("eml",), "mail.mail"),
     FileFormat(
         "mhtml", "encoded", ("MHTML",), ("mhtml", "mht"), "mail.mhtml", signature=re.compile(rb"From: <Saved by ")

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from app.errors import UnreadableFile
-from app.parsing import markup
-from app.parsing.files import ExtractedDocument, InputFile, LeftOut
+from app.parsing import markdown_writer
+from app.parsing.types import ExtractedDocument, InputFile, LeftOut
 
 _LANGUAGE = re.compile(r"[A-Za-z0-9_+#-]{1,30}")
 _WRITTEN_OVER = re.compile(r"([^\r\n]+)\r(?!\n)")
@@ -61,7 +61,7 @@ def _blocks(cell: dict[str, Any], language: str, left_out: list[LeftOut]) -> Ite
     kind, source = cell.get("cell_type"), _text(cell.get("source")).strip()
     if kind == "code":
         if source:
-            yield markup.code(source, language)
+            yield markdown_writer.code(source, language)
         for output in _list(cell.get("outputs")):
             if shown := _output(_mapping(output), left_out):
                 yield shown
@@ -100,7 +100,7 @@ def _print(text: str) -> str:
     """Lines as a terminal finally shows them: only the last state of a progress bar. Colours are removed later."""
     lines = (line.rstrip().rpartition("\r")[2] for line in text.split("\n"))
     shown = "\n".join(lines).strip("\n")
-    return markup.code(shown) if shown.strip() else ""
+    return markdown_writer.code(shown) if shown.strip() else ""
 
 
 def _text(value: object) -> str:

@@ -13,13 +13,13 @@ from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanage
 from dataclasses import asdict, dataclass
 from typing import Any, Self, get_args
 
-from app.concurrency import pipes
-from app.concurrency.pipes import LimitedProcess
+from app.concurrency import limited_process
+from app.concurrency.limited_process import LimitedProcess
+from app.enums import LeftOutReason, values
 from app.errors import UnreadableFile, UnreadableReason
-from app.kinds import LeftOutReason, values
-from app.parsing import files
-from app.parsing.files import ArchiveMember, ExtractedDocument, Picture, RecognisedLine
+from app.parsing import types
 from app.parsing.formats import FileFormat
+from app.parsing.types import ArchiveMember, ExtractedDocument, Picture, RecognisedLine
 
 FILES_PER_PROCESS = 200
 """Files after which a process is replaced, because libraries may leak memory."""
@@ -92,7 +92,7 @@ class Parser:
         self.limits = limits
         self.share = share or ParseShare()
         self.recognise = recognise
-        self._process = LimitedProcess(pipes.module("app.parsing.worker"))
+        self._process = LimitedProcess(limited_process.module("app.parsing.worker"))
         self._files = 0
 
     async def __aenter__(self) -> Self:
@@ -109,7 +109,7 @@ class Parser:
         Raises UnreadableFile; everything yielded before is complete.
         """
         limits, budget = self.limits, _Budget(self.limits, self.share)
-        request = files.ParseRequest(
+        request = types.ParseRequest(
             format.name, name, len(raw), text_field, limits.cpu_s, limits.memory_bytes, self.recognise is not None
         )
         async with self.share.place(), aclosing(self._messages(request, raw, budget)) as messages:
@@ -119,7 +119,7 @@ class Parser:
             try:
                 async for message in messages:
                     if "code" not in message:
-                        yield message["member"] if "member" in message else files.to_document(message["document"])
+                        yield message["member"] if "member" in message else types.to_document(message["document"])
                         continue
                     finished = True
                     if (code := message["code"]) is not None:
@@ -133,7 +133,7 @@ class Parser:
                     await self.stop()
 
     async def _messages(
-        self, request: files.ParseRequest, raw: bytes, budget: _Budget
+        self, request: types.ParseRequest, raw: bytes, budget: _Budget
     ) -> AsyncGenerator[dict[str, Any], None]:
         """The messages about a file, up to its last one. Raises EOFError if the process ends before."""
         await self._process.start()
@@ -167,14 +167,14 @@ class Parser:
 
     async def _member(self, *, path: str, size: int, refused: str, left_out: str | None) -> ArchiveMember:
         """A file of an archive. Its content follows its message. Raises EOFError, ValueError, TypeError."""
-        if not 0 <= size <= files.LARGEST_MEMBER:
+        if not 0 <= size <= types.LARGEST_MEMBER:
             raise ValueError("the file of the archive is too large")
         reason = next((one for one in values(LeftOutReason) if one == left_out), None)
         return ArchiveMember(str(path), await self._process.read(size), str(refused), reason)
 
     async def _picture(self, *, width: int, height: int) -> Picture:
         """A picture, whose pixels follow its message. Raises EOFError, ValueError, TypeError."""
-        if not (width > 0 and height > 0 and width * height <= files.MAX_PIXELS):
+        if not (width > 0 and height > 0 and width * height <= types.MAX_PIXELS):
             raise ValueError("the picture has a wrong size")
         return Picture(width, height, await self._process.read(width * height))
 
@@ -217,7 +217,7 @@ class _Budget:
         finally:
             self._share.used_s += asyncio.get_running_loop().time() - began
         self.pictures += 1
-        self._seconds += files.PICTURE_CPU_S
+        self._seconds += types.PICTURE_CPU_S
 
     def take(self, size: int) -> None:
         """Count a message. Raises ValueError if all messages together are too large."""

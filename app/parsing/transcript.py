@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from app.errors import UnreadableFile
-from app.parsing.files import ExtractedDocument, InputFile, LeftOut
+from app.parsing.types import ExtractedDocument, InputFile, LeftOut
 
 PARAGRAPH_S, LONGEST_S = 30.0, 60.0
 """After the first number of seconds a paragraph ends with its next sentence; after the second, in any case."""

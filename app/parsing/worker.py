@@ -12,12 +12,12 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import BinaryIO
 
-from app.concurrency import pipes
+from app.concurrency import limited_process
 from app.errors import UnreadableFile
-from app.parsing import archives, files, formats, guard
-from app.parsing.files import ArchiveMember, ExtractedDocument, InputFile, Picture, RecognisedLine
+from app.parsing import formats, lost_text, types, zip_packages
 from app.parsing.formats import FileFormat
-from app.parsing.guard import Content
+from app.parsing.lost_text import Content
+from app.parsing.types import ArchiveMember, ExtractedDocument, InputFile, Picture, RecognisedLine
 
 DAMAGED = "The file is damaged, or its content does not have the format that its beginning has."
 OUT_OF_MEMORY = "The file needs more memory to be read than is allowed: split it."
@@ -25,10 +25,10 @@ OUT_OF_MEMORY = "The file needs more memory to be read than is allowed: split it
 
 def main() -> None:
     """Parse files until standard input ends."""
-    source, target = pipes.prepare()
-    while (message := pipes.read(source)) is not None:
-        request = files.ParseRequest(**message)
-        pipes.limit_memory(request.memory_bytes)
+    source, target = limited_process.prepare()
+    while (message := limited_process.read(source)) is not None:
+        request = types.ParseRequest(**message)
+        limited_process.limit_memory(request.memory_bytes)
         _limit_cpu(int(time.process_time()) + 1 + request.cpu_s)
         raw = source.read(request.size)
         recognise = partial(_recognise, source, target) if request.recognises else None
@@ -43,26 +43,26 @@ def _limit_cpu(seconds: int) -> None:
 
 def _recognise(source: BinaryIO, target: BinaryIO, picture: Picture) -> Sequence[RecognisedLine]:
     """The lines on a picture, from the service; the limit of CPU time is raised for it. Raises UnreadableFile."""
-    pipes.write(target, {"picture": {"width": picture.width, "height": picture.height}}, picture.pixels)
+    limited_process.write(target, {"picture": {"width": picture.width, "height": picture.height}}, picture.pixels)
     target.flush()
-    answer = pipes.read(source) or {"refused": "The service has ended."}
+    answer = limited_process.read(source) or {"refused": "The service has ended."}
     if "refused" in answer:
         raise UnreadableFile("parse_limit", str(answer["refused"]))
     seconds, _ = resource.getrlimit(resource.RLIMIT_CPU)
-    _limit_cpu(seconds + files.PICTURE_CPU_S)
+    _limit_cpu(seconds + types.PICTURE_CPU_S)
     return [RecognisedLine(text, score, tuple(corners)) for text, score, corners in answer["lines"]]
 
 
-def _parts(request: files.ParseRequest, file: InputFile) -> Iterator[bytes]:
+def _parts(request: types.ParseRequest, file: InputFile) -> Iterator[bytes]:
     """The documents of a file, or the files of an archive, then one message about the result."""
     try:
         for found in read(file, formats.BY_NAME[request.format]):
             if isinstance(found, ArchiveMember):
                 why = {"refused": found.refused, "left_out": found.left_out}
-                yield pipes.encode({"member": {"path": found.path, "size": len(found.raw), **why}})
+                yield limited_process.encode({"member": {"path": found.path, "size": len(found.raw), **why}})
                 yield found.raw
             else:
-                yield pipes.encode(files.from_document(found))
+                yield limited_process.encode(types.from_document(found))
         end: dict[str, str | None] = {"code": None}
     except UnreadableFile as error:
         end = {"code": error.code, "message": error.message}
@@ -70,7 +70,7 @@ def _parts(request: files.ParseRequest, file: InputFile) -> Iterator[bytes]:
         end = {"code": "parse_limit", "message": OUT_OF_MEMORY}
     except Exception:  # any failure of a library on a hostile file
         end = {"code": "damaged", "message": DAMAGED}
-    yield pipes.encode(end)
+    yield limited_process.encode(end)
 
 
 def read(file: InputFile, sniffed: FileFormat) -> Iterator[ExtractedDocument | ArchiveMember]:
@@ -78,11 +78,11 @@ def read(file: InputFile, sniffed: FileFormat) -> Iterator[ExtractedDocument | A
 
     Raises UnreadableFile, and whatever the libraries raise.
     """
-    checks = {formats.ARCHIVE: archives.check, formats.OLD_OFFICE: archives.check_old_office}
+    checks = {formats.ARCHIVE: zip_packages.check, formats.OLD_OFFICE: zip_packages.check_old_office}
     format = checks[sniffed](file) if sniffed in checks else sniffed
     module = importlib.import_module(f"app.parsing.{format.parser}")
     content: Content | None = getattr(module, "content", None)
-    return guard.check(module.read(file), content, file.raw) if content else module.read(file)
+    return lost_text.check(module.read(file), content, file.raw) if content else module.read(file)
 
 
 if __name__ == "__main__":

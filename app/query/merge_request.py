@@ -8,10 +8,10 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError
 
 from app import limits
-from app.kinds import ListMerge, MergeDetail, Rerank
+from app.enums import ListMerge, MergeDetail, Rerank
 from app.query import moved_fields
 from app.query.search_request import MMR_LAMBDA, RERANK_WEIGHT, Share
-from app.requests import wire
+from app.requests import field_types
 
 MAX_ID_LENGTH = 200
 MAX_LISTS, MAX_HITS = 20, 200
@@ -39,15 +39,17 @@ class RankedListHit(BaseModel):
         return self.model_dump()
 
 
-class RankedList(wire.WireModel):
+class RankedList(field_types.WireModel):
     """A list of hits, best first."""
 
     name: Annotated[str, Field(min_length=1, max_length=100)] = Field(description="Name of the list, unique.")
-    weight: Annotated[wire.Number, Field(ge=0, le=100)] = Field(1.0, description="Weight of the list in the fusion.")
-    hop: Annotated[wire.Int, Field(ge=1, le=9)] | None = Field(
+    weight: Annotated[field_types.Number, Field(ge=0, le=100)] = Field(
+        1.0, description="Weight of the list in the fusion."
+    )
+    hop: Annotated[field_types.Int, Field(ge=1, le=9)] | None = Field(
         None, description="Hop that returned the list; with `classic` the default is its position in `lists`."
     )
-    hits: Annotated[list[RankedListHit], *wire.at_most(MAX_HITS)] = Field(description="Hits, best first.")
+    hits: Annotated[list[RankedListHit], *field_types.at_most(MAX_HITS)] = Field(description="Hits, best first.")
 
 
 def _uniquely_named(lists: list[RankedList]) -> list[RankedList]:
@@ -56,18 +58,18 @@ def _uniquely_named(lists: list[RankedList]) -> list[RankedList]:
     return lists
 
 
-class RerankRequest(wire.WireModel):
+class RerankRequest(field_types.WireModel):
     """Lists of hits to merge into one."""
 
     moved = moved_fields.OF_MERGE
 
-    query: wire.QueryText | None = Field(
+    query: field_types.QueryText | None = Field(
         None, description="Query that the hits are reranked against; required for reranking."
     )
-    lists: Annotated[list[RankedList], *wire.at_most(MAX_LISTS, at_least=1), AfterValidator(_uniquely_named)] = Field(
-        description="Lists to merge."
+    lists: Annotated[list[RankedList], *field_types.at_most(MAX_LISTS, at_least=1), AfterValidator(_uniquely_named)] = (
+        Field(description="Lists to merge.")
     )
-    k: Annotated[wire.Int, Field(ge=1, le=limits.MAX_RANK_CONSTANT)] = Field(
+    k: Annotated[field_types.Int, Field(ge=1, le=limits.MAX_RANK_CONSTANT)] = Field(
         60, description="Rank constant of reciprocal rank fusion."
     )
     merge: ListMerge = Field(
@@ -78,11 +80,11 @@ class RerankRequest(wire.WireModel):
         description="Rescore the top hits: stored chunks by cosine similarity to the query, or all hits with a text "
         "by the configured reranker.",
     )
-    mmr: wire.Flag = Field(
+    mmr: field_types.Flag = Field(
         False,
         description="Diversify the results by maximal marginal relevance, by vectors of stored chunks or by words.",
     )
     rerank_weight: Share | None = Field(None, description=RERANK_WEIGHT)
     mmr_lambda: Share | None = Field(None, description=MMR_LAMBDA)
-    limit: Annotated[wire.Int, Field(ge=1, le=MAX_HITS)] = Field(10, description="Maximum number of hits.")
+    limit: Annotated[field_types.Int, Field(ge=1, le=MAX_HITS)] = Field(10, description="Maximum number of hits.")
     detail: MergeDetail = Field("full", description="Fields of each hit.")

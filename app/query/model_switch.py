@@ -19,7 +19,7 @@ from app import errors
 from app.database import vectors
 from app.database.schema import reembedding
 from app.database.transactions import Database
-from app.kinds import Vector
+from app.enums import Vector
 from app.models import protocols
 from app.models.calls import RemoteCalls
 from app.models.protocols import Embedder, EmbeddingModel

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from types import MappingProxyType
 
-from app.kinds import FusionUsed
+from app.enums import FusionUsed
 
 K1 = Decimal("1.2")
 """How slowly the score of a term saturates with its frequency. A decimal, so that products of it are exact."""

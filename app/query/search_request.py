@@ -8,10 +8,10 @@ from uuid import UUID
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 from pydantic_core import PydanticCustomError
 
-from app import kinds, limits
+from app import enums, limits
 from app.database.filter_types import Filters
 from app.query import moved_fields
-from app.requests import wire
+from app.requests import field_types
 from app.requests.filter_models import FILTERS, RequestFilters
 from app.text.queries import analysis
 
@@ -28,14 +28,14 @@ _RECENCY = (
     "recent, by the defaults."
 )
 
-Share = Annotated[wire.Number, Field(ge=0, le=1)]
+Share = Annotated[field_types.Number, Field(ge=0, le=1)]
 
 
 # Rounded, because Postgres raises an error on a product too small for a float, such as a score times 5e-324.
-_Weight = Annotated[wire.Number, Field(ge=0, le=100), AfterValidator(lambda weight: round(weight, 6))]
+_Weight = Annotated[field_types.Number, Field(ge=0, le=100), AfterValidator(lambda weight: round(weight, 6))]
 
 
-class LegWeights(wire.WireModel):
+class LegWeights(field_types.WireModel):
     """Weights of the two legs of a hybrid search, rounded to a millionth. A leg of weight 0 is not run."""
 
     vector: _Weight = Field(1.0, description="Weight of the vector leg, 0 to 100.")
@@ -48,10 +48,10 @@ class LegWeights(wire.WireModel):
         return self
 
 
-class GuidanceOptions(wire.WireModel):
+class GuidanceOptions(field_types.WireModel):
     """Use of the entities that a query names to select and score documents."""
 
-    mode: kinds.GuidanceMode | None = Field(
+    mode: enums.GuidanceMode | None = Field(
         None,
         description="`force` ignores `threshold`. By default `auto` in one search, `off` over several hops, and "
         "`force` in a two-pass search.",
@@ -60,46 +60,48 @@ class GuidanceOptions(wire.WireModel):
         0.5, description="Weight of the passage's own score; its entity's score has the rest, times its aboutness."
     )
     threshold: Share = Field(0.5, description="Minimum match score, 0 to 1, of an entity that is used.")
-    max_entities: Annotated[wire.Int, Field(ge=1, le=limits.MAX_GUIDING_ENTITIES)] = Field(
+    max_entities: Annotated[field_types.Int, Field(ge=1, le=limits.MAX_GUIDING_ENTITIES)] = Field(
         5, description="Maximum number of entities used."
     )
-    boost: wire.Flag = Field(True, description="Raise the score of passages that mention an entity of the query.")
+    boost: field_types.Flag = Field(
+        True, description="Raise the score of passages that mention an entity of the query."
+    )
 
 
-class HopOptions(wire.WireModel):
+class HopOptions(field_types.WireModel):
     """Options of a search over several hops."""
 
-    max_hops: Annotated[wire.Int, Field(ge=limits.MIN_HOPS, le=limits.MAX_HOPS)] = Field(
+    max_hops: Annotated[field_types.Int, Field(ge=limits.MIN_HOPS, le=limits.MAX_HOPS)] = Field(
         2, description="Maximum number of retrieval rounds."
     )
-    merge: kinds.HopMerge = Field(
+    merge: enums.HopMerge = Field(
         "linked",
         description="How hits of all hops are scored: by their links, or by RRF with a bonus for hop 1 (`classic`).",
     )
-    extractor: kinds.Extractor = Field(
+    extractor: enums.Extractor = Field(
         "auto",
         description="How the terms of a further hop are extracted; `auto` uses the best method available, and with "
         "`none` a hop follows links without searching again, in about half of the extra time.",
     )
 
 
-class Group(wire.WireModel):
+class Group(field_types.WireModel):
     """Groups results: each is the best chunk of a document, and `limit` counts documents."""
 
-    by: kinds.GroupBy = Field("document", description="What results are grouped by.")
-    size: Annotated[wire.Int, Field(ge=1, le=limits.MAX_GROUP_SIZE)] = Field(
+    by: enums.GroupBy = Field("document", description="What results are grouped by.")
+    size: Annotated[field_types.Int, Field(ge=1, le=limits.MAX_GROUP_SIZE)] = Field(
         3, description="Maximum number of further chunks in the `more` of a result."
     )
 
 
-class Recency(wire.WireModel):
+class Recency(field_types.WireModel):
     """How much newer documents are raised, and older ones lowered.
 
     `score · (1 + weight · (2 · 0.5^(age / half_life_days) − 1))`: a new document gains the share `weight`, one as old
     as the half-life keeps its score, as one without a date does, and a very old one loses the share `weight`.
     """
 
-    half_life_days: Annotated[wire.Number, Field(ge=MIN_HALF_LIFE, le=MAX_HALF_LIFE)] = Field(
+    half_life_days: Annotated[field_types.Number, Field(ge=MIN_HALF_LIFE, le=MAX_HALF_LIFE)] = Field(
         30.0, description="Age in days at which a document's score is unchanged."
     )
     weight: Share = Field(0.2, description="Largest gain and loss, as a share of the score, 0 to 1.")
@@ -108,7 +110,7 @@ class Recency(wire.WireModel):
         description="Key of the metadata with the date, as filters read dates (of a list, the latest); `created_at` "
         "or null: when the document was created.",
     )
-    only_if_asked: wire.Flag = Field(
+    only_if_asked: field_types.Flag = Field(
         False, description="Only if the query asks for the latest, newest or most recent, as `auto` does."
     )
 
@@ -118,19 +120,19 @@ class Recency(wire.WireModel):
         return None if self.field == CREATED_AT else self.field
 
 
-class Ranking(wire.WireModel):
+class Ranking(field_types.WireModel):
     """What tunes a search. Every option has a default that suits most searches."""
 
     moved = moved_fields.IN_RANKING
 
-    fusion: kinds.Fusion = Field("auto", description="How the legs' results are fused; `auto` chooses by `mode`.")
+    fusion: enums.Fusion = Field("auto", description="How the legs' results are fused; `auto` chooses by `mode`.")
     weights: LegWeights | None = Field(
         None, description="Weights of the legs; by default chosen by `mode` and `fusion`."
     )
-    k: Annotated[wire.Int, Field(ge=1, le=limits.MAX_RANK_CONSTANT)] = Field(
+    k: Annotated[field_types.Int, Field(ge=1, le=limits.MAX_RANK_CONSTANT)] = Field(
         60, description="Rank constant of reciprocal rank fusion."
     )
-    candidates: Annotated[wire.Int, Field(ge=limits.MIN_CANDIDATES, le=limits.MAX_CANDIDATES)] = Field(
+    candidates: Annotated[field_types.Int, Field(ge=limits.MIN_CANDIDATES, le=limits.MAX_CANDIDATES)] = Field(
         limits.CANDIDATES, description="Number of chunks that each leg retrieves for fusion."
     )
     guidance: GuidanceOptions = Field(
@@ -138,20 +140,20 @@ class Ranking(wire.WireModel):
         description="Use of entities. Its options may stand in `ranking` itself too: `hierarchy` (its `mode`), "
         "`alpha`, `threshold` and `max_entities`.",
     )
-    mmr: wire.Flag = Field(False, description=MMR)
+    mmr: field_types.Flag = Field(False, description=MMR)
     mmr_lambda: Share = Field(0.7, description=MMR_LAMBDA)
-    rerank: kinds.Rerank = Field("none", description=RERANK)
+    rerank: enums.Rerank = Field("none", description=RERANK)
     rerank_weight: Share = Field(0.5, description=RERANK_WEIGHT)
     recency: Annotated[Literal["auto"] | Recency, Field(description=_RECENCY)] | None = Field(
         None, description=_RECENCY
     )
-    min_vector_score: Annotated[wire.Number, Field(ge=-1, le=1)] | None = Field(
+    min_vector_score: Annotated[field_types.Number, Field(ge=-1, le=1)] | None = Field(
         None, description="Minimum cosine similarity; hits without a vector score are dropped."
     )
-    min_rrf_score: Annotated[wire.Number, Field(ge=0)] | None = Field(
+    min_rrf_score: Annotated[field_types.Number, Field(ge=0)] | None = Field(
         None, description="Minimum `rrf_score`, which is at most 2 / (k + 1) in every mode."
     )
-    min_confidence: kinds.Confidence | None = Field(None, description="Minimum confidence.")
+    min_confidence: enums.Confidence | None = Field(None, description="Minimum confidence.")
     min_relevance: Share | None = Field(None, description="Minimum relevance; only with a text.")
     hops: HopOptions | None = Field(None, description="Options of several hops; only with `depth` auto or thorough.")
     group: Group | None = Field(None, description="Group the results by document.")
@@ -175,22 +177,22 @@ def _explainable(explain: bool, info: ValidationInfo) -> bool:
     return explain
 
 
-def _with_words(mode: kinds.Mode, info: ValidationInfo) -> kinds.Mode:
+def _with_words(mode: enums.Mode, info: ValidationInfo) -> enums.Mode:
     if mode == "lexical" and info.data.get("query", "") is None:
         raise PydanticCustomError("no_words", _NO_WORDS)
     return mode
 
 
 CHUNK_IDS_EXCLUDED = "Chunks to leave out of the results."
-Limit = Annotated[wire.Int, Field(ge=1, le=limits.MAX_HITS)]
-Explain = Annotated[wire.Flag, AfterValidator(_explainable)]
+Limit = Annotated[field_types.Int, Field(ge=1, le=limits.MAX_HITS)]
+Explain = Annotated[field_types.Flag, AfterValidator(_explainable)]
 """Whether an answer is explained; declared after `detail`, which must have hits to explain."""
 Cursor = Annotated[str, Field(max_length=MAX_CURSOR)]
 CURSOR = f"`next_cursor` of the page before, with an otherwise equal request; up to {limits.MAX_RESULTS:,} results."
 COLLAPSE = "With `duplicates`, of passages with the same text but for a few words only the best one is a result."
 
 
-class SearchRequest(wire.WireModel):
+class SearchRequest(field_types.WireModel):
     """A search by a question or keywords.
 
     Every hit has the `"phrases"` and the words required by `+word` or `AND`, and none excluded by `-word` or `NOT`.
@@ -200,13 +202,13 @@ class SearchRequest(wire.WireModel):
 
     moved = moved_fields.OF_SEARCH
 
-    query: wire.QueryText | None = Field(
+    query: field_types.QueryText | None = Field(
         None,
         description=f"Text to search for: 1 to {limits.MAX_QUERY:,} characters, at least one of them visible; may be "
         "left out with `vector`.",
         examples=["How did we fix the sync interval of the buoys?"],
     )
-    vector: wire.Vector | None = Field(
+    vector: field_types.Vector | None = Field(
         None,
         description="Your own vector of the query, with as many numbers as the stored vectors; used instead of "
         "embedding `query`, or alone. Not with several hops.",
@@ -215,18 +217,18 @@ class SearchRequest(wire.WireModel):
         5, description=f"Maximum number of hits; over several hops at most {limits.MAX_MULTIHOP_HITS}."
     )
     filters: RequestFilters = Field(default_factory=Filters, description=FILTERS)
-    exclude_chunk_ids: wire.IdList = Field(default_factory=list, description=CHUNK_IDS_EXCLUDED)
-    mode: Annotated[kinds.Mode, AfterValidator(_with_words)] = Field(
+    exclude_chunk_ids: field_types.IdList = Field(default_factory=list, description=CHUNK_IDS_EXCLUDED)
+    mode: Annotated[enums.Mode, AfterValidator(_with_words)] = Field(
         "auto", description="Legs to run; with `auto` both run and the type of the query sets their weights."
     )
-    depth: kinds.Depth = Field(
+    depth: enums.Depth = Field(
         "fast",
         description="`thorough` follows names as `/search/multihop` does, without minimum scores; `auto` does so if "
         "the query contains names.",
     )
     cursor: Cursor | None = Field(None, description=CURSOR)
-    detail: kinds.Detail = Field("full", description="Text of each hit.")
-    collapse: kinds.Collapse = Field("duplicates", description=COLLAPSE)
+    detail: enums.Detail = Field("full", description="Text of each hit.")
+    collapse: enums.Collapse = Field("duplicates", description=COLLAPSE)
     explain: Explain = Field(
         False, description="Include how the query was read and how each score was made; not with `ids`."
     )
@@ -235,9 +237,9 @@ class SearchRequest(wire.WireModel):
     @model_validator(mode="after")
     def _query_or_vector(self) -> Self:
         if self.query is None and self.vector is None:
-            raise wire.wrong(type(self), ("query",), "missing", "Give a query, a vector, or both.")
+            raise field_types.wrong(type(self), ("query",), "missing", "Give a query, a vector, or both.")
         if self.query is None and self.ranking.rerank == "provider":
-            raise wire.wrong(type(self), ("ranking", "rerank"), "no_words", _NO_WORDS)
+            raise field_types.wrong(type(self), ("ranking", "rerank"), "no_words", _NO_WORDS)
         return self
 
     @property
@@ -297,14 +299,14 @@ class SearchRequest(wire.WireModel):
         """The request with other values of options of its guidance, which are not validated."""
         return self.tuned(guidance=self.ranking.guidance.model_copy(update=options))
 
-    def completed(self, *, mode: kinds.GuidanceMode) -> SearchRequest:
+    def completed(self, *, mode: enums.GuidanceMode) -> SearchRequest:
         """The request with as many candidates as hits, and with this mode of guidance if it leaves the mode open."""
         guidance = self.ranking.guidance
         guidance = guidance.model_copy(update={"mode": guidance.mode or mode})
         return self.tuned(candidates=max(self.ranking.candidates, self.limit), guidance=guidance)
 
 
-class SimilarRequest(wire.WireModel):
+class SimilarRequest(field_types.WireModel):
     """A search for the neighbours of a stored chunk or of a vector; give exactly one of them."""
 
     moved = moved_fields.OF_SIMILAR
@@ -312,13 +314,13 @@ class SimilarRequest(wire.WireModel):
     chunk_id: UUID | None = Field(
         None, description="The chunk whose neighbours are returned, without the chunk itself."
     )
-    vector: wire.Vector | None = Field(None, description="A vector with as many numbers as the stored vectors.")
+    vector: field_types.Vector | None = Field(None, description="A vector with as many numbers as the stored vectors.")
     limit: Limit = Field(5, description="Maximum number of hits.")
     filters: RequestFilters = Field(default_factory=Filters, description=FILTERS)
-    exclude_chunk_ids: wire.IdList = Field(default_factory=list, description=CHUNK_IDS_EXCLUDED)
+    exclude_chunk_ids: field_types.IdList = Field(default_factory=list, description=CHUNK_IDS_EXCLUDED)
     cursor: Cursor | None = Field(None, description=CURSOR)
-    detail: kinds.Detail = Field("full", description="Text of each hit.")
-    collapse: kinds.Collapse = Field("duplicates", description=COLLAPSE)
+    detail: enums.Detail = Field("full", description="Text of each hit.")
+    collapse: enums.Collapse = Field("duplicates", description=COLLAPSE)
     group: Group | None = Field(None, description="Group the results by document.")
 
     @model_validator(mode="after")

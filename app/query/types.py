@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from app import kinds, limits
+from app import enums, limits
 from app.database.filter_types import Filters
-from app.query import signals
-from app.query.matches import Boost, EntityMatch, HitGuidance
+from app.query import hop_signals
+from app.query.entity_matches import Boost, EntityMatch, HitGuidance
 from app.text.queries.conditions import Condition, ConditionPlan, IndexText
 
 
@@ -102,10 +102,10 @@ class HybridRequest:
     """The parameters of the hybrid statement. A leg without a vector or without words is not run."""
 
     user_id: str
-    vector: kinds.Vector | None
+    vector: enums.Vector | None
     lexical: LexicalQuery | None
     weights: Weights
-    fusion: kinds.FusionUsed
+    fusion: enums.FusionUsed
     limit: int
     k: int = 60
     candidates: int = 100
@@ -137,7 +137,7 @@ class Candidate(NamedTuple):
     start_offset: int
     end_offset: int
     heading_path: tuple[str, ...]
-    metadata: kinds.Json
+    metadata: enums.Json
     score: float
     rrf_score: float | None
     convex_score: float | None
@@ -187,7 +187,7 @@ class HybridResult:
     terms: tuple[Term, ...]
     corpus_chunks: int
     scope_chunks: int
-    vector_plan: kinds.VectorPlan
+    vector_plan: enums.VectorPlan
     vector_found: int
     text_found: int
     approximate: bool
@@ -216,7 +216,7 @@ class ChunkLink:
     @property
     def label(self) -> str:
         """What the name is, for people."""
-        signal = signals.LINKS[self.signal]
+        signal = hop_signals.LINKS[self.signal]
         return signal.heading_label if self.heading and signal.heading_label else signal.label
 
 
@@ -231,7 +231,7 @@ class Hop:
     query: str
     result_count: int
     terms: tuple[str, ...] | None = None
-    term_method: kinds.ExtractorUsed | None = None
+    term_method: enums.ExtractorUsed | None = None
     error: str | None = None
     best_similarity: float | None = None
     questions: tuple[str, ...] | None = None
@@ -274,10 +274,10 @@ class Hit(NamedTuple):
     """
 
     candidate: Candidate
-    confidence: kinds.Confidence
+    confidence: enums.Confidence
     strategies: tuple[str, ...]
     relevance: float | None = None
-    explain: kinds.Json | None = None
+    explain: enums.Json | None = None
     hop: int | None = None
     combined_score: float | None = None
     via: ChunkLink | None = None
@@ -350,26 +350,26 @@ class Answer:
     """
 
     hits: tuple[Hit, ...]
-    confidence: kinds.Confidence | None
+    confidence: enums.Confidence | None
     strategies_matched: tuple[str, ...]
-    query_type: kinds.QueryType | None
-    mode: kinds.Mode
-    fusion: kinds.FusionUsed | None
-    search_mode: kinds.SearchKind
+    query_type: enums.QueryType | None
+    mode: enums.Mode
+    fusion: enums.FusionUsed | None
+    search_mode: enums.SearchKind
     fallback_reason: str | None
     approximate: bool
-    degraded: tuple[kinds.Degraded, ...]
+    degraded: tuple[enums.Degraded, ...]
     relaxed: tuple[str, ...]
     timings: Mapping[str, float]
-    detail: kinds.Detail = "full"
+    detail: enums.Detail = "full"
     next_cursor: str | None = None
-    explain: kinds.Json | None = None
+    explain: enums.Json | None = None
     hops: tuple[Hop, ...] | None = None
     total_results: int | None = None
     entities: tuple[EntityMatch, ...] = ()
     answerable: float | None = None
-    depth: kinds.DepthUsed | None = None
-    depth_reason: kinds.DepthReason | None = None
+    depth: enums.DepthUsed | None = None
+    depth_reason: enums.DepthReason | None = None
     missed: tuple[MissedFilter, ...] = ()
     excluded: tuple[str, ...] = ()
     guided: bool | None = None

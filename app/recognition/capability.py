@@ -6,7 +6,7 @@ from app.capability import Capability
 
 RECOGNITION = Capability(
     tables=("recognition.store:TABLES",),
-    opens=("recognition.opening:open_recogniser",),
-    reads_pictures=("recognition.opening:is_wanted",),
-    recognisers=("recognition.kept_lines:recogniser",),
+    opens=("recognition.startup:open_recogniser",),
+    reads_pictures=("recognition.startup:is_wanted",),
+    recognisers=("recognition.recognition_cache:recogniser",),
 )

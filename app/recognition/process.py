@@ -12,17 +12,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from app.concurrency import pipes
+from app.concurrency import limited_process
+from app.concurrency.limited_process import LimitedProcess
 from app.concurrency.limiter import Limiter
-from app.concurrency.pipes import LimitedProcess
-from app.parsing.files import Picture, RecognisedLine
+from app.parsing.types import Picture, RecognisedLine
 
 LIBRARY = "rapidocr"
 VERSION = "rapidocr-3/PP-OCRv6-small"
 """Names the recogniser and its models; lines that another one recognised are recognised again."""
 MAX_LINES = 16_000_000
 """Bytes of the lines of one picture as JSON."""
-WORKER = pipes.module("app.recognition.worker")
+WORKER = limited_process.module("app.recognition.worker")
 """The program that recognises pictures, without its arguments: bytes of memory, and threads."""
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from app.concurrency import pipes
+from app.concurrency import limited_process
 
 DETECTED_SIDE = 1_280
 """Pixels of the longer side to which a picture is scaled for finding its lines; they are read in full size."""
@@ -20,17 +20,17 @@ DOUBTFUL = 0.75
 
 def main() -> None:
     """Recognise pictures until standard input ends. Arguments: bytes of memory, and threads."""
-    source, target = pipes.prepare()
+    source, target = limited_process.prepare()
     memory, threads = int(sys.argv[1]), int(sys.argv[2])
-    pipes.limit_memory(memory)
+    limited_process.limit_memory(memory)
     engine = _engine(threads)
     import numpy as np  # with the limit of memory
 
-    while (message := pipes.read(source)) is not None:
+    while (message := limited_process.read(source)) is not None:
         width, height = message["width"], message["height"]
         picture = np.frombuffer(source.read(width * height), dtype=np.uint8).reshape(height, width)
         lines = [] if picture.min() == picture.max() else _lines(engine, picture)
-        pipes.write(target, {"lines": lines})
+        limited_process.write(target, {"lines": lines})
         target.flush()
 
 

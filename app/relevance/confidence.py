@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.kinds import Confidence
+from app.enums import Confidence
 
 LEVELS: tuple[tuple[float, Confidence], ...] = (
     (0.7, "very_high"),

@@ -3,7 +3,7 @@
 The quality of the best candidates gives the probability that the query is answered at all. The score of a hit compares
 it with the other candidates, and gives the probability that it is the answer of an answered query. Relevance is the
 product of both; it falls in the order of the hits. All models share the coefficients, because cosines are rescaled
-(`cosines`). The coefficients were fitted to collections with and without the answers (docs/evaluation.md).
+(`cosine_scales`). The coefficients were fitted to collections with and without the answers (docs/evaluation.md).
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from app.database.calibration_types import LogitScale, RelevanceCalibration
-from app.kinds import FusionUsed
+from app.enums import FusionUsed
 from app.query import scoring_constants
 from app.query.types import AddedTerm, Term
-from app.relevance import logit_scales, stems
+from app.relevance import platt_scaling, stem_matching
 from app.text.names import names
 from app.text.words import characters
 
@@ -62,7 +62,7 @@ LITERAL = 2.0
 """Added to the logit of a query if hits contain it literally. Chosen, not fitted: the sets have only questions."""
 UNKNOWN_NAME = 0.2
 """The largest probability of an answer to a query with a name, or many words, that no document contains."""
-PRIOR, ANSWERABLE_PRIOR = logit_scales.Prior(1.5, 0.5), logit_scales.Prior(1.5, 0.3)
+PRIOR, ANSWERABLE_PRIOR = platt_scaling.Prior(1.5, 0.5), platt_scaling.Prior(1.5, 0.3)
 """How much the calibrations of collections differ. For the nine sets, the standard deviation of the slope is .4 in one
 search and .6 over several hops (docs/decisions/0060-relevance-for-any-model.md)."""
 CORRELATION = 0.1
@@ -136,7 +136,7 @@ class Assessment:
         It is at least the best relevance, and at most the probability for independent hits: `1 − Π(1 − relevance)`.
         """
         best, none = max(relevances, default=0.0), math.prod(1 - one for one in relevances)
-        return max(best, min(logit_scales.apply(self.calibration.answerable, self.answered), 1 - none, self._most))
+        return max(best, min(platt_scaling.apply(self.calibration.answerable, self.answered), 1 - none, self._most))
 
     @cached_property
     def answered(self) -> float:
@@ -144,8 +144,8 @@ class Assessment:
         first = self._answered_by_first
         if self.share is None:
             return first
-        logit = FIRST_HOP * logit_scales.logit(first) + HOPS_SCORE * score_logit(self.share)
-        return min(logit_scales.logistic(HOPS_INTERCEPT + logit), self._most)
+        logit = FIRST_HOP * platt_scaling.logit(first) + HOPS_SCORE * score_logit(self.share)
+        return min(platt_scaling.logistic(HOPS_INTERCEPT + logit), self._most)
 
     @cached_property
     def _answered_by_first(self) -> float:
@@ -159,7 +159,7 @@ class Assessment:
         logit = chosen.intercept + LITERAL * self.is_literal
         logit += chosen.cosine * (self.cosine or 0.0) + chosen.coverage * (self.coverage or 0.0)
         logit += chosen.closeness * self.closeness
-        return min(logit_scales.logistic(logit), self._most)
+        return min(platt_scaling.logistic(logit), self._most)
 
     @cached_property
     def _most(self) -> float:
@@ -167,7 +167,9 @@ class Assessment:
 
     def _relevance(self, chosen: OfHit, score: float, calibration: LogitScale) -> float:
         logit = chosen.intercept + chosen.score * score_logit(score) + chosen.closeness * self.closeness
-        return min(logit_scales.apply(calibration, self._answered_by_first * logit_scales.logistic(logit)), self._most)
+        return min(
+            platt_scaling.apply(calibration, self._answered_by_first * platt_scaling.logistic(logit)), self._most
+        )
 
 
 def score_logit(score: float) -> float:
@@ -224,12 +226,12 @@ def _beginning(lexeme: str) -> str:
 
     A word with digits must be whole; a pair of characters is found anywhere.
     """
-    folded = stems.fold(lexeme)
+    folded = stem_matching.fold(lexeme)
     if _UNSPACED.match(lexeme):
         return folded
     if not folded.isalpha():
         return f" {folded} "
-    return " " + (folded if len(folded) <= stems.SHORTEST else folded[:-1])
+    return " " + (folded if len(folded) <= stem_matching.SHORTEST else folded[:-1])
 
 
 def _total_idf(own: Iterable[Term], terms: Iterable[Term]) -> float:
@@ -250,12 +252,12 @@ def own_words(terms: Iterable[Term]) -> list[Term]:
     own = [term for term in terms if not (term.is_expansion or term.is_added)]
     if all(term.df for term in own):
         return own
-    folded = {term.lexeme: stems.fold(term.lexeme) for term in own}
+    folded = {term.lexeme: stem_matching.fold(term.lexeme) for term in own}
 
     def is_other_form(term: Term, other: Term) -> bool:
         if len(other.lexeme) < len(term.lexeme):
-            return stems.may_be_stem(folded[other.lexeme], folded[term.lexeme])
-        return bool(other.df) and stems.may_be_stem(folded[term.lexeme], folded[other.lexeme])
+            return stem_matching.may_be_stem(folded[other.lexeme], folded[term.lexeme])
+        return bool(other.df) and stem_matching.may_be_stem(folded[term.lexeme], folded[other.lexeme])
 
     return [term for term in own if term.df or not any(is_other_form(term, one) for one in own)]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from app.query.types import Term
-from app.relevance import stems
+from app.relevance import stem_matching
 from app.text.names import names, query_words
 from app.text.queries import identifiers
-from app.text.words import languages, stop_words
+from app.text.words import languages, word_lists
 
 LEAST_KNOWN = 0.5
 """Documents must contain at least this share of the other words of a query, or they are in another language."""
@@ -25,11 +25,11 @@ def find(query: str, terms: Sequence[Term], *, config: str, known_words: Collect
     synonyms. `config` is the text-search configuration of the documents. `known_words` are known in another way, such
     as aliases.
     """
-    missing = [stems.fold(one.lexeme) for one in terms if not one.df and not one.is_added]
+    missing = [stem_matching.fold(one.lexeme) for one in terms if not one.df and not one.is_added]
     if not missing:
         return []
-    known = {lexeme: stems.fold(lexeme) for one in terms if one.df for lexeme in one.parts}
-    long = [folded for lexeme, folded in known.items() if len(lexeme) >= stems.SHORTEST]
+    known = {lexeme: stem_matching.fold(lexeme) for one in terms if one.df for lexeme in one.parts}
+    long = [folded for lexeme, folded in known.items() if len(lexeme) >= stem_matching.SHORTEST]
     read = query_words.read(query)
     indexed = [index for index, word in enumerate(read.words) if _has_stem(word, (*known.values(), *missing))]
     unknown = {index for index in indexed if not (read.words[index] in known or _has_stem(read.words[index], long))}
@@ -67,4 +67,4 @@ def _names(query: str, read: query_words.QueryWords, indexed: Sequence[int], *, 
 
 def _has_stem(word: str, folded: Iterable[str]) -> bool:
     """Returns whether a word, if it is not a question word, may have one of these folded stems."""
-    return word not in stop_words.QUESTION_WORDS and any(stems.may_be_stem(one, word) for one in folded)
+    return word not in word_lists.QUESTION_WORDS and any(stem_matching.may_be_stem(one, word) for one in folded)

@@ -9,9 +9,9 @@ from pydantic import AfterValidator, BeforeValidator, Field, GetCoreSchemaHandle
 from pydantic_core import PydanticCustomError, core_schema
 
 from app import limits
-from app.database import foreign_operators
+from app.database import unsupported_operators
 from app.database.filter_types import BOUNDS, OPERANDS, OPERATORS, Filters, is_operator_object
-from app.requests import wire
+from app.requests import field_types
 from app.text import dates
 
 MAX_GROUP_DEPTH = 4
@@ -36,7 +36,7 @@ def _condition(given: Any) -> Any:
             )
         return given
     if not given.keys() <= set(OPERATORS):
-        advised = next((advice for key in given if (advice := foreign_operators.advice(key)) is not None), None)
+        advised = next((advice for key in given if (advice := unsupported_operators.advice(key)) is not None), None)
         raise PydanticCustomError(
             "unknown_operator",
             f"Has an unknown operator: the operators are {KNOWN}, without $ and without other keys beside them. "
@@ -72,7 +72,7 @@ def _check_operand(operator: str, operand: Any) -> None:
 
 def _check_metadata(given: object) -> object:
     # Before the values, of which each may be an error.
-    return wire.check_metadata(given) if isinstance(given, dict) else given
+    return field_types.check_metadata(given) if isinstance(given, dict) else given
 
 
 MetadataFilter = Annotated[
@@ -93,17 +93,17 @@ _UriPart = Annotated[str, Field(min_length=1, max_length=limits.MAX_URI)]
 _FileType = Annotated[
     str, Field(pattern=r"^\.?[A-Za-z0-9_+-]{1,20}$"), AfterValidator(lambda one: one.lstrip(".").lower())
 ]
-_FileTypes = Annotated[list[_FileType], *wire.at_most(MAX_FILE_TYPES, at_least=1)]
+_FileTypes = Annotated[list[_FileType], *field_types.at_most(MAX_FILE_TYPES, at_least=1)]
 SourceName = Annotated[str, Field(min_length=1, max_length=limits.MAX_SOURCE_NAME)]
-SourceNames = Annotated[list[SourceName], *wire.at_most(wire.MAX_IDS)]
-_Groups = Annotated[list[_Group], *wire.at_most(MAX_GROUPED_VALUES, at_least=1)]
+SourceNames = Annotated[list[SourceName], *field_types.at_most(field_types.MAX_IDS)]
+_Groups = Annotated[list[_Group], *field_types.at_most(MAX_GROUPED_VALUES, at_least=1)]
 
 
-class SearchFilters(wire.WireModel):
+class SearchFilters(field_types.WireModel):
     """Restricts a search to some documents; a document must meet all given conditions."""
 
-    document_ids: wire.IdList | None = Field(None, description="Only these documents.")
-    source_ids: wire.IdList | None = Field(None, description="Only documents from these sources.")
+    document_ids: field_types.IdList | None = Field(None, description="Only these documents.")
+    source_ids: field_types.IdList | None = Field(None, description="Only documents from these sources.")
     source_names: SourceNames | None = Field(
         None, description="Only documents from sources with these names, in any case."
     )
@@ -114,8 +114,8 @@ class SearchFilters(wire.WireModel):
         "object or list must be contained.",
         examples=[{"team": "tide", "year": {"gte": 2024}, "status": {"ne": "draft"}}],
     )
-    created_after: wire.Moment | None = Field(None, description="Only documents created at this time or later.")
-    created_before: wire.Moment | None = Field(None, description="Only documents created before this time.")
+    created_after: field_types.Moment | None = Field(None, description="Only documents created at this time or later.")
+    created_before: field_types.Moment | None = Field(None, description="Only documents created before this time.")
     uri_prefix: _UriPart | None = Field(
         None,
         description="Only documents whose URI begins so; of files, a path or a URI.",

@@ -17,7 +17,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ValidationError
 
 from app import errors
-from app.text.json_values import INT64, BadNumber, UnusableValue, find_unusable
+from app.text.unstorable_json import INT64, BadNumber, UnusableValue, find_unusable
 
 Model = TypeVar("Model", bound=BaseModel)
 MAX_DEPTH = 64

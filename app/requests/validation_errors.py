@@ -14,8 +14,8 @@ from typing import Any, get_args
 
 from pydantic_core import core_schema
 
-from app.requests import field_names
-from app.text import json_values
+from app.requests import field_suggestions
+from app.text import unstorable_json
 
 MAX_ERRORS = 20
 _MAX_READ = 200
@@ -114,9 +114,9 @@ def _locate(error: Mapping[str, Any], body: object) -> tuple[Path, Path | None, 
         message = _unknown(path, location[0], context)
     if code == "literal_error":
         given = functools.reduce(_child, path, root)
-        if meant := field_names.value_advice(given, context["expected"]):
+        if meant := field_suggestions.value_advice(given, context["expected"]):
             message = f"{message} Did you mean {meant}?"
-    return path, branched_at, FieldError(json_values.path_of(path, otherwise=otherwise), message, code)
+    return path, branched_at, FieldError(unstorable_json.path_of(path, otherwise=otherwise), message, code)
 
 
 def _resolve(steps: Sequence[str | int], value: object, *, absent_last: bool) -> tuple[Path, Path | None]:
@@ -145,7 +145,7 @@ def _child(value: object, step: str | int) -> object:
 def _unknown(path: Sequence[str | int], place: object, context: Mapping[str, Any]) -> str:
     kind = "Unknown query parameter" if place == "query" else "Unknown field"
     if nearest := context.get("nearest"):
-        prefix = json_values.path_of(path[:-1], otherwise="")
+        prefix = unstorable_json.path_of(path[:-1], otherwise="")
         return f"{kind}. Did you mean {prefix + '.' if prefix else ''}{nearest}?"
     return f"{kind}. {context['remark']}" if context.get("remark") else f"{kind}: check its spelling or remove it."
 

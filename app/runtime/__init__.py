@@ -7,15 +7,14 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 from app import capability, errors
-from app.concurrency import retries
-from app.database import transactions
+from app.database import retries, transactions
 from app.database.embedded import postgres
 from app.database.pools import ServerHooks
 from app.database.schema import health, migration
 from app.database.standby import Standby
 from app.database.transactions import Database
 from app.fetching.fetching import WebFetcher
-from app.fetching.pages import AllowedHosts
+from app.fetching.types import AllowedHosts
 from app.models.calls import BULK_PATIENCE_S
 from app.runtime import local_token, models
 from app.services import Budget, ChunkingOptions, Services

@@ -8,9 +8,9 @@ STEPS = (
     "search.steps.corrections:STEP",
     "search.steps.guidance.guidance:STEP",
     "search.steps.relaxation:STEP",
-    "search.steps.reranking.rerank:RERANKING",
+    "search.steps.reranking.rerank_and_diversify:RERANKING",
     "search.steps.recency:STEP",
-    "search.steps.reranking.rerank:DIVERSITY",
+    "search.steps.reranking.rerank_and_diversify:DIVERSITY",
     "search.steps.snippets.snippets:STEP",
 )
 """The steps of a search, in order. The steps of other capabilities follow."""

@@ -9,8 +9,8 @@ from fastapi import APIRouter, Body, Request, Response
 from pydantic import AliasPath, Field
 from typing_extensions import TypeAliasType
 
+from app.enums import ListMerge
 from app.http import admission, auth, bodies, problems, responses
-from app.kinds import ListMerge
 from app.query.merge_request import RerankRequest
 from app.search import merge_lists
 

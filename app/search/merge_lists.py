@@ -14,15 +14,15 @@ from app import errors
 from app.concurrency import offload
 from app.concurrency.limiter import UNLIMITED, Released
 from app.database.transactions import retry_read
-from app.documents.store import chunks
-from app.kinds import Degraded, Json, ListMerge, Vector
+from app.documents.store import chunk_reads
+from app.enums import Degraded, Json, ListMerge, Vector
 from app.query import model_switch
 from app.query.merge_request import RankedList, RankedListHit, RerankRequest
 from app.query.search_request import Ranking
 from app.query.types import Candidate
-from app.search import merge, understanding
+from app.search import rank_fusion, understanding
 from app.search.state import SearchContext
-from app.search.steps.reranking import rerank
+from app.search.steps.reranking import rerank_and_diversify
 from app.services import Services
 
 Known = Mapping[UUID, tuple[Candidate, float | None]]
@@ -86,7 +86,7 @@ async def _reorder(merged: Sequence[RankedHit], merging: RerankRequest, context:
     known = await _chunks(best, vector, context)
     passages = [_passage(one, known) for one in merged]
     usual = Ranking()
-    options = rerank.RerankOptions(
+    options = rerank_and_diversify.RerankOptions(
         merging.query,
         vector,
         merging.rerank,
@@ -95,7 +95,7 @@ async def _reorder(merged: Sequence[RankedHit], merging: RerankRequest, context:
         rerank_weight=usual.rerank_weight if merging.rerank_weight is None else merging.rerank_weight,
         mmr_lambda=usual.mmr_lambda if merging.mmr_lambda is None else merging.mmr_lambda,
     )
-    ordered = await rerank.run(passages, options, context)
+    ordered = await rerank_and_diversify.run(passages, options, context)
     return [
         replace(merged[one.position], score=one.score, explain={**merged[one.position].explain, **one.explain})
         for one in ordered
@@ -109,7 +109,7 @@ async def _chunks(best: Sequence[RankedHit], vector: Vector | None, context: Sea
     if not chunk_ids:
         return {}
     async with context.services.db.reading(context.user_id) as reading:
-        return await chunks.by_id(reading, chunk_ids, vector=vector)
+        return await chunk_reads.by_id(reading, chunk_ids, vector=vector)
 
 
 def _chunk_id(merged: RankedHit) -> UUID | None:
@@ -119,12 +119,12 @@ def _chunk_id(merged: RankedHit) -> UUID | None:
         return None
 
 
-def _passage(merged: RankedHit, known: Known) -> rerank.RerankPassage:
+def _passage(merged: RankedHit, known: Known) -> rerank_and_diversify.RerankPassage:
     chunk_id = _chunk_id(merged)
     if chunk_id is None or chunk_id not in known:
-        return rerank.RerankPassage(merged.score, text=merged.hit.content)
+        return rerank_and_diversify.RerankPassage(merged.score, text=merged.hit.content)
     candidate, cosine = known[chunk_id]
-    return rerank.RerankPassage(merged.score, chunk_id, rerank.text_of(candidate), cosine)
+    return rerank_and_diversify.RerankPassage(merged.score, chunk_id, rerank_and_diversify.text_of(candidate), cosine)
 
 
 def fuse(lists: Sequence[RankedList], *, k: int, method: ListMerge) -> list[RankedHit]:
@@ -142,7 +142,7 @@ def fuse(lists: Sequence[RankedList], *, k: int, method: ListMerge) -> list[Rank
             hops[hit.chunk_id] = min(hops.get(hit.chunk_id, hop), hop)
     if method == "classic":
         scores = _classic(by_hop, hits, k)
-        best = merge.max_classic(max(sum(one.weight / (k + 1) for one in of_hop) for of_hop in by_hop.values()))
+        best = rank_fusion.max_classic(max(sum(one.weight / (k + 1) for one in of_hop) for of_hop in by_hop.values()))
     else:
         scores, best = _rrf(lists, k), sum(ranking.weight for ranking in lists) / (k + 1) or 1.0
     return [
@@ -155,20 +155,22 @@ def fuse(lists: Sequence[RankedList], *, k: int, method: ListMerge) -> list[Rank
             hops[i],
             {"merge": {"best": best, "score": score}},
         )
-        for i in merge.order(scores, hops)
+        for i in rank_fusion.order(scores, hops)
     ]
 
 
-def _rrf(lists: Sequence[RankedList], k: int) -> dict[str, merge.Scored]:
-    return merge.rrf([(ranking.name, ranking.weight, [h.chunk_id for h in ranking.hits]) for ranking in lists], k=k)
+def _rrf(lists: Sequence[RankedList], k: int) -> dict[str, rank_fusion.Scored]:
+    return rank_fusion.rrf(
+        [(ranking.name, ranking.weight, [h.chunk_id for h in ranking.hits]) for ranking in lists], k=k
+    )
 
 
 def _classic(
     by_hop: Mapping[int, Sequence[RankedList]], hits: Mapping[str, RankedListHit], k: int
-) -> dict[str, merge.Scored]:
+) -> dict[str, rank_fusion.Scored]:
     """The classic score of each hit, from its RRF score within the first hop that found it."""
-    return merge.classic(
-        merge.HopHit(hit_id, hits[hit_id].document_id or hit_id, hop, scored.score)
+    return rank_fusion.classic(
+        rank_fusion.HopHit(hit_id, hits[hit_id].document_id or hit_id, hop, scored.score)
         for hop, lists in by_hop.items()
         for hit_id, scored in _rrf(lists, k).items()
     )

@@ -13,9 +13,9 @@ from app.database.transactions import retry_read
 from app.query import model_switch
 from app.query.search_request import SearchRequest
 from app.query.types import Answer
-from app.relevance import cosines, relevance, unknown_names
-from app.relevance.cosines import MeasuredModels
-from app.search import completion, named_sources, pages, state, understanding
+from app.relevance import cosine_scales, relevance, unknown_names
+from app.relevance.cosine_scales import MeasuredModels
+from app.search import answers, pages, source_names, state, understanding
 from app.search.state import InTransaction, SearchContext, SearchState
 from app.services import Services
 from app.text.names import names
@@ -66,8 +66,8 @@ async def answer(query: SearchRequest, user_id: str, services: Services, turn: R
         context.moment = wanted.moment
         search = await state.run("order", await candidates(query, context, ahead=1))
         page = await pages.of_search(search, wanted)
-        hits = completion.complete(page.hits, search)
-        return await state.finish(search, completion.answer_of(search, page, hits))
+        hits = answers.complete(page.hits, search)
+        return await state.finish(search, answers.answer_of(search, page, hits))
 
 
 def check(query: SearchRequest) -> None:
@@ -119,7 +119,7 @@ async def _recall(search: SearchState, also: InTransaction | None) -> SearchStat
             if search.request.weights.text > 0 and not search.result.terms:
                 search = replace(search, degraded=("no_text_terms",))
             search = await state.run("recall", search, db)
-            await named_sources.read(context, search.result.candidates, db)
+            await source_names.read(context, search.result.candidates, db)
             if also is not None:
                 found = search
                 return await also(search, db)
@@ -164,11 +164,11 @@ async def _cosine(search: SearchState) -> float | None:
     if search.result.best_cosine is None or weights.vector < LEAST_SHARE * (weights.vector + weights.text):
         return None
     measured = services.state(MeasuredModels)
-    unrelated = cosines.known(services.embedder, measured)
+    unrelated = cosine_scales.known(services.embedder, measured)
     if unrelated is None:
         async with search.context.waiting_for(services.embedder):
-            unrelated = await cosines.measure(services.embedder, measured, timeout_s=services.budget.embed_s)
-    return None if unrelated is None else cosines.above(search.result.best_cosine, unrelated)
+            unrelated = await cosine_scales.measure(services.embedder, measured, timeout_s=services.budget.embed_s)
+    return None if unrelated is None else cosine_scales.above(search.result.best_cosine, unrelated)
 
 
 def _is_literal(search: SearchState) -> bool:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from uuid import UUID
 
 from app.database.transactions import Database, retry_read
-from app.kinds import Vector
+from app.enums import Vector
 from app.query import model_switch
 from app.query.search_request import GuidanceOptions, Ranking, SearchRequest, SimilarRequest
 from app.query.types import Answer
-from app.requests import wire
+from app.requests import field_types
 from app.search import search
-from app.search.store import recall
+from app.search.store import hybrid_search
 from app.services import Services
 
 
@@ -28,7 +28,7 @@ async def _find(query: SimilarRequest, user_id: str, services: Services) -> Answ
     vector, excluded = query.vector or [], query.exclude_chunk_ids
     if query.chunk_id is not None:
         vector, excluded = await _vector_of(query.chunk_id, user_id, services.db), [*excluded, query.chunk_id]
-    wire.expect_dimension(vector, services.embedder.model.dimension)
+    field_types.expect_dimension(vector, services.embedder.model.dimension)
     by_vector = SearchRequest.model_construct(
         vector=vector,
         limit=query.limit,
@@ -46,4 +46,4 @@ async def _find(query: SimilarRequest, user_id: str, services: Services) -> Answ
 @retry_read
 async def _vector_of(chunk_id: UUID, user_id: str, db: Database) -> Vector:
     async with db.reading(user_id) as reading:
-        return await recall.vector_of(reading, chunk_id)
+        return await hybrid_search.vector_of(reading, chunk_id)

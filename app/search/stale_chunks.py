@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from app.database.transactions import SearchTransaction
-from app.documents.store import chunks
+from app.documents.store import chunk_reads
 from app.query.types import Candidate
 from app.search.state import SearchContext
 
@@ -30,7 +30,7 @@ async def find(read: Iterable[Candidate], context: SearchContext, db: SearchTran
     if db.version == context.version:
         return frozenset()
     by_id = {candidate.chunk_id: candidate for candidate in read}
-    stored = await chunks.by_id(db, list(by_id), vector=None)
+    stored = await chunk_reads.by_id(db, list(by_id), vector=None)
     context.version = db.version
     same = {i for i, (now, _similarity) in stored.items() if _stored_fields(now) == _stored_fields(by_id[i])}
     return frozenset(by_id) - same

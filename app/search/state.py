@@ -18,12 +18,12 @@ from app.concurrency.limiter import UNLIMITED, Released
 from app.database.calibration_types import RelevanceCalibration
 from app.database.pools import Version
 from app.database.transactions import SearchTransaction
-from app.kinds import Degraded, Vector
+from app.enums import Degraded, Vector
 from app.models import protocols, unit_vectors
 from app.query.search_request import SearchRequest
 from app.query.types import Answer, Candidate, Hit, HybridRequest, HybridResult, Weights
 from app.relevance import relevance
-from app.search.store import recall
+from app.search.store import hybrid_search
 from app.services import Services
 from app.text.queries.conditions import ParsedQuery
 
@@ -158,7 +158,7 @@ class SearchState:
 
     async def run(self, db: SearchTransaction, request: HybridRequest) -> SearchState:
         """Runs the statement with a request. The state then has its candidates in their order."""
-        result = await recall.hybrid(db, self.wide(request))
+        result = await hybrid_search.hybrid(db, self.wide(request))
         chosen = replace(request, weights=result.weights, by_language=None) if request.by_language else request
         return replace(self, request=chosen, result=result, hits=unranked(result.candidates))
 

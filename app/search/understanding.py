@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from app.kinds import FusionUsed, QueryType
+from app.enums import FusionUsed, QueryType
 from app.models import unit_vectors
 from app.query import scoring_constants
 from app.query.search_request import SearchRequest
@@ -19,7 +19,7 @@ from app.search.state import SearchContext, SearchState
 from app.search.store import vocabulary
 from app.text.queries import analysis, conditions
 from app.text.queries.conditions import IndexText, ParsedQuery
-from app.text.words import languages, lexical
+from app.text.words import languages, tsvector_text
 
 EVEN = Weights(1.0, 1.0)
 ONE_LEG = {"semantic": Weights(1.0, 0.0), "lexical": Weights(0.0, 1.0)}
@@ -168,8 +168,8 @@ def lexical_query(parsed: ParsedQuery) -> LexicalQuery:
 
 def index_text(text: str) -> IndexText:
     """A text in the two forms that the database analyses. They differ only in letters that are not ASCII."""
-    folded = lexical.index_text(text, ACCENTS_FOLDED)
-    return IndexText(folded, folded if text.isascii() else lexical.index_text(text, ACCENTS_KEPT))
+    folded = tsvector_text.index_text(text, ACCENTS_FOLDED)
+    return IndexText(folded, folded if text.isascii() else tsvector_text.index_text(text, ACCENTS_KEPT))
 
 
 def rrf_sum(score: float | None, weights: Weights) -> float:

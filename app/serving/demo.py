@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from app import errors, samples, telemetry
+from app import errors, logging_setup, samples
 from app import settings as config
 from app.cli import options
 from app.cli.client import Answer, Client
@@ -41,7 +41,7 @@ def demo(
             if question.words:
                 _ask(question, client)
     if serve_after:
-        telemetry.configure(settings.log_level, settings.log_json)
+        logging_setup.configure(settings.log_level, settings.log_json)
         serving.run(with_free_port(settings))
 
 

@@ -24,7 +24,7 @@ from app.cli import options
 from app.cli.client import API, Backend, Client
 from app.cli.progress import Progress
 from app.entities.linking import llm_entities, mention_refresh
-from app.fetching.pages import ANY_HOST
+from app.fetching.types import ANY_HOST
 from app.jobs import kinds, workers
 from app.main import create_app
 from app.runtime import models

@@ -8,7 +8,7 @@ import os
 import socket
 from collections.abc import Iterator
 
-from app import errors, telemetry
+from app import errors, logging_setup
 from app.cli import options
 from app.runtime import local_token
 from app.settings import Settings
@@ -75,7 +75,7 @@ def _set_options(made: socket.socket, *, shared: bool) -> None:
 def announce(settings: Settings, *, token: str) -> None:
     """Print or log the address, and how requests are authenticated if there is a local token."""
     address = f"http://{settings.host}:{settings.port}"
-    if telemetry.writes_json(settings.log_json):
+    if logging_setup.writes_json(settings.log_json):
         # Logs are kept and passed on: they name the token's file, not the token.
         file = {"token_file": str(settings.folder / local_token.FILE_NAME)} if token else {}
         log.info("starting", extra={"action": "starting", "address": address, **file})

@@ -11,8 +11,8 @@ from typing import Annotated
 
 import typer
 
+from app import logging_setup
 from app import settings as config
-from app import telemetry
 from app.cli import options
 from app.errors import StepwellError
 from app.serving import listening
@@ -71,8 +71,8 @@ def serve_process(
 def worker(data_dir: options.DataDir = None) -> None:
     """Run background jobs until stopped; for services with STEPWELL_WORKER=false."""
     settings = config.load(data_dir=data_dir)
-    telemetry.configure(settings.log_level, settings.log_json)
-    telemetry.log_uncaught()
+    logging_setup.configure(settings.log_level, settings.log_json)
+    logging_setup.log_uncaught()
     options.run(_work(settings))
 
 
@@ -89,9 +89,9 @@ async def _work(settings: Settings) -> None:
 
 def _configure_logs(settings: Settings) -> None:
     """Log as the settings say, uncaught exceptions and warnings included."""
-    options.err.quiet = telemetry.writes_json(settings.log_json)
-    telemetry.configure(settings.log_level, settings.log_json)
-    telemetry.log_uncaught()
+    options.err.quiet = logging_setup.writes_json(settings.log_json)
+    logging_setup.configure(settings.log_level, settings.log_json)
+    logging_setup.log_uncaught()
 
 
 def _refuse_start(error: StepwellError) -> None:

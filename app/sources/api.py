@@ -12,18 +12,18 @@ from pydantic import AliasPath, BaseModel, Field
 
 from app import limits
 from app.documents.api.document_models import DocumentDeletion
-from app.documents.files import left_out
+from app.documents.files import left_out_rules
 from app.documents.types import RowCounts
 from app.http import auth, bodies, problems
 from app.http.responses import NoneIfEmpty, Response
-from app.requests import cursors, wire
+from app.requests import cursors, field_types
 from app.services import Services
-from app.sources import sources
-from app.sources.sources import AddedSource
+from app.sources import operations as sources
+from app.sources.operations import AddedSource
 from app.sources.types import EVERYTHING, SourceDraft, SourceStatus
 
 
-class SourceInput(wire.WireModel):
+class SourceInput(field_types.WireModel):
     """A folder or a file to synchronise: its documents follow its changes."""
 
     path: Annotated[str, Field(min_length=1, max_length=limits.MAX_PATH)] = Field(
@@ -32,7 +32,7 @@ class SourceInput(wire.WireModel):
     )
     globs: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=limits.MAX_GLOB)]],
-        *wire.at_most(limits.MAX_GLOBS, at_least=1),
+        *field_types.at_most(limits.MAX_GLOBS, at_least=1),
     ] = Field(
         default_factory=lambda: list(EVERYTHING),
         description="Patterns of relative paths. A file must match one of them: `*.md` for files directly in the "
@@ -44,17 +44,19 @@ class SourceInput(wire.WireModel):
     name: Annotated[str, Field(min_length=1, max_length=limits.MAX_SOURCE_NAME)] | None = Field(
         None, description="Name, unique among your sources; by default that of the folder.", examples=["Project Docs"]
     )
-    watch: wire.Flag = Field(False, description="true: synchronise soon after each change of a file in the folder.")
+    watch: field_types.Flag = Field(
+        False, description="true: synchronise soon after each change of a file in the folder."
+    )
 
     def shape(self, *, confined: bool) -> SourceDraft:
         """The request as a core type."""
         return SourceDraft(self.path, tuple(self.globs), self.text_field, self.watch, confined, self.name)
 
 
-class SourceChange(wire.WireModel):
+class SourceChange(field_types.WireModel):
     """A change of a source."""
 
-    watch: wire.Flag = Field(description="Whether the folder is watched.")
+    watch: field_types.Flag = Field(description="Whether the folder is watched.")
 
 
 class LeftOutFiles(Response):
@@ -75,7 +77,7 @@ class SyncResult(Response):
     failed: int = Field(description="Files that could not be stored.")
     skipped: int = Field(description="Files and folders that were left out. A folder counts once.")
     left_out: dict[str, LeftOutFiles] = Field(
-        default_factory=dict, description="Left-out files by reason: " + ", ".join(left_out.REASONS) + "."
+        default_factory=dict, description="Left-out files by reason: " + ", ".join(left_out_rules.REASONS) + "."
     )
     embedded: int = Field(description="Chunks that were embedded.")
 

@@ -24,8 +24,8 @@ from pathspec import PathSpec
 from app import errors, limits
 from app.concurrency import cancellable
 from app.documents.files import file_reading, folders
-from app.documents.files.left_out import LeftOutCounts
-from app.kinds import LeftOutReason
+from app.documents.files.left_out_rules import LeftOutCounts
+from app.enums import LeftOutReason
 from app.sources import source_roots
 from app.sources.types import FileFailure, KnownFile, SourceDraft
 from app.text import uris

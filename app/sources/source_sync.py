@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 from uuid import UUID
 
-from app.concurrency import cancellable, retries
+from app.concurrency import cancellable
+from app.database import retries
 from app.database.transactions import Reading, Writing
 from app.documents import selections
 from app.documents.files import file_reading

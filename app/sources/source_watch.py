@@ -21,7 +21,8 @@ from app import errors
 from app.database.transactions import Database
 from app.documents.files import folders
 from app.services import Services
-from app.sources import sources, store
+from app.sources import operations as sources
+from app.sources import store
 from app.sources.types import SourceRoots
 
 log = logging.getLogger(__name__)

@@ -10,8 +10,8 @@ from uuid import UUID
 from pydantic import Field
 
 from app import limits
-from app.jobs import followed_jobs
-from app.sources import sources
+from app.jobs import operations as job_operations
+from app.sources import operations as sources
 from app.sources.types import COUNTED, EVERYTHING, Source, SourceDraft
 from app.tools import NOTICE, Tool, ToolArguments, ToolContext, ToolResult, clamped
 
@@ -129,9 +129,9 @@ async def sync_source(given: SyncSourceArguments, context: ToolContext) -> Sourc
 async def _synced(source_id: UUID, job_id: UUID, wait_s: int, context: ToolContext) -> SourceSynced:
     """The state of a job once it has ended, after `wait_s` seconds at most."""
     db = context.services.db
-    state = await followed_jobs.get(job_id, context.user_id, db=db)
+    state = await job_operations.get(job_id, context.user_id, db=db)
     with suppress(TimeoutError):
-        async with asyncio.timeout(wait_s), aclosing(followed_jobs.follow(state, context.user_id, db=db)) as states:
+        async with asyncio.timeout(wait_s), aclosing(job_operations.follow(state, context.user_id, db=db)) as states:
             async for now in states:
                 state = now or state
     counts = {name: state.result.get(name) for name in COUNTED}

@@ -13,7 +13,7 @@ from uuid import UUID
 from typing_extensions import TypeAliasType
 
 from app import errors
-from app.kinds import Meaning
+from app.enums import Meaning
 from app.text import uris
 
 SourceStatus = TypeAliasType(

@@ -20,9 +20,9 @@ from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from app.documents.files import left_out
+from app.documents.files import left_out_rules
 from app.http import bodies
-from app.query import notices, signals
+from app.query import hop_signals, notices
 from app.relevance import answerability
 
 WEB = Path(__file__).parent
@@ -83,12 +83,12 @@ def _page(folder: str, policy: str, **headers: str) -> Response:
 async def _tables(_: Request) -> Response:
     """A JavaScript module that gives the playground the constants of this program."""
     constants: dict[str, Any] = {
-        "SIGNALS": {signal.name: signal.label for signal in signals.SIGNALS},
+        "SIGNALS": {signal.name: signal.label for signal in hop_signals.SIGNALS},
         "DEGRADED": notices.DEGRADED,
         "RELAXED": notices.RELAXED,
         "LIKELY": answerability.LIKELY,
         "POSSIBLE": answerability.POSSIBLE,
-        **{name: sorted(getattr(left_out, name)) for name in _FOLDER_NAMES},
+        **{name: sorted(getattr(left_out_rules, name)) for name in _FOLDER_NAMES},
         "MAX_BYTES": bodies.MAX_BYTES,
     }
     source = "".join(f"export const {name} = {json.dumps(value)};\n" for name, value in constants.items())

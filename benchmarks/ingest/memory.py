@@ -18,10 +18,11 @@ import psutil
 
 from app.documents.storing import ingest, large_documents
 from app.documents.types import Upload
+from app.enums import Vector
 from app.jobs import workers
-from app.kinds import Vector
 from app.services import Services
-from app.sources import source_sync, sources
+from app.sources import operations as sources
+from app.sources import source_sync
 from app.sources.types import SourceDraft
 from benchmarks.fake_embedder import FakeEmbedder
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from app import __version__
 from app.documents.storing import document_drafts, ingest
+from app.enums import Vector
 from app.evaluation import beir, runner
 from app.evaluation.runner import Strategy
-from app.kinds import Vector
 from app.models.protocols import Embedder, EmbeddingModel
 from app.query import model_switch
 from app.services import Services

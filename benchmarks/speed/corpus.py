@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from app.text.names import names
 from app.text.names.names import Name
-from app.text.words import lexical
+from app.text.words import tsvector_text
 from benchmarks.speed import texts, vectors
 from benchmarks.speed.owner import Batch, Owner
 from benchmarks.speed.vectors import Mixer
@@ -108,7 +108,7 @@ def _batch(
         starts=starts,
         chunk_contents=chunk_texts,
         indexed=[
-            lexical.index_text(f"{headlines[place]}\n{text}", "english")
+            tsvector_text.index_text(f"{headlines[place]}\n{text}", "english")
             for place, text in zip(of.tolist(), chunk_texts, strict=True)
         ],
         vectors=mixer.sample(anchors[of], rng),

@@ -28,7 +28,7 @@ from app.database.transactions import Writing
 from app.database.vectors import VectorTables
 from app.entities.store import mentions
 from app.entities.store.mentions import Mention
-from app.kinds import Vector
+from app.enums import Vector
 from app.text.names.names import Name
 
 FOLDER = Path(__file__).parent / "sql"

@@ -16,13 +16,13 @@ import sqlalchemy as sa
 
 from app.database.filter_types import Filters
 from app.database.transactions import Database
+from app.enums import Vector
 from app.evaluation import metrics
-from app.kinds import Vector
 from app.models.protocols import Embedder, EmbeddingModel
 from app.query.search_request import Ranking, SearchRequest
 from app.query.types import HybridRequest, HybridResult, Weights
 from app.search import search, understanding
-from app.search.store import recall
+from app.search.store import hybrid_search
 from app.services import Services
 from app.text.queries import analysis
 from benchmarks.speed import texts
@@ -113,7 +113,7 @@ class Target:
     async def _recall(self, question: BenchmarkQuestion, weights: Weights) -> float:
         async with self.db.searching(USER, candidates=CANDIDATES) as reading:
             start = time.perf_counter()
-            await recall.hybrid(reading, request(question, weights))
+            await hybrid_search.hybrid(reading, request(question, weights))
             return _since(start)
 
     async def _bare(self, question: BenchmarkQuestion, breadth: int) -> float:
@@ -160,7 +160,7 @@ def request(
 async def retrieve(db: Database, asked: HybridRequest) -> HybridResult:
     """Runs the hybrid statement."""
     async with db.searching(asked.user_id, candidates=asked.candidates) as reading:
-        return await recall.hybrid(reading, asked)
+        return await hybrid_search.hybrid(reading, asked)
 
 
 async def latencies(

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from app.kinds import OPTIONAL_TOOLS
+from app.enums import OPTIONAL_TOOLS
 
 ROOT = Path(__file__).parents[2]
 CALLS = 1_000 if os.environ.get("STEPWELL_FAULTS") == "full" else 30

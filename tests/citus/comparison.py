@@ -19,7 +19,7 @@ from app.database.embedded import postgres
 from app.database.schema import migration
 from app.database.transactions import Database
 from app.evaluation import beir
-from app.search.store import recall
+from app.search.store import hybrid_search
 from app.services import Budget, Services
 from app.settings import Settings
 from app.sources.types import SourceRoots
@@ -114,5 +114,5 @@ def _through_the_graph() -> Iterator[None]:
     """Never scans vectors exactly."""
     with pytest.MonkeyPatch.context() as patch:
         for name, factor in FACTORS.items():
-            patch.setattr(recall, name, factor)
+            patch.setattr(hybrid_search, name, factor)
         yield

@@ -11,7 +11,7 @@ from typing import Any
 from requests_of import search_body
 
 from app.documents.types import Upload
-from app.kinds import Json
+from app.enums import Json
 from citus.pair import Pair
 
 API = "/api/rag"

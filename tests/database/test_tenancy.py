@@ -19,7 +19,7 @@ from app.database.schema import tables
 from app.database.transactions import Database, Writing
 from app.documents.store import document_puts, documents
 from app.documents.types import DocumentDraft
-from app.search.store import recall
+from app.search.store import hybrid_search
 from benchmarks.fake_embedder import FakeEmbedder
 
 TEXTS = ("copper river lantern", "meadow copper")
@@ -170,7 +170,7 @@ async def test_a_function_called_for_another_user_finds_nothing(database, twins,
     one, two = twins
     query = await embedder.embed_query("copper")
     async with database.reading(one) as reading:
-        found = await recall.hybrid(reading, hybrid.request(two, "copper", query))
+        found = await hybrid_search.hybrid(reading, hybrid.request(two, "copper", query))
         assert (found.candidates, found.corpus_chunks) == ((), 0)
         assert await documents.page(harness.posing_as(reading, two), limit=10, after=None, only=DocumentFilter()) == []
     with pytest.raises(Exception, match="row-level security"):
@@ -237,6 +237,6 @@ async def test_vectors_are_stored_with_16_bits_a_number(database, user, embedder
     await hybrid.store(database, user, hybrid.draft("copper"), embedded=[vector], embedder=embedder)
     found = await hybrid.run(database, hybrid.request(user, "copper"))
     async with database.reading(user) as reading:
-        stored = await recall.vector_of(reading, found.candidates[0].chunk_id)
+        stored = await hybrid_search.vector_of(reading, found.candidates[0].chunk_id)
     assert stored == pytest.approx(vector, rel=2**-11, abs=2**-25)
     assert vectors.as_text(vector).startswith("[1,-0.5,1e-07,")

@@ -9,7 +9,8 @@ import pytest
 from harness import Tenant
 
 from app.database.transactions import Database
-from app.documents import document_changes, documents
+from app.documents import document_changes
+from app.documents import operations as documents
 from app.documents.types import IngestResult
 from app.entities.linking import mention_refresh
 

@@ -9,12 +9,14 @@ import pytest
 from harness import Tenant
 
 from app.database.filter_types import Filters
-from app.documents import documents, selections
-from app.documents.store import document_rows
+from app.documents import operations as documents
+from app.documents import selections
+from app.documents.store import row_writes
 from app.documents.storing import large_documents
 from app.documents.types import RowCounts, Upload
 from app.entities.linking import mention_refresh
-from app.jobs import followed_jobs, workers
+from app.jobs import operations as job_operations
+from app.jobs import workers
 from app.maintenance import reindex
 from app.services import ChunkingOptions
 
@@ -51,7 +53,7 @@ async def test_the_documents_that_pass_are_deleted_and_their_rows_counted_exactl
     tenant: Tenant, owner: Any, monkeypatch: pytest.MonkeyPatch, most_unindexed: int
 ) -> None:
     """Also if the long document's postings are removed by a job, and each document is a slice of its own."""
-    monkeypatch.setattr(document_rows, "MOST_UNINDEXED", most_unindexed)
+    monkeypatch.setattr(row_writes, "MOST_UNINDEXED", most_unindexed)
     monkeypatch.setattr(selections, "CHUNKS", 2)
     monkeypatch.setattr(selections, "PAGE", 2)
     await _store(tenant)
@@ -109,7 +111,7 @@ async def test_only_the_documents_that_pass_are_cut_again_by_a_job(tenant: Tenan
     assert await workers.run_next(tenant.services(), [reindex.KIND], user_id=tenant.user_id) == (
         "reindex_documents", 6,
     )  # fmt: skip
-    state = await followed_jobs.get(job_id, tenant.user_id, db=tenant.db)
+    state = await job_operations.get(job_id, tenant.user_id, db=tenant.db)
     assert (state.status, total, state.progress["done"], state.progress["total"]) == ("done", 6, 6, 6)
     assert {**state.result, "embedded": 0} == {"documents": 6, "cut": 1, "embedded": 0}
     left = await reindex.count(tenant.user_id, tenant.chunking_options, db=tenant.db)

@@ -15,7 +15,7 @@ from requests_of import search_request
 
 from app import runtime, samples
 from app.cli import options
-from app.feedback import feedback
+from app.feedback import operations as feedback
 from app.feedback.types import FeedbackRequest
 from app.search import search
 

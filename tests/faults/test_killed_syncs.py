@@ -21,10 +21,10 @@ from harness import Tenant
 from app.database import pools, transactions
 from app.database.embedded import postgres
 from app.derived_rows import Damage
-from app.jobs import followed_jobs
+from app.jobs import operations as job_operations
 from app.maintenance import repair
-from app.sources import sources
-from app.text.names import tags
+from app.sources import operations as sources
+from app.text.names import metadata_names
 
 KILLS, FILES = (20, 2_000) if running_service.FULL else (1, 20)
 DONE = "SELECT coalesce(CAST(progress->>'done' AS integer), 0) FROM stepwell.jobs WHERE job_id = $1"
@@ -65,13 +65,13 @@ async def test_a_synchronisation_survives_killed_services_and_a_killed_database(
                 await service.start()
             await server_folders.fetch(own_server, EXPIRE, job_id)
         await running_service.until(lambda: _is_done(tenant, job_id))
-    state = await followed_jobs.get(job_id, tenant.user_id, db=database)
+    state = await job_operations.get(job_id, tenant.user_id, db=database)
     assert source_folder.counts(state) == dict(changed.counts)
     assert state.attempts > KILLS
     fresh = Tenant(database)
     await source_folder.synced(fresh, await source_folder.add(fresh, folder))
     assert await source_folder.stored(tenant) == await source_folder.stored(fresh)
-    assert (await repair.check(tenant.user_id, db=database, keys=tags.KEYS)).damage == Damage()
+    assert (await repair.check(tenant.user_id, db=database, keys=metadata_names.KEYS)).damage == Damage()
     await database.close()
 
 
@@ -80,4 +80,4 @@ async def _has_done(server: postgres.EmbeddedPostgres, job_id: UUID, files: int)
 
 
 async def _is_done(tenant: Tenant, job_id: UUID) -> bool:
-    return (await followed_jobs.get(job_id, tenant.user_id, db=tenant.db)).is_final
+    return (await job_operations.get(job_id, tenant.user_id, db=tenant.db)).is_final

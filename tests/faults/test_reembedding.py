@@ -35,7 +35,7 @@ from app.database import transactions
 from app.database.embedded import postgres
 from app.database.schema import migration
 from app.documents.types import Upload
-from app.kinds import Vector
+from app.enums import Vector
 from app.maintenance.commands import reembed
 from app.settings import Settings
 from benchmarks.fake_embedder import FakeEmbedder

@@ -14,10 +14,10 @@ from example_app import assert_problem
 from fastapi import FastAPI
 
 from app.database.transactions import Database
-from app.feedback import feedback as pipeline
+from app.enums import OPTIONAL_TOOLS
+from app.feedback import operations as pipeline
 from app.feedback import store as feedback
 from app.feedback.types import FeedbackOptions, GivenFeedback
-from app.kinds import OPTIONAL_TOOLS
 from app.settings import Settings
 
 QUERY = "copper lantern"

@@ -13,9 +13,9 @@ from web_site import PUBLIC, Site, redirect, response
 
 from app import errors
 from app.fetching import fetching
-from app.fetching import pages as hosts
+from app.fetching import types as hosts
 from app.fetching.fetching import MAX_REDIRECTS, FetchLimits
-from app.fetching.pages import ANY_HOST, AllowedHosts
+from app.fetching.types import ANY_HOST, AllowedHosts
 
 PAGE = "http://docs.example.com/lime.html"
 FEW = FetchLimits(max_bytes=10_000, step_s=5.0, whole_s=5.0)

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from app import runtime
-from app.entities import entities
+from app.entities import operations as entities
 from app.entities.types import EntityDraft
 from app.jobs import workers
 from app.services import Services

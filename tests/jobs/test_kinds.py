@@ -9,7 +9,8 @@ import pytest
 from harness import Tenant
 
 from app import errors
-from app.jobs import followed_jobs, kinds, workers
+from app.jobs import kinds, workers
+from app.jobs import operations as job_operations
 from app.jobs.workers import JobKind, Run
 
 PAGE = Path(__file__).parents[2] / "docs" / "documents.md"
@@ -35,11 +36,11 @@ async def test_a_user_may_cancel_the_jobs_of_cancellable_kinds_only(tenant: Tena
     async with tenant.db.writing(tenant.user_id) as writing:
         job_id = await kind.add(writing, {})
     if kind.is_cancellable:
-        assert (await followed_jobs.cancel(job_id, tenant.user_id, db=tenant.db)).status == "cancelled"
+        assert (await job_operations.cancel(job_id, tenant.user_id, db=tenant.db)).status == "cancelled"
     else:
         with pytest.raises(errors.Conflict):
-            await followed_jobs.cancel(job_id, tenant.user_id, db=tenant.db)
-    following = [state.kind for state in await followed_jobs.page(tenant.user_id, db=tenant.db, limit=9)]
+            await job_operations.cancel(job_id, tenant.user_id, db=tenant.db)
+    following = [state.kind for state in await job_operations.page(tenant.user_id, db=tenant.db, limit=9)]
     assert following == [name for name in (kind.on_failure, kind.name) if name]
 
 
@@ -49,7 +50,7 @@ async def test_the_latest_finished_jobs_with_the_same_payload_are_kept(tenant: T
         async with tenant.db.writing(tenant.user_id) as writing:
             await kind.add(writing, {"folder": folder})
         await workers.run_next(tenant.services(), [kind], user_id=tenant.user_id)
-    left = await followed_jobs.page(tenant.user_id, db=tenant.db, limit=9)
+    left = await job_operations.page(tenant.user_id, db=tenant.db, limit=9)
     assert [state.payload["folder"] for state in left] == ["b", "a", "a", "b"]
 
 
@@ -59,5 +60,5 @@ async def test_a_job_that_fails_is_followed_by_the_kind_that_is_declared(tenant:
         await kind.add(writing, {})
     with pytest.raises(errors.BadRequest):
         await workers.run_next(tenant.services(), [kind], user_id=tenant.user_id)
-    states = await followed_jobs.page(tenant.user_id, db=tenant.db, limit=9)
+    states = await job_operations.page(tenant.user_id, db=tenant.db, limit=9)
     assert [(state.kind, state.status) for state in states] == [("remove_postings", "queued"), ("test", "failed")]

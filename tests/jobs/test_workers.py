@@ -12,7 +12,8 @@ from harness import Tenant
 
 from app import errors
 from app.database.transactions import Database
-from app.jobs import followed_jobs, workers
+from app.jobs import operations as job_operations
+from app.jobs import workers
 from app.jobs.store import jobs as store
 from app.jobs.store.jobs import JobState
 from app.jobs.workers import JobKind, Run
@@ -30,7 +31,7 @@ async def _run(tenant: Tenant, handler: Callable[[Run], Awaitable[int]]) -> tupl
 
 
 async def _state(tenant: Tenant, job_id: UUID) -> JobState:
-    return await followed_jobs.get(job_id, tenant.user_id, db=tenant.db)
+    return await job_operations.get(job_id, tenant.user_id, db=tenant.db)
 
 
 async def _finish(run: Run) -> int:
@@ -46,7 +47,7 @@ async def test_jobs_run_in_the_order_in_which_they_were_queued(tenant: Tenant) -
     assert await _run(tenant, _finish) is None
     states = [await _state(tenant, job_id) for job_id in ids]
     assert [(state.status, state.result) for state in states] == [("done", {"n": n}) for n in range(3)]
-    listed = await followed_jobs.page(tenant.user_id, db=tenant.db, limit=9)
+    listed = await job_operations.page(tenant.user_id, db=tenant.db, limit=9)
     assert [state.job_id for state in listed] == ids[::-1]
 
 
@@ -165,13 +166,13 @@ async def test_a_cancelled_job_is_stopped_at_its_next_renewal(tenant: Tenant, mo
 
     running = asyncio.create_task(_run(tenant, endless))
     await started.wait()
-    assert (await followed_jobs.cancel(job_id, tenant.user_id, db=tenant.db)).status == "cancelled"
+    assert (await job_operations.cancel(job_id, tenant.user_id, db=tenant.db)).status == "cancelled"
     await running
     assert stopped.is_set()
-    again = await followed_jobs.cancel(job_id, tenant.user_id, db=tenant.db)
+    again = await job_operations.cancel(job_id, tenant.user_id, db=tenant.db)
     assert again.status == "cancelled", "a job that has ended stays as it is"
     waiting = await _queue(tenant)
-    await followed_jobs.cancel(waiting, tenant.user_id, db=tenant.db)
+    await job_operations.cancel(waiting, tenant.user_id, db=tenant.db)
     assert await _run(tenant, _finish) is None
 
 

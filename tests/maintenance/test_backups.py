@@ -16,8 +16,8 @@ from app.database.embedded import postgres
 from app.database.embedded.embedded_programs import PACKAGE
 from app.database.filter_types import Filters
 from app.database.schema import migration, tables
-from app.documents import documents
-from app.entities import entities
+from app.documents import operations as documents
+from app.entities import operations as entities
 from app.entities.types import EntityDraft
 from app.maintenance.commands import backup
 from app.maintenance.store import backups as storage

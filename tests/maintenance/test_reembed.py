@@ -19,17 +19,17 @@ from app import errors
 from app.database import transactions
 from app.database.schema import migration, reembedding
 from app.database.transactions import Database
-from app.documents import documents
+from app.documents import operations as documents
 from app.documents.store import staging
 from app.documents.storing import ingest, large_documents
 from app.documents.types import Upload
-from app.entities import entities
+from app.entities import operations as entities
 from app.entities.types import EntityDraft
 from app.jobs import workers
 from app.maintenance.commands import reembed
 from app.query import model_switch
 from app.query.model_switch import SwitchingEmbedder
-from app.search.store import recall
+from app.search.store import hybrid_search
 from app.services import Services
 from benchmarks.fake_embedder import FakeEmbedder
 
@@ -248,9 +248,9 @@ async def test_a_model_of_more_than_two_thousand_dimensions_is_stored_with_sixte
     async for _state in reembed.fill(tenant.filling(), owning):
         pass
     await migration.check(database, model="wide", dimension=2_100)
-    for exact_floor in (recall.EXACT_FLOOR, 0):
-        monkeypatch.setattr(recall, "EXACT_FLOOR", exact_floor)
-        monkeypatch.setattr(recall, "EXACT_FACTOR", recall.EXACT_FACTOR if exact_floor else 0.0)
+    for exact_floor in (hybrid_search.EXACT_FLOOR, 0):
+        monkeypatch.setattr(hybrid_search, "EXACT_FLOOR", exact_floor)
+        monkeypatch.setattr(hybrid_search, "EXACT_FACTOR", hybrid_search.EXACT_FACTOR if exact_floor else 0.0)
         found = await tenant.ask("stone 7 lies in lime mortar", mode="semantic")
         assert found.hits[0].candidate.uri == "s7"
         assert found.hits[0].candidate.vector_score == pytest.approx(1.0, abs=2e-3)

@@ -9,7 +9,7 @@ import pytest
 from harness import Tenant, new_user
 
 from app.database.transactions import Database
-from app.documents import documents
+from app.documents import operations as documents
 from app.entities.linking import mention_refresh
 from app.maintenance import reindex
 from app.maintenance.reindex import Reindexed

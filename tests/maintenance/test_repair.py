@@ -14,13 +14,13 @@ import pytest
 from app.database import transactions
 from app.database.schema import tables
 from app.derived_rows import Damage
-from app.documents import documents
+from app.documents import operations as documents
 from app.documents.types import Upload
-from app.entities import entities
+from app.entities import operations as entities
 from app.entities.types import EntityDraft
 from app.maintenance import repair
 from app.maintenance.store import repairs
-from app.text.names import tags
+from app.text.names import metadata_names
 
 NOTES = Path(__file__).parents[2] / "app" / "samples" / "notes"
 DERIVED = (
@@ -41,7 +41,7 @@ class Repaired:
 
     async def check(self) -> Damage:
         """Check the user completely."""
-        return (await repair.check(self.tenant.user_id, db=self.owner, keys=tags.KEYS)).damage
+        return (await repair.check(self.tenant.user_id, db=self.owner, keys=metadata_names.KEYS)).damage
 
     async def rows(self) -> dict[str, list[str]]:
         """The derived rows as text, without what a rewrite may change: when an entity was first seen, and ids."""

@@ -24,7 +24,7 @@ from app.database.schema import migration, reembedding
 from app.derived_rows import Damage
 from app.maintenance import repair
 from app.query.types import HybridRequest, LexicalQuery, Weights
-from app.search.store import recall
+from app.search.store import hybrid_search
 from app.services import ChunkingOptions
 from app.text import uris
 from app.text.queries.conditions import IndexText
@@ -176,7 +176,7 @@ INSERT INTO stepwell.entity_vectors_next SELECT user_id, entity_id, '[0.6,0.8]' 
 async def _indexes_of_hybrid(database: transactions.Database, vector: Sequence[float] = SIXTY) -> set[str]:
     """The HNSW indexes in the plan of the hybrid statement if no table may be scanned."""
     asked = HybridRequest("ana", list(vector), None, Weights(vector=1.0, text=0.0), "rrf", limit=10)
-    statement, binds = recall.prepare(asked)
+    statement, binds = hybrid_search.prepare(asked)
     async with database.reading("ana") as reading:
         await reading.execute(sa.text("SET LOCAL enable_seqscan = off"))
         await reading.execute(sa.text("SET LOCAL enable_sort = off"))
@@ -213,7 +213,7 @@ async def _found(database: transactions.Database, user: str) -> int:
     words = LexicalQuery(IndexText("tide", "tide"))
     request = HybridRequest(user, None, words, Weights(vector=0.0, text=1.0), "rrf", limit=100)
     async with database.reading(user) as reading:
-        return len((await recall.hybrid(reading, request)).candidates)
+        return len((await hybrid_search.hybrid(reading, request)).candidates)
 
 
 async def test_a_rehearsal_takes_each_revision_and_changes_nothing(populated, owner) -> None:

@@ -10,7 +10,7 @@ from harness import Tenant
 from requests_of import search_request
 
 from app.documents.types import Upload
-from app.kinds import Depth
+from app.enums import Depth
 from app.models.protocols import Proposal
 from app.models.query_cache import CachingEmbedder
 from app.query.types import Answer

@@ -15,7 +15,7 @@ from requests_of import search_request
 from app import errors
 from app.database import transactions
 from app.documents.types import Upload
-from app.kinds import Vector
+from app.enums import Vector
 from app.models.protocols import Proposal
 from app.multihop import multihop
 from app.query.search_request import GuidanceOptions

@@ -12,9 +12,9 @@ import pytest
 
 from app.multihop import hop_strategies
 from app.multihop.hop_strategies import HopScores
-from app.query import signals
-from app.search import merge
-from app.search.merge import Scored
+from app.query import hop_signals
+from app.search import rank_fusion
+from app.search.rank_fusion import Scored
 
 A, B, C, D = (UUID(int=n) for n in range(1, 5))
 
@@ -45,7 +45,7 @@ def test_limited_signals_lift_no_chunk_above_the_best_one_without_them() -> None
     assert limited[A].parts == pytest.approx({"cos": 1.0, "rare": 0.1, "identifier": 0.4}), "the best has 1.5"
     assert limited[A].score == pytest.approx(sum(limited[A].parts.values()))
     assert (limited[B], limited[C]) == (scores[B], scores[C])
-    assert merge.order(hop_strategies.add_coverage(limited, held, idf, {}), {}) == [B, A, C]
+    assert rank_fusion.order(hop_strategies.add_coverage(limited, held, idf, {}), {}) == [B, A, C]
     assert hop_strategies.limit_sums(scores, {**held, A: {"tide", "buoy"}}, idf)[A].parts == {"cos": 1.0}
 
 
@@ -68,13 +68,13 @@ def test_coverage_is_a_greedy_choice_whose_scores_fall_with_rank() -> None:
             missing -= held[best]
             del left[best]
         covered = hop_strategies.add_coverage(scores, held, idf, {})
-        assert [(one, covered[one].score) for one in merge.order(covered, {})] == chosen
+        assert [(one, covered[one].score) for one in rank_fusion.order(covered, {})] == chosen
 
 
 def test_a_chunk_is_put_first_by_a_part_of_its_score_and_one_that_is_gone_changes_nothing() -> None:
     scores = HopScores({A: Scored(2.0, {"cos": 2.0}), B: Scored(0.5, {"cos": 0.5})}, largest=8.0)
     raised = hop_strategies.put_first(scores, B)
-    assert merge.order(raised.by_chunk, {}) == [B, A]
+    assert rank_fusion.order(raised.by_chunk, {}) == [B, A]
     assert raised.by_chunk[B].parts["first"] == pytest.approx(1.5)
     assert raised.by_chunk[B].score == pytest.approx(sum(raised.by_chunk[B].parts.values()))
     assert hop_strategies.put_first(scores, A) == hop_strategies.put_first(scores, C) == scores
@@ -86,7 +86,7 @@ def test_an_order_is_total_and_does_not_depend_on_the_inputs() -> None:
     hops = {A: 2, B: 1, C: 2, D: 1}
     for seed in range(5):
         shuffled = random.Random(seed).sample(list(scores.items()), 4)
-        assert merge.order(dict(shuffled), hops) == [C, B, D, A]
+        assert rank_fusion.order(dict(shuffled), hops) == [C, B, D, A]
 
 
 PAGE = Path(__file__).parents[2] / "docs" / "multihop.md"
@@ -94,12 +94,12 @@ PAGE = Path(__file__).parents[2] / "docs" / "multihop.md"
 
 def test_the_page_on_multi_hop_search_lists_every_signal_with_its_weight() -> None:
     listed = re.findall(r"^\| `(\w+)` \| ([\d.]+) \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    expected = {**signals.WEIGHTS, "covers": hop_strategies.COVERAGE_WEIGHT}
+    expected = {**hop_signals.WEIGHTS, "covers": hop_strategies.COVERAGE_WEIGHT}
     assert {name: float(weight) for name, weight in listed} == expected
 
 
 def test_the_largest_strength_of_a_link_is_that_of_a_whole_source_and_the_rarest_name() -> None:
     title, shared = 2 / (1 + math.log(1 + 1)), 1 / (1 + math.log(2))
     for name, exact in (("linked", title), ("shared", shared)):
-        largest = signals.LINKS[name].largest
+        largest = hop_signals.LINKS[name].largest
         assert exact <= largest == pytest.approx(exact, abs=1e-4)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from app.errors import UnreadableFile
-from app.parsing.files import ExtractedDocument
+from app.parsing.types import ExtractedDocument
 
 Read = Callable[..., list[ExtractedDocument]]
 

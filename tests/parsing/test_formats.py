@@ -11,8 +11,8 @@ import pytest
 from reading import Read, refusal
 
 from app.errors import UnreadableFile
-from app.parsing import archives, formats
-from app.parsing.files import InputFile
+from app.parsing import formats, zip_packages
+from app.parsing.types import InputFile
 
 DOCS = Path(__file__).parents[2] / "docs" / "documents.md"
 OLD_OFFICE = made_files.COMPOUND
@@ -83,8 +83,8 @@ def test_other_formats_and_bytes_that_are_neither_the_named_format_nor_text_are_
 def test_a_hostile_archive_is_refused_before_it_is_unpacked(
     monkeypatch: pytest.MonkeyPatch, raw: bytes, code: str
 ) -> None:
-    monkeypatch.setattr(archives, "MAX_ENTRIES", 100)
-    assert refusal(archives.check, InputFile(raw)) == code
+    monkeypatch.setattr(zip_packages, "MAX_ENTRIES", 100)
+    assert refusal(zip_packages.check, InputFile(raw)) == code
 
 
 def test_a_nested_archive_in_an_office_file_is_not_unpacked(read: Read) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from reading import Read, refusal
 
-from app.parsing.files import ExtractedDocument
 from app.parsing.html import html_text
+from app.parsing.types import ExtractedDocument
 
 PAGE = """<!doctype html><html lang="de"><head><title>Lime  mortar</title><meta name="author" content="Ana Veit">
 <meta property="article:published_time" content="2024-03-01T10:00:00+01:00"><style>p {color: red}</style></head><body>

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from app.parsing.files import LeftOut
 from app.parsing.pages import margins
 from app.parsing.pages.page_layout import PageLine
+from app.parsing.types import LeftOut
 
 
 def remove(*pages: Sequence[str]) -> tuple[list[list[str]], tuple[LeftOut, ...]]:

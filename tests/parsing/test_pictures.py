@@ -21,9 +21,9 @@ from reportlab.pdfgen.canvas import Canvas
 
 from app.errors import UnreadableFile
 from app.parsing import formats, worker
-from app.parsing.files import ExtractedDocument, InputFile, Picture, RecognisedLine
 from app.parsing.pages import pictures
 from app.parsing.process import ParseLimits, Parser, ParseShare, Unrecognised
+from app.parsing.types import ExtractedDocument, InputFile, Picture, RecognisedLine
 
 LIMITS = ParseLimits(cpu_s=10, wall_s=30.0)
 

@@ -13,8 +13,8 @@ import pytest
 
 from app.errors import UnreadableFile
 from app.parsing import formats
-from app.parsing.files import ExtractedDocument
 from app.parsing.process import ParseLimits, Parser, ParseShare
+from app.parsing.types import ExtractedDocument
 
 LIMITS = ParseLimits(memory_bytes=512_000_000, cpu_s=1, wall_s=30.0)
 NOTE = made_files.pdf([["Lime mortar."]])

@@ -9,11 +9,11 @@ import sys
 import time
 from pathlib import Path
 
-from app.concurrency import pipes
+from app.concurrency import limited_process
 
 FIRST = Path(sys.argv[1])
 started = str(time.monotonic_ns())
-while (message := pipes.read(sys.stdin.buffer)) is not None:
+while (message := limited_process.read(sys.stdin.buffer)) is not None:
     width, height = message["width"], message["height"]
     sys.stdin.buffer.read(width * height)
     if width == 1 or (width == 3 and not FIRST.exists()):
@@ -22,5 +22,5 @@ while (message := pipes.read(sys.stdin.buffer)) is not None:
     if width == 2:
         time.sleep(60)
     line = (f"{width} × {height} {started}", 0.9, [0, 0, 9, 0, 9, 9, 0, 9])
-    pipes.write(sys.stdout.buffer, {"lines": [line]})
+    limited_process.write(sys.stdout.buffer, {"lines": [line]})
     sys.stdout.buffer.flush()

@@ -10,7 +10,7 @@ import psutil
 import pytest
 from rapidfuzz.distance import Levenshtein
 
-from app.parsing.files import Picture
+from app.parsing.types import Picture
 from app.recognition import process
 from app.recognition.process import Recogniser, RecognitionFailed, RecognitionLimits
 from benchmarks.attacks import pages

@@ -21,9 +21,10 @@ from app.database import filters
 from app.database.calibration_types import LogitScale, RelevanceCalibration, StoredCalibration
 from app.database.filter_types import Filters
 from app.database.transactions import Database
-from app.documents import documents, selections
+from app.documents import operations as documents
+from app.documents import selections
 from app.documents.types import Upload
-from app.entities import entities
+from app.entities import operations as entities
 from app.entities.types import EntityDraft
 from app.evaluation import calibration
 from app.evaluation.beir import JudgedQuestion
@@ -31,8 +32,8 @@ from app.evaluation.calibration import Judgements
 from app.models.local.onnx_embedder import OnnxEmbedder
 from app.multihop import multihop
 from app.query.types import Answer
-from app.relevance import answerability, cosines, logit_scales, relevance
-from app.relevance import store as calibrations
+from app.relevance import answerability, cosine_scales, platt_scaling, relevance
+from app.relevance import calibration_store as calibrations
 from app.search import search
 from benchmarks.fake_embedder import FakeEmbedder
 
@@ -92,7 +93,7 @@ async def test_the_cosines_of_an_unknown_model_are_measured_once_for_its_relevan
     known = [hit.relevance for hit in answer.hits]
     assert None not in known
     assert known == sorted(known, reverse=True)
-    assert abs(services.state(cosines.MeasuredModels).unrelated[services.embedder.model.name]) < 0.5
+    assert abs(services.state(cosine_scales.MeasuredModels).unrelated[services.embedder.model.name]) < 0.5
     least = known[0]
     found = await search.run(search_request("lime mortar", min_relevance=least), tenant.user_id, services)
     assert [hit.candidate.content for hit in found.hits] == ["lime mortar"]
@@ -103,7 +104,9 @@ async def test_a_sum_over_several_hops_counts_a_cosine_as_one_of_the_built_in_mo
     await tenant.add("lime mortar and sand")
     answer = await multihop.run(search_request("lime mortar", explain=True), tenant.user_id, tenant.services())
     (hit,) = answer.hits
-    assert (hit.explain or {})["signals"]["cos"] == pytest.approx(cosines.like_built_in(hit.candidate.cosine or 0, 0.5))
+    assert (hit.explain or {})["signals"]["cos"] == pytest.approx(
+        cosine_scales.like_built_in(hit.candidate.cosine or 0, 0.5)
+    )
 
 
 @pytest.mark.parametrize("way", ["fast", "thorough"])
@@ -157,8 +160,8 @@ async def test_relevance_and_answerable_follow_the_stored_scales_until_they_are_
         assert [hit.candidate.chunk_id for hit in old.hits] == [hit.candidate.chunk_id for hit in new.hits]
         scale = SCALES.relevance if old.hops is None else SCALES.hops
         for one, other in zip(old.hits, new.hits, strict=True):
-            assert other.relevance == pytest.approx(logit_scales.apply(scale, one.relevance), rel=1e-6)
-        scaled = logit_scales.apply(SCALES.answerable, old.explain["relevance"]["answered"])
+            assert other.relevance == pytest.approx(platt_scaling.apply(scale, one.relevance), rel=1e-6)
+        scaled = platt_scaling.apply(SCALES.answerable, old.explain["relevance"]["answered"])
         known = [hit.relevance or 0.0 for hit in new.hits]
         most = 1 - math.prod(1 - value for value in known)
         assert new.answerable == pytest.approx(max(*known, min(scaled, most)), rel=1e-6)

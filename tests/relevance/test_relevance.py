@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from app.database.calibration_types import LogitScale, RelevanceCalibration
 from app.query.types import AddedTerm, Term
-from app.relevance import confidence, cosines, logit_scales, relevance, unknown_names
-from app.relevance.logit_scales import Judged, Prior
+from app.relevance import confidence, cosine_scales, platt_scaling, relevance, unknown_names
+from app.relevance.platt_scaling import Judged, Prior
 from app.relevance.relevance import UNKNOWN_NAME, Assessment, MeanEffect
 
 TERMS = (Term("lime", 3, 2.0), Term("mortar", 0, 4.0, times=2))
@@ -130,11 +130,15 @@ def test_a_better_cosine_more_covered_words_or_a_phrase_raise_answerable_and_the
 
 
 def test_a_cosine_is_counted_from_that_of_unrelated_texts() -> None:
-    assert cosines.above(0.75, 0.75) == 0.0
-    assert cosines.above(1.0, 0.75) == 1.0
-    assert cosines.above(0.86, 0.72) == pytest.approx(0.5)
-    assert [cosines.like_built_in(one, 0.72) for one in (0.72, 1.0)] == pytest.approx([cosines.BUILT_IN, 1.0])
-    assert [cosines.like_built_in(0.6, one) for one in (None, cosines.BUILT_IN)] == pytest.approx([0.6, 0.6])
+    assert cosine_scales.above(0.75, 0.75) == 0.0
+    assert cosine_scales.above(1.0, 0.75) == 1.0
+    assert cosine_scales.above(0.86, 0.72) == pytest.approx(0.5)
+    assert [cosine_scales.like_built_in(one, 0.72) for one in (0.72, 1.0)] == pytest.approx(
+        [cosine_scales.BUILT_IN, 1.0]
+    )
+    assert [cosine_scales.like_built_in(0.6, one) for one in (None, cosine_scales.BUILT_IN)] == pytest.approx(
+        [0.6, 0.6]
+    )
 
 
 MANY_WORDS = "Which five wooden boats did Ada paint over the long winter in Ostrava harbour with lead and tar?"
@@ -183,25 +187,25 @@ def drawn(scale: LogitScale, count: int, seed: int = 3) -> list[Judged]:
     """Predictions, and outcomes that occur with the probability that a scale makes of them."""
     dice = random.Random(seed)
     predictions = [dice.uniform(0.02, 0.9) for _ in range(count)]
-    return [Judged(one, dice.random() < logit_scales.apply(scale, one)) for one in predictions]
+    return [Judged(one, dice.random() < platt_scaling.apply(scale, one)) for one in predictions]
 
 
 @given(st.floats(-3, 3), st.floats(0.1, 3), st.floats(0.01, 0.99), st.floats(0.01, 0.99))
 def test_a_scale_keeps_the_order_and_can_be_taken_back(intercept: float, slope: float, one: float, two: float) -> None:
     scale = LogitScale(intercept, slope)
-    first, second = (logit_scales.apply(scale, value) for value in (one, two))
+    first, second = (platt_scaling.apply(scale, value) for value in (one, two))
     assert (first <= second) == (one <= two) or first == pytest.approx(second)
-    assert logit_scales.remove(scale, first) == pytest.approx(one, rel=1e-3)
+    assert platt_scaling.remove(scale, first) == pytest.approx(one, rel=1e-3)
 
 
 def test_many_judgements_decide_and_few_change_little() -> None:
     true = LogitScale(1.2, 0.6)
-    many, few = (logit_scales.fit(drawn(true, count), PRIOR) for count in (8_000, 4))
+    many, few = (platt_scaling.fit(drawn(true, count), PRIOR) for count in (8_000, 4))
     assert (many.intercept, many.slope) == (pytest.approx(1.2, abs=0.1), pytest.approx(0.6, abs=0.06))
     assert abs(few.intercept) < abs(many.intercept)
-    assert logit_scales.fit([], PRIOR) == LogitScale()
+    assert platt_scaling.fit([], PRIOR) == LogitScale()
 
 
 def test_judgements_against_the_order_do_not_reverse_it() -> None:
     reversed_ = [Judged(0.9, occurred=False), Judged(0.1, occurred=True)] * 500
-    assert logit_scales.fit(reversed_, PRIOR).slope == logit_scales.LEAST_SLOPE
+    assert platt_scaling.fit(reversed_, PRIOR).slope == platt_scaling.LEAST_SLOPE

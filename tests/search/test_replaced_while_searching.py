@@ -16,7 +16,7 @@ from requests_of import search_request
 from app.database import transactions
 from app.database.connections import Connection
 from app.database.filter_types import DocumentFilter
-from app.documents import documents
+from app.documents import operations as documents
 from app.multihop import multihop
 from app.query.search_request import SearchRequest
 from app.query.types import Answer

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import debian_servers
 import pytest
-from test_matrix import MAJOR
+from test_supported_servers import MAJOR
 
 
 @pytest.fixture(scope="session")

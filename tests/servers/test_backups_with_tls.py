@@ -6,7 +6,7 @@ import asyncio
 
 import harness
 import pytest
-import test_matrix
+import test_supported_servers
 
 from app import errors
 from app.database import transactions
@@ -36,23 +36,23 @@ async def stored(owner_dsn: str) -> int:
 
 async def test_a_backup_over_tls_is_restored_over_tls(debian, tmp_path):
     async with (
-        test_matrix.on_debian(debian, "direct") as source,
-        test_matrix.on_debian(debian, "direct", name="restored") as target,
+        test_supported_servers.on_debian(debian, "direct") as source,
+        test_supported_servers.on_debian(debian, "direct", name="restored") as target,
     ):
         await filled(source.owner_dsn)
         await backup.create(tmp_path / "a.dump", access=Access(source.owner_dsn, environment()))
         done = await backup.load(
             tmp_path / "a.dump", access=Access(target.owner_dsn, environment()), embedding=EMBEDDING
         )
-        assert (done.archive.server_major, done.stems_differ) == (test_matrix.MAJOR, False)
+        assert (done.archive.server_major, done.stems_differ) == (test_supported_servers.MAJOR, False)
         await storage.vacuum(target.owner_dsn)
         assert await stored(target.owner_dsn) == 40
 
 
 async def test_a_restore_that_psql_refuses_ends_with_its_message(debian, tmp_path):
     async with (
-        test_matrix.on_debian(debian, "direct") as source,
-        test_matrix.on_debian(debian, "direct", schema="extensions") as target,
+        test_supported_servers.on_debian(debian, "direct") as source,
+        test_supported_servers.on_debian(debian, "direct", schema="extensions") as target,
     ):
         await filled(source.owner_dsn)
         await backup.create(tmp_path / "a.dump", access=Access(source.owner_dsn, environment()))
@@ -68,7 +68,7 @@ async def test_a_backup_of_another_major_says_that_stems_differ(debian, new_data
     source = await new_database()
     await filled(source.owner_dsn)
     await backup.create(tmp_path / "a.dump", access=Access(source.owner_dsn, environment()))
-    async with test_matrix.on_debian(debian, "direct") as target:
+    async with test_supported_servers.on_debian(debian, "direct") as target:
         done = await backup.load(
             tmp_path / "a.dump", access=Access(target.owner_dsn, environment()), embedding=EMBEDDING
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import debian_servers
 import pytest
-import test_matrix
+import test_supported_servers
 
 from app import errors
 from app.database import transactions
@@ -35,7 +35,7 @@ async def check(dsn):
 
 @pytest.fixture
 async def base(debian):
-    await test_matrix.run(debian, "postgres", f"CREATE ROLE app LOGIN PASSWORD '{debian_servers.PASSWORD}'")
+    await test_supported_servers.run(debian, "postgres", f"CREATE ROLE app LOGIN PASSWORD '{debian_servers.PASSWORD}'")
     return f"postgresql://app:{debian_servers.PASSWORD}@127.0.0.1:{debian.port}/postgres?"
 
 
@@ -56,7 +56,7 @@ async def test_an_address_is_refused_in_a_sentence(base, parameters):
 
 async def test_a_pooler_that_refuses_a_parameter_of_the_address_is_named(debian, base):
     words = {"app": debian_servers.PASSWORD}
-    with test_matrix.through("transaction", "127.0.0.1", debian.port, words, tls=True) as port:
+    with test_supported_servers.through("transaction", "127.0.0.1", debian.port, words, tls=True) as port:
         pooled = base.replace(f":{debian.port}/", f":{port}/")
         await check(f"{pooled}sslmode=require&application_name=x")
         with pytest.raises(
@@ -66,8 +66,8 @@ async def test_a_pooler_that_refuses_a_parameter_of_the_address_is_named(debian,
 
 
 async def test_pgvector_off_the_search_path_is_a_sentence_with_the_remedy(debian):
-    async with test_matrix.on_debian(debian, "direct", schema="elsewhere", name="off_path") as database:
-        await test_matrix.run(debian, "postgres", "ALTER DATABASE off_path RESET search_path")
+    async with test_supported_servers.on_debian(debian, "direct", schema="elsewhere", name="off_path") as database:
+        await test_supported_servers.run(debian, "postgres", "ALTER DATABASE off_path RESET search_path")
         model = FakeEmbedder().model
         with pytest.raises(
             errors.SchemaMismatch, match=r'run ALTER DATABASE off_path SET search_path = "\$user", public, e'

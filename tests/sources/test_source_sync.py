@@ -16,11 +16,11 @@ from source_folder import CountingFake
 
 from app import errors
 from app.database.transactions import Database
-from app.documents import documents
+from app.documents import operations as documents
 from app.documents.types import SourcePath
-from app.jobs import followed_jobs
+from app.jobs import operations as job_operations
 from app.jobs.store import jobs
-from app.sources import sources
+from app.sources import operations as sources
 
 FILES = 30
 
@@ -53,7 +53,9 @@ async def test_a_changed_folder_is_synchronised_exactly(counting: Tenant, folder
     tenant = counting
     paths = source_folder.fill(folder, FILES)
     added = await source_folder.stored_source(tenant, folder)
-    assert source_folder.counts(await followed_jobs.get(added.job_id, tenant.user_id, db=tenant.db)) == {"added": FILES}
+    assert source_folder.counts(await job_operations.get(added.job_id, tenant.user_id, db=tenant.db)) == {
+        "added": FILES
+    }
     assert source_folder.counts(await source_folder.synced(tenant, added)) == {"unchanged": FILES}
     changed = source_folder.disturb(folder, paths, random.Random(7))
     before = await source_folder.ids(tenant)
@@ -126,7 +128,7 @@ async def test_a_file_that_cannot_be_read_is_listed_and_read_again(tenant: Tenan
     source_folder.write(folder, "bad.pdf", b"%PDF-1.7 damaged")
     source_folder.write(folder, "blank.txt", b" \n")
     added = await source_folder.stored_source(tenant, folder)
-    state = await followed_jobs.get(added.job_id, tenant.user_id, db=tenant.db)
+    state = await job_operations.get(added.job_id, tenant.user_id, db=tenant.db)
     assert source_folder.counts(state) == {"added": 2, "failed": 2}
     assert [state.progress[name] for name in ("documents", "chunks", "done", "total")] == [2, 2, 4, 4]
     assert [failure["path"] for failure in state.result["failures"]] == ["bad.pdf", "blank.txt"]
@@ -168,7 +170,7 @@ async def test_documents_that_a_killed_job_had_stored_and_not_recorded_go_with_t
         await tenant.add("Lime.", (folder / name).as_uri(), source=path)
     await source_folder.work(tenant)
     assert list(await source_folder.ids(tenant)) == [(folder / "kept.md").as_uri()]
-    counts = source_folder.counts(await followed_jobs.get(added.job_id, tenant.user_id, db=tenant.db))
+    counts = source_folder.counts(await job_operations.get(added.job_id, tenant.user_id, db=tenant.db))
     assert counts == {"added": 1, "removed": 1}
 
 
@@ -189,7 +191,7 @@ async def test_a_file_belongs_to_one_source_only(tenant: Tenant, folder: Path) -
     source_folder.write(folder, "b.md", b"Sand.")
     inner = await source_folder.stored_source(tenant, folder / "deep")
     outer = await source_folder.stored_source(tenant, folder)
-    state = await followed_jobs.get(outer.job_id, tenant.user_id, db=tenant.db)
+    state = await job_operations.get(outer.job_id, tenant.user_id, db=tenant.db)
     assert source_folder.counts(state) == {"added": 1, "failed": 1}
     assert str(inner.source.source_id) in state.result["failures"][0]["reason"]
     removed = await sources.delete(inner.source.source_id, tenant.user_id, tenant.services(), actor="test")
@@ -259,8 +261,8 @@ async def test_a_cancelled_job_stops_and_the_next_one_does_the_rest(
         patch.setattr("app.jobs.store.jobs.advance", cancelling)
         await source_folder.work(tenant)
     # The transaction in which the job was found cancelled has changed nothing, so the cancellation is repeated.
-    await followed_jobs.cancel(added.job_id, tenant.user_id, db=tenant.db)
-    assert (await followed_jobs.get(added.job_id, tenant.user_id, db=tenant.db)).status == "cancelled"
+    await job_operations.cancel(added.job_id, tenant.user_id, db=tenant.db)
+    assert (await job_operations.get(added.job_id, tenant.user_id, db=tenant.db)).status == "cancelled"
     assert len(calls) == 4
     assert sum(source_folder.counts(await source_folder.synced(tenant, added)).values()) == 12
 
@@ -271,7 +273,7 @@ async def test_a_source_that_is_added_again_with_another_text_field_is_read_agai
     again = await source_folder.add(tenant, folder, text_field="other")
     assert (again.status, again.source.source_id) == ("changed", first.source.source_id)
     await source_folder.work(tenant)
-    assert source_folder.counts(await followed_jobs.get(again.job_id, tenant.user_id, db=tenant.db)) == {"replaced": 1}
+    assert source_folder.counts(await job_operations.get(again.job_id, tenant.user_id, db=tenant.db)) == {"replaced": 1}
     (stored,) = (await source_folder.stored(tenant)).values()
     assert stored[1] == "Sand"
     unchanged = await source_folder.add(tenant, folder, text_field="other")

@@ -15,8 +15,9 @@ from harness import Tenant
 from watchfiles import Change
 
 from app.database.transactions import Database
-from app.jobs import followed_jobs
-from app.sources import source_watch, sources
+from app.jobs import operations as job_operations
+from app.sources import operations as sources
+from app.sources import source_watch
 from app.sources.types import SourceRoots
 
 
@@ -30,7 +31,7 @@ def folder(tmp_path: Path) -> Path:
 async def _queued(database: Database, tenant: Tenant, before: set[Any]) -> None:
     """Returns once the user has a job that is not among those of before, for ten seconds at most."""
     async with asyncio.timeout(10):
-        while {job.job_id for job in await followed_jobs.page(tenant.user_id, db=database, limit=9)} <= before:  # noqa: ASYNC110
+        while {job.job_id for job in await job_operations.page(tenant.user_id, db=database, limit=9)} <= before:  # noqa: ASYNC110
             await asyncio.sleep(0.05)
 
 
@@ -43,7 +44,7 @@ async def _watching(tenant: Tenant, folder: Path, interval_s: float) -> AsyncIte
     await _queued(tenant.db, tenant, {added.job_id})
     await source_folder.work(tenant)
     try:
-        yield {job.job_id for job in await followed_jobs.page(tenant.user_id, db=tenant.db, limit=9)}
+        yield {job.job_id for job in await job_operations.page(tenant.user_id, db=tenant.db, limit=9)}
     finally:
         watching.cancel()
         await asyncio.gather(watching, return_exceptions=True)

@@ -23,20 +23,20 @@ from lxml import etree
 from app.errors import UnreadableFile
 from app.multihop import hop_terms
 from app.parsing import encodings, formats, notebook, transcript
-from app.parsing.files import InputFile
 from app.parsing.html import html_text
 from app.parsing.mail import mail
 from app.parsing.office import office
-from app.parsing.rows import csv_rows, tables
+from app.parsing.rows import column_names, csv_rows
+from app.parsing.types import InputFile
 from app.search.steps.snippets import sentences as snippets
 from app.search.steps.snippets.sentences import Sought
-from app.text.names import headings, name_uses, names, query_words, tags
+from app.text.names import metadata_names, name_uses, names, query_words, section_names
 from app.text.names.gazetteer import Gazetteer
 from app.text.names.name_uses import NameUse
 from app.text.passages import chunking, tokens
 from app.text.queries import analysis, identifiers, spelling
 from app.text.structure import escapes, frontmatter, markups, sentences, structure
-from app.text.words import cleaning, lexical, word_spans
+from app.text.words import cleaning, tsvector_text, word_spans
 
 FULL = os.environ.get("STEPWELL_FAULTS") == "full"
 SIZE, LARGEST = (4_000_000, 4_000_000) if FULL else (12_000, 200_000)
@@ -164,7 +164,7 @@ WORK: dict[str, Callable[[str], object]] = {
     "notebook": reading(notebook, '{"nbformat": 4, "cells": [{"cell_type": "markdown", "source": "', '"}]}'),
     "mailbox": reading(mail, "From a 12:30 b\n"),
     "OpenDocument": reading(office, "<office:text>", "</office:text>", made_files.opendocument),
-    "columns": lambda text: tables.columns([str(number) for number in range(len(text))]),
+    "columns": lambda text: column_names.columns([str(number) for number in range(len(text))]),
     "format of a file": lambda text: formats.sniff(text.encode("utf-8", "replace"), "a"),
     "structure": structure.blocks,
     "title": structure.title,
@@ -178,14 +178,14 @@ WORK: dict[str, Callable[[str], object]] = {
     "frontmatter": lambda text: frontmatter.parse(f"---\n{text}\n---\n{text}"),
     "frontmatter that is not closed": lambda text: frontmatter.parse(f"---\n{text}"),
     "sentences": lambda text: list(sentences.spans(text, 0, len(text))),
-    "index text": lambda text: lexical.index_text(text, "english"),
-    "index text with accents": lambda text: lexical.index_text(text, "german"),
+    "index text": lambda text: tsvector_text.index_text(text, "english"),
+    "index text with accents": lambda text: tsvector_text.index_text(text, "german"),
     "names": names.find,
     "places of words": names.word_offsets,
-    "sections": lambda text: headings.sections(("a",), text),
-    "name of a heading": headings.name,
+    "sections": lambda text: section_names.sections(("a",), text),
+    "name of a heading": section_names.name,
     "name of a title": names.title_name,
-    "metadata": lambda text: tags.from_metadata({"tags": [text, *text.split()]}, ["tags"]),
+    "metadata": lambda text: metadata_names.from_metadata({"tags": [text, *text.split()]}, ["tags"]),
     "query": analysis.parse,
     "frames of a stack trace": analysis.without_frames,
     "words of a query": lambda text: (

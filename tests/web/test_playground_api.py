@@ -10,8 +10,8 @@ from urllib.parse import urljoin
 import example_app
 from example_app import assert_problem
 
-from app import kinds
-from app.query import notices, signals
+from app import enums
+from app.query import hop_signals, notices
 from app.web import pages
 
 HTML = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
@@ -68,11 +68,11 @@ async def test_a_module_of_the_page_has_the_label_of_every_signal() -> None:
     response = await example_app.get("/playground/assets/tables.js")
     assert response.headers["content-type"] == "text/javascript; charset=utf-8"
     tables = dict(re.findall(r"^export const (\w+) = (.+);$", response.text, re.MULTILINE))
-    assert json.loads(tables["SIGNALS"]) == {signal.name: signal.label for signal in signals.SIGNALS}
+    assert json.loads(tables["SIGNALS"]) == {signal.name: signal.label for signal in hop_signals.SIGNALS}
 
 
 def test_the_page_has_words_for_every_value_of_the_api() -> None:
     text = (pages.PLAYGROUND / "search/explain.js").read_text(encoding="utf-8")
     (body,) = re.findall(r"const PARTS = \{(.+?)\};", text, re.DOTALL)
     assert set(re.findall(r"^\s+(\w+):", body, re.MULTILINE)) == {"covers", "first", "rrf", "hop_1", "single_document"}
-    assert set(notices.DEGRADED) == set(get_args(kinds.Degraded))
+    assert set(notices.DEGRADED) == set(get_args(enums.Degraded))

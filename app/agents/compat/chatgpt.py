@@ -10,9 +10,9 @@ from uuid import UUID
 from pydantic import Field
 
 from app import errors
-from app.documents import documents
+from app.documents import operations as documents
 from app.query.search_request import Group, Ranking, SearchRequest
-from app.requests import wire
+from app.requests import field_types
 from app.search import search as pipeline
 from app.tools import NOTICE, Tool, ToolArguments, ToolContext, ToolResult
 
@@ -25,7 +25,7 @@ _PLACE = re.compile(r"(?P<id>[0-9a-fA-F-]{32,36})(?:@(?P<start>[0-9]{1,9}))?")
 class SearchedText(ToolArguments):
     """What to search for."""
 
-    query: wire.QueryText = Field(description="A question in natural language, or keywords.")
+    query: field_types.QueryText = Field(description="A question in natural language, or keywords.")
 
 
 class FetchedDocument(ToolArguments):

@@ -20,8 +20,8 @@ from app.database.filter_types import Filters
 from app.http import auth, bodies
 from app.query.search_request import SearchRequest
 from app.query.types import Hit
-from app.requests import strict_json, validation_errors, wire
-from app.search import named_sources, search
+from app.requests import field_types, strict_json, validation_errors
+from app.search import search, source_names
 from app.settings import Settings
 from app.tools import ToolContext
 
@@ -54,7 +54,7 @@ class Retrieval(BaseModel):
     """A request of Dify."""
 
     knowledge_id: Annotated[str, Field(min_length=1, max_length=limits.MAX_SOURCE_NAME)]
-    query: wire.QueryText
+    query: field_types.QueryText
     retrieval_setting: RetrievalSetting = RetrievalSetting()
     metadata_condition: MetadataConditions | None = None
 
@@ -64,7 +64,7 @@ async def retrieve(given: Retrieval, context: ToolContext) -> dict[str, Any]:
     services, setting = context.services, given.retrieval_setting
     among = None
     if given.knowledge_id != EVERYTHING:
-        among = await named_sources.find([given.knowledge_id], context.user_id, db=services.db)
+        among = await source_names.find([given.knowledge_id], context.user_id, db=services.db)
     query = SearchRequest(
         query=given.query,
         limit=min(setting.top_k, limits.MAX_HITS),

@@ -23,7 +23,7 @@ from mcp.shared.exceptions import MCPError
 
 from app import __version__, errors, runtime, tools
 from app.agents import registry, tool_formats
-from app.documents import documents
+from app.documents import operations as documents
 from app.documents.types import Document
 from app.jobs import kinds
 from app.requests import cursors, strict_json, validation_errors

@@ -38,7 +38,7 @@ from app.documents.types import Upload
 from app.http import bodies, problems, spooling
 from app.requests import strict_json, validation_errors
 from app.services import Services
-from app.text import json_values, uris
+from app.text import unstorable_json, uris
 from app.text.words import cleaning
 
 _NOT_WITH_URL = {"content": "Send content or url, not both.", "uri": "Leave it out: the url is the URI of the page."}
@@ -134,7 +134,7 @@ def _item(value: object) -> Upload | RefusedItem:
 
 def _uri(value: object) -> str | None:
     uri = value.get("uri") if isinstance(value, dict) else None
-    return uri if isinstance(uri, str) and len(uri) <= limits.MAX_URI and json_values.is_usable(uri) else None
+    return uri if isinstance(uri, str) and len(uri) <= limits.MAX_URI and unstorable_json.is_usable(uri) else None
 
 
 def is_multipart(request: Request) -> bool:
@@ -203,7 +203,7 @@ def _fields(form: FormData, files: int) -> DocumentForm:
     for name, value in form.multi_items():
         if name == "files":
             continue
-        field = json_values.path_of([name])
+        field = unstorable_json.path_of([name])
         if name not in DocumentForm.model_fields:
             raise errors.BadRequest(f"Unknown form field. {_FIELDS}", field=field)
         if name in values or not isinstance(value, str):

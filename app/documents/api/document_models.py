@@ -11,9 +11,9 @@ from pydantic import AliasGenerator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from app import errors, limits
 from app.documents.types import Upload
+from app.enums import LeftOutReason, StoreStatus
 from app.http.responses import Response, ShownUri
-from app.kinds import LeftOutReason, StoreStatus
-from app.requests import wire
+from app.requests import field_types
 from app.text.structure import metadata_json
 
 MAX_DOCUMENTS = 500
@@ -25,7 +25,7 @@ Language = Annotated[str, Field(max_length=40)]
 """The types of the fields that documents, forms and changes of documents share."""
 
 
-class DocumentInput(wire.WireModel):
+class DocumentInput(field_types.WireModel):
     """A document to store: plain text or Markdown, optionally with YAML frontmatter."""
 
     body_may_be_list = True
@@ -38,34 +38,34 @@ class DocumentInput(wire.WireModel):
     uri: Uri | None = Field(
         None, description="Identifier: a document with the same URI is replaced. By default the text identifies it."
     )
-    metadata: wire.Metadata = Field(default_factory=dict, description="JSON object that searches can filter by.")
+    metadata: field_types.Metadata = Field(default_factory=dict, description="JSON object that searches can filter by.")
     language: Language | None = Field(
         None,
         description="BCP 47 tag, ISO 639 code or name of the language, such as de-AT, ger or Deutsch; by default it "
         "is detected. Languages without a stemmer are indexed without stemming.",
     )
-    created_at: wire.Moment | None = Field(None, description="Creation time; default now.")
+    created_at: field_types.Moment | None = Field(None, description="Creation time; default now.")
 
     def shape(self) -> Upload:
         """The document as a core type."""
         return Upload(**dict(self))
 
 
-class DocumentChange(wire.WireModel):
+class DocumentChange(field_types.WireModel):
     """The fields to change, as a JSON merge patch (RFC 7396): omitted fields keep their value."""
 
     null_is_default = False
 
-    content: Annotated[str | None, BeforeValidator(wire.not_null)] = Field(
+    content: Annotated[str | None, BeforeValidator(field_types.not_null)] = Field(
         None, description="New text; values of its frontmatter are added to the metadata. Blank: the title alone."
     )
     title: Title | None = Field(None, description="New title; null: the first heading, else the file's name.")
     uri: Uri | None = Field(None, description="New URI; null: the text identifies the document.")
-    metadata: wire.Metadata | None = Field(
+    metadata: field_types.Metadata | None = Field(
         None, description="Changes of the metadata: null removes a key, objects are merged; null removes all metadata."
     )
     language: Language | None = Field(None, description="New language, as in `POST`; null: it is detected.")
-    created_at: Annotated[wire.Moment | None, BeforeValidator(wire.not_null)] = Field(
+    created_at: Annotated[field_types.Moment | None, BeforeValidator(field_types.not_null)] = Field(
         None, description="New creation time."
     )
 
@@ -74,13 +74,13 @@ class DocumentChange(wire.WireModel):
         return {name: getattr(self, name) for name in self.model_fields_set}
 
 
-class FileFields(wire.WireModel):
+class FileFields(field_types.WireModel):
     """The fields that apply to the documents of a sent or fetched file."""
 
     title: Title | None = Field(
         None, description="Title of the one file; by default its own, such as its first heading, else its name."
     )
-    metadata: wire.Metadata | None = Field(
+    metadata: field_types.Metadata | None = Field(
         None, description="JSON object that searches can filter by, added to the metadata of every file."
     )
     language: Language | None = Field(None, description="BCP 47 tag, ISO 639 code or name of every file's language.")

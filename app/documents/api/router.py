@@ -15,7 +15,8 @@ from fastapi import APIRouter, Body, Query, Request, Response
 from app import errors, limits
 from app.concurrency.limiter import Turn
 from app.database.filter_types import ORDERED_CHARACTERS, DocumentFilter
-from app.documents import document_changes, documents
+from app.documents import document_changes
+from app.documents import operations as documents
 from app.documents.api import document_bodies
 from app.documents.api import document_examples as examples
 from app.documents.api.document_bodies import Item
@@ -37,8 +38,8 @@ from app.documents.api.document_models import (
 from app.documents.files import web_pages
 from app.documents.storing import ingest
 from app.documents.types import Document, IngestResult, Upload
+from app.enums import DocumentOrder
 from app.http import admission, auth, bodies, filter_parameter, problems, responses
-from app.kinds import DocumentOrder
 from app.requests import cursors
 from app.services import Services
 from app.text.words import cleaning

@@ -15,20 +15,22 @@ from app.documents.api.document_models import DocumentDeletion
 from app.documents.types import RowCounts
 from app.http import auth, bodies, problems
 from app.http.responses import Response
-from app.requests import wire
+from app.requests import field_types
 from app.requests.filter_models import SearchFilters
 
 
-class DocumentSelection(wire.WireModel):
+class DocumentSelection(field_types.WireModel):
     """Selects documents by the filters of a search, or all of them."""
 
-    every: wire.Flag = Field(False, alias="all", description="true: all of the user's documents; then without filters.")
+    every: field_types.Flag = Field(
+        False, alias="all", description="true: all of the user's documents; then without filters."
+    )
     filters: SearchFilters | None = Field(
         None,
         validate_default=True,
         description="Conditions that the documents must meet; at least one, unless `all` is true.",
     )
-    dry_run: wire.Flag = Field(False, description="true: count the documents and change nothing.")
+    dry_run: field_types.Flag = Field(False, description="true: count the documents and change nothing.")
 
     @field_validator("filters")
     @classmethod

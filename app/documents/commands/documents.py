@@ -11,7 +11,7 @@ import typer
 from rich.markup import escape
 
 from app import errors
-from app.cli import connecting, json_option, options, terminal
+from app.cli import connecting, json_arguments, options, terminal
 from app.cli.client import Answer, Client
 from app.text import uris
 
@@ -45,12 +45,12 @@ IdOrUri = Annotated[str, typer.Argument(metavar="ID_OR_URI", help="A document's 
 def list_all(
     client: Client,
     query: Annotated[str | None, typer.Option("--query", help="Only those with these words in title and uri.")] = None,
-    filters: json_option.FiltersJson = None,
+    filters: json_arguments.FiltersJson = None,
     limit: Annotated[int, typer.Option(min=1, max=100_000, help="Maximum number of documents.")] = 50,
     as_json: options.AsJson = False,
 ) -> None:
     """List documents without their text, newest first."""
-    found = client.list("/documents", "documents", limit=limit, query=query, filters=json_option.filters(filters))
+    found = client.list("/documents", "documents", limit=limit, query=query, filters=json_arguments.filters(filters))
     if as_json:
         terminal.write_json(found)
         return
@@ -85,7 +85,7 @@ def delete(
     id_or_uri: Annotated[
         str | None, typer.Argument(metavar="[ID_OR_URI]", help="A document's id, uri or path.", show_default=False)
     ] = None,
-    filters: json_option.FiltersJson = None,
+    filters: json_arguments.FiltersJson = None,
     every: Annotated[bool, typer.Option("--all", help="Delete all documents of the user.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count documents and delete nothing.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Delete without confirmation.")] = False,
@@ -93,7 +93,7 @@ def delete(
 ) -> None:
     """Delete a document with its chunks, vectors, postings and mentions, or the documents that pass filters."""
     if id_or_uri is None:
-        selected = {"all": True} if every else {"filters": json_option.filters(filters) or {}}
+        selected = {"all": True} if every else {"filters": json_arguments.filters(filters) or {}}
         if every and filters is not None:
             raise errors.BadRequest("Use either --filters or --all.", field="--all")
         _delete_selected(client, selected, dry_run=dry_run, yes=yes, as_json=as_json)

@@ -23,7 +23,7 @@ from app.documents.commands import ingest_report
 from app.documents.commands.ingest_report import Estimate, Files, ListedFile, Summary
 from app.documents.files import file_reading, folders
 from app.documents.files.file_reading import PICTURE
-from app.kinds import LeftOutReason
+from app.enums import LeftOutReason
 from app.text import uris
 
 _ADDRESS = re.compile(r"https?://", re.I)

@@ -17,8 +17,8 @@ from typing import Any
 from rich.markup import escape
 
 from app.cli import options
-from app.documents.files.left_out import LeftOutCounts
-from app.kinds import LeftOutReason
+from app.documents.files.left_out_rules import LeftOutCounts
+from app.enums import LeftOutReason
 from app.parsing import formats
 
 

@@ -17,13 +17,13 @@ from urllib.parse import quote
 from app import capability, errors
 from app.concurrency import cancellable, offload
 from app.documents.types import Upload
+from app.enums import Json, LeftOutReason
 from app.errors import UnreadableFile
-from app.kinds import Json, LeftOutReason
 from app.parsing import encodings, formats, process
 from app.parsing.encodings import Decoded
-from app.parsing.files import ArchiveMember, ExtractedDocument
 from app.parsing.formats import FileFormat
 from app.parsing.process import ParseLimits, Parser, ParseShare, Recognise
+from app.parsing.types import ArchiveMember, ExtractedDocument
 from app.services import Services
 from app.text.structure import escapes, markups, metadata_json
 from app.text.words import cleaning, languages

@@ -15,9 +15,9 @@ from typing import Self
 
 from pathspec import GitIgnoreSpec
 
-from app.documents.files import file_reading, left_out
-from app.documents.files.left_out import LeftOutCounts
-from app.kinds import LeftOutReason
+from app.documents.files import file_reading, left_out_rules
+from app.documents.files.left_out_rules import LeftOutCounts
+from app.enums import LeftOutReason
 
 Failed = Callable[[Path, OSError], None]
 LARGEST_FILE = 50_000_000
@@ -112,10 +112,10 @@ def _excluded_by_name(path: Path, rules: Sequence[Rules], *, is_folder: bool) ->
     if _exclude(path, rules, is_folder=is_folder):
         return "ignored"
     if not is_folder:
-        return left_out.of_file(path.name)
+        return left_out_rules.of_file(path.name)
     if path.is_symlink():
         return "link"
-    return "database" if _holds_database(path) else left_out.of_folder(path)
+    return "database" if _holds_database(path) else left_out_rules.of_folder(path)
 
 
 def _inherited(folder: Path) -> list[Rules]:

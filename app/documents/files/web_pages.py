@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 from app import errors
 from app.concurrency import offload
 from app.documents.files.file_reading import MAX_NAME, NamedFile
-from app.fetching.pages import WebPage
+from app.fetching.types import WebPage
 from app.parsing import formats
 from app.services import Services
 

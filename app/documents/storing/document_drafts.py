@@ -19,7 +19,7 @@ from app.text import uris
 from app.text.passages import chunking, tokens
 from app.text.passages.chunking import Passage
 from app.text.structure import frontmatter, markups, metadata_json, structure
-from app.text.words import cleaning, languages, lexical
+from app.text.words import cleaning, languages, tsvector_text
 from app.text.words.cleaning import CleanedPages
 
 DEFAULT_CONFIG = "english"
@@ -182,7 +182,9 @@ def indexed_text(title: str, heading_path: Sequence[str], content: str, config: 
     """The text of a chunk to index: the content, the title (or the title that is a heading too), and the headings."""
     headings = [heading for heading in heading_path if heading != title]
     titles = (title, "") if len(headings) == len(heading_path) else ("", title)
-    fields = (lexical.index_text(field, config) if field else "" for field in (content, *titles, " ".join(headings)))
+    fields = (
+        tsvector_text.index_text(field, config) if field else "" for field in (content, *titles, " ".join(headings))
+    )
     return FIELD_SEPARATOR.join(fields).rstrip(FIELD_SEPARATOR)
 
 

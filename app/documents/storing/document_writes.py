@@ -19,8 +19,8 @@ from app.database.schema.reembedding import StoredModel
 from app.database.transactions import Writing
 from app.database.vectors import VectorValue
 from app.documents.store import document_puts, documents
-from app.documents.store.document_rows import PutDocument
 from app.documents.store.documents import DocumentSource
+from app.documents.store.row_writes import PutDocument
 from app.documents.types import DocumentDraft
 from app.entities.linking import llm_entities, mention_extraction
 from app.entities.linking.mention_extraction import DocumentToLink

@@ -16,10 +16,11 @@ from typing import TypeVar
 from uuid import UUID
 
 from app import errors
-from app.concurrency import cancellable, retries
+from app.concurrency import cancellable
+from app.database import retries
 from app.documents.store import document_puts, documents
 from app.documents.store.document_puts import StoredVersion
-from app.documents.store.document_rows import PutDocument
+from app.documents.store.row_writes import PutDocument
 from app.documents.storing import document_drafts, document_writes, large_documents
 from app.documents.storing.document_writes import ChunkVectors
 from app.documents.types import DocumentDraft, IngestResult, Upload

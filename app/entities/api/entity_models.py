@@ -12,12 +12,12 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from app import errors, kinds, limits
-from app.entities.entity_lines import MAX_LINES, Line, LineResult
+from app import enums, errors, limits
+from app.entities.bulk_upsert import MAX_LINES, Line, LineResult
 from app.entities.types import EntityDraft
+from app.enums import EntityOrigin, EntityStatus, MentionKind
 from app.http.responses import Response, ShownUri
-from app.kinds import EntityOrigin, EntityStatus, MentionKind
-from app.requests import strict_json, validation_errors, wire
+from app.requests import field_types, strict_json, validation_errors
 from app.text.names import gazetteer, names
 from app.text.words import cleaning
 
@@ -54,8 +54,8 @@ TypeName = Annotated[str, Field(pattern=_TYPE_PATTERN, examples=["person"])]
 RoleText = Annotated[str, Field(max_length=200), AfterValidator(_visible)]
 FactText = Annotated[str, Field(max_length=1_000), AfterValidator(_visible)]
 DescriptionText = Annotated[str, Field(max_length=4_000), AfterValidator(_visible)]
-Aliases = Annotated[list[NameText], *wire.at_most(limits.MAX_ALIASES)]
-Facts = Annotated[list[FactText], *wire.at_most(limits.MAX_FACTS)]
+Aliases = Annotated[list[NameText], *field_types.at_most(limits.MAX_ALIASES)]
+Facts = Annotated[list[FactText], *field_types.at_most(limits.MAX_FACTS)]
 
 _TYPE = "Lower-case word, such as person, project, team, vendor, product or place."
 _NAME = f"Name of 1 to {limits.MAX_ENTITY_NAME} characters, compared without case, accents and punctuation."
@@ -64,10 +64,12 @@ _ALIASES = "Other names used in texts; several entities may share one."
 _FACTS = "Sentences about the entity; two-pass search matches their words."
 _DESCRIPTION = "Description in one or more sentences; embedded, so that queries match it by meaning."
 _MEMBERS = "Ids or names of the entities it contains, such as the people of a team. Cycles are allowed."
-MemberNames = Annotated[list[Annotated[str, Field(max_length=4 * limits.MAX_ENTITY_NAME)]], *wire.at_most(wire.MAX_IDS)]
+MemberNames = Annotated[
+    list[Annotated[str, Field(max_length=4 * limits.MAX_ENTITY_NAME)]], *field_types.at_most(field_types.MAX_IDS)
+]
 
 
-class EntityInput(wire.WireModel):
+class EntityInput(field_types.WireModel):
     """An entity to store: a person, project, team, vendor, product or place that documents mention."""
 
     body_may_be_list = True
@@ -78,7 +80,7 @@ class EntityInput(wire.WireModel):
     role: RoleText | None = Field(None, description="Role in a few words.")
     facts: Facts = Field(default_factory=list, description=_FACTS)
     description: DescriptionText | None = Field(None, description=_DESCRIPTION)
-    metadata: wire.Metadata = Field(default_factory=dict, description="JSON object for other properties.")
+    metadata: field_types.Metadata = Field(default_factory=dict, description="JSON object for other properties.")
     entity_id: UUID | None = Field(None, description=_NEW_ID)
     members: MemberNames = Field(
         default_factory=list, description=f"{_MEMBERS} Names may be those of other entities of the request."
@@ -90,21 +92,21 @@ class EntityInput(wire.WireModel):
         return EntityDraft(**given | {"members": tuple(map(_member, self.members))})
 
 
-class EntityChange(wire.WireModel):
+class EntityChange(field_types.WireModel):
     """The fields to change. Omitted fields keep their value; null removes role or description."""
 
     null_is_default = False
 
-    type: Annotated[TypeName | None, BeforeValidator(wire.not_null)] = Field(None, description=_TYPE)
-    name: Annotated[NameText | None, BeforeValidator(wire.not_null)] = Field(None, description=_NAME)
-    aliases: Annotated[Aliases | None, BeforeValidator(wire.not_null)] = Field(None, description=_ALIASES)
+    type: Annotated[TypeName | None, BeforeValidator(field_types.not_null)] = Field(None, description=_TYPE)
+    name: Annotated[NameText | None, BeforeValidator(field_types.not_null)] = Field(None, description=_NAME)
+    aliases: Annotated[Aliases | None, BeforeValidator(field_types.not_null)] = Field(None, description=_ALIASES)
     role: RoleText | None = Field(None, description="Role in a few words.")
-    facts: Annotated[Facts | None, BeforeValidator(wire.not_null)] = Field(None, description=_FACTS)
+    facts: Annotated[Facts | None, BeforeValidator(field_types.not_null)] = Field(None, description=_FACTS)
     description: DescriptionText | None = Field(None, description=_DESCRIPTION)
-    metadata: Annotated[wire.Metadata | None, BeforeValidator(wire.not_null)] = Field(
+    metadata: Annotated[field_types.Metadata | None, BeforeValidator(field_types.not_null)] = Field(
         None, description="JSON object for other properties; replaces the stored one."
     )
-    members: Annotated[MemberNames | None, BeforeValidator(wire.not_null)] = Field(None, description=_MEMBERS)
+    members: Annotated[MemberNames | None, BeforeValidator(field_types.not_null)] = Field(None, description=_MEMBERS)
 
     def shape(self) -> dict[str, Any]:
         """The fields that the request contains, by name."""
@@ -112,10 +114,10 @@ class EntityChange(wire.WireModel):
         return changes | ({"members": tuple(map(_member, self.members))} if self.members is not None else {})
 
 
-class EntityMerge(wire.WireModel):
+class EntityMerge(field_types.WireModel):
     """The entities to merge into another one."""
 
-    entity_ids: Annotated[list[UUID], *wire.at_most(limits.MAX_MERGED, at_least=1)] = Field(
+    entity_ids: Annotated[list[UUID], *field_types.at_most(limits.MAX_MERGED, at_least=1)] = Field(
         description="Entities whose names, facts, members and teams it takes over; those of origin `user` are deleted."
     )
 
@@ -220,7 +222,7 @@ class Lines:
         """The outcomes of all lines, in order, and their numbers by status."""
         results = sorted([*self.refused, *map(_result, outcomes)], key=lambda result: result.line)
         count = Counter(result.status for result in results)
-        return UpsertResult(lines=results, **{status: count[status] for status in kinds.values(EntityStatus)})
+        return UpsertResult(lines=results, **{status: count[status] for status in enums.values(EntityStatus)})
 
 
 def read_lines(raw: bytes) -> Lines:

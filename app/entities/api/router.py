@@ -10,12 +10,13 @@ from fastapi import APIRouter, Body, Path, Query, Request, Response
 
 from app import limits
 from app.concurrency import offload
-from app.entities import entities, entity_lines
+from app.entities import bulk_upsert
+from app.entities import operations as entities
 from app.entities.api import entity_models as models
 from app.entities.types import Entity, EntityFilter
+from app.enums import EntityOrigin
 from app.http import auth, bodies, problems, responses
-from app.kinds import EntityOrigin
-from app.requests import cursors, wire
+from app.requests import cursors, field_types
 
 router = APIRouter(
     prefix="/api/rag", tags=["entities"], route_class=bodies.StrictRoute, responses=problems.AUTHENTICATED
@@ -62,7 +63,7 @@ _MERGED: Any = {
         "value": {"entity_ids": ["99110dbd-42b8-01dd-1655-0be5e39908d2"]},
     }
 }
-_Several = Annotated[list[models.EntityInput], *wire.at_most(models.MAX_ENTITIES, at_least=1)]
+_Several = Annotated[list[models.EntityInput], *field_types.at_most(models.MAX_ENTITIES, at_least=1)]
 _Cursor = Annotated[str | None, Query(max_length=cursors.MAX_LENGTH, description="`next_cursor` of the previous page.")]
 
 
@@ -109,7 +110,7 @@ async def upsert(request: Request, user_id: auth.Writer, use: auth.Use) -> Respo
     bodies.require(request, "application/x-ndjson", "application/jsonl")
     raw = await request.body()
     read = await offload.run(len(raw), models.read_lines, raw)
-    outcomes = await entity_lines.run(read.sound, user_id, db=use.db, embedder=use.embedder)
+    outcomes = await bulk_upsert.run(read.sound, user_id, db=use.db, embedder=use.embedder)
     return await responses.json(len(raw), lambda: read.answer(outcomes))
 
 
@@ -129,7 +130,7 @@ async def page(
     ] = None,
     origin: Annotated[EntityOrigin | None, Query(description="Only entities of this origin.")] = None,
     q: Annotated[
-        wire.NameLike | None,
+        field_types.NameLike | None,
         Query(max_length=limits.MAX_ENTITY_NAME, description="Only entities with a similar name or alias."),
     ] = None,
 ) -> Response:

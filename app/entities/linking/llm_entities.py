@@ -20,7 +20,7 @@ from app.jobs.store import jobs
 from app.models.protocols import Llm
 from app.services import Services
 from app.text.names import gazetteer as gazetteers
-from app.text.names import names, tags
+from app.text.names import metadata_names, names
 
 PART, PARTS = 6_000, 4
 """Most characters of a request, and most requests for a document. Only its beginning is read."""
@@ -126,7 +126,7 @@ def _check(answer: Sequence[object], text: str) -> dict[str, dict[str, Any]]:
             continue
         aliases = [alias for alias in _aliases(one) if gazetteers.key(alias) in occurring - {key}]
         role = role if role and f" {' '.join(names.words(role))} " in words and names.key(role) else None
-        type_name = tags.type_name(_line(one.get("type")) or "")
+        type_name = metadata_names.type_name(_line(one.get("type")) or "")
         found.setdefault(key, {"type": type_name, "name": name, "aliases": aliases, "role": role})
     return found
 

@@ -19,11 +19,11 @@ from typing import Any, Self
 from uuid import UUID
 
 from app.database.transactions import Reading, Writing
-from app.entities.linking import gazetteers, name_links
-from app.entities.linking.name_links import DocumentNames
-from app.entities.store import document_names, mentions, named_chunks
+from app.entities.linking import entities_from_documents, gazetteers
+from app.entities.linking.entities_from_documents import DocumentNames
+from app.entities.store import mentions, named_chunks, titles_and_headings
 from app.entities.store.mentions import ChunkText, DocumentHead, LinkedNames, Mention
-from app.text.names import names, tags
+from app.text.names import metadata_names, names
 from app.text.names.gazetteer import Gazetteer, NameMatch
 from app.text.names.names import Name, WrittenWords
 
@@ -88,7 +88,7 @@ async def link_all(
 
     `replaced` has the names in the former versions of the documents.
     """
-    await name_links.store(db, await asyncio.to_thread(_names_of, documents, keys), before=replaced)
+    await entities_from_documents.store(db, await asyncio.to_thread(_names_of, documents, keys), before=replaced)
     gazetteer = (await gazetteers.uncommitted(db)).gazetteer
     placed: list[Placed] = []
     for one in documents:
@@ -102,7 +102,7 @@ async def link_all(
         found = await _mentions(db, extracted)
         await mentions.add(db, found)
         if used := _of_names(found):
-            await document_names.use_titles(db, used)
+            await titles_and_headings.use_titles(db, used)
     await mentions.prune(db, replaced)
 
 
@@ -119,14 +119,16 @@ def _names_of(documents: Sequence[DocumentToLink], keys: Sequence[str]) -> list[
     found = []
     for one in documents:
         title = names.title_name(one.head.title)
-        found.append(DocumentNames(title, _tags(one.head, keys), name_links.section_chunks(one.chunks, title)))
+        found.append(
+            DocumentNames(title, _tags(one.head, keys), entities_from_documents.section_chunks(one.chunks, title))
+        )
     return found
 
 
-def _tags(head: DocumentHead, keys: Sequence[str]) -> list[tags.Tag]:
+def _tags(head: DocumentHead, keys: Sequence[str]) -> list[metadata_names.Tag]:
     if not head.metadata and not head.extracted:
         return []
-    return tags.of_document(names.title_name(head.title), head.metadata, head.extracted, keys)
+    return metadata_names.of_document(names.title_name(head.title), head.metadata, head.extracted, keys)
 
 
 async def link_again(db: Writing, chunk_nos: Sequence[int], *, keys: Sequence[str]) -> None:
@@ -145,7 +147,7 @@ async def link_again(db: Writing, chunk_nos: Sequence[int], *, keys: Sequence[st
     await mentions.ensure(db, [name for name in _spelt(extracted) if name.entity_id in mentioned], origin="text")
     old = sorted(stored.difference(wanted), key=_place)
     await named_chunks.replace_mentions(db, old=old, new=new)
-    await document_names.use_titles(db, _of_names(wanted))
+    await titles_and_headings.use_titles(db, _of_names(wanted))
     await mentions.prune(db, LinkedNames(frozenset(mention.entity_id for mention in old)))
 
 
@@ -159,7 +161,7 @@ def _spelt(extracted: Sequence[_ChunkNames]) -> list[Name]:
 
 async def expected(
     db: Reading, document_id: UUID, *, keys: Sequence[str]
-) -> tuple[set[Mention], set[document_names.HeadingChunk]] | None:
+) -> tuple[set[Mention], set[titles_and_headings.HeadingChunk]] | None:
     """The mentions and headings that `link_all` would store for a document; None without chunks. Writes nothing."""
     chunks = await mentions.chunk_texts(db, document_id)
     if not chunks or chunks[0].opening is None:
@@ -169,7 +171,7 @@ async def expected(
     for start in range(0, len(chunks), SLICE):
         extracted = await asyncio.to_thread(_extract, [(chunk, matcher) for chunk in chunks[start : start + SLICE]])
         found.update(await _mentions(db, extracted))
-    sections = await asyncio.to_thread(name_links.section_chunks, chunks, matcher.title)
+    sections = await asyncio.to_thread(entities_from_documents.section_chunks, chunks, matcher.title)
     return found, set(sections)
 
 
@@ -186,7 +188,7 @@ def _exclude(metadata: Mapping[str, Any], gazetteer: Gazetteer, keys: Sequence[s
     If metadata has an `entity_id` beside a name, it means that entity and no other entity with the name.
     """
     found: set[tuple[str, UUID]] = set()
-    for tag in tags.from_metadata(metadata, keys):
+    for tag in metadata_names.from_metadata(metadata, keys):
         named = set(gazetteer.named(tag.text)) if tag.meant else set()
         if named & tag.meant:
             found |= {(tag.key, entity) for entity in named - tag.meant - {tag.entity_id}}

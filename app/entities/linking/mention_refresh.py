@@ -23,15 +23,16 @@ from functools import partial
 from typing import Any, TypeVar
 from uuid import UUID
 
-from app.concurrency import offload, retries
+from app.concurrency import offload
+from app.database import retries
 from app.database.transactions import Database, Reading, Writing
-from app.entities.linking import mention_extraction, name_links
-from app.entities.store import document_names, mentions, name_changes, named_chunks
+from app.entities.linking import entities_from_documents, mention_extraction
+from app.entities.store import mentions, name_changes, named_chunks, titles_and_headings
 from app.jobs import workers
 from app.jobs.store import jobs
 from app.jobs.workers import JobKind, Run
 from app.services import Services
-from app.text.names import name_probes, names, tags
+from app.text.names import metadata_names, names, texts_with_names
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -150,7 +151,7 @@ class _Changes:
     """
 
     changes: Sequence[name_changes.NameChange]
-    finder: name_probes.FormFinder
+    finder: texts_with_names.FormFinder
     candidates: Sequence[int]
     linked: frozenset[int]
     after: int
@@ -169,21 +170,21 @@ async def _batch(db: Reading, progress: Mapping[str, Any]) -> _Changes | None:
         return None
     size = NAME_COST * len(changes)
     probes = await offload.run(
-        size, lambda: [(probe, one) for one in changes for probe in name_probes.probes(one.key, one.name)]
+        size, lambda: [(probe, one) for one in changes for probe in texts_with_names.probes(one.key, one.name)]
     )
     dotted = await named_chunks.dotted_numbers(db, {number for probe, _change in probes for number in probe.numbers})
     forms = await offload.run(
         size,
         lambda: [named_chunks.ChangedForm(probe.indexed(without=dotted), change.before) for probe, change in probes],
     )
-    finder = name_probes.FormFinder((probe.form, change.before) for probe, change in probes)
+    finder = texts_with_names.FormFinder((probe.form, change.before) for probe, change in probes)
     linked = await named_chunks.link(db, await offload.run(size, _entities, probes))
     found = await named_chunks.candidates(db, forms) | linked
     is_resumed = until is not None and changes[-1].position <= (until[0], until[1].encode())
     return _Changes(changes, finder, sorted(found), frozenset(linked), progress["after"] if is_resumed else 0)
 
 
-def _entities(probes: Sequence[tuple[name_probes.Probe, name_changes.NameChange]]) -> dict[UUID, int]:
+def _entities(probes: Sequence[tuple[texts_with_names.Probe, name_changes.NameChange]]) -> dict[UUID, int]:
     """The entities derived from the forms of names, each with the chunk number before which to look for it."""
     found: dict[UUID, int] = {}
     for probe, change in probes:
@@ -283,14 +284,14 @@ class _Linking:
     async def store_names(self) -> None:
         """Store the entities of title, metadata and headings. Each transaction stores the headings of some chunks."""
         title, before = await self.write(self._replace_names)
-        sections, first = name_links.Sections(title), 0
+        sections, first = entities_from_documents.Sections(title), 0
         while page := await self._page(first):
             await offload.run(sum(len(chunk.content) for chunk in page), sections.add, page)
             first += len(page)
         found = list(sections.found.items())
         for start in range(0, len(found), HEADINGS):
-            some = name_links.DocumentNames(in_sections=dict(found[start : start + HEADINGS]))
-            await self.write(partial(name_links.store, documents=[some], before=before))
+            some = entities_from_documents.DocumentNames(in_sections=dict(found[start : start + HEADINGS]))
+            await self.write(partial(entities_from_documents.store, documents=[some], before=before))
 
     async def link_slice(self, chunk_nos: Sequence[int], start: int, db: Writing) -> None:
         """Link the chunks of a slice again, and record the progress."""
@@ -306,10 +307,10 @@ class _Linking:
         """
         before = await mentions.of_documents(db, [self.document_id])
         (head,) = (await mentions.heads(db, [self.document_id])).values()
-        await document_names.delete_headings(db, self.document_id)
+        await titles_and_headings.delete_headings(db, self.document_id)
         title = names.title_name(head.title)
-        found = tags.of_document(title, head.metadata, head.extracted, _keys(self.run))
-        await name_links.store(db, [name_links.DocumentNames(title, found)], before=before)
+        found = metadata_names.of_document(title, head.metadata, head.extracted, _keys(self.run))
+        await entities_from_documents.store(db, [entities_from_documents.DocumentNames(title, found)], before=before)
         await mentions.prune(db, replace(before, mentioned=frozenset()))
         return title, before
 

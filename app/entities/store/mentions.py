@@ -15,10 +15,10 @@ import sqlalchemy as sa
 from app.database import sql
 from app.database.schema import tables
 from app.database.transactions import Reading, Writing
-from app.entities.store import document_names, entities, extracted_names, name_changes
-from app.text.names import headings as text_headings
+from app.entities.store import entities, extracted_names, name_changes, titles_and_headings
+from app.text.names import section_names as text_headings
+from app.text.names.metadata_names import Tag
 from app.text.names.names import Name
-from app.text.names.tags import Tag
 
 _m = tables.mentions.c
 _e = tables.entities.c
@@ -78,7 +78,7 @@ class ChunkText:
 async def begin(db: Writing, document_id: UUID, *, version: int) -> DocumentHead:
     """Delete the mentions and headings of a document, set its names_version, and return title and metadata."""
     await db.execute(sa.delete(tables.mentions).where(_m.user_id == db.user_id, _m.document_id == document_id))
-    await document_names.delete_headings(db, document_id)
+    await titles_and_headings.delete_headings(db, document_id)
     note = sa.update(tables.documents).where(_d.user_id == db.user_id, _d.document_id == document_id)
     row = (await db.execute(note.values(names_version=version).returning(_d.title, _d.metadata, _d.extracted))).one()
     return _opening(row)
@@ -169,7 +169,7 @@ async def of_documents(db: Reading, document_ids: Sequence[UUID]) -> LinkedNames
     query = query.where(_m.user_id == db.user_id, sql.among(_m.document_id, document_ids))
     found = {entity: is_title for entity, is_title in await db.execute(query.group_by(_m.entity_id))}
     of_titles = frozenset(entity for entity, is_title in found.items() if is_title)
-    return LinkedNames(frozenset(found), of_titles, await document_names.headings_of(db, document_ids))
+    return LinkedNames(frozenset(found), of_titles, await titles_and_headings.headings_of(db, document_ids))
 
 
 async def prune(db: Writing, linked: LinkedNames) -> None:
@@ -189,9 +189,9 @@ async def prune(db: Writing, linked: LinkedNames) -> None:
     await extracted_names.delete_details(db, untagged)
     lowered = sa.update(tables.entities).where(*ours, _e.origin == "metadata", ~tagged.exists())
     await db.execute(lowered.values(origin="text", type="name", role=None))
-    await document_names.use_titles(db, untagged)
-    await document_names.disuse_titles(db, linked.every)
-    unsaid = (~mentioned.exists(), ~document_names.is_heading(db.user_id))
+    await titles_and_headings.use_titles(db, untagged)
+    await titles_and_headings.disuse_titles(db, linked.every)
+    unsaid = (~mentioned.exists(), ~titles_and_headings.is_heading(db.user_id))
     await db.execute(sa.delete(tables.entities).where(*ours, *unsaid))
     changed = {key: name for known in gone.values() for key, name in known.items()}
     await name_changes.record(db, changed | await _not_given(db, linked))
@@ -203,7 +203,7 @@ async def _not_given(db: Reading, linked: LinkedNames) -> dict[str, str]:
     automatic = (_e.user_id == db.user_id, given_before, _e.origin == "text")
     known = await entities.names_of(db, list(await db.scalars(sa.select(_e.entity_id).where(*automatic))))
     several = {entity for entity, of_one in known.items() if any(map(text_headings.is_searched, of_one))}
-    given = await document_names.list_given(db, known.keys(), several=several)
+    given = await titles_and_headings.list_given(db, known.keys(), several=several)
     ceased = (linked.titles & known.keys() | several) - given
     return {key: name for entity in ceased for key, name in known[entity].items()}
 

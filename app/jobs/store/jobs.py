@@ -20,7 +20,7 @@ from app.database import sql
 from app.database.connections import Rows
 from app.database.schema import tables
 from app.database.transactions import Database, Reading, SharedTransaction, Transaction, Writing
-from app.kinds import JobStatus
+from app.enums import JobStatus
 
 _j = tables.jobs.c
 _OPEN = ("queued", "running")

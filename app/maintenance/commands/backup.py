@@ -13,7 +13,7 @@ import typer
 
 from app import errors
 from app import settings as config
-from app.cli import options, ownership, terminal
+from app.cli import database_owner, options, terminal
 from app.database import transactions
 from app.database.schema import health, migration
 from app.maintenance.store import backups
@@ -74,7 +74,7 @@ def restore(
 
 
 async def _backup(settings: Settings, file: Path) -> Archive:
-    async with ownership.open_dsn(settings) as dsn:
+    async with database_owner.open_dsn(settings) as dsn:
         return await create(file, access=Access(dsn, config.environment()))
 
 
@@ -82,7 +82,7 @@ async def _restore(settings: Settings, file: Path, *, replace: bool) -> tuple[Re
     from app import runtime  # which imports the models, whose dimension the backup must have
     from app.runtime import models
 
-    async with ownership.open_dsn(settings) as dsn:
+    async with database_owner.open_dsn(settings) as dsn:
         access = Access(dsn, config.environment())
         restored = await load(file, access=access, embedding=models.embedding(settings), replace=replace)
         revision = await runtime.migrate(settings, dsn)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from app import errors, runtime
-from app.cli import options, ownership, terminal
+from app.cli import database_owner, options, terminal
 from app.database.schema import migration, roles
 from app.database.schema.distribution import Distribution
 from app.runtime import models
@@ -80,7 +80,7 @@ def check(as_json: options.AsJson = False, data_dir: options.DataDir = None) -> 
 
 
 async def _upgrade(settings: Settings, *, set_service_password: bool) -> str:
-    async with ownership.open_dsn(settings) as dsn:
+    async with database_owner.open_dsn(settings) as dsn:
         revision = await runtime.migrate(settings, dsn, report=_print_step)
         if set_service_password:
             service_dsn = plain(settings.database_url) or dsn
@@ -90,7 +90,7 @@ async def _upgrade(settings: Settings, *, set_service_password: bool) -> str:
 
 async def _rehearse(settings: Settings) -> str:
     model, dimension = models.embedding(settings)
-    async with ownership.open_dsn(settings) as dsn:
+    async with database_owner.open_dsn(settings) as dsn:
         return await migration.rehearse(dsn, model=model, dimension=dimension, report=_print_step)
 
 
@@ -104,7 +104,7 @@ async def _distribute(settings: Settings, shards: int | None) -> tuple[Distribut
             "The embedded server has one node: set the owner's address of a Citus coordinator.",
             field="STEPWELL_MIGRATION_URL",
         )
-    async with ownership.open_dsn(settings) as dsn:
+    async with database_owner.open_dsn(settings) as dsn:
         return await migration.distribute(dsn, shards=shards)
 
 

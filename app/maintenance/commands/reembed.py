@@ -17,9 +17,9 @@ from typing import Annotated
 import typer
 
 from app import errors, runtime
-from app.cli import options, ownership, terminal
+from app.cli import database_owner, options, terminal
 from app.cli.progress import Progress
-from app.concurrency import retries
+from app.database import retries
 from app.database.schema import reembedding
 from app.database.schema.reembedding import StoredModel
 from app.database.transactions import Database, Writing
@@ -50,7 +50,7 @@ def reembed(
     The command may be interrupted and repeated. Running services with STEPWELL_NEXT_EMBEDDER need no restart.
     """
     if cancel:
-        done = ownership.run(data_dir, drop)
+        done = database_owner.run(data_dir, drop)
         if as_json:
             terminal.write_json({"cancelled": done})
             return
@@ -73,7 +73,7 @@ async def _reembed(settings: Settings) -> StoredModel:
             field="STEPWELL_NEXT_EMBEDDER",
         )
     name = models.embedding(following)
-    async with runtime.open_database(settings) as database, ownership.open_owner(settings) as owner:
+    async with runtime.open_database(settings) as database, database_owner.open_owner(settings) as owner:
         if (stored := await reembedding.read_stored(owner)).name == name:
             return stored
         await begin(owner, name)

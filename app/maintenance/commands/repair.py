@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from app import runtime
-from app.cli import options, ownership, terminal
+from app.cli import database_owner, options, terminal
 from app.database import transactions
 from app.database.schema import migration, roles
 from app.database.transactions import Database, TimeLimits
@@ -71,7 +71,7 @@ async def compare(settings: Settings, chosen: list[str], *, dry_run: bool) -> tu
 @asynccontextmanager
 async def owner_at_revision(settings: Settings) -> AsyncIterator[Database]:
     """The database as its owner, at this version's revision and model. Raises BadRequest, SchemaMismatch."""
-    async with ownership.open_dsn(settings) as dsn, transactions.connect(dsn, pool_size=2, limits=LIMITS) as owner:
+    async with database_owner.open_dsn(settings) as dsn, transactions.connect(dsn, pool_size=2, limits=LIMITS) as owner:
         await roles.check_owner(owner)
         model, dimension = models.embedding(settings)
         await migration.check(owner, model=model, dimension=dimension, target=models.target(settings))

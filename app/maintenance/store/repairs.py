@@ -21,8 +21,8 @@ from app.database.schema import tables
 from app.database.transactions import Reading, SharedTransaction, Writing
 from app.database.vectors import VectorValue
 from app.documents.store import hidden_chunks
-from app.entities.store.document_names import HeadingChunk
 from app.entities.store.mentions import Mention
+from app.entities.store.titles_and_headings import HeadingChunk
 
 _c = tables.chunks.c
 _d = tables.documents.c

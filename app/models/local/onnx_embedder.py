@@ -11,8 +11,8 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from app.enums import Vector
 from app.errors import BadEmbedding, ProviderError
-from app.kinds import Vector
 from app.models import protocols
 from app.models.known import Pooling
 from app.models.local.onnx_model import TOKENIZER_BATCH, Ids, OnnxModel, Tokens

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from app import errors
-from app.kinds import Vector
+from app.enums import Vector
 from app.models import protocols, unit_vectors
 from app.models.calls import CallTimes, ProviderModel, RemoteCalls
 from app.models.known import KnownModel

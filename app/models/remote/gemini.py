@@ -10,7 +10,7 @@ from google import genai
 from google.genai import errors as genai_errors
 from google.genai import types
 
-from app.kinds import Vector
+from app.enums import Vector
 from app.models import calls, protocols, unit_vectors
 from app.models.calls import BULK_ATTEMPT_S, CallTimes, ProviderModel, RemoteCalls
 from app.models.remote import endpoint

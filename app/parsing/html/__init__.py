@@ -1,4 +1,4 @@
 """Reads web pages and books.
 
-`html_text` and `book` read files. Messages in HTML are read by `html_text` too.
+`html_text` and `epub` read files. Messages in HTML are read by `html_text` too.
 """

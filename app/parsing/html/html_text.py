@@ -17,9 +17,9 @@ from lxml import html as lxml_html
 from markdownify import MarkdownConverter
 
 from app.errors import BadRequest, UnreadableFile
-from app.parsing import archives, encodings, markup
+from app.parsing import encodings, markdown_writer, zip_packages
 from app.parsing.encodings import Decoded
-from app.parsing.files import ExtractedDocument, InputFile, LeftOut
+from app.parsing.types import ExtractedDocument, InputFile, LeftOut
 
 MAIN_SHARE = 0.25
 """A marked main element counts as the whole main text if it has at least this share of the page's text."""
@@ -91,7 +91,7 @@ def page(html: str, *, notes: tuple[str, ...] = ()) -> ExtractedDocument:
         title=title,
         metadata={"author": author} if author else {},
         language=str(language) if language else None,
-        created_at=archives.moment(date),
+        created_at=zip_packages.moment(date),
         left_out=(*left_out, *beside),
         warnings=notes,
     )
@@ -112,7 +112,7 @@ def show(html: str) -> str:
         is_shown = element.tag not in (*_NOT_SHOWN, *_ELSEWHERE)
         if event == "start" and not is_shown:
             walk.skip_subtree()
-        if event == "start" and element.tag == "img" and (description := markup.describe(element.get("alt"))):
+        if event == "start" and element.tag == "img" and (description := markdown_writer.describe(element.get("alt"))):
             parts.append(f" {description} ")
         edge = "\n" if element.tag in blocks else ""
         parts += [edge, (element.text or "") if is_shown else ""] if event == "start" else [edge, element.tail or ""]
@@ -165,7 +165,7 @@ def _prepare(soup: BeautifulSoup) -> list[LeftOut]:
     left_out = [*_remove(soup, _ELSEWHERE), *_unchosen(soup)]
     _write_fields(soup)
     for picture in soup.find_all("img"):
-        if description := markup.describe(picture.get("alt")):
+        if description := markdown_writer.describe(picture.get("alt")):
             picture.replace_with(f" {description} ")
     _name_landmarks(soup)
     _unfold_layout(soup)
@@ -477,9 +477,9 @@ class _Filler:
 
     def _repeated(self, cell: Tag) -> Tag:
         """A copy of a cell; blank if the cell is long or has many elements."""
-        inner = list(itertools.islice(cell.descendants, markup.LONGEST_REPEATED))
+        inner = list(itertools.islice(cell.descendants, markdown_writer.LONGEST_REPEATED))
         text = " ".join(" ".join(one for one in inner if isinstance(one, NavigableString)).split())
-        is_short = len(text) <= markup.LONGEST_REPEATED and len(inner) < markup.LONGEST_REPEATED
+        is_short = len(text) <= markdown_writer.LONGEST_REPEATED and len(inner) < markdown_writer.LONGEST_REPEATED
         return self._added(text if is_short else "", cell.name)
 
     def _added(self, text: str, name: str = "td") -> Tag:

@@ -13,10 +13,10 @@ from functools import lru_cache
 from typing import Any
 
 from app.errors import UnreadableFile
-from app.parsing import archives, files
-from app.parsing.files import ExtractedDocument, InputFile
+from app.parsing import types, zip_packages
 from app.parsing.html import html_text
 from app.parsing.mail import mail_parts
+from app.parsing.types import ExtractedDocument, InputFile
 
 _PEOPLE = ("from", "to", "cc")
 MAX_HEADER, MAX_CONTENT_HEADER = 4_000, 1_000
@@ -67,7 +67,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     if _SEPARATOR.match(file.raw):
         warnings: list[str] = []
         nothing = "The mailbox contains no message with text or a subject."
-        yield from files.annotate(_read_mailbox(file, warnings), nothing, warnings=warnings)
+        yield from types.annotate(_read_mailbox(file, warnings), nothing, warnings=warnings)
         return
     found = document(parse(file.raw))
     if found is None:
@@ -107,7 +107,7 @@ def document(message: EmailMessage) -> ExtractedDocument | None:
         body.text,
         title=title,
         metadata={name: value for name, value in metadata.items() if value},
-        created_at=archives.moment(str(getattr(message.get("date"), "datetime", ""))),
+        created_at=zip_packages.moment(str(getattr(message.get("date"), "datetime", ""))),
         markdown=body.has_markdown,
         left_out=tuple(body.left_out),
         warnings=tuple(dict.fromkeys(body.warnings)),
@@ -171,7 +171,7 @@ def _read_mailbox(file: InputFile, warnings: list[str]) -> Iterator[ExtractedDoc
             continue
         if found is not None:
             message_id = str(message.get("message-id", "")).strip().strip("<>")
-            yield replace(found, fragment=files.identify(f"message={number}", message_id, seen, safe="@"))
+            yield replace(found, fragment=types.identify(f"message={number}", message_id, seen, safe="@"))
     if unread:
         warnings.append(f"messages of the mailbox that cannot be read: {unread} left out")
 

@@ -13,10 +13,10 @@ from typing import Any
 import icalendar
 
 from app.errors import BadRequest
-from app.parsing import encodings, markup
+from app.parsing import encodings, markdown_writer
 from app.parsing.encodings import Decoded
-from app.parsing.files import LeftOut
 from app.parsing.html import html_text
+from app.parsing.types import LeftOut
 
 COVERED = 0.8
 """A form of a text counts as complete if it has at least this share of the words of another form."""
@@ -48,7 +48,7 @@ class MailBody:
         if not self.has_markdown:
             return "\n\n".join(text for text, _ in self.parts)
         return "\n\n".join(
-            text if is_markdown else "\n".join(map(markup.escape, text.splitlines()))
+            text if is_markdown else "\n".join(map(markdown_writer.escape, text.splitlines()))
             for text, is_markdown in self.parts
         )
 

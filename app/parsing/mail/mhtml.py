@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from app.errors import UnreadableFile
-from app.parsing.files import ExtractedDocument, InputFile
 from app.parsing.html import html_text
 from app.parsing.mail import mail, mail_parts
+from app.parsing.types import ExtractedDocument, InputFile
 
 
 def read(file: InputFile) -> Iterator[ExtractedDocument]:

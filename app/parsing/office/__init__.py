@@ -1,4 +1,4 @@
 """Reads texts and slides of Office files and RTF.
 
-`office` reads files, which `blocks` writes as Markdown.
+`office` reads files, which `office_markdown` writes as Markdown.
 """

@@ -20,12 +20,12 @@ import anydoc
 from lxml import etree
 
 from app.errors import UnreadableFile
-from app.parsing import archives
-from app.parsing.files import ExtractedDocument, InputFile, LeftOut
-from app.parsing.office import blocks
-from app.parsing.office.blocks import PAGE, Writer
+from app.parsing import zip_packages
+from app.parsing.office import office_markdown
+from app.parsing.office.office_markdown import PAGE, Writer
 from app.parsing.pages import pictures
 from app.parsing.pages.pictures import Embedded
+from app.parsing.types import ExtractedDocument, InputFile, LeftOut
 
 _CONTENT, _STYLES, _META = "content.xml", "styles.xml", "meta.xml"
 _DOCUMENT = re.compile(r"word/document\d*\.xml")
@@ -90,7 +90,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     writer = Writer(_parse(package), embedded)
     pages, contents = writer.pages(), list[LeftOut]()
     if not package.has_slides:
-        pages[0], contents = blocks.take_contents(pages[0])
+        pages[0], contents = office_markdown.take_contents(pages[0])
     pages[-1] = "\n\n".join(filter(None, [pages[-1], *package.extras]))
     if not any(pages):
         raise pictures.blank("The document contains no text.", file.recognise)
@@ -109,7 +109,7 @@ def _parse(package: Package) -> anydoc.Document:
     try:
         return anydoc.to_document(package.raw)
     except anydoc.EncryptedError as error:
-        raise UnreadableFile("encrypted", archives.PROTECTED) from error
+        raise UnreadableFile("encrypted", zip_packages.PROTECTED) from error
     except anydoc.ResourceLimitError as error:
         raise UnreadableFile("parse_limit", "The file unpacks to more than is allowed.") from error
     except anydoc.ConvertError as error:
@@ -121,7 +121,7 @@ def _prepare(raw: bytes) -> Package:
     """The package of a file. Office files before 2007 are unchanged. Raises XMLSyntaxError."""
     if not raw.startswith(b"PK"):
         return Package(raw, ExtractedDocument(""))
-    with archives.opened(raw) as archive:
+    with zip_packages.opened(raw) as archive:
         return (_opendocument if _CONTENT in archive.namelist() else _office)(raw, archive)
 
 
@@ -129,7 +129,7 @@ def content(raw: bytes) -> Iterator[tuple[str, str]]:
     """The text of each part of a package. Nothing for an Office file before 2007."""
     if not raw.startswith(b"PK"):
         return
-    with archives.opened(raw) as archive:
+    with zip_packages.opened(raw) as archive:
         if _CONTENT in archive.namelist():
             yield "the document", _lines(_part(archive, _CONTENT), None)
             return
@@ -162,17 +162,17 @@ def _office(raw: bytes, archive: zipfile.ZipFile) -> Package:
     main = next(filter(_DOCUMENT.fullmatch, names), "")
     text = archive.read(main) if main else b""
     if b"delText" in text:
-        left_out += _deleted(_lines(archives.xml(text), _DELETED))
+        left_out += _deleted(_lines(zip_packages.xml(text), _DELETED))
     if b":ruby>" in text:
-        changed[main] = _write_readings(archives.xml(text))
-    properties = archives.xml(archive.read(_CORE)) if _CORE in names else etree.Element("none")
+        changed[main] = _write_readings(zip_packages.xml(text))
+    properties = zip_packages.xml(archive.read(_CORE)) if _CORE in names else etree.Element("none")
     extras = (*([] if slides else charts(archive)), *_comments(archive, names), *_headers(archive))
     return Package(_replace(raw, changed), _describe(properties, left_out), bool(slides), extras)
 
 
 def _opendocument(raw: bytes, archive: zipfile.ZipFile) -> Package:
     names = archive.namelist()
-    root = archives.xml(archive.read(_CONTENT))
+    root = zip_packages.xml(archive.read(_CONTENT))
     pages = list(root.iter("{*}page"))
     left_out = [*itertools.chain.from_iterable(map(_placeholders, pages))]
     left_out += _deleted("".join(_lines(changes, None) for changes in root.iter("{*}tracked-changes")))
@@ -187,20 +187,20 @@ def _opendocument(raw: bytes, archive: zipfile.ZipFile) -> Package:
     etree.strip_elements(root, f"{_TEXT}number", with_tail=False)  # the library numbers what has them itself
     for paragraph in root.iter(f"{_TEXT}numbered-paragraph"):
         paragraph.tag = f"{_TEXT}section"  # the library reads the paragraphs of a section
-    document = replace(_describe(properties, left_out), language=archives.words_of(properties, "language") or None)
+    document = replace(_describe(properties, left_out), language=zip_packages.words_of(properties, "language") or None)
     extras = (*_distinct(objects), *comments, *itertools.filterfalse(_PAGE_NUMBER.fullmatch, _distinct(headers)))
     return Package(_replace(raw, {_CONTENT: root}), document, bool(pages), extras)
 
 
 def _describe(properties: Any, left_out: Iterable[LeftOut]) -> ExtractedDocument:
     """A document without its text, with the properties of a file of Office or OpenDocument."""
-    author = archives.words_of(properties, "initial-creator") or archives.words_of(properties, "creator")
-    created = archives.words_of(properties, "created") or archives.words_of(properties, "creation-date")
+    author = zip_packages.words_of(properties, "initial-creator") or zip_packages.words_of(properties, "creator")
+    created = zip_packages.words_of(properties, "created") or zip_packages.words_of(properties, "creation-date")
     return ExtractedDocument(
         "",
-        archives.words_of(properties, "title"),
-        archives.author(author),
-        created_at=archives.moment(created),
+        zip_packages.words_of(properties, "title"),
+        zip_packages.author(author),
+        created_at=zip_packages.moment(created),
         left_out=tuple(left_out),
     )
 
@@ -208,7 +208,7 @@ def _describe(properties: Any, left_out: Iterable[LeftOut]) -> ExtractedDocument
 def _part(archive: zipfile.ZipFile, name: str) -> Any:
     """The root element of a part; an empty element if the part is not XML, because the library skips it too."""
     try:
-        return archives.xml(archive.read(name))
+        return zip_packages.xml(archive.read(name))
     except etree.XMLSyntaxError:
         return etree.Element("none")
 
@@ -246,9 +246,9 @@ def _lines(root: Any, only: frozenset[str] | None) -> str:
 def _write_charts(archive: zipfile.ZipFile, name: str, slide: Any) -> None:
     """Replace the charts on a slide by their text, because the library mixes up the values of some charts."""
     frames = [frame for frame in slide.iter("{*}graphicFrame") if next(frame.iter("{*}chart"), None) is not None]
-    targets = archives.targets(archive, name) if frames else {}
+    targets = zip_packages.targets(archive, name) if frames else {}
     for frame in frames:
-        _kind, part = targets.get(next(frame.iter("{*}chart")).get(archives.RELATION), ("", ""))
+        _kind, part = targets.get(next(frame.iter("{*}chart")).get(zip_packages.RELATION), ("", ""))
         if part in archive.namelist():
             frame.getparent().replace(frame, _shape(_chart(_part(archive, part))))
 

@@ -9,12 +9,12 @@ from contextlib import suppress
 import anydoc
 
 from app.errors import UnreadableFile
-from app.parsing import archives
-from app.parsing.files import ExtractedDocument, InputFile
-from app.parsing.office import blocks
-from app.parsing.office.blocks import Writer
+from app.parsing import zip_packages
+from app.parsing.office import office_markdown
+from app.parsing.office.office_markdown import Writer
 from app.parsing.pages import pictures
 from app.parsing.pages.pictures import Embedded
+from app.parsing.types import ExtractedDocument, InputFile
 
 _HEAD = 1_000_000
 """Number of bytes at the beginning of a file that contain its properties."""
@@ -52,7 +52,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
         raise UnreadableFile("damaged", "The document is damaged: save it again.") from error
     embedded = Embedded(file.recognise)
     writer = Writer(document, embedded)
-    text, contents = blocks.take_contents("\n\n".join(writer.pages()))
+    text, contents = office_markdown.take_contents("\n\n".join(writer.pages()))
     if not text:
         raise pictures.blank("The document contains no text.", file.recognise)
     author = _property(file.raw, b"author")
@@ -61,8 +61,8 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     yield ExtractedDocument(
         text,
         title=_property(file.raw, b"title"),
-        metadata=archives.author(author),
-        created_at=archives.moment(time),
+        metadata=zip_packages.author(author),
+        created_at=zip_packages.moment(time),
         warnings=tuple(embedded.warnings),
         left_out=(*contents, *writer.left_out, *embedded.left_out),
     )

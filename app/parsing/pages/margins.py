@@ -12,8 +12,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from app.parsing.files import LeftOut
 from app.parsing.pages.page_layout import PageLine
+from app.parsing.types import LeftOut
 
 MARGIN_LINES = 2
 """Headers, footers and page numbers are searched in this many lines at the top and at the bottom of a page."""

@@ -19,13 +19,13 @@ import pypdfium2 as pdfium
 from pypdfium2 import raw as pdfium_c
 
 from app.errors import UnreadableFile
-from app.parsing import archives, files, formats, markup
-from app.parsing.files import ExtractedDocument, InputFile, LeftOut, Picture
-from app.parsing.pages import headings, margins, page_layout, pdf_tables, pdf_words, pictures
-from app.parsing.pages.headings import OutlineEntry
+from app.parsing import formats, markdown_writer, types, zip_packages
+from app.parsing.pages import margins, page_layout, pdf_headings, pdf_tables, pdf_words, pictures
 from app.parsing.pages.page_layout import PageLine, TextRun
+from app.parsing.pages.pdf_headings import OutlineEntry
 from app.parsing.pages.pdf_words import HYPHENS, LEVEL, Box, Cell, PageTurn, Word
 from app.parsing.pages.pictures import MAX_PICTURES, Embedded
+from app.parsing.types import ExtractedDocument, InputFile, LeftOut, Picture
 
 MAX_OBJECTS = 5_000
 """Most paths and images of a page that are read."""
@@ -72,14 +72,14 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
         _open.cache_clear()
         raise pictures.blank("The PDF contains no text.", file.recognise)
     pages, left_out = margins.remove(lines)
-    titled = headings.find(pages, _outline(document))
+    titled = pdf_headings.find(pages, _outline(document))
     texts = [_text(page, index, titled) for index, page in enumerate(pages)]
     properties = document.get_metadata_dict()
     title, author = properties.get("Title", "").strip(), properties.get("Author", "").strip()
     yield ExtractedDocument(
         "\n\n".join(texts),
         title="" if _NOT_A_TITLE.search(title) else title,
-        metadata=archives.author(author),
+        metadata=zip_packages.author(author),
         created_at=moment(properties.get("CreationDate", "")),
         page_starts=pictures.page_starts(texts),
         warnings=(*warnings, *embedded.warnings),
@@ -187,7 +187,7 @@ def _outline(document: pdfium.PdfDocument) -> Iterator[OutlineEntry]:
             yield OutlineEntry(bookmark.get_title(), bookmark.level, page)
 
 
-def _text(lines: Sequence[PageLine], page: int, headings_found: headings.Found) -> str:
+def _text(lines: Sequence[PageLine], page: int, headings_found: pdf_headings.Found) -> str:
     """The Markdown of a page."""
     parts: list[str] = []
     index = 0
@@ -200,7 +200,7 @@ def _text(lines: Sequence[PageLine], page: int, headings_found: headings.Found) 
         elif lines[index].is_block:
             parts.append(f"\n\n{words}\n\n")
         else:
-            parts.append(("\n\n" if lines[index].begins else "\n") + markup.escape(words))
+            parts.append(("\n\n" if lines[index].begins else "\n") + markdown_writer.escape(words))
         index += count
     return re.sub(r"\n{3,}", "\n\n", "".join(parts)).strip("\n")
 
@@ -211,7 +211,7 @@ def moment(text: str) -> datetime | None:
         return None
     digits, sign, hours, minutes = match.groups(default="")
     digits += "00000101000000"[len(digits) :]
-    return archives.moment(f"{digits[:8]}T{digits[8:]}{sign}{hours}{minutes}")
+    return zip_packages.moment(f"{digits[:8]}T{digits[8:]}{sign}{hours}{minutes}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +267,7 @@ class PagePictures:
         """A page or a box of it in grey levels, and its pixels per point; None if nothing is drawn there."""
         page = self.document[index]
         width, height = page.get_size() if box is None else (box[2] - box[0], box[3] - box[1])
-        scale = min(DPI / 72, math.sqrt(files.MAX_PIXELS / max(1.0, width * height)))
+        scale = min(DPI / 72, math.sqrt(types.MAX_PIXELS / max(1.0, width * height)))
         view = PageTurn.of(-page.get_rotation())
         around, inner = view.box(page.get_bbox()), view.box(box or page.get_bbox())
         crop = (inner[0] - around[0], inner[1] - around[1], around[2] - inner[2], around[3] - inner[3])

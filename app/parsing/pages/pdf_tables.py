@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pypdfium2 as pdfium
 from pypdfium2 import raw as pdfium_c
 
-from app.parsing import markup
+from app.parsing import markdown_writer
 from app.parsing.pages import page_layout
 from app.parsing.pages.page_layout import TextRun
 from app.parsing.pages.pdf_words import Box, Cell, PageTurn
@@ -194,4 +194,4 @@ def _table(grid: Grid, texts: Mapping[tuple[int, int], list[TextRun]]) -> list[T
         return [run for cell in texts.values() for run in cell]
     words = {cell: " ".join(line.text for line in found) for cell, found in lines.items()}
     table = [[words.get((row, column), "") for column in columns] for row in rows]
-    return [TextRun(markup.table(table), *grid.box, is_block=True)]
+    return [TextRun(markdown_writer.table(table), *grid.box, is_block=True)]

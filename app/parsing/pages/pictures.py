@@ -15,10 +15,10 @@ from typing import Any, cast
 from PIL import Image, ImageOps, ImageSequence, UnidentifiedImageError
 
 from app.errors import UnreadableFile
-from app.parsing import formats, markup
-from app.parsing.files import MAX_PIXELS, ExtractedDocument, InputFile, LeftOut, Picture, Recognise, RecognisedLine
+from app.parsing import formats, markdown_writer
 from app.parsing.pages import margins, page_layout
 from app.parsing.pages.page_layout import PageLine, TextRun
+from app.parsing.types import MAX_PIXELS, ExtractedDocument, InputFile, LeftOut, Picture, Recognise, RecognisedLine
 
 DECODED = ("PNG", "JPEG", "TIFF", "GIF", "BMP")
 """Formats that are decoded. The library supports more."""
@@ -178,7 +178,7 @@ def _lines(recognised: Iterable[RecognisedLine]) -> list[PageLine]:
 
 def _text(lines: Iterable[PageLine]) -> str:
     """The Markdown of a picture: its lines in paragraphs."""
-    parts = [("\n\n" if line.begins else "\n") + markup.escape(line.text) for line in lines]
+    parts = [("\n\n" if line.begins else "\n") + markdown_writer.escape(line.text) for line in lines]
     return "".join(parts).strip("\n")
 
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
-from app.parsing import files, formats
-from app.parsing.files import ExtractedDocument, InputFile, LeftOut
-from app.parsing.rows import tables
+from app.parsing import formats, types
+from app.parsing.rows import column_names
+from app.parsing.rows.column_names import Table
 from app.parsing.rows.records import RecordReader
-from app.parsing.rows.tables import Table
+from app.parsing.types import ExtractedDocument, InputFile, LeftOut
 
 DELIMITERS = ",;\t|"
 SAMPLE = 20_000
@@ -30,18 +30,18 @@ _SEPARATOR = re.compile(r'"?sep=(.)"?\r?\n')
 def read(file: InputFile) -> Iterator[ExtractedDocument]:
     """The rows. Raises UnreadableFile for a file without rows below the names of the columns."""
     rows = _Rows(file.raw.decode(), file.name)
-    table = tables.find(enumerate(rows.read(), 1))
+    table = column_names.find(enumerate(rows.read(), 1))
     reader = RecordReader(file.text_field)
     left_out: list[LeftOut] = []
     records = _records(table, reader.chosen_by_name(table.names), left_out)
     found = itertools.chain(table.introduction("row=1", {}), reader.documents(records, shared=table.shared))
     nothing = "The table has no rows below the names of its columns."
-    yield from files.annotate(found, nothing, left_out=left_out, warnings=rows.warnings)
+    yield from types.annotate(found, nothing, left_out=left_out, warnings=rows.warnings)
 
 
 def content(raw: bytes) -> Iterator[tuple[str, str]]:
     """The cells of the rows, without the names of the columns: each document repeats those."""
-    table = tables.find(enumerate(_Rows(raw.decode(), "").read(), 1))
+    table = column_names.find(enumerate(_Rows(raw.decode(), "").read(), 1))
     yield "the lines above the table", table.above
     yield "the table", "\n".join(itertools.chain.from_iterable(cells for _, cells in table.rows))
 
@@ -134,7 +134,7 @@ def _records(table: Table, needed: Sequence[str], left_out: list[LeftOut]) -> It
     """
     names, blank = table.names, {name for name in table.names if not name.isdecimal()}
     for number, row in table.rows:
-        columns = itertools.chain(names, map(tables.Unnamed, itertools.count(len(names) + 1)))
+        columns = itertools.chain(names, map(column_names.Unnamed, itertools.count(len(names) + 1)))
         record = dict(zip(columns, row, strict=False))
         if blank:
             blank.difference_update([name for name, cell in zip(names, row, strict=False) if cell.strip()])

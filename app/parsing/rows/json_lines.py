@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from app.errors import UnreadableFile
-from app.parsing import files
-from app.parsing.files import ExtractedDocument, InputFile
+from app.parsing import types
 from app.parsing.rows.records import RecordReader
+from app.parsing.types import ExtractedDocument, InputFile
 
 
 class _Number(float):
@@ -31,7 +31,7 @@ class _Number(float):
 def read(file: InputFile) -> Iterator[ExtractedDocument]:
     """The lines. Raises UnreadableFile, which names the first line that is not a JSON object."""
     found = RecordReader(file.text_field).documents(_records(file.raw.decode()), shared={})
-    return files.annotate(found, "No line of the file contains text or a title.")
+    return types.annotate(found, "No line of the file contains text or a title.")
 
 
 def content(raw: bytes) -> Iterator[tuple[str, str]]:

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.errors import UnreadableFile
-from app.parsing import archives, files
-from app.parsing.files import MAX_ID, ExtractedDocument
-from app.parsing.rows import tables
+from app.parsing import types, zip_packages
+from app.parsing.rows import column_names
+from app.parsing.types import MAX_ID, ExtractedDocument
 from app.text.structure import frontmatter
 
 TEXT_FIELDS = ("text", "content", "body")
@@ -90,30 +90,34 @@ class RecordReader:
             raise UnreadableFile("unknown_text_field", f"There is no field or column with this name ({place}).")
         title = _named(record, TITLE_FIELDS)
         chosen = self._chosen(record)
-        if chosen is not None and not tables.show(record[chosen]) and not (title and tables.show(record[title])):
+        if (
+            chosen is not None
+            and not column_names.show(record[chosen])
+            and not (title and column_names.show(record[title]))
+        ):
             chosen = None
         others = [name for name in record if name not in (chosen, title)]
         if chosen is not None:
-            text = tables.show(record[chosen])
+            text = column_names.show(record[chosen])
         else:
             ordered = dict.fromkeys(itertools.chain((name for name in order.fields if name in record), record))
-            text = "\n".join(_line(name, record[name]) for name in ordered if tables.show(record[name]))
+            text = "\n".join(_line(name, record[name]) for name in ordered if column_names.show(record[name]))
             title = title or (order.name if order.name in record else None)
-        values = {str(name): record[name] for name in others if tables.show(record[name])}
+        values = {str(name): record[name] for name in others if column_names.show(record[name])}
         known = {name: value.value if isinstance(value, Cell) else value for name, value in values.items()}
         name, date = _named(record, ID_FIELDS), _named(values, frontmatter.DATE_FIELDS)
         return ExtractedDocument(
             text,
-            title=tables.show(record[title]) if title and title != chosen else "",
+            title=column_names.show(record[title]) if title and title != chosen else "",
             metadata={**shared, **known},
-            fragment=files.identify(place, tables.show(record[name]) if name else "", self.seen),
+            fragment=types.identify(place, column_names.show(record[name]) if name else "", self.seen),
             markdown=chosen is not None,
-            created_at=archives.moment(tables.show(values[date])) if date else None,
+            created_at=zip_packages.moment(column_names.show(values[date])) if date else None,
         )
 
 
 def _line(name: str, value: Any) -> str:
-    return str(value) if isinstance(name, tables.Unnamed) else f"{name}: {value}"
+    return str(value) if isinstance(name, column_names.Unnamed) else f"{name}: {value}"
 
 
 def _order(records: Sequence[Mapping[str, Any]]) -> _Order:
@@ -121,7 +125,7 @@ def _order(records: Sequence[Mapping[str, Any]]) -> _Order:
 
     The first name is the name of the record: a short text that differs in most records.
     """
-    values = {name: [tables.show(record.get(name)) for record in records] for name in records[0]}
+    values = {name: [column_names.show(record.get(name)) for record in records] for name in records[0]}
     ranks = {name: _rank([value for value in found if value]) for name, found in values.items()}
     fields = sorted(ranks, key=ranks.__getitem__)
     names = (name for name in fields if ranks[name] == 0 and max(map(len, values[name])) <= LONGEST_NAME)

@@ -19,12 +19,12 @@ from urllib.parse import quote
 from python_calamine import CalamineSheet, CalamineWorkbook, PasswordError, SheetVisibleEnum
 
 from app.errors import UnreadableFile
-from app.parsing import archives, files, markup
-from app.parsing.files import ExtractedDocument, InputFile, LeftOut
+from app.parsing import markdown_writer, types, zip_packages
 from app.parsing.office import office
-from app.parsing.rows import tables
+from app.parsing.rows import column_names
+from app.parsing.rows.column_names import Table
 from app.parsing.rows.records import Cell, RecordReader
-from app.parsing.rows.tables import Table
+from app.parsing.types import ExtractedDocument, InputFile, LeftOut
 
 _DIGITS = 15
 """Decimal digits that a spreadsheet computes with. Further digits are noise."""
@@ -74,9 +74,9 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
         parts, left_out = _read_parts(file.raw)
         left_out += [LeftOut("hidden sheets", where=name) for name in _names(workbook, are_visible=False)]
         nothing = "The sheets have no cells with text or numbers."
-        yield from files.annotate(_rows(file, workbook, parts), nothing, left_out=left_out)
+        yield from types.annotate(_rows(file, workbook, parts), nothing, left_out=left_out)
     except PasswordError as error:
-        raise UnreadableFile("encrypted", archives.PROTECTED) from error
+        raise UnreadableFile("encrypted", zip_packages.PROTECTED) from error
     except BaseException as error:  # a panic is no Exception, and its class cannot be imported
         if type(error).__name__ != "PanicException":
             raise
@@ -89,7 +89,7 @@ def content(raw: bytes) -> Iterator[tuple[str, str]]:
     for name in _names(workbook, are_visible=True):
         sheet = workbook.get_sheet_by_name(name)
         table = _table([list(map(_value, cells)) for cells in sheet.to_python(skip_empty_area=False)], sheet, [])
-        cells = (tables.show(cell) for _, row in table.rows for cell in row)
+        cells = (column_names.show(cell) for _, row in table.rows for cell in row)
         yield f"sheet {name}", "\n".join((table.above, *cells))
 
 
@@ -108,7 +108,7 @@ def _rows(file: InputFile, workbook: CalamineWorkbook, parts: Mapping[str, Sheet
         rows = (
             (f"row={number}{suffix}", dict(zip(table.names, row, strict=True)))
             for number, row in table.rows
-            if any(map(tables.show, row))
+            if any(map(column_names.show, row))
         )
         shared = {"sheet": name} if len(visible) > 1 else {}
         yield from table.introduction(f"row=1{suffix}", shared)
@@ -140,9 +140,9 @@ def _table(rows: list[list[Any]], sheet: CalamineSheet, merged: Sequence[tuple[P
             row[left : right + 1] = [rows[top][left]] * len(row[left : right + 1])
         if right > left and right - left + 1 < sheet.total_width:
             spanned.add(top + 1)
-    table = tables.find(enumerate(rows, 1), spanned)
+    table = column_names.find(enumerate(rows, 1), spanned)
     for (top, left), (bottom, right) in ranges:
-        is_long = len(tables.show(rows[top][left])) > markup.LONGEST_REPEATED
+        is_long = len(column_names.show(rows[top][left])) > markdown_writer.LONGEST_REPEATED
         is_wide = is_long or right - left + 1 >= sheet.total_width
         seen = {""}
         for column in range(left, min(right + 1, len(table.heads))):
@@ -183,21 +183,21 @@ def _read_parts(raw: bytes) -> tuple[Mapping[str, SheetParts], list[LeftOut]]:
     """The parts of each sheet by its name, and what is left out. Both are empty for XLSB and XLS."""
     if not raw.startswith(b"PK"):
         return {}, []
-    with archives.opened(raw) as archive:
+    with zip_packages.opened(raw) as archive:
         names = set(archive.namelist())
         if "content.xml" in names:
-            return _opendocument(archives.xml(archive.read("content.xml")))
+            return _opendocument(zip_packages.xml(archive.read("content.xml")))
         if "xl/workbook.xml" not in names:
             return {}, []
         left_out = [LeftOut("charts", text, text.partition("\n")[0][:_LONGEST_NAME]) for text in office.charts(archive)]
-        drawings = (archives.xml(archive.read(name)) for name in names if _DRAWING.fullmatch(name))
+        drawings = (zip_packages.xml(archive.read(name)) for name in names if _DRAWING.fullmatch(name))
         boxes = itertools.chain.from_iterable(drawing.iter("{*}txBody") for drawing in drawings)
         left_out += _text_boxes(" ".join(line.text or "" for line in box.iter("{*}t")) for box in boxes)
         parts: dict[str, SheetParts] = {}
         codes = _codes(archive)
-        targets = archives.targets(archive, "xl/workbook.xml")
-        for element in archives.xml(archive.read("xl/workbook.xml")).iter("{*}sheet"):
-            sheet, (_kind, part) = element.get("name", ""), targets.get(element.get(archives.RELATION), ("", ""))
+        targets = zip_packages.targets(archive, "xl/workbook.xml")
+        for element in zip_packages.xml(archive.read("xl/workbook.xml")).iter("{*}sheet"):
+            sheet, (_kind, part) = element.get("name", ""), targets.get(element.get(zip_packages.RELATION), ("", ""))
             if part in names:
                 parts[sheet] = SheetParts(_styled(archive.read(part), codes))
                 left_out += _no_results(archive.read(part), sheet)
@@ -209,7 +209,7 @@ def _codes(archive: zipfile.ZipFile) -> dict[bytes, str]:
     """The number formats, by the number of their style. Omits formats that show a number unchanged."""
     if "xl/styles.xml" not in archive.namelist():
         return {}
-    styles = archives.xml(archive.read("xl/styles.xml"))
+    styles = zip_packages.xml(archive.read("xl/styles.xml"))
     codes = {str(number): code for number, code in BUILT_IN.items()}
     codes |= {one.get("numFmtId"): one.get("formatCode", "") for one in styles.iter("{*}numFmt")}
     formats = (one.get("numFmtId") for one in styles.iterfind("{*}cellXfs/{*}xf"))
@@ -237,9 +237,9 @@ def _no_results(sheet: bytes, name: str) -> Iterator[LeftOut]:
 
 
 def _comments(archive: zipfile.ZipFile, part: str, sheet: str) -> Iterator[LeftOut]:
-    for kind, target in archives.targets(archive, part).values():
+    for kind, target in zip_packages.targets(archive, part).values():
         if kind == "comments" and target in archive.namelist():
-            for comment in archives.xml(archive.read(target)).iter("{*}comment"):
+            for comment in zip_packages.xml(archive.read(target)).iter("{*}comment"):
                 text = "".join(element.text or "" for element in comment.iter("{*}t"))
                 yield LeftOut("comments of cells", " ".join(text.split()), f"{sheet} {comment.get('ref', '')}")
 

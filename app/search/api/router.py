@@ -13,7 +13,7 @@ from app.http import admission, auth, bodies, problems, responses
 from app.query import hints
 from app.query.search_request import SearchRequest, SimilarRequest
 from app.query.types import Answer
-from app.requests import wire
+from app.requests import field_types
 from app.search import search, similar
 from app.search.api.search_responses import SearchAnswer, response_of
 from app.services import Services
@@ -121,7 +121,7 @@ async def find_similar(
 def check_vector(body: SearchRequest | SimilarRequest, use: Services) -> None:
     """Raises `invalid_vector` if the vector's length differs from that of the stored vectors."""
     if body.vector is not None:
-        wire.expect_dimension(body.vector, use.embedder.model.dimension)
+        field_types.expect_dimension(body.vector, use.embedder.model.dimension)
 
 
 async def respond(

@@ -9,10 +9,10 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 from typing_extensions import TypeAliasType
 
+from app.enums import Confidence, ExtractorUsed, MatchedBy, SearchMode
 from app.http.responses import Response, RoundedScore, ShownUri, is_empty, is_none, rounded
-from app.kinds import Confidence, ExtractorUsed, MatchedBy, SearchMode
 from app.query import hints
-from app.query.signals import LinkKind
+from app.query.hop_signals import LinkKind
 from app.query.types import Answer, Candidate, Hit
 from app.text import uris
 

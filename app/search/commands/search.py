@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from app import errors, limits
-from app.cli import connecting, json_option, options, terminal
+from app.cli import connecting, json_arguments, options, terminal
 from app.cli.client import Answer, Client
 from app.query import notices
 from app.relevance import answerability
@@ -46,7 +46,7 @@ def search(
     collapse: options.Collapse = True,
     hierarchy: options.Hierarchy = True,
     hierarchy_alpha: options.HierarchyAlpha = None,
-    filters: json_option.FiltersJson = None,
+    filters: json_arguments.FiltersJson = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Search the documents and show of each passage the sentences that match best, and how likely it is relevant.
@@ -116,7 +116,7 @@ def build(
         "query": query,
         "limit": limit,
         "mode": mode,
-        "filters": json_option.filters(filters),
+        "filters": json_arguments.filters(filters),
         "collapse": None if collapse else "off",
         "ranking": _given(tuned) or None,
     }
@@ -128,7 +128,7 @@ def _read_recency(given: str | None) -> Any:
     if given is None or given == "auto":
         return given
     if given.lstrip().startswith("{"):
-        return json_option.read(given, field="recency")
+        return json_arguments.read(given, field="recency")
     with suppress(ValueError):
         if math.isfinite(days := float(given)):
             return {"half_life_days": days}

@@ -14,7 +14,7 @@ from app.database import sql
 from app.database.transactions import Reading, SearchTransaction
 from app.documents.store import visible_documents
 from app.query.types import AddedTerm, LexicalQuery, Term
-from app.relevance import stems
+from app.relevance import stem_matching
 from app.search import understanding
 from app.search.state import SearchState, Step
 from app.text.queries import spelling
@@ -59,7 +59,9 @@ async def recall(search: SearchState, db: SearchTransaction) -> SearchState:
 def _forms(word: str, missing: Sequence[str]) -> tuple[str, ...]:
     """The lexemes that a misspelt word has in the languages of the documents."""
     spellings = (word, understanding.index_text(word).folded)
-    return tuple(one for one in missing if any(stems.may_be_stem(stems.fold(one), form) for form in spellings))
+    return tuple(
+        one for one in missing if any(stem_matching.may_be_stem(stem_matching.fold(one), form) for form in spellings)
+    )
 
 
 async def _read(db: Reading, words: Sequence[str]) -> dict[str, list[str]]:
@@ -101,14 +103,16 @@ def _unknown(parsed: ParsedQuery, terms: Sequence[Term]) -> list[str]:
 
     A word that begins with a known lexeme may have that lexeme in another language, so it counts as known.
     """
-    known = [term.lexeme for term in terms if term.df and len(term.lexeme) >= stems.SHORTEST]
+    known = [term.lexeme for term in terms if term.df and len(term.lexeme) >= stem_matching.SHORTEST]
     firsts = {term.lexeme[0] for term in terms if not term.df}
     if not firsts:
         return []
     words = spelling.may_be_misspelt(parsed.words, (*parsed.phrases, *parsed.required))
     forms = {word: {word, understanding.index_text(word).folded} for word in words}
     unknown = [word for word in words if firsts.intersection(form[0] for form in forms[word] if form)]
-    is_known = {word: any(stems.may_be_stem(stem, form) for form in forms[word] for stem in known) for word in unknown}
+    is_known = {
+        word: any(stem_matching.may_be_stem(stem, form) for form in forms[word] for stem in known) for word in unknown
+    }
     return [word for word in unknown if not is_known[word]][:MAX_WORDS]
 
 

@@ -16,7 +16,7 @@ from uuid import UUID
 
 from app.database.transactions import retry_read
 from app.documents.store import documents
-from app.kinds import FusionUsed
+from app.enums import FusionUsed
 from app.query import scoring_constants
 from app.query.search_request import Recency
 from app.search.state import SearchContext, SearchState, Step

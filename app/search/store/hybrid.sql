@@ -1,9 +1,9 @@
 -- Ranks a user's chunks for a query by vector similarity and BM25, and returns the best with their content.
 --
--- One statement computes two legs, their fusion and the content; `recall.HYBRID` lists its CTEs. The vector leg ranks by
--- cosine distance, through the HNSW index, or exactly if the scope is small enough that this is cheaper. The text leg
--- ranks by BM25 over the posting blocks of `index_documents.sql`. Filters, exclude_chunk_ids, required and excluded words
--- apply to both legs before they are cut to `candidates`. Order: score, better single rank, id.
+-- One statement computes two legs, their fusion and the content; `hybrid_search.HYBRID` lists its CTEs. The vector leg
+-- ranks by cosine distance, through the HNSW index, or exactly if the scope is small enough that this is cheaper. The
+-- text leg ranks by BM25 over the posting blocks of `index_documents.sql`. Filters, exclude_chunk_ids, required and
+-- excluded words apply to both legs before they are cut to `candidates`. Order: score, better single rank, id.
 --
 -- Parts that a query does not need are omitted, because planning them costs as much as running them.
 -- Columns: one row per hit (a single row with chunk_id null if there is none), whose first columns are the fields of

@@ -12,7 +12,7 @@ from typing import Literal
 
 from app.text.names import names
 from app.text.names.query_words import QueryWords
-from app.text.words import stop_words
+from app.text.words import word_lists
 
 NameForm = Literal["full", "word", "part", "role", "topic"]
 
@@ -95,7 +95,7 @@ class QueryText:
             self._in_identifier(start, end),
             self._has_neighbour(start, end, type_words),
             self._is_address(start, end),
-            kind == "person" and start > 0 and self._words.words[start - 1] in stop_words.PLACE_PREPOSITIONS,
+            kind == "person" and start > 0 and self._words.words[start - 1] in word_lists.PLACE_PREPOSITIONS,
             self._phrases(start, end, type_words),
         )
 
@@ -165,8 +165,8 @@ class QueryText:
             and (not words.opens[position] or position in self._parts)
             and position not in self._taken
             and word not in type_words
-            and word not in stop_words.FUNCTION_WORDS
-            and word not in stop_words.CALENDAR_WORDS
+            and word not in word_lists.FUNCTION_WORDS
+            and word not in word_lists.CALENDAR_WORDS
         )
 
     def _is_address(self, start: int, end: int) -> bool:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
 
-from app.text.words import characters, cleaning, stop_words
+from app.text.words import characters, cleaning, word_lists
 
 VERSION = 5
 """Version of the rules for names and headings. Increase it when they find other names: stored documents are then
@@ -109,7 +109,7 @@ def key(text: str) -> str | None:
 
 def is_distinctive(found: Sequence[str]) -> bool:
     """Returns whether one of the words is longer than a letter and not a function word."""
-    return any(len(word) > 1 and word not in stop_words.FUNCTION_WORDS for word in found)
+    return any(len(word) > 1 and word not in word_lists.FUNCTION_WORDS for word in found)
 
 
 def is_not_a_date(found: Sequence[str]) -> bool:
@@ -117,8 +117,8 @@ def is_not_a_date(found: Sequence[str]) -> bool:
     return any(
         len(word) > 1
         and not word.isdigit()
-        and word not in stop_words.CALENDAR_WORDS
-        and word not in stop_words.FUNCTION_WORDS
+        and word not in word_lists.CALENDAR_WORDS
+        and word not in word_lists.FUNCTION_WORDS
         for word in found
     )
 
@@ -143,7 +143,7 @@ def sequences(text: str) -> Counter[str]:
         for start in range(len(found))
         for end in range(start + 1, min(start + MAX_WORDS, len(found)) + 1)
     )
-    for word in stop_words.FUNCTION_WORDS & counted.keys():
+    for word in word_lists.FUNCTION_WORDS & counted.keys():
         del counted[word]
     return counted
 
@@ -161,7 +161,7 @@ class WrittenWords:
         """Returns the words that alone may be a title, and the pairs that may begin a longer name."""
         single = {word for word, as_name in zip(self.words, self._as_name, strict=True) if as_name}
         pairs = set(map(" ".join, itertools.pairwise(self.words)))
-        return single - stop_words.FUNCTION_WORDS - stop_words.HEADING_WORDS, pairs
+        return single - word_lists.FUNCTION_WORDS - word_lists.HEADING_WORDS, pairs
 
     def sequences_after(self, known: Collection[str]) -> Counter[str]:
         """Counts the word sequences that are written like names and that are, or begin with, a known opening.
@@ -217,7 +217,7 @@ def _tokens(text: str) -> Iterator[_Word]:
         capital = word[0].isupper()
         if word[-1] == "." and not (capital and (len(word) == 2 or word.count(".") > 1 or word in _SHORT_FORMS)):
             word = word[:-1]
-        if capital or word in stop_words.NAME_PARTICLES or word[0].isdecimal():
+        if capital or word in word_lists.NAME_PARTICLES or word[0].isdecimal():
             start = match.start()
             opens = capital and _opens_sentence(text, start, after_short_form=shortened)
             yield _Word(word, start, start + len(word), opens, capital)
@@ -240,7 +240,7 @@ def _runs(tokens: Sequence[_Word], text: str) -> Iterator[list[_Word]]:
         if run and not (joined and not token.opens):
             yield run
             run = []
-        if token.capital or (run and (token.text in stop_words.NAME_PARTICLES or _NUMERAL.fullmatch(token.text))):
+        if token.capital or (run and (token.text in word_lists.NAME_PARTICLES or _NUMERAL.fullmatch(token.text))):
             run.append(token)
         elif run:
             yield run
@@ -252,9 +252,9 @@ def _runs(tokens: Sequence[_Word], text: str) -> Iterator[list[_Word]]:
 def _trim(run: Sequence[_Word]) -> Sequence[_Word]:
     """Returns a run without particles at its end and function words at its start."""
     start, end = 0, len(run)
-    while end > start and run[end - 1].text in stop_words.NAME_PARTICLES:
+    while end > start and run[end - 1].text in word_lists.NAME_PARTICLES:
         end -= 1
-    while start < end and (run[start].text.casefold() in stop_words.FUNCTION_WORDS or not run[start].capital):
+    while start < end and (run[start].text.casefold() in word_lists.FUNCTION_WORDS or not run[start].capital):
         start += 1
     return run[start:end]
 
@@ -264,7 +264,7 @@ def _parts(run: Sequence[_Word]) -> Iterator[Sequence[_Word]]:
     whole = _trim(run)
     pieces: list[list[_Word]] = [[]]
     for token in whole:
-        if token.text in stop_words.NAME_PARTICLES:
+        if token.text in word_lists.NAME_PARTICLES:
             pieces.append([])
         else:
             pieces[-1].append(token)

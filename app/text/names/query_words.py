@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from app.text.names import names
-from app.text.words import stop_words
+from app.text.words import word_lists
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +61,9 @@ def role_sequences(query: QueryWords) -> set[str]:
     They follow a determiner ("the lead mason"), are the whole query, or are anywhere in a question for a person.
     """
     words = query.words
-    if any(word in words for word in stop_words.PERSON_QUESTION_WORDS):
+    if any(word in words for word in word_lists.PERSON_QUESTION_WORDS):
         return set(names.sequences(" ".join(words)))
-    starts = [index + 1 for index, word in enumerate(words) if word in stop_words.DETERMINERS]
+    starts = [index + 1 for index, word in enumerate(words) if word in word_lists.DETERMINERS]
     found = {" ".join(words[start:end]) for start in starts for end in range(start + 1, start + names.MAX_WORDS + 1)}
     return found | ({" ".join(words)} if len(words) <= names.MAX_WORDS else set())
 
@@ -71,4 +71,4 @@ def role_sequences(query: QueryWords) -> set[str]:
 def asks_for_type(query: QueryWords, kind: str) -> bool:
     """Returns whether a query asks for an entity of a type: for a person ("who …"), or by the type ("which vendor")."""
     type_words = (*names.words(kind), *names.words(f"{kind}s"))
-    return any(word in query.words for word in (*stop_words.PERSON_QUESTION_WORDS, *type_words))
+    return any(word in query.words for word in (*word_lists.PERSON_QUESTION_WORDS, *type_words))

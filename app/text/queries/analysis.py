@@ -7,11 +7,11 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Sequence
 
-from app.kinds import QueryType
-from app.text.queries import language
+from app.enums import QueryType
+from app.text.queries import syntax
 from app.text.queries.conditions import Condition, Negation, ParsedQuery, is_simple
-from app.text.queries.language import QueryReading
-from app.text.words import characters, cleaning, stop_words
+from app.text.queries.syntax import QueryReading
+from app.text.words import characters, cleaning, word_lists
 
 MIN_SENTENCE_WORDS = 6  # a shorter query with a function word is not a sentence
 MAX_WORDS_OUTSIDE_QUOTES = 3  # a question with more words outside its quotes does not require the quoted phrases
@@ -87,14 +87,14 @@ def normalise(query: str) -> str:
 
 
 def parse(query: str, *, literal: Collection[str] = ()) -> ParsedQuery:
-    """Reads a query in the grammar of `language`. A query that breaks the grammar is read as words, never rejected.
+    """Reads a query in the grammar of `syntax`. A query that breaks the grammar is read as words, never rejected.
 
     A query of only exclusions has no `words`, but `text` keeps the excluded words, because something must be embedded.
     If a question has more words outside than inside its quotes, the quoted words are a title or saying and not a
     required phrase. `literal` are words whose minus sign belongs to them, such as "-rf".
     """
     query = normalise(query)
-    reading = language.read(query, literal=literal)
+    reading = syntax.read(query, literal=literal)
     said = [(place, token) for place, token in enumerate(reading.tokens) if token.kind in _TEXTS]
     wanted = [token for place, token in said if place not in reading.excluded]
     words = " ".join(token.text for token in (reading.tokens if reading.error else wanted) if token.text)
@@ -154,7 +154,7 @@ def query_type(text: str) -> QueryType:
     words = _bare_words(text)
     if _is_sentence(text, words):
         return "conceptual"
-    pairs = itertools.pairwise(word for word in words if word not in stop_words.QUERY_PARTICLES)
+    pairs = itertools.pairwise(word for word in words if word not in word_lists.QUERY_PARTICLES)
     has_name = any(first[0].isupper() and second[0].isupper() for first, second in pairs)
     return "entity" if has_name and not all(map(str.isupper, words)) else "keyword"
 
@@ -173,7 +173,7 @@ def _bare_words(text: str) -> list[str]:
 
 def bare(word: str) -> str:
     """Returns a word without the punctuation around it."""
-    return word.strip(language.EDGES) if not word.endswith("()") else word.lstrip(language.EDGES)
+    return word.strip(syntax.EDGES) if not word.endswith("()") else word.lstrip(syntax.EDGES)
 
 
 def _distinct(values: Iterable[str]) -> tuple[str, ...]:
@@ -181,10 +181,10 @@ def _distinct(values: Iterable[str]) -> tuple[str, ...]:
 
 
 def _is_sentence(text: str, words: Sequence[str]) -> bool:
-    if language.is_question(text, words):
+    if syntax.is_question(text, words):
         return True
     lowered = [word.lower() for word in words]
-    return len(words) >= MIN_SENTENCE_WORDS and any(word in stop_words.SENTENCE_WORDS for word in lowered)
+    return len(words) >= MIN_SENTENCE_WORDS and any(word in word_lists.SENTENCE_WORDS for word in lowered)
 
 
 def asks_for_newest(query: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeGuard
 
-from app.kinds import ExpressionError, QueryType
+from app.enums import ExpressionError, QueryType
 
 OPERATORS = ("AND", "OR", "NOT")
 Field = Literal["title", "heading"]
@@ -17,7 +17,7 @@ ConditionPlan = Literal["none", "postings", "text_index", "rows"]
 
 @dataclass(frozen=True, slots=True)
 class IndexText:
-    """Text for the analysis of Postgres, with accents folded and with accents kept; see `text.lexical`."""
+    """Text for the analysis of Postgres, with accents folded and with accents kept; see `tsvector_text`."""
 
     folded: str
     plain: str

@@ -7,7 +7,7 @@ import re
 
 from app.text.names import names
 from app.text.queries import analysis
-from app.text.words import characters, lexical, stop_words
+from app.text.words import characters, tsvector_text, word_lists
 
 MIN_CHARACTERS = 4
 """Least number of letters and digits in an identifier. Shorter ones (`B2`, `Q3`, `MP3`) are not specific."""
@@ -55,7 +55,7 @@ def _is_identifier(token: str) -> bool:
     return (
         len(_NOT_LETTERS_OR_DIGITS.sub("", token)) >= MIN_CHARACTERS
         and not _COMMON.fullmatch(token)
-        and not all(word.casefold() in stop_words.CALENDAR_WORDS for word in letters)
+        and not all(word.casefold() in word_lists.CALENDAR_WORDS for word in letters)
     )
 
 
@@ -71,6 +71,6 @@ def pieces(text: str) -> str:
     alone = set(names.words(" ".join(token for token in tokens if token not in joined)))
     found: dict[str, None] = {}
     for token in joined:
-        words = lexical.index_text(token, "simple").split()
+        words = tsvector_text.index_text(token, "simple").split()
         found |= dict.fromkeys(words if token.startswith(("#", "@")) else words[1:])
     return " ".join(word for word in found if word not in alone)

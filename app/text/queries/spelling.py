@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from app.text.queries import analysis, language
+from app.text.queries import analysis, syntax
 
 SHORTEST, LONGEST = 5, 24
 """Least and most letters of a word in which typing errors are corrected. Shorter words have too many neighbours."""
@@ -29,7 +29,7 @@ def may_be_misspelt(query: str, literal: Iterable[str] = ()) -> list[str]:
     all_capitals = query.isupper()
     found: dict[str, None] = {}
     for word in query.split():
-        bare = word.strip(language.EDGES)
+        bare = word.strip(syntax.EDGES)
         is_usual = all_capitals or bare[1:].islower()
         if is_usual and SHORTEST <= len(bare) <= LONGEST and _WORD.fullmatch(bare) and _alphabet(bare):
             found[bare.casefold()] = None

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from app.kinds import Json
+from app.enums import Json
 from app.text.structure import metadata_json, structure
 
 if TYPE_CHECKING:  # loaded with the first frontmatter: it takes 2 MB

@@ -1,4 +1,4 @@
 """Cleans texts, and rewrites them as the words that Postgres indexes.
 
-Entry: `cleaning` and `lexical`. Other packages import its modules.
+Entry: `cleaning` and `tsvector_text`. Other packages import its modules.
 """

@@ -15,7 +15,7 @@ from api_caller import Caller
 from fastapi import FastAPI
 
 from app import errors
-from app.access import audit
+from app.access import key_uses
 from app.access.store import audit as stored
 from app.database import transactions
 from app.database.transactions import Database
@@ -93,12 +93,12 @@ async def test_uses_of_keys_are_counted_by_scope_and_written_by_a_flush_only(
         await caller.search("lime")
     assert (await idle.client.post("/api/rag/documents", json={"content": "x"})).status_code == 403
     assert await uses(owner, caller) == {}
-    await audit.flush(app.state.key_uses, db=database)
+    await key_uses.flush(app.state.key_uses, db=database)
     assert await uses(owner, caller) == {"search": 3, "write": 1}
     assert await uses(owner, idle) == {}, "a request that was refused is no use"
     await caller.search("lime")
-    await audit.flush(app.state.key_uses, db=database)
-    await audit.flush(app.state.key_uses, db=database)
+    await key_uses.flush(app.state.key_uses, db=database)
+    await key_uses.flush(app.state.key_uses, db=database)
     assert await uses(owner, caller) == {"search": 4, "write": 1}
 
 
@@ -115,24 +115,24 @@ async def test_a_service_that_stops_writes_its_last_uses(
 async def test_uses_are_kept_after_a_failed_flush(
     caller: Caller, database: Database, owner: asyncpg.Connection
 ) -> None:
-    counted = audit.KeyUses()
+    counted = key_uses.KeyUses()
     away = transactions.connect("postgresql://stepwell_service@127.0.0.1:9/db", pool_wait_s=0.1)
     counted[key_id(caller), "search"] += 5
     with pytest.raises(errors.DatabaseUnavailable):
-        await audit.flush(counted, db=away)
+        await key_uses.flush(counted, db=away)
     counted[key_id(caller), "search"] += 1
-    await asyncio.gather(audit.flush(counted, db=database), audit.flush(counted, db=database))
+    await asyncio.gather(key_uses.flush(counted, db=database), key_uses.flush(counted, db=database))
     assert await uses(owner, caller) == {"search": 6}
 
 
 async def test_counts_with_unknown_keys_or_scopes_or_negative_numbers_are_refused(
     caller: Caller, database: Database, owner: asyncpg.Connection
 ) -> None:
-    counted = audit.KeyUses()
+    counted = key_uses.KeyUses()
     for pair in (("0" * 12, "search"), (key_id(caller), "root")):
         counted[pair] += 1
     counted[key_id(caller), "write"] -= 5
-    await audit.flush(counted, db=database)
+    await key_uses.flush(counted, db=database)
     assert await uses(owner, caller) == {}
 
 
@@ -140,10 +140,10 @@ async def test_pruning_deletes_what_is_older_and_nothing_else(
     new_caller: Newcomer, database: Database, owner: asyncpg.Connection
 ) -> None:
     old, new = await new_caller(), await new_caller()
-    counted = audit.KeyUses()
+    counted = key_uses.KeyUses()
     for caller in (old, new):
         counted[key_id(caller), "search"] += 1
-    await audit.flush(counted, db=database)
+    await key_uses.flush(counted, db=database)
     for column, table in (("at", "audit_log"), ("last_used_at", "key_uses")):
         aged = f"UPDATE stepwell.{table} SET {column} = {column} - interval '91 days' WHERE user_id = $1"
         await owner.execute(aged, old.user_id)

@@ -27,7 +27,7 @@ from openapi_operations import OPERATIONS
 from app.agents import registry
 from app.database.transactions import Database
 from app.documents.store import visible_documents
-from app.kinds import OPTIONAL_TOOLS
+from app.enums import OPTIONAL_TOOLS
 from app.settings import Settings
 from benchmarks.fake_embedder import FakeEmbedder
 

@@ -21,7 +21,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 from app.agents import registry
-from app.kinds import OPTIONAL_TOOLS
+from app.enums import OPTIONAL_TOOLS
 
 ROOT = Path(__file__).parents[3]
 LIME = "# Lime mortar\n\nBelow the third landing Ana Silva uses lime mortar, never cement."

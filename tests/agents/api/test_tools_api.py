@@ -10,7 +10,7 @@ from api_caller import Caller
 from openapi_spec_validator import validate
 
 from app.agents import registry, tool_formats
-from app.kinds import COMPAT_TOOLS, OPTIONAL_TOOLS
+from app.enums import COMPAT_TOOLS, OPTIONAL_TOOLS
 
 LIME = "# Lime mortar\n\nBelow the third landing Ana Silva uses lime mortar, never cement."
 

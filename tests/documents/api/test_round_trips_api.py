@@ -13,7 +13,7 @@ from api_caller import Caller
 from example_app import assert_problem
 from pydantic_core import PydanticCustomError
 
-from app.requests import wire
+from app.requests import field_types
 
 DOCUMENTS, ENTITIES = "/api/rag/documents", "/api/rag/entities"
 GIVEN = ("content", "title", "uri", "metadata", "created_at")
@@ -62,7 +62,7 @@ async def test_metadata_of_the_largest_size_is_accepted_as_it_is_read(caller: Ca
 
 def _fits(number: str, many: int) -> bool:
     try:
-        wire.check_metadata({"n": [float(number)] * many})
+        field_types.check_metadata({"n": [float(number)] * many})
     except PydanticCustomError:
         return False
     return True

@@ -14,7 +14,7 @@ import web_site
 from example_app import assert_problem
 from web_site import Site, redirect, response
 
-from app.fetching.pages import AllowedHosts
+from app.fetching.types import AllowedHosts
 from app.settings import Settings
 
 OWN_DATABASE = True

@@ -23,7 +23,7 @@ from app.documents.commands import ingest, ingest_report
 from app.documents.commands.ingest_report import Summary
 from app.documents.files import file_reading, folders
 from app.documents.files.file_reading import NamedFile, ParseLimits
-from app.documents.files.left_out import LeftOutCounts
+from app.documents.files.left_out_rules import LeftOutCounts
 from app.documents.storing import document_drafts
 from app.sources import source_scan, source_watch
 from app.sources.types import SourceDraft

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.documents.files import web_pages
-from app.fetching.pages import WebPage
+from app.fetching.types import WebPage
 
 ADDRESS = "https://docs.example.com"
 

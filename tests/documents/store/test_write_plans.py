@@ -18,7 +18,7 @@ from app.database.transactions import Database, Writing
 from app.documents.store import documents
 from app.entities.store import mentions
 from app.entities.store.mentions import Mention
-from app.kinds import DocumentOrder
+from app.enums import DocumentOrder
 from app.text.names.names import Name
 from benchmarks.fake_embedder import FakeEmbedder
 

@@ -7,7 +7,8 @@ from typing import Any
 from harness import Tenant, uris
 
 from app.database.filter_types import DocumentFilter
-from app.documents import document_changes, documents
+from app.documents import document_changes
+from app.documents import operations as documents
 from app.documents.types import Upload
 from app.services import ChunkingOptions
 

@@ -12,7 +12,7 @@ import pytest
 from harness import Tenant, uris
 
 from app import errors
-from app.documents import documents
+from app.documents import operations as documents
 from app.documents.storing import ingest
 from app.documents.types import Chunk, Document, Upload
 from app.services import ChunkingOptions

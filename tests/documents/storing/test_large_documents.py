@@ -17,14 +17,16 @@ from app.concurrency.limiter import Limiter, Turn
 from app.database import filters
 from app.database.filter_types import Filters
 from app.database.transactions import Database
-from app.documents import document_changes, documents, selections
-from app.documents.store import document_rows, hidden_chunks, staging
+from app.documents import document_changes, selections
+from app.documents import operations as documents
 from app.documents.store import documents as store_documents
+from app.documents.store import hidden_chunks, row_writes, staging
 from app.documents.storing import document_drafts, ingest, large_documents
 from app.documents.types import IngestResult, RowCounts, Upload
 from app.entities.linking import mention_refresh
-from app.jobs import followed_jobs, workers
-from app.kinds import Vector
+from app.enums import Vector
+from app.jobs import operations as job_operations
+from app.jobs import workers
 from app.models.calls import NotCalled, ProviderDown
 
 OLD = "# Old stair\n\n" + "\n\n".join(f"Ana Silva laid old stone {n} in lime mortar." for n in range(160))
@@ -85,7 +87,7 @@ async def test_a_queued_document_is_stored_as_if_it_were_small(tenant: Tenant) -
         await documents.get(queued.document_id, tenant.user_id, db=tenant.db)
     await _work(tenant)
     assert queued.job_id is not None
-    state = await followed_jobs.get(queued.job_id, tenant.user_id, db=tenant.db)
+    state = await job_operations.get(queued.job_id, tenant.user_id, db=tenant.db)
     assert (state.status, state.result["status"]) == ("done", "added")
     await documents.delete((await tenant.add("Small one on stone.", "small")).document_id, tenant.user_id, db=tenant.db)
     await _assert_as_stored_whole(tenant, queued, NEW, page_starts=starts)
@@ -117,7 +119,7 @@ async def test_the_stored_version_that_is_sent_again_stays_although_a_job_was_to
     await _work(tenant)
     assert (again.status, again.document_id) == ("unchanged", first.document_id)
     assert queued.job_id is not None
-    assert (await followed_jobs.get(queued.job_id, tenant.user_id, db=tenant.db)).status == "cancelled"
+    assert (await job_operations.get(queued.job_id, tenant.user_id, db=tenant.db)).status == "cancelled"
     await _assert_as_stored_whole(tenant, again, content)
     await _assert_sound(tenant)
 
@@ -209,7 +211,7 @@ async def test_a_document_that_is_staged_whole_is_not_cut_again_by_another_model
 async def test_what_is_deleted_while_a_removal_of_postings_is_interrupted_is_removed_from_all_lexemes(
     tenant: Tenant, owner: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(document_rows, "MOST_UNINDEXED", 5)
+    monkeypatch.setattr(row_writes, "MOST_UNINDEXED", 5)
     await tenant.add("A kept stone of another stair.", "kept")
     first, second = await _queue(tenant, OLD, "first"), await _queue(tenant, OLD + " An abbey, too.", "second")
     await _work(tenant)
@@ -251,7 +253,7 @@ async def test_a_job_that_is_cancelled_or_superseded_in_any_step_leaves_nothing(
     working = asyncio.create_task(_work(tenant))
     await reached.wait()
     interruptions: dict[str, tuple[Callable[[], Coroutine[Any, Any, Any]], str]] = {
-        "cancel": (lambda: followed_jobs.cancel(job_id, tenant.user_id, db=tenant.db), "The stair before."),
+        "cancel": (lambda: job_operations.cancel(job_id, tenant.user_id, db=tenant.db), "The stair before."),
         "small": (lambda: tenant.add("The stair after.", "stair"), "The stair after."),
         "delete": (lambda: documents.delete(stored.document_id, tenant.user_id, db=tenant.db), ""),
         "large": (lambda: _queue(tenant, NEW), NEW),
@@ -266,7 +268,7 @@ async def test_a_job_that_is_cancelled_or_superseded_in_any_step_leaves_nothing(
     interrupting.set()
     await asyncio.gather(working, writing)
     await _work(tenant)
-    assert (await followed_jobs.get(job_id, tenant.user_id, db=tenant.db)).status == "cancelled"
+    assert (await job_operations.get(job_id, tenant.user_id, db=tenant.db)).status == "cancelled"
     if by == "delete":
         assert await tenant.uris() == []
     else:
@@ -298,7 +300,7 @@ async def test_a_deleted_document_that_is_still_queued_does_not_appear_later(ten
     else:
         selected = due if by == "filter" else Filters()
         await selections.delete(selected, user_id, db=tenant.db, actor="test")
-    assert (await followed_jobs.get(queued.job_id, user_id, db=tenant.db)).status == "cancelled"
+    assert (await job_operations.get(queued.job_id, user_id, db=tenant.db)).status == "cancelled"
     await _work(tenant)
     assert set(await tenant.uris()) == (set() if by == "everything" else {"tower", "before"})
     await _assert_sound(tenant)
@@ -372,7 +374,7 @@ async def test_a_failing_embedder_fails_the_job_and_leaves_nothing(
         with pytest.raises(errors.ProviderError):
             await _work(tenant)
     await _work(tenant)
-    state = await followed_jobs.get(queued.job_id, tenant.user_id, db=database)
+    state = await job_operations.get(queued.job_id, tenant.user_id, db=database)
     assert (state.status, state.error) == ("failed", "bad_embedding")
     assert await tenant.uris() == []
     left = "SELECT count(*) FROM stepwell.staged_chunks WHERE user_id = $1"
@@ -398,7 +400,7 @@ async def test_a_job_waits_for_the_end_of_an_outage_however_long(
         with pytest.raises(errors.ProviderError):
             await _work(tenant)
         down.append(True)
-        state = await followed_jobs.get(queued.job_id, tenant.user_id, db=database)
+        state = await job_operations.get(queued.job_id, tenant.user_id, db=database)
         assert (state.status, state.error) == ("queued", "provider_failed")
     down.clear()
     await _work(tenant)

@@ -8,7 +8,8 @@ import pytest
 from harness import Tenant, uris
 
 from app import errors
-from app.documents import document_changes, documents
+from app.documents import document_changes
+from app.documents import operations as documents
 from app.documents.types import Chunk, Document, IngestResult, Upload
 from app.maintenance import reindex
 from benchmarks.fake_embedder import FakeEmbedder

@@ -10,11 +10,11 @@ import pytest
 from harness import Tenant
 
 from app.database.transactions import Database
-from app.entities import entities
+from app.entities import operations as entities
 from app.entities.linking import gazetteers
 from app.entities.linking.gazetteers import UserNames
 from app.entities.store import mentions, name_changes
-from app.text.names.tags import Tag
+from app.text.names.metadata_names import Tag
 
 
 async def _current(database: Database, tenant: Tenant) -> UserNames:

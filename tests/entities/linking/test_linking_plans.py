@@ -16,7 +16,7 @@ from harness import Tenant
 
 from app.database import transactions
 from app.database.transactions import Database
-from app.entities import entities
+from app.entities import operations as entities
 
 DOCUMENTS, PEOPLE = 150, 40
 READ = """

@@ -15,8 +15,9 @@ from harness import Tenant
 
 from app import errors
 from app.database.transactions import Writing
-from app.documents import document_changes, documents
-from app.entities import entities
+from app.documents import document_changes
+from app.documents import operations as documents
+from app.entities import operations as entities
 from app.entities.linking import llm_entities, mention_extraction
 from app.entities.types import EntityFilter
 from app.jobs import workers
@@ -25,7 +26,7 @@ from app.jobs.store.jobs import Job
 from app.models.calls import CallTimes
 from app.models.remote.chat import ChatLlm
 from app.services import ChunkingOptions, Services
-from app.text.names import tags
+from app.text.names import metadata_names
 
 KIND = "extract_entities"
 TEXT = "Ana Silva, the lead mason, met lundby ab about the third landing. A. Silva signed."
@@ -100,7 +101,7 @@ async def test_names_that_occur_in_the_text_are_stored_and_linked_and_go_with_th
     assert (await tenant.add(TEXT, "note", title="Minutes")).status == "unchanged"
     assert await _run_job(tenant, services) is None, "an unchanged document is not asked about again"
     async with tenant.db.reading(tenant.user_id) as reading:
-        checked = await mention_extraction.expected(reading, stored.document_id, keys=tags.KEYS)
+        checked = await mention_extraction.expected(reading, stored.document_id, keys=metadata_names.KEYS)
     expected = {(mention.entity_id, mention.kind, mention.count) for mention in checked[0]}
     assert expected == set(await _mentions(owner, tenant, stored.document_id))
     await documents.delete(stored.document_id, tenant.user_id, db=tenant.db)

@@ -14,15 +14,15 @@ from harness import WAITING, Tenant
 
 from app import errors
 from app.database import transactions
-from app.documents import documents
+from app.documents import operations as documents
 from app.documents.types import Upload
-from app.entities import entities
+from app.entities import operations as entities
 from app.entities.linking import mention_extraction, mention_refresh
 from app.entities.store import mentions, name_changes
 from app.jobs import workers
 from app.jobs.store import jobs
-from app.text.names import tags
-from app.text.names.tags import Tag
+from app.text.names import metadata_names
+from app.text.names.metadata_names import Tag
 
 NOTES = {
     "a": ("Harbour notes", "The Harbour Light was run by Ilse Brandt. New York is far from York.", {"people": ["Ana"]}),
@@ -72,7 +72,7 @@ async def _link_all(tenant: Tenant) -> None:
     """Link every document again, now that all names are known."""
     for document in await documents.page(tenant.user_id, db=tenant.db, limit=9, after=None):
         async with tenant.db.locking(tenant.user_id) as writing:
-            await mention_extraction.relink(writing, document.document_id, keys=tags.KEYS)
+            await mention_extraction.relink(writing, document.document_id, keys=metadata_names.KEYS)
 
 
 async def _pending(owner: Any, tenant: Tenant) -> int:

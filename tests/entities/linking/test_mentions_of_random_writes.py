@@ -1,6 +1,6 @@
 """After writes that were found to be hard, or that are made at once, stored mentions are those of the documents.
 
-`tests/faults/test_histories.py` compares the mentions after long histories with those of a fresh database.
+`tests/faults/test_histories_with_kills.py` compares the mentions after long histories with those of a fresh database.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from app import errors
 from app.database import transactions
 from app.database.filter_types import DocumentFilter
 from app.derived_rows import Damage
-from app.documents import document_changes, documents
-from app.entities import entities
+from app.documents import document_changes
+from app.documents import operations as documents
+from app.entities import operations as entities
 from app.entities.linking import mention_refresh
 from app.entities.types import EntityDraft
 from app.jobs.store import jobs
 from app.maintenance import repair
-from app.text.names import tags
+from app.text.names import metadata_names
 
 FULL = os.environ.get("STEPWELL_FAULTS") == "full"
 URIS = ("a", "b", "c", "d")
@@ -114,7 +115,7 @@ async def _damage(tenant: Tenant) -> Damage:
     await mention_refresh.settle(tenant.user_id, tenant.services())
     async with tenant.db.reading(tenant.user_id) as reading:
         assert await jobs.count(reading, mention_refresh.KIND.name) == 0
-    return (await repair.check(tenant.user_id, db=tenant.db, keys=tags.KEYS)).damage
+    return (await repair.check(tenant.user_id, db=tenant.db, keys=metadata_names.KEYS)).damage
 
 
 @pytest.mark.parametrize(

@@ -18,10 +18,10 @@ from openapi_operations import DOCUMENT, OPERATIONS, WRITING, bodies, filled, re
 
 from app import samples
 from app.documents.storing import large_documents
-from app.http import document
+from app.http import openapi_document
 from app.models.protocols import Embedder
 
-FILE = Path(document.__file__).with_name("success_examples.json")
+FILE = Path(openapi_document.__file__).with_name("success_examples.json")
 LONGEST_LIST, LONGEST_TEXT = 2, 400
 LARGE = 20_000
 """Characters from which documents are stored by jobs here: no sample note is as long."""
@@ -147,7 +147,7 @@ async def sent(
 
 def _write(found: dict[tuple[str, str], Any], root: Path) -> None:
     """Writes the examples, with /srv for the folder of sources; one that is comparable to the stored one is kept."""
-    before = document.stored_examples()
+    before = openapi_document.stored_examples()
     written: dict[str, dict[str, Any]] = {}
     for (operation_id, status), body in sorted(found.items()):
         kept = before.get(operation_id, {}).get(status)

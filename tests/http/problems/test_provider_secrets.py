@@ -9,7 +9,7 @@ import harness
 import pytest
 from fake_provider import FakeProvider
 
-from app import runtime, telemetry
+from app import logging_setup, runtime
 from app.database.transactions import Database
 from app.models.local import minilm
 from app.settings import Settings
@@ -44,7 +44,7 @@ async def test_no_key_of_a_provider_is_shown(
     shown = [repr(keyed := Settings(**KEYS)), str(keyed.model_dump())]
     await harness.Tenant(database, user_id="local").add("Ada Brandt wrote the lime survey of Lundby.", "survey")
     caplog.set_level(logging.DEBUG, logger="app")
-    caplog.handler.setFormatter(telemetry.formatter(json=True))
+    caplog.handler.setFormatter(logging_setup.formatter(json=True))
     async with (
         runtime.open_services(settings) as services,
         harness.running(settings, services) as app,

@@ -12,7 +12,7 @@ from example_app import assert_problem
 
 from app.database.schema import tables
 from app.database.transactions import Database
-from app.jobs import followed_jobs
+from app.jobs import operations as job_operations
 from app.jobs.store import jobs
 
 JOBS = "/api/rag/jobs"
@@ -60,8 +60,8 @@ async def test_the_events_of_a_job_end_with_its_last_state(caller: Caller, datab
 
 async def test_a_followed_job_that_is_removed_as_it_finishes_ends_as_done(caller: Caller, database: Database) -> None:
     job_id = await _queue(database, caller, "relink")
-    found = await followed_jobs.get(job_id, caller.user_id, db=database)
-    states = followed_jobs.follow(found, caller.user_id, db=database)
+    found = await job_operations.get(job_id, caller.user_id, db=database)
+    states = job_operations.follow(found, caller.user_id, db=database)
     first = await anext(states)
     async with database.writing(caller.user_id) as writing:
         await writing.execute(sa.delete(tables.jobs).where(tables.jobs.c.job_id == job_id))

@@ -18,7 +18,7 @@ from app.multihop.store.links import LinkedChunk, LinkScope, LinkSource, SourceI
 from app.query.types import ChunkLink
 from app.text.names import names
 from app.text.queries.conditions import IndexText
-from app.text.words import lexical
+from app.text.words import tsvector_text
 from benchmarks.fake_embedder import FakeEmbedder
 
 TEXTS = {
@@ -67,7 +67,7 @@ class TitledDocuments:
         self, source: str, text: str, words: Sequence[str] = ("maker",), **given: Any
     ) -> dict[str, LinkedChunk]:
         """The chunks that contain an identifier of a source, by title."""
-        indexed = IndexText(lexical.index_text(text, "english"), lexical.index_text(text, "german"))
+        indexed = IndexText(tsvector_text.index_text(text, "english"), tsvector_text.index_text(text, "german"))
         known = [SourceIdentifier(text, indexed)]
         found = LinkSource(self.chunks[source], 0.5, is_leading=True, identifiers=known)
         by_title = await self._found(LinkScope([found], words=dict.fromkeys(words, 1.0), **given))

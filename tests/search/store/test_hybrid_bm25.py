@@ -11,7 +11,7 @@ import pytest
 from query_vectors import WORDS, angled, at, ids, one
 
 from app.database.filter_types import Filters
-from app.search.store import recall
+from app.search.store import hybrid_search
 
 
 async def test_bm25_stays_that_of_the_whole_corpus_under_filters_and_exclusions(put, find, owner, user) -> None:
@@ -76,13 +76,13 @@ async def test_a_hit_that_only_the_vector_leg_found_has_its_bm25_score(put, find
 @pytest.fixture
 async def one_zebra(monkeypatch, put) -> None:
     """21 chunks hold a common word, one of them a rare one too, and only five postings may make candidates."""
-    monkeypatch.setattr(recall, "CANDIDATE_POSTINGS", 5)
+    monkeypatch.setattr(hybrid_search, "CANDIDATE_POSTINGS", 5)
     await put("copper zebra", *(f"copper {'river ' * n}".strip() for n in range(20)))
 
 
 async def test_the_best_of_many_candidates_are_those_of_the_exact_sums(monkeypatch, put, find, owner, user) -> None:
     """A common word adds to some candidates of the rare ones, which may pass others that have more of these."""
-    monkeypatch.setattr(recall, "CANDIDATE_POSTINGS", 60)
+    monkeypatch.setattr(hybrid_search, "CANDIDATE_POSTINGS", 60)
     dice = random.Random(3)
     shares = {"zebra": 0.2, "orchid": 0.2, "copper": 0.6}
     texts = [[word for word, share in shares.items() for _ in range(3) if dice.random() < share] for _ in range(150)]

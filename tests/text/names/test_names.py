@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from app.text.names import headings, names, tags
+from app.text.names import metadata_names, names, section_names
 
 
 def _found(text: str) -> list[str]:
@@ -84,12 +84,12 @@ def test_a_title_is_found_where_a_text_writes_it_as_a_name(text: str, name: str,
     ],
 )
 def test_a_heading_names_its_section_without_its_number_unless_it_is_a_date(heading: str, key: str | None) -> None:
-    found = headings.name(heading)
+    found = section_names.name(heading)
     assert (found and found.key) == key
 
 
 def _of(**metadata: object) -> list[tuple[str, str, str]]:
-    return [(tag.text, tag.type, tag.kind) for tag in tags.from_metadata(metadata, tags.KEYS)]
+    return [(tag.text, tag.type, tag.kind) for tag in metadata_names.from_metadata(metadata, metadata_names.KEYS)]
 
 
 def test_each_key_has_its_type_and_kind_and_other_keys_are_skipped() -> None:
@@ -101,7 +101,7 @@ def test_each_key_has_its_type_and_kind_and_other_keys_are_skipped() -> None:
         ("lime", "tag", "metadata"),
         ("IT", "tag", "metadata"),
     ]
-    own = tags.from_metadata(
+    own = metadata_names.from_metadata(
         {"Supplier": "Lundby", "host": "Cy", "berth": "Pier 3"}, ["supplier:vendor", "host:person", "berth"]
     )
     assert [(tag.type, tag.kind) for tag in own] == [
@@ -135,4 +135,4 @@ def test_a_name_counts_once_and_as_a_person_first() -> None:
 
 def test_empty_and_overlong_values_are_skipped() -> None:
     assert _of(tags=["", "!!", "x" * 201, "x" * 100_000]) == []
-    assert len(_of(tags=[f"tag {n}" for n in range(500)])) == tags.MAX_VALUES
+    assert len(_of(tags=[f"tag {n}" for n in range(500)])) == metadata_names.MAX_VALUES

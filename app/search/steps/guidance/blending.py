@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from uuid import UUID
 
-from app.kinds import FusionUsed
+from app.enums import FusionUsed
 from app.query import scoring_constants
-from app.query.matches import Boost, EntityMatch, HitGuidance, Link
+from app.query.entity_matches import Boost, EntityMatch, HitGuidance, Link
 from app.query.types import Hit
 
 LIFT_PER_MENTION, MAX_LIFT = 0.1, 0.5

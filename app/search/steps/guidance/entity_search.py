@@ -10,27 +10,29 @@ from pydantic import Field
 from app import limits
 from app.concurrency.limiter import UNLIMITED, Released
 from app.database.transactions import retry_read
-from app.kinds import Degraded, Vector
+from app.enums import Degraded, Vector
 from app.query import model_switch
-from app.query.matches import EntityMatch
+from app.query.entity_matches import EntityMatch
 from app.query.search_request import Share
-from app.requests import wire
+from app.requests import field_types
 from app.search.state import SearchContext
-from app.search.steps.guidance import entity_scores, matching
+from app.search.steps.guidance import entity_match_scores, entity_matching
 from app.services import Services
 from app.text.queries import analysis
 from app.text.queries.conditions import ParsedQuery
 
 
-class EntitySearchRequest(wire.WireModel):
+class EntitySearchRequest(field_types.WireModel):
     """A search for entities by a name in any spelling, a role, a team, or what is known about them."""
 
-    query: wire.QueryText = Field(examples=["who looks after the tide gauges"])
+    query: field_types.QueryText = Field(examples=["who looks after the tide gauges"])
     type: Annotated[str, Field(max_length=limits.MAX_ENTITY_TYPE)] | None = Field(
         None, description="Only entities of this type, such as `person`."
     )
     min_score: Share = Field(0.0, description="Minimum score; 1 is an exact name, 0.5 what guides a search.")
-    limit: Annotated[wire.Int, Field(ge=1, le=limits.MAX_HITS)] = Field(10, description="Maximum number of entities.")
+    limit: Annotated[field_types.Int, Field(ge=1, le=limits.MAX_HITS)] = Field(
+        10, description="Maximum number of entities."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ async def _find(query: EntitySearchRequest, user_id: str, services: Services, tu
         vector = await context.embed(parsed.text)
         matches = await _matches(parsed, vector, context)
     wanted = [match for match in matches if match.origin != "text" and query.type in (None, match.type)]
-    best = entity_scores.best(wanted, limit=query.limit)
+    best = entity_match_scores.best(wanted, limit=query.limit)
     found = tuple(match for match in best if match.score >= query.min_score)
     return EntityAnswer(found, tuple(context.degraded), context.timings["total"])
 
@@ -66,6 +68,6 @@ async def _find(query: EntitySearchRequest, user_id: str, services: Services, tu
 @retry_read
 async def _matches(parsed: ParsedQuery, vector: Vector | None, context: SearchContext) -> list[EntityMatch]:
     async with context.services.db.searching(context.user_id) as reading:
-        matches = await matching.score_matches(reading, parsed, vector)
+        matches = await entity_matching.score_matches(reading, parsed, vector)
     # A search for entities takes every name as a name, even in lower case.
     return [replace(one, score=one.fit) if one.matched_by == "name" else one for one in matches]

@@ -14,16 +14,16 @@ from typing import Any
 from uuid import UUID
 
 from app.database.transactions import SearchTransaction
-from app.documents.store import chunks
-from app.kinds import FusionUsed
+from app.documents.store import chunk_reads
+from app.enums import FusionUsed
 from app.query import scoring_constants
-from app.query.matches import EntityMatch, Link
+from app.query.entity_matches import EntityMatch, Link
 from app.query.search_request import SearchRequest
 from app.query.types import Answer, Candidate, Hit, HybridRequest, HybridResult
 from app.relevance.relevance import MeanEffect
 from app.search.state import SearchState, Step, unranked
-from app.search.steps.guidance import aboutness, blending, matching
-from app.search.steps.guidance.matching import EntityCache, EntityMatches
+from app.search.steps.guidance import blending, entity_matching, query_aboutness
+from app.search.steps.guidance.entity_matching import EntityCache, EntityMatches
 from app.search.steps.guidance.store import entity_lookup
 from app.search.steps.guidance.store.entity_lookup import EntityLinks
 from app.text.queries import analysis
@@ -80,7 +80,7 @@ async def expand(search: SearchState, db: SearchTransaction) -> SearchState:
     with search.context.timed("pass1"):
         # Descriptions of entities are compared with the vector of the text only.
         vector = search.request.vector if query.vector is None else None
-        matches = await matching.run(db, query, search.parsed, vector, cache=cache)
+        matches = await entity_matching.run(db, query, search.parsed, vector, cache=cache)
     search = replace(search.noted(matches), name_words=matches.name_words)
     if not matches.applicable(query.ranking.guidance):
         return search
@@ -90,8 +90,8 @@ async def expand(search: SearchState, db: SearchTransaction) -> SearchState:
 async def recall(search: SearchState, db: SearchTransaction) -> SearchState:
     """Apply the entities that the query is about to the candidates: add linked documents, and order all together."""
     with search.context.timed("recall"):
-        if search.lacks_words and not matching.is_wanted(search.query):
-            search = replace(search, name_words=(await matching.unguided(db, search.parsed)).name_words)
+        if search.lacks_words and not entity_matching.is_wanted(search.query):
+            search = replace(search, name_words=(await entity_matching.unguided(db, search.parsed)).name_words)
         applied = await _apply(search, db)
     if not (applied.links or applied.mentions):
         return search.noted(applied)
@@ -122,7 +122,7 @@ async def _apply(search: SearchState, db: SearchTransaction) -> AppliedGuidance:
     documents = {one.chunk_id: one.document_id for one in result.candidates}
     links = await entity_lookup.links(db, applicable, documents, documents=_documents_wanted(wide, applicable))
     exponent = scoring_constants.EXPONENTS[wide.fusion]
-    weighed = aboutness.weigh(applicable, result, links, exponent=exponent, forced=is_forced)
+    weighed = query_aboutness.weigh(applicable, result, links, exponent=exponent, forced=is_forced)
     applied = AppliedGuidance(matches.fallback_reason, wide.fusion, weighed)
     guides = {match.entity_id for match in matches.guiding(options.threshold)}
     if matches.fallback_reason is None and guides:
@@ -159,14 +159,16 @@ async def _guide(
         return replace(applied, fallback_reason="no_linked_documents")
     if not chosen:
         return replace(applied, fallback_reason="not_entity_centric")
-    weight = blending.weight(chosen, alpha=search.query.ranking.guidance.alpha) * aboutness.agreement(applied.matches)
+    weight = blending.weight(chosen, alpha=search.query.ranking.guidance.alpha) * query_aboutness.agreement(
+        applied.matches
+    )
     linked = blending.links(chosen, found.strengths, {one.document_id for one in candidates})
     links = {one.chunk_id: linked[one.document_id] for one in candidates if one.document_id in linked}
     missing = _missing(chosen, found.strengths, search)
     added: list[Candidate] = []
     weighted = replace(applied, weight=weight)
     if missing and _could_enter(missing, links, search, weighted):
-        added = _passing(await chunks.best_of_documents(db, request, list(missing), limit=request.limit), request)
+        added = _passing(await chunk_reads.best_of_documents(db, request, list(missing), limit=request.limit), request)
     links |= {one.chunk_id: missing[one.document_id] for one in added}
     report = {"linked_documents": found.documents(guides), "added": len(added), "weight": round(weight, 6)}
     if not links:

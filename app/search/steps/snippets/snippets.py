@@ -8,14 +8,14 @@ from uuid import UUID
 
 from app.concurrency import offload
 from app.database.transactions import retry_read
-from app.documents.store import chunks
-from app.documents.store.chunks import TextKind
+from app.documents.store import chunk_reads
+from app.documents.store.chunk_reads import TextKind
 from app.query.types import Answer, Hit, Snippet
 from app.search.state import SearchContext, SearchState, Step
 from app.search.steps.snippets import sentences as snippets
 from app.search.steps.snippets.sentences import Lexemes
 from app.text.queries import conditions
-from app.text.words import lexical, word_spans
+from app.text.words import tsvector_text, word_spans
 
 COST = 40
 """Cost of a code point of a passage in units of `offload.run`."""
@@ -65,10 +65,10 @@ async def _analyse(
     """The kind of each chunk and, by text-search configuration of these chunks, the lexemes of the words."""
     by_config: dict[str, Lexemes] = {}
     async with context.services.db.reading(context.user_id) as reading:
-        kinds = dict.fromkeys(chunk_ids, DEFAULT_KIND) | await chunks.kinds(reading, chunk_ids)
+        kinds = dict.fromkeys(chunk_ids, DEFAULT_KIND) | await chunk_reads.kinds(reading, chunk_ids)
         for config in {one.config for one in kinds.values()}:
             indexed = await offload.run(COST * len(words), _index, (*words, *sought), config)
-            by_config[config] = await chunks.lexemes_of_words(
+            by_config[config] = await chunk_reads.lexemes_of_words(
                 reading, config, indexed, sought=[indexed[word] for word in sought], lexemes=terms
             )
     return kinds, by_config
@@ -76,7 +76,7 @@ async def _analyse(
 
 def _index(words: Iterable[str], config: str) -> dict[str, str]:
     """Each word as it is indexed."""
-    return {word: word.lower() if _is_plain(word) else lexical.index_text(word, config) for word in words}
+    return {word: word.lower() if _is_plain(word) else tsvector_text.index_text(word, config) for word in words}
 
 
 def _is_plain(word: str) -> bool:

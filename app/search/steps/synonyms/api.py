@@ -11,20 +11,20 @@ from pydantic_core import PydanticCustomError
 
 from app.http import auth, bodies, problems
 from app.http.responses import Response
-from app.requests import wire
+from app.requests import field_types
 from app.search.steps.synonyms import lines, synonyms
-from app.text.words import cleaning, lexical
+from app.text.words import cleaning, tsvector_text
 
 
 def _term(text: str) -> str:
     text = " ".join(cleaning.clean(text).text.split())
-    if not lexical.index_text(text, "simple"):
+    if not tsvector_text.index_text(text, "simple"):
         raise PydanticCustomError("blank_term", "Must contain a letter or a digit.")
     return text
 
 
 Term = Annotated[str, Field(max_length=lines.MAX_LENGTH, min_length=1), AfterValidator(_term)]
-Terms = Annotated[list[Term], *wire.at_most(lines.MAX_TERMS, at_least=1)]
+Terms = Annotated[list[Term], *field_types.at_most(lines.MAX_TERMS, at_least=1)]
 
 _TERMS = "Words and phrases that mean the same; a query with one of them also searches for the others."
 _EXPAND_TO = (
@@ -33,11 +33,11 @@ _EXPAND_TO = (
 )
 
 
-class SynonymsGroup(wire.WireModel):
+class SynonymsGroup(field_types.WireModel):
     """Words and phrases that mean the same, or words and phrases that expand to others."""
 
     terms: Terms = Field(description=_TERMS, examples=[["boiler", "furnace", "heating unit"]])
-    expand_to: Annotated[list[Term], *wire.at_most(lines.MAX_TERMS)] | None = Field(None, description=_EXPAND_TO)
+    expand_to: Annotated[list[Term], *field_types.at_most(lines.MAX_TERMS)] | None = Field(None, description=_EXPAND_TO)
 
     @model_validator(mode="after")
     def _several(self) -> Self:
@@ -50,10 +50,10 @@ class SynonymsGroup(wire.WireModel):
         return lines.SynonymGroup(_once(self.terms), _once(self.expand_to or ()))
 
 
-class Synonyms(wire.WireModel):
+class Synonyms(field_types.WireModel):
     """A user's groups of synonyms."""
 
-    groups: Annotated[list[SynonymsGroup], *wire.at_most(lines.MAX_GROUPS)] = Field(
+    groups: Annotated[list[SynonymsGroup], *field_types.at_most(lines.MAX_GROUPS)] = Field(
         description="The groups, which replace all that are stored; an empty list removes them."
     )
 

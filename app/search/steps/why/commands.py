@@ -11,7 +11,7 @@ import typer
 from rich.markup import escape
 
 from app import errors, limits
-from app.cli import connecting, json_option, options, terminal
+from app.cli import connecting, json_arguments, options, terminal
 from app.cli.client import Answer, Body, Client
 from app.search.commands import search
 
@@ -29,7 +29,7 @@ def why(
     collapse: options.Collapse = True,
     hierarchy: options.Hierarchy = True,
     hierarchy_alpha: options.HierarchyAlpha = None,
-    filters: json_option.FiltersJson = None,
+    filters: json_arguments.FiltersJson = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Show where a passage ranks in a search, what keeps it out of the answer and what would bring it in.

@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 from typing_extensions import TypeAliasType
 
 from app import limits
-from app.kinds import Meaning
+from app.enums import Meaning
 from app.query.search_request import SearchRequest
 from app.text import uris
 

@@ -16,18 +16,18 @@ from app.concurrency.limiter import UNLIMITED, Released
 from app.database import filters
 from app.database.filter_types import Filters
 from app.database.transactions import Reading, retry_read
-from app.documents.store import chunks, selections
-from app.kinds import Vector
+from app.documents.store import chunk_reads, selections
+from app.enums import Vector
 from app.query import model_switch
 from app.query.search_request import SearchRequest
 from app.query.types import Answer, Candidate, LexicalQuery
 from app.relevance import confidence
-from app.search import completion, search
+from app.search import answers, search
 from app.search.state import SearchContext
-from app.search.steps.why import placed_search
+from app.search.steps.why import passage_places
 from app.search.steps.why.models import KeptOutBy, OrderingStep, Placement, WhyRequest
-from app.search.steps.why.placed_search import PlacedPassage, SearchRun
-from app.search.store import recall
+from app.search.steps.why.passage_places import PlacedPassage, SearchRun
+from app.search.store import hybrid_search
 from app.services import Services
 from app.text import uris
 from app.text.queries import conditions
@@ -84,7 +84,7 @@ async def _find(query: WhyRequest, context: SearchContext) -> list[UUID]:
     """The chunks of the passage. Raises NotFound."""
     async with context.services.db.searching(context.user_id) as db:
         identity = None if query.uri is None else uris.identity(query.uri)
-        found = await chunks.ids(db, chunk_id=query.chunk_id, document_id=query.document_id, identity=identity)
+        found = await chunk_reads.ids(db, chunk_id=query.chunk_id, document_id=query.document_id, identity=identity)
     if not found:
         raise errors.NotFound("No such passage.")
     return found
@@ -111,11 +111,11 @@ async def _explain_hops(
 
 async def _explain(query: SearchRequest, chunk_ids: Sequence[UUID], context: SearchContext) -> Placement:
     """Explains the best placed of these chunks in one search."""
-    run = await placed_search.run(query, context)
+    run = await passage_places.run(query, context)
     chunk_ids, obstacles, in_scope = await _read_scope(run, chunk_ids, context)
     can_enter = all(one.change for one in obstacles)
     if obstacles and can_enter:
-        run = await placed_search.run(in_scope, context)
+        run = await passage_places.run(in_scope, context)
     passage = await _place(run, chunk_ids, context)
     if can_enter and (further := _find_obstacle(passage)):
         obstacles.append(further)
@@ -155,7 +155,7 @@ async def _read_scope(
             left, others = list(chunk_ids), [one for one in excluded if one not in chunk_ids]
             obstacles.append(Obstacle("exclude_chunk_ids", "Its id is excluded.", {"exclude_chunk_ids": others}))
             query = query.changed(exclude_chunk_ids=others)
-        failing = await recall.failing_conditions(db, left, run.request.lexical or LexicalQuery(EMPTY))
+        failing = await hybrid_search.failing_conditions(db, left, run.request.lexical or LexicalQuery(EMPTY))
         if not failing.issuperset(left):
             return [one for one in left if one not in failing], obstacles, query
         words = run.found.parsed.words
@@ -182,13 +182,15 @@ async def _failing_condition(db: Reading, run: SearchRun, chunk_id: UUID) -> str
     named = [(f'It lacks "{word}".', LexicalQuery(EMPTY, strict=(text,))) for word, text in required]
     named += [(f'It contains "{word}".', LexicalQuery(EMPTY, excluded=(text,))) for word, text in excluded]
     named += [(f"It fails {conditions.write(one)}.", LexicalQuery(EMPTY, groups=(one,))) for one in lexical.groups]
-    failing = [reason for reason, condition in named if await recall.failing_conditions(db, [chunk_id], condition)]
+    failing = [
+        reason for reason, condition in named if await hybrid_search.failing_conditions(db, [chunk_id], condition)
+    ]
     return next(iter(failing), "It does not meet the conditions of the query.")
 
 
 async def _read(db: Reading, chunk_id: UUID, vector: Vector | None = None) -> Candidate:
     """A chunk with its cosine to the vector. Raises NotFound if the chunk has been deleted."""
-    stored = (await chunks.by_id(db, [chunk_id], vector=vector)).get(chunk_id)
+    stored = (await chunk_reads.by_id(db, [chunk_id], vector=vector)).get(chunk_id)
     if stored is None:
         raise errors.NotFound("No such passage.")
     return stored[0]._replace(cosine=stored[1])
@@ -247,7 +249,7 @@ def _below_minimum(passage: PlacedPassage) -> Obstacle | None:
         if least is not None and (score is None or score < least):
             return _below(passage, "min_vector_score", "min_rrf_score")
         return None if given.min_rrf_score is None else _below(passage, "min_rrf_score")
-    (whole,) = completion.complete([hit], passage.run.found)
+    (whole,) = answers.complete([hit], passage.run.found)
     if given.min_confidence is not None and not confidence.at_least(whole.confidence, given.min_confidence):
         return _below(passage, "min_confidence", "min_relevance")
     is_less = given.min_relevance is not None and (whole.relevance or 0.0) < given.min_relevance

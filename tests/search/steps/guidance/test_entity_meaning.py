@@ -8,7 +8,7 @@ import numpy.typing as npt
 from app.entities import entity_records
 from app.entities.types import EntityDraft
 from app.models.local.onnx_embedder import OnnxEmbedder
-from app.search.steps.guidance import entity_scores
+from app.search.steps.guidance import entity_match_scores
 
 PEOPLE = (
     ("head of billing", "Ana signs off every customer bill."),
@@ -65,7 +65,7 @@ async def test_most_questions_find_the_right_person_and_others_find_nobody(minil
 
     async def scores(question: str) -> npt.NDArray[np.float64]:
         cosines = people @ np.array(await minilm.embed_query(question))
-        return np.array([entity_scores.description(cosine) for cosine in cosines])
+        return np.array([entity_match_scores.description(cosine) for cosine in cosines])
 
     found = [(await scores(question), person) for question, person in QUESTIONS]
     assert sum(bool(row.max() > 0 and row.argmax() == person) for row, person in found) >= 12

@@ -12,14 +12,14 @@ from linking import asked
 
 from app.database.filter_types import DocumentFilter
 from app.database.transactions import Database
-from app.documents import documents
+from app.documents import operations as documents
 from app.documents.types import Upload
-from app.entities import entities
+from app.entities import operations as entities
 from app.entities.linking import mention_extraction, mention_refresh
 from app.entities.types import EntityDraft
 from app.search.steps.guidance import entity_search
 from app.search.steps.guidance.entity_search import EntitySearchRequest
-from app.text.names import tags
+from app.text.names import metadata_names
 
 MASON = EntityDraft("person", "John Smith", role="mason", facts=("He repaired the third landing.",))
 CLERK = EntityDraft("person", "John Smith", role="accountant", description="Checks invoices of the harbour.")
@@ -75,7 +75,7 @@ async def test_a_name_means_all_namesakes_unless_the_metadata_gives_an_id(tenant
     assert await links(owner, tenant) == expected, "linked when stored"
     (wall,) = await documents.page(tenant.user_id, db=tenant.db, limit=1, after=None, only=DocumentFilter("wall"))
     async with tenant.db.reading(tenant.user_id) as reading:
-        checked = await mention_extraction.expected(reading, wall.document_id, keys=tags.KEYS)
+        checked = await mention_extraction.expected(reading, wall.document_id, keys=metadata_names.KEYS)
     assert {mention.entity_id for mention in checked[0]} & {mason, clerk} == {mason}, "by the check of stored mentions"
     await entities.remove(mason, tenant.user_id, db=tenant.db)
     await mention_refresh.drain(tenant.user_id, tenant.services())

@@ -13,7 +13,7 @@ from fake_provider import FakeProvider
 from harness import Tenant, uris
 from requests_of import search_request
 
-from app.kinds import Vector
+from app.enums import Vector
 from app.models.protocols import Reranker
 from app.models.remote.rerankers import HttpReranker
 from app.query.types import Answer

@@ -11,8 +11,8 @@ from app.database import sql
 from app.database.transactions import Reading
 from app.documents.store import visible_documents
 from app.entities.store import entities as stored
-from app.kinds import MatchedBy, Origin, Vector
-from app.query.matches import EntityMatch
+from app.enums import MatchedBy, Origin, Vector
+from app.query.entity_matches import EntityMatch
 
 N = TypeVar("N", int, float)
 

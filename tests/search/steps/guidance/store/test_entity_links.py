@@ -10,11 +10,11 @@ import pytest
 import sqlalchemy as sa
 
 from app.database.transactions import Database
-from app.entities import entities
+from app.entities import operations as entities
 from app.entities.store import mentions
 from app.entities.store.mentions import Mention
 from app.entities.types import EntityDraft
-from app.query.matches import EntityMatch
+from app.query.entity_matches import EntityMatch
 from app.search.steps.guidance.store import entity_lookup
 from app.search.steps.guidance.store.entity_lookup import EntityLinks
 from benchmarks.fake_embedder import FakeEmbedder

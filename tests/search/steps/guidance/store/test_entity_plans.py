@@ -21,10 +21,10 @@ from plans import Plan
 
 from app.database.schema import tables as store_tables
 from app.database.transactions import Database, Reading
-from app.entities import entities
-from app.entities.store import document_names, mentions
-from app.entities.store.document_names import HeadingChunk
+from app.entities import operations as entities
+from app.entities.store import mentions, titles_and_headings
 from app.entities.store.mentions import Mention
+from app.entities.store.titles_and_headings import HeadingChunk
 from app.entities.types import EntityDraft
 from app.multihop.store import links
 from app.multihop.store.links import LinkScope, LinkSource
@@ -68,7 +68,7 @@ async def _store_many(database: Database, embedder: FakeEmbedder) -> Many:
         found += [Mention(e, chunk_nos[0], document, "attendee", 1) for e in ids[:1_000]]
         await mentions.add(writing, found)
         heading_chunks = [HeadingChunk(e, chunk_nos[n % 40], chunk_nos[n % 40], document) for n, e in enumerate(ids)]
-        await document_names.add_headings(writing, heading_chunks)
+        await titles_and_headings.add_headings(writing, heading_chunks)
         chunks = list(await writing.scalars(sa.text("SELECT chunk_id FROM stepwell.chunks ORDER BY chunk_no LIMIT 3")))
     return user, ids, dict.fromkeys(chunks[1:], document)
 

@@ -1,0 +1,105 @@
+"""Reads and deletes a user's documents, and checks that the database can serve."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from uuid import UUID
+
+from app import errors
+from app.access.store import audit
+from app.access.store.audit import Event
+from app.database.filter_types import DocumentFilter
+from app.database.transactions import Database, Writing, retry_read
+from app.documents.store import document_puts, documents, staging
+from app.documents.types import Chunk, Document, RowCounts, Stats
+from app.relevance import calibration_store as calibrations
+from app.text import uris
+
+EVERY = DocumentFilter()
+
+
+@retry_read
+async def get(document_id: UUID, user_id: str, *, db: Database) -> Document:
+    """One document with its text. Raises NotFound."""
+    async with db.reading(user_id) as reading:
+        return await documents.get(reading, document_id)
+
+
+@retry_read
+async def get_containing(id: UUID, user_id: str, *, db: Database) -> tuple[Document, int]:
+    """The document with this id, and 0; or the document of the chunk with this id, and its offset. Raises NotFound."""
+    async with db.reading(user_id) as reading:
+        document_id, start = await documents.of_chunk(reading, id) or (id, 0)
+        return await documents.get(reading, document_id), start
+
+
+@retry_read
+async def page(
+    user_id: str, *, db: Database, limit: int, after: tuple[datetime | str, UUID] | None, only: DocumentFilter = EVERY
+) -> list[Document]:
+    """Documents without their text, in the order of `only`."""
+    async with db.reading(user_id) as reading:
+        return await documents.page(reading, limit=limit, after=after, only=only)
+
+
+@retry_read
+async def chunks(document_id: UUID, user_id: str, *, db: Database, limit: int, offset: int) -> list[Chunk]:
+    """A document's chunks in order. Raises NotFound."""
+    async with db.reading(user_id) as reading:
+        return await documents.chunks(reading, document_id, limit=limit, offset=offset)
+
+
+async def delete(document_id: UUID, user_id: str, *, db: Database, actor: str = audit.LOCAL) -> RowCounts:
+    """Remove a document with its chunks, vectors, postings and mentions, with an audit event of `actor`.
+
+    Raises NotFound.
+    """
+    async with db.writing(user_id, checked=True) as writing:
+        return (await delete_within(writing, [document_id], actor=actor))[document_id]
+
+
+async def delete_by_uri(uri: str, user_id: str, *, db: Database, actor: str = audit.LOCAL) -> RowCounts:
+    """Remove the document with this URI, in any spelling, like `delete`. Raises NotFound.
+
+    Jobs that would store a document with this URI are cancelled.
+    """
+    identity = uris.identity(uri)
+    unknown = errors.NotFound("The user has no document with this uri.")
+    async with db.locking(user_id, checked=True) as writing:
+        try:
+            cancelled = await staging.supersede(writing, identities=[identity])
+        except errors.OutsideOfKey:
+            raise unknown from None
+        found = await document_puts.find(writing, identity=identity)
+        if found is not None:
+            try:
+                return (await delete_within(writing, [found.document_id], actor=actor))[found.document_id]
+            except errors.NotFound:  # the caller does not see it
+                raise unknown from None
+        if not cancelled:
+            raise unknown
+        await _record(writing, dict.fromkeys(cancelled, RowCounts()), actor=actor)
+        return RowCounts()
+
+
+async def delete_within(writing: Writing, document_ids: Sequence[UUID], *, actor: str) -> dict[UUID, RowCounts]:
+    """Remove several documents like `delete`, in an open transaction."""
+    deleted = await documents.delete(writing, document_ids)
+    await _record(writing, deleted, actor=actor)
+    return deleted
+
+
+async def _record(writing: Writing, deleted: Mapping[UUID, RowCounts], *, actor: str) -> None:
+    counts = {str(gone): {"chunks": rows.chunks} for gone, rows in deleted.items()}
+    events = [Event(writing.user_id, actor, "document.deleted", gone, rows) for gone, rows in counts.items()]
+    await audit.record(writing, *events)
+
+
+@retry_read
+async def stats(user_id: str, *, db: Database) -> Stats:
+    """How much a user has stored."""
+    async with db.reading(user_id) as reading:
+        stored, calibration = await documents.stats(reading), await calibrations.read(reading)
+        return replace(stored, calibrated_at=calibration.fitted_at if calibration else None)

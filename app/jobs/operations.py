@@ -1,0 +1,88 @@
+"""Lists, follows and cancels the background jobs of a user."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from datetime import datetime
+from uuid import UUID
+
+from app import errors
+from app.database.transactions import Database, Reading, retry_read
+from app.enums import JobStatus
+from app.jobs import kinds
+from app.jobs.store import jobs
+from app.jobs.store.jobs import JobState
+
+POLL_S = 0.5
+"""Pause between two looks at a job that is followed."""
+KEEP_ALIVE_S = 10.0
+"""Longest time without an item while a job is followed."""
+
+
+@retry_read
+async def get(job_id: UUID, user_id: str, *, db: Database) -> JobState:
+    """One job, with what its kind adds to its result. Raises NotFound."""
+    async with db.primary.reading(user_id) as reading:
+        found = await _read(reading, job_id)
+        details = next((kind.details for kind in kinds.every() if kind.name == found.kind), None)
+        if details is None:
+            return found
+        return replace(found, result={**found.result, **await details(reading, found.job_id)})
+
+
+@retry_read
+async def page(
+    user_id: str,
+    *,
+    db: Database,
+    limit: int,
+    after: tuple[datetime, UUID] | None = None,
+    status: JobStatus | None = None,
+) -> list[JobState]:
+    """The user's jobs, newest first."""
+    async with db.primary.reading(user_id) as reading:
+        return await jobs.page(reading, limit=limit, after=after, status=status)
+
+
+async def follow(shown: JobState, user_id: str, *, db: Database) -> AsyncGenerator[JobState | None, None]:
+    """A job as it was found, and after each change until it has ended; None where nothing changes for KEEP_ALIVE_S.
+
+    While the database is unavailable nothing changes. A job that is gone is done: some are removed as they finish.
+    """
+    yield shown
+    waited = 0.0
+    while not shown.is_final:
+        await asyncio.sleep(POLL_S)
+        waited += POLL_S
+        try:
+            now = await get(shown.job_id, user_id, db=db)
+        except errors.Unavailable:
+            now = shown
+        except errors.NotFound:
+            now = replace(shown, status="done")
+        if now != shown or waited >= KEEP_ALIVE_S:
+            yield now if now != shown else None
+            shown, waited = now, 0.0
+
+
+async def cancel(job_id: UUID, user_id: str, *, db: Database) -> JobState:
+    """Cancel a job that waits or runs; one that has ended stays as it is. Its files that failed are not listed.
+
+    Raises NotFound, and Conflict where a job of its kind cannot be cancelled.
+    """
+    async with db.primary.reading(user_id) as reading:
+        found = await _read(reading, job_id)
+    if any(kind.name == found.kind and not kind.is_cancellable for kind in kinds.every()):
+        raise errors.Conflict("Jobs that update links or postings cannot be cancelled.")
+    async with db.locking(user_id, checked=True) as writing:
+        await jobs.cancel(writing, found.job_id)
+        return await _read(writing, found.job_id)
+
+
+async def _read(db: Reading, job_id: UUID) -> JobState:
+    found = await jobs.get(db, job_id)
+    if found is None:
+        raise errors.NotFound("No such job.")
+    return found

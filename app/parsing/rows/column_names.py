@@ -1,0 +1,145 @@
+"""Finds the names of the columns of a table. They may be below titles and comments, and on two rows."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.parsing.types import ExtractedDocument
+
+SAMPLE = 50
+"""Number of rows that determine where the names are."""
+_BELOW = 20
+"""One of this many rows below the name of a group has a number."""
+LONGEST_TITLE = 200
+"""Lines above the names with at most this many characters are metadata of each row."""
+_NUMBER = re.compile(r"[-+(]?[^\w\s]?\s?\d[\d.,:/%\s-]*\)?\s?[^\w\s]?")
+Row = tuple[int, Sequence[Any]]
+"""The number of a row in its file, and its cells."""
+
+
+class Unnamed(str):
+    """The number of a column without a name. It is the key in metadata; texts do not show it."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The names of the columns, the rows below them, and the lines above them.
+
+    `heads` has the names as they are in the table, some blank or repeated.
+    """
+
+    names: list[str]
+    rows: Iterator[Row]
+    heads: Sequence[str] = ()
+    above: str = ""
+    first: int = 1
+
+    @property
+    def shared(self) -> dict[str, str]:
+        """The lines above the names as metadata of each row; empty if the lines are long."""
+        return {"table": self.above} if 0 < len(self.above) <= LONGEST_TITLE else {}
+
+    def introduction(self, place: str, shared: Mapping[str, Any]) -> Iterator[ExtractedDocument]:
+        """A document of the lines above the names if they are too long for metadata."""
+        if len(self.above) > LONGEST_TITLE:
+            yield ExtractedDocument(self.above, metadata=dict(shared), fragment=place, markdown=False)
+
+
+def find(rows: Iterable[Row], spanned: Collection[int] = ()) -> Table:
+    """Finds the table in rows. `spanned` has the numbers of rows with a cell over several, but not all, columns."""
+    numbered = iter(rows)
+    sample = [row for row in itertools.islice(numbered, SAMPLE) if _filled(row[1])]
+    if not sample:
+        return Table([], iter(()))
+    place = _place(sample, spanned)
+    number, cells = sample[place]
+    names, below = list(map(show, cells)), place + 1
+    if _is_group(sample, place, spanned):
+        names, below = _join(names, list(map(show, sample[below][1]))), below + 1
+    lines = [" ".join(dict.fromkeys(_filled(cells).values())) for _, cells in sample[:place]]
+    return Table(columns(names), itertools.chain(sample[below:], numbered), names, "\n".join(lines), number)
+
+
+def columns(names: Sequence[str]) -> list[str]:
+    """The names of columns. Blank and repeated names get the number of the column."""
+    found: list[str] = []
+    taken: set[str] = set()
+    for number, name in enumerate(names, 1):
+        stripped = " ".join(name.split())
+        unique = stripped or str(number)
+        while unique in taken:
+            unique = f"{unique} {number}"
+        found.append(unique if stripped else Unnamed(unique))
+        taken.add(unique)
+    return found
+
+
+def show(cell: object) -> str:
+    """A cell as text; empty for none."""
+    return "" if cell is None else str(cell).strip()
+
+
+def _filled(cells: Sequence[Any]) -> dict[int, str]:
+    """The texts of the cells that are not blank, by their column."""
+    return {column: text for column, cell in enumerate(cells) if (text := show(cell))}
+
+
+def _place(sample: Sequence[Row], spanned: Collection[int]) -> int:
+    """The place of the first row that is not a comment or title; the first row if there is none."""
+    found = [_filled(cells) for _, cells in sample]
+    counts = Counter(map(len, found))
+    width = max(counts, key=lambda count: (counts[count], count))
+    for place, row in enumerate(found):
+        first = row.get(0, "")
+        if first.startswith("# ") or (first.startswith("#") and len(row) < width):  # a comment
+            continue
+        if _is_group(sample, place, spanned) or not _is_title(row, found[place + 1 :], width):
+            return place if place + 1 < len(found) else 0
+    return 0
+
+
+def _is_title(row: dict[int, str], below: Sequence[dict[int, str]], width: int) -> bool:
+    """Whether a row is a title of the table: one cell, or at most half as wide as the names below it."""
+    following = next((one for one in below if len(one) > len(set(row.values()))), None)
+    if 0 not in row or following is None:
+        return False
+    if width == 2:
+        return len(row) == 1 and not any(map(_is_number, following.values()))
+    is_one_cell = len(set(row.values())) == 1 and max(row) - min(row) + 1 == len(row)
+    return is_one_cell or (2 * len(row) <= width and not any(map(_is_number, following.values())))
+
+
+def _is_group(sample: Sequence[Row], place: int, spanned: Collection[int]) -> bool:
+    """Whether a row has the names of groups of columns: there are names below it, and numbers below the names."""
+    if place + 2 >= len(sample):
+        return False
+    row, names = _filled(sample[place][1]), _filled(sample[place + 1][1])
+    if any(map(_is_number, names.values())) or not any(
+        _is_number(text) for _, cells in sample[place + 2 : place + _BELOW] for text in _filled(cells).values()
+    ):
+        return False
+    if sample[place][0] in spanned:
+        return True
+    first = min(names)
+    repeats = len(set(names.values())) < len(names)
+    return not names.keys() <= row.keys() and (0 not in row or first > 0 or row[0] == names[0] or repeats)
+
+
+def _join(groups: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Joins the names of columns with the names of their groups. A group's name is only above its first column."""
+    found, group = [], ""
+    for above, name in itertools.zip_longest(groups, names, fillvalue=""):
+        group = above or (group if name else "")
+        found.append(" ".join(dict.fromkeys(filter(None, (group, name)))))
+    return found
+
+
+def _is_number(text: str) -> bool:
+    return _NUMBER.fullmatch(text) is not None

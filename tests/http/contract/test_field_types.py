@@ -1,0 +1,76 @@
+"""Tests of the field types of requests."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+import example_app
+import pytest
+from example_app import assert_problem
+from pydantic import TypeAdapter
+
+from app.requests import field_types
+
+BLANK = ["", "   \n\t", "\u200b\u200d\ufeff", "\u00a0\u3000", "\u2800\u3164", "\ufe0f", "\U000e0041", "\x07", "\u202e"]
+
+
+async def _search(**fields) -> example_app.httpx.Response:
+    return await example_app.search_raw(json.dumps({"query": "a"} | fields))
+
+
+@pytest.mark.parametrize("query", BLANK)
+async def test_a_blank_query_is_400(query):
+    assert_problem(await _search(query=query), 400, "blank_query", "query")
+
+
+async def test_a_query_counts_its_characters_once_normalised():
+    decomposed = "e\u0301" * 2_000
+    assert (await _search(query=f"  {decomposed}\n")).json()["query"] == "é" * 2_000
+    assert "2000" in assert_problem(await _search(query="a" * 2_001), 422, "invalid_request", "query")["detail"]
+    assert_problem(await _search(query="a" + " " * 8_000), 422, "invalid_request", "query")
+
+
+async def test_a_whole_number_is_a_number():
+    assert (await _search(min_score=1)).json()["min_score"] == 1.0
+
+
+@pytest.mark.parametrize("moment", [5, "5", "yesterday", "2026-13-01", "2026-01-01T25:00:00Z", True, "20260101"])
+async def test_a_date_time_that_is_not_iso_8601_is_422(moment):
+    assert_problem(await _search(filters={"created_after": moment}), 422, "invalid_request", "filters.created_after")
+
+
+@pytest.mark.parametrize(
+    "moment", ["2026-01-31", "2026-01-31T00:00", "2026-01-31T01:00:00+01:00", "2026-01-31t00:00:00.000z"]
+)
+def test_a_date_time_without_an_offset_is_utc(moment):
+    assert TypeAdapter(field_types.Moment).validate_python(moment) == datetime(2026, 1, 31, tzinfo=UTC)
+
+
+def _nested(levels: int) -> dict:
+    return {"a": _nested(levels - 1) if levels > 1 else 1}
+
+
+async def test_metadata_has_limits_of_depth_keys_and_size():
+    for good in (_nested(32), {f"k{i}": 1 for i in range(1_000)}, {"a": "x" * (64 * 1024 - 8)}):
+        assert (await _search(filters={"metadata": good})).status_code == 200
+    too_many = {"a": [{f"k{i}": 1} for i in range(1_000)]}
+    too_large = {"a": "x" * (64 * 1024 - 7)}
+    for bad, code in ((_nested(33), "too_deep"), (too_many, "too_many_keys"), (too_large, "too_large")):
+        assert_problem(await _search(filters={"metadata": bad}), 422, code, "filters.metadata")
+
+
+async def test_a_vector_with_nan_or_a_string_is_reported_with_its_position():
+    assert_problem(
+        await example_app.post("/rag/similar", '{"vector": [1, NaN, 2]}'), 422, "invalid_number", "vector[1]"
+    )
+    assert_problem(
+        await example_app.post("/rag/similar", '{"vector": [1, "2", 2]}'), 422, "invalid_request", "vector[1]"
+    )
+    assert (await example_app.post("/rag/similar", '{"vector": [0, 1e-7, -2]}')).json() == 3
+
+
+def test_a_list_stops_at_its_first_bad_item():
+    ids = TypeAdapter(field_types.IdList)
+    with pytest.raises(ValueError, match="1 validation error"):
+        ids.validate_python(["bad"] * 900)

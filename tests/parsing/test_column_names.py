@@ -1,0 +1,189 @@
+"""The names of columns are found below titles and comments and on two rows, and what stands above them is kept."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import made_files
+import pytest
+import xlsxwriter
+from reading import Read
+
+from app.parsing.rows import column_names
+
+N = None
+
+
+@pytest.mark.parametrize(
+    ("rows", "names", "above"),
+    [
+        ([["name", "price"], ["bolt", 3]], ["name", "price"], ""),
+        ([["", "price"], ["a", 3], ["b", 4]], ["1", "price"], ""),
+        ([["2", "", "2"], ["a", "b", 4], ["c", "d", 5]], ["2", "2 2", "2 3"], ""),
+        ([["name", "city"], ["Ana", "Rome"], ["Bo", "Oslo"]], ["name", "city"], ""),
+        ([["id", "name", "note"], [1, "a", N], [2, N, N], [3, N, N]], ["id", "name", "note"], ""),
+        ([["Report", N, N], ["Port", 2024, 2025], ["Delft", 1, 2]], ["Port", "2024", "2025"], "Report"),
+        ([["Report", "Report", "Report"], ["Port", "a", "b"], ["Delft", 1, 2]], ["Port", "a", "b"], "Report"),
+        (
+            [["By", "Ana", N, N], ["On", "5 May", N, N], ["a", "b", "c", "d"], [1, 2, 3, 4]],
+            [*"abcd"],
+            "By Ana\nOn 5 May",
+        ),
+        ([["## x", "", ""], ["#CHROM", "POS", "REF"], ["1", "2", "A"]], ["#CHROM", "POS", "REF"], "## x"),
+        ([[N, "Fees", N], ["Port", "Small", "Large"], ["Delft", 1, 2]], ["Port", "Fees Small", "Fees Large"], ""),
+        ([["Port", "Fees", N], [N, "Small", "Large"], ["Delft", 1, 2]], ["Port", "Fees Small", "Fees Large"], ""),
+        ([["X", "Q1", N, "Q2", N], [N, *"abab"], ["x", 1, 2, 3, 4]], ["X", "Q1 a", "Q1 b", "Q2 a", "Q2 b"], ""),
+    ],
+)
+def test_names_are_found_below_titles_and_comments_and_on_two_rows(
+    rows: list[Any], names: list[str], above: str
+) -> None:
+    table = column_names.find(enumerate(rows, 1))
+    assert (table.names, table.above) == (names, above)
+    assert list(table.rows)[-1] == (len(rows), rows[-1])
+
+
+def test_a_title_is_metadata_of_each_row_and_a_long_text_is_a_document(read: Read) -> None:
+    (document,) = read(b"Prices of 2026\nname;price\nbolt;3\n", "a.csv")
+    assert (document.text, document.metadata) == ("name: bolt\nprice: 3", {"table": "Prices of 2026", "price": "3"})
+    assert (document.fragment, document.warnings) == ("row=3", ())
+    above, document = read(b"# " + b"word " * 60 + b"\nname;price\nbolt;3\n", "a.csv")
+    assert document.metadata == {"price": "3"}
+    assert (above.text.count("word"), above.fragment, document.fragment) == (60, "row=1", "row=3")
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        ('"Price, EUR";"Size, cm";Name\n1;2;bolt\n', "Price, EUR: 1\nSize, cm: 2\nName: bolt"),
+        ('a, b, c\nx, 3, "Rome, Italy"\n', "a: x\nb: 3\nc: Rome, Italy"),
+        ("sep=;\na;b\nx, y;3\n", "a: x, y\nb: 3"),
+        ("a;b;c\n1,5;2,5;3,5\n", "a: 1,5\nb: 2,5\nc: 3,5"),
+        ("a,b\n01234,1.10\n", "a: 01234\nb: 1.10"),
+        ('a,b\n"x" ,"y, z"\n', "a: x\nb: y, z"),
+    ],
+    ids=["names with commas", "space before a quote", "sep=", "decimal commas", "zeros", "space behind a quote"],
+)
+def test_the_delimiter_is_the_one_that_gives_regular_rows(read: Read, raw: str, text: str) -> None:
+    (document,) = read(raw.encode(), "a.csv")
+    assert "\n".join(line.strip() for line in document.text.split("\n")) == text
+
+
+@pytest.mark.parametrize(
+    ("raw", "values", "line"),
+    [
+        ('a,b\nx,"open\ny,2\nz,3\n', ['"open', "2", "3"], 2),
+        ('a,b\nx,"open\ny,"2"\nz,"3, 4"\n', ['"open', "2", "3, 4"], 2),
+        ('a\tb\nx\t1\ny\t"6 inch\nz\t7" valve\n', ["1", '"6 inch', '7" valve'], 3),
+    ],
+)
+def test_a_quote_that_is_not_closed_swallows_no_rows(read: Read, raw: str, values: list[str], line: int) -> None:
+    documents = read(raw.encode(), "a.csv")
+    assert [document.metadata["b"] for document in documents] == values
+    warning = f"Quotes that are not closed were read as text, in lines such as {line}."
+    assert [document.warnings for document in documents] == [(), (), (warning,)]
+
+
+def test_a_column_without_a_name_has_its_number_in_metadata_only(read: Read) -> None:
+    first, _second = read(b",price\nbolt,3\nnut,4\n", "a.csv")
+    assert (first.text, first.metadata) == ("bolt\nprice: 3", {"1": "bolt", "price": "3"})
+
+
+def test_a_row_whose_text_is_blank_keeps_its_other_values(read: Read) -> None:
+    first, second = read(b"text,price\nLime.,3\n,4\n", "a.csv")
+    assert (first.text, second.text) == ("Lime.", "price: 4")
+
+
+def workbook() -> bytes:
+    target = io.BytesIO()
+    with xlsxwriter.Workbook(target) as book:
+        sheet = book.add_worksheet("Prices")
+        sheet.merge_range("A1:E1", "Prices of 2026")
+        sheet.write_row("A3", ["Region", "Town", "Rate", "Code", "Price"])
+        sheet.merge_range("A4:A5", "North")
+        formats = [book.add_format({"num_format": code}) for code in ("0.0%", "00000", '#,##0.00 "EUR"')]
+        for row, town in enumerate(("Oslo", "Voss"), 3):
+            sheet.write(row, 1, town)
+            for column, (value, shown) in enumerate(zip((0.125, 1234, 1234.5), formats, strict=True), 2):
+                sheet.write(row, column, value, shown)
+        sheet.write_comment("B4", "Ask the harbour office")
+        sheet.insert_textbox("H20", "Ask before Monday")
+        chart = book.add_chart({"type": "column"})
+        chart.add_series({"values": "=Prices!$E$4:$E$5"})
+        chart.set_title({"name": "Prices in a chart"})
+        sheet.insert_chart("H1", chart)
+        book.add_worksheet("Notes").write("A1", "Only this")
+        hidden = book.add_worksheet("Hidden")
+        hidden.write("A1", "secret")
+        hidden.hide()
+    return target.getvalue()
+
+
+def test_a_sheet_keeps_merged_cells_and_shows_numbers_as_it_does_and_names_the_rest(read: Read) -> None:
+    oslo, voss, notes = read(workbook(), "a.xlsx")
+    assert oslo.text == "Region: North\nTown: Oslo\nRate: 12.5%\nCode: 01234\nPrice: 1,234.50 EUR"
+    assert voss.text.startswith("Region: North\nTown: Voss\n")
+    numbers = {"Rate": 0.125, "Code": 1234, "Price": 1234.5}
+    title = {"sheet": "Prices", "table": "Prices of 2026"}
+    assert voss.metadata == {**title, "Region": "North", "Town": "Voss", **numbers}
+    assert (notes.text, notes.fragment) == ("Only this", "row=1&sheet=Notes")
+    assert notes.warnings == (
+        "Left out as charts: 2 lines, Prices in a chart.",
+        "Left out as text boxes: 1 line.",
+        "Left out as comments of cells: 1 line, Prices B4.",
+        "Left out as hidden sheets: Hidden.",
+    )
+
+
+def test_a_cell_over_several_columns_is_repeated_only_where_they_have_names_of_their_own(read: Read) -> None:
+    target = io.BytesIO()
+    with xlsxwriter.Workbook(target) as book:
+        sheet = book.add_worksheet("Prices")
+        sheet.write_row("A1", ["Port", "Q1", "Q2"])
+        sheet.merge_range("D1:F1", "Note")
+        sheet.merge_range("B2:C2", "3 EUR")
+        sheet.merge_range("D2:F2", "Ask the office")
+        sheet.write_row("A3", ["Voss", "4 EUR", "5 EUR", "none", "yet"])
+        sheet.write("A2", "Oslo")
+        sheet.merge_range("A4:F4", "All prices are without tax")
+    oslo, voss, banner = read(target.getvalue(), "a.xlsx")
+    assert banner.text == "Port: All prices are without tax"
+    assert oslo.text == "Port: Oslo\nQ1: 3 EUR\nQ2: 3 EUR\nNote: Ask the office"
+    assert voss.text == "Port: Voss\nQ1: 4 EUR\nQ2: 5 EUR\nNote: none\nNote 5: yet"
+
+
+def test_a_formula_without_its_result_is_named(read: Read) -> None:
+    sheet = (
+        '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>'
+        '<row r="1"><c r="A1" t="inlineStr"><is><t>a</t></is></c><c r="B1" t="inlineStr"><is><t>b</t></is></c></row>'
+        '<row r="2"><c r="A2"><v>1</v></c><c r="B2"><f>A2*2</f></c></row></sheetData></worksheet>'
+    )
+    raw = made_files.replace_entry(made_files.sheets({"S": [["a"]]}), "xl/worksheets/sheet1.xml", sheet)
+    (document,) = read(raw, "a.xlsx")
+    assert document.warnings == ("Left out as formulas without a result in the file: S B2.",)
+
+
+def test_the_cells_of_an_ods_are_shown_and_merged_as_in_the_sheet(read: Read) -> None:
+    def cell(text: str, kind: str = "string", more: str = "") -> str:
+        return f'<table:table-cell office:value-type="{kind}" {more}><text:p>{text}</text:p></table:table-cell>'
+
+    rows = [
+        cell("Region") + cell("Town") + cell("Rate"),
+        cell("North", more='table:number-rows-spanned="2"')
+        + cell("Oslo")
+        + cell("12,5 %", "percentage", 'office:value="0.125"'),
+        "<table:covered-table-cell/>" + cell("Voss") + cell("1,10", "float", 'office:value="1.1"'),
+    ]
+    body = "".join(f"<table:table-row>{row}</table:table-row>" for row in rows)
+    box = "<table:shapes><draw:frame><draw:text-box><text:p>Ask</text:p></draw:text-box></draw:frame></table:shapes>"
+    table = f'<office:spreadsheet><table:table table:name="S">{box}{body}</table:table></office:spreadsheet>'
+    oslo, voss = read(made_files.opendocument(table, kind="spreadsheet"), "a.ods")
+    assert (oslo.text, oslo.metadata["Rate"]) == ("Region: North\nTown: Oslo\nRate: 12,5 %", 0.125)
+    assert (voss.text, voss.metadata["Rate"]) == ("Region: North\nTown: Voss\nRate: 1,10", 1.1)
+    assert voss.warnings == ("Left out as text boxes: 1 line.",)
+
+
+def test_a_column_without_any_value_is_named(read: Read) -> None:
+    (*_, last) = read(b"name;note;size\nbolt;;3\nnut; ;\n", "a.csv")
+    assert last.warnings == ("Left out as columns without a value: note.",)
