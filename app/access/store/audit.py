@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
+from uuid import uuid4
 
 import sqlalchemy as sa
 
@@ -42,21 +43,28 @@ class Event:
 _RECORD = sql.inline(
     """
     INSERT INTO stepwell.audit_log (user_id, event_id, actor, action, target, counts)
-    SELECT :user_id, gen_random_uuid(), e.actor, e.action, e.target, CAST(e.counts AS jsonb)
-    FROM unnest(:actor, :action, :target, :counts) AS e (actor, action, target, counts)
+    SELECT :user_id, e.event_id, e.actor, e.action, e.target, CAST(e.counts AS jsonb)
+    FROM unnest(:event_ids, :actors, :actions, :targets, :counts) AS e (event_id, actor, action, target, counts)
+    ON CONFLICT DO NOTHING
     """,
-    actor="text[]",
-    action="text[]",
-    target="text[]",
+    event_ids="uuid[]",
+    actors="text[]",
+    actions="text[]",
+    targets="text[]",
     counts="text[]",
 )
 
 
 async def record(db: Transaction, *events: Event) -> None:
     """Add events of one user, in the transaction of the changes that they describe."""
-    columns = sql.columns(events, "actor", "action", "target")
-    counts = [json.dumps(event.counts) for event in events]
-    await db.execute(_RECORD, {"user_id": events[0].user_id, **columns, "counts": counts})
+    columns = {
+        "event_ids": [uuid4() for _event in events],
+        "actors": [event.actor for event in events],
+        "actions": [event.action for event in events],
+        "targets": [event.target for event in events],
+        "counts": [json.dumps(event.counts) for event in events],
+    }
+    await db.execute(_RECORD, {"user_id": events[0].user_id, **columns})
 
 
 MAX_USES = 10**12
