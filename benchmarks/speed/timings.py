@@ -94,7 +94,7 @@ class Target:
         """Returns the target with the breadth that a search has."""
         async with db.searching(USER, candidates=CANDIDATES) as reading:
             breadth = await reading.execute(sa.text("SHOW hnsw.ef_search"))
-        return cls(db, owner, model, int(breadth.scalar_one()))
+        return cls(db, owner, model, int(breadth.one()[0]))
 
     def statements(self) -> dict[Name, Statement]:
         """Returns the timed statements by name."""
