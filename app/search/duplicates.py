@@ -56,9 +56,8 @@ class _First:
 
     @cached_property
     def shingles(self) -> frozenset[int]:
-        edge = ("",) * (SHINGLE - 1)  # so that the first and the last word are in as many shingles as the others
-        words = (*edge, *self.words, *edge)
-        return frozenset(map(hash, zip(*(words[start:] for start in range(SHINGLE)), strict=False)))
+        ring = (*self.words, *self.words[: SHINGLE - 1])  # every word is in as many shingles, the first one too
+        return frozenset(map(hash, zip(*(ring[start:] for start in range(SHINGLE)), strict=False)))
 
 
 @dataclass(slots=True)

@@ -48,10 +48,11 @@ def resolve(upload: Upload, *, language: str | None = None) -> CleanDocument:
     cancellable.point()
     cleaned = _clean(upload.content, upload.page_starts)
     cancellable.point()
-    if upload.markdown and upload.frontmatter:
+    markdown = upload.markdown and not _is_code(upload)
+    if markdown and upload.frontmatter:
         parsed = frontmatter.parse(cleaned.text)
     else:
-        parsed = frontmatter.ParsedMarkdown(cleaned.text, structure.title(cleaned.text) if upload.markdown else None)
+        parsed = frontmatter.ParsedMarkdown(cleaned.text, structure.title(cleaned.text) if markdown else None)
     metadata, problems = metadata_json.join(parsed.metadata, upload.metadata)
     if problems:  # frontmatter that is not kept as metadata stays in the text
         parsed = dataclasses.replace(parsed, body=cleaned.text)
@@ -64,7 +65,7 @@ def resolve(upload: Upload, *, language: str | None = None) -> CleanDocument:
         metadata=metadata,
         config=config or default_config(parsed.body, title, language=language),
         created_at=upload.created_at or parsed.created_at,
-        markdown=upload.markdown,
+        markdown=markdown,
         page_starts=cleaned.starts,
         warnings=(*upload.warnings, *cleaned.warnings, *parsed.warnings, *problems, *notes),
         source=upload.source,
@@ -104,8 +105,8 @@ def passages(draft: DocumentDraft, *, model: EmbeddingModel, options: ChunkingOp
     """The passages of a document. A title without text has one passage of length 0, which stands for the title."""
     if not draft.content:
         return [Passage(draft.title, 0, 0)]
-    name = str(draft.metadata.get("filename") or "")
-    other = "code" if formats.is_code(name) else markups.find(draft.content, formats.suffix(name)) or "plain"
+    suffix = formats.suffix(str(draft.metadata.get("filename") or ""))
+    other = "code" if _is_code(draft) else markups.find(draft.content, suffix) or "plain"
     return chunking.split(
         draft.content,
         kind="markdown" if draft.markdown else other,
@@ -114,6 +115,13 @@ def passages(draft: DocumentDraft, *, model: EmbeddingModel, options: ChunkingOp
         max_tokens=max(options.target, model.max_tokens - RESERVED_TOKENS - tokens.count(draft.title)),
         starts=model.token_starts or tokens.starts,
     )
+
+
+def _is_code(document: Upload | CleanDocument) -> bool:
+    """Whether a text is source code by its first line, or the name of its file or URI; that of a page says nothing."""
+    uri = "" if (document.uri or "").startswith(("http://", "https://")) else document.uri
+    name = str(document.metadata.get("filename") or uri or "")
+    return formats.is_code(name) or document.content.startswith("#!/")
 
 
 def chunk(passage: Passage, draft: DocumentDraft, *, model: EmbeddingModel) -> ChunkDraft:

@@ -32,12 +32,13 @@ _IDENTIFIER = re.compile(
 
 
 _FRAME = re.compile(
-    r"^[ \t]*(?:Traceback \(most recent call last\):|\.\.\. \d+ more"
+    r"^[ \t]*(?:Traceback \(most recent call last\):|\.\.\. \d+ (?:more|common frames omitted)"
     r"|(?:The above exception was|During handling of the above exception).{0,80}:"  # Python, two errors
     r'|File "[^"\n]+", line \d+.*(?:\n[ \t]{4,}(?!File ").*)*'  # Python, with its code
-    r"|at .{1,400}(?::\d+\)?|:line \d+|\((?:<anonymous>|native|Native Method|Unknown Source|index \d+)\))"
+    r"|at (?:(?:.{0,400}[ \t])?[^\s\d]\S*:\d+\)?|.{1,400}(?::line \d+"
+    r"|\((?:<anonymous>|native|Native Method|Unknown Source|index \d+)\)))"
     r"|from [^\s:]+:\d+:in .*|.{1,400}? called at .{1,400}? line \d+\.?"  # Ruby, Perl
-    r"|#\d+[ \t].{1,400}(?::\d+|\(\d+\):.*)|/\S+:\d+(?: \+0x[\da-f]+)?"  # gdb, PHP, Go
+    r"|#\d+[ \t].{1,400}(?: at [^\s\d]\S*:\d+|\(\d+\): .*)|(?<=[ \t])/\S+:\d+(?: \+0x[\da-f]+)?"  # gdb, PHP, Go
     r")[ \t\r]*(?:\n|$)",
     re.MULTILINE,
 )

@@ -63,6 +63,17 @@ async def test_other_attributes_of_the_same_text_replace_the_document(tenant: Te
     assert (await tenant.add("Lime mortar.", "note", **change)).status == "unchanged"
 
 
+async def test_a_text_is_source_code_by_its_uri_or_first_line_but_not_by_the_address_of_a_page(tenant: Tenant) -> None:
+    code = "# A licence\n\n\ndef area(side):\n    return side * side\n"
+    file, page = await tenant.add(code, "src/area.py"), await tenant.add(code, "https://area.example/area.py")
+    stored = [await _document(tenant, one.document_id) for one in (file, page)]
+    assert [(one.title, one.markdown) for one in stored] == [("", False), ("A licence", True)]
+    body = "\n".join(f"  echo the stone {number} of the wall" for number in range(60))
+    script = await tenant.add(f"#!/bin/sh\n# A licence\n\nwall () {{\n{body}\n}}\n", "bin/wall")
+    for one, name in ((file, "area"), (script, "wall")):
+        assert [chunk.heading_path for chunk in await _chunks(tenant, one.document_id)][-1:] == [(name,)]
+
+
 async def test_twenty_concurrent_uploads_of_one_uri_make_one_document(tenant: Tenant) -> None:
     stored = await asyncio.gather(*(tenant.add(f"Version {n % 4}. Lime.", "note") for n in range(20)))
     assert len({one.document_id for one in stored}) == 1

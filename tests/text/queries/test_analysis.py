@@ -112,9 +112,13 @@ def test_the_frames_of_a_stack_trace_are_no_part_of_a_query(query, expected):
 
 
 @pytest.mark.parametrize(
-    "query", [PYTHON, "Where?\nat home (room 3)\nat work", "who calls\n  at Set.size (/a/set.js:4:11)"]
+    "query",
+    [
+        *(PYTHON, "who calls\n  at Set.size (/a/set.js:4:11)", "what do\n/a/b.go:12\n/c/d.go:30 do?\n/e/f.go:1"),
+        *("When?\nat 10:30\nat the quay (old) 11:45", "Who?\n#12 standup at 10:30\n#13 review 11:45 (see 7)"),
+    ],
 )
-def test_a_trace_without_an_error_and_a_single_frame_are_searched(query):
+def test_a_trace_without_an_error_a_single_frame_and_other_lines_with_numbers_are_searched(query):
     assert analysis.without_frames(query) == query
 
 
