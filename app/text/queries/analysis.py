@@ -32,7 +32,7 @@ _IDENTIFIER = re.compile(
 
 
 _FRAME = re.compile(
-    r"^[ \t]*(?:Traceback \(most recent call last\):|\.\.\. \d+ (?:more|common frames omitted)"
+    r"^[ \t]*+(?:Traceback \(most recent call last\):|\.\.\. \d+ (?:more|common frames omitted)"
     r"|(?:The above exception was|During handling of the above exception).{0,80}:"  # Python, two errors
     r'|File "[^"\n]+", line \d+.*(?:\n[ \t]{4,}(?!File ").*)*'  # Python, with its code
     r"|at (?:(?:.{0,400}[ \t])?[^\s\d]\S*:\d+\)?|.{1,400}(?::line \d+"
