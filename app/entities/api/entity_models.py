@@ -230,7 +230,7 @@ def read_lines(raw: bytes) -> Lines:
 
     Raises BadRequest if there are more than MAX_LINES lines.
     """
-    if raw.count(b"\n") > MAX_LINES:
+    if raw.rstrip(b"\n").count(b"\n") >= MAX_LINES:
         raise errors.BadRequest(f"Send at most {MAX_LINES:,} lines at once.", field="body")
     sound: list[Line] = []
     refused: list[UpsertLineResult] = []
