@@ -18,7 +18,7 @@ from app.relevance import stem_matching
 from app.search import understanding
 from app.search.state import SearchState, Step
 from app.text.queries import spelling
-from app.text.queries.conditions import ParsedQuery
+from app.text.queries.conditions import IndexText, ParsedQuery
 
 ORIGIN = "corrections"
 NAME = "similar_words"
@@ -69,8 +69,7 @@ async def _read(db: Reading, words: Sequence[str]) -> dict[str, list[str]]:
 
     A word without a lexeme of its own, such as a stop word, has no corrections.
     """
-    own = list(map(understanding.index_text, words))
-    edits = [understanding.index_text(" ".join(spelling.edits(word))) for word in words]
+    own, edits = list(map(understanding.index_text, words)), list(map(_edits, words))
     binds = {
         "user_id": db.user_id,
         "words": words,
@@ -83,6 +82,12 @@ async def _read(db: Reading, words: Sequence[str]) -> dict[str, list[str]]:
     parts, seen = await visible_documents.wanted(db)
     rows = await db.execute(sql.statement("corrections_of_words", *parts), {**binds, **seen})
     return {row.word: row.lexemes for row in rows}
+
+
+def _edits(word: str) -> IndexText:
+    """The edits of a word as they are indexed. ASCII letters are indexed as they are; to analyse them takes .6 ms."""
+    text = " ".join(spelling.edits(word))
+    return IndexText(text, text) if text.isascii() else understanding.index_text(text)
 
 
 def explain(search: SearchState) -> dict[str, Any]:
