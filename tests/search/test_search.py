@@ -122,12 +122,19 @@ async def test_the_least_confidence_drops_hits_that_are_less_sure(shelf: Tenant)
 SIGNS = {
     "tar": "Unpack the backup with tar -xzf backup.tar.gz on the pump host.",
     "roof": "Roof tar is applied hot in two layers on the boathouse, -quay excluded.",
-    "quay": "The quay has a backup pump.",
+    "quay": "The quay has a backup pump at its wall.",
+    "Gannet": "The firmware of a Gannet pump is built with gcc -Wall.",
 }
 
 
 @pytest.mark.parametrize(
-    ("query", "excluded", "first"), [("tar -xzf backup", (), "tar"), ("tar -quay", ("quay",), None)]
+    ("query", "excluded", "first"),
+    [
+        ("tar -xzf backup", (), "tar"),
+        ("tar -quay", ("quay",), None),
+        ("gcc -Wall", (), "Gannet"),
+        ("pump -Gannet", ("Gannet",), "quay"),
+    ],
 )
 async def test_a_word_that_texts_contain_with_its_sign_only_is_searched_for(tenant, query, excluded, first) -> None:
     await tenant.add_all(SIGNS)

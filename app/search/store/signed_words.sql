@@ -1,4 +1,4 @@
--- Finds the words that the user's texts contain behind a minus sign only, as names of options stand in them.
+-- Finds the words that the user's texts contain behind a minus sign only, as names of options stand in them. Case counts.
 -- Only the first chunks that contain a word are read.
 -- Columns: word.
 -- :words text[]  the words, without their sign
@@ -28,5 +28,5 @@ found AS (
 SELECT f.word
 FROM found AS f
 GROUP BY f.word
-HAVING bool_or(f.content ~* ('(^|[\s("''`])-' || f.word || '($|[^\w-])'))
-   AND NOT bool_or(f.content ~* ('(^|[^\w-])' || f.word || '($|[^\w-])'))
+HAVING bool_or(f.content ~ ('(^|[\s("''`])-' || f.word || '($|[^\w-])'))
+   AND NOT bool_or(f.content ~ ('(^|[^\w-])' || f.word || '($|[^\w-])'))

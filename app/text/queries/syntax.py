@@ -334,7 +334,7 @@ def _is_in_sentence(query: str, place: int) -> bool:
 def _is_operator_sign(query: str, at: int, literal: Collection[str], is_asked: bool) -> bool:
     """Whether a sign requires or excludes the next operand. In a question a minus excludes only a quoted phrase.
 
-    The minus of a word belongs to it if the word is a single letter, or has a digit or a capital: -f, -40°C, -Xmx4g.
+    The minus of a word belongs to it if the word is a single letter, has a digit or is literal: -f, -40°C, -Xmx4g.
     """
     if not _SIGN.match(query, at):
         return False
@@ -346,7 +346,7 @@ def _is_operator_sign(query: str, at: int, literal: Collection[str], is_asked: b
         return True
     bare = word["word"].strip(EDGES)
     is_letter = len(bare) == 1 and bare.lower() != bare.upper()
-    has_own_sign = is_letter or any(character.isdigit() or character.isupper() for character in bare)
+    has_own_sign = is_letter or any(character.isdigit() for character in bare)
     return not has_own_sign and word[0].strip(EDGES) not in literal
 
 

@@ -148,6 +148,7 @@ def test_quotation_marks_in_a_question_are_no_condition(query: str, phrases: tup
         ("board -12V rail", "board -12V rail", ()),
         ("grep -f names", "grep -f names", ()),
         ("rm -rf archive", "rm archive", ("-rf",)),
+        ("drill -Krafthaus -LED", "drill", ("-Krafthaus", "-LED")),
         ("-猫 dog", "dog", ("-猫",)),
         ("keep NOT Xmx4g", "keep", ()),
         ('what is lime -"fast drying" for?', "what is lime for?", ()),
