@@ -17,7 +17,7 @@ from app.query.types import AddedTerm, LexicalQuery, Term
 from app.relevance import stem_matching
 from app.search import understanding
 from app.search.state import SearchState, Step
-from app.text.queries import spelling
+from app.text.queries import conditions, spelling
 from app.text.queries.conditions import IndexText, ParsedQuery
 
 ORIGIN = "corrections"
@@ -38,7 +38,9 @@ async def recall(search: SearchState, db: SearchTransaction) -> SearchState:
     if lexical is None:
         return search
     terms = _own(search.result.terms, lexical)
-    words = _unknown(search.parsed, terms)
+    groups = () if search.found_nothing else search.parsed.groups  # a prefix that a passage begins with is no error
+    prefixes = [one.text for group in groups for one in conditions.operands(group) if one.is_prefix]
+    words = _unknown(search.parsed, terms, prefixes)
     if not words or (db.restriction is not None and len(words) > MAX_OF_PART):
         return search
     found = await _read(db, words)
@@ -103,8 +105,8 @@ def _own(terms: Sequence[Term], lexical: LexicalQuery) -> list[Term]:
     return [replace(term, df=term.df or 1) if term.lexeme in meant else term for term in own]
 
 
-def _unknown(parsed: ParsedQuery, terms: Sequence[Term]) -> list[str]:
-    """The words that may be misspelt and have an unknown lexeme, except quoted and required words.
+def _unknown(parsed: ParsedQuery, terms: Sequence[Term], prefixes: Sequence[str]) -> list[str]:
+    """The words that may be misspelt and have an unknown lexeme, except quoted and required words and prefixes.
 
     A word that begins with a known lexeme may have that lexeme in another language, so it counts as known.
     """
@@ -112,7 +114,7 @@ def _unknown(parsed: ParsedQuery, terms: Sequence[Term]) -> list[str]:
     firsts = {term.lexeme[0] for term in terms if not term.df}
     if not firsts:
         return []
-    words = spelling.may_be_misspelt(parsed.words, (*parsed.phrases, *parsed.required))
+    words = spelling.may_be_misspelt(parsed.words, (*parsed.phrases, *parsed.required, *prefixes))
     forms = {word: {word, understanding.index_text(word).folded} for word in words}
     unknown = [word for word in words if firsts.intersection(form[0] for form in forms[word] if form)]
     is_known = {

@@ -102,6 +102,12 @@ async def test_identifiers_and_what_is_required_are_not_corrected(bakery: Tenant
     assert answer.explain["corrections"] == {}
 
 
+async def test_a_prefix_is_corrected_only_if_no_passage_meets_it(bakery: Tenant) -> None:
+    await bakery.add_all({"lights": "The floodlight of the yard.", "floor": "The floor of the yard."})
+    assert (await bakery.ask("flood* yard")).relaxed == ()
+    assert (await bakery.ask("flooor* yard")).relaxed == ("constraints_dropped", "similar_words")
+
+
 async def test_a_word_with_many_neighbours_is_not_corrected(bakery: Tenant) -> None:
     await bakery.add("infect inject insert inspect", "neighbours")
     answer = await bakery.ask("insect contract", explain=True)
