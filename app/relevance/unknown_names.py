@@ -44,6 +44,7 @@ def find(query: str, terms: Sequence[Term], *, config: str, known_words: Collect
         return [" ".join(read.words[index] for index in run) for run in named]
     # The first word may be an asking verb, such as "describe".
     words = [read.words[index] for index in sorted(strange & others) if index and config != GERMAN]
+    words = [word for word in words if word not in word_lists.CONTRACTIONS]
     rare = [word for word in words if _has_stem(word, missing) and not languages.is_frequent(word)]
     return rare if len(rare) >= max(1, LEAST_UNKNOWN * len(indexed)) else []
 

@@ -157,6 +157,7 @@ def find_unknown(query: str, known: str, missing: str, config: str = "english") 
         ("What is the default port of Redis?", "default port", "redi", ["redis"]),
         ("what is the default port of redis", "default port", "redi", ["redis"]),
         ("how do i change the default port of redis", "chang default port", "redi", []),
+        ("i cant hear anything", "hear anyth", "cant", []),
         ("Why does error E9999 occur?", "error occur", "e9999", ["e9999"]),
         ("Where did Ada Quillfeather study?", "studi ada", "quillfeath", []),
         ("Where did Ada Quillfeather study?", "studi", "ada quillfeath", ["ada quillfeather"]),

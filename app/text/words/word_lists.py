@@ -62,6 +62,12 @@ HEADING_WORDS = _words(
 )
 """Words of the titles and headings of many documents. They do not name the subject of a document."""
 
+CONTRACTIONS = _words(
+    "arent cant couldnt didnt doesnt dont hadnt hasnt havent isnt ive shouldnt thats theyre theyve wasnt werent whats "
+    "wheres whos wont wouldnt youre youve"
+)
+"""English contractions as people write them without the apostrophe."""
+
 PERSON_QUESTION_WORDS = _words("who whom whose wer wen wem wessen qui quien quienes quem chi")
 """Question words that ask for a person, in the form of `names.words`, without accents."""
 
