@@ -282,6 +282,8 @@ def test_documents_are_sent_in_batches_and_files_with_progress(tmp_path: Path) -
     sent: list[int] = []
     stored = client.documents.add_many(({"content": str(n)} for n in range(5)), batch_size=2, on_progress=sent.append)
     assert (sizes, sent, [failure.index for failure in stored.failed]) == ([2, 2, 1], [2, 4, 5], [0, 2, 4])
+    client.documents.add_many({"content": 100_000 * "x"} for _ in range(3))
+    assert sizes[3:] == [2, 1]
     (tmp_path / "tides.txt").write_text("High water at noon.")
     progress: list[tuple[int, int]] = []
     client.documents.upload(
@@ -353,6 +355,15 @@ def test_hits_become_search_results_that_a_model_cites_and_refusals_name_every_a
 def test_a_service_that_does_not_listen_is_named_with_the_reason(url: str, message: str) -> None:
     with Client(url) as client, pytest.raises(ConnectionFailed, match=message):
         client.stats()
+
+
+def test_a_service_that_answers_too_late_is_named_with_the_time() -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        raise httpx.ReadTimeout("")
+
+    client = Client("http://service", http=httpx.Client(transport=httpx.MockTransport(answer)))
+    with pytest.raises(ConnectionFailed, match=r"service did not answer within 2\.5 s: ReadTimeout\."):
+        client.with_options(timeout_s=2.5).stats()
 
 
 def test_the_generated_modules_follow_from_the_contract_and_the_synchronous_client() -> None:

@@ -37,8 +37,8 @@ class Documents(async_resources.Documents):
     ) -> models.DocumentResults:
         """Store any number of documents, each an object with `content` and the options of `add`.
 
-        They are sent in batches of at most `batch_size` documents and 1 MB; `on_progress` is called with the number of
-        documents that were stored or refused. `failed` has those that were refused, with their indexes among all. An
+        They are sent in batches of at most `batch_size` documents and 250 kB; `on_progress` is called with the number
+        of documents that were stored or refused. `failed` has those that were refused, with their indexes among all. An
         error of the service or the connection has `results`: what was done before.
         """
         batched = batches.Batches(documents, batch_size)

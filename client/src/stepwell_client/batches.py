@@ -11,8 +11,8 @@ from stepwell_client.errors import ApiError
 from stepwell_client.models import DocumentFailure, DocumentResult, DocumentResults
 
 SIZE = 100
-MAX_BYTES = 1_000_000
-"""Bytes of the body of a request, unless one document has more; the service leaves much more to jobs."""
+MAX_BYTES = 250_000
+"""Bytes of the body of a request, unless one document has more. Four at once are stored within the client's timeout."""
 REFUSED = frozenset({413, 422})
 """Statuses of requests of which no document was stored because of what the documents are."""
 

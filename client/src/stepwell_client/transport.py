@@ -133,7 +133,8 @@ def refusal(response: httpx.Response) -> ApiError:
 def failed(target: Target, error: httpx.HTTPError) -> ConnectionFailed:
     """The error for a request without a response."""
     reason = ": ".join(filter(None, (type(error).__name__, str(error).rstrip("."))))
-    return ConnectionFailed(f"{target.url} did not answer: {reason}.")
+    within = f" within {target.timeout_s:g} s" if isinstance(error, httpx.ReadTimeout) and target.timeout_s else ""
+    return ConnectionFailed(f"{target.url} did not answer{within}: {reason}.")
 
 
 def job_of(line: str) -> Job | None:
