@@ -161,6 +161,7 @@ def test_users_are_listed_with_their_counts_and_exported_with_their_data_and_no_
     assert {name.removesuffix(".jsonl"): len(lines) for name, lines in parts.items()} == counts
     documents = {document["title"]: document for document in parts["documents.jsonl"]}
     assert documents["Mortar"]["content"].endswith("She is 'quick'.")
+    assert documents["Mortar"]["language"] == "english"
     (ana,) = [entity for entity in parts["entities.jsonl"] if entity["origin"] == "user"]
     assert (ana["name"], ana["aliases"], ana["facts"]) == ("Ana Lind", ["Annie"], ["Mixes lime."])
     assert [key["scopes"] for key in parts["keys.jsonl"]] == [["search", "write"]]
