@@ -26,8 +26,9 @@ from app.services import Services
 from app.text.structure import structure
 from app.text.words import cleaning
 
-ATTEMPTS = 5
-"""How many times a change is applied, if other changes are stored at the same time."""
+ATTEMPTS = 16
+"""How many times a change is applied, if other changes are stored at the same time: of as many requests as a user may
+have at once, each attempt stores one."""
 
 
 async def change(document_id: UUID, patch: Json, user_id: str, services: Services) -> IngestResult:

@@ -44,7 +44,7 @@ async def test_a_changed_document_has_the_rows_that_its_text_gives(
 
 async def test_no_concurrent_change_is_lost(tenant: Tenant, database: Database) -> None:
     stored = await tenant.add(TEXT, "lime")
-    keys = [f"key-{number}" for number in range(4)]
+    keys = [f"key-{number}" for number in range(8)]
     await asyncio.gather(*(_change(tenant, stored, {"metadata": {key: 1}}) for key in keys))
     document = await documents.get(stored.document_id, tenant.user_id, db=database)
     assert set(document.metadata) == set(keys)
