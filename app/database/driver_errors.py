@@ -67,7 +67,8 @@ _STATES: dict[type[errors.StepwellError], dict[tuple[Any, str], str]] = {
         (asyncpg.InvalidCatalogNameError, ""): "The server has no database of this name: check DATABASE_URL.",
         (asyncpg.ClientConfigurationError, ""): "The TLS parameters of DATABASE_URL cannot be used: {}",
         (_REFUSED, "no encryption"): "The server requires TLS for this role: set sslmode=require in DATABASE_URL.",
-        (_REFUSED, ""): "The server refuses the role in DATABASE_URL, or its password.",
+        (_REFUSED, ""): "The server refuses the role in DATABASE_URL, or its password: `stepwell db upgrade "
+        "--set-service-password` creates the role and sets the password.",
         (asyncpg.ProtocolViolationError, ""): "The server or pooler in DATABASE_URL refuses the connection: {}.",
     },
     errors.DatabaseUnavailable: {
