@@ -162,8 +162,9 @@ def of(error: errors.StepwellError, scope: Scope) -> Response:
 async def _known(request: Request, error: Exception) -> Response:
     assert isinstance(error, errors.StepwellError)
     if error.status >= 500 and error.code not in _EXPECTED:
-        level = logging.ERROR if error.status == 500 else logging.WARNING
-        _logger.log(level, "request failed", extra={"code": error.code}, exc_info=error)
+        # Where a state such as a lost database was noticed says nothing, and an outage has many lines.
+        level, cause = (logging.ERROR, error) if error.status == 500 else (logging.WARNING, None)
+        _logger.log(level, "request failed: %s", error.message, extra={"code": error.code}, exc_info=cause)
     return of(error, request.scope)
 
 

@@ -35,6 +35,12 @@ async def test_an_internal_error_does_not_expose_its_cause_which_is_logged(caplo
     assert isinstance(record.exc_info[1], RuntimeError)
 
 
+async def test_a_state_of_the_database_is_logged_in_a_line_without_a_stack(caplog):
+    with caplog.at_level(logging.WARNING):
+        message = (await example_app.get("/rag/fail/down")).json()["detail"]
+    assert [(r.getMessage(), r.exc_info) for r in caplog.records] == [(f"request failed: {message}", None)]
+
+
 async def test_an_unknown_path_is_a_404_problem_whose_instance_leaves_out_the_query():
     problem = assert_problem(await example_app.get(f"/no/ne<b>?x={CANARY}"), 404, "not_found")
     assert problem["instance"] == "/no/ne%3Cb%3E"
