@@ -8,7 +8,7 @@ from app.query.types import Term
 from app.relevance import stem_matching
 from app.text.names import names, query_words
 from app.text.queries import identifiers
-from app.text.words import languages, word_lists
+from app.text.words import languages, tsvector_text, word_lists
 
 LEAST_KNOWN = 0.5
 """Documents must contain at least this share of the other words of a query, or they are in another language."""
@@ -18,12 +18,14 @@ GERMAN = "german"
 """The text-search configuration of a language where capitals do not mark names, and compounds are often new words."""
 
 
-def find(query: str, terms: Sequence[Term], *, config: str, known_words: Collection[str] = ()) -> list[str]:
-    """Returns the names and identifiers without any word in a document, or else the unknown words if there are many.
+def find(
+    query: str, terms: Sequence[Term], *, config: str, known_words: Collection[str] = (), best: str = ""
+) -> list[str]:
+    """Returns the identifiers and names that no document has, or else the unknown words if there are many.
 
-    Returns none if the documents' language differs. `terms` are the terms of the text leg, including corrections and
-    synonyms. `config` is the text-search configuration of the documents. `known_words` are known in another way, such
-    as aliases.
+    A name is unknown if all of its words are. Returns only identifiers if the documents' language differs. `terms` are
+    the terms of the text leg, including corrections and synonyms. `config` is the text-search configuration of the
+    documents. `known_words` are known in another way, such as aliases. `best` is the text of the best candidate.
     """
     missing = [stem_matching.fold(one.lexeme) for one in terms if not one.df and not one.is_added]
     if not missing:
@@ -33,30 +35,57 @@ def find(query: str, terms: Sequence[Term], *, config: str, known_words: Collect
     read = query_words.read(query)
     indexed = [index for index, word in enumerate(read.words) if _has_stem(word, (*known.values(), *missing))]
     unknown = {index for index in indexed if not (read.words[index] in known or _has_stem(read.words[index], long))}
-    has_case = config != GERMAN and any(read.small[index] for index in indexed)
-    runs = list(_names(query, read, indexed, has_case=has_case))
-    others = set(indexed).difference(*runs)
-    if not others or len(others - unknown) < LEAST_KNOWN * len(others):
-        return []
     strange = {index for index in unknown if read.words[index] not in known_words}
-    named = [run for run in runs if strange.issuperset(run)]
+    codes = {code: names.words(code) for code in identifiers.whole(query)}
+    strange_words = {read.words[index] for index in strange}
+    unstored = [words for code, words in codes.items() if not _is_stored(code, words, known.values(), strange_words)]
+    unstored = [words for words in unstored if not set(known_words).issuperset(words)]
+    named = _unwritten(unstored, best) if unstored else []
+    plain = [index for index in indexed if not any(read.words[index] in words for words in codes.values())]
+    has_case = config != GERMAN and any(read.small[index] for index in indexed)
+    runs = list(_capitalised(read, plain)) if has_case else []
+    others = set(plain).difference(*runs)
+    is_readable = others and len(others - unknown) >= LEAST_KNOWN * len(others)
+    if is_readable:
+        named += [[read.words[index] for index in run] for run in runs if strange.issuperset(run)]
     if sum(map(len, named)) >= max(1, LEAST_NAMED * len(indexed)):
-        return [" ".join(read.words[index] for index in run) for run in named]
+        return list(map(" ".join, named))
+    if not is_readable or config == GERMAN:
+        return []
     # The first word may be an asking verb, such as "describe".
-    words = [read.words[index] for index in sorted(strange & others) if index and config != GERMAN]
-    words = [word for word in words if word not in word_lists.CONTRACTIONS]
-    rare = [word for word in words if _has_stem(word, missing) and not languages.is_frequent(word)]
+    words = [read.words[index] for index in sorted(strange & others) if index]
+    rare = [word for word in words if _has_stem(word, missing) and not _is_common(word)]
     return rare if len(rare) >= max(1, LEAST_UNKNOWN * len(indexed)) else []
 
 
-def _names(query: str, read: query_words.QueryWords, indexed: Sequence[int], *, has_case: bool) -> Iterator[list[int]]:
-    """Yields the positions of the words of each name: a run of capitalised words, or an identifier."""
-    coded = {word for token in identifiers.whole(query) for word in names.words(token)}
+def _is_common(word: str) -> bool:
+    return word in word_lists.CONTRACTIONS or languages.is_frequent(word)
+
+
+def _is_stored(code: str, words: Sequence[str], known: Iterable[str], strange: Collection[str]) -> bool:
+    """Returns whether documents may have an identifier with these words.
+
+    `err_stream` is indexed as "errstream err stream", and the first decides. Of `err_2207` all words must be known; of
+    a path, an address or `client.search`, one.
+    """
+    indexed = tsvector_text.index_text(code, "simple").split()
+    if len(indexed) > 1 and indexed[0] == "".join(words):
+        return any(len(one) > len(indexed[1]) and stem_matching.may_be_stem(one, indexed[0]) for one in known)
+    suffices = all if all(map(str.isalnum, indexed)) else any
+    return suffices(word not in strange for word in words)
+
+
+def _unwritten(codes: Iterable[Sequence[str]], text: str) -> list[Sequence[str]]:
+    """Returns the identifiers, each as its words, that a text does not write with other separators either."""
+    written = "".join(names.words(text))
+    return [words for words in codes if "".join(words) not in written]
+
+
+def _capitalised(read: query_words.QueryWords, indexed: Sequence[int]) -> Iterator[list[int]]:
+    """Yields the positions of the words of each name: a run of capitalised words."""
     run: list[int] = []
     for index in indexed:
-        word = read.words[index]
-        is_capital = has_case and read.capital[index] and not read.opens[index] and names.is_not_a_date([word])
-        if not (is_capital or word in coded):
+        if not read.capital[index] or read.opens[index] or not names.is_not_a_date([read.words[index]]):
             continue
         if run and index != run[-1] + 1:
             yield run

@@ -185,7 +185,10 @@ def _unknown_names(search: SearchState, config: str) -> list[str]:
     stored = {term.lexeme for term in terms if term.df}
     added = [one.word for one in lexical.added if stored.intersection(one.forms)] if lexical else []
     known = search.name_words.union(*map(names.words, added))
-    return unknown_names.find(search.parsed.text, terms, config=config, known_words=known)
+    best = search.result.candidates[0]
+    return unknown_names.find(
+        search.parsed.text, terms, config=config, known_words=known, best=f"{best.title}\n{best.content}"
+    )
 
 
 async def warm_up(services: Services, *, concurrent: int) -> None:
