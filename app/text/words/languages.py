@@ -101,8 +101,9 @@ LEAST_SHARE = 0.2
 """Least evidence for the language per different word of the text."""
 LEAD = 1.5
 """The evidence for the language must be at least this many times the evidence for English."""
-RIVAL = 0.5
-"""A query's language has at least this share of the evidence for the likeliest language."""
+RIVAL, LISTED_AT_ALL = 0.6, 2.0
+"""A query's language has at least this share of the evidence for the likeliest language. There each listed word is so
+much more evidence: "do" is frequent in Portuguese, but "What does it do?" has three words of English."""
 LEAST_SCRIPT = 0.5
 """Another script than Latin decides if it has more than this share of the letters."""
 
@@ -215,9 +216,10 @@ def may_be_in(text: str, config: str) -> bool:
     script = None if text.isascii() else _script(text)
     if script != config and script not in _SCRIPTS_OF.get(config, (None,)):
         return False
-    evidence = {name: sum(found) for name, found in _evidence(dict.fromkeys(_WORD.findall(text.lower()))).items()}
-    own = max((value for name, value in evidence.items() if _BY_WORDS[name] == config), default=0.0)
-    return own >= RIVAL * max(evidence.values(), default=0.0)
+    evidence = _evidence(dict.fromkeys(_WORD.findall(text.lower()))).items()
+    sums = {name: sum(found) + LISTED_AT_ALL * len(found) for name, found in evidence}
+    own = max((value for name, value in sums.items() if _BY_WORDS[name] == config), default=0.0)
+    return own >= RIVAL * max(sums.values(), default=0.0)
 
 
 def is_frequent(word: str) -> bool:

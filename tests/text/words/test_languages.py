@@ -117,6 +117,21 @@ def test_a_script_stands_for_the_languages_that_have_it(query: str, configs: set
     assert languages.configs_of_script(query) == configs
 
 
+@pytest.mark.parametrize(
+    ("query", "config", "expected"),
+    [
+        ("What does it do?", "english", True),
+        ("Where did the mother of Setepenre die?", "english", True),
+        ("Wo liegt die Datei?", "english", False),
+        ("What does it do?", "german", False),
+        ("灯台はどこですか", "english", False),
+        ("Где маяк?", "russian", True),
+    ],
+)
+def test_a_query_may_be_in_the_language_of_most_of_its_frequent_words(query: str, config: str, expected: bool) -> None:
+    assert languages.may_be_in(query, config) == expected
+
+
 def test_only_samples_of_a_long_text_are_read() -> None:
     sample = (TEXTS["german"] * 100)[: languages.SAMPLE]
     between = (TEXTS["greek"] * 1_000)[:20_000]
