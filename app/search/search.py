@@ -136,8 +136,8 @@ async def assess(search: SearchState) -> relevance.Assessment | None:
     parsed, result = search.parsed, search.result
     if not parsed.text:
         return None
-    config = result.candidates[0].config if result.candidates else ""
-    is_foreign = search.lacks_words and not languages.may_be_in(parsed.text, config)
+    best, config = (one.content, one.config) if (one := next(iter(result.candidates), None)) else ("", "")
+    is_foreign = search.lacks_words and not languages.may_be_in(parsed.text, config, best)
     lexical, read = search.request.lexical, search.context.services.embedder.model.languages
     terms = relevance.correct(result.terms, lexical.added) if lexical else result.terms
     is_read = config in languages.configs_of(read) and not (is_foreign and len(read) == 1)
@@ -145,7 +145,7 @@ async def assess(search: SearchState) -> relevance.Assessment | None:
         search.request.fusion,
         cosine=await _cosine(search),
         coverage=relevance.coverage(result.best_text_score, terms),
-        closeness=relevance.closeness(result.candidates[0].content, terms) if result.candidates else 0.0,
+        closeness=relevance.closeness(best, terms),
         is_foreign=is_foreign,
         is_read=not read or is_read,
         is_literal=_is_literal(search),

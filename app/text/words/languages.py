@@ -106,6 +106,8 @@ RIVAL, LISTED_AT_ALL = 0.6, 2.0
 much more evidence: "do" is frequent in Portuguese, but "What does it do?" has three words of English."""
 LEAST_SCRIPT = 0.5
 """Another script than Latin decides if it has more than this share of the letters."""
+PRESENT_SCRIPT = 0.1
+"""A passage with a larger share of letters of another script is in that script. Fewer are names and symbols."""
 
 _STEMMED_LISTS = (
     "Arabic Basque Catalan Danish Dutch English Finnish French German Hindi Hungarian Indonesian Irish "
@@ -205,15 +207,19 @@ def configs_of_script(text: str) -> frozenset[str]:
     return frozenset(_BY_WORDS[name] for name in _SHARED.get(script, ())) | {script}
 
 
-def may_be_in(text: str, config: str) -> bool:
-    """Returns whether a query may be in the language of documents with a configuration.
+def may_be_in(text: str, config: str, passage: str = "") -> bool:
+    """Returns whether a query may be in the language of a passage of a document with a configuration.
 
     A query has too few words for `config_of`, which must be sure. Here the evidence for the language must be at least
-    RIVAL times that for any other. A query without frequent words may be in any language of its script.
+    RIVAL times that for any other. A query without frequent words may be in any language of its script. If the
+    passage of a document in Latin script is in another one, as in a Chinese page of commands, its script decides.
     """
     if config in _SCRIPTS and config not in _SHARED:
         return _PATTERNS[config].search(text) is not None
     script = None if text.isascii() else _script(text)
+    written = None if config in _SCRIPTS_OF else _script(passage, PRESENT_SCRIPT)
+    if written is not None:
+        return script == written
     if script != config and script not in _SCRIPTS_OF.get(config, (None,)):
         return False
     evidence = _evidence(dict.fromkeys(_WORD.findall(text.lower()))).items()
@@ -263,10 +269,10 @@ def _frequent_words() -> Mapping[str, Sequence[tuple[str, float]]]:
     return dict(weights)
 
 
-def _script(sample: str) -> str | None:
-    """Returns the configuration of the script, other than Latin, with most of the letters."""
+def _script(sample: str, least: float = LEAST_SCRIPT) -> str | None:
+    """Returns the configuration of the first script, other than Latin, with more than a share of the letters."""
     letters = len(_LETTER.findall(sample))
     for config, letter in _PATTERNS.items():
-        if len(letter.findall(sample)) > LEAST_SCRIPT * letters:
+        if len(letter.findall(sample)) > least * letters:
             return config
     return None

@@ -132,6 +132,14 @@ def test_a_query_may_be_in_the_language_of_most_of_its_frequent_words(query: str
     assert languages.may_be_in(query, config) == expected
 
 
+def test_the_script_of_a_passage_decides_in_a_document_of_another_script() -> None:
+    chinese, english = "tar -xzf FILE --directory DIR 解压文件到目录", "Beijing (北京) is the capital of China."
+    for query, passage in (("如何解压文件？", chinese), ("How do I unpack a file?", english)):
+        others = {chinese, english} - {passage}
+        assert languages.may_be_in(query, "english", passage)
+        assert not any(languages.may_be_in(query, "english", other) for other in others)
+
+
 def test_only_samples_of_a_long_text_are_read() -> None:
     sample = (TEXTS["german"] * 100)[: languages.SAMPLE]
     between = (TEXTS["greek"] * 1_000)[:20_000]
