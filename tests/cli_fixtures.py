@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import json
 import logging
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,11 @@ from fastapi import FastAPI
 from app import __main__ as root
 from app.cli import options
 from app.database.embedded import postgres
+from app.database.transactions import Database
 from app.main import create_app
 from app.models.local import int8_model, minilm, onnx_model
 from app.serving import in_process
+from app.settings import Settings
 
 _open_session = onnx_model.open_session
 _kept = tempfile.TemporaryDirectory(prefix="stepwell-weights-")
@@ -107,6 +110,48 @@ def run_command(
             root.main()
         said = capsys.readouterr()
         return Ran(int(left.value.code or 0), said.out, said.err)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def remote_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with a subfolder for each user, from which sources may be added."""
+    return tmp_path_factory.mktemp("root").resolve()
+
+
+@pytest.fixture(scope="module")
+async def address_of_service(database: Database, remote_root: Path) -> AsyncIterator[str]:
+    settings, services = Settings(auth="api_key", source_roots=(str(remote_root),)), await harness.services(database)
+    async with harness.running(settings, services) as app, harness.listening(app) as port:
+        yield f"http://127.0.0.1:{port}"
+
+
+@pytest.fixture
+def remote_folder(remote_root: Path, user: str, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder of the test whose parent is the working folder."""
+    made = remote_root / user / "notes"
+    made.mkdir(parents=True)
+    monkeypatch.chdir(made.parent)
+    return made
+
+
+@pytest.fixture
+async def remote(
+    run_command: Callable[..., Ran],
+    address_of_service: str,
+    database: Database,
+    user: str,
+    remote_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Callable[..., Awaitable[Ran]]:
+    """Runs a command by way of a service, as a user of the test."""
+    monkeypatch.setenv("STEPWELL_URL", address_of_service)
+    monkeypatch.setenv("STEPWELL_API_KEY", await harness.create_key(database, user))
+    monkeypatch.setenv("COLUMNS", "300")
+
+    async def run(*arguments: object) -> Ran:
+        return await asyncio.to_thread(run_command, *arguments)
 
     return run
 

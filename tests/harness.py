@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 from uuid import uuid4
@@ -16,7 +16,7 @@ import uvicorn
 from fastapi import FastAPI, routing
 from requests_of import search_request
 
-from app import errors
+from app import capability, errors
 from app.access import keys
 from app.database import transactions
 from app.database.embedded import postgres
@@ -184,8 +184,9 @@ async def services(db: Database, embedder: Embedder | None = None) -> Services:
 
 @asynccontextmanager
 async def running(settings: Settings, services: Services) -> AsyncIterator[FastAPI]:
-    """The application between startup and shutdown; the database stays open."""
-    app = create_app(settings, opened=(services, AsyncExitStack()))
+    """The application between startup and shutdown, with the options in the settings; the database stays open."""
+    made = {type(one): one for read in capability.declared("options") for one in (read(settings),)}
+    app = create_app(settings, opened=(replace(services, options={**made, **services.options}), AsyncExitStack()))
     share_routes(app)
     async with app.router.lifespan_context(app):
         yield app

@@ -20,7 +20,6 @@ from app.fetching.types import AllowedHosts
 from app.models.protocols import Embedder
 from app.serving import demo, openapi
 from app.settings import Settings
-from app.sources import source_roots
 
 COMMITTED = Path(__file__).parents[1] / "openapi" / "openapi.json"
 """The document; `test_openapi` compares it with that of the service, which takes a second to build."""
@@ -100,7 +99,7 @@ async def sample_service(dsn: str, embedder: Embedder) -> AsyncIterator[httpx.As
             await harness.services(opened, embedder),
             pages=site.fetcher(tls=trusting),
             fetch_hosts=AllowedHosts(("docs.example.com",)),
-        ).with_option(source_roots.options(settings))
+        )
         async with harness.running(settings, services) as app, harness.client(app) as caller:
             yield caller
     await opened.close()

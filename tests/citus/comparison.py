@@ -14,6 +14,7 @@ import pytest
 import sqlalchemy as sa
 from harness import COMPANY
 
+from app import capability
 from app.database import transactions
 from app.database.embedded import postgres
 from app.database.schema import migration
@@ -22,7 +23,6 @@ from app.evaluation import beir
 from app.search.store import hybrid_search
 from app.services import Budget, Services
 from app.settings import Settings
-from app.sources.types import SourceRoots
 from benchmarks.fake_embedder import FakeEmbedder
 from citus import routing, story
 from citus.pair import Pair
@@ -87,11 +87,11 @@ async def _client(database: Database, owner_dsn: str, folder: Path) -> AsyncIter
     model = FakeEmbedder()
     identity = model.model.name, model.model.dimension
     services = Services(database, model, budget=PATIENT, expected_schema=identity)
-    services = services.with_option(SourceRoots((folder / "sources",), per_user=True))
     async with transactions.connect(owner_dsn, pool_size=1, pool_wait_s=60.0, limits=LIMITS) as owner:
         key = await harness.create_key_as(owner, USER)
     async with AsyncExitStack() as stack:
-        app = await stack.enter_async_context(harness.running(Settings(auth="api_key", log_level="error"), services))
+        settings = Settings(auth="api_key", log_level="error", source_roots=(str(folder / "sources"),))
+        app = await stack.enter_async_context(harness.running(settings, services))
         yield await stack.enter_async_context(harness.client(app, Authorization=f"Bearer {key}"))
 
 
@@ -106,7 +106,8 @@ async def _run(both: Pair, notes: Path) -> None:
     await story.settle(both)
     with _through_the_graph():
         await story.read(both, questions)
-    await story.synchronise(both, notes)
+    if "sources" in capability.exports():
+        await story.synchronise(both, notes)
 
 
 @contextmanager

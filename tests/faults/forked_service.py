@@ -10,7 +10,7 @@ import multiprocessing
 import os
 import socket
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from multiprocessing.context import ForkServerProcess
@@ -27,8 +27,6 @@ from app.database import transactions
 from app.documents.storing import large_documents
 from app.jobs import workers
 from app.settings import Settings
-from app.sources import source_sync
-from app.sources.types import SourceRoots
 from benchmarks.fake_embedder import FakeEmbedder
 
 _FORKING = multiprocessing.get_context("forkserver")
@@ -42,7 +40,6 @@ def serve(dsn: str, port: int, roots: tuple[Path, ...]) -> None:
     capabilities.register()
     large_documents.LARGE = LARGE
     large_documents.CHUNKS = 3
-    source_sync.GROUP = 2
     workers.IDLE_S = 0.02
     asyncio.run(_serve(dsn, port, roots))
 
@@ -50,8 +47,8 @@ def serve(dsn: str, port: int, roots: tuple[Path, ...]) -> None:
 async def _serve(dsn: str, port: int, roots: tuple[Path, ...]) -> None:
     database = transactions.connect(dsn, pool_size=6, pool_wait_s=30)
     services = await harness.services(database, FakeEmbedder())
-    services = services.with_option(SourceRoots(roots))
-    async with harness.running(Settings(auth="none", log_level="error"), services) as app:
+    settings = Settings(auth="none", log_level="error", source_roots=tuple(map(str, roots)))
+    async with harness.running(settings, services) as app:
         await uvicorn.Server(uvicorn.Config(app, port=port, lifespan="off", log_config=None, access_log=False)).serve()
 
 
@@ -63,11 +60,12 @@ class ForkedService:
     roots: tuple[Path, ...]
     client: httpx.AsyncClient
     port: int
+    serve: Callable[[str, int, tuple[Path, ...]], None]
     _process: ForkServerProcess | None = field(default=None, init=False)
 
     async def start(self) -> None:
         """Start a process; returns once it answers. The first one imports the service before."""
-        self._process = _FORKING.Process(target=serve, args=(self.dsn, self.port, self.roots), daemon=True)
+        self._process = _FORKING.Process(target=self.serve, args=(self.dsn, self.port, self.roots), daemon=True)
         with pytest.MonkeyPatch.context() as patch:  # Python 3.11 imports nothing from the path of this process
             patch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
             await asyncio.to_thread(self._process.start)
@@ -89,13 +87,15 @@ class ForkedService:
 
 
 @asynccontextmanager
-async def forked_service(dsn: str, *roots: Path) -> AsyncIterator[ForkedService]:
+async def forked_service(
+    dsn: str, *roots: Path, serve: Callable[[str, int, tuple[Path, ...]], None] = serve
+) -> AsyncIterator[ForkedService]:
     """Runs a service on a database; sources may be added from these folders."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE_S) as client:
-        service = ForkedService(dsn, roots, client, port)
+        service = ForkedService(dsn, roots, client, port, serve)
         await service.start()
         try:
             yield service

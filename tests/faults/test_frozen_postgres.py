@@ -28,7 +28,6 @@ from app.database import engines, pools, transactions
 from app.database.embedded import postgres
 from app.database.transactions import Database, TimeLimits
 from app.settings import Settings
-from app.sources.types import SourceRoots
 
 WITHOUT_DATABASE = ("/healthz", "/metrics", "/api/rag/rerank", "/api/rag/tools", "/api/rag/tools/openapi.json")
 KEYED_S, WHOLE_S = 2.0, 10.0
@@ -56,13 +55,13 @@ async def _serving(
     server: postgres.EmbeddedPostgres, auth: Any, *, limits: TimeLimits | None = None, worker: bool = True
 ) -> AsyncIterator[tuple[httpx.AsyncClient, Database]]:
     """The service with one document of the user of its key, over a socket."""
-    settings = Settings(auth=auth, max_concurrent_searches=8, worker=worker)
+    user_id = "local" if auth == "none" else harness.new_user()
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "letters").mkdir()  # the source of the example
-        roots = {SourceRoots: SourceRoots((Path(folder),), per_user=False)}
+        for letters in ("letters", f"{user_id}/letters"):  # the source of the example
+            (Path(folder) / letters).mkdir(parents=True)
+        settings = Settings(auth=auth, max_concurrent_searches=8, worker=worker, source_roots=(folder,))
         pool = {"limits": limits, "pool_wait_s": 1.0}
-        async with running_service.serving(server, settings, pool=pool, options=roots) as (client, database, _app):
-            user_id = "local" if auth == "none" else harness.new_user()
+        async with running_service.serving(server, settings, pool=pool) as (client, database, _app):
             await Tenant(database, user_id=user_id).add("We use lime.", "lime")
             client.headers["X-API-Key"] = await harness.create_key(database, user_id, "admin")
             yield client, database

@@ -11,11 +11,11 @@ from functools import partial
 from pathlib import Path
 from uuid import UUID
 
+import forked_service
 import pytest
 import running_service
 import server_folders
 import source_folder
-from forked_service import forked_service
 from harness import Tenant
 
 from app.database import pools, transactions
@@ -24,11 +24,18 @@ from app.derived_rows import Damage
 from app.jobs import operations as job_operations
 from app.maintenance import repair
 from app.sources import operations as sources
+from app.sources import source_sync
 from app.text.names import metadata_names
 
 KILLS, FILES = (20, 2_000) if running_service.FULL else (1, 20)
 DONE = "SELECT coalesce(CAST(progress->>'done' AS integer), 0) FROM stepwell.jobs WHERE job_id = $1"
 EXPIRE = "UPDATE stepwell.jobs SET leased_until = now(), run_at = now() WHERE job_id = $1 AND status <> 'done'"
+
+
+def serve(dsn: str, port: int, roots: tuple[Path, ...]) -> None:
+    """Serves with small groups of files: their progress is stored often."""
+    source_sync.GROUP = 2
+    forked_service.serve(dsn, port, roots)
 
 
 @pytest.fixture
@@ -53,7 +60,7 @@ async def test_a_synchronisation_survives_killed_services_and_a_killed_database(
     total = sum(changed.counts.values()) - changed.counts["unchanged"]
     points = sorted(chance.sample(range(1, total - 4), 2 * KILLS))
     victims = ["service", "postgres"] * KILLS
-    async with forked_service(own_server.service_dsn) as service:
+    async with forked_service.forked_service(own_server.service_dsn, serve=serve) as service:
         for point, victim in zip(points, victims, strict=True):
             await running_service.until(partial(_has_done, own_server, job_id, point))
             if victim == "service":
