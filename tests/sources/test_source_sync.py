@@ -262,7 +262,8 @@ async def test_a_cancelled_job_stops_and_the_next_one_does_the_rest(
         await source_folder.work(tenant)
     # The transaction in which the job was found cancelled has changed nothing, so the cancellation is repeated.
     await job_operations.cancel(added.job_id, tenant.user_id, db=tenant.db)
-    assert (await job_operations.get(added.job_id, tenant.user_id, db=tenant.db)).status == "cancelled"
+    state = await job_operations.get(added.job_id, tenant.user_id, db=tenant.db)
+    assert (state.status, state.progress["total"]) == ("cancelled", 12)
     assert len(calls) == 4
     assert sum(source_folder.counts(await source_folder.synced(tenant, added)).values()) == 12
 

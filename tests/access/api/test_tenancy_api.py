@@ -18,8 +18,6 @@ from openapi_operations import DOCUMENT
 
 from app.database.transactions import Database
 from app.jobs.store import jobs
-from app.sources import store as sources
-from app.sources.types import SourceDraft
 
 UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 SECRET = "The quibblewort vault opens at midnight with the copper key."
@@ -58,9 +56,12 @@ WITH_IDS = [
     pytest.param(method, path, operation, name, id=f"{operation['operationId']}-{name}")
     for method, path, operation in operations()
     for name in ids_in(path, operation)
-    if operation["operationId"] != "follow_job"
+    if operation["operationId"] != "follow_job" and name != "source_id"
 ]
-"""Operations on an id; one whose response does not end before its job is asked in test_jobs_api.py."""
+"""Operations on an id.
+
+One whose response does not end before its job is asked in test_jobs_api.py, those on sources in test_sources_api.py.
+"""
 ASKING = [
     (method, path, operation)
     for method, path, operation in operations()
@@ -77,11 +78,10 @@ def named(cases: list[tuple[str, str, dict[str, Any]]]) -> list[Any]:
 
 @pytest.fixture
 async def alice(new_caller: Newcomer, database: Database) -> Caller:
-    """Somebody with a secret, with a job that no worker runs, and with a source."""
+    """Somebody with a secret, and with a job that no worker runs."""
     caller = await new_caller()
     async with database.writing(caller.user_id) as writing:
         await jobs.add(writing, "unknown_to_workers", {})
-        await sources.add(writing, SourceDraft("/nowhere/alices-own"))
     await caller.add(SECRET, "alices-own", metadata={"secret": True})
     quibble = {"type": "person", "name": "Quibble Wort", "facts": [SECRET], "description": SECRET}
     assert (await caller.client.post("/api/rag/entities", json=quibble)).status_code == 201
@@ -103,13 +103,12 @@ async def ids_of(caller: Caller) -> dict[str, str]:
     listed = (await caller.client.get("/api/rag/jobs")).json()["jobs"]
     (job,) = [job["job_id"] for job in listed if job["kind"] == "unknown_to_workers"]
     ids = {"document_id": hit["document_id"], "chunk_id": hit["chunk_id"], "entity_id": entity["entity_id"]}
-    (source,) = (await caller.client.get("/api/rag/sources")).json()["sources"]
-    return ids | {"job_id": job, "source_id": source["source_id"]}
+    return ids | {"job_id": job}
 
 
 def test_the_matrix_covers_every_kind_of_id_and_every_search() -> None:
     kinds = {case.values[3] for case in WITH_IDS}
-    assert kinds == {"document_id", "chunk_id", "entity_id", "job_id", "source_id"}
+    assert kinds == {"document_id", "chunk_id", "entity_id", "job_id"}
     assert {operation["operationId"] for *_, operation in ASKING} >= {"search", "similar"}
     assert len(WITH_IDS) >= 5
 

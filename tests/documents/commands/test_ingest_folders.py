@@ -15,7 +15,6 @@ import made_files
 import pytest
 from fake_provider import FakeProvider
 from rich.console import Console
-from watchfiles import Change
 
 from app.cli import progress
 from app.cli.progress import Progress
@@ -25,8 +24,6 @@ from app.documents.files import file_reading, folders
 from app.documents.files.file_reading import NamedFile, ParseLimits
 from app.documents.files.left_out_rules import LeftOutCounts
 from app.documents.storing import document_drafts
-from app.sources import source_scan, source_watch
-from app.sources.types import SourceDraft
 
 Stepwell = Callable[..., Any]
 
@@ -98,11 +95,6 @@ def test_each_reason_to_leave_something_out_is_counted_with_examples(tmp_path: P
         reason: paths[:3] for reason, paths in left_out.items()
     }
     assert summary.left_out.counts == {reason: len(paths) for reason, paths in left_out.items()} | {"hidden": 4}
-    draft = SourceDraft(str(tmp_path))
-    scan = source_scan.scan(draft, taken={})
-    assert (sorted(scan.files), scan.left_out.as_json()) == (read, summary.left_out.as_json()), (
-        "a source reads the same"
-    )
 
 
 def test_pictures_are_read_with_ocr_and_those_of_a_folder_without_text_are_left_out(tmp_path: Path) -> None:
@@ -137,19 +129,16 @@ def test_the_files_of_a_postgres_server_are_left_out(tmp_path: Path) -> None:
     inside = [tmp_path / "data" / "postgres" / "log", tmp_path / "data" / "postgres" / "data" / "c.md"]
     assert ingest.find(inside, summary) == []
     assert [reason for _path, reason in summary.failures] == ["It belongs to a Postgres server."] * 2
-    for name, relevant in (("data/b.md", True), ("data/postgres/log/d.md", False)):
-        assert source_watch.is_relevant(Change.modified, str(tmp_path / name)) is relevant
 
 
 def test_a_data_folder_inside_the_folder_is_left_out_and_said_to_be(stepwell: Stepwell, data_dir: Path) -> None:
     (data_dir.parent / "note.md").write_text("Lime mortar sets slowly.")
-    for command in (["ingest"], ["sources", "add"]):
-        ran = stepwell(*command, data_dir.parent)
-        assert (ran.code, "Left out 1 of a Postgres server: data/postgres/" in ran.err) == (0, True), ran.err
-        assert "failed" not in ran.err
-        ran = stepwell(*command, data_dir / "postgres")
-        assert ran.code != 0
-        assert "Postgres server" in " ".join(ran.err.split())
+    ran = stepwell("ingest", data_dir.parent)
+    assert (ran.code, "Left out 1 of a Postgres server: data/postgres/" in ran.err) == (0, True), ran.err
+    assert "failed" not in ran.err
+    ran = stepwell("ingest", data_dir / "postgres")
+    assert ran.code != 0
+    assert "Postgres server" in " ".join(ran.err.split())
 
 
 def test_gitignore_files_exclude_and_deeper_ones_decide(tmp_path: Path) -> None:

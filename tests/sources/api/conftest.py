@@ -13,7 +13,6 @@ from wide_template import template
 
 from app.database.transactions import Database
 from app.settings import Settings
-from app.sources.types import SourceRoots
 from benchmarks.fake_embedder import FakeEmbedder
 
 __all__ = ["address", "database", "embedder", "patient_lookups", "template"]
@@ -28,7 +27,6 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 async def app(database: Database, embedder: FakeEmbedder, root: Path) -> AsyncIterator[FastAPI]:
     """The application with that folder."""
-    services = await harness.services(database, embedder)
-    services = services.with_option(SourceRoots((root,), per_user=True))
-    async with harness.running(Settings(auth="api_key"), services) as running:
+    settings = Settings(auth="api_key", source_roots=(str(root),))
+    async with harness.running(settings, await harness.services(database, embedder)) as running:
         yield running

@@ -24,7 +24,7 @@ def _fill(root: Path, caller: Caller) -> Path:
     return root / caller.user_id / "notes"
 
 
-async def test_a_source_is_added_synchronised_watched_and_deleted(caller: Caller, root: Path) -> None:
+async def test_a_source_is_added_searched_and_deleted(caller: Caller, root: Path) -> None:
     folder = _fill(root, caller)
     added = await caller.client.post(SOURCES, json={"path": "notes", "globs": ["*.md", "*.pdf"]})
     assert added.status_code == 201, added.text
@@ -54,30 +54,13 @@ async def test_a_source_is_added_synchronised_watched_and_deleted(caller: Caller
         assert len(results) == documents, filters
         named = [(hit["explain"]["source"], hit["explain"]["source_id"]) for hit in results]
         assert all(name == (source_id and "notes") for name, source_id in named)
-    why = {"query": "lime", "uri": "other.md", "filters": {"source_names": ["notes"]}}
-    placed = (await caller.client.post("/api/rag/search/why", json=why)).json()
-    assert (placed["kept_out_by"], placed["change"]) == ("filters", {"filters.source_names": None})
     (chunk_id, *_) = [hit["chunk_id"] for hit in results if hit["explain"]["source_id"]]
     hits = (await caller.client.post("/api/rag/similar", json={"chunk_id": chunk_id})).json()["results"]
     assert {hit["uri"] for hit in hits} >= {"other.md"}
     await caller.client.delete(f"/api/rag/documents/{other}")
-    source_folder.write(folder, "3.md", b"Lime again.")
-    synced = await caller.client.post(f"{path}/sync")
-    assert synced.status_code == 202
-    result = (await caller.finished(synced.headers["location"]))["result"]
-    assert (result["added"], result["unchanged"], result["failed"]) == (1, 3, 1)
-    assert (await caller.client.patch(path, json={"watch": True})).json()["watch"] is True
-    again = await caller.client.post(SOURCES, json={"path": str(folder), "globs": ["*.md", "*.pdf"]})
-    assert (again.status_code, again.json()["status"]) == (200, "changed")
-    assert again.json()["source_id"] == source["source_id"]
-    await caller.finished(again.headers["location"])
-    before = (await caller.client.get("/api/rag/stats")).json()
     deleted = (await caller.client.delete(path)).json()
-    after = (await caller.client.get("/api/rag/stats")).json()
-    for counted in ("documents", "chunks", "vectors"):
-        assert deleted[f"{counted}_deleted"] == before[counted] - after[counted]
-    assert (deleted["sources_deleted"], deleted["documents_deleted"]) == (1, 4)
-    assert deleted["chunks_deleted"] == deleted["vectors_deleted"] == 4
+    assert (deleted["sources_deleted"], deleted["documents_deleted"]) == (1, 3)
+    assert deleted["chunks_deleted"] == deleted["vectors_deleted"] == 3
     assert_problem(await caller.client.get(path), 404, "not_found")
     assert (await caller.search("lime"))["hints"] == ["No documents are stored."]
 
@@ -146,8 +129,45 @@ async def test_users_reach_neither_the_folders_nor_the_sources_of_each_other(
         assert_problem(await caller.client.post(SOURCES, json={"path": path}), 403, "folder_not_allowed", "path")
     for path in (f"../{other.user_id}/notes", "link/../../notes", "none"):
         assert_problem(await caller.client.post(SOURCES, json={"path": path}), 422, "invalid_request", "path")
-    assert (await other.client.post(SOURCES, json={"path": "notes"})).status_code == 201
+    theirs = (await other.client.post(SOURCES, json={"path": "notes"})).json()["source_id"]
+    synced = await caller.client.post("/api/rag/tools/sync_source", json={"source_id": theirs})
+    assert_problem(synced, 404, "not_found")
     assert (await caller.client.get(SOURCES)).json() == {"sources": [], "next_cursor": None}
+
+
+async def test_an_agent_adds_and_synchronises_a_folder(caller: Caller, root: Path) -> None:
+    folder = root / caller.user_id / "notes"
+    source_folder.write(folder, "a.md", b"Lime.")
+    source_folder.write(folder, "bad.pdf", b"%PDF-1.7 damaged")
+    added = await caller.call("add_source", path="notes", wait_s=30)
+    assert (added["status"], added["added"], added["failed"]) == ("done", 1, 1)
+    assert [failure["path"] for failure in added["failures"]] == ["bad.pdf"]
+    (listed,) = (await caller.call("list_sources"))["sources"]
+    assert (listed["source_id"], listed["path"], listed["documents"]) == (added["source_id"], str(folder), 1)
+    source_folder.write(folder, "b.md", b"Sand.")
+    synced = await caller.call("sync_source", source_id=added["source_id"], wait_s=30)
+    assert (synced["added"], synced["unchanged"]) == (1, 1)
+    refused = await caller.client.post("/api/rag/tools/add_source", json={"path": "/etc"})
+    assert "not in one that is allowed" in refused.text
+    unfinished = await caller.call("sync_source", source_id=added["source_id"], wait_s=0)
+    assert unfinished["status"] in ("queued", "running")
+
+
+async def test_without_search_neither_operations_nor_tools_show_a_source(
+    caller: Caller, callers: Any, root: Path
+) -> None:
+    source_folder.write(root / caller.user_id, "quibblewort/quibblewort.pdf", b"%PDF-1.7 damaged")
+    added = await caller.call("add_source", path="quibblewort", wait_s=30)
+    path, named = f"{SOURCES}/{added['source_id']}", {"source_id": added["source_id"], "wait_s": 30}
+    writer = await callers(caller.user_id, "write")
+    for asked in (caller, writer):
+        answers = [
+            await asked.client.patch(path, json={"watch": True}),
+            await asked.client.post("/api/rag/tools/sync_source", json=named),
+        ]
+        assert ["quibblewort" in answer.text for answer in answers] == [asked is caller] * 2
+    for answer in (await writer.client.post(f"{path}/sync"), await writer.client.delete(path)):
+        assert (answer.is_success, "quibblewort" in answer.text) == (True, False)
 
 
 async def test_sources_are_listed_in_pages(caller: Caller, root: Path) -> None:
