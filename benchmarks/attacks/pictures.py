@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import io
 import struct
 import time
@@ -13,7 +14,6 @@ from PIL import Image, ImageDraw
 from reportlab.lib.utils import ImageReader
 from reportlab.pdfgen.canvas import Canvas
 
-from app.recognition import process
 from benchmarks.attacks import pages, texts
 from benchmarks.attacks.target import DOCUMENTS, Target, timed
 from benchmarks.service import Service
@@ -21,6 +21,7 @@ from benchmarks.service import Service
 PAGES = 1_000
 FRAMES = 1_001
 SCAN = "scan.pdf"
+WORKER = "app.recognition.worker"
 KILL_S = 60.0
 
 
@@ -54,7 +55,7 @@ async def scan_of_one_picture(target: Target) -> str:
 
 async def killed_recogniser(target: Target) -> str:
     """Kills the recogniser in the middle of a scan; reports the answer, and what is stored."""
-    if not process.is_installed():
+    if importlib.util.find_spec("rapidocr") is None:
         return "n/a (without the extra ocr)"
     async with target.serving() as service, target.client(service, "ana", 2 * KILL_S) as client:
         raw = pages.pdf(pages.clean(3))
@@ -81,7 +82,7 @@ def _kill(service: Service) -> int:
 def _computes(child: psutil.Process) -> bool:
     """Whether a process is a recogniser that has computed for a while."""
     try:
-        return process.WORKER[-1] in child.cmdline() and child.cpu_times().user > 3
+        return WORKER in child.cmdline() and child.cpu_times().user > 3
     except psutil.Error:
         return False
 

@@ -7,11 +7,9 @@ import contextlib
 import dataclasses
 import io
 from collections.abc import AsyncIterator, Awaitable, Callable
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
-import source_folder
 import sqlalchemy as sa
 from harness import Tenant, as_owner, new_user
 from PIL import Image, ImageDraw
@@ -24,16 +22,11 @@ from app.documents.files.file_reading import NamedFile, ParseLimits
 from app.documents.storing import ingest
 from app.documents.types import Upload
 from app.errors import UnreadableFile
-from app.jobs import operations as job_operations
-from app.jobs import workers
 from app.parsing.types import Picture, RecognisedLine
 from app.recognition import recognition_cache as picture_lines
 from app.recognition import store
 from app.recognition.process import Recogniser, RecognitionFailed
 from app.services import Services
-from app.sources import operations as sources
-from app.sources import source_sync
-from app.sources.types import SourceDraft
 
 
 @dataclasses.dataclass(slots=True)
@@ -137,28 +130,16 @@ class Hanging(Lines):
         return await Lines.lines(self, picture, user_id)
 
 
-async def test_a_job_that_is_cancelled_amid_a_scan_stops_and_the_next_one_continues_with_the_pages(
-    tenant: Tenant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The number of files is known as soon as the folder is listed, before anything of it is stored."""
-    monkeypatch.setattr(workers, "RENEW_S", 0.02)
-    folder = tmp_path
-    source_folder.write(folder, "scan.tif", _scan(3))
+async def test_reading_a_scan_that_is_cancelled_stops_and_the_next_one_continues_with_the_pages(tenant: Tenant) -> None:
     hanging = Hanging()
-    request = SourceDraft(str(folder), confined=False)
-    added = await sources.add(request, tenant.user_id, _services(tenant, hanging))
-    kinds = [source_sync.KIND]
-    running = asyncio.create_task(workers.run_next(_services(tenant, hanging), kinds, user_id=tenant.user_id))
-    await hanging.reached.wait()
-    state = await job_operations.get(added.job_id, tenant.user_id, db=tenant.db)
-    assert [state.progress[name] for name in ("done", "total", "unit")] == [0, 1, "files"]
-    await job_operations.cancel(added.job_id, tenant.user_id, db=tenant.db)
-    await asyncio.wait_for(running, 10)
+    async with _opened(tenant.user_id, _services(tenant, hanging)) as read:
+        reading = asyncio.create_task(read(_scan(3)))
+        await hanging.reached.wait()
+        reading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
     assert hanging.is_cancelled
-    assert (await job_operations.get(added.job_id, tenant.user_id, db=tenant.db)).status == "cancelled"
-    assert await tenant.uris() == []
     lines = Lines()
-    await sources.sync(added.source.source_id, tenant.user_id, db=tenant.db)
-    await workers.run_next(_services(tenant, lines), kinds, user_id=tenant.user_id)
-    assert lines.count == 2, "the first page is kept"
-    assert len(await tenant.uris()) == 1
+    async with _opened(tenant.user_id, _services(tenant, lines)) as read:
+        (upload,) = await read(_scan(3))
+    assert (upload.content.count("buckets"), lines.count) == (3, 2)
