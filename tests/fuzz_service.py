@@ -9,14 +9,20 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import os
 import signal
+import subprocess
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import harness
+import httpx
 
 from app import capabilities
 from app.database import transactions
@@ -24,6 +30,8 @@ from app.settings import Settings
 
 BEAT_S = 0.01
 STALLED_S = 0.05
+MOST_MS = 50.0
+"""CPU time of the loop's thread that no callback may take."""
 
 
 @dataclass
@@ -82,6 +90,43 @@ async def _serve(dsn: str) -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)
         print(json.dumps({"longest": asdict(stalls.longest), "costliest": asdict(stalls.costliest)}), flush=True)
     await database.close()
+
+
+class Process:
+    """The service on a database, in a process of its own, with its address and a key."""
+
+    def __init__(self, dsn: str) -> None:
+        tests = Path(__file__).parent
+        env = {**os.environ, "PYTHONPATH": f"{tests}{os.pathsep}{tests.parent}"}
+        command = [sys.executable, __file__, dsn]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, text=True)
+        self.address, self.key = self._reply().values()
+
+    def _reply(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        reply: dict[str, Any] = json.loads(self._process.stdout.readline())
+        return reply
+
+    def stop(self) -> dict[str, Any]:
+        """End the service; returns the stalls of its event loop."""
+        with self._process:
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+            return self._reply()
+
+
+def costliest(dsn: str, *works: Callable[[httpx.Client], object]) -> dict[str, Any]:
+    """The costliest stall of a service while these functions send requests, after the first ones of a process."""
+    service = Process(dsn)
+    headers = {"Authorization": f"Bearer {service.key}"}
+    with httpx.Client(base_url=f"{service.address}/api/rag", headers=headers, timeout=120) as client:
+        client.post("/documents", json={"content": "lime", "uri": "lime"}).raise_for_status()
+        client.post("/search", json={"query": "lime"}).raise_for_status()
+        client.get("/stats").raise_for_status()
+        for work in works:
+            work(client)
+    stall: dict[str, Any] = service.stop()["costliest"]
+    return stall
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skips the tests of this folder where no Chromium is installed."""
     if CHROMIUM is None:
         for item in items:
-            if "browser" in item.path.parent.name:
+            if "browser" in item.path.parts:
                 item.add_marker(pytest.mark.skip(reason="No Chromium is installed (Debian's package is `chromium`)."))
 
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import copy
 import json
-import os
-import subprocess
-import sys
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
+import fuzz_service
 import openapi_operations
 import requests
 import schemathesis
@@ -19,7 +16,6 @@ from schemathesis import Case, GenerationMode, Response
 from schemathesis.checks import load_all_checks, not_a_server_error
 from schemathesis.specs.openapi import checks
 
-SERVICE = Path(__file__).parents[2] / "fuzz_service.py"
 NOT_HTTP = (400, b"Invalid HTTP request received.")
 """The response that the server itself returns for a header such as an empty Content-Length."""
 NOTES = [
@@ -53,19 +49,10 @@ class Door:
         self.session = requests.Session()
         self.tally: Counter[int] = Counter()
         self.known: dict[str, list[str]] = {}
-        env = {**os.environ, "PYTHONPATH": f"{SERVICE.parent}{os.pathsep}{SERVICE.parents[1]}"}
-        self._process = subprocess.Popen(
-            [sys.executable, str(SERVICE), dsn], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, text=True
-        )
-        started = self._reply()
-        self.address = started["address"]
+        self._service = fuzz_service.Process(dsn)
+        self.address, key = self._service.address, self._service.key
         # Else a drawn header would take this one's place, and every answer be 401.
-        self.session.headers.update({"Authorization": f"Bearer {started['key']}", "X-API-Key": started["key"]})
-
-    def _reply(self) -> dict[str, Any]:
-        assert self._process.stdout is not None
-        reply: dict[str, Any] = json.loads(self._process.stdout.readline())
-        return reply
+        self.session.headers.update({"Authorization": f"Bearer {key}", "X-API-Key": key})
 
     def begin(self) -> None:
         """Store a few notes, so that some of what is asked for is there."""
@@ -83,10 +70,8 @@ class Door:
 
     def stop(self) -> dict[str, Any]:
         """End the service; returns the stalls of its event loop."""
-        with self._process, self.session:
-            assert self._process.stdin is not None
-            self._process.stdin.close()
-            return self._reply()
+        with self.session:
+            return self._service.stop()
 
     def check(self, case: Case) -> None:
         """Send one request and judge the answer."""

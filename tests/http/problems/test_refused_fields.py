@@ -141,20 +141,6 @@ REFUSED: dict[str, tuple[Json, list[tuple[Any, str, str]]]] = {
             ({"query": " "}, "blank_query", "query"),
         ],
     ),
-    "PUT synonyms": (
-        {},
-        [
-            (
-                {"groups": [{"terms": ["a", "b"]}, {"terms": ["boiler", "x" * 101]}]},
-                "invalid_request",
-                "groups[1].terms[1]",
-            ),
-            ({"groups": [{"terms": ["boiler", " … "]}]}, "blank_term", "groups[0].terms[1]"),
-            ({"groups": [{"terms": ["boiler", "Boiler"]}]}, "one_term", "groups[0]"),
-            ({"groups": [{"terms": ["a", "b"]}] * 501}, "invalid_request", "groups"),
-            ({"groups": None}, "invalid_request", "groups"),
-        ],
-    ),
     **{
         f"POST documents/{path}": (
             {},
@@ -210,7 +196,6 @@ async def writer(new_caller: Callable[..., Awaitable[Caller]]) -> AsyncIterator[
     yield caller
     assert (await caller.client.get("/api/rag/stats")).json()["documents"] == 0
     assert (await caller.client.get("/api/rag/entities")).json()["entities"] == []
-    assert (await caller.client.get("/api/rag/synonyms")).json() == {"groups": []}
 
 
 @pytest.mark.parametrize("operation", REFUSED)

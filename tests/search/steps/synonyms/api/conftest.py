@@ -1,0 +1,6 @@
+"""Tests that send requests to the whole application."""
+
+from api_database import address, database, embedder, patient_lookups
+from wide_template import template
+
+__all__ = ["address", "database", "embedder", "patient_lookups", "template"]

@@ -1,0 +1,40 @@
+"""Synonyms over HTTP and on the command line: wrong groups are refused, and only a key without filters reads them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import harness
+from api_caller import Caller
+from example_app import assert_problem
+
+SYNONYMS = "/api/rag/synonyms"
+
+
+async def test_wrong_groups_are_refused_with_their_place(caller: Caller) -> None:
+    for groups, code, field in (
+        ([{"terms": ["a", "b"]}, {"terms": ["boiler", "x" * 101]}], "invalid_request", "groups[1].terms[1]"),
+        ([{"terms": ["boiler", "Boiler"]}], "one_term", "groups[0]"),
+        ([{"terms": ["a", "b"]}] * 501, "invalid_request", "groups"),
+    ):
+        assert_problem(await caller.client.put(SYNONYMS, json={"groups": groups}), 422, code, field)
+    assert (await caller.client.get(SYNONYMS)).json() == {"groups": []}
+
+
+async def test_a_key_with_filters_neither_reads_nor_replaces_them(callers: Any) -> None:
+    restricted = await callers(harness.new_user(), filters={"metadata": {"team": "tide"}})
+    assert_problem(await restricted.client.get(SYNONYMS), 403, "outside_of_key")
+    groups = {"groups": [{"terms": ["lantern", "lamp"]}]}
+    assert_problem(await restricted.client.put(SYNONYMS, json=groups), 403, "outside_of_key")
+
+
+async def test_the_command_names_a_wrong_line_and_prints_what_is_stored(remote: Any, tmp_path: Path) -> None:
+    file = tmp_path / "synonyms.txt"
+    file.write_text("boiler, furnace\n\nalone\n")
+    wrong = await remote("synonyms", "set", file)
+    assert (wrong.code, "(line 3)" in wrong.err) == (2, True)
+    file.write_text("boiler, furnace\nvehicle => car, lorry\n")
+    assert (await remote("synonyms", "set", file)).out == "2 groups, 5 words and phrases.\n"
+    assert (await remote("synonyms", "list")).out == "boiler, furnace\nvehicle => car, lorry\n"
+    assert (await remote("synonyms", "clear", "--json")).json == {"groups": 0, "terms": 0}
