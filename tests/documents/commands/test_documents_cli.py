@@ -52,8 +52,6 @@ def test_a_file_is_shown_and_deleted_by_its_path_or_uri_and_by_no_empty_selectio
     for named in (path, path.as_uri(), f"file://{path}", path.name):
         shown = stepwell("documents", "show", named, "--user", user)
         assert f"uri: {path}" in shown.out, named
-        why = stepwell("why", "gannet", named, "--user", user)
-        assert why.code == 0, named
     assert stepwell("documents", "show", "other.txt", "--user", user).code != 0
     for wrong in ((), ("--filters", "{}"), ("--filters", '{"document_ids": []}', "--all")):
         assert stepwell("documents", "delete", *wrong, "--user", user, "--yes").code == 2, (

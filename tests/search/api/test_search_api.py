@@ -80,12 +80,6 @@ async def test_extreme_date_times_are_accepted_or_refused(reader: Caller, name: 
     assert response.status_code in (200, 422), response.text
 
 
-@pytest.mark.parametrize("named", [{}, {"uri": "lime", "chunk_id": "00000000-0000-4000-8000-000000000000"}])
-async def test_the_place_of_exactly_one_passage_is_explained(reader: Caller, named: dict[str, str]) -> None:
-    response = await reader.client.post("/api/rag/search/why", json={"query": "lime mortar", **named})
-    assert_problem(response, 422, "one_of", "body")
-
-
 @pytest.mark.parametrize("number", [1e-320, 1e-25, 1e38, 1e300])
 async def test_similar_accepts_vectors_of_every_length(reader: Caller, number: float) -> None:
     async def scores(component: float) -> dict[str, float]:

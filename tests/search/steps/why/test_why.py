@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import harness
 import pytest
 from harness import Tenant
+from pydantic import ValidationError
 from requests_of import search_body, search_request, with_change
 
 from app import errors
@@ -181,3 +183,19 @@ async def test_a_passage_that_is_not_stored_and_a_cursor_are_errors(shelf: Tenan
         await explain(search_body("lime"), shelf.services(), shelf.user_id, uri="no/such.md")
     with pytest.raises(errors.BadRequest, match="cursor"):
         await explain(search_body("lime", cursor="abc"), shelf.services(), shelf.user_id, uri="dog")
+
+
+@pytest.mark.parametrize("named", [{}, {"uri": "lime", "chunk_id": UUID(int=0)}])
+def test_the_place_of_exactly_one_passage_is_explained(named: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError, match="only one of them"):
+        WhyRequest(query="lime mortar", **named)
+
+
+async def test_the_command_names_a_file_by_its_path_or_uri(remote: Any, remote_folder: Path) -> None:
+    path = remote_folder / "tide ü.txt"
+    path.write_text("The Gannet reports every eleven minutes.")
+    assert (await remote("ingest", path)).code == 0
+    for named in (path, path.as_uri(), f"file://{path}", f"notes/{path.name}"):
+        assert "reason: " in (await remote("why", "lime", named, "--limit", 1)).out
+    missing = await remote("why", "lime", "no/such.md")
+    assert (missing.code, "No such passage: no/such.md" in missing.err) == (1, True)
