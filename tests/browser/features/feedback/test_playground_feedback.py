@@ -1,0 +1,29 @@
+"""Tests in a real Chromium that hits of the playground are judged by thumbs."""
+
+from __future__ import annotations
+
+from playground_page import Playground
+
+from app.feedback import store as feedback
+from app.services import Services
+
+QUESTION = "How do I get my money back for a train fare and a hotel?"
+
+
+async def test_a_thumb_stores_a_judgement_and_a_second_click_takes_it_back(
+    notes: Playground, services: Services
+) -> None:
+    cards = await notes.search(QUESTION)
+    opened = str(await cards.first.locator("a").first.get_attribute("href"))
+    states = []
+    for name in ("Helpful", "Not helpful", "Not helpful"):
+        async with notes.page.expect_response("**/api/rag/feedback"):
+            await cards.first.get_by_role("button", name=name, exact=True).click()
+        await cards.first.locator(".thumb:not([disabled])").first.wait_for()
+        chosen = cards.first.locator(".thumb[aria-pressed=true]")
+        pressed = await chosen.evaluate_all("all => all.map(one => one.textContent)")
+        async with services.db.reading("local") as reading:
+            stored = [one async for one in feedback.list_all(reading, days=1)]
+        assert all(one.query == QUESTION and str(one.document_id) in opened for one in stored)
+        states.append((pressed, [one.helpful for one in stored]))
+    assert states == [(["Helpful"], [True]), (["Not helpful"], [False]), ([], [])]

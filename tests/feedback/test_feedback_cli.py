@@ -1,0 +1,49 @@
+"""`stepwell feedback`: judgements are given, and exported as a set that `eval` and `calibrate` read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from app import samples
+
+QUERIES = (
+    "lime mortar or cement",
+    "sync interval of the buoys",
+    "who is on call",
+    "train fare and hotel",
+    "backfill of the tide data",
+    "vendor review",
+)
+
+
+def test_judgements_are_exported_and_fitted_to(stepwell: Callable[..., Any], tmp_path: Path, user: str) -> None:
+    # A fifth of the sample notes: they are embedded here and, as an exported set, once more.
+    assert stepwell("ingest", samples.NOTES / "teams", samples.NOTES / "decisions", "--user", user).code == 0
+    for text in QUERIES:
+        hits = stepwell("search", text, "--user", user, "--json").json["results"]
+        for hit, said in ((hits[0], "--helpful"), (hits[-1], "--not-helpful")):
+            assert stepwell("feedback", "give", text, hit["chunk_id"], said, "--user", user).code == 0
+    exported = stepwell("feedback", "export", tmp_path / "set", "--user", user, "--json").json
+    assert exported["questions"] == len(QUERIES)
+    judged = (tmp_path / "set" / "qrels.tsv").read_text("utf-8").splitlines()
+    assert {line.rpartition("\t")[2] for line in judged} == {"0", "1"}
+    assert stepwell("eval", tmp_path / "set", "--user", user, "--json").json["queries"] == len(QUERIES)
+
+    fitted = stepwell("calibrate", tmp_path / "set", "--only-judged", "--user", user, "--json").json
+    assert fitted["questions"] == len(QUERIES)
+    assert fitted["measured"]["answerable"] is None
+
+
+async def test_a_passage_is_judged_by_its_id_or_its_document(remote: Any, remote_folder: Path) -> None:
+    file = remote_folder / "lime.md"
+    file.write_text("We use lime.")
+    assert (await remote("ingest", file)).code == 0
+    (hit,) = (await remote("search", "lime", "--json")).json["results"]
+    for passage in (hit["document_id"], file):
+        given = await remote("feedback", "give", "lime", passage, "--helpful", "--json")
+        assert given.json == {"document_id": hit["document_id"], "helpful": True}
+    assert (await remote("feedback", "give", "lime", passage, "--withdraw")).out == "Withdrawn.\n"
+    assert (await remote("feedback", "give", "lime", UUID(int=0), "--helpful")).code == 1
