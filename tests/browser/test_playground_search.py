@@ -10,9 +10,6 @@ import httpx
 import pytest
 from playground_page import Playground
 
-from app.feedback import store as feedback
-from app.services import Services
-
 QUESTION = "How do I get my money back for a train fare and a hotel?"
 HOPS = "Which musical instrument does the author of the backfill guide play?"
 VALUE = "name => document.getElementById('search-form').elements[name].value"
@@ -48,31 +45,6 @@ async def test_enter_searches_and_shows_hits_with_marked_snippets_and_then_more(
     await cards.nth(5).locator(".parts").wait_for()
 
 
-async def test_why_not_shows_where_a_document_stands_and_what_kept_it_out(notes: Playground, url: str) -> None:
-    query, uri = "Why do the buoys not report every minute?", "sample/howto/reset-gannet.md"
-    await notes.search(query)
-    panel = notes.page.locator(".why-not")
-    await panel.locator("summary").click()
-    await panel.get_by_label("URI of a stored document").fill(uri)
-    await notes.page.keyboard.press("Enter")
-    async with httpx.AsyncClient(base_url=url) as client:
-        expected = (
-            (await client.post("/api/rag/search/why", json={"query": query, "uri": uri, "depth": "auto"}))
-            .raise_for_status()
-            .json()
-        )
-    verdict = panel.locator("[data-kept-out-by]")
-    assert await verdict.get_attribute("data-kept-out-by") == expected["kept_out_by"]
-    assert await panel.locator(".placement-reason").inner_text() == expected["reason"]
-    assert json.loads(await panel.locator(".placement code").inner_text()) == expected["change"]
-    facts = await panel.locator(".facts span").all_inner_texts()
-    assert facts[0] == expected["title"]
-    assert facts[1].startswith(f"number {expected['legs']['vector']['rank']} by meaning")
-    await panel.get_by_label("URI of a stored document").fill("no/such.md")
-    await panel.get_by_role("button", name="Explain").click()
-    await panel.get_by_text("No such passage.").wait_for()
-
-
 async def test_marks_are_placed_by_code_points(notes: Playground, url: str) -> None:
     async with httpx.AsyncClient(base_url=url) as client:
         document = {"uri": "gulls.md", "content": "🐦🐦 gulls 🐦 nest on the 𝒞astle quexby wall 🐦."}
@@ -88,25 +60,6 @@ async def test_a_question_outside_the_notes_folds_away_what_is_no_likely_answer(
     assert await cards.first.is_hidden()
     await notes.page.get_by_text("Show the 5 nearest passages").click()
     assert await cards.first.is_visible()
-
-
-async def test_a_thumb_stores_a_judgement_and_a_second_click_takes_it_back(
-    notes: Playground, services: Services
-) -> None:
-    cards = await notes.search(QUESTION)
-    opened = str(await cards.first.locator("a").first.get_attribute("href"))
-    states = []
-    for name in ("Helpful", "Not helpful", "Not helpful"):
-        async with notes.page.expect_response("**/api/rag/feedback"):
-            await cards.first.get_by_role("button", name=name, exact=True).click()
-        await cards.first.locator(".thumb:not([disabled])").first.wait_for()
-        chosen = cards.first.locator(".thumb[aria-pressed=true]")
-        pressed = await chosen.evaluate_all("all => all.map(one => one.textContent)")
-        async with services.db.reading("local") as reading:
-            stored = [one async for one in feedback.list_all(reading, days=1)]
-        assert all(one.query == QUESTION and str(one.document_id) in opened for one in stored)
-        states.append((pressed, [one.helpful for one in stored]))
-    assert states == [(["Helpful"], [True]), (["Not helpful"], [False]), ([], [])]
 
 
 @pytest.mark.parametrize("controls", [{}, {"rerank": "cosine"}, {"depth": "thorough"}])
@@ -220,42 +173,6 @@ async def test_the_address_holds_query_and_options_for_back_and_for_another_page
     assert {name: await page.evaluate(VALUE, name) for name in held} == held
 
 
-async def test_facets_filter_a_search_by_values_of_metadata_with_their_numbers(notes: Playground, url: str) -> None:
-    page = notes.page
-    await notes.search("who is on call", depth="fast")
-    team = page.locator(".facet", has=page.get_by_text("team", exact=True))
-    await team.locator("summary").click()
-    async with httpx.AsyncClient(base_url=url) as client:
-        (facet,) = (await client.get("/api/rag/facets", params={"key": "team"})).json()["facets"]
-    expected = [f"{one['value']}\n{one['documents']}" for one in facet["values"]]
-    assert await team.locator("li").all_inner_texts() == expected
-    chosen = [facet["values"][0]["value"], facet["values"][1]["value"]]
-    for value in chosen:
-        async with page.expect_request("**/api/rag/search") as sent:
-            await team.get_by_label(value).check()
-    assert (await sent.value).post_data_json["filters"] == {"metadata": {"team": {"in": chosen}}}
-    await page.locator("#answer:not([aria-busy])").wait_for()
-    await team.get_by_text("2 chosen").wait_for()
-    assert sorted(await team.locator("li").all_inner_texts()) == sorted(expected), "its own values do not reduce them"
-    assert await page.evaluate("document.activeElement.dataset.facet") == json.dumps(
-        ["metadata team", chosen[1]], separators=(",", ":")
-    )
-    for value in chosen:
-        async with page.expect_request("**/api/rag/search") as sent:
-            await page.get_by_role("button", name=f"Remove the filter team: {value}").click()
-    assert "filters" not in (await sent.value).post_data_json
-    # The last drawing is over: a click on a summary that is drawn anew meanwhile is lost.
-    await team.locator("summary .note").wait_for()
-    author = page.locator(".facet", has=page.get_by_text("author", exact=True))
-    await author.locator("summary").click()
-    await author.get_by_label("Find a value of author").fill("ines")
-    await author.locator("li", has_text="Ines Brandauer").wait_for()
-    await author.locator("li").nth(1).wait_for(state="detached")
-    await page.locator("[name=filters]").fill('{"metadata": {"team": "firmware"}}')
-    await notes.search("who is on call", depth="fast")
-    await page.locator("#answer .message", has_text="did you mean Firmware?").wait_for()
-
-
 async def test_a_slow_search_shows_its_progress_and_a_new_one_cancels_it(notes: Playground) -> None:
     page = notes.page
 
@@ -342,9 +259,6 @@ async def test_axe_finds_no_violation_in_an_answer_and_a_document(notes: Playgro
     for summary in await page.locator("#hit-1 summary, .panel > summary, .facet:first-child summary").all():
         await summary.click()
     await cards.first.locator(".parts").wait_for()
-    await page.locator("#why-uri").fill("sample/people/mara-veit.md")
-    await page.locator("#why-uri").press("Enter")
-    await page.locator(".placement").wait_for()
     await notes.assert_accessible()
     await cards.first.locator("h3 a").click()
     await page.locator(".wanted").first.wait_for()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 from api_caller import Caller
@@ -74,23 +75,6 @@ async def test_a_folder_without_its_path_is_named_with_it(caller: Caller) -> Non
         assert len((await caller.client.post("/api/rag/search", json=other)).json()["hints"]) == 1
 
 
-async def test_folders_and_file_types_are_counted_as_their_filters_select(caller: Caller) -> None:
-    uris = ("wiki/a/one.md", "wiki/a/b/two.PDF#page=2", "wiki/c/three.md", "https://x.example", "wiki/a/seven.md")
-    for uri in (*uris, "https://x.example/d/four.v2/"):
-        await caller.add(f"Note {uri}", uri=uri)
-    await caller.add("Note five", metadata={"filename": "five.Pdf"})
-    every = await counted(caller, of="files")
-    counts = {one["key"]: {value["value"]: value["documents"] for value in one["values"]} for one in every}
-    folders = {"wiki": 4, "wiki/a": 3, "wiki/a/b": 1, "wiki/c": 1, "https://x.example/d/four.v2": 1}
-    assert counts == {"file_type": {"md": 3, "pdf": 2}, "folder": folders}
-    for filters, expected in (
-        ({"folder": "wiki"}, ["wiki/a", "wiki/a/b", "wiki/c"]),
-        ({"file_types": ["pdf"]}, ["wiki/a/b"]),
-    ):
-        (one,) = await counted(caller, of="files", key="folder", filters=filters)
-        assert [value["value"] for value in one["values"]] == expected
-
-
 CHANGES: list[dict[str, Any]] = [
     {"a": 1, "b": ["x", "X", "x", 1, None], "long": "é" * 5_000, "": "empty"},
     {"a": 1.0, "b": "x", "c": [[1], {"d": 2}], "k" * 300: "too long to ask for"},
@@ -123,3 +107,10 @@ async def test_counts_of_all_documents_are_those_of_counting_them_after_each_cha
         await caller.client.delete(f"/api/rag/documents/{document_id}")
         assert await counted(caller) == await counted(caller, filters=every)
     assert await facets(caller) == {}
+
+
+async def test_the_command_prints_the_values_of_a_key(remote: Any, remote_folder: Path) -> None:
+    (remote_folder / "lime.md").write_text("---\nteam: masons\n---\nLime.")
+    assert (await remote("ingest", remote_folder)).code == 0
+    (team,) = (await remote("facets", "team", "--json")).json["facets"]
+    assert team["values"] == [{"value": "masons", "documents": 1}]
