@@ -11,8 +11,10 @@ import pytest
 from api_caller import Caller
 from fastapi import FastAPI
 
+from app.concurrency.limiter import Limiter
 from app.database import transactions
 from app.database.transactions import Database
+from app.http import admission
 from app.settings import Settings
 from benchmarks.fake_embedder import FakeEmbedder
 
@@ -110,3 +112,16 @@ def new_caller(callers: Callable[..., Awaitable[Caller]]) -> Callable[..., Await
 async def caller(new_caller: Callable[..., Awaitable[Caller]]) -> Caller:
     """A user who may search and write."""
     return await new_caller("search", "write")
+
+
+@pytest.fixture
+async def busy(app: FastAPI, new_caller: Callable[..., Awaitable[Caller]]) -> AsyncIterator[Caller]:
+    """A user all of whose turns to read are taken, and for whom none becomes free in time."""
+    kept, reads = app.state.reads, Limiter(9, of_user=admission.READS_OF_USER, max_waiting=9, timeout_s=0.01)
+    caller = await new_caller("search", "write")
+    async with AsyncExitStack() as stack:
+        for _ in range(admission.READS_OF_USER):
+            await stack.enter_async_context(reads.turn(caller.user_id))
+        app.state.reads = reads
+        yield caller
+    app.state.reads = kept

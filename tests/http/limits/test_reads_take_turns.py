@@ -1,27 +1,23 @@
-"""Tests that ordinary reads take turns by user: every route, tool and method of MCP that reads without searching."""
+"""Tests that ordinary reads take turns by user: every route and tool that reads without searching."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from typing import Any
 from uuid import uuid4
 
-import httpx
-import pytest
 from api_caller import Caller
 from example_app import assert_problem
 from fastapi import FastAPI
 from openapi_operations import OPERATIONS
 
 from app.agents import registry, search_tools
-from app.concurrency.limiter import Limiter
 from app.database.transactions import Database
 from app.http import admission
 from app.jobs.store import jobs
 
-MCP_HEADERS = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
 READS = [name for name, (method, path, _) in OPERATIONS.items() if method == "get" and path.startswith("/api/rag/")]
 TOOLS = [
     tool
@@ -29,19 +25,6 @@ TOOLS = [
     if tool.scope == "search" and tool not in search_tools.TOOLS and not tool.is_optional
 ]
 Newcomer = Callable[..., Awaitable[Caller]]
-
-
-@pytest.fixture
-async def busy(app: FastAPI, new_caller: Newcomer) -> AsyncIterator[Caller]:
-    """A user all of whose turns to read are taken, and for whom none becomes free in time."""
-    kept, reads = app.state.reads, Limiter(9, of_user=admission.READS_OF_USER, max_waiting=9, timeout_s=0.01)
-    caller = await new_caller("search", "write")
-    async with AsyncExitStack() as stack:
-        for _ in range(admission.READS_OF_USER):
-            await stack.enter_async_context(reads.turn(caller.user_id))
-        app.state.reads = reads
-        yield caller
-    app.state.reads = kept
 
 
 async def test_every_operation_that_only_reads_waits_for_a_turn_of_its_user(busy: Caller, new_caller: Newcomer) -> None:
@@ -58,27 +41,13 @@ async def test_every_operation_that_only_reads_waits_for_a_turn_of_its_user(busy
     assert (await busy.client.get("/api/rag/tools")).status_code == 200
 
 
-async def test_tools_and_resources_of_mcp_that_only_read_wait_for_a_turn_too(
-    busy: Caller, new_caller: Newcomer
-) -> None:
-    other = await new_caller("search")
-    some_id = str(uuid4())
-    called = [
-        ("tools/call", {"name": tool.name, "arguments": {"document_id": some_id} if "get" in tool.name else {}})
-        for tool in TOOLS
-    ]
-    for method, params in (
-        ("resources/list", {}),
-        ("resources/read", {"uri": f"stepwell://documents/{some_id}"}),
-        *called,
-    ):
-        assert "busy with other requests" in await _mcp(busy.client, method, params), (method, params)
-        assert "busy with other requests" not in await _mcp(other.client, method, params)
-
-
-async def _mcp(client: httpx.AsyncClient, method: str, params: dict[str, Any]) -> str:
-    message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-    return (await client.post("/mcp", json=message, headers=MCP_HEADERS)).text
+async def test_tools_that_only_read_wait_for_a_turn_too(busy: Caller, new_caller: Newcomer) -> None:
+    other, some_id = await new_caller("search"), str(uuid4())
+    for tool in TOOLS:
+        arguments = {"document_id": some_id} if "get" in tool.name else {}
+        path = f"/api/rag/tools/{tool.name}"
+        assert_problem(await busy.client.post(path, json=arguments), 503, "overloaded")
+        assert (await other.client.post(path, json=arguments)).status_code in (200, 404), tool.name
 
 
 async def test_the_streams_of_a_user_are_counted_before_they_begin(

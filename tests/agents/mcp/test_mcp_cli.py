@@ -11,11 +11,15 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import harness
 import pytest
 
+from app import capability
+from app.database.transactions import Database
 from app.enums import OPTIONAL_TOOLS
+from app.settings import Settings
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 CALLS = 1_000 if os.environ.get("STEPWELL_FAULTS") == "full" else 30
 HANDSHAKE = (
     {
@@ -57,22 +61,23 @@ def test_stdout_has_only_valid_messages_for_calls_without_waiting(stepwell, data
     expected = [hit["chunk_id"] for hit in stepwell("search", "lime mortar", "--json").json["results"]]
     given = {"STEPWELL_SOURCE_ROOTS": str(note.parent.resolve()), "STEPWELL_TOOLS": ",".join(OPTIONAL_TOOLS)}
     add_folder = call(CALLS + 1, "add_source", path=str(note.parent), wait_s=30)
-    messages = [*HANDSHAKE, *(search(number) for number in range(1, CALLS + 1)), add_folder]
+    last = [add_folder] if "sources" in capability.exports() else []
+    messages = [*HANDSHAKE, *(search(number) for number in range(1, CALLS + 1)), *last]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "env": {**os.environ, **given}}
     with subprocess.Popen(command(data_dir), cwd=ROOT, text=True, **pipes) as process, ThreadPoolExecutor(1) as writer:
         sending = writer.submit(process.stdin.write, "".join(json.dumps(message) + "\n" for message in messages))
-        answers = {one["id"]: one for one in (json.loads(process.stdout.readline()) for _ in range(CALLS + 2))}
+        answers = {one["id"]: one for one in (json.loads(process.stdout.readline()) for _ in messages[1:])}
         sending.result()
         process.stdin.close()
         assert process.stdout.read() == ""
     assert process.returncode == 0
-    assert sorted(answers) == list(range(CALLS + 2))
+    assert sorted(answers) == list(range(len(messages) - 1))
     for number in range(1, CALLS + 1):
         assert answers[number]["result"].get("isError", False) is (number % 10 == 0)
     found = answers[1]["result"]["structuredContent"]["results"]
     assert [hit["chunk_id"] for hit in found] == expected != []
-    added = answers[CALLS + 1]["result"]["structuredContent"]
-    assert (added["status"], added["failed"]) == ("done", 0)
+    added = [answers[one["id"]]["result"]["structuredContent"] for one in last]
+    assert [(one["status"], one["failed"]) for one in added] == [("done", 0)] * len(last)
 
 
 def test_the_bridge_answers_requests_when_no_service_listens() -> None:
@@ -115,3 +120,24 @@ def test_the_printed_configuration_of_claude_code_is_a_command(stepwell, monkeyp
         assert "--transport http stepwell https://search.example/mcp --header" in remote
     monkeypatch.setenv("STEPWELL_DATA_DIR", str(tmp_path))
     assert f"mcp --data-dir {tmp_path}" in stepwell("mcp", "--print-config", "claude-code").out
+
+
+async def test_a_printed_configuration_has_a_placeholder_only_where_the_service_asks_for_a_key(
+    remote: Callable[..., Any], address_of_service: str, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("STEPWELL_API_KEY")
+    async with (
+        harness.running(Settings(auth="none"), await harness.services(database)) as app,
+        harness.listening(app) as port,
+    ):
+        for program in ("claude-desktop", "claude-code", "cursor", "vscode"):
+            printed = ("mcp", "--print-config", program, "--url")
+            assert "YOUR_API_KEY" not in (await remote(*printed, f"http://127.0.0.1:{port}")).out
+            assert "YOUR_API_KEY" in (await remote(*printed, address_of_service)).out
+
+
+def test_the_bridge_imports_neither_the_protocol_s_library_nor_the_search_core() -> None:
+    report = "import sys, app.agents.mcp.commands; print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", report], cwd=ROOT, capture_output=True, text=True, check=True)
+    unwanted = {"sqlalchemy", "fastapi", "mcp", "mcp_types", "app.settings", "app.runtime", "app.search.search"}
+    assert not unwanted & set(ran.stdout.split())

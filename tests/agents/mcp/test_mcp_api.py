@@ -9,16 +9,19 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import harness
 import httpx2
 import pytest
 from api_caller import Caller
+from example_app import assert_problem
 from fastapi import FastAPI
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
+from mcp_types import methods
 
 from app.agents import registry
 from app.enums import OPTIONAL_TOOLS
@@ -26,8 +29,9 @@ from app.enums import OPTIONAL_TOOLS
 ROOT = Path(__file__).parents[3]
 LIME = "# Lime mortar\n\nBelow the third landing Ana Silva uses lime mortar, never cement."
 OF_FOLDERS = {"add_source", "sync_source"}
-"""Tools that need a folder: see test_source_tools_api."""
+"""Tools that need a folder: see test_sources_api."""
 HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+PROTOCOL = {**HEADERS, "MCP-Protocol-Version": "2025-06-18"}
 INITIALIZE = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -86,30 +90,14 @@ async def test_every_tool_returns_over_the_bridge_what_it_returns_over_rest(app:
         "list_facets": {},
         "rate_passage": {"chunk_id": passage, "query": "lime mortar", "helpful": True},
     }
-    offered = registry.list_offered(["admin"], optional=OPTIONAL_TOOLS)
-    assert arguments.keys() | OF_FOLDERS == {tool.name for tool in offered}
+    offered = {tool.name for tool in registry.list_offered(["admin"], optional=OPTIONAL_TOOLS)}
+    assert arguments.keys() | OF_FOLDERS >= offered
     async with bridged(app, caller) as client:
-        assert {tool.name for tool in (await client.list_tools()).tools} == arguments.keys() | OF_FOLDERS
-        for name in sorted(arguments.keys() - {"delete_document"}):
+        assert {tool.name for tool in (await client.list_tools()).tools} == offered
+        for name in sorted(offered - OF_FOLDERS - {"delete_document"}):
             over_rest = await caller.client.post(f"/api/rag/tools/{name}", json=arguments[name])
             assert await call(client, name, **arguments[name]) == over_rest.json(), name
         assert (await call(client, "delete_document", **arguments["delete_document"]))["documents_deleted"] == 1
-
-
-@pytest.mark.parametrize(
-    ("tool", "arguments", "words"),
-    [
-        ("list_documents", {"created_after": "2026-01-31"}, "The arguments are query, uri, metadata, limit, cursor."),
-        ("search_documents", {"query": "lime", "file_types": ["md"]}, "The arguments are query, "),
-    ],
-)
-async def test_a_condition_that_a_tool_does_not_take_is_refused_with_its_arguments(
-    app: FastAPI, caller: Caller, tool: str, arguments: dict[str, Any], words: str
-) -> None:
-    async with connected(app, caller) as client:
-        result = await client.call_tool(tool, arguments)
-    assert result.is_error
-    assert words in result.content[0].text
 
 
 @pytest.mark.parametrize("value", ["NaN", "1e999", str(2**63), "1" + "0" * 400, '"\\u0000"', '[{"\\u0000": 1}]'])
@@ -141,8 +129,6 @@ async def test_two_users_never_see_each_others_documents(app, new_caller) -> Non
         with pytest.raises(MCPError):
             await client.read_resource(f"stepwell://documents/{stored['document_id']}")
         assert (await call(client, "search_documents", query="lime mortar"))["results"] == []
-        assert (await call(client, "list_documents"))["documents"] == []
-        assert (await call(client, "knowledge_stats"))["documents"] == 0
         for tool, arguments in (
             ("get_document", {"document_id": stored["document_id"]}),
             ("get_document", {"document_id": passage}),
@@ -165,9 +151,43 @@ async def test_a_slash_after_the_address_changes_nothing(caller: Caller) -> None
         ({"Host": "evil.example", "Authorization": ""}, 401),
         ({"Origin": "https://evil.example"}, 403),
         ({"Content-Length": "5000000"}, 413),
+        ({"X-Stepwell-Version": "new"}, 422),
     ],
 )
 async def test_a_request_is_refused_as_elsewhere_in_the_api(caller, headers, status) -> None:
     response = await caller.client.post("/mcp", json=INITIALIZE, headers={**HEADERS, **headers})
     assert response.status_code == status
     assert response.headers["content-type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize("scopes", [("search",), ("write",), ("metrics",), ("admin",)], ids="+".join)
+async def test_no_method_returns_what_is_stored_without_search(
+    caller: Caller, callers: Any, scopes: tuple[str, ...]
+) -> None:
+    stored = await caller.add("The quibblewort vault.", "quibblewort.md")
+    given = {
+        "initialize": INITIALIZE["params"],
+        "resources/read": {"uri": f"stepwell://documents/{stored['document_id']}"},
+        "tools/call": {"name": "get_document", "arguments": {"document_id": stored["document_id"]}},
+    }
+    client = (await callers(caller.user_id, *scopes)).client
+    may_read = bool({"search", "admin"} & {*scopes})
+    for method in sorted(methods.SPEC_CLIENT_METHODS):
+        message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": given.get(method, {})}
+        response = await client.post("/mcp", json=message, headers=PROTOCOL)
+        reads = method in ("resources/list", "resources/read", "tools/call")
+        assert ("quibblewort" in response.text) == (may_read and reads), method
+        if scopes == ("metrics",):
+            assert_problem(response, 403, "forbidden")
+        elif method.startswith("resources/") and reads:
+            assert ("lacks the scope `search`" in response.text) == (not may_read), method
+
+
+async def test_tools_and_resources_wait_for_a_turn_to_read(busy: Caller, new_caller: Any) -> None:
+    other, some_id = await new_caller("search"), uuid4()
+    call_tool = {"name": "get_document", "arguments": {"document_id": str(some_id)}}
+    for method, params in (("resources/list", {}), ("tools/call", call_tool)):
+        message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        for reader in (busy, other):
+            answer = await reader.client.post("/mcp", json=message, headers=PROTOCOL)
+            assert ("busy with other requests" in answer.text) == (reader is busy), method
