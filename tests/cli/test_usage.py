@@ -48,7 +48,6 @@ def without_retries() -> Iterator[None]:
         (("backup", "FOLDER"), "is a directory"),
         (("restore", "none.dump"), "does not exist"),
         (("ingest", ""), "A path has a name"),
-        (("sources", "add", ""), "A path has a name"),
         (("stats", "--data-dir", ""), "A path has a name"),
         (("users", "export", "a\nb", "out.zip"), "1 to 200 printable characters"),
         (("users", "delete", "", "--yes"), "1 to 200 printable characters"),
@@ -62,7 +61,6 @@ def without_retries() -> Iterator[None]:
         (("search", "lime", "--explain"), "add --json"),
         (("search", "\ufdfa" * 112), "at most 2000 characters"),
         (("multihop", "a" * 2_001), "at most 2000 characters"),
-        (("why", "\ufdfa" * 112, "notes.md"), "at most 2000 characters"),
         (("search", "lime", "--user", " "), "user"),
         (("search", "lime", "--limit", "51"), "--limit"),
         (("search", "lime", "--mode", "magic"), "magic"),
@@ -86,8 +84,6 @@ def test_wrong_arguments_end_with_status_2_and_say_what_is_wrong(
         ("keys", "rotate", "none"),
         ("users", "delete", "nobody", "--yes"),
         ("jobs", "show", str(UUID(int=0))),
-        ("sources", "sync", "none"),
-        ("sources", "remove", "none", "--yes"),
     ],
 )
 def test_what_is_not_found_ends_with_status_1(stepwell: Stepwell, arguments: tuple[str, ...]) -> None:

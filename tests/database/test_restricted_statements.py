@@ -58,4 +58,4 @@ def test_every_statement_that_reads_rows_of_all_documents_joins_the_visible_chun
 def test_only_known_modules_read_such_tables_in_core() -> None:
     tables = re.compile(rf"\btables\.({NAMES})\b")
     files = (path for path in Path(sql.FOLDER).rglob("*.py") if tables.search(path.read_text(encoding="utf-8")))
-    assert {path.name for path in files} == READING_IN_CORE.keys()
+    assert {path.name for path in files} <= READING_IN_CORE.keys()

@@ -48,8 +48,8 @@ def test_every_listed_command_has_a_help_page(name: str) -> None:
 @pytest.mark.parametrize(
     ("words", "completed"),
     [
-        ("stepwell sou", {"sources"}),
-        ("stepwell sources ", {"add", "list", "sync", "remove"}),
+        ("stepwell job", {"jobs"}),
+        ("stepwell jobs ", {"list", "show", "cancel"}),
         ("stepwell search --mod", {"--mode"}),
         ("stepwell search --mode ", {"auto", "hybrid", "semantic", "lexical"}),
     ],

@@ -64,12 +64,14 @@ class Walk:
         for operation_id, (_, path, operation) in OPERATIONS.items():
             if not operation_id.startswith(CHANGING) and filled(path, operation, "sample"):
                 await self.send(operation_id)
-        await self._sources()
+        if "add_source" in OPERATIONS:
+            await self._sources()
         await self._documents()
         for operation_id in ("add_entities", "upsert_entities", "change_entity", "merge_entities", "delete_entity"):
             await self.send(operation_id)
-        for operation_id in ("set_synonyms", "get_synonyms"):
-            await self.send(operation_id)
+        if "set_synonyms" in OPERATIONS:
+            await self.send("set_synonyms")
+            await self.send("get_synonyms")
         for operation_id in ("delete_document_by_uri", "delete_document", "delete_documents"):
             await self.send(operation_id)
 
@@ -96,7 +98,9 @@ class Walk:
         await self.send("reindex_documents", json={"all": True})
         text = "A long line. " * (LARGE // 12)
         queued = await self.send("add_documents", json={"content": text, "uri": "sample/long.txt"})
-        await self.send("cancel_job", ids={"job_id": queued["job_id"]})
+        for operation_id in ("cancel_job", "follow_job", "get_job"):
+            await self.send(operation_id, ids={"job_id": queued["job_id"]})
+        await self.send("list_jobs", params={"status": "cancelled"})
         await self.send("upload_documents", files=[("files", ("long.txt", text))])
         await self.send("replace_document", json={"content": text})
         other = await self.send("get_document")
