@@ -28,7 +28,7 @@ async def _fail(_run: Run) -> int:
 
 def test_the_page_about_jobs_has_one_row_for_each_kind() -> None:
     table = PAGE.read_text(encoding="utf-8").partition("| `kind` |")[2].partition("\n\n")[0]
-    assert sorted(re.findall(r"^\| `(\w+)`", table, re.MULTILINE)) == sorted(kind.name for kind in kinds.every())
+    assert sorted(re.findall(r"^\| `(\w+)`", table, re.MULTILINE)) == sorted(kind.name for kind in kinds.every()), PAGE
 
 
 @pytest.mark.parametrize("kind", kinds.every(), ids=lambda kind: kind.name)

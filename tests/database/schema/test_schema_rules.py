@@ -121,7 +121,7 @@ async def test_there_are_no_triggers_rules_or_exclusions(owner, bad) -> None:
 
 async def test_every_tenant_table_has_the_policy_enabled_and_not_forced(owner, bad) -> None:
     found = {row["table"]: row for row in await owner.fetch(SECURITY, "stepwell")}
-    assert found.keys() == TENANT | SHARED
+    assert found.keys() == TENANT | SHARED, "add a revision to migrations/versions"
     assert {name for name, row in found.items() if row["enabled"]} == TENANT
     assert not [name for name, row in found.items() if row["forced"]]
     for name in TENANT:

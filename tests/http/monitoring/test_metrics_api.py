@@ -278,4 +278,4 @@ def test_the_documentation_lists_every_metric():
     exported = {name for name in harness.metric_names() if name.startswith("stepwell_")}
     page = (Path(__file__).parents[3] / "docs" / "operations.md").read_text(encoding="utf-8")
     table = [line for line in page.splitlines() if line.startswith("| `stepwell_")]
-    assert set(re.findall(r"`(stepwell_[a-z_]+)`", "\n".join(table))) == exported
+    assert set(re.findall(r"`(stepwell_[a-z_]+)`", "\n".join(table))) == exported, "edit docs/operations.md"
