@@ -169,6 +169,7 @@ _PATTERNS = {
     UNSTEMMED: re.compile(_OTHER_SCRIPT),
 }
 _LETTER = re.compile(r"[^\W\d_]")
+_CODE = re.compile(r"\w*[\d_]\w*")
 _WORD = re.compile(r"[^\W\d_][^\W\d_\u0300-\u036f\u0900-\u0903\u093a-\u094f]+")
 
 
@@ -211,8 +212,9 @@ def may_be_in(text: str, config: str, passage: str = "") -> bool:
     """Returns whether a query may be in the language of a passage of a document with a configuration.
 
     A query has too few words for `config_of`, which must be sure. Here the evidence for the language must be at least
-    RIVAL times that for any other. A query without frequent words may be in any language of its script. If the
-    passage of a document in Latin script is in another one, as in a Chinese page of commands, its script decides.
+    RIVAL times that for any other. A query without frequent words may be in any language of its script. Pieces of
+    identifiers are no words. If the passage of a document in Latin script is in another one, as in a Chinese page of
+    commands, its script decides.
     """
     if config in _SCRIPTS and config not in _SHARED:
         return _PATTERNS[config].search(text) is not None
@@ -222,7 +224,7 @@ def may_be_in(text: str, config: str, passage: str = "") -> bool:
         return script == written
     if script != config and script not in _SCRIPTS_OF.get(config, (None,)):
         return False
-    evidence = _evidence(dict.fromkeys(_WORD.findall(text.lower()))).items()
+    evidence = _evidence(dict.fromkeys(_WORD.findall(_CODE.sub(" ", text.lower())))).items()
     sums = {name: sum(found) + LISTED_AT_ALL * len(found) for name, found in evidence}
     own = max((value for name, value in sums.items() if _BY_WORDS[name] == config), default=0.0)
     return own >= RIVAL * max(sums.values(), default=0.0)

@@ -124,6 +124,7 @@ def test_a_script_stands_for_the_languages_that_have_it(query: str, configs: set
         ("Where did the mother of Setepenre die?", "english", True),
         ("Wo liegt die Datei?", "english", False),
         ("What does it do?", "german", False),
+        ("urllib_type", "english", True),
         ("灯台はどこですか", "english", False),
         ("Где маяк?", "russian", True),
     ],
