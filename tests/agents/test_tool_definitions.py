@@ -29,7 +29,7 @@ def nodes(schema: Any) -> Iterator[dict[str, Any]]:
         yield from nodes(child)
 
 
-@pytest.mark.parametrize("contract", {*get_args(openapi.Contract)} - {"api"})
+@pytest.mark.parametrize("contract", [name for name in get_args(openapi.Contract) if name != "api"])
 def test_the_committed_definitions_are_those_of_the_registry(contract: openapi.Contract) -> None:
     committed = (COMMITTED / f"{contract}.json").read_text(encoding="utf-8")
     assert committed == openapi.text(contract), "run: make openapi"
