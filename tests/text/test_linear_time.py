@@ -36,7 +36,7 @@ from app.text.names.name_uses import NameUse
 from app.text.passages import chunking, tokens
 from app.text.queries import analysis, identifiers, spelling
 from app.text.structure import escapes, frontmatter, markups, sentences, structure
-from app.text.words import cleaning, tsvector_text, word_spans
+from app.text.words import cleaning, languages, tsvector_text, word_spans
 
 FULL = os.environ.get("STEPWELL_FAULTS") == "full"
 SIZE, LARGEST = (4_000_000, 4_000_000) if FULL else (12_000, 200_000)
@@ -104,6 +104,7 @@ ONCE_SLOW = {
     "cleaning": (Shape("Ã", "ƒ"), 16_000),
     "pages": (Shape("", f"{'a' * 299}-{' ' * 300}"), 2_400_000),
     "names of entities": (Shape("", f"{'é' * 30}1{' ' * 169}"), 4_000),
+    "language of a query": (Shape("", "a"), 4_000),
 }
 """Texts for which some work took longer than linear time, each with the size at which that shows."""
 
@@ -201,6 +202,7 @@ WORK: dict[str, Callable[[str], object]] = {
         [(text[n : n + 200], UUID(int=1)) for n in range(0, len(text), 200)]
     ),
     "case of a name": lambda text: name_uses.small_share([text], NameUse("word", ("a", "b"))),
+    "language of a query": lambda text: languages.may_be_in(text, "english"),
     "identifiers": identifiers.whole,
     "pieces of identifiers": identifiers.pieces,
     "tokens": tokens.starts,

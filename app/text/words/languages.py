@@ -169,7 +169,7 @@ _PATTERNS = {
     UNSTEMMED: re.compile(_OTHER_SCRIPT),
 }
 _LETTER = re.compile(r"[^\W\d_]")
-_CODE = re.compile(r"\w*[\d_]\w*")
+_CODE = re.compile(r"\b[^\W\d_]*[\d_]\w*")
 _WORD = re.compile(r"[^\W\d_][^\W\d_\u0300-\u036f\u0900-\u0903\u093a-\u094f]+")
 
 
