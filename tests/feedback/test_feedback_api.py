@@ -12,6 +12,7 @@ import pytest
 from api_caller import Caller
 from example_app import assert_problem
 from fastapi import FastAPI
+from stepwell_client import AsyncClient
 
 from app.database.transactions import Database
 from app.enums import OPTIONAL_TOOLS
@@ -54,6 +55,17 @@ async def test_a_judgement_is_stored_replaced_and_withdrawn(caller, hit, owner) 
     await give(caller, document_id=document_id)
     await give(caller, document_id=document_id, query="lantern copper")
     assert [row[2] for row in await judged(owner, caller.user_id)] == [None, None]
+
+
+async def test_a_key_with_filters_judges_no_document_that_it_does_not_see(caller, callers, hit, owner) -> None:
+    key = await callers(caller.user_id, filters={"metadata": {"team": "tide"}})
+    assert_problem(await give(key, document_id=hit["document_id"]), 404, "not_found", "document_id")
+    assert await judged(owner, caller.user_id) == []
+
+
+async def test_the_client_gives_it(caller: Caller, hit: dict[str, Any]) -> None:
+    given = await AsyncClient(http=caller.client).give_feedback(QUERY, True, chunk_id=UUID(hit["chunk_id"]))
+    assert (str(given.document_id), given.helpful) == (hit["document_id"], True)
 
 
 async def test_it_is_deleted_with_its_document(caller: Caller, hit: dict[str, Any], owner: asyncpg.Connection) -> None:

@@ -34,6 +34,8 @@ def test_judgements_are_exported_and_fitted_to(stepwell: Callable[..., Any], tmp
 
     fitted = stepwell("calibrate", tmp_path / "set", "--only-judged", "--user", user, "--json").json
     assert fitted["questions"] == len(QUERIES)
+    before, after = (fitted["measured"]["relevance"][when]["brier"] for when in ("before", "after"))
+    assert fitted["stored"] == (after < before)
     assert fitted["measured"]["answerable"] is None
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import made_files
 import pytest
 import source_folder
 from api_caller import Caller
 from example_app import assert_problem
+from openapi_operations import DOCUMENT
+from stepwell_client import AsyncClient
 
 OWN_DATABASE = True
 """A database of its own: workers of other applications may read no folder."""
@@ -133,6 +136,39 @@ async def test_users_reach_neither_the_folders_nor_the_sources_of_each_other(
     synced = await caller.client.post("/api/rag/tools/sync_source", json={"source_id": theirs})
     assert_problem(synced, 404, "not_found")
     assert (await caller.client.get(SOURCES)).json() == {"sources": [], "next_cursor": None}
+
+
+async def test_the_id_of_a_source_tells_nothing_to_other_users_and_to_keys_with_filters(
+    caller: Caller, new_caller: Any, callers: Any, root: Path
+) -> None:
+    other = await new_caller("search", "write")
+    _fill(root, other)
+    theirs = (await other.client.post(SOURCES, json={"path": "notes"})).json()["source_id"]
+    restricted = await callers(other.user_id, filters={"metadata": {"team": "tide"}})
+    assert_problem(await restricted.client.post(SOURCES, json={"path": "/tmp"}), 403, "folder_not_allowed", "path")
+    asked = [(method, path) for path, item in DOCUMENT["paths"].items() if "{source_id}" in path for method in item]
+    assert {method for method, _path in asked} >= {"get", "patch", "post", "delete"}
+    for method, path in asked:
+        for stranger in (caller, restricted):
+            answers = []
+            for source_id in (theirs, str(uuid4())):
+                body = {"watch": True} if method == "patch" else None
+                answer = await stranger.client.request(method, path.format(source_id=source_id), json=body)
+                problem = assert_problem(answer, 404, "not_found")
+                answers.append({name: str(problem[name]).replace(source_id, "ID") for name in ("title", "detail")})
+            assert answers[0] == answers[1], (method, path)
+    assert (await other.client.get(f"{SOURCES}/{theirs}")).json()["watch"] is False
+
+
+async def test_the_client_adds_synchronises_and_deletes_a_source(caller: Caller, root: Path) -> None:
+    _fill(root, caller)
+    client = AsyncClient(http=caller.client)
+    source = await client.sources.add("notes", globs=["*.md"])
+    assert (await client.jobs.wait(source.job_id)).status == "done"
+    job = await client.jobs.wait((await client.sources.sync(source.source_id)).job_id)
+    assert job.result["unchanged"] == 3
+    assert [listed.documents for listed in (await client.sources.list()).sources] == [3]
+    assert (await client.sources.delete(source.source_id)).sources_deleted == 1
 
 
 async def test_an_agent_adds_and_synchronises_a_folder(caller: Caller, root: Path) -> None:

@@ -12,10 +12,12 @@ import pytest
 from harness import Tenant
 from pydantic import ValidationError
 from requests_of import search_body, search_request, with_change
+from stepwell_client import AsyncClient
 
 from app import errors
 from app.cli import options
 from app.database import transactions
+from app.database.transactions import Database
 from app.models.protocols import Embedder
 from app.query.search_request import SearchRequest
 from app.search import search
@@ -189,6 +191,14 @@ async def test_a_passage_that_is_not_stored_and_a_cursor_are_errors(shelf: Tenan
 def test_the_place_of_exactly_one_passage_is_explained(named: dict[str, Any]) -> None:
     with pytest.raises(ValidationError, match="only one of them"):
         WhyRequest(query="lime mortar", **named)
+
+
+async def test_the_client_explains_a_passage(address_of_service: str, database: Database, user: str) -> None:
+    async with AsyncClient(address_of_service, api_key=await harness.create_key(database, user)) as client:
+        await client.documents.add("The Gannet reports every eleven minutes.", uri="gannet.md")
+        await client.documents.add("Tide table", uri="tides.md")
+        placement = await client.why("tide table", uri="gannet.md", limit=1)
+    assert (placement.found, placement.kept_out_by, placement.change) == (False, "limit", {"limit": 2})
 
 
 async def test_the_command_names_a_file_by_its_path_or_uri(remote: Any, remote_folder: Path) -> None:

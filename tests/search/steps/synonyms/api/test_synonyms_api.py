@@ -8,6 +8,7 @@ from typing import Any
 import harness
 from api_caller import Caller
 from example_app import assert_problem
+from stepwell_client import AsyncClient
 
 SYNONYMS = "/api/rag/synonyms"
 
@@ -15,11 +16,20 @@ SYNONYMS = "/api/rag/synonyms"
 async def test_wrong_groups_are_refused_with_their_place(caller: Caller) -> None:
     for groups, code, field in (
         ([{"terms": ["a", "b"]}, {"terms": ["boiler", "x" * 101]}], "invalid_request", "groups[1].terms[1]"),
+        ([{"terms": ["boiler", " … "]}], "blank_term", "groups[0].terms[1]"),
         ([{"terms": ["boiler", "Boiler"]}], "one_term", "groups[0]"),
         ([{"terms": ["a", "b"]}] * 501, "invalid_request", "groups"),
+        (None, "invalid_request", "groups"),
     ):
         assert_problem(await caller.client.put(SYNONYMS, json={"groups": groups}), 422, code, field)
     assert (await caller.client.get(SYNONYMS)).json() == {"groups": []}
+
+
+async def test_the_client_replaces_and_reads_them(caller: Caller) -> None:
+    client = AsyncClient(http=caller.client)
+    groups = [["lime", "quicklime"], {"terms": ["wall"], "expand_to": ["rampart"]}]
+    assert (await client.synonyms.set(groups)).terms == 4
+    assert [one.terms for one in (await client.synonyms.get()).groups] == [["lime", "quicklime"], ["wall"]]
 
 
 async def test_a_key_with_filters_neither_reads_nor_replaces_them(callers: Any) -> None:
