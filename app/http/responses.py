@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Self, overload
+from typing import Annotated, Any, Self
 
 import fastapi
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
@@ -42,20 +42,7 @@ def is_empty(value: object) -> bool:
     return not value
 
 
-@overload
-def rounded(score: float, digits: int = SCORE_DIGITS) -> float: ...
-
-
-@overload
-def rounded(score: float | None, digits: int = SCORE_DIGITS) -> float | None: ...
-
-
-def rounded(score: float | None, digits: int = SCORE_DIGITS) -> float | None:
-    """A score as it is sent."""
-    return None if score is None else round(score, digits)
-
-
-RoundedScore = Annotated[float, AfterValidator(rounded)]
+RoundedScore = Annotated[float, AfterValidator(lambda score: round(score, SCORE_DIGITS))]
 """A score rounded to `SCORE_DIGITS` decimals."""
 
 ShownUri = Annotated[str, AfterValidator(uris.show)]

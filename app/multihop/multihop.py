@@ -25,7 +25,7 @@ from app.multihop.hop_terms import HopTerms
 from app.query import hop_signals, model_switch
 from app.query.search_request import SearchRequest
 from app.query.types import Answer, Candidate, ChunkLink, Hit, Hop, HybridRequest, LexicalQuery
-from app.relevance import confidence
+from app.relevance import relevance
 from app.relevance.relevance import Assessment
 from app.search import answers, pages, search, source_names, state, understanding
 from app.search.pages import PageRequest
@@ -272,7 +272,7 @@ class _MultihopSearch:
         candidate = _with_similarity(ranked.candidate, chunk.similarity)
         is_linked = chunk.guided is not None and candidate.document_id in search.surely_linked
         hit = answers.hit_of(ranked._replace(candidate=candidate), search, is_linked=is_linked)
-        relevance = self._relevance(hit, scored.score / scores.largest)
+        relevant = self._relevance(hit, scored.score / scores.largest)
         via = self.state.link_to(chunk)
         explain = None
         if hit.explain is not None:
@@ -283,8 +283,8 @@ class _MultihopSearch:
                 **answers.cap(candidate.score),
             }
         return hit._replace(
-            relevance=relevance,
-            confidence=confidence.of(relevance),
+            relevance=relevant,
+            confidence=relevance.confidence(relevant),
             strategies=tuple(dict.fromkeys((*hit.strategies, *(way for way in _WAYS if chunk.signals.get(way))))),
             hop=chunk.hop or 1,
             combined_score=scored.score,

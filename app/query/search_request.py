@@ -253,6 +253,11 @@ class SearchRequest(field_types.WireModel):
         return self.collapse == "duplicates"
 
     @property
+    def is_compact(self) -> bool:
+        """Whether hits have the sentences that match instead of their text."""
+        return self.detail == "compact"
+
+    @property
     def group_size(self) -> int | None:
         """The maximum number of further chunks of a result; None if results are not grouped."""
         group = self.ranking.group
@@ -264,9 +269,14 @@ class SearchRequest(field_types.WireModel):
         return self.ranking.min_confidence is not None or self.ranking.min_relevance is not None
 
     @property
+    def is_reranked(self) -> bool:
+        """Whether the best hits are re-ranked."""
+        return self.ranking.rerank != "none"
+
+    @property
     def is_reordered(self) -> bool:
         """Whether the best hits are re-ranked or diversified."""
-        return self.ranking.rerank != "none" or self.ranking.mmr
+        return self.is_reranked or self.ranking.mmr
 
     @property
     def recency(self) -> Recency | None:

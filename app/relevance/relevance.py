@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from app.database.calibration_types import LogitScale, RelevanceCalibration
-from app.enums import FusionUsed
+from app.enums import Confidence, FusionUsed
 from app.query import scoring_constants
 from app.query.types import AddedTerm, Term
 from app.relevance import platt_scaling, stem_matching
@@ -68,6 +68,16 @@ search and .6 over several hops (docs/decisions/0060-relevance-for-any-model.md)
 CORRELATION = 0.1
 """The correlation of the errors for two hits of one question."""
 UNCALIBRATED = RelevanceCalibration()
+LEVELS: tuple[tuple[float, Confidence], ...] = (
+    (0.7, "very_high"),
+    (0.4, "high"),
+    (0.2, "medium_high"),
+    (0.08, "medium"),
+    (0.0, "low"),
+)
+"""The least relevance of each level of confidence, highest first."""
+UNKNOWN: Confidence = "medium"
+"""The confidence of hits without a relevance, such as the neighbours of a vector without a text."""
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+|(?<=[。！？])")
 _DIGIT = re.compile(r"\d")
 _UNSPACED = re.compile(rf"[{characters.UNSPACED}]")
@@ -170,6 +180,17 @@ class Assessment:
         return min(
             platt_scaling.apply(calibration, self._answered_by_first * platt_scaling.logistic(logit)), self._most
         )
+
+
+def confidence(relevance: float | None) -> Confidence:
+    """Returns the level of confidence of a relevance."""
+    return UNKNOWN if relevance is None else next(level for least, level in LEVELS if relevance >= least)
+
+
+def is_at_least(confidence: Confidence, minimum: Confidence) -> bool:
+    """Returns whether a confidence is at least `minimum`."""
+    order = [level for _, level in LEVELS]
+    return order.index(confidence) <= order.index(minimum)
 
 
 def score_logit(score: float) -> float:

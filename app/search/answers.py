@@ -10,7 +10,7 @@ from app.database.filter_types import Filters
 from app.enums import Json
 from app.query import scoring_constants
 from app.query.types import Answer, Candidate, Hit, HybridResult
-from app.relevance import confidence, relevance
+from app.relevance import relevance
 from app.search import state
 from app.search.state import Page, SearchState
 from app.text.queries import analysis, conditions
@@ -63,7 +63,7 @@ def is_wanted(ranked: Hit, search: SearchState) -> bool:
     level, least = search.query.ranking.min_confidence, search.query.ranking.min_relevance
     relevant = _relevance(ranked, search)
     is_relevant = least is None or (relevant is not None and relevant >= least)
-    return is_relevant and (level is None or confidence.at_least(confidence.of(relevant), level))
+    return is_relevant and (level is None or relevance.is_at_least(relevance.confidence(relevant), level))
 
 
 def hit_of(ranked: Hit, search: SearchState, *, is_linked: bool) -> Hit:
@@ -80,7 +80,7 @@ def hit_of(ranked: Hit, search: SearchState, *, is_linked: bool) -> Hit:
     relevant, score = _relevance(ranked, search), _show(candidate.score)
     return Hit(
         candidate if score == candidate.score else candidate._replace(score=score),
-        confidence.of(relevant),
+        relevance.confidence(relevant),
         (*legs, *reasons),
         relevant,
         _hit_explained(candidate, search) if search.query.explain else None,

@@ -137,6 +137,11 @@ class SearchState:
         return bool(self.result.candidates) and not all([term.df for term in self.result.terms])
 
     @property
+    def is_incomplete(self) -> bool:
+        """Whether nothing was found, or no chunk contains some word of the query."""
+        return self.found_nothing or self.lacks_words
+
+    @property
     def weights(self) -> Weights:
         """The weights of the legs; 0 for a leg that was not run."""
         return self.result.weights

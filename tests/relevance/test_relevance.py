@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from app.database.calibration_types import LogitScale, RelevanceCalibration
 from app.query.types import AddedTerm, Term
-from app.relevance import confidence, cosine_scales, platt_scaling, relevance, unknown_names
+from app.relevance import cosine_scales, platt_scaling, relevance, unknown_names
 from app.relevance.platt_scaling import Judged, Prior
 from app.relevance.relevance import UNKNOWN_NAME, Assessment, MeanEffect
 
@@ -114,10 +114,10 @@ def test_closeness_is_the_largest_share_of_the_query_that_one_sentence_has() -> 
 
 
 def test_levels_are_cut_offs_of_relevance() -> None:
-    levels = [confidence.of(value / 1000) for value in range(1001)]
-    assert set(levels) == {level for _, level in confidence.LEVELS}
-    assert all(confidence.at_least(high, low) for low, high in itertools.pairwise(levels))
-    assert not confidence.at_least("medium", "high")
+    levels = [relevance.confidence(value / 1000) for value in range(1001)]
+    assert set(levels) == {level for _, level in relevance.LEVELS}
+    assert all(relevance.is_at_least(high, low) for low, high in itertools.pairwise(levels))
+    assert not relevance.is_at_least("medium", "high")
 
 
 def test_a_better_cosine_more_covered_words_or_a_phrase_raise_answerable_and_the_relevance_of_every_hit() -> None:

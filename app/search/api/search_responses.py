@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from typing_extensions import TypeAliasType
 
 from app.enums import Confidence, ExtractorUsed, MatchedBy, SearchMode
-from app.http.responses import Response, RoundedScore, ShownUri, is_empty, is_none, rounded
+from app.http.responses import SCORE_DIGITS, Response, RoundedScore, ShownUri, is_empty, is_none
 from app.query import hints
 from app.query.hop_signals import LinkKind
 from app.query.types import Answer, Candidate, Hit
@@ -234,7 +234,7 @@ def response_of(answer: Answer) -> dict[str, Any]:
     always = {
         "results": hits,
         "total_results": len(hits) if answer.total_results is None else answer.total_results,
-        "answerable": rounded(answer.answerable),
+        "answerable": _round(answer.answerable),
         "next_cursor": answer.next_cursor,
         "took_ms": answer.took_ms,
     }
@@ -253,10 +253,15 @@ def response_of(answer: Answer) -> dict[str, Any]:
     return always | {name: value for name, value in if_any.items() if value}
 
 
+def _round(score: float | None, digits: int = SCORE_DIGITS) -> float | None:
+    """A score as it is sent."""
+    return None if score is None else round(score, digits)
+
+
 def _scored_id(hit: Hit) -> dict[str, Any]:
     found = hit.candidate
     more = {"more": list(map(_scored_id, hit.more))} if hit.more else {}
-    return {**_ids(found), "score": rounded(found.score), **more}
+    return {**_ids(found), "score": _round(found.score), **more}
 
 
 def _ids(found: Candidate) -> dict[str, Any]:
@@ -283,17 +288,17 @@ def _hit(hit: Hit, answer: Answer) -> dict[str, Any]:
         }
     shown |= {
         "metadata": found.metadata,
-        "score": rounded(found.score),
-        "relevance": rounded(hit.relevance),
+        "score": _round(found.score),
+        "relevance": _round(hit.relevance),
         "confidence": hit.confidence,
-        "rrf_score": rounded(found.rrf_score, RRF_DIGITS),
-        "vector_score": rounded(found.cosine if found.vector_score is None else found.vector_score),
-        "text_score": rounded(found.text_score),
+        "rrf_score": _round(found.rrf_score, RRF_DIGITS),
+        "vector_score": _round(found.cosine if found.vector_score is None else found.vector_score),
+        "text_score": _round(found.text_score),
     }
     if_any = {
         "hop": hit.hop,
         "via": hit.via and HopLink.of(hit.via),
-        "combined_score": rounded(hit.combined_score),
+        "combined_score": _round(hit.combined_score),
         "parent": ParentEntity.of(hit.guidance) if answer.guided and hit.guidance else None,
         "more": [_hit(other, answer) for other in hit.more] or None,
         "explain": None if hit.explain is None else _explained(hit, hit.explain),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 from app.database import sql
@@ -131,4 +132,4 @@ def _unrelated(lexemes: Sequence[str], word: str, missing: Sequence[str]) -> lis
     return [lexeme for lexeme in lexemes if not any(lexeme.startswith(stem) for stem in missing if stem != word)]
 
 
-STEP = Step(uses=lambda search: search.lacks_words or search.found_nothing, recall=recall, explain=explain)
+STEP = Step(uses=attrgetter("is_incomplete"), recall=recall, explain=explain)

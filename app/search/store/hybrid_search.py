@@ -354,22 +354,22 @@ class _FormLimits(NamedTuple):
 
 def _result(rows: Sequence[sa.Row[Any]], request: HybridRequest, compiled: Compiled | None) -> HybridResult:
     """The result from the hits in the rows and the report that every row repeats."""
-    report, weights = rows[0], _weights(request, needed_parts(request))
+    report, weights = rows[0]._mapping, _weights(request, needed_parts(request))
     if request.by_language is not None and weights.vector and weights.text:
-        weights = Weights(report.weight_vector, report.weight_text)
-    plan: VectorPlan = "none" if not weights.vector else "exact" if report.exact else "hnsw"
+        weights = Weights(report["weight_vector"], report["weight_text"])
+    plan: VectorPlan = "none" if not weights.vector else "exact" if report["exact"] else "hnsw"
     return HybridResult(
-        candidates=tuple(map(_candidate, rows)) if report.chunk_id is not None else (),
-        terms=tuple(_terms(report.terms, request.lexical, compiled)),
-        corpus_chunks=int(report.corpus_chunks),
-        scope_chunks=int(report.scope_chunks),
+        candidates=tuple(map(_candidate, rows)) if report["chunk_id"] is not None else (),
+        terms=tuple(_terms(report["terms"], request.lexical, compiled)),
+        corpus_chunks=int(report["corpus_chunks"]),
+        scope_chunks=int(report["scope_chunks"]),
         vector_plan=plan,
-        vector_found=report.vector_found,
-        text_found=report.text_found,
-        approximate=plan == "hnsw" and report.vector_found < request.candidates,
+        vector_found=report["vector_found"],
+        text_found=report["text_found"],
+        approximate=plan == "hnsw" and report["vector_found"] < request.candidates,
         condition_plan=compiled.plan if compiled else _condition_plan(request.lexical),
-        best_cosine=report.best_cosine,
-        best_text_score=report.best_text,
+        best_cosine=report["best_cosine"],
+        best_text_score=report["best_text"],
         weights=weights,
     )
 

@@ -137,7 +137,7 @@ async def _still_stored(search: SearchState) -> SearchState:
 
 
 RERANKING = Step(
-    uses=lambda search: search.query.ranking.rerank != "none",
+    uses=attrgetter("query.is_reranked"),
     order=rerank,
     explain=lambda search: {"rerank": search.query.ranking.rerank},
 )

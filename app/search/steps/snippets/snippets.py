@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from uuid import UUID
 
 from app.concurrency import offload
@@ -108,4 +109,4 @@ def _seek(name: str, found: SearchState, lexemes: Lexemes) -> snippets.Sought:
     )
 
 
-STEP = Step(uses=lambda search: search.query.detail == "compact", finish=finish)
+STEP = Step(uses=attrgetter("query.is_compact"), finish=finish)

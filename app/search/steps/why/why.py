@@ -21,7 +21,7 @@ from app.enums import Vector
 from app.query import model_switch
 from app.query.search_request import SearchRequest
 from app.query.types import Answer, Candidate, LexicalQuery
-from app.relevance import confidence
+from app.relevance import relevance
 from app.search import answers, search
 from app.search.state import SearchContext
 from app.search.steps.why import passage_places
@@ -250,7 +250,7 @@ def _below_minimum(passage: PlacedPassage) -> Obstacle | None:
             return _below(passage, "min_vector_score", "min_rrf_score")
         return None if given.min_rrf_score is None else _below(passage, "min_rrf_score")
     (whole,) = answers.complete([hit], passage.run.found)
-    if given.min_confidence is not None and not confidence.at_least(whole.confidence, given.min_confidence):
+    if given.min_confidence is not None and not relevance.is_at_least(whole.confidence, given.min_confidence):
         return _below(passage, "min_confidence", "min_relevance")
     is_less = given.min_relevance is not None and (whole.relevance or 0.0) < given.min_relevance
     return _below(passage, "min_relevance") if is_less else None
