@@ -72,11 +72,14 @@ def _with_similarity(row: sa.Row[Any]) -> tuple[Candidate, float | None]:
 
 _LEXEMES_OF_CHUNKS = sql.inline(
     """
-    SELECT c.chunk_id,
-           ARRAY(SELECT w.lexeme FROM unnest(:lexemes) AS w (lexeme) WHERE w.lexeme = ANY (c.lexemes)) AS lexemes
+    WITH words AS MATERIALIZED (
+        SELECT w.lexeme, CAST({{lexeme_query w.lexeme}} AS tsquery) AS query FROM unnest(:lexemes) AS w (lexeme)
+    )
+    SELECT c.chunk_id, c.lexemes
     FROM unnest(:chunk_ids) AS g (chunk_id)
     CROSS JOIN LATERAL (
-        SELECT o.chunk_id, tsvector_to_array(o.tsv) AS lexemes FROM stepwell.chunks AS o
+        SELECT o.chunk_id, ARRAY(SELECT w.lexeme FROM words AS w WHERE o.tsv @@ w.query) AS lexemes
+        FROM stepwell.chunks AS o
         WHERE o.user_id = :user_id AND o.chunk_id = g.chunk_id LIMIT 1
     ) AS c
     """,

@@ -35,7 +35,7 @@ sources AS MATERIALIZED (
     ) AS s
     CROSS JOIN LATERAL (
         SELECT array_agg(w.word) AS lacked, array_agg(w.weight) AS lacked_weights, sum(w.weight) AS lacking,
-               CAST(string_agg('''' || replace(replace(w.word, chr(92), repeat(chr(92), 2)), '''', repeat('''', 2)) || '''', ' | ') AS tsquery) AS any_lacked
+               CAST(string_agg({{lexeme_query w.word}}, ' | ') AS tsquery) AS any_lacked
         FROM unnest(:words, :word_weights) AS w (word, weight)
         WHERE w.weight > 0 AND NOT w.word = ANY (s.lexemes)
     ) AS m
