@@ -128,5 +128,12 @@ def test_rows_of_all_sheets_are_documents_with_typed_values(read: Read) -> None:
 
 def test_numbers_of_json_lines_are_text_as_they_are_written_and_numbers_in_metadata(read: Read) -> None:
     (first, second) = read(b'{"a": 1.10, "b": [-40, 2.50]}\n{"text": "x", "a": 1.10, "c": 1e3}', "a.jsonl")
-    assert first.text == "a: 1.10\nb: [-40, 2.50]"
+    assert first.text == "a: 1.10\nb: -40, 2.50"
     assert second.metadata == {"a": 1.1, "c": 1000.0}
+
+
+def test_lists_objects_and_booleans_of_json_lines_are_words_in_the_text(read: Read) -> None:
+    record = {"sizes": [40, 41], "is": {"red": True, "by": {"brand": "Lida"}, "of": None}, "tags": [], "parts": [{}]}
+    (document,) = read(json.dumps(record).encode(), "a.jsonl")
+    assert document.text == "sizes: 40, 41\nis: red: true; by: brand: Lida"
+    assert document.metadata == record

@@ -101,7 +101,7 @@ class RecordReader:
             text = column_names.show(record[chosen])
         else:
             ordered = dict.fromkeys(itertools.chain((name for name in order.fields if name in record), record))
-            text = "\n".join(_line(name, record[name]) for name in ordered if column_names.show(record[name]))
+            text = "\n".join(_line(name, shown) for name in ordered if (shown := _words(record[name])))
             title = title or (order.name if order.name in record else None)
         values = {str(name): record[name] for name in others if column_names.show(record[name])}
         known = {name: value.value if isinstance(value, Cell) else value for name, value in values.items()}
@@ -116,8 +116,17 @@ class RecordReader:
         )
 
 
-def _line(name: str, value: Any) -> str:
-    return str(value) if isinstance(name, column_names.Unnamed) else f"{name}: {value}"
+def _line(name: str, shown: str) -> str:
+    return shown if isinstance(name, column_names.Unnamed) else f"{name}: {shown}"
+
+
+def _words(value: Any) -> str:
+    """A value as text without marks of JSON: `colour: red; sizes: 40, 41`."""
+    if isinstance(value, dict):
+        return "; ".join(_line(name, shown) for name, inner in value.items() if (shown := _words(inner)))
+    if isinstance(value, list):
+        return ", ".join(filter(None, map(_words, value)))
+    return column_names.show(value).lower() if isinstance(value, bool) else column_names.show(value)
 
 
 def _order(records: Sequence[Mapping[str, Any]]) -> _Order:
