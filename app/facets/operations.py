@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+import json
+from collections.abc import AsyncIterator, Iterator, Sequence
 from functools import partial
 from typing import Any
 
 from rapidfuzz import fuzz, process
 
 from app.database import transactions
-from app.database.filter_types import Filters, is_operator_object
+from app.database.filter_types import BOUNDS, Filters, is_operator_object
 from app.derived_rows import Repair, UserRows, under_lock
 from app.facets import store
 from app.facets.types import Facet, FacetCache, FacetQuery
@@ -57,8 +58,8 @@ async def missed(filters: Filters, user_id: str, *, db: transactions.Database) -
             if not of_key:
                 known = [facet.key for facet in await store.count(reading, FacetQuery(limit=0))]
                 found.append(MissedFilter(key, False, tuple(known[:NAMED]), nearest_key=_nearest(key, known)))
-            elif (text := _text(wanted)) is not None:
-                found += _missed_value(key, text, of_key[0])
+            elif not await _is_met(reading, key, wanted, of_key[0]):
+                found.append(_missed_value(key, wanted, of_key[0]))
     return found
 
 
@@ -77,21 +78,48 @@ def _folders(filters: Filters) -> Iterator[str]:
         yield from _folders(group)
 
 
-def _text(wanted: Any) -> str | None:
+async def _is_met(reading: transactions.Reading, key: str, wanted: Any, facet: Facet) -> bool:
+    """Whether a document may meet a condition on a key that documents have."""
+    if is_operator_object(wanted):
+        bounds = [wanted[name] for name in BOUNDS if name in wanted]
+        if bounds and not facet.types.keys() & {"list", _type(bounds[0])}:
+            return False
+    value = _value(wanted)
+    if value is None or any(one.value == value and _type(one.value) == _type(value) for one in facet.values):
+        return True
+    if facet.distinct <= len(facet.values):
+        return False
+    only = FacetQuery(Filters(metadata={key: value}), key=key, limit=1)
+    return bool(await store.count(reading, only))
+
+
+def _value(wanted: Any) -> Any:
+    """The one value that a condition asks for; None for other conditions."""
     if is_operator_object(wanted):
         listed = wanted.get("in", ())
         wanted = listed[0] if len(listed) == 1 else None
-    return wanted if isinstance(wanted, str) else None
+    return wanted if isinstance(wanted, str | int | float) else None
 
 
-def _missed_value(key: str, text: str, facet: Facet) -> Iterable[MissedFilter]:
-    texts = {str(one.value): one.value for one in facet.values}
-    if texts.get(text) == text:
-        return
-    nearest = _nearest(text, list(texts))
-    same = nearest is not None and nearest.casefold() == text.casefold()
-    value = None if nearest is None else texts[nearest]
-    yield MissedFilter(key, True, tuple(texts)[:NAMED], nearest_value=value, same_letters=same)
+def _type(value: Any) -> str:
+    """The type of a value as facets name it."""
+    return "string" if isinstance(value, str) else "boolean" if isinstance(value, bool) else "number"
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _missed_value(key: str, wanted: Any, facet: Facet) -> MissedFilter:
+    value, texts = _value(wanted), {_text(one.value): one.value for one in facet.values}
+    if value is None:  # a range
+        return MissedFilter(key, True, (), of_type=max(facet.types, key=facet.types.__getitem__))
+    nearest = _nearest(_text(value), list(texts))
+    if nearest is None:
+        return MissedFilter(key, True, tuple(texts)[:NAMED])
+    same, found = nearest.casefold() == _text(value).casefold(), texts[nearest]
+    of_type = _type(found) if _type(found) != _type(value) else None
+    return MissedFilter(key, True, (), nearest_value=found, same_letters=same, of_type=of_type)
 
 
 def _nearest(text: str, known: list[str]) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -39,6 +40,10 @@ def sentences(missed: Iterable[MissedFilter]) -> list[str]:
     for one in missed:
         if one.nearest_key is not None:
             found.append(f"metadata.{one.key}: no document has this key. Did you mean {one.nearest_key}?")
+        elif one.nearest_value is not None and one.of_type is not None:
+            found.append(f"{one.key}: did you mean {json.dumps(one.nearest_value)}, a {one.of_type}?")
+        elif one.of_type is not None:
+            found.append(f"{one.key}: its values are of the type {one.of_type}, which this range does not compare.")
         elif one.nearest_value is not None:
             case = " Values are case-sensitive." if one.same_letters else ""
             found.append(f"{one.key}: did you mean {one.nearest_value}?{case}")

@@ -327,7 +327,8 @@ class Hit(NamedTuple):
 class MissedFilter:
     """A condition on metadata or a folder that no document meets, with the nearest stored key or value, if any.
 
-    `present` are the commonest values of the key, or the commonest keys if no document has it.
+    `present` are the commonest values of the key, or the commonest keys if no document has it. `of_type` is the type of
+    the nearest value, or of the values if the condition is a range, if the condition has another type.
     """
 
     key: str
@@ -336,6 +337,7 @@ class MissedFilter:
     nearest_key: str | None = None
     nearest_value: Any = None
     same_letters: bool = False
+    of_type: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from api_caller import Caller
+
+from app.facets import operations
 
 STORED: list[dict[str, Any]] = [
     {"team": "Firmware", "year": 2024, "tags": ["tide", "tide", "buoy"], "draft": True},
@@ -48,6 +51,11 @@ async def test_near_keys_and_values_are_suggested_where_no_document_passes(calle
         ({"teem": "Firmware"}, "metadata.teem: no document has this key. Did you mean team?"),
         ({"team": {"in": ["Fild"]}}, "team: did you mean Field?"),
         ({"team": "Masonry"}, "team: no document has this value. There is Firmware, Field."),
+        ({"draft": "true"}, "draft: did you mean true, a boolean?"),
+        ({"Tone": {"gte": 2}}, "Tone: its values are of the type object, which this range does not compare."),
+        ({"team": {"lt": 3}}, "team: its values are of the type string, which this range does not compare."),
+        ({"year": 2026}, "year: did you mean 2024?"),
+        ({"year": "2024", "draft": True}, "year: did you mean 2024, a number?"),
         ({"zzz": 1}, "zzz: no document has this key. There is team, year, tags, Tone, draft."),
     ):
         for path in ("search", "search/multihop"):
@@ -60,6 +68,16 @@ async def test_near_keys_and_values_are_suggested_where_no_document_passes(calle
     answer = await caller.search("note", filters=grouped)
     assert answer["hints"][1:] == ["team: did you mean Firmware? Values are case-sensitive."]
     assert "hints" not in await caller.search("note")
+
+
+async def test_a_value_beyond_the_compared_ones_is_not_called_missing(
+    caller: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number, metadata in enumerate(STORED):
+        await caller.add(f"Note number {number}", uri=f"{number}.md", metadata=metadata)
+    monkeypatch.setattr(operations, "COMPARED_VALUES", 1)
+    answer = await caller.search("note", filters={"metadata": {"team": "Field", "draft": False}})
+    assert answer["hints"][1:] == ["draft: no document has this value. There is true."]
 
 
 async def test_a_folder_without_its_path_is_named_with_it(caller: Caller) -> None:
