@@ -40,6 +40,7 @@ UPLOADS = st.builds(
     title=st.sampled_from([None, "Winter log"]),
     metadata=st.sampled_from([{}, {"people": ["Ben Okafor"]}, {"tags": ["ropes"]}]),
 )
+STORED = [Upload(TEXTS[2], uri="a"), Upload(TEXTS[1], uri="b"), Upload(TEXTS[0])]
 STEPS = st.lists(st.lists(UPLOADS, min_size=1, max_size=6) | st.sampled_from(["a", "b"]), min_size=1, max_size=4)
 """Lists of uploads, and deletions by uri between them."""
 
@@ -55,6 +56,7 @@ def small_batches() -> Iterator[None]:
 @settings(max_examples=5, deadline=None)
 @example(steps=[[Upload(TEXTS[text], uri=uri) for uri, text in [("a", 0), ("a", 1), ("a", 1), ("b", 0), ("a", 2)]]])
 @example(steps=[[Upload(TEXTS[1], uri="b", title="Winter log"), Upload(TEXTS[1], uri="a")]])
+@example(steps=[STORED, [Upload(TEXTS[0], uri="a"), *STORED[1:], STORED[0]]])  # back as it was, a batch later
 @given(steps=STEPS)
 async def test_a_list_of_documents_equals_its_documents_one_by_one(database, owner, steps) -> None:
     listed, single = Tenant(database), Tenant(database)

@@ -170,7 +170,7 @@ class _Batch:
     Attributes:
         stored: The stored version of each draft that has one, by identity.
         being_stored: The ids of documents of which jobs will store another version.
-        writes: How many writes of this call had begun when `stored` and `being_stored` were read.
+        writes: How many writes of this call had ended when `stored` and `being_stored` were read.
         model: The model that computed the vectors.
         uncounted: The keys of computed vectors that no document has counted.
     """
@@ -227,7 +227,7 @@ class _Steps:
 
     Attributes:
         most: Most documents that the next transaction writes.
-        writes: How many writes have begun.
+        writes: How many writes have ended.
         chunks: The number of chunks of the changed documents so far, without queued documents.
     """
 
@@ -260,7 +260,6 @@ class _Steps:
         if (same := batch.same(draft)) is not None:
             return [IngestResult.of(draft, same.document_id, "unchanged", chunk_count=same.chunk_count)]
         drafts = batch.together(place, self.most)
-        self.writes += 1
         try:
             if not drafts:
                 return [await self._store_large(draft)]
@@ -274,6 +273,8 @@ class _Steps:
             if isinstance(error, errors.OutsideOfKey):
                 return [error]
             raise
+        finally:
+            self.writes += 1  # not before: a batch that is looked up during a write sees the versions before it
 
     async def _run(
         self,
