@@ -147,6 +147,18 @@ async def test_new_documents_of_a_list_are_written_together(tenant: Tenant, monk
     assert await tenant.uris() == [f"2-{n}" for n in range(7, -1, -1)] + ["1-1", "1-0", "0-1", "0-0"]
 
 
+async def test_replaced_documents_of_a_list_are_written_together(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ingest, "BATCH_CHARACTERS", 8 * ingest.MIN_DOCUMENT_CHARACTERS)
+    counts = []
+    for step, size in enumerate((8, 2, 2, 8)):
+        with counted_statements(tenant) as statements:
+            await tenant.many([Upload(f"Buoy {n} in version {step}.", uri=f"{n}") for n in range(size)])
+        counts.append(len(statements))
+    assert counts[3] < 2 * counts[2]
+
+
 async def test_documents_before_one_that_cannot_be_stored_are_stored(tenant: Tenant) -> None:
     refused = Upload("Second.", uri="b", metadata={"kind": "\0"})
     outcomes = ingest.store(

@@ -39,7 +39,7 @@ FIRST_CHARACTERS = 9_600
 MIN_DOCUMENT_CHARACTERS = 400
 """For the size of a batch, a shorter document counts as this many characters."""
 MOST_WRITTEN, MOST_CHUNKS = 64, 128
-"""Most documents that one transaction writes, and most chunks if there are several documents."""
+"""Most documents that one transaction writes, and most chunks, of both versions, if there are several documents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +193,7 @@ class _Batch:
         return known if known and known.same_as(draft) and known.document_id not in self.being_stored else None
 
     def together(self, place: int, most: int) -> list[DocumentDraft]:
-        """The drafts from a place on that one transaction writes: consecutive new ones, or one that replaces a version.
+        """The drafts from a place on that one transaction writes: consecutive ones of different documents that changed.
 
         Empty if the first draft is large.
         """
@@ -202,12 +202,11 @@ class _Batch:
         for _upload, draft in self.uploads[place : place + most]:
             if not isinstance(draft, DocumentDraft) or draft.is_large:
                 break
-            chunks += len(draft.chunks)
-            if found and (draft.identity in found or draft.identity in self.stored or chunks > MOST_CHUNKS):
+            replaced = self.stored.get(draft.identity)
+            chunks += len(draft.chunks) + (replaced.chunk_count if replaced else 0)
+            if found and (draft.identity in found or self.same(draft) or chunks > MOST_CHUNKS):
                 break
             found[draft.identity] = draft
-            if draft.identity in self.stored:
-                break
         return list(found.values())
 
     def note(self, put: PutDocument) -> IngestResult:
