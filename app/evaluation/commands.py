@@ -50,7 +50,7 @@ def evaluate(
     ] = False,
     wrong: Annotated[
         list[Path] | None,
-        typer.Option(help="Folder of another set, whose questions this one does not answer; repeatable."),
+        typer.Option(help="A folder whose queries.jsonl has questions that this set does not answer; repeatable."),
     ] = None,
     user: Annotated[
         str | None, typer.Option(help="Whose documents the set joins.", show_default="a user of its own")
@@ -61,7 +61,7 @@ def evaluate(
     """Ingest a set in BEIR layout, ask its questions and print the averaged metrics."""
     tenant = Tenant.of(str(folder.resolve())) if user is None else Tenant(options.check_user(user), exclusive=False)
     strategy = Strategy(mode, json_arguments.parse(ranking, Ranking, field="ranking"), compare, collapse)
-    loaded, others = beir.load(folder), [question for other in wrong or () for question in beir.load(other).questions]
+    loaded, others = beir.load(folder), [question for other in wrong or () for question in beir.read_questions(other)]
     if loaded.missing:
         named = ", ".join(loaded.missing[:NAMED]) + (", …" if len(loaded.missing) > NAMED else "")
         count = (

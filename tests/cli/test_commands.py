@@ -114,6 +114,9 @@ def test_an_evaluation_measures_and_embeds_nothing_twice(stepwell: Stepwell, tmp
     assert (first.json["mrr@10"], first.json["recall@5"], first.json["full_recall@5"]) == (1.0, 0.75, 0.5)
     assert second.json["embedded"] == 0
     assert {name: second.json[name] for name in MEASURES[:6]} == {name: first.json[name] for name in MEASURES[:6]}
+    (tmp_path / "other").mkdir()
+    _write_lines(tmp_path / "other" / "queries.jsonl", questions[2:])
+    assert stepwell("eval", tmp_path, "--wrong", tmp_path / "other", "--json").json["answerable"]["count"] == 3
     refused = stepwell("eval", tmp_path, "--mode", "two_pass", "--ranking", '{"hierarchy": "off"}')
     assert (refused.code, "guidance" in refused.err) == (2, True)
     (tmp_path / "qrels.tsv").write_text("q1\td1\t1\nq1\td2\tmuch\n", encoding="utf-8")
