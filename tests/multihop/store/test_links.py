@@ -139,6 +139,14 @@ async def test_a_name_in_the_question_links_documents_by_title_and_not_as_a_shar
     assert linked.weight == pytest.approx(2 / (1 + log(1 + 1)))
 
 
+async def test_a_name_that_several_documents_have_in_their_titles_leads_to_each_with_less_weight(shelve) -> None:
+    titles = ("Ilse Brandt", "ILSE BRANDT", "Ilse BRANDT")
+    shelf = await shelve(**{title: f"note {number}" for number, title in enumerate(titles)})
+    chunks = await shelf.follow({"Reviews": 0.5}, "what did Ilse Brandt do in Lundby?")
+    weights = {title: chunks[title]["named"].weight for title in (*titles, "Lundby")}
+    assert weights == pytest.approx({**dict.fromkeys(titles, 1 / (1 + log(3))), "Lundby": 1.0})
+
+
 async def test_filters_and_exclusions_apply_to_linked_chunks_and_to_the_chunks_that_link_onward(titled) -> None:
     assert "Ilse Brandt" not in await titled.follow(
         {"Silent Harbour": 0.5}, exclude_chunk_ids=[titled.chunks["Ilse Brandt"]]

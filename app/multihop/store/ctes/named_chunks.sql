@@ -1,8 +1,8 @@
 -- Selects the chunks that the query names: those of a document whose title it contains, and those of the only section
--- with a heading that it contains; of each document or section those most similar to the query. The query's vector is
--- parsed once, not once per chunk.
+-- with a heading that it contains; of each document or section those most similar to the query. A name in the titles of n
+-- documents has the weight 1 / (1 + ln n) in each. The query's vector is parsed once, not once per chunk.
 -- Columns: query_vector: vector; query_names: entity_id, heading (whether the name may be a heading); named_chunks:
---   chunk_no, document_id, entity_id, heading (whether the name is one), similarity.
+--   chunk_no, document_id, entity_id, heading (whether the name is one), similarity, weight.
 -- part filtered  filters on documents
 -- :keys bytea[]  keys of the query's word sequences
 -- :heading boolean[]  whether each key may match a heading
@@ -20,13 +20,14 @@ query_names AS MATERIALIZED (
     GROUP BY n.entity_id
 ),
 named_chunks AS MATERIALIZED (
-    SELECT t.chunk_no, t.document_id, t.entity_id, t.heading, t.similarity
+    SELECT t.chunk_no, t.document_id, t.entity_id, t.heading, t.similarity, 1 / (1 + ln(t.documents)) AS weight
     FROM (
-        SELECT DISTINCT ON (r.chunk_no) r.chunk_no, r.document_id, r.entity_id, r.heading, r.similarity
+        SELECT DISTINCT ON (r.chunk_no) r.chunk_no, r.document_id, r.entity_id, r.heading, r.similarity,
+               count(*) FILTER (WHERE r.place = 1) OVER (PARTITION BY r.entity_id) AS documents
         FROM (
             SELECT m.chunk_no, m.document_id, m.entity_id, m.heading, 1 - (v.embedding <=> (SELECT a.vector FROM query_vector AS a)) AS similarity,
                    row_number() OVER (
-                       PARTITION BY m.document_id, m.section_no
+                       PARTITION BY m.entity_id, m.document_id, m.section_no
                        ORDER BY v.embedding <=> (SELECT a.vector FROM query_vector AS a), m.chunk_no) AS place
             FROM query_names AS q
             CROSS JOIN LATERAL (
@@ -51,7 +52,7 @@ named_chunks AS MATERIALIZED (
 -- end
         ) AS r
         WHERE r.place <= :most_named_of_one
-        ORDER BY r.chunk_no, r.heading, r.entity_id
+        ORDER BY r.chunk_no, documents, r.heading, r.entity_id
     ) AS t
     ORDER BY t.similarity DESC NULLS LAST, t.chunk_no
     LIMIT :most_named

@@ -2,7 +2,7 @@
 -- Columns: result_links: chunk_no, signal, weight, entity_id, source_no, chunks, steps, heading; result_chunks: chunk_no.
 -- :compared_ids uuid[]  further chunks to compare with the query vector
 result_links AS MATERIALIZED (
-    SELECT t.chunk_no, 'named' AS signal, CAST(1 AS float8) AS weight, t.entity_id, CAST(NULL AS bigint) AS source_no,
+    SELECT t.chunk_no, 'named' AS signal, t.weight, t.entity_id, CAST(NULL AS bigint) AS source_no,
            CAST(NULL AS bigint) AS chunks, CAST(NULL AS integer) AS steps, t.heading
     FROM named_chunks AS t
     UNION ALL
