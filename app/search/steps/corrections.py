@@ -7,7 +7,7 @@ nothing is looked up (docs/decisions/0027-typing-errors.md).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
 
@@ -46,11 +46,11 @@ async def recall(search: SearchState, db: SearchTransaction) -> SearchState:
         return search
     found = await _read(db, words)
     missing = [term.lexeme for term in terms if not term.df]
-    lexemes = {word: _unrelated(found.get(word, ()), word, missing) for word in words}
+    lexemes = {word: _unrelated(one.lexemes, word, missing) for word, one in found.items()}
     corrections = [
-        AddedTerm(ORIGIN, word, lexemes=tuple(lexemes[word]), corrects=_forms(word, missing))
-        for word in words
-        if 1 <= len(lexemes[word]) <= MAX_LEXEMES
+        AddedTerm(ORIGIN, word, lexemes=tuple(known), idf=found[word].idf, corrects=_forms(word, missing))
+        for word, known in lexemes.items()
+        if 1 <= len(known) <= MAX_LEXEMES
     ]
     if not corrections:
         return search
@@ -67,8 +67,20 @@ def _forms(word: str, missing: Sequence[str]) -> tuple[str, ...]:
     )
 
 
-async def _read(db: Reading, words: Sequence[str]) -> dict[str, list[str]]:
-    """For each word that no visible chunk contains, the stored lexemes of its edits, most frequent first.
+@dataclass(frozen=True, slots=True)
+class _Edits:
+    """The stored lexemes of a word's edits, most frequent first, and the idf of the first.
+
+    No correction counts more than that: the rarest neighbour of a word is rarely what was meant. The idf is None for a
+    caller who does not see everything.
+    """
+
+    lexemes: Sequence[str]
+    idf: float | None
+
+
+async def _read(db: Reading, words: Sequence[str]) -> dict[str, _Edits]:
+    """The stored edits of each word that no visible chunk contains.
 
     A word without a lexeme of its own, such as a stop word, has no corrections.
     """
@@ -84,7 +96,8 @@ async def _read(db: Reading, words: Sequence[str]) -> dict[str, list[str]]:
     }
     parts, seen = await visible_documents.wanted(db)
     rows = await db.execute(sql.statement("corrections_of_words", *parts), {**binds, **seen})
-    return {row.word: row.lexemes for row in rows}
+    is_whole = db.restriction is None  # the idf counts all documents
+    return {row.word: _Edits(row.lexemes, row.idf if is_whole else None) for row in rows}
 
 
 def _edits(word: str) -> IndexText:

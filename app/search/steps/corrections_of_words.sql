@@ -1,7 +1,7 @@
 -- Finds the stored lexemes of words that differ from an unknown word by one typing error. A word is unknown if each of the
 -- user's text-search configurations makes lexemes of it, and none of them is stored: a stop word of one of the languages is
 -- spelled as it is meant. Only the edits of unknown words are analysed.
--- Columns: word, lexemes (by descending document frequency).
+-- Columns: word, lexemes (by descending document frequency), idf (of the first, the smallest).
 -- part restricted  a lexeme is stored if a chunk contains it which the caller sees
 -- :words text[]  the words
 -- :words_folded text[]  the same with accents folded
@@ -14,7 +14,7 @@ WITH
 {{visible_chunks}},
 -- end
 configs AS MATERIALIZED (
-    SELECT s.config FROM stepwell.text_statistics AS s WHERE s.user_id = :user_id AND s.chunks > 0
+    SELECT s.config, s.chunks FROM stepwell.text_statistics AS s WHERE s.user_id = :user_id AND s.chunks > 0
 ),
 given AS MATERIALIZED (
     SELECT g.*
@@ -47,8 +47,9 @@ known AS MATERIALIZED (
     FROM stepwell.lexemes AS l
     WHERE l.user_id = :user_id AND l.lexeme = ANY (ARRAY(SELECT e.lexeme FROM edited AS e))
 )
-SELECT f.word, array_agg(f.lexeme ORDER BY f.df DESC, f.lexeme) AS lexemes
-FROM (
+SELECT f.word, array_agg(f.lexeme ORDER BY f.df DESC, f.lexeme) AS lexemes, min({{idf u, f}}) AS idf
+FROM (SELECT CAST(sum(c.chunks) AS float8) AS chunks FROM configs AS c) AS u
+CROSS JOIN (
     SELECT s.word, s.lexeme, s.df, row_number() OVER (PARTITION BY s.word ORDER BY s.df DESC, s.lexeme) AS place
     FROM (
         SELECT e.word, e.lexeme, k.df

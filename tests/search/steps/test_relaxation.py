@@ -114,6 +114,14 @@ async def test_a_word_with_many_neighbours_is_not_corrected(bakery: Tenant) -> N
     assert answer.explain["corrections"] == {}
 
 
+async def test_no_correction_of_a_word_counts_more_than_the_commonest_one(tenant: Tenant) -> None:
+    shoes = [Upload(f"running shoes {number}", uri=f"{number}") for number in range(9)]
+    await tenant.many([*shoes, Upload("pruning shears", uri="shears")])
+    answer = await tenant.ask("runing", mode="lexical", explain=True)
+    idf = {term["lexeme"]: term["idf"] for term in answer.explain["terms"]}
+    assert idf["prune"] == pytest.approx(idf["run"])
+
+
 async def test_a_stop_word_of_one_language_is_not_corrected_where_documents_have_others(tenant: Tenant) -> None:
     french = Upload("Le contrat de livraison attend au fournil.", language="fr")
     await tenant.add_all([french, Upload("The croissant contract."), Upload("They ate a bite and befogged the gain.")])
