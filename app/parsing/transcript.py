@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from app.errors import UnreadableFile
 from app.parsing.types import ExtractedDocument, InputFile, LeftOut
+from app.text.structure import conversations
 
 PARAGRAPH_S, LONGEST_S = 30.0, 60.0
 """After the first number of seconds a paragraph ends with its next sentence; after the second, in any case."""
@@ -111,10 +112,11 @@ def _paragraphs(cues: Iterator[Cue]) -> Iterator[str]:
         if not parts:
             began, speaker = cue.start_s, ""
         text = " ".join(cue.lines)
+        begins_turn = conversations.begins_turn(text)
         if cue.speaker and cue.speaker != speaker:
-            speaker = cue.speaker
-            text = f"{chr(10) if parts else ''}{speaker}: {text}"
-        parts.append(text)
+            speaker, begins_turn = cue.speaker, True
+            text = f"{speaker}: {text}"
+        parts.append(f"\n{text}" if parts and begins_turn else text)
     if parts:
         yield _paragraph(began, parts)
 

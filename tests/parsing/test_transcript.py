@@ -55,6 +55,13 @@ def test_a_transcript_has_times_and_speakers(read: Read) -> None:
     assert document.warnings == ("Left out as notes: 1 line.",)
 
 
+def test_a_speaker_before_a_colon_begins_a_line(read: Read) -> None:
+    said = ("Ana Veit: Nothing dries", "not even the clay", "Bo: I called them")
+    cues = "".join(f"00:0{n}.000 --> 00:0{n}.900\n{text}\n\n" for n, text in enumerate(said))
+    (document,) = read(f"WEBVTT\n\n{cues}".encode(), "a.vtt")
+    assert document.text == "[00:00:00] Ana Veit: Nothing dries not even the clay\nBo: I called them"
+
+
 def test_subtitles_have_no_numbers_and_no_line_twice(read: Read) -> None:
     (document,) = read(SRT.replace("\n", "\r\n").encode(), "a.srt")
     assert document.text == "[00:00:01] High water at noon, and 42 meters."

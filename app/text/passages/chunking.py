@@ -18,7 +18,7 @@ from typing import Literal, get_args
 
 from app.concurrency import cancellable
 from app.text.passages import tokens
-from app.text.structure import code, markups, sentences, structure
+from app.text.structure import code, conversations, markups, sentences, structure
 
 MAX_CHARACTERS = 8_000
 SLACK = 1.25  # a section up to this multiple of the target is not cut
@@ -35,10 +35,6 @@ _BLOCKS: dict[TextKind, Callable[[str], list[structure.Block]]] = {
     **{markup: partial(markups.blocks, markup=markup) for markup in get_args(markups.Markup)},
 }
 _Splitter = Callable[[str, int, int], Iterable[sentences.Span]]
-_SPEAKER = re.compile(r"^[ \t]*(?:\[[^\]\n]{1,40}\][ \t]*)?[^\s:][^:\n]{0,40}:[ \t]", re.MULTILINE)
-_STAMP = re.compile(
-    r"\W*(?:(?:time|date|zeit|datum|fecha|heure|hora|data)\s*:)?(?=[^\n]*\d)[\d\s_:.,/()\[\]TZAPMapm+-]+$"
-)
 _ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]")
 _DELIMITER = re.compile(r"[ \t|:]*+-[ \t|:-]*+$")
 _RULES = re.compile(r"(?:[ \t]*([-*_])(?:[ \t]*\1){2,}[ \t]*(?:\n|$))+")
@@ -254,8 +250,8 @@ def _overlapping(source: _PieceOffsets, start: int, previous: _Unit, unit: _Unit
     if not (previous.whole and unit.whole and limits.overlap):
         return unit.start
     window = max(start + 1, previous.start, previous.end - _OVERLAP_WINDOW)
-    chat = _is_chat(source.text[window : previous.end])
-    found = (sentences.lines if chat else sentences.spans)(source.text, window, previous.end)
+    is_conversation = conversations.is_conversation(source.text[window : previous.end])
+    found = (sentences.lines if is_conversation else sentences.spans)(source.text, window, previous.end)
     for begin, _ in found:
         at_boundary = begin > window or window == previous.start
         if at_boundary and source.count(begin, previous.end) <= limits.overlap:
@@ -280,7 +276,9 @@ def _units(
         yield from _table_units(source, rows, caption, block.end, limits)
         return
     splitters: tuple[_Splitter, ...] = (_BY_LINE.get(block.kind, sentences.lines), sentences.lines, sentences.spans)
-    if block.kind == "paragraph" and not _is_chat(source.text[block.start : min(block.end, block.start + 2_000)]):
+    if block.kind == "paragraph" and not conversations.is_conversation(
+        source.text[block.start : min(block.end, block.start + 2_000)]
+    ):
         splitters = (sentences.spans, sentences.lines)
     for unit in _pieces(source, block.start, block.end, splitters, limits.target):
         yield _Unit(unit.start, unit.end, unit.whole and not rigid)
@@ -354,24 +352,6 @@ def _words(source: _PieceOffsets, start: int, end: int, limit: int) -> Iterator[
         first = reach
 
 
-def _is_chat(sample: str) -> bool:
-    """Returns whether at least half of the lines begin with a speaker, as in a conversation."""
-    count = sample.count("\n") + 1
-    return count > 2 and 2 * len(_SPEAKER.findall(sample)) >= count
-
-
-def _turns(text: str, start: int, end: int) -> Iterator[sentences.Span]:
-    """Yields the lines of a conversation. A line that has only a time is joined with the next line."""
-    begin = finish = -1
-    for first, last in sentences.lines(text, start, end):
-        begin, finish = (first if begin < 0 else begin), last
-        if last - first > 60 or _STAMP.match(text[first:last].lower()) is None:
-            yield begin, finish
-            begin = -1
-    if begin >= 0:
-        yield begin, finish
-
-
 def _items(text: str, start: int, end: int) -> Iterator[sentences.Span]:
     """Yields list items with their continuation lines."""
     item: sentences.Span | None = None
@@ -384,5 +364,5 @@ def _items(text: str, start: int, end: int) -> Iterator[sentences.Span]:
         yield item
 
 
-_BY_LINE: dict[structure.Kind, _Splitter] = {"paragraph": _turns, "list": _items}
+_BY_LINE: dict[structure.Kind, _Splitter] = {"paragraph": conversations.turns, "list": _items}
 """By kind of block, the function that joins its lines to larger pieces."""

@@ -133,6 +133,14 @@ def test_neighbours_of_a_cut_section_share_whole_sentences_within_the_overlap():
     assert all(before.end <= after.start for before, after in itertools.pairwise(apart))
 
 
+def test_a_chat_with_times_before_the_names_is_cut_between_messages():
+    said = {"Ana": "We meet at the river at noon and wait there. Bring bread.", "Bo": "And salt, and two cups."}
+    lines = [f"12/03/2025, 18:{n} - {name}: {text}" for n in range(10, 60) for name, text in said.items()]
+    passages = chunking.split("\n".join(lines), overlap_tokens=0)
+    assert len(passages) > 5
+    assert all(passage.content.startswith("12/03/2025") for passage in passages)
+
+
 def test_headings_are_carried_by_the_path_and_not_repeated_in_content():
     text = f"# Guide\n\n{prose(100)}\n\n## Install\n\n{prose(100)}\n\n### Linux\n\n{prose(100)}"
     passages = chunking.split(text)

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from app.query.types import MatchedSpan, Snippet
-from app.text.structure import markdown_to_text, sentences, structure
+from app.text.structure import conversations, markdown_to_text, sentences, structure
 from app.text.words import word_spans
 from app.text.words.word_spans import WordSpan
 
@@ -211,9 +211,12 @@ def _windows(block: Sequence[Span], matches: _Matches, sought: Sought) -> Iterat
 
 def _blocks(text: str) -> Iterator[list[Span]]:
     """The sentences of paragraphs and lists, and the lines of tables and fences without rules and fence marks."""
+    is_conversation = conversations.is_conversation(text)
     for block in itertools.chain.from_iterable(_quoted(text, one) for one in structure.blocks(text)):
         if block.kind in ("table", "fence"):
             spans = [span for span in sentences.lines(text, block.start, block.end) if not _RULE.fullmatch(text, *span)]
+        elif is_conversation and block.kind == "paragraph":
+            spans = list(_turns(text, block))
         elif block.kind != "heading":
             items = sentences.trim(text, block.start, block.end) if block.kind == "paragraph" else _items(text, block)
             spans = [span for item in items for span in sentences.spans(text, *item)]
@@ -221,6 +224,12 @@ def _blocks(text: str) -> Iterator[list[Span]]:
             continue
         if spans:
             yield spans
+
+
+def _turns(text: str, block: structure.Block) -> Iterator[Span]:
+    """The turns of a conversation, which begin with the speaker, and the sentences of those that are too long."""
+    for start, end in conversations.turns(text, block.start, block.end):
+        yield from [(start, end)] if end - start <= MAX_LENGTH else sentences.spans(text, start, end)
 
 
 def _quoted(text: str, block: structure.Block) -> Iterator[structure.Block]:

@@ -51,6 +51,7 @@ BLOCKS = (
 )
 QUOTED = "Yes.\n\n> Best regards\n> Ana\n>\n> Lime slakes slowly in winter frost.\n> > \n> > When?"
 MARKS = "Sand. Set **`lime_limit`** to [the _slaked_ value](https://lime.example/a_b), not to *burnt* lime."
+CHAT = "Ana: Rain\nBo: I see. Bring lime, and ash\n[12:05] Ana: Now?\n12/03/2025, 18:22 - Bo: The clay waits. Come"
 CODE = "def __init__(self, *lime): # **kept**"
 JAPANESE = "犬が走る。黒い猫が東京都で寝る。鳥も飛ぶ。"
 CASES: dict[str, tuple[str, str, dict[str, Any], str]] = {
@@ -71,6 +72,9 @@ CASES: dict[str, tuple[str, str, dict[str, Any], str]] = {
     "a script without spaces": (JAPANESE, "東京都", {}, "黒い猫が«東京都»で寝る。"),
     "a character": (JAPANESE, "猫", {}, "黒い«猫»が東京都で寝る。"),
     "marks": (MARKS, "slaked lime limit", {}, "Set «lime_limit» to the «slaked» value, not to burnt «lime»."),
+    "a turn": (CHAT, "ash", {}, "Bo: I see. Bring lime, and «ash»"),
+    "a turn behind a time": (CHAT, "come", {}, "12/03/2025, 18:22 - Bo: The clay waits. «Come»"),
+    "a sentence of a long turn": (f"{CHAT}\nAna: {'Wait. ' * 80}Sand.", "sand", {}, "«Sand»."),
     "code": (CODE, "lime", {"markdown": False}, "def __init__(self, *«lime»): # **kept**"),
 }
 

@@ -1,0 +1,37 @@
+"""Finds the turns of a conversation: lines that begin with a speaker."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from app.text.structure import sentences
+
+_SPEAKER = re.compile(r"^[ \t]*(?:\[[^\]\n]{1,40}\][ \t]*)?[^\s:](?:[^:\n]|(?<=\d):(?=\d)){0,40}:[ \t]", re.MULTILINE)
+"""A speaker and a colon, also behind a time: `[12:05] Ana:`, `12/03/2025, 18:22 - Ana:`."""
+_STAMP = re.compile(
+    r"\W*(?:(?:time|date|zeit|datum|fecha|heure|hora|data)\s*:)?(?=[^\n]*\d)[\d\s_:.,/()\[\]TZAPMapm+-]+$"
+)
+
+
+def is_conversation(sample: str) -> bool:
+    """Returns whether at least half of the lines, of more than two, begin with a speaker."""
+    count = sample.count("\n") + 1
+    return count > 2 and 2 * len(_SPEAKER.findall(sample)) >= count
+
+
+def begins_turn(text: str) -> bool:
+    """Returns whether a text begins with a speaker."""
+    return _SPEAKER.match(text) is not None
+
+
+def turns(text: str, start: int, end: int) -> Iterator[sentences.Span]:
+    """Yields the lines of a conversation. A line that has only a time is joined with the next line."""
+    begin = finish = -1
+    for first, last in sentences.lines(text, start, end):
+        begin, finish = (first if begin < 0 else begin), last
+        if last - first > 60 or _STAMP.match(text[first:last].lower()) is None:
+            yield begin, finish
+            begin = -1
+    if begin >= 0:
+        yield begin, finish
