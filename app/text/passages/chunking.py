@@ -22,6 +22,8 @@ from app.text.structure import code, conversations, markups, sentences, structur
 
 MAX_CHARACTERS = 8_000
 SLACK = 1.25  # a section up to this multiple of the target is not cut
+EQUAL = 4  # the end of a section, up to this multiple of the target, is cut into equal passages
+SHARE = 0.9  # the size of the passages before, in targets: about that of equal ones
 TINY = 1 / 3  # a section smaller than this share of the target is joined with a neighbour
 HEADER_SHARE = 0.5  # the largest share of the target that a table's header may take to be repeated
 _OVERLAP_WINDOW = 800  # code points in which the sentences to repeat are searched
@@ -241,8 +243,13 @@ def _cut(
 
 
 def _share(left: int, limits: _Limits) -> float:
-    """Returns the size of a passage if the remaining pieces are divided into equal passages."""
-    return left if left <= limits.whole else left / math.ceil(left / limits.target)
+    """Returns the size of the next passage: SHARE of the target, or an equal part of the last EQUAL targets.
+
+    What follows later does not count, so a text that grows keeps its passages but the last ones.
+    """
+    if left <= limits.whole:
+        return left
+    return SHARE * limits.target if left > EQUAL * limits.target else left / math.ceil(left / limits.target)
 
 
 def _overlapping(source: _PieceOffsets, start: int, previous: _Unit, unit: _Unit, limits: _Limits) -> int:

@@ -141,6 +141,18 @@ def test_a_chat_with_times_before_the_names_is_cut_between_messages():
     assert all(passage.content.startswith("12/03/2025") for passage in passages)
 
 
+def test_a_text_that_grows_keeps_its_passages_but_the_last_ones():
+    days = [
+        f"On day {day} the tide was {day * 7 % 13} feet high, and we {'waited ' * (day % 9)}." for day in range(200)
+    ]
+    passages: list[str] = []
+    for count in range(1, 201):
+        before, passages = passages, [one.content for one in chunking.split("\n\n".join(days[:count]))]
+        kept = max(0, len(before) - chunking.EQUAL - 1)
+        assert passages[:kept] == before[:kept]
+    assert len(passages) > 10
+
+
 def test_headings_are_carried_by_the_path_and_not_repeated_in_content():
     text = f"# Guide\n\n{prose(100)}\n\n## Install\n\n{prose(100)}\n\n### Linux\n\n{prose(100)}"
     passages = chunking.split(text)
