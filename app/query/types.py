@@ -158,7 +158,8 @@ class Term:
 
     `is_expansion`: it begins with a prefix of the query. `is_added`: the query does not contain it, but a word that it
     was added for; it has less than one occurrence. `is_alternative`: it was added beside lexemes of the query. The
-    lexemes of a phrase are separated by spaces.
+    lexemes of a phrase are separated by spaces. `places` are its positions in the query if documents have several
+    languages: a word has a form in each.
     """
 
     lexeme: str
@@ -168,6 +169,7 @@ class Term:
     is_expansion: bool = False
     is_added: bool = False
     is_alternative: bool = False
+    places: tuple[int, ...] = ()
 
     @property
     def parts(self) -> tuple[str, ...]:

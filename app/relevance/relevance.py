@@ -258,29 +258,22 @@ def _beginning(lexeme: str) -> str:
 def _total_idf(own: Iterable[Term], terms: Iterable[Term]) -> float:
     """The idf of the query's own words, among all its terms.
 
-    Words that no chunk contains count once each: with documents in several languages, a word has a form in each. A
-    correction counts less than the corrected word. All words with a wanted prefix count as one.
+    A correction counts less than the corrected word. All words with a wanted prefix count as one.
     """
     words = sum(term.idf * term.times for term in own)
     return words + max((term.idf for term in terms if term.is_expansion and term.df), default=0.0)
 
 
 def own_words(terms: Iterable[Term]) -> list[Term]:
-    """Returns the terms of the query itself, without forms that its words have only in other languages.
+    """Returns the terms of the query itself: of each word the form that most chunks contain.
 
-    A term that no chunk contains is such a form if another term of the word is found or is a shorter stem.
+    With documents in several languages a word has a form in each, but a chunk has one language.
     """
     own = [term for term in terms if not (term.is_expansion or term.is_added)]
-    if all(term.df for term in own):
-        return own
-    folded = {term.lexeme: stem_matching.fold(term.lexeme) for term in own}
-
-    def is_other_form(term: Term, other: Term) -> bool:
-        if len(other.lexeme) < len(term.lexeme):
-            return stem_matching.may_be_stem(folded[other.lexeme], folded[term.lexeme])
-        return bool(other.df) and stem_matching.may_be_stem(folded[term.lexeme], folded[other.lexeme])
-
-    return [term for term in own if term.df or not any(is_other_form(term, one) for one in own)]
+    forms: dict[int, Term] = {}
+    for term in sorted(own, key=lambda one: one.df):
+        forms.update(dict.fromkeys(term.places, term))
+    return [term for term in own if not term.places or term in forms.values()]
 
 
 def weight(hits: int) -> float:

@@ -74,6 +74,17 @@ async def test_a_word_that_a_passage_has_is_likely_answered_beside_other_languag
         await selections.delete(Filters(folder="others"), notes.user_id, db=notes.db, actor="test")
 
 
+async def test_a_document_in_another_language_leaves_the_coverage_of_a_query(tenant: Tenant) -> None:
+    await tenant.many([Upload(f"Buoy {number} is painted.") for number in range(30)])
+    await tenant.add("The weather was fine.")
+    query = "weather of the wedding"
+    before = await tenant.ask(query, explain=True)
+    await tenant.add("Der Hafenmeister hat am Montag die Leinen geprüft.")
+    after = await tenant.ask(query, explain=True)
+    known = [answer.explain["relevance"]["best_coverage"] for answer in (before, after)]
+    assert known[1] == pytest.approx(known[0], rel=0.05)
+
+
 async def test_the_hits_of_several_hops_have_a_relevance_and_its_level(notes: Tenant) -> None:
     question = search_request("Who leads the team that looks after the Gannet buoys?")
     answer = await multihop.run(question, notes.user_id, notes.services())

@@ -99,6 +99,12 @@ def test_coverage_is_the_share_of_the_largest_score_that_the_terms_permit() -> N
     assert relevance.coverage(11.0, CORRECTED) == pytest.approx(11.0 / BOUND)
 
 
+def test_of_the_forms_of_a_word_in_several_languages_the_most_frequent_one_counts() -> None:
+    english = (Term("code", 12, 5.0, places=(2,)), Term("wed", 0, 9.0, places=(5, 7)))
+    other = (Term("cod", 3, 6.0, places=(2,)), Term("wedding", 0, 9.0, places=(5, 7)), Term("the", 1, 0.1, places=(1,)))
+    assert relevance.coverage(11.0, english + other) == pytest.approx(11.0 / ((5.0 + 9.0 + 0.1) * 2.2))
+
+
 def test_closeness_is_the_largest_share_of_the_query_that_one_sentence_has() -> None:
     of = relevance.closeness
     apart, together = "Lime is slaked. The mortars set slowly.", "Slaked at noon. Mortars of Limé: set slowly."

@@ -58,7 +58,14 @@ SELECT b.chunk_id, b.document_id, d.source_id, d.title, d.uri,
 -- end
        z.vector_found, z.text_found, z.best AS best_cosine, CAST(z.best_text AS float8) AS best_text,
        CASE WHEN b.place IS NULL OR b.place = 1 THEN (
-            SELECT coalesce(jsonb_agg(jsonb_build_array(t.lexeme, t.df, t.idf, t.times) ORDER BY t.idf DESC, t.lexeme), '[]')
+            SELECT coalesce(jsonb_agg(jsonb_build_array(t.lexeme, t.df, t.idf, t.times,
+-- if text
+                   CASE WHEN cardinality(u.configs) > 1 THEN (SELECT k.places FROM kept_words AS k WHERE k.lexeme = t.lexeme) END
+-- end
+-- unless text
+                   NULL
+-- end
+                   ) ORDER BY t.idf DESC, t.lexeme), '[]')
 -- if restricted
             FROM (
                 SELECT o.lexeme, f.df, CASE WHEN f.df = o.df THEN o.idf ELSE {{idf u, g}} END AS idf, o.times, o.ignoring

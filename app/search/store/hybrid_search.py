@@ -378,9 +378,10 @@ def _terms(rows: Sequence[Any], lexical: LexicalQuery | None, compiled: Compiled
     """The terms. A term that no chunk contains is an expansion too if an expansion begins with it."""
     expansions = compiled.expansions if compiled else ()
     alternatives = {form for one in lexical.added if one.alternative_to for form in one.forms} if lexical else ()
-    for lexeme, df, idf, times in rows:
+    for lexeme, df, idf, times, places in rows:
         is_expansion = lexeme in expansions or (df == 0 and any(one.startswith(lexeme) for one in expansions))
-        yield Term(lexeme, df, idf, times, is_expansion, times < 1, times < 1 and lexeme in alternatives)
+        is_alternative = times < 1 and lexeme in alternatives
+        yield Term(lexeme, df, idf, times, is_expansion, times < 1, is_alternative, tuple(places or ()))
 
 
 def _condition_plan(lexical: LexicalQuery | None) -> ConditionPlan:

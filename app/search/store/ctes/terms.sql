@@ -7,8 +7,8 @@
 -- In a collection of several languages a word counts as contained in all chunks of the languages that ignore it: its idf is
 -- small though few chunks of the others contain it.
 -- Columns: analysed_words: config, chunks, lexeme, positions (in the query), times, last (the last position); kept_words:
---   lexeme, chunks (those of the languages that do not ignore the word); terms: lexeme, times, df, idf, ignoring (chunks of
---   the languages that ignore the word), weight, per_token, generates.
+--   lexeme, chunks (those of the languages that do not ignore the word), places (its positions); terms: lexeme, times, df,
+--   idf, ignoring (chunks of the languages that ignore the word), weight, per_token, generates.
 -- part text  the text leg
 -- part filtered  filters on documents
 -- part strict  phrases and required words
@@ -41,9 +41,9 @@ analysed_words AS (
         {{text_for g.config, :words_folded, :words_plain}})) AS t
 ),
 kept_words AS MATERIALIZED (
-    SELECT r.lexeme, max(r.chunks) AS chunks
+    SELECT r.lexeme, max(r.chunks) AS chunks, array_agg(DISTINCT r.place) AS places
     FROM (
-        SELECT a.lexeme, sum(a.chunks) OVER (PARTITION BY p.place) AS chunks
+        SELECT a.lexeme, p.place, sum(a.chunks) OVER (PARTITION BY p.place) AS chunks
         FROM analysed_words AS a
         CROSS JOIN LATERAL unnest(a.positions) AS p (place)
     ) AS r
