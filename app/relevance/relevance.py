@@ -270,10 +270,11 @@ def own_words(terms: Iterable[Term]) -> list[Term]:
     With documents in several languages a word has a form in each, but a chunk has one language.
     """
     own = [term for term in terms if not (term.is_expansion or term.is_added)]
-    forms: dict[int, Term] = {}
+    forms: dict[int, str] = {}
     for term in sorted(own, key=lambda one: one.df):
-        forms.update(dict.fromkeys(term.places, term))
-    return [term for term in own if not term.places or term in forms.values()]
+        forms.update(dict.fromkeys(term.places, term.lexeme))
+    counted = set(forms.values())
+    return [term for term in own if not term.places or term.lexeme in counted]
 
 
 def weight(hits: int) -> float:

@@ -137,3 +137,8 @@ def test_lists_objects_and_booleans_of_json_lines_are_words_in_the_text(read: Re
     (document,) = read(json.dumps(record).encode(), "a.jsonl")
     assert document.text == "sizes: 40, 41\nis: red: true; by: brand: Lida"
     assert document.metadata == record
+
+
+def test_a_value_that_is_nested_very_deep_is_read(read: Read) -> None:
+    (document,) = read(b'{"a": ' + b"[" * 600 + b"7" + b"]" * 600 + b"}", "a.jsonl")
+    assert document.text == "a: " + "[" * 568 + "7" + "]" * 568

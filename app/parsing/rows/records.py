@@ -12,7 +12,7 @@ from app.errors import UnreadableFile
 from app.parsing import types, zip_packages
 from app.parsing.rows import column_names
 from app.parsing.types import MAX_ID, ExtractedDocument
-from app.text.structure import frontmatter
+from app.text.structure import frontmatter, metadata_json
 
 TEXT_FIELDS = ("text", "content", "body")
 TITLE_FIELDS = ("title", "name")
@@ -120,12 +120,12 @@ def _line(name: str, shown: str) -> str:
     return shown if isinstance(name, column_names.Unnamed) else f"{name}: {shown}"
 
 
-def _words(value: Any) -> str:
-    """A value as text without marks of JSON: `colour: red; sizes: 40, 41`."""
-    if isinstance(value, dict):
-        return "; ".join(_line(name, shown) for name, inner in value.items() if (shown := _words(inner)))
-    if isinstance(value, list):
-        return ", ".join(filter(None, map(_words, value)))
+def _words(value: Any, levels: int = metadata_json.MAX_DEPTH) -> str:
+    """A value as text without marks of JSON: `colour: red; sizes: 40, 41`. Deeper levels keep the marks."""
+    if levels and isinstance(value, dict):
+        return "; ".join(_line(name, shown) for name, inner in value.items() if (shown := _words(inner, levels - 1)))
+    if levels and isinstance(value, list):
+        return ", ".join(shown for inner in value if (shown := _words(inner, levels - 1)))
     return column_names.show(value).lower() if isinstance(value, bool) else column_names.show(value)
 
 

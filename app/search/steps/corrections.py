@@ -46,7 +46,7 @@ async def recall(search: SearchState, db: SearchTransaction) -> SearchState:
         return search
     found = await _read(db, words)
     missing = [term.lexeme for term in terms if not term.df]
-    lexemes = {word: _unrelated(one.lexemes, word, missing) for word, one in found.items()}
+    lexemes = {word: _unrelated(found[word].lexemes, word, missing) for word in words if word in found}
     corrections = [
         AddedTerm(ORIGIN, word, lexemes=tuple(known), idf=found[word].idf, corrects=_forms(word, missing))
         for word, known in lexemes.items()
