@@ -32,7 +32,17 @@ FIRST_LINES = 6
 """Number of visible lines in which the title of a text is searched."""
 MAX_TITLE = 200
 _UNDERLINE = re.compile(r"([=\-~^*#+_])\1{2,}\s*")
-_NUMBERED = re.compile(r"( {0,3}\d\d?(?:\.\d\d?)+|\d\d?(?=\.))\.?\s{1,4}[^\W\d_](?!.*(?:\t| {3}|\.{3})).*[^\s.,:;]")
+MOST_CENTRED, MAX_INDENT = 3, 3
+"""Most lines of a centred title, and the indent that it exceeds."""
+_TITLE = r"(?!.*(?:\t| {3}|\.{3})).*[^\s.,:;]"
+_NUMBERED = re.compile(rf"( {{0,3}}(?:\d\d?|[A-H])(?:\.\d\d?)+|(?:\d\d?|[A-H])(?=\.))\.?\s{{1,4}}[^\W\d_]{_TITLE}")
+_NAMED = re.compile(
+    r"(Article|Artikel|Art[íi]culo|Articolo|Artigo|Section|Secci[óo]n|Sezione|Sec[çc][ãa]o|Abschnitt|Chapter|Chapitre"
+    r"|Kapitel|Cap[íi]tulo|Capitolo|Part|Partie|Parte|Teil|Appendix|Annexe?|Anexo|Allegato|Anhang|Schedule|§)"
+    rf"\s?(?:\d+[a-z]?|[IVXLC]+|[A-H])(?:[.:)]|\b)(?: {_TITLE})?",
+    re.IGNORECASE,
+)
+"""A line of a law, a contract or a standard that names its part."""
 _CAPITALS = re.compile(r"(?![^\n]*(?:\t| {3}))[^\W_][^\n]*[^\W_)?]\s*")
 _LETTER = re.compile(r"[^\W\d_]")
 _NAME = re.compile(r"NAME|BEZEICHNUNG|NOM|NOMBRE|NOME|NAAM|NAVN|NAMN|NAZWA", re.IGNORECASE)
@@ -211,8 +221,12 @@ def _underline(line: str, below: re.Match[str], is_over: bool) -> str:
 
 
 def _number(line: str) -> str:
-    """Returns the style of a line that begins with a section number, by its depth; empty for another line."""
-    match = _NUMBERED.fullmatch(line.rstrip()) if len(line) <= MAX_PLAIN_HEADING else None
+    """Returns the style of a line that begins with a section's number or kind, by its depth; empty for another line."""
+    if len(line) > MAX_PLAIN_HEADING:
+        return ""
+    if named := _NAMED.fullmatch(line.strip()):
+        return named[1].casefold()
+    match = _NUMBERED.fullmatch(line.rstrip())
     return "1" * (match[1].count(".") + 1) if match else ""
 
 
@@ -238,7 +252,12 @@ def _is_capitals(line: str) -> bool:
 
 
 def plain_title(text: str) -> str:
-    """Returns the first heading of a plain text if it is near the beginning; for a manual page, its subject."""
+    """Returns the first heading of a plain text if it is near the beginning; for a manual page, its subject.
+
+    Lines at the beginning that are centred are a title.
+    """
+    if centred := _find_centred(text):
+        return centred
     heading = next(iter(find_plain_headings(text)), None)
     if heading is None or len(list(visible_lines(text, 0, heading.start))) >= FIRST_LINES:
         return ""
@@ -246,6 +265,20 @@ def plain_title(text: str) -> str:
     if _NAME.fullmatch(heading.title) and below is not None:
         return " ".join(below[0].split())[:MAX_TITLE]
     return heading.title
+
+
+def _find_centred(text: str) -> str:
+    """Returns the first lines, without underlines, if all of them are indented more than the text below."""
+    first, _, rest = text.partition("\n\n")
+    lines, below = [line for line in first.splitlines() if _LETTER.search(line)], next(visible_lines(rest), None)
+    if below is None or not 0 < len(lines) <= MOST_CENTRED:
+        return ""
+    is_centred = min(map(_indent, lines)) > max(MAX_INDENT, _indent(below[0]))
+    return " ".join(" ".join(lines).split())[:MAX_TITLE] if is_centred else ""
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def visible_lines(text: str, begin: int = 0, finish: int = sys.maxsize) -> Iterator[re.Match[str]]:

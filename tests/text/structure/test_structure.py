@@ -196,6 +196,32 @@ def test_numbered_lines_with_text_below_them_are_headings_and_items_of_a_list_ar
     assert headings("To do\n\n1. Cut slate.\n\nSlowly.\n\n2. Split it.\n\nQuickly.\n") == []
 
 
+def test_lines_that_name_the_parts_of_a_law_are_headings() -> None:
+    text = (
+        "PART I\n\nGeneral.\n\nArticle 1 Purpose\n\nLime.\n\nArticle 2a: Scope\n\nSand.\n\nArticle 3 applies.\n\n"
+        "A. Voting\n\nBy hand.\n\n  A.1. Quorum\n\nFive.\n\n§ 4\n\nLast."
+    )
+    expected = ["PART I", "Article 1 Purpose", "Article 2a: Scope", "A. Voting", "A.1. Quorum", "§ 4"]
+    assert [title for _, title in headings(text)] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        (
+            "          Harbour Act\n        Version 2, June 1991\n\n  Berths are let.",
+            "Harbour Act Version 2, June 1991",
+        ),
+        ("       Harbour lists\n       =============\n\nBerths are let.", "Harbour lists"),
+        ("    let berths = 2;\n    berths;\n\n    let fees = 3;", ""),
+        ("          Harbour Act", ""),
+        ("          Harbour Act\nof the town\n\nBerths are let.", ""),
+    ],
+)
+def test_centred_lines_at_the_beginning_are_the_title(text: str, title: str) -> None:
+    assert structure.plain_title(text) == title
+
+
 def test_the_levels_of_underlined_lines_follow_from_the_order_of_their_styles() -> None:
     text = (
         "====\nLime\n====\n\nMix it::\n\n   # three parts\n\nMixing\n======\n\na\n\nSand\n~~~~\n\nb\n\nWater\n^^^^^\n\n"
