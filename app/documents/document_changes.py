@@ -142,7 +142,11 @@ async def _store(
 
 def _titles(document: DocumentDraft | Document) -> tuple[str, str]:
     """The title of a document as indexed and as embedded."""
-    return document.title, document_drafts.embedded_title(document.title, document.metadata.get("filename"))
+    filename = document.metadata.get("filename")
+    return (
+        document_drafts.indexed_title(document.title, filename),
+        document_drafts.embedded_title(document.title, filename),
+    )
 
 
 async def _store_attributes(

@@ -91,7 +91,9 @@ async def _find_texts(rows: UserRows) -> AsyncIterator[Sequence[tuple[int, str]]
         async with rows.reading() as reading:
             found = await repairs.texts(reading, after=after, limit=TEXTS_PER_SLICE)
             indexed = {
-                one.chunk_no: document_drafts.indexed_text(one.title, one.heading_path, one.content, one.config)
+                one.chunk_no: document_drafts.indexed_text(
+                    one.title, one.filename, one.heading_path, one.content, one.config
+                )
                 for one in found
             }
             wrong = await repairs.wrong_texts(reading, indexed)

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from harness import Tenant
+from harness import Tenant, uris
 
 from app.database.transactions import Database
 from app.documents import document_changes
@@ -26,6 +26,7 @@ async def _change(tenant: Tenant, stored: IngestResult, patch: dict[str, Any]) -
     [
         {"metadata": {"people": ["Mara Veit"]}},
         {"title": "Harbour Light"},
+        {"metadata": {"filename": "Deed_4711.md"}},
         {"language": "de"},
         {"content": "# Sand\n\nMara Veit sieves sand.\n\n## Harbour Light\n\nOf sand."},
         {"metadata": {"people": None}, "uri": "elsewhere", "title": "Silent Harbour"},
@@ -40,6 +41,15 @@ async def test_a_changed_document_has_the_rows_that_its_text_gives(
     await mention_refresh.settle(tenant.user_id, tenant.services())
     assert changed.status == "changed"
     await tenant.assert_sound()
+
+
+async def test_a_file_is_found_by_its_name_beside_its_title(tenant: Tenant) -> None:
+    stored = await tenant.add(TEXT, "lime", title="Lime", metadata={"filename": "Deed_4711-lime.md"})
+    await tenant.add("Sand is sieved.", "sand")
+    assert uris(await tenant.ask("deed 4711", mode="lexical")) == ["lime"]
+    assert uris(await tenant.ask("+title:deed", mode="lexical")) == ["lime"]
+    assert (await _change(tenant, stored, {"metadata": {"filename": "Offer.md"}})).embedded == 0
+    assert uris(await tenant.ask("offer", mode="lexical")) == ["lime"]
 
 
 async def test_no_concurrent_change_is_lost(tenant: Tenant, database: Database) -> None:

@@ -130,7 +130,7 @@ def chunk(passage: Passage, draft: DocumentDraft, *, model: EmbeddingModel) -> C
     content = passage.content if passage.end else ""
     text = text_below(title, passage.heading_path, content) or draft.title
     key = UUID(bytes=hashlib.sha256(f"{model.key_name}\n{text}".encode()).digest()[:16])
-    indexed = indexed_text(draft.title, passage.heading_path, content, draft.config)
+    indexed = indexed_text(draft.title, draft.metadata.get("filename"), passage.heading_path, content, draft.config)
     return ChunkDraft(passage, embedded=text, indexed=indexed, embedding_key=key)
 
 
@@ -186,10 +186,20 @@ def text_below(title: str, heading_path: Sequence[str], content: str) -> str:
     return "\n".join(part for part in (title, " › ".join(headings), content) if part)
 
 
-def indexed_text(title: str, heading_path: Sequence[str], content: str, config: str) -> str:
+def indexed_title(title: str, filename: object) -> str:
+    """The title to index: with the words that only the file's name has, without its suffix, so that these find it."""
+    if not isinstance(filename, str) or title == clean_title(filename):
+        return title
+    name = filename.rpartition(".")[0] or filename
+    title_words, name_words = (tsvector_text.index_text(clean_title(one), "simple").split() for one in (title, name))
+    return " ".join([title, *dict.fromkeys(word for word in name_words if word not in title_words)])
+
+
+def indexed_text(title: str, filename: object, heading_path: Sequence[str], content: str, config: str) -> str:
     """The text of a chunk to index: the content, the title (or the title that is a heading too), and the headings."""
     headings = [heading for heading in heading_path if heading != title]
-    titles = (title, "") if len(headings) == len(heading_path) else ("", title)
+    whole = indexed_title(title, filename)
+    titles = (whole, "") if len(headings) == len(heading_path) else ("", whole)
     fields = (
         tsvector_text.index_text(field, config) if field else "" for field in (content, *titles, " ".join(headings))
     )
