@@ -99,7 +99,8 @@ def _patch(source: DocumentSource, patch: Json, language: str | None) -> CleanDo
     if "title" in patch:
         heading = structure.title(document.content) if document.markdown else None
         filename = document.metadata.get("filename")
-        title = patch["title"] or heading or (filename if isinstance(filename, str) else "")
+        of_file = document_drafts.title_of_file(filename) if isinstance(filename, str) else ""
+        title = patch["title"] or heading or of_file
         document = dataclasses.replace(document, title=document_drafts.clean_title(title))
     if not document.content:
         _check_title(document, patch)

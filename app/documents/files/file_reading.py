@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 from app import capability, errors
 from app.concurrency import cancellable, offload
+from app.documents.storing import document_drafts
 from app.documents.types import Upload
 from app.enums import Json, LeftOutReason
 from app.errors import UnreadableFile
@@ -263,12 +264,11 @@ def _text_upload(decoded: Decoded, file: NamedFile, format: FileFormat) -> Uploa
     head = cleaning.clean(text[:HEAD]).text if format == formats.TEXT else ""
     return Upload(
         text,
-        title=title_of_blank(file.name) if not file.titled and cleaning.is_blank(text) else None,
         uri=file.uri,
         markdown=format == formats.MARKDOWN,
         frontmatter=format == formats.MARKDOWN,
         metadata=metadata,
-        default_title=markups.title(head, formats.suffix(file.name)) or file.name,
+        default_title=markups.title(head, formats.suffix(file.name)) or document_drafts.title_of_file(file.name),
         warnings=(*decoded.warnings, *problems),
     )
 
@@ -286,7 +286,7 @@ def _upload(document: ExtractedDocument, file: NamedFile, notes: tuple[str, ...]
         metadata=metadata,
         language=document.language if known else None,
         created_at=document.created_at,
-        default_title=document.title or file.name,
+        default_title=document.title or document_drafts.title_of_file(file.name),
         warnings=(*notes, *document.warnings, *problems),
     )
 

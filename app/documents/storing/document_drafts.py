@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
@@ -26,6 +27,7 @@ DEFAULT_CONFIG = "english"
 """The text-search configuration of a text whose language is not detected."""
 FIELD_SEPARATOR = "\x1f"
 """Separates the fields of a text to index."""
+_WORD = re.compile(r"[^\W\d_]{2,}")
 RESERVED_TOKENS = 21
 """Tokens of the model's input that content leaves free, for special tokens, a prefix, and the error of an estimate."""
 
@@ -165,6 +167,16 @@ def _clean(text: str, page_starts: Sequence[int]) -> CleanedPages:
         return cleaning.clean_pages(text, page_starts)
     cleaned = cleaning.clean(text)
     return CleanedPages(cleaned.text, (), cleaned.warnings)
+
+
+def title_of_file(name: str) -> str:
+    """The title of a file without another one: its name, without suffix if a person wrote it as a title.
+
+    Such are the names of notes in Markdown, and those with spaces between words.
+    """
+    stem = name.rpartition(".")[0]
+    is_written = " " in stem and len(_WORD.findall(stem)) > 1
+    return stem if stem and (is_written or formats.by_suffix(name) == formats.MARKDOWN) else name
 
 
 def embedded_title(title: str, filename: object) -> str:

@@ -22,10 +22,13 @@ _RULE_ROW = re.compile(r"^[ \t]*+\|?[ \t]*+:?-[-:| \t]*+(?:\n|$)", re.MULTILINE)
 _EDGE = re.compile(r"^[ \t]*+\|[ \t|]*+|(?<![\\ \t|])(?:[ \t]*+\|)++[ \t]*+$", re.MULTILINE)
 _CELLS = re.compile(r"(?<![\\ \t|])(?:[ \t]*+\|)++[ \t]*+")
 _LINE_MARK = re.compile(
-    r"^(?:[ \t]*+(?:[-*+]|\d{1,9}[.)])[ \t]++(?:\[[ xX]\][ \t]++)?| {0,3}>(?:[ \t]?>)*+[ \t]?)++", re.MULTILINE
+    r"^(?:[ \t]*+(?:[-*+]|\d{1,9}[.)])[ \t]++(?:\[[ xX]\][ \t]++)?"
+    r"| {0,3}>(?:[ \t]?>)*+[ \t]?(?:\[![A-Za-z]++\][+-]?[ \t]*+)?)++",
+    re.MULTILINE,
 )
 _INLINE = re.compile(
-    r"\\[!-/:-@\[-`{-~]|(?P<code>`+)|(?P<link>!?\[)(?P<label>[^\[\]]*)\]\([^()\n]*\)|\*{1,3}|_{1,3}|~~"
+    r"\\[!-/:-@\[-`{-~]|(?P<code>`+)|(?P<link>!?\[)(?:(?P<label>[^\[\]]*)\]\([^()\n]*\)"
+    r"|(?<!\w\[)\[(?:[^\[\]|\n]*\|)?(?P<wiki>[^\[\]|\n]*)\]\](?!\())|\*{1,3}|_{1,3}|~~|=="
 )
 
 Mark = tuple[int, int, str]
@@ -109,7 +112,7 @@ def _of_inline(text: str, start: int, end: int) -> list[Mark]:
         elif code:
             continue
         elif one["link"]:
-            label = one.span("label")
+            label = one.span("label" if one["wiki"] is None else "wiki")
             found += [(one.start(), label[0], ""), *_of_inline(text, *label), (label[1], one.end(), "")]
         elif run[0] == "\\":
             found.append((one.start(), one.start() + 1, ""))

@@ -287,7 +287,7 @@ def test_files_of_every_format_are_ingested_and_each_failure_is_one_line(stepwel
         "f.jsonl#line=1",
         "k.xlsx#row=2&sheet=Stone",
     } - {*("e.csv", "f.jsonl", "k.xlsx", "m.pdf", "n.docx")}
-    own_titles = {"d.rst": "Slate", "g.eml": "Stone", "j.pptx": "Plaster", "l.epub": "Stone"}
+    own_titles = {"a.md": "a", "d.rst": "Slate", "g.eml": "Stone", "j.pptx": "Plaster", "l.epub": "Stone"}
     assert listed == {name: own_titles.get(name, name.partition("#")[0]) for name in listed}
 
 

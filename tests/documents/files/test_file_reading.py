@@ -9,6 +9,7 @@ import pytest
 
 from app.documents.files import file_reading
 from app.documents.files.file_reading import NamedFile, ParseLimits
+from app.documents.storing import document_drafts
 from app.documents.types import Upload
 from app.errors import UnreadableFile
 
@@ -54,3 +55,19 @@ async def test_a_text_has_the_title_of_its_markup_and_a_manual_page_no_escapes(n
         uploads = [one async for one in reader.uploads(NamedFile(text.encode(), name))]
     assert [one.default_title for one in uploads if isinstance(one, Upload)] == [title]
     assert [read in one.content for one in uploads if isinstance(one, Upload)] == [True]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "title"),
+    [
+        ("Ana Keller.md", "Works in Basel.", "Ana Keller"),
+        ("Basel.md", "A town.\n\n## Bridges\n\nFive.", "Basel"),
+        ("Deed of 2023.txt", "We let a berth.", "Deed of 2023"),
+        ("deed_2023.txt", "We let a berth.", "deed_2023.txt"),
+        ("scan 0001.txt", "We let a berth.", "scan 0001.txt"),
+    ],
+)
+async def test_a_name_that_a_person_wrote_is_the_title(name: str, text: str, title: str) -> None:
+    async with file_reading.opened(ParseLimits()) as reader:
+        uploads = [one async for one in reader.uploads(NamedFile(text.encode(), name)) if isinstance(one, Upload)]
+    assert [document_drafts.clean(one).title for one in uploads] == [title]

@@ -98,6 +98,9 @@ def test_a_long_sentence_is_cut_at_white_space_around_its_matches() -> None:
     [
         ("# Head\n\nFirst. Second.\n\n- **Third**.\n", "Head\n\nFirst. Second.\n\nThird."),
         ("# Only a heading", "Only a heading"),
+        ("Ask [[Ana Keller|Ana]] of ![[Harbour]], ==today==.", "Ask Ana of Harbour, today."),
+        ("> [!warning]- Frost\n> Cover it.", "Frost\nCover it."),
+        ("x[[0]] == y[[1]](2)", "x[[0]] == y[[1]](2)"),
         ("---", "---"),
         ("", ""),
     ],
@@ -110,7 +113,7 @@ def test_a_passage_without_a_match_is_kept_whole(text: str, shown: str) -> None:
 
 PIECES = [
     "lime", "Ash.", "*lime*", "**", "`", "[ash](", ")", "|-|", "# ", "\n", "\n\n", "- ", "| a |", "黒い猫", "。",
-    "e\u0301", "a_b", "\u200b", "👩\u200d🚒",
+    "[[a_b|", "ash]]", "==", "e\u0301", "a_b", "\u200b", "👩\u200d🚒",
 ]  # fmt: skip
 
 
