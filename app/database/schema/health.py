@@ -29,11 +29,14 @@ KEPT_FREE_BYTES = 200_000_000
 class ServerFacts:
     """A server, the connected role and its database. `vector` is pgvector's version; None without pgvector.
 
+    `ascii_case` says whether `lower` changes ASCII letters only.
     `tls` is the TLS version of the connection; None without TLS.
     """
 
     version_num: int
     version: str
+    encoding: str
+    ascii_case: bool
     vector: str | None
     role: str
     superuser: bool

@@ -1,7 +1,11 @@
 -- Reports properties of the server, the connected role and the database.
--- Columns: version_num, version, vector, role, superuser, bypasses, owns, migrated, may_use, bytes, tls.
+-- Columns: version_num, version, encoding, ascii_case (whether lower() changes ASCII letters only), vector, role,
+-- superuser, bypasses, owns, migrated, may_use, bytes, tls.
 SELECT CAST(current_setting('server_version_num') AS integer) AS version_num,
        current_setting('server_version') AS version,
+       current_setting('server_encoding') AS encoding,
+       (SELECT d.datlocprovider = 'c' AND d.datctype IN ('C', 'POSIX') FROM pg_database AS d
+        WHERE d.datname = current_database()) AS ascii_case,
        (SELECT extversion FROM pg_extension WHERE extname = 'vector') AS vector,
        CAST(current_user AS text) AS role, r.rolsuper AS superuser, r.rolbypassrls AS bypasses,
        EXISTS (

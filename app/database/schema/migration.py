@@ -82,9 +82,9 @@ async def upgrade(dsn: str, *, model: str, dimension: int, revision: str = "head
 
     All revisions run in one transaction. `report` is called after each revision, and while a statement runs for long.
 
-    Concurrent calls wait for one another on an advisory lock. Raises SchemaMismatch if pgvector is missing, if a newer
-    version has upgraded the database, or if an earlier version must upgrade it first; BadRequest for a dimension that
-    pgvector cannot index; ReadOnly for a standby.
+    Concurrent calls wait for one another on an advisory lock. Raises SchemaMismatch if pgvector is missing, if the
+    database is not in UTF-8, if a newer version has upgraded it, or if an earlier version must upgrade it first;
+    BadRequest for a dimension that pgvector cannot index; ReadOnly for a standby.
     """
 
     def run(connection: Connection) -> str:
@@ -261,10 +261,15 @@ _VECTORS = sql.inline(
 def _prepare(connection: Connection) -> None:
     """Create the schema, and install pgvector if it is missing. Raises ReadOnly.
 
-    Raises SchemaMismatch, with the remedy, if pgvector is unusable.
+    Raises SchemaMismatch, with the remedy, if the database is not in UTF-8 or pgvector is unusable.
     """
     if connection.scalar(sa.text("SHOW transaction_read_only")) == "on":
         raise errors.ReadOnly(driver_errors.READ_ONLY)
+    encoding = connection.scalar(sa.text("SHOW server_encoding"))
+    if encoding != "UTF8":
+        raise errors.SchemaMismatch(
+            f"The database is in {encoding}: create it with ENCODING 'UTF8' LC_CTYPE 'C.UTF-8' TEMPLATE template0."
+        )
     roles.check_creation(connection)
     connection.execute(sa.text(f"CREATE SCHEMA IF NOT EXISTS {tables.SCHEMA}"))
     vectors = connection.execute(_VECTORS).one_or_none()

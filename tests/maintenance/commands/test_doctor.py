@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import harness
 import pytest
 from typer.testing import CliRunner
 
+from app import errors
 from app.__main__ import app
 from app.database import transactions
 from app.database.embedded import postgres
-from app.database.schema import health
+from app.database.schema import health, migration
 from app.maintenance import doctor
 from app.maintenance.doctor import Expected
 
@@ -64,6 +66,20 @@ async def test_an_empty_database_without_pgvector_is_reported_with_the_fixes(new
     assert "CREATE EXTENSION vector" in findings["pgvector"].fix
 
 
+async def test_a_database_in_another_encoding_is_refused_and_one_without_letters_is_reported(new_database):
+    address = await new_database()
+    for encoding, level in (("LATIN1", "error"), ("UTF8", "warning")):
+        other = dataclasses.replace(address, name=f"{address.name}_{encoding.lower()}")
+        made = f"CREATE DATABASE {other.name} TEMPLATE template0 LOCALE_PROVIDER libc LOCALE 'C' ENCODING"
+        await address.fetch(f"{made} {encoding}")
+        async with transactions.connect(other.owner_dsn, pool_size=1) as database:
+            finding = (await found(database, Expected("fake", 64, many_users=True)))["postgres"]
+        assert (finding.level, finding.fix) == (level, doctor._IN_UTF8)
+        if level == "error":
+            with pytest.raises(errors.SchemaMismatch, match="in LATIN1: create it with ENCODING 'UTF8'"):
+                await migration.upgrade(other.owner_dsn, model="fake", dimension=64)
+
+
 async def test_every_defect_is_found_and_the_other_checks_still_run(new_database, template, embedder, user):
     address = await new_database(template)
     broken = transactions.connect(address.service_dsn, pool_size=1)
@@ -100,7 +116,7 @@ async def test_every_defect_is_found_and_the_other_checks_still_run(new_database
     ],
 )
 async def test_versions_are_judged_as_numbers(version_num, vector, name, level):
-    server = health.ServerFacts(version_num, "x", vector, "r", False, False, False, True, True, 0)
+    server = health.ServerFacts(version_num, "x", "UTF8", False, vector, "r", False, False, False, True, True, 0)
     examined = doctor.Examined(None, server, Expected("fake", 64, many_users=True))
     assert (await dict(doctor.SERVER_CHECKS)[name](examined))[0] == level
 
