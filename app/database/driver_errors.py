@@ -69,6 +69,10 @@ _STATES: dict[type[errors.StepwellError], dict[tuple[Any, str], str]] = {
         (_REFUSED, "no encryption"): "The server requires TLS for this role: set sslmode=require in DATABASE_URL.",
         (_REFUSED, ""): "The server refuses the role in DATABASE_URL, or its password: `stepwell db upgrade "
         "--set-service-password` creates the role and sets the password.",
+        (
+            asyncpg.ConnectionDoesNotExistError,
+            "statement pooling mode",
+        ): "The pooler in DATABASE_URL pools by statement: set its pool_mode to transaction or session.",
         (asyncpg.ProtocolViolationError, ""): "The server or pooler in DATABASE_URL refuses the connection: {}.",
     },
     errors.DatabaseUnavailable: {
