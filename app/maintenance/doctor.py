@@ -67,8 +67,9 @@ async def database(db: Database, expected: Expected) -> list[Finding]:
     try:
         server = await health.server(db)
     except Exception as error:
-        unreachable = "Start Postgres, or correct DATABASE_URL."
-        findings = [Finding("database", "error", driver_errors.reason(error), unreachable)]
+        # The message of a server that answers names the fix itself.
+        fix = "Start Postgres, or correct DATABASE_URL." if isinstance(error, errors.ConnectionLost) else ""
+        findings = [Finding("database", "error", driver_errors.reason(error), fix)]
     else:
         examined = Examined(db, server, expected)
         checks = (*SERVER_CHECKS, *(SCHEMA_CHECKS if server.migrated and server.may_use else NO_SCHEMA_CHECKS))

@@ -160,3 +160,4 @@ def test_a_missing_database_and_a_refused_role_are_named(server):
         ran = CliRunner().invoke(app, ["doctor"], env={"DATABASE_URL": address})
         assert ran.exit_code == 1
         assert message in ran.output
+        assert "Start Postgres" not in ran.output, "it has answered"
