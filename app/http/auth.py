@@ -52,12 +52,13 @@ class KeyLookups:
     """Looks up keys in the database with bounded concurrency, so that guessed keys cannot occupy all connections.
 
     Requests with the same key share a lookup while it runs. All keys that have never been valid share MAX_GUESSES
-    lookups, so that guesses do not delay other keys. No result is cached: a revoked key is rejected at once.
+    lookups, so that guesses do not delay other keys. A revoked key is rejected at once: results are not cached, except
+    that a key for metrics alone, which reads no data, stays valid while the database is unavailable.
     """
 
     def __init__(self) -> None:
         self._flights: SingleFlight[bytes, Caller] = SingleFlight()
-        self._were_valid: LRUCache[bytes, None] = LRUCache(MAX_VALID_KEYS)
+        self._valid: LRUCache[bytes, Caller] = LRUCache(MAX_VALID_KEYS)
         self._lookups = Limiter(MAX_LOOKUPS, of_user=MAX_GUESSES)
 
     async def caller(self, presented: str, services: Services) -> Caller:
@@ -70,9 +71,14 @@ class KeyLookups:
             raise errors.DatabaseUnavailable("The API key could not be looked up in time.") from error
 
     async def _look_up(self, digest: bytes, presented: str, services: Services) -> Caller:
-        async with self._lookups.turn(digest if digest in self._were_valid else _GUESSES):
-            caller = await callers.identify(presented, db=services.db)
-        self._were_valid[digest] = None
+        known = self._valid.get(digest)
+        try:
+            async with self._lookups.turn(digest if known else _GUESSES):
+                self._valid[digest] = caller = await callers.identify(presented, db=services.db)
+        except errors.DatabaseUnavailable:
+            if known is None or known.scopes != {"metrics"}:
+                raise
+            return known
         return caller
 
 
