@@ -104,7 +104,7 @@ def rotate(
     if as_json:
         terminal.write_json({"key": key, "grace_days": grace})
         return
-    left = f"works for {grace} more days" if grace else "works no longer"
+    left = f"works for {grace} more day{'s' * (grace > 1)}" if grace else "works no longer"
     options.err.print(f"The old key {left}. The new one is not shown again:")
     terminal.write(key)
 

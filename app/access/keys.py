@@ -76,12 +76,14 @@ async def rotate(key_id: str, *, db: Database, grace: timedelta, actor: str) -> 
     """A new key of the same user, scopes, filters and name; the old one expires after `grace`.
 
     A key with an expiry is replaced by one of the same lifetime, from now. `key_id` is the id or the whole key.
-    Raises NotFound.
+    Raises NotFound, and Conflict if the key has been rotated, because the grace has replaced its expiry.
     """
     async with db.shared() as writing:
         old = await keys.live(writing, key_id=_id_of(key_id))
         if old is None:
             raise errors.NotFound(_UNKNOWN)
+        if await audit.has_event(writing, user_id=old.user_id, action="key.rotated", target=old.key_id):
+            raise errors.Conflict("This key has been rotated: rotate its successor, which `stepwell keys list` shows.")
         now = datetime.now(UTC)
         expires_at = now + (old.expires_at - old.created_at) if old.expires_at else None
         grant = Grant(old.scopes, old.name, expires_at, old.filters, old.shows_entities)

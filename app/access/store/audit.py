@@ -93,6 +93,12 @@ async def events(db: SharedTransaction, *, user_id: str | None, limit: int) -> l
     return [dict(row._mapping) for row in await db.execute(query)]
 
 
+async def has_event(db: SharedTransaction, *, user_id: str, action: Action, target: str) -> bool:
+    """Whether the log has this event. Requires the owner."""
+    query = sa.exists().where(_a.user_id == user_id, _a.action == action, _a.target == target)
+    return bool(await db.scalar(sa.select(query)))
+
+
 async def key_uses(db: SharedTransaction, *, user_id: str | None, limit: int) -> list[dict[str, Any]]:
     """The latest uses of keys, by column, newest first: requests of one scope on one day (UTC). Requires the owner."""
     query = sa.select(_u.day, _u.user_id, _u.key_id, _u.scope, _u.uses, _u.last_used_at)
