@@ -70,7 +70,7 @@ async def _root(request: Request) -> Response:
     if "text/html" in request.headers.get("accept", "").lower():
         response = await _playground(request)
     else:
-        response = RedirectResponse(request.scope.get("root_path", "").rstrip("/") + "/docs", 307)
+        response = RedirectResponse("docs", 307)  # relative, because a proxy may serve this below a path
     response.headers["Vary"] = "Accept"
     return response
 
