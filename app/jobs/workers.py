@@ -61,7 +61,7 @@ class JobKind:
         queue: A process runs the jobs of all kinds with the same queue one after the other.
         is_cancellable: Whether the user may cancel a job.
         on_failure: The kind of job that is queued when a job fails or is cancelled.
-        kept: How many finished jobs of a user with the same payload are kept; None for all.
+        kept: How many finished jobs of a user with the same payload are kept; None for all of `jobs.KEPT_DAYS`.
         details: Finds what is shown with the result of a job, in a transaction that reads.
         gives_up: Whether a job fails after too many failures or attempts; otherwise it is tried until it succeeds.
     """

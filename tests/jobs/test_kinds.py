@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -52,6 +54,20 @@ async def test_the_latest_finished_jobs_with_the_same_payload_are_kept(tenant: T
         await workers.run_next(tenant.services(), [kind], user_id=tenant.user_id)
     left = await job_operations.page(tenant.user_id, db=tenant.db, limit=9)
     assert [state.payload["folder"] for state in left] == ["b", "a", "a", "b"]
+
+
+@pytest.mark.parametrize("handler", [_finish, _fail])
+async def test_jobs_that_ended_long_ago_are_deleted_when_another_one_ends(tenant: Tenant, owner, handler) -> None:
+    kind = JobKind("test", handler, queue="test")
+    for days in (31, 29, 0):
+        async with tenant.db.writing(tenant.user_id) as writing:
+            job_id = await kind.add(writing, {"days": days})
+        with contextlib.suppress(errors.BadRequest):
+            await workers.run_next(tenant.services(), [kind], user_id=tenant.user_id)
+        ended = "UPDATE stepwell.jobs SET created_at = $2, finished_at = $2 WHERE job_id = $1"
+        await owner.execute(ended, job_id, datetime.now(UTC) - timedelta(days=days))
+    left = await job_operations.page(tenant.user_id, db=tenant.db, limit=9)
+    assert [state.payload["days"] for state in left] == [0, 29]
 
 
 async def test_a_job_that_fails_is_followed_by_the_kind_that_is_declared(tenant: Tenant) -> None:

@@ -24,6 +24,7 @@ from app.enums import JobStatus
 
 _j = tables.jobs.c
 _OPEN = ("queued", "running")
+KEPT_DAYS = 30
 MAX_FAILURES = 8
 """Failed attempts without progress after which a job has failed."""
 MAX_ATTEMPTS = 1_000
@@ -249,16 +250,23 @@ async def finish(
     db: Transaction, job: Job, *, result: Mapping[str, Any] | None = None, spent: Mapping[str, Any] | None = None
 ) -> bool:
     """Mark a job as done, with its result and the time it took beside its progress; false if the claim was lost."""
-    ended = {"status": "done", "error": None, "leased_until": None, "finished_at": sa.func.now()}
     progress = _j.progress.concat(sa.cast(dict(spent or {}), postgresql.JSONB))
-    return await _change(db, job, **ended, result=dict(result or {}), progress=progress)
+    return await _end(db, job, status="done", error=None, result=dict(result or {}), progress=progress)
 
 
 async def fail(db: SharedTransaction, job: Job, *, error: str) -> None:
     """Mark a job as failed, and queue the kind of job that its payload names for this, unless the claim was lost."""
-    failed = await _change(db, job, status="failed", error=error, leased_until=None, finished_at=sa.func.now())
+    failed = await _end(db, job, status="failed", error=error)
     if failed and (kind := job.payload.get(ON_FAILURE)):
         await enqueue(db.as_user(job.user_id), kind)
+
+
+async def _end(db: Transaction, job: Job, **values: Any) -> bool:
+    """End a job, and delete the user's jobs that ended more than KEPT_DAYS ago; false if the claim was lost."""
+    before = sa.func.now() - sa.func.make_interval(0, 0, 0, KEPT_DAYS)
+    old = (_j.user_id == job.user_id, _j.created_at < before, _j.finished_at < before)
+    await db.execute(sa.delete(tables.jobs).where(*old))
+    return await _change(db, job, **values, leased_until=None, finished_at=sa.func.now())
 
 
 async def release(db: SharedTransaction, job: Job) -> bool:
