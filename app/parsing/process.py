@@ -106,7 +106,7 @@ class Parser:
     ) -> AsyncGenerator[ExtractedDocument | ArchiveMember, None]:
         """The documents of a file, or the unparsed files of an archive.
 
-        Raises UnreadableFile; everything yielded before is complete.
+        Raises UnreadableFile, and OSError if the process cannot be started; everything yielded before is complete.
         """
         limits, budget = self.limits, _Budget(self.limits, self.share)
         request = types.ParseRequest(
@@ -115,6 +115,7 @@ class Parser:
         async with self.share.place(), aclosing(self._messages(request, raw, budget)) as messages:
             if self.share.left_s <= 0:
                 raise self.share.error()
+            await self._process.start()
             finished = False
             try:
                 async for message in messages:
@@ -136,7 +137,6 @@ class Parser:
         self, request: types.ParseRequest, raw: bytes, budget: _Budget
     ) -> AsyncGenerator[dict[str, Any], None]:
         """The messages about a file, up to its last one. Raises EOFError if the process ends before."""
-        await self._process.start()
         self._files += 1
         async with budget.waiting():
             await self._process.send(asdict(request), raw)

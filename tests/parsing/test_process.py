@@ -99,6 +99,14 @@ async def test_a_process_that_does_not_respond_is_ended() -> None:
         assert [document.text for document in await _read(parser, NOTE)] == ["Lime mortar."]
 
 
+async def test_a_process_that_cannot_be_started_is_no_fault_of_the_file(
+    parser: Parser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parser._process, "_program", ("/nonexistent",))
+    with pytest.raises(FileNotFoundError):
+        await _read(parser, NOTE)
+
+
 async def test_more_text_than_allowed_is_refused() -> None:
     async with Parser(replace(LIMITS, text_bytes=10_000)) as parser:
         assert await _refused(parser, made_files.pdf([["Lime mortar. " * 5] * 50] * 5)) == "parse_limit"
