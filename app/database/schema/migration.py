@@ -132,7 +132,7 @@ def _migrate_to(revision: str, report: Report | None) -> Callable[[Config], None
 
 
 async def on_connection(dsn: str, run: Callable[[Connection], _Returned], report: Report | None = None) -> _Returned:
-    """Run a function on a connection to `dsn`, in one transaction; returns its result.
+    """Run a function on a connection to `dsn`, in one transaction without a time limit; returns its result.
 
     `report` gets the progress of a statement that runs for long.
     """
@@ -140,6 +140,7 @@ async def on_connection(dsn: str, run: Callable[[Connection], _Returned], report
     try:
         with driver_errors.explaining():
             async with engine.begin() as connection, _watching(dsn, connection, report):
+                await connection.execute(sa.text("SET LOCAL statement_timeout = 0"))
                 return await connection.run_sync(run)
     finally:
         await engine.dispose()
