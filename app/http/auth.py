@@ -79,6 +79,9 @@ class KeyLookups:
             if known is None or known.scopes != {"metrics"}:
                 raise
             return known
+        except errors.Unauthorized:
+            self._valid.pop(digest, None)
+            raise
         return caller
 
 

@@ -16,6 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from app import errors, main
 from app.access import callers
+from app.access import keys as access_keys
 from app.database import connections, transactions
 from app.http.metrics import Metrics
 from app.models.query_cache import CachingEmbedder
@@ -219,20 +220,23 @@ async def test_the_time_that_a_search_waits_for_its_turn_is_measured(services):
 
 
 async def test_a_key_for_metrics_alone_reads_them_while_the_database_is_away(database, services, user, monkeypatch):
-    keys = [await harness.create_key(database, user, scope) for scope in ("metrics", "metrics", "admin")]
+    keys = [await harness.create_key(database, user, scope) for scope in ("metrics", "metrics", "metrics", "admin")]
     async with harness.calling(Settings(auth="api_key"), services) as client:
 
         async def statuses() -> list[int]:
             return [(await client.get("/metrics", headers={"X-API-Key": key})).status_code for key in keys]
 
-        assert await statuses() == [200, 200, 200]
+        assert await statuses() == [200, 200, 200, 200]
+        async with harness.as_owner(database) as owner:
+            await access_keys.revoke(keys[2], db=owner, actor="test")
+        assert await statuses() == [200, 200, 401, 200]
         keys[1] = await harness.create_key(database, user, "metrics")
 
         async def away(*_: object, **__: object) -> None:
             raise errors.ConnectionLost("away")
 
         monkeypatch.setattr(callers, "identify", away)
-        assert await statuses() == [200, 503, 503]
+        assert await statuses() == [200, 503, 503, 503]
 
 
 async def test_with_api_keys_the_scopes_metrics_and_admin_read_the_metrics(database, services, user):
