@@ -114,6 +114,14 @@ def test_columns_are_read_one_after_the_other_under_a_heading_over_both(read: Re
     assert order == [left for left, _ in rows] + [right for _, right in rows]
 
 
+def test_columns_of_prose_with_a_list_or_a_table_in_them_are_read_one_after_the_other(read: Read) -> None:
+    rows = [(f"left line {n}: {PROSE[0][:28]}", f"right line {n}: {PROSE[0][:28]}") for n in range(8)]
+    rows[3:3] = [(f"port {n}", f"{n}.5 m") for n in range(12)]
+    (document,) = read(made_files.two_columns(rows, "A heading over both of the columns"))
+    order = [line for line in document.text.splitlines()[1:] if line]
+    assert order == [left for left, _ in rows] + [right for _, right in rows]
+
+
 def test_parts_of_a_line_and_columns_are_read_from_right_to_left_in_such_a_script() -> None:
     parts = [TextRun("שלום", 80, 0, 120, 10), TextRun("word רוח", 10, 0, 70, 10)]
     assert [line.text for line in page_layout.lines(parts)] == ["שלום word רוח"]

@@ -22,6 +22,8 @@ COLUMN_RUNS = 5
 """Least number of lines in a column."""
 COLUMN_TEXT = 18
 """Least median of characters in the lines of a column. A column with less is part of a table, which is read by row."""
+COLUMN_PROSE = 40
+"""Characters of the lines with half of a column's text, if formulas, lists and tables make the median shorter."""
 CROSSING = 0.25
 """Largest share of a page's runs that may cross the space between two columns."""
 SHARED_HEIGHT = 0.4
@@ -122,11 +124,19 @@ def _gutter(runs: Sequence[TextRun]) -> float | None:
 def _separates(runs: Sequence[TextRun], place: float) -> bool:
     """Whether two columns of text stand next to each other, one on each side of an x."""
     sides = [run for run in runs if run.x1 <= place], [run for run in runs if run.x0 >= place]
-    if any(len(side) < COLUMN_RUNS or statistics.median(len(run.text) for run in side) < COLUMN_TEXT for side in sides):
+    if not all(map(_is_column, sides)):
         return False
     (low, high), (other_low, other_high) = ((min(r.y0 for r in s), max(r.y1 for r in s)) for s in sides)
     shared = min(high, other_high) - max(low, other_low)
     return shared >= SHARED_HEIGHT * min(high - low, other_high - other_low)
+
+
+def _is_column(side: Sequence[TextRun]) -> bool:
+    lengths = [len(run.text) for run in side]
+    if len(side) < COLUMN_RUNS:
+        return False
+    in_long_lines = sum(length for length in lengths if length >= COLUMN_PROSE)
+    return statistics.median(lengths) >= COLUMN_TEXT or 2 * in_long_lines >= sum(lengths)
 
 
 def _rows(runs: Sequence[TextRun]) -> list[TextRun]:
