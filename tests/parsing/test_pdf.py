@@ -86,6 +86,14 @@ def test_ligatures_without_a_name_are_read_as_letters(read: Read) -> None:
     assert (document.text, document.warnings) == ("the first efficiency", ())
 
 
+def test_raised_marks_of_notes_and_affiliations_are_no_part_of_the_words_beside_them(read: Read) -> None:
+    words = [(0, "Brandauer"), (54, "a"), (90, "2004"), (114, "12"), (150, "17"), (157, "Auler"), (220, "XVII")]
+    words.append((244, "e"))
+    drawn = [(x, 0.0, "Courier 6", text) if len(text) < 3 else (x, 4.0, "Courier 10", text) for x, text in words]
+    (document,) = read(made_files.placed(drawn))
+    assert (document.text, document.warnings) == ("Brandauer a 2004 12 17 Auler XVIIe", ())
+
+
 def test_a_title_of_two_lines_is_one_heading_and_a_formula_in_a_larger_font_is_none(read: Read) -> None:
     title = [(0.0, 0.0, "Helvetica 20", "Winds of the bay"), (0.0, 25.0, "Helvetica 20", "and of the sea")]
     lines = [(0.0, 60 + 14.0 * n, "Helvetica 10", line) for n, line in enumerate(PROSE)]

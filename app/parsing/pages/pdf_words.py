@@ -41,6 +41,12 @@ _LIGATURES = dict(
     zip("\v\f\x0e\x0f\x1b\x1c\x1d\x1e\x1f", ("ff", "fi", "ffi", "ffl", "ff", "fi", "fl", "ffi", "ffl"), strict=True)
 )
 """The codes of TeX's ligatures, in fonts that do not name their characters."""
+_MARKED = re.compile(
+    r"(?<!\w)(?:\d{1,2}[^\W\d_]{2,}|[a-z][A-Z][a-z]+|\d{5,6}|[^\W\d_]{3,}\d{1,2}|[A-Z][^\W\d_]+[a-z][a-h])(?!\w)"
+)
+"""Words and years that may begin or end with the mark of a note or an affiliation: 1Department, Sandersonb, 20041."""
+RAISED = 1.0
+"""Points from the base of a line to the base of a raised sign, at least."""
 _RIGHT_TO_LEFT = frozenset({"R", "AL"})
 Box = tuple[float, float, float, float]
 Cell = tuple[int, int, int]
@@ -109,9 +115,23 @@ def characters(page: pdfium.PdfTextPage) -> list[str]:
     for place in [place for place, one in enumerate(found) if one in _ACCENTS][:MOST_ACCENTS]:
         _place_accent(page, found, place)
     for place in [place for place, one in enumerate(found) if one in _LIGATURES]:
-        if any(map(str.isalpha, found[max(0, place - 1) : place + 2])):
+        if any(map(str.islower, found[max(0, place - 1) : place + 2])):
             found[place] = _LIGATURES[found[place]]
+    for match in _MARKED.finditer("".join(one if len(one) == 1 else "x" for one in found)):
+        _part_mark(page, found, match.span())
     return found
+
+
+def _part_mark(page: pdfium.PdfTextPage, found: list[str], word: tuple[int, int]) -> None:
+    """Put a space between a word and the raised mark at its beginning or end."""
+    heights = [_origin(page, place)[1] for place in range(*word)]
+    steps = [at for at, (one, other) in enumerate(itertools.pairwise(heights), 1) if abs(one - other) >= RAISED]
+    if len(steps) == 1:
+        place = word[0] + steps[0]
+        ends = found[word[0] : place], found[place : word[1]]
+        mark = "".join(ends[heights[0] < heights[-1]])
+        if len(mark) <= 2 and (mark.isdecimal() or (len(mark) == 1 and mark.islower())):
+            found[place] = " " + found[place]
 
 
 def _place_accent(page: pdfium.PdfTextPage, found: list[str], place: int) -> None:
@@ -169,14 +189,19 @@ def join(characters: Iterable[str]) -> str:
 def _box(page: pdfium.PdfTextPage, place: int, angle: int) -> Box:
     """The box of a character on the page turned by an angle. In a slanted line, it is based on origin and font size."""
     if angle % 90:
-        x, y = ctypes.c_double(), ctypes.c_double()
-        pdfium_c.FPDFText_GetCharOrigin(page, place, x, y)
-        left, base = PageTurn.of(angle).point(x.value, y.value)
+        left, base = PageTurn.of(angle).point(*_origin(page, place))
         size = pdfium_c.FPDFText_GetFontSize(page, place)
         return left, base - size / 4, left + size / 2, base + size
     pdfium_c.FPDFText_GetLooseCharBox(page, place, _RECT_POINTER)
     box = _RECT.left, _RECT.bottom, _RECT.right, _RECT.top
     return PageTurn.of(angle).box(box) if angle else box
+
+
+def _origin(page: pdfium.PdfTextPage, place: int) -> tuple[float, float]:
+    """The point on the base of its line at which a character begins."""
+    x, y = ctypes.c_double(), ctypes.c_double()
+    pdfium_c.FPDFText_GetCharOrigin(page, place, x, y)
+    return x.value, y.value
 
 
 def runs(words: Iterable[Word], cell_of: Callable[[Box], Cell | None] | None) -> Iterator[tuple[Cell | None, TextRun]]:
