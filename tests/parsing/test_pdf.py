@@ -97,9 +97,10 @@ def test_raised_marks_of_notes_and_affiliations_are_no_part_of_the_words_beside_
 def test_a_title_of_two_lines_is_one_heading_and_a_formula_in_a_larger_font_is_none(read: Read) -> None:
     title = [(0.0, 0.0, "Helvetica 20", "Winds of the bay"), (0.0, 25.0, "Helvetica 20", "and of the sea")]
     lines = [(0.0, 60 + 14.0 * n, "Helvetica 10", line) for n, line in enumerate(PROSE)]
-    (document,) = read(made_files.placed([*title, *lines, (0.0, 190.0, "Helvetica 24", "F(1) = 2x + 3 (4.1)")]))
+    formulas = [(0.0, 190.0, "Helvetica 24", "F(1) = 2x + 3 (4.1)"), (0.0, 230.0, "Helvetica 24", '"Xn 2Xn 2 #1/2')]
+    (document,) = read(made_files.placed([*title, *lines, *formulas]))
     assert document.text.startswith("# Winds of the bay and of the sea\n\nThe wind")
-    assert document.text.endswith("\n\nF(1) = 2x + 3 (4.1)")
+    assert document.text.endswith('\n\nF(1) = 2x + 3 (4.1)\n"Xn 2Xn 2 #1/2')
 
 
 def test_page_numbers_and_headers_over_a_column_are_left_out_and_not_read_between_the_columns(read: Read) -> None:

@@ -122,7 +122,7 @@ def _larger_lines(lines: Sequence[PageLine], first: int, least: float) -> int:
     count = characters = 0
     for line in lines[first : first + MAX_LINES]:
         same = count == 0 or (not line.begins and abs(line.size - lines[first].size) <= 0.5)
-        if line.is_block or line.size < least or not _has_words(line.text) or not same:
+        if line.is_block or line.size < least or not _is_mostly_letters(line.text) or not same:
             break
         count, characters = count + 1, characters + len(line.text)
     return count if 0 < characters <= MAX_HEADING else 0
@@ -144,7 +144,7 @@ def _bold_lines(lines: Sequence[PageLine], first: int, body: float) -> int:
 
 def _title(pages: Sequence[Sequence[PageLine]], body: float) -> tuple[tuple[int, int], Heading] | None:
     """The lines of the first page in the largest font of the document, if no other page has that size."""
-    words = ((page, line) for page, lines in enumerate(pages) for line in lines if _has_words(line.text))
+    words = ((page, line) for page, lines in enumerate(pages) for line in lines if _is_mostly_letters(line.text))
     sizes = [(_round(line.size), page) for page, line in words if not line.is_block]
     if not sizes or (largest := max(sizes)[0]) < TITLE_LARGER * body:
         return None
@@ -154,14 +154,10 @@ def _title(pages: Sequence[Sequence[PageLine]], body: float) -> tuple[tuple[int,
     return next((((0, index), Heading(TITLE_LEVEL, count)) for index, count in counts if count), None)
 
 
-def _has_words(text: str) -> bool:
-    """Whether a line has letters and is not a formula: a formula has operators, and less letters than other signs."""
-    has_operators = any(unicodedata.category(sign) == "Sm" for sign in text)
-    return any(map(str.isalpha, text)) and (not has_operators or _is_mostly_letters(text))
-
-
 def _is_mostly_letters(text: str) -> bool:
-    return 2 * sum(map(str.isalpha, text)) >= len(text) - text.count(" ")
+    """Whether a line is words after its number, not a formula or a date."""
+    words = text.lstrip("0123456789. §")
+    return 0 < len(words) - words.count(" ") <= 2 * sum(map(str.isalpha, words))
 
 
 def _round(size: float) -> float:
