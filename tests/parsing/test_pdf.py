@@ -38,6 +38,11 @@ def test_what_programs_write_in_place_of_an_author_is_none(read: Read) -> None:
     assert [read(raw)[0].metadata for raw in files] == [{}, {}]
 
 
+@pytest.mark.parametrize("title", ["Microsoft Word - tides", "my tides.docx", "plots/tides.graffle", "2"])
+def test_what_programs_write_in_place_of_a_title_is_none(read: Read, title: str) -> None:
+    assert read(made_files.pdf([PROSE], title=title))[0].title == ""
+
+
 def test_without_an_outline_lines_in_larger_fonts_become_headings_and_the_largest_the_title(read: Read) -> None:
     pages = [["### Bay report", "# Winds", *PROSE], ["# Currents", *PROSE]]
     (document,) = read(made_files.pdf(pages))

@@ -39,7 +39,10 @@ _DATE = re.compile(r"D?:?(\d{4}(?:\d\d){0,5})(?:([+-])(\d\d)'?(\d\d)?)?")
 _OBJECT = re.compile(rb"\d+ \d+ obj\b")
 _LEADERS = re.compile(r"(?:\s?[.·…]){5,}\s?")
 """The dots between an entry of a table of contents and its page."""
-_NOT_A_TITLE = re.compile(r"(?i)microsoft (?:word|powerpoint)|untitled|\.(?:docx?|pptx?|tex|indd|dvi|pdf)$")
+_NOT_A_TITLE = re.compile(
+    r"(?i)microsoft (?:word|powerpoint)|untitled|\.(?:docx?|pptx?|tex|indd|dvi|pdf)$|^\S+\.[a-z]\w*$|^[\W\d]*$"
+)
+"""What programs write in place of a title, the name of a file, or a number."""
 
 
 @dataclass(frozen=True, slots=True)
