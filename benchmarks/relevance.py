@@ -23,7 +23,7 @@ from app.evaluation.metrics import Calibration, Prediction
 from app.evaluation.runner import ASSESSED_HITS, Strategy, Tenant
 from app.query import scoring_constants
 from app.query.types import Answer, Hit
-from app.relevance import platt_scaling, relevance
+from app.relevance import relevance
 from app.relevance.relevance import MeanEffect
 from app.services import Services
 
@@ -93,7 +93,7 @@ class Fit:
         """Returns the probability that a question is answered."""
         coefficients = self.queries[one.group]
         values = [1.0, *(getattr(one, name) for name in FEATURES[one.group])]
-        found = platt_scaling.logistic(float(coefficients @ np.array(values)))
+        found = relevance.logistic(float(coefficients @ np.array(values)))
         return min(found, relevance.UNKNOWN_NAME) if one.is_capped else found
 
     def relevance(self, one: Question) -> list[float]:

@@ -1,7 +1,8 @@
 """Fits the calibration of a user's relevance to judged questions, and measures how well it predicts other questions.
 
-Each question is asked in one search and over several hops. The measurement is cross-validated: the hits of a question
-are assessed by a fit to the questions of other folds.
+Each question is asked in one search and over several hops. The fit is Platt scaling (Platt 1999) with a Gaussian prior
+around the identity: few judgements change little, many decide alone. The measurement is cross-validated: the hits of a
+question are assessed by a fit to the questions of other folds.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+import numpy as np
+
 from app import errors
 from app.database.calibration_types import LogitScale, RelevanceCalibration, StoredCalibration
 from app.evaluation import metrics, runner
@@ -17,13 +20,31 @@ from app.evaluation.beir import JudgedQuestion
 from app.evaluation.metrics import Calibration, Prediction
 from app.query.types import Answer
 from app.relevance import calibration_store as calibrations
-from app.relevance import platt_scaling, relevance
+from app.relevance import relevance
 from app.services import Services
 from app.text import uris
 
 STRATEGIES = (runner.Strategy("auto"), runner.Strategy("multihop"))
 FOLDS = 5
 LEAST_QUESTIONS = 5
+LEAST_SLOPE = 0.05
+"""The least slope. It is positive, so that calibration keeps the order of probabilities."""
+STEPS, LARGEST_STEP, TOLERANCE = 100, 1.0, 1e-9
+CORRELATION = 0.1
+"""The correlation of the errors for two hits of one question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prior:
+    """The standard deviations of intercept and slope over collections."""
+
+    intercept: float
+    slope: float
+
+
+PRIOR, ANSWERABLE_PRIOR = Prior(1.5, 0.5), Prior(1.5, 0.3)
+"""How much the calibrations of collections differ. For the nine sets, the standard deviation of the slope is .4 in one
+search and .6 over several hops (docs/decisions/0060-relevance-for-any-model.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +130,7 @@ def _assess(
             grade = next((grades[name] for name in names if name in grades), None)
             if hit.relevance is not None and not (grade is None and only_judged):
                 scale = current.hops if has_hops else current.relevance
-                hits[has_hops].append((platt_scaling.remove(scale, hit.relevance), (grade or 0) > 0))
+                hits[has_hops].append((relevance.uncalibrate(scale, hit.relevance), (grade or 0) > 0))
         if found.hits and found.explain:
             answered.append((found.explain["relevance"]["answered"], any(grades.values())))
     return AskedQuestion(hits[False], answered, hits[True])
@@ -126,41 +147,57 @@ def fit(questions: Sequence[AskedQuestion], unanswerable: Sequence[AskedQuestion
     # With questions of one kind only, the fit would learn to predict the same outcome for every question.
     has_both = {occurred for pairs in answers for _, occurred in pairs} == {True, False}
     scales = RelevanceCalibration(
-        _fit_scale([one.relevance for one in judged], relevance.PRIOR),
-        _fit_scale(answers, relevance.ANSWERABLE_PRIOR) if has_both else LogitScale(),
-        _fit_scale([one.hops for one in judged], relevance.PRIOR),
+        fit_scale([one.relevance for one in judged], PRIOR),
+        fit_scale(answers, ANSWERABLE_PRIOR) if has_both else LogitScale(),
+        fit_scale([one.hops for one in judged], PRIOR),
     )
     now = datetime.now(UTC).replace(microsecond=0)
     stored = StoredCalibration(scales, len(judged), sum(len(one.every_hit) for one in judged), now)
     of_hits = [
-        *_cross_validate([one.relevance for one in judged], relevance.PRIOR),
-        *_cross_validate([one.hops for one in judged], relevance.PRIOR),
+        *_cross_validate([one.relevance for one in judged], PRIOR),
+        *_cross_validate([one.hops for one in judged], PRIOR),
     ]
-    measured = _measure(_cross_validate(answers, relevance.ANSWERABLE_PRIOR)) if has_both else None
+    measured = _measure(_cross_validate(answers, ANSWERABLE_PRIOR)) if has_both else None
     return Fitted(stored, _measure(of_hits), measured)
 
 
-def _fit_scale(questions: Sequence[Sequence[Prediction]], prior: platt_scaling.Prior) -> LogitScale:
-    """The scale for the predictions of questions. Predictions for one question are correlated, so each weighs less."""
-    judged = [
-        platt_scaling.Judged(predicted, occurred, relevance.weight(len(pairs)))
+def fit_scale(questions: Sequence[Sequence[Prediction]], prior: Prior) -> LogitScale:
+    """The most probable scale for the predictions of questions, by Newton's method with bounded steps.
+
+    Without predictions it is the identity. Predictions for one question are correlated, so they count as fewer (Kish
+    1965).
+    """
+    rows = [
+        (relevance.logit(predicted), float(occurred), 1 / (1 + CORRELATION * (len(pairs) - 1)))
         for pairs in questions
         for predicted, occurred in pairs
     ]
-    return platt_scaling.fit(judged, prior)
+    x, occurred, weights = np.array(rows).reshape(-1, 3).T
+    values, mean = np.column_stack([np.ones(len(x)), x]), np.array([0.0, 1.0])
+    precision = np.diag([prior.intercept**-2, prior.slope**-2])
+    found = mean
+    for _ in range(STEPS):
+        predicted = 1 / (1 + np.exp(-np.clip(values @ found, -700, 700)))
+        gradient = values.T @ (weights * (occurred - predicted)) - precision @ (found - mean)
+        curvature = (values.T * (weights * predicted * (1 - predicted))) @ values + precision
+        step = np.clip(np.linalg.solve(curvature, gradient), -LARGEST_STEP, LARGEST_STEP)
+        found = found + step
+        if np.abs(step).max() < TOLERANCE:
+            break
+    return LogitScale(float(found[0]), max(float(found[1]), LEAST_SLOPE))
 
 
 Folded = Sequence[tuple[Prediction, Prediction]]
 """Predictions before and after a calibration to the questions of other folds."""
 
 
-def _cross_validate(questions: Sequence[Sequence[Prediction]], prior: platt_scaling.Prior) -> Folded:
+def _cross_validate(questions: Sequence[Sequence[Prediction]], prior: Prior) -> Folded:
     found: list[tuple[Prediction, Prediction]] = []
     for fold in range(FOLDS):
-        scale = _fit_scale([pairs for index, pairs in enumerate(questions) if index % FOLDS != fold], prior)
+        scale = fit_scale([pairs for index, pairs in enumerate(questions) if index % FOLDS != fold], prior)
         others = (pairs for index, pairs in enumerate(questions) if index % FOLDS == fold)
         found += [
-            ((predicted, occurred), (platt_scaling.apply(scale, predicted), occurred))
+            ((predicted, occurred), (relevance.calibrate(scale, predicted), occurred))
             for pairs in others
             for predicted, occurred in pairs
         ]

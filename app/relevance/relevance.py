@@ -18,7 +18,7 @@ from app.database.calibration_types import LogitScale, RelevanceCalibration
 from app.enums import Confidence, FusionUsed
 from app.query import scoring_constants
 from app.query.types import AddedTerm, Term
-from app.relevance import platt_scaling, stem_matching
+from app.relevance import stem_matching
 from app.text.names import names
 from app.text.words import characters
 
@@ -62,12 +62,7 @@ LITERAL = 2.0
 """Added to the logit of a query if hits contain it literally. Chosen, not fitted: the sets have only questions."""
 UNKNOWN_NAME = 0.2
 """The largest probability of an answer to a query with a name, or many words, that no document contains."""
-PRIOR, ANSWERABLE_PRIOR = platt_scaling.Prior(1.5, 0.5), platt_scaling.Prior(1.5, 0.3)
-"""How much the calibrations of collections differ. For the nine sets, the standard deviation of the slope is .4 in one
-search and .6 over several hops (docs/decisions/0060-relevance-for-any-model.md)."""
-CORRELATION = 0.1
-"""The correlation of the errors for two hits of one question."""
-UNCALIBRATED = RelevanceCalibration()
+UNCALIBRATED, _IDENTITY = RelevanceCalibration(), LogitScale()
 LEVELS: tuple[tuple[float, Confidence], ...] = (
     (0.7, "very_high"),
     (0.4, "high"),
@@ -146,7 +141,7 @@ class Assessment:
         It is at least the best relevance, and at most the probability for independent hits: `1 − Π(1 − relevance)`.
         """
         best, none = max(relevances, default=0.0), math.prod(1 - one for one in relevances)
-        return max(best, min(platt_scaling.apply(self.calibration.answerable, self.answered), 1 - none, self._most))
+        return max(best, min(calibrate(self.calibration.answerable, self.answered), 1 - none, self._most))
 
     @cached_property
     def answered(self) -> float:
@@ -154,8 +149,8 @@ class Assessment:
         first = self._answered_by_first
         if self.share is None:
             return first
-        logit = FIRST_HOP * platt_scaling.logit(first) + HOPS_SCORE * score_logit(self.share)
-        return min(platt_scaling.logistic(HOPS_INTERCEPT + logit), self._most)
+        evidence = FIRST_HOP * logit(first) + HOPS_SCORE * score_logit(self.share)
+        return min(logistic(HOPS_INTERCEPT + evidence), self._most)
 
     @cached_property
     def _answered_by_first(self) -> float:
@@ -166,20 +161,39 @@ class Assessment:
             chosen = OTHER_LANGUAGE if self.is_read else UNREAD_LANGUAGE
         else:
             chosen = VECTOR_LEG if self.coverage is None else BOTH_LEGS
-        logit = chosen.intercept + LITERAL * self.is_literal
-        logit += chosen.cosine * (self.cosine or 0.0) + chosen.coverage * (self.coverage or 0.0)
-        logit += chosen.closeness * self.closeness
-        return min(platt_scaling.logistic(logit), self._most)
+        evidence = chosen.intercept + LITERAL * self.is_literal
+        evidence += chosen.cosine * (self.cosine or 0.0) + chosen.coverage * (self.coverage or 0.0)
+        evidence += chosen.closeness * self.closeness
+        return min(logistic(evidence), self._most)
 
     @cached_property
     def _most(self) -> float:
         return UNKNOWN_NAME if self.names_unknown else 1.0
 
     def _relevance(self, chosen: OfHit, score: float, calibration: LogitScale) -> float:
-        logit = chosen.intercept + chosen.score * score_logit(score) + chosen.closeness * self.closeness
-        return min(
-            platt_scaling.apply(calibration, self._answered_by_first * platt_scaling.logistic(logit)), self._most
-        )
+        evidence = chosen.intercept + chosen.score * score_logit(score) + chosen.closeness * self.closeness
+        return min(calibrate(calibration, self._answered_by_first * logistic(evidence)), self._most)
+
+
+def calibrate(scale: LogitScale, probability: float) -> float:
+    """Returns the calibrated probability."""
+    return probability if scale == _IDENTITY else logistic(scale.intercept + scale.slope * logit(probability))
+
+
+def uncalibrate(scale: LogitScale, calibrated: float) -> float:
+    """Returns the probability before the calibration."""
+    return calibrated if scale == _IDENTITY else logistic((logit(calibrated) - scale.intercept) / scale.slope)
+
+
+def logit(probability: float) -> float:
+    """Returns the logarithm of the odds. The probability is first kept away from 0 and 1."""
+    bounded = min(max(probability, 1e-9), 1 - 1e-9)
+    return math.log(bounded / (1 - bounded))
+
+
+def logistic(value: float) -> float:
+    """Returns the probability with this logit."""
+    return 1 / (1 + math.exp(-max(value, -700.0)))
 
 
 def confidence(relevance: float | None) -> Confidence:
@@ -275,8 +289,3 @@ def own_words(terms: Iterable[Term]) -> list[Term]:
         forms.update(dict.fromkeys(term.places, term.lexeme))
     counted = set(forms.values())
     return [term for term in own if not term.places or term.lexeme in counted]
-
-
-def weight(hits: int) -> float:
-    """Returns the weight of each judged hit of a question in a fit. Correlated hits count as fewer (Kish 1965)."""
-    return 1 / (1 + CORRELATION * (hits - 1))

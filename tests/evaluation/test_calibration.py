@@ -10,7 +10,9 @@ import pytest
 from app import errors
 from app.database.calibration_types import LogitScale
 from app.evaluation import calibration
-from app.evaluation.calibration import AskedQuestion
+from app.evaluation.calibration import AskedQuestion, Prior
+from app.evaluation.metrics import Prediction
+from app.relevance import relevance
 
 
 def questions(count: int, *, rate: float, answered: bool = True) -> list[AskedQuestion]:
@@ -55,3 +57,26 @@ def test_answerable_is_fitted_only_to_questions_with_and_without_an_answer() -> 
 def test_a_handful_of_questions_is_refused() -> None:
     with pytest.raises(errors.BadRequest, match="4 questions have judged hits"):
         calibration.fit(questions(4, rate=0.5), [])
+
+
+PRIOR = Prior(intercept=1.0, slope=0.5)
+
+
+def drawn(scale: LogitScale, count: int, seed: int = 3) -> list[list[Prediction]]:
+    """Predictions, and outcomes that occur with the probability that a scale makes of them."""
+    dice = random.Random(seed)
+    predictions = [dice.uniform(0.02, 0.9) for _ in range(count)]
+    return [[(one, dice.random() < relevance.calibrate(scale, one))] for one in predictions]
+
+
+def test_many_judgements_decide_and_few_change_little() -> None:
+    true = LogitScale(1.2, 0.6)
+    many, few = (calibration.fit_scale(drawn(true, count), PRIOR) for count in (8_000, 4))
+    assert (many.intercept, many.slope) == (pytest.approx(1.2, abs=0.1), pytest.approx(0.6, abs=0.06))
+    assert abs(few.intercept) < abs(many.intercept)
+    assert calibration.fit_scale([], PRIOR) == LogitScale()
+
+
+def test_judgements_against_the_order_do_not_reverse_it() -> None:
+    reversed_ = [[(0.9, False)], [(0.1, True)]] * 500
+    assert calibration.fit_scale(reversed_, PRIOR).slope == calibration.LEAST_SLOPE

@@ -32,7 +32,7 @@ from app.evaluation.calibration import Judgements
 from app.models.local.onnx_embedder import OnnxEmbedder
 from app.multihop import multihop
 from app.query.types import Answer
-from app.relevance import answerability, cosine_scales, platt_scaling, relevance
+from app.relevance import answerability, cosine_scales, relevance
 from app.relevance import calibration_store as calibrations
 from app.search import search
 from benchmarks.fake_embedder import FakeEmbedder
@@ -171,8 +171,8 @@ async def test_relevance_and_answerable_follow_the_stored_scales_until_they_are_
         assert [hit.candidate.chunk_id for hit in old.hits] == [hit.candidate.chunk_id for hit in new.hits]
         scale = SCALES.relevance if old.hops is None else SCALES.hops
         for one, other in zip(old.hits, new.hits, strict=True):
-            assert other.relevance == pytest.approx(platt_scaling.apply(scale, one.relevance), rel=1e-6)
-        scaled = platt_scaling.apply(SCALES.answerable, old.explain["relevance"]["answered"])
+            assert other.relevance == pytest.approx(relevance.calibrate(scale, one.relevance), rel=1e-6)
+        scaled = relevance.calibrate(SCALES.answerable, old.explain["relevance"]["answered"])
         known = [hit.relevance or 0.0 for hit in new.hits]
         most = 1 - math.prod(1 - value for value in known)
         assert new.answerable == pytest.approx(max(*known, min(scaled, most)), rel=1e-6)

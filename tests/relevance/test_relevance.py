@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import random
 from dataclasses import replace
 
 import pytest
@@ -12,8 +11,7 @@ from hypothesis import strategies as st
 
 from app.database.calibration_types import LogitScale, RelevanceCalibration
 from app.query.types import AddedTerm, Term
-from app.relevance import cosine_scales, platt_scaling, relevance, unknown_names
-from app.relevance.platt_scaling import Judged, Prior
+from app.relevance import cosine_scales, relevance, unknown_names
 from app.relevance.relevance import UNKNOWN_NAME, Assessment, MeanEffect
 
 TERMS = (Term("lime", 3, 2.0), Term("mortar", 0, 4.0, times=2))
@@ -214,32 +212,9 @@ def test_capitals_say_nothing_in_german() -> None:
     assert find_unknown("Wann tritt der Fehler E9999 auf?", "tritt fehl", "e9999", "german") == ["e9999"]
 
 
-PRIOR = Prior(intercept=1.0, slope=0.5)
-
-
-def drawn(scale: LogitScale, count: int, seed: int = 3) -> list[Judged]:
-    """Predictions, and outcomes that occur with the probability that a scale makes of them."""
-    dice = random.Random(seed)
-    predictions = [dice.uniform(0.02, 0.9) for _ in range(count)]
-    return [Judged(one, dice.random() < platt_scaling.apply(scale, one)) for one in predictions]
-
-
 @given(st.floats(-3, 3), st.floats(0.1, 3), st.floats(0.01, 0.99), st.floats(0.01, 0.99))
 def test_a_scale_keeps_the_order_and_can_be_taken_back(intercept: float, slope: float, one: float, two: float) -> None:
     scale = LogitScale(intercept, slope)
-    first, second = (platt_scaling.apply(scale, value) for value in (one, two))
+    first, second = (relevance.calibrate(scale, value) for value in (one, two))
     assert (first <= second) == (one <= two) or first == pytest.approx(second)
-    assert platt_scaling.remove(scale, first) == pytest.approx(one, rel=1e-3)
-
-
-def test_many_judgements_decide_and_few_change_little() -> None:
-    true = LogitScale(1.2, 0.6)
-    many, few = (platt_scaling.fit(drawn(true, count), PRIOR) for count in (8_000, 4))
-    assert (many.intercept, many.slope) == (pytest.approx(1.2, abs=0.1), pytest.approx(0.6, abs=0.06))
-    assert abs(few.intercept) < abs(many.intercept)
-    assert platt_scaling.fit([], PRIOR) == LogitScale()
-
-
-def test_judgements_against_the_order_do_not_reverse_it() -> None:
-    reversed_ = [Judged(0.9, occurred=False), Judged(0.1, occurred=True)] * 500
-    assert platt_scaling.fit(reversed_, PRIOR).slope == platt_scaling.LEAST_SLOPE
+    assert relevance.uncalibrate(scale, first) == pytest.approx(one, rel=1e-3)
