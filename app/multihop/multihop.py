@@ -6,7 +6,7 @@ A failure of a later hop never fails the search: the answer has the hops that wo
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,7 +24,7 @@ from app.multihop.hop_strategies import ClassicStrategy, HopScores, HopSearch, H
 from app.multihop.hop_terms import HopTerms
 from app.query import hop_signals, model_switch
 from app.query.search_request import SearchRequest
-from app.query.types import Answer, Candidate, ChunkLink, Hit, Hop, HybridRequest, LexicalQuery
+from app.query.types import Answer, ChunkLink, Hit, Hop, HybridRequest, LexicalQuery
 from app.relevance import relevance
 from app.relevance.relevance import Assessment
 from app.search import answers, pages, search, source_names, state, understanding
@@ -199,7 +199,7 @@ class _MultihopSearch:
         scores = self.scores or self._score()
         page = await self._page(scores)
         search = replace(self.state.first, query=self.query, assessment=self._assessment(scores))
-        hits = tuple(self._hit(hit, scores, search) for hit in page.hits)
+        hits = self._complete(page.hits, scores, search)
         built = answers.answer_of(search, page, hits)
         return replace(
             await state.finish(search, built),
@@ -265,13 +265,26 @@ class _MultihopSearch:
         for chunk in missing:
             chunk.candidate, _similarity = read.get(chunk.chunk_id, (None, None))
 
-    def _hit(self, ranked: Hit, scores: HopScores, search: SearchState) -> Hit:
-        """A hit with the findings of its hop, and with the effect of entities in hop 1."""
+    def _complete(self, ranked: Iterable[Hit], scores: HopScores, search: SearchState) -> tuple[Hit, ...]:
+        """The hits with the findings of their hops, and with the effect of entities in hop 1."""
+        known, hits = self.state.chunks, list(map(self._with_similarity, ranked))
+        linked = [
+            known[one.chunk_id].guided is not None and one.document_id in search.surely_linked
+            for one in (hit.candidate for hit in hits)
+        ]
+        completed = answers.hits_of(hits, search, linked)
+        return tuple(self._hit(*both, scores, search) for both in zip(hits, completed, strict=True))
+
+    def _with_similarity(self, hit: Hit) -> Hit:
+        """Adds the similarity to the question. It is also the vector score if no search has found the candidate."""
+        candidate, similarity = hit.candidate, self.state.chunks[hit.candidate.chunk_id].similarity
+        is_found = candidate.vector_rank is not None or candidate.text_rank is not None
+        vector_score = candidate.vector_score if is_found else similarity
+        return hit._replace(candidate=candidate._replace(cosine=similarity, vector_score=vector_score))
+
+    def _hit(self, ranked: Hit, hit: Hit, scores: HopScores, search: SearchState) -> Hit:
         chunk = self.state.chunks[ranked.candidate.chunk_id]
         scored = scores.by_chunk[chunk.chunk_id]
-        candidate = _with_similarity(ranked.candidate, chunk.similarity)
-        is_linked = chunk.guided is not None and candidate.document_id in search.surely_linked
-        hit = answers.hit_of(ranked._replace(candidate=candidate), search, is_linked=is_linked)
         relevant = self._relevance(hit, scored.score / scores.largest)
         via = self.state.link_to(chunk)
         explain = None
@@ -280,7 +293,7 @@ class _MultihopSearch:
                 **answers.of_later_hop({**hit.explain, **chunk.guided_steps}, chunk.hop),
                 **_explain(chunk, via, scored, scores.largest),
                 **(ranked.explain or {}),
-                **answers.cap(candidate.score),
+                **answers.cap(ranked.candidate.score),
             }
         return hit._replace(
             relevance=relevant,
@@ -292,7 +305,7 @@ class _MultihopSearch:
             guidance=chunk.guided.guidance if chunk.guided else None,
             boost=chunk.guided.boost if chunk.guided else None,
             explain=explain,
-            more=tuple(self._hit(other, scores, search) for other in ranked.more),
+            more=self._complete(ranked.more, scores, search),
             duplicates=ranked.duplicates,
         )
 
@@ -330,13 +343,6 @@ def _fuse(first: HybridRequest, text: str, context: SearchContext) -> HybridRequ
         return replace(first, fusion="rrf")
     even = replace(first, weights=understanding.EVEN, fusion="rrf")
     return understanding.with_languages(even, text, context.services.embedder.model.languages)
-
-
-def _with_similarity(candidate: Candidate, similarity: float | None) -> Candidate:
-    """Adds the similarity to the question. It is also the vector score if no search has found the candidate."""
-    is_found = candidate.vector_rank is not None or candidate.text_rank is not None
-    vector_score = candidate.vector_score if is_found else similarity
-    return candidate._replace(cosine=similarity, vector_score=vector_score)
 
 
 def _explain(chunk: HopChunk, via: ChunkLink | None, scored: Scored, largest: float) -> Mapping[str, Any]:

@@ -299,13 +299,6 @@ class Hit(NamedTuple):
                 found.setdefault(one.document_id, one)
         return tuple(found.values())[: limits.MAX_NAMED_DUPLICATES]
 
-    @property
-    def score_before_reranking(self) -> float:
-        """The score by which the search has ordered it, before anything re-ranked or dated the best hits."""
-        steps = self.explain or {}
-        first = next((steps[name] for name in ("rerank", "recency") if name in steps), None)
-        return self.candidate.score if first is None else float(first["score_before"])
-
     def rescored(
         self,
         step: str,

@@ -131,6 +131,10 @@ class Assessment:
         scaled = min(1.0, max(0.0, score)) ** scoring_constants.EXPONENTS[self.fusion]
         return self._relevance(HIT, self.entities.remove(scaled), self.calibration.relevance)
 
+    def judge(self, scores: Sequence[float]) -> list[tuple[float, Confidence]]:
+        """Returns the relevance and the confidence of hits by the scores that order them."""
+        return [(one, confidence(one)) for one in map(self.relevance, scores)]
+
     def relevance_over_hops(self, share: float) -> float:
         """Returns the relevance of a hit by its sum of signals as a share of the largest sum, 0 to 1."""
         return self._relevance(HIT_OF_HOPS, min(1.0, max(0.0, share)), self.calibration.hops)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from app.database.filter_types import Filters
-from app.enums import Json
+from app.enums import Confidence, Json
 from app.query import scoring_constants
 from app.query.types import Answer, Candidate, Hit, HybridResult
 from app.relevance import relevance
@@ -46,41 +47,52 @@ def answer_of(search: SearchState, page: Page, hits: tuple[Hit, ...]) -> Answer:
 
 def complete(hits: Iterable[Hit], search: SearchState) -> tuple[Hit, ...]:
     """Adds confidence, strategies and explanation to the hits and to the hits in their `more`."""
-    return tuple([_complete(hit, search) for hit in hits])
+    ranked = list(hits)
+    linked = [one.candidate.document_id in search.surely_linked for one in ranked]
+    return tuple(map(partial(_complete, search), ranked, hits_of(ranked, search, linked)))
 
 
-def _complete(ranked: Hit, search: SearchState) -> Hit:
-    candidate = ranked.candidate
-    hit = hit_of(ranked, search, is_linked=candidate.document_id in search.surely_linked)
+def _complete(search: SearchState, ranked: Hit, hit: Hit) -> Hit:
     if hit.explain is None and not ranked.more:
         return hit
-    explain = {**hit.explain, **(ranked.explain or {}), **cap(candidate.score)} if hit.explain else None
+    explain = {**hit.explain, **(ranked.explain or {}), **cap(ranked.candidate.score)} if hit.explain else None
     return hit._replace(explain=explain, more=complete(ranked.more, search))
 
 
 def is_wanted(ranked: Hit, search: SearchState) -> bool:
     """Whether the hit has at least the minimum confidence and relevance of the query."""
     level, least = search.query.ranking.min_confidence, search.query.ranking.min_relevance
-    relevant = _relevance(ranked, search)
+    ((relevant, confidence),) = _judge([ranked], search)
     is_relevant = least is None or (relevant is not None and relevant >= least)
-    return is_relevant and (level is None or relevance.is_at_least(relevance.confidence(relevant), level))
+    return is_relevant and (level is None or relevance.is_at_least(confidence, level))
 
 
-def hit_of(ranked: Hit, search: SearchState, *, is_linked: bool) -> Hit:
-    """Adds confidence, and the strategies that found it, to a ranked hit, and leaves out its `more`.
+def hits_of(ranked: Sequence[Hit], search: SearchState, linked: Iterable[bool]) -> list[Hit]:
+    """Adds confidence, and the strategies that found them, to ranked hits, and leaves out their `more`.
 
-    `is_linked` is set if it is linked to an entity that the query is almost certainly about. The score is capped to
-    0 to 1: while hits are ordered, it may be outside.
+    `linked` says which are linked to an entity that the query is almost certainly about. The scores are capped to 0 to
+    1: while hits are ordered, they may be outside.
     """
-    candidate = ranked.candidate
-    content = "\n".join((*candidate.heading_path, candidate.content))
-    reasons = analysis.find_literal_matches(search.parsed, title=candidate.title, content=content)
+    candidates = [one.candidate for one in ranked]
+    passages = [(one.title, "\n".join((*one.heading_path, one.content))) for one in candidates]
+    reasons = analysis.find_literal_matches(search.parsed, passages)
+    return list(map(partial(_hit_of, search), ranked, _judge(ranked, search), linked, reasons))
+
+
+def _hit_of(
+    search: SearchState,
+    ranked: Hit,
+    judged: tuple[float | None, Confidence],
+    is_linked: bool,
+    reasons: tuple[str, ...],
+) -> Hit:
+    candidate, (relevant, confidence) = ranked.candidate, judged
     legs = [name for name, rank in (("vector", candidate.vector_rank), ("text", candidate.text_rank)) if rank]
     legs += ["entity"] if is_linked else []
-    relevant, score = _relevance(ranked, search), _show(candidate.score)
+    score = _show(candidate.score)
     return Hit(
         candidate if score == candidate.score else candidate._replace(score=score),
-        relevance.confidence(relevant),
+        confidence,
         (*legs, *reasons),
         relevant,
         _hit_explained(candidate, search) if search.query.explain else None,
@@ -91,9 +103,18 @@ def hit_of(ranked: Hit, search: SearchState, *, is_linked: bool) -> Hit:
     )
 
 
-def _relevance(ranked: Hit, search: SearchState) -> float | None:
-    assessed = search.assessment
-    return None if assessed is None else assessed.relevance(ranked.score_before_reranking)
+def _judge(ranked: Sequence[Hit], search: SearchState) -> Sequence[tuple[float | None, Confidence]]:
+    """The relevance and the confidence of hits."""
+    if search.assessment is None:
+        return [(None, relevance.UNKNOWN)] * len(ranked)
+    return search.assessment.judge([score_before_reranking(one) for one in ranked])
+
+
+def score_before_reranking(hit: Hit) -> float:
+    """The score by which the search has ordered a hit, before anything re-ranked or dated the best hits."""
+    steps = hit.explain or {}
+    first = next((steps[name] for name in ("rerank", "recency") if name in steps), None)
+    return hit.candidate.score if first is None else float(first["score_before"])
 
 
 def why_empty(filters: Filters, excluded: Sequence[object], result: HybridResult) -> str:

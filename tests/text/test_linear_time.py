@@ -194,9 +194,7 @@ WORK: dict[str, Callable[[str], object]] = {
         query_words.longest_names(query, {"a"}),
     ),
     "terms": lambda text: hop_terms.statistical([text], "a", chunks={}, total=10),
-    "literal matches": lambda text: analysis.find_literal_matches(
-        analysis.parse(text[:2_000]), title="a b", content=text
-    ),
+    "literal matches": lambda text: analysis.find_literal_matches(analysis.parse(text[:2_000]), [("a b", text)]),
     "mentions": GAZETTEER.find,
     "names of entities": lambda text: Gazetteer.build(
         [(text[n : n + 200], UUID(int=1)) for n in range(0, len(text), 200)]

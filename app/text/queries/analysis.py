@@ -197,26 +197,35 @@ def asks_for_newest(query: str) -> bool:
     return _ASKED.search(unquoted) is not None and _DATED.search(unquoted) is None
 
 
-def find_literal_matches(parsed: ParsedQuery, *, title: str, content: str) -> tuple[str, ...]:
-    """Returns the literal matches of a hit: any of `phrase`, `identifier`, `title`.
+def find_literal_matches(parsed: ParsedQuery, passages: Iterable[tuple[str, str]]) -> list[tuple[str, ...]]:
+    """Returns the literal matches of each passage: any of `phrase`, `identifier`, `title`.
 
-    `content` includes the headings above the text. A part of a longer identifier does not match: "ERR_40" in
-    "ERR_4012", "1.2" in "1.2.3". Letters of a script without spaces may adjoin an identifier.
+    A passage is a title and a content, which includes the headings above the text. A part of a longer identifier does
+    not match: "ERR_40" in "ERR_4012", "1.2" in "1.2.3". Letters of a script without spaces may adjoin an identifier.
     """
-    found = []
-    if parsed.phrases:
-        text = _space(f"{title} {content}")
-        if all(phrase.strip() and phrase in text for phrase in map(_space, parsed.phrases)):
+    phrases, words = list(map(_space, parsed.phrases)), _space(parsed.words)
+    coded = identifiers(parsed.words) if parsed.query_type == "technical" else []
+    codes = [re.compile(f"{_BEFORE}{re.escape(one.casefold())}{_AFTER}") for one in coded]
+    every = []
+    for title, content in passages:
+        found, text = [], f"{title} {content}"
+        if phrases and _contains_all(_space(text), phrases):
             found.append("phrase")
-    if parsed.query_type == "technical":
-        text = f"{title} {content}".casefold()
-        coded = (re.escape(identifier.casefold()) for identifier in identifiers(parsed.words))
-        if any(re.search(f"{_BEFORE}{identifier}{_AFTER}", text) for identifier in coded):
+        if codes and _matches_any(text.casefold(), codes):
             found.append("identifier")
-    spaced_title = _space(title)
-    if len(spaced_title.strip()) >= MIN_TITLE_LENGTH and spaced_title in _space(parsed.words):
-        found.append("title")
-    return tuple(found)
+        spaced_title = _space(title)
+        if len(spaced_title.strip()) >= MIN_TITLE_LENGTH and spaced_title in words:
+            found.append("title")
+        every.append(tuple(found))
+    return every
+
+
+def _contains_all(text: str, phrases: Iterable[str]) -> bool:
+    return all(phrase.strip() and phrase in text for phrase in phrases)
+
+
+def _matches_any(text: str, codes: Iterable[re.Pattern[str]]) -> bool:
+    return any(code.search(text) for code in codes)
 
 
 def _space(text: str) -> str:

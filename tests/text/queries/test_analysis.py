@@ -166,7 +166,7 @@ def test_a_word_that_is_known_with_its_sign_only_is_searched_for() -> None:
 
 
 def _reasons(query: str, content: str, title: str = "") -> tuple[str, ...]:
-    return analysis.find_literal_matches(analysis.parse(query), title=title, content=content)
+    return analysis.find_literal_matches(analysis.parse(query), [(title, content)])[0]
 
 
 @pytest.mark.parametrize(

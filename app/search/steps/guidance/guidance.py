@@ -143,10 +143,10 @@ def _documents_wanted(request: HybridRequest, matches: Sequence[EntityMatch]) ->
 
 def _has_literal_match(result: HybridResult, parsed: ParsedQuery) -> bool:
     """Whether one of the best hits contains the phrases or an identifier of the query literally."""
-    return bool(parsed.phrases or parsed.query_type == "technical") and any(
-        {"phrase", "identifier"} & set(analysis.find_literal_matches(parsed, title=one.title, content=one.content))
-        for one in result.candidates[:LITERAL_WITHIN]
-    )
+    if not parsed.phrases and parsed.query_type != "technical":
+        return False
+    best = ((one.title, one.content) for one in result.candidates[:LITERAL_WITHIN])
+    return any({"phrase", "identifier"}.intersection(found) for found in analysis.find_literal_matches(parsed, best))
 
 
 async def _guide(
