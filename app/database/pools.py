@@ -1,6 +1,11 @@
 """Opens transactions on one Postgres server from a pool of connections, and routes the reads of requests to it.
 
 The client limits every wait and translates the errors of the driver. `standby` routes reads in another way.
+
+The tables of the model in use are `embeddings` and `entity_vectors`. While the vectors of another model are computed,
+they are in `embeddings_next` and `entity_vectors_next`. The switch drops the first tables and renames the second. A
+transaction locks the table in use when it begins, and reads its object id, which identifies the model. It fails if the
+tables belong to an unexpected model.
 """
 
 from __future__ import annotations
@@ -9,8 +14,9 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Self, cast
 
@@ -21,11 +27,10 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from sqlalchemy.pool import AsyncAdaptedQueuePool
 
 from app import errors
-from app.database import connections, driver_errors, engines, vectors
+from app.database import connections, driver_errors, engines
 from app.database.calibration_types import RelevanceCalibration
-from app.database.connections import Connection, Durations, Rows
+from app.database.connections import Connection, Durations, Row, Rows
 from app.database.driver_errors import UNREACHABLE, RecoveryConflict, StandbyBehind, Unresponsive
-from app.database.vectors import VectorTables
 from app.enums import StandbyStatus
 
 log = logging.getLogger(__name__)
@@ -49,6 +54,40 @@ class Version(NamedTuple):
 NEVER_STORED = Version()
 
 
+class VectorTables(NamedTuple):
+    """The object ids of the table of vectors in use and of the table being filled; 0 if there is none."""
+
+    current: int = 0
+    next: int = 0
+
+
+READ_VECTORS = "stepwell.vector_tables(false) AS vector_tables"
+WRITE_VECTORS = "stepwell.vector_tables(true) AS vector_tables"
+_expected: ContextVar[int | None] = ContextVar("expected_vector_table", default=None)
+
+
+@contextmanager
+def expecting(table: int) -> Iterator[None]:
+    """Make the transactions of a block fail unless this table of vectors is in use."""
+    token = _expected.set(table)
+    try:
+        yield
+    finally:
+        _expected.reset(token)
+
+
+def _read_locked(first: Row) -> VectorTables:
+    """The tables that a transaction has locked, from its first row; zeros in a transaction without a user.
+
+    Raises ModelReplaced if another table is expected.
+    """
+    found = first["vector_tables"] if "vector_tables" in first else None  # noqa: SIM401 - a record has no get
+    tables, expected = VectorTables(*found or ()), _expected.get()
+    if found and expected not in (None, tables.current):
+        raise errors.ModelReplaced
+    return tables
+
+
 @dataclass(frozen=True, slots=True)
 class Entered:
     """A transaction that has begun: its connection, and what its first statement has read.
@@ -70,8 +109,12 @@ class Entered:
     revision: str | None = None
 
     @classmethod
-    def of(cls, connection: Connection, first: Any, tables: VectorTables) -> Entered:
-        """Reads the first row. In a transaction of a user it begins with the array that `enter_plain` returns."""
+    def of(cls, connection: Connection, first: Row) -> Entered:
+        """Reads the first row. In a transaction of a user it begins with the array that `enter_plain` returns.
+
+        Raises ModelReplaced.
+        """
+        tables = _read_locked(first)
         revision = first["revision"] if "revision" in first else None  # noqa: SIM401 - a record has no get
         if not isinstance(first[0], list):
             return cls(connection, tables, revision=revision)
@@ -131,8 +174,8 @@ class Pool:
             connection, rows = await self._run_first(entry.first, entry.values, begin=BEGIN[entry.read_only])
             try:
                 async with connection.committing(entry.limit_s):
-                    first = rows.one()
-                    entered = Entered.of(connection, first, vectors.read_locked(first))
+                    (first,) = rows
+                    entered = Entered.of(connection, first)
                     connection.limit_s = entry.limit_s
                     yield entered
             finally:
@@ -170,7 +213,7 @@ class Pool:
                 raise
             self.is_reachable = True
             if rows and "read_only" in rows[0]:
-                self.is_read_only = rows[0].read_only == "on"
+                self.is_read_only = rows[0]["read_only"] == "on"
             return connection, rows
         raise AssertionError("the last attempt raises its error")
 

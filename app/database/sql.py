@@ -35,7 +35,8 @@ Record = TypeVar("Record")
 Kind = Literal["statements", "ctes", "fragments"]
 FOLDER = Path(__file__).parents[1]
 _OWNER = {"user_id": "text"}
-_names: weakref.WeakKeyDictionary[sa.TextClause, str] = weakref.WeakKeyDictionary()
+NAMES: weakref.WeakKeyDictionary[sa.Executable, str] = weakref.WeakKeyDictionary()
+"""The names of the statements that are in files."""
 _BIND = re.compile(r"-- :(\w+)(\??) ([\w\[\]:]+)(?: |$)")
 _PART = re.compile(r"-- part (\w+)(?: |$)")
 _ARGUMENT = re.compile(r"-- \$(\w+)(?: |$)")
@@ -92,13 +93,8 @@ def statement(name: str | tuple[str, ...], *parts: str) -> sa.TextClause:
     Several names are the names of its files of CTEs, in order, followed by its own name.
     """
     made = load(name).compiled(*parts)
-    _names[made] = name if isinstance(name, str) else name[-1]
+    NAMES[made] = name if isinstance(name, str) else name[-1]
     return made
-
-
-def name_of(statement: sa.Executable) -> str:
-    """The name of a statement in a file; `other` for a statement in a module."""
-    return _names.get(statement, "other") if isinstance(statement, sa.TextClause) else "other"
 
 
 @cache

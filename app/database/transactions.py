@@ -21,7 +21,7 @@ from cachetools import Cache
 
 from app import errors
 from app.concurrency.limiter import Limiter
-from app.database import connections, driver_errors, engines, sql, vectors
+from app.database import connections, driver_errors, engines, pools, sql
 from app.database.connections import Rows
 from app.database.driver_errors import Rerouted
 from app.database.filter_types import Restriction
@@ -37,9 +37,9 @@ _ENTER_ARGUMENTS = "(CAST(:user_id AS text), CAST(:timeout_ms AS integer), CAST(
 _LOCK_TIMEOUT = "set_config('lock_timeout', CAST(CAST(:lock_ms AS integer) AS text), true)"
 _STATEMENT_TIMEOUT = "set_config('statement_timeout', CAST(CAST(:timeout_ms AS integer) AS text), true)"
 _READ_ONLY = "current_setting('transaction_read_only') AS read_only"
-_ENTER_SEARCH = sa.text(f"SELECT stepwell.enter_plain{_ENTER_ARGUMENTS}, {vectors.READS}")
+_ENTER_SEARCH = sa.text(f"SELECT stepwell.enter_plain{_ENTER_ARGUMENTS}, {pools.READ_VECTORS}")
 # The functions run in this order: those for planning replace settings of `enter_plain`.
-_ENTER = sa.text(f"SELECT stepwell.enter_plain{_ENTER_ARGUMENTS}, stepwell.plan_each(), {vectors.READS}")
+_ENTER = sa.text(f"SELECT stepwell.enter_plain{_ENTER_ARGUMENTS}, stepwell.plan_each(), {pools.READ_VECTORS}")
 # The last function changes the role: all statements after the first see what the restriction shows.
 _RESTRICT = (
     "stepwell.enter_restricted(CAST(:path AS text), CAST(:needs_document AS boolean), CAST(:shows_entities AS boolean))"
@@ -50,7 +50,7 @@ _MARKER = "/* restricted */ "
 _REVISION = "(SELECT a.version_num FROM stepwell.alembic_version AS a) AS revision"
 _ENTER_WRITING = sa.text(
     f"SELECT stepwell.enter_plain{_ENTER_ARGUMENTS}, stepwell.plan_writes(), {_LOCK_TIMEOUT}, {_READ_ONLY}, "
-    f"{_REVISION}, {vectors.WRITES}"
+    f"{_REVISION}, {pools.WRITE_VECTORS}"
 )
 _ENTER_SHARED = sa.text(f"SELECT {_STATEMENT_TIMEOUT}, {_LOCK_TIMEOUT}, {_READ_ONLY}")
 _ENTER_CLAIMING = sa.text(f"SELECT {_STATEMENT_TIMEOUT}, {_LOCK_TIMEOUT}, {_READ_ONLY}, {_REVISION}")
@@ -210,6 +210,11 @@ class Writing(Reading):
         await self.execute(_PLAN_WRITES)
 
 
+def _limit_s(timeout_ms: int) -> float:
+    """The client's time limit in seconds for a statement with this statement_timeout."""
+    return timeout_ms / 1000 + connections.SLACK_S
+
+
 ReadingKind = TypeVar("ReadingKind", bound=Reading)
 
 
@@ -295,7 +300,7 @@ class Database:
             first = _RESTRICTED[first]
             values |= {"path": shown.path, "needs_document": shown.needs_document}
             values["shows_entities"] = shown.shows_entities
-        entry = Entry(first, values, connections.limit_s(timeout_ms), read_only=True)
+        entry = Entry(first, values, _limit_s(timeout_ms), read_only=True)
         try:
             async with self._route().transaction(entry, user_id) as entered:
                 yield kind(entered, user_id, shown)
@@ -379,7 +384,7 @@ class Database:
     def _entry(self, first: sa.TextClause, **values: object) -> Entry:
         """How a transaction that may write begins."""
         limited = {**values, "timeout_ms": self._limits.write_ms, "lock_ms": self._limits.lock_ms}
-        return Entry(first, limited, connections.limit_s(self._limits.write_ms))
+        return Entry(first, limited, _limit_s(self._limits.write_ms))
 
     def _check_revision(self, entered: Entered) -> None:
         """Raise SchemaMismatch if another version has migrated the database since this process has begun."""

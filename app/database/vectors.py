@@ -1,26 +1,14 @@
-"""Formats vectors for pgvector, and fails a transaction if the tables of vectors belong to an unexpected model.
-
-The tables of the model in use are `embeddings` and `entity_vectors`. While the vectors of another model are computed,
-they are in `embeddings_next` and `entity_vectors_next`. The switch drops the first tables and renames the second. A
-transaction locks the table in use when it begins, and reads its object id, which identifies the model.
-"""
+"""Formats vectors for pgvector, and reads them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
 
 import asyncpg
 from pgvector import Vector
 
-from app import errors
-
 VectorValue = str | Sequence[float]
 """A vector as Postgres text or as numbers."""
-READS = "stepwell.vector_tables(false) AS vector_tables"
-WRITES = "stepwell.vector_tables(true) AS vector_tables"
 
 _SCHEMA = (
     "SELECT n.nspname FROM pg_type AS t JOIN pg_namespace AS n ON n.oid = t.typnamespace WHERE t.oid = to_regtype($1)"
@@ -53,37 +41,3 @@ async def register(driver: asyncpg.Connection) -> bool:
         format="binary",
     )
     return True
-
-
-class VectorTables(NamedTuple):
-    """The object ids of the table of vectors in use and of the table being filled; 0 if there is none."""
-
-    current: int
-    next: int
-
-
-_expected: ContextVar[int | None] = ContextVar("expected_vector_table", default=None)
-
-
-@contextmanager
-def expecting(table: int) -> Iterator[None]:
-    """Make the transactions of a block fail unless this table of vectors is in use."""
-    token = _expected.set(table)
-    try:
-        yield
-    finally:
-        _expected.reset(token)
-
-
-def read_locked(first_row: Any) -> VectorTables:
-    """The tables that a transaction has locked, from its first row; zeros in a transaction without a user.
-
-    Raises ModelReplaced if another table is expected.
-    """
-    found = getattr(first_row, "vector_tables", None)
-    if not found:
-        return VectorTables(0, 0)
-    tables, expected = VectorTables(*found), _expected.get()
-    if expected not in (None, tables.current):
-        raise errors.ModelReplaced
-    return tables

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from app import errors
-from app.database import vectors
+from app.database import pools
 from app.database.schema import reembedding
 from app.database.transactions import Database
 from app.enums import Vector
@@ -100,7 +100,7 @@ class SwitchingEmbedder:
         active = self.active
         token = _pinned.set(active)
         try:
-            with vectors.expecting(active.stored.table):
+            with pools.expecting(active.stored.table):
                 yield active
         finally:
             _pinned.reset(token)

@@ -22,10 +22,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app import errors
 from app.database import engines, sql, vectors
-from app.database.pools import Entered
+from app.database.pools import Entered, VectorTables
 from app.database.schema import tables
 from app.database.transactions import Writing
-from app.database.vectors import VectorTables
 from app.entities.store import mentions
 from app.entities.store.mentions import Mention
 from app.enums import Vector

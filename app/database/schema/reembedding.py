@@ -13,10 +13,11 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from app.database import sql, vectors
+from app.database import pools, sql, vectors
+from app.database.pools import VectorTables
 from app.database.schema import distribution, tables
 from app.database.transactions import Database, Reading, SharedTransaction, Transaction, Writing
-from app.database.vectors import VectorTables, VectorValue
+from app.database.vectors import VectorValue
 
 SWITCH_LOCK = "SET LOCAL lock_timeout = '500ms'"
 """Shorter than the time after which Postgres checks for deadlocks. Searches that queue behind it wait only briefly."""
@@ -126,7 +127,7 @@ async def target(db: Transaction) -> StoredModel | None:
 
 
 async def _lock(db: Transaction) -> VectorTables:
-    return VectorTables(*await db.scalar(sa.text(f"SELECT {vectors.READS}")))
+    return VectorTables(*await db.scalar(sa.text(f"SELECT {pools.READ_VECTORS}")))
 
 
 _DESCRIPTIONS = sql.inline(

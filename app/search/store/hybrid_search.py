@@ -90,46 +90,50 @@ async def hybrid(db: Reading, request: HybridRequest) -> HybridResult:
 
     Only a search transaction skips chunks that are not visible.
     """
-    rows, request, compiled = await _run(db, request, HYBRID)
-    return _result(rows, request, compiled)
+    return _result(*await _run(db, request, HYBRID))
 
 
 async def ranked(db: Reading, request: HybridRequest) -> list[RankedChunk]:
     """The chunks that `hybrid` finds, best first, without reading their content."""
-    rows, _request, _compiled = await _run(db, request, RANKED)
+    rows, *_request = await _run(db, request, RANKED)
     return list(map(RankedChunk._make, rows))
 
 
 async def _run(
     db: Reading, request: HybridRequest, names: tuple[str, ...]
-) -> tuple[list[sa.Row[Any]], HybridRequest, Compiled | None]:
-    """Restricts a request to what the caller sees. Returns the rows, the request, and its compiled conditions."""
-    if request.filters or db.restriction is not None:
+) -> tuple[list[sa.Row[Any]], HybridRequest, Weights, Compiled | None]:
+    """Restricts a request to what the caller sees.
+
+    Returns the rows, the request, the weights of the legs that ran, and the compiled conditions.
+    """
+    asked = needed_parts(request)
+    is_filtered = "filtered" in asked
+    if is_filtered or db.restriction is not None:
         await unsupported_operators.check(db, request.filters)
-    asked, request = request, await visible(db, request)
+    request = await visible(db, request)
+    needed = asked if db.restriction is None else needed_parts(request)
     hidden = ("hidden",) if db.has_hidden else ()
     compiled = await compile_conditions(db, request.lexical)
     if hidden or not _plans_once(db, asked):
         await db.use_custom_plans(always=compiled is not None)
-    counted, seen = _count_among_seen(db, asked)
+    counted, seen = _count_among_seen(db, is_filtered=is_filtered)
     report = ("restricted",) if names is HYBRID and db.restriction is not None and not counted else ()
-    parts = (*hidden, *counted, *report, *_vector_source(db, request))
+    source = _vector_source(db, request.candidates) if WITHOUT_SCOPE.issuperset(needed) else ()
+    parts = (*hidden, *counted, *report, *source)
     statement, binds = prepare(request, *parts, stored=db.graph_rows, names=names, compiled=compiled)
-    return list(await db.execute(statement, {**binds, **seen})), request, compiled
+    return list(await db.execute(statement, {**binds, **seen})), request, _weights(request, needed), compiled
 
 
-def _vector_source(db: Reading, request: HybridRequest) -> tuple[str, ...]:
+def _vector_source(db: Reading, candidates: int) -> tuple[str, ...]:
     """The part that decides how the vector leg searches if there is no filter or condition; see `corpus.sql`.
 
     The omitted source would find nothing.
     """
-    if not WITHOUT_SCOPE.issuperset(needed_parts(request)):
-        return ()
-    most = round(math.sqrt(EXACT_FACTOR * request.candidates * max(db.graph_rows, db.chunks)))
+    most = round(math.sqrt(EXACT_FACTOR * candidates * max(db.graph_rows, db.chunks)))
     return ("exact",) if db.chunks <= most else ("graph",)
 
 
-def _count_among_seen(db: Reading, asked: HybridRequest) -> tuple[tuple[str, ...], dict[str, Any]]:
+def _count_among_seen(db: Reading, *, is_filtered: bool) -> tuple[tuple[str, ...], dict[str, Any]]:
     """The parts and binds that count the frequencies of words in the chunks that the caller sees.
 
     Both are empty if the caller sees everything, or more chunks than may be scanned.
@@ -144,20 +148,20 @@ def _count_among_seen(db: Reading, asked: HybridRequest) -> tuple[tuple[str, ...
         "seen_tokens": [tokens for _, tokens in found.values()],
         "seen_documents": list(listed.document_ids),
     }
-    return ("counted", "narrowed") if asked.filters else ("counted",), binds
+    return ("counted", "narrowed") if is_filtered else ("counted",), binds
 
 
-def _plans_once(db: Reading, asked: HybridRequest) -> bool:
-    """Whether one plan serves the request before its restriction: it is PLAIN, or the caller's list is short.
+def _plans_once(db: Reading, asked: tuple[str, ...]) -> bool:
+    """Whether one plan serves a request with these parts before its restriction: PLAIN, or the caller's list is short.
 
     All chunks of a short list are scanned exactly, and tested one by one for the conditions of an expression.
     """
-    needed = PLAIN.issuperset(needed_parts(asked))
+    is_plain = PLAIN.issuperset(asked)
     if db.restriction is None:
-        return needed
-    if db.listed is None or asked.filters:
+        return is_plain
+    if db.listed is None or "filtered" in asked:
         return False
-    return db.listed.chunks <= (EXACT_FLOOR if needed else TESTED_CHUNKS)
+    return db.listed.chunks <= (EXACT_FLOOR if is_plain else TESTED_CHUNKS)
 
 
 async def visible(db: Reading, request: HybridRequest) -> HybridRequest:
@@ -185,7 +189,8 @@ def prepare(
     `stored` is the number of rows in the HNSW graph, `names` are the names of the statement's files, and `compiled` has
     the conditions of a request with groups.
     """
-    filtering, needed = filters.binds(request.filters), needed_parts(request)
+    needed = needed_parts(request)
+    filtering = filters.binds(request.filters) if "filtered" in needed else {}
     statement = sql.statement(names, *needed, *filtering, *parts)
     return statement, {**_binds(request, needed, stored), **filtering, **(compiled.binds if compiled else {})}
 
@@ -352,9 +357,9 @@ class _FormLimits(NamedTuple):
         return _FormLimits(max(self.times, other.times), max(idfs, default=None))
 
 
-def _result(rows: Sequence[sa.Row[Any]], request: HybridRequest, compiled: Compiled | None) -> HybridResult:
+def _result(rows: Sequence[Any], request: HybridRequest, weights: Weights, compiled: Compiled | None) -> HybridResult:
     """The result from the hits in the rows and the report that every row repeats."""
-    report, weights = rows[0]._mapping, _weights(request, needed_parts(request))
+    report = rows[0]
     if request.by_language is not None and weights.vector and weights.text:
         weights = Weights(report["weight_vector"], report["weight_text"])
     plan: VectorPlan = "none" if not weights.vector else "exact" if report["exact"] else "hnsw"
