@@ -55,12 +55,6 @@ class Embedder(Protocol):
         ...
 
 
-def for_user(embedder: Embedder, user_id: str) -> Embedder:
-    """The embedder to use for this user's queries, if it keeps something for each user, such as a cache."""
-    of_user: Callable[[str], Embedder] | None = getattr(embedder, "for_user", None)
-    return embedder if of_user is None else of_user(user_id)
-
-
 def calls_of(model: object) -> RemoteCalls | None:
     """The calls of an embedder, language model or re-ranker; None for a model in this process."""
     calls = getattr(model, "calls", None)

@@ -13,7 +13,6 @@ from app.multihop.hop_terms import HopTerms
 from app.query import hop_signals
 from app.query.types import Candidate, ChunkLink, Hit, Hop
 from app.relevance import cosine_scales
-from app.relevance.cosine_scales import MeasuredModels
 from app.search import stale_chunks, understanding
 from app.search.rank_fusion import Scored
 from app.search.state import SearchContext, SearchState
@@ -93,7 +92,7 @@ class HopState:
     @classmethod
     def after_first_hop(cls, first: SearchState, *, width: int) -> HopState:
         """The state after hop 1, which brings its best `width` chunks. The others count only by their score."""
-        state, weights = cls(first), first.weights
+        state, weights = cls(first), first.result.weights
         unrelated = state.unrelated
         for rank, hit in enumerate(first.hits, 1):
             candidate = hit.candidate
@@ -112,8 +111,7 @@ class HopState:
     @property
     def unrelated(self) -> float | None:
         """The similarity of unrelated texts, if the first hop has determined it."""
-        services = self.first.context.services
-        return cosine_scales.known(services.embedder, services.state(MeasuredModels))
+        return cosine_scales.known(self.first.context.services)
 
     @property
     def brought(self) -> dict[UUID, int]:

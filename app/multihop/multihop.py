@@ -22,7 +22,7 @@ from app.multihop import hop_strategies, hop_terms
 from app.multihop.hop_state import HopChunk, HopState
 from app.multihop.hop_strategies import ClassicStrategy, HopScores, HopSearch, HopStrategy, LinkStrategy
 from app.multihop.hop_terms import HopTerms
-from app.query import hop_signals, model_switch
+from app.query import hop_signals, model_switch, search_request
 from app.query.search_request import SearchRequest
 from app.query.types import Answer, ChunkLink, Hit, Hop, HybridRequest, LexicalQuery
 from app.relevance import relevance
@@ -174,7 +174,7 @@ class _MultihopSearch:
         """A search of a further hop. Raises ProviderError if hop 1 had a vector and this hop has none."""
         first, vector = self.state.first.request, None
         if first.vector is not None:
-            vector = await self.context.embed(parsed.text)
+            vector = await understanding.embed(parsed.text, self.context)
             if vector is None:
                 raise errors.ProviderError("The expanded query could not be embedded.")
         return replace(
@@ -230,7 +230,7 @@ class _MultihopSearch:
             return None
         needed = self.wanted.end + 1
         if self.query.is_reordered or self.query.is_collapsed:
-            needed = max(needed, understanding.pool_size(self.query.limit))
+            needed = max(needed, search_request.pool_size(self.query.limit))
         return max(needed, self.query.ranking.candidates) if self.query.recency is not None else needed
 
     async def _ranked(self, scores: HopScores, needed: int | None) -> list[Hit]:

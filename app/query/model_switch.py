@@ -31,15 +31,14 @@ ATTEMPTS = 3
 
 @dataclass(frozen=True, slots=True)
 class ActiveModel:
-    """A stored model with the embedder that computes its vectors."""
+    """A stored model with the embedder that computes its vectors.
+
+    `model` has the name that the keys of chunks' vectors contain.
+    """
 
     stored: reembedding.StoredModel
     embedder: Embedder
-
-    @property
-    def model(self) -> EmbeddingModel:
-        """The model, with the name that the keys of chunks' vectors contain."""
-        return dataclasses.replace(self.embedder.model, keyed_by=self.stored.keyed_by)
+    model: EmbeddingModel
 
 
 _pinned: ContextVar[ActiveModel | None] = ContextVar("pinned_model", default=None)
@@ -82,10 +81,6 @@ class SwitchingEmbedder:
         """The configured embedder of a stored model."""
         return self._configured.get(model.name)
 
-    def for_user(self, user_id: str) -> Embedder:
-        """The embedder to use for one user's queries."""
-        return protocols.for_user(self._of_request.embedder, user_id)
-
     async def embed_query(self, text: str) -> Vector:
         """Embed one query. Raises what the model's embedder raises."""
         return await self._of_request.embedder.embed_query(text)
@@ -116,7 +111,7 @@ class SwitchingEmbedder:
         embedder = self._configured.get(stored.name)
         if embedder is None:
             raise errors.SchemaMismatch(reembedding.refusal(stored.name, list(self._configured)))
-        return ActiveModel(stored, embedder)
+        return ActiveModel(stored, embedder, dataclasses.replace(embedder.model, keyed_by=stored.keyed_by))
 
 
 def of(embedder: object) -> SwitchingEmbedder | None:

@@ -20,6 +20,12 @@ MIN_HALF_LIFE, MAX_HALF_LIFE = 0.01, 36_500
 MAX_DATE_FIELD = 200
 CREATED_AT = "created_at"
 RERANK = "Rescore the top 25 to 100 hits: by cosine similarity to the query, or by the configured reranker."
+POOL_FACTOR = 4
+MIN_POOL, MAX_POOL = 25, 100
+"""Bounds of the number of hits to re-rank, which is four times the limit."""
+MIN_COMPARED = 10
+"""If duplicates are collapsed, twice the limit of hits is read, and at least this many. If too many are duplicates, a
+page reads all others."""
 MMR = "Diversify the results by maximal marginal relevance; results are in the order of selection."
 RERANK_WEIGHT = "Weight, 0 to 1, of the cosine with `rerank: cosine`; the score before has the rest."
 MMR_LAMBDA = "Weight λ, 0 to 1, of the score with `mmr`; the similarity to the hits selected before has the rest."
@@ -287,6 +293,17 @@ class SearchRequest(field_types.WireModel):
         return None if given is None or (given.only_if_asked and not analysis.asks_for_newest(self.text)) else given
 
     @property
+    def candidates_wanted(self) -> int:
+        """The number of candidates that fill the answer after later steps have dropped some."""
+        if self.has_minimum or self.group_size is not None:
+            return 2 * self.ranking.candidates
+        if self.recency is not None:
+            return self.ranking.candidates
+        if self.is_reordered:
+            return pool_size(self.limit)
+        return max(MIN_COMPARED, 2 * self.limit) if self.is_collapsed else self.limit
+
+    @property
     def hops(self) -> HopOptions:
         """The options of several hops."""
         return self.ranking.hops or HopOptions()
@@ -314,6 +331,11 @@ class SearchRequest(field_types.WireModel):
         guidance = self.ranking.guidance
         guidance = guidance.model_copy(update={"mode": guidance.mode or mode})
         return self.tuned(candidates=max(self.ranking.candidates, self.limit), guidance=guidance)
+
+
+def pool_size(limit: int) -> int:
+    """The number of candidates that are re-ranked for `limit` hits."""
+    return min(MAX_POOL, max(MIN_POOL, POOL_FACTOR * limit))
 
 
 class SimilarRequest(field_types.WireModel):

@@ -15,6 +15,7 @@ import numpy as np
 from app import errors
 from app.concurrency.single_flight import SingleFlight
 from app.models import protocols, unit_vectors
+from app.services import Services
 
 log = logging.getLogger(__name__)
 
@@ -51,25 +52,26 @@ class MeasuredModels:
     flights: SingleFlight[str, float] = field(default_factory=SingleFlight)
 
 
-def known(embedder: protocols.Embedder, measured: MeasuredModels) -> float | None:
-    """The cosine of unrelated texts with a model, if it is known or was measured."""
-    found = embedder.model.unrelated
-    return measured.unrelated.get(_name(embedder)) if found is None else found
+def known(services: Services) -> float | None:
+    """The cosine of unrelated texts with the model, if it is known or was measured."""
+    model = services.embedder.model
+    return services.state(MeasuredModels).unrelated.get(_name(model)) if model.unrelated is None else model.unrelated
 
 
-async def measure(embedder: protocols.Embedder, measured: MeasuredModels, *, timeout_s: float | None) -> float | None:
-    """Measure the cosine of unrelated texts with a model, once for all callers. None if the model fails."""
-    name = _name(embedder)
+async def measure(services: Services) -> float | None:
+    """Measure the cosine of unrelated texts with the model, once for all callers. None if the model fails."""
+    embedder, measured = services.embedder, services.state(MeasuredModels)
+    name = _name(embedder.model)
     try:
-        async with asyncio.timeout(timeout_s):
+        async with asyncio.timeout(services.budget.embed_s):
             measured.unrelated[name] = await measured.flights.join(name, lambda: _mean_of_unrelated(embedder))
     except (errors.ProviderError, TimeoutError) as error:
         log.warning("cosines not measured: %s", type(error).__name__, extra={"action": "cosines_not_measured"})
     return measured.unrelated.get(name)
 
 
-def _name(embedder: protocols.Embedder) -> str:
-    return embedder.model.name.rpartition("/")[2]
+def _name(model: protocols.EmbeddingModel) -> str:
+    return model.name.rpartition("/")[2]
 
 
 async def _mean_of_unrelated(embedder: protocols.Embedder) -> float:

@@ -21,7 +21,6 @@ from app.models.local.model_folder import Overrides
 from app.models.local.onnx_embedder import OnnxEmbedder
 from app.models.local.onnx_reranker import OnnxReranker, UnloadedReranker
 from app.models.protocols import Embedder, EmbeddingModel, Llm, Reranker
-from app.models.query_cache import CachingEmbedder
 from app.models.remote import embedders, rerankers
 from app.models.remote.chat import ChatLlm
 from app.models.remote.embedders import HttpEmbedder
@@ -100,12 +99,12 @@ async def open_stored(
 
 @asynccontextmanager
 async def open_embedder(settings: Settings, *, patience_s: float = BULK_PATIENCE_S) -> AsyncIterator[Embedder]:
-    """Opens the configured embedder with a cache of query vectors. Raises ProviderError.
+    """Opens the configured embedder. Raises ProviderError.
 
     `patience_s` is for how long passages are sent again while a remote one fails.
     """
     async with aclosing(await _embedder(settings, patience_s)) as model:
-        yield CachingEmbedder(model)
+        yield model
 
 
 async def _embedder(settings: Settings, patience_s: float) -> OnnxEmbedder | HttpEmbedder | GeminiEmbedder:

@@ -138,7 +138,7 @@ def of_later_hop(explain: Json, hop: int | None) -> Json:
 def _hit_explained(candidate: Candidate, search: SearchState) -> dict[str, Any]:
     """The rank, score and share of each leg. The shares add up to the fused score."""
     found, fusion, k = candidate, search.request.fusion, search.query.ranking.k
-    weights = search.weights
+    weights = search.result.weights
     total = (weights.vector + weights.text) or 1.0
     legs: dict[str, dict[str, Any]] = {
         "vector": {"rank": found.vector_rank, "score": found.vector_score, "scaled": found.vector_scaled},
@@ -172,7 +172,7 @@ def _query_explained(search: SearchState) -> dict[str, Any]:
 
     Frequencies are counted in all documents. A caller who does not see all of them gets no frequencies.
     """
-    parsed, weights, result = search.parsed, search.weights, search.result
+    parsed, weights, result = search.parsed, search.result.weights, search.result
     is_restricted = search.context.services.db.audience is not None
     terms: list[dict[str, Any]] = [
         {"lexeme": term.lexeme, "times": term.times}

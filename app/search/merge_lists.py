@@ -16,7 +16,7 @@ from app.concurrency.limiter import UNLIMITED, Released
 from app.database.transactions import retry_read
 from app.documents.store import chunk_reads
 from app.enums import Degraded, Json, ListMerge, Vector
-from app.query import model_switch
+from app.query import model_switch, search_request
 from app.query.merge_request import RankedList, RankedListHit, RerankRequest
 from app.query.search_request import Ranking
 from app.query.types import Candidate
@@ -81,8 +81,8 @@ async def _merge(merging: RerankRequest, user_id: str, services: Services, turn:
 async def _reorder(merged: Sequence[RankedHit], merging: RerankRequest, context: SearchContext) -> list[RankedHit]:
     vector = None
     if merging.rerank == "cosine" and merging.query:
-        vector = await context.embed(merging.query)
-    best = merged[: max(merging.limit, understanding.pool_size(merging.limit))]
+        vector = await understanding.embed(merging.query, context)
+    best = merged[: max(merging.limit, search_request.pool_size(merging.limit))]
     known = await _chunks(best, vector, context)
     passages = [_passage(one, known) for one in merged]
     usual = Ranking()

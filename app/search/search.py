@@ -14,7 +14,6 @@ from app.query import model_switch
 from app.query.search_request import SearchRequest
 from app.query.types import Answer
 from app.relevance import cosine_scales, relevance, unknown_names
-from app.relevance.cosine_scales import MeasuredModels
 from app.search import answers, pages, source_names, state, understanding
 from app.search.state import InTransaction, SearchContext, SearchState
 from app.services import Services
@@ -96,7 +95,7 @@ async def candidates(
         understood = replace(understood, keep_all=True)
     search = await _recall(understood, also)
     if search.wants_vector:  # no transaction is open while the model is called
-        vector = await context.embed(understood.parsed.text)
+        vector = await understanding.embed(understood.parsed.text, context)
         search = await _recall(replace(understood, spare_vector=vector), also)
     context.degraded += search.degraded
     context.relaxed += search.relaxed
@@ -137,7 +136,8 @@ async def assess(search: SearchState) -> relevance.Assessment | None:
     if not parsed.text:
         return None
     best, config = (one.content, one.config) if (one := next(iter(result.candidates), None)) else ("", "")
-    is_foreign = search.lacks_words and not languages.may_be_in(parsed.text, config, best)
+    lacks_words = search.lacks_words
+    is_foreign = lacks_words and not languages.may_be_in(parsed.text, config, best)
     lexical, read = search.request.lexical, search.context.services.embedder.model.languages
     terms = relevance.correct(result.terms, lexical.added) if lexical else result.terms
     is_read = config in languages.configs_of(read) and not (is_foreign and len(read) == 1)
@@ -149,7 +149,7 @@ async def assess(search: SearchState) -> relevance.Assessment | None:
         is_foreign=is_foreign,
         is_read=not read or is_read,
         is_literal=_is_literal(search),
-        names_unknown=search.lacks_words and not is_foreign and bool(_unknown_names(search, config)),
+        names_unknown=lacks_words and not is_foreign and bool(_unknown_names(search, config)),
         entities=search.effect,
         calibration=search.context.calibration or relevance.UNCALIBRATED,
     )
@@ -160,14 +160,13 @@ async def _cosine(search: SearchState) -> float | None:
 
     If the cosine of unrelated texts is not known for a model, it is measured.
     """
-    weights, services = search.weights, search.context.services
+    weights, services = search.result.weights, search.context.services
     if search.result.best_cosine is None or weights.vector < LEAST_SHARE * (weights.vector + weights.text):
         return None
-    measured = services.state(MeasuredModels)
-    unrelated = cosine_scales.known(services.embedder, measured)
+    unrelated = cosine_scales.known(services)
     if unrelated is None:
         async with search.context.waiting_for(services.embedder):
-            unrelated = await cosine_scales.measure(services.embedder, measured, timeout_s=services.budget.embed_s)
+            unrelated = await cosine_scales.measure(services)
     return None if unrelated is None else cosine_scales.above(search.result.best_cosine, unrelated)
 
 

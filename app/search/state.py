@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
@@ -13,21 +11,19 @@ from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 from uuid import UUID
 
-from app import capability, errors
+from app import capability
 from app.concurrency.limiter import UNLIMITED, Released
 from app.database.calibration_types import RelevanceCalibration
 from app.database.pools import Version
 from app.database.transactions import SearchTransaction
 from app.enums import Degraded, Vector
-from app.models import protocols, unit_vectors
+from app.models import protocols
 from app.query.search_request import SearchRequest
-from app.query.types import Answer, Candidate, Hit, HybridRequest, HybridResult, Weights
+from app.query.types import Answer, Candidate, Hit, HybridRequest, HybridResult
 from app.relevance import relevance
 from app.search.store import hybrid_search
 from app.services import Services
 from app.text.queries.conditions import ParsedQuery
-
-log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Phase = Literal["expand", "recall", "order", "finish", "explain"]
@@ -54,24 +50,11 @@ class SearchContext:
     timings: dict[str, float] = field(default_factory=dict)
     degraded: list[Degraded] = field(default_factory=list)
     relaxed: list[str] = field(default_factory=list)
-    moment: int = field(default_factory=lambda: time.time_ns() // 1_000)
+    moment: int = 0
 
     def waiting_for(self, model: object) -> AbstractAsyncContextManager[None]:
         """Give the turn back while a remote model works. A local model uses the cores that the turns share."""
         return self.turn.released() if protocols.calls_of(model) else nullcontext()
-
-    async def embed(self, text: str) -> Vector | None:
-        """The vector of a query. If the model fails, None, and `degraded` has the reason; the search goes on."""
-        embedder = protocols.for_user(self.services.embedder, self.user_id)
-        try:
-            with self.timed("embed"):
-                async with self.waiting_for(embedder), asyncio.timeout(self.services.budget.embed_s):
-                    vector = await embedder.embed_query(text)
-            return unit_vectors.unit_vector(vector, embedder.model.dimension)
-        except (errors.ProviderError, TimeoutError) as error:
-            log.warning("query embedding failed: %s", type(error).__name__, extra={"action": "embedding_failed"})
-            self.degraded += ["embedding_failed", "no_query_vector"]
-            return None
 
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:
@@ -140,11 +123,6 @@ class SearchState:
     def is_incomplete(self) -> bool:
         """Whether nothing was found, or no chunk contains some word of the query."""
         return self.found_nothing or self.lacks_words
-
-    @property
-    def weights(self) -> Weights:
-        """The weights of the legs; 0 for a leg that was not run."""
-        return self.result.weights
 
     def noted(self, *notes: object) -> SearchState:
         """Adds what a step keeps for its later functions."""

@@ -6,12 +6,20 @@ weights were chosen by measurement (docs/decisions/0002-fusion-weights.md).
 
 from __future__ import annotations
 
+import asyncio
+import logging
+from array import array
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from app.enums import FusionUsed, QueryType
+from cachetools import LRUCache
+
+from app import errors
+from app.concurrency.single_flight import SingleFlight
+from app.enums import FusionUsed, QueryType, Vector
 from app.models import unit_vectors
+from app.models.protocols import EmbeddingModel
 from app.query import scoring_constants
 from app.query.search_request import SearchRequest
 from app.query.types import HybridRequest, LanguageWeights, LexicalQuery, Weights
@@ -20,6 +28,8 @@ from app.search.store import vocabulary
 from app.text.queries import analysis, conditions
 from app.text.queries.conditions import IndexText, ParsedQuery
 from app.text.words import languages, tsvector_text
+
+log = logging.getLogger(__name__)
 
 EVEN = Weights(1.0, 1.0)
 ONE_LEG = {"semantic": Weights(1.0, 0.0), "lexical": Weights(0.0, 1.0)}
@@ -50,13 +60,20 @@ LEAST_SHARE_OF_SCRIPT = 0.3
 ACCENTS_FOLDED, ACCENTS_KEPT = "english", "german"
 """A text-search configuration that folds accents, and one that keeps them. Every other one is like one of these."""
 
+CACHED_VECTORS = 2_000
+"""Query vectors that a process keeps, for all users together."""
 
-POOL_FACTOR = 4
-MIN_POOL, MAX_POOL = 25, 100
-"""Bounds of the number of hits to re-rank, which is four times the limit."""
-MIN_COMPARED = 10
-"""If duplicates are collapsed, twice the limit of hits is read, and at least this many. If too many are duplicates, a
-page reads all others."""
+
+class QueryVectors(LRUCache[tuple[str, EmbeddingModel, str], "array[float]"]):
+    """The vectors of queries, of length 1, by user, model and text. At 384 dimensions each takes about 3 KB.
+
+    Entries belong to one user: a hit on another user's entry would show, by its time, what that user asked. Concurrent
+    searches of one user with the same text share one computation. A failure is not cached.
+    """
+
+    def __init__(self, size: int = CACHED_VECTORS) -> None:
+        super().__init__(size)
+        self.flights: SingleFlight[tuple[str, EmbeddingModel, str], array[float]] = SingleFlight()
 
 
 async def understand(query: SearchRequest, context: SearchContext, *, ahead: int = 0) -> SearchState:
@@ -70,8 +87,32 @@ async def understand(query: SearchRequest, context: SearchContext, *, ahead: int
     request = _fuse(_request(query, parsed, context), query, parsed, context.services.embedder.model.languages)
     vector = None if query.vector is None else unit_vectors.unit_vector(query.vector)
     if vector is None and (request.weights.vector > 0 or query.ranking.rerank == "cosine"):
-        vector = await context.embed(parsed.text)
+        vector = await embed(parsed.text, context)
     return SearchState(query, context, parsed, replace(request, vector=vector, limit=request.limit + ahead))
+
+
+async def embed(text: str, context: SearchContext) -> Vector | None:
+    """The vector of a query. If the model fails, None, and `degraded` has the reason; the search goes on."""
+    services, vectors = context.services, context.services.state(QueryVectors)
+    embedder, model = services.embedder, services.embedder.model
+    key = (context.user_id, model, text)
+
+    async def compute() -> array[float]:
+        vector = unit_vectors.unit_vector(await embedder.embed_query(text), model.dimension)
+        vectors[key] = kept = array("d", vector)
+        return kept
+
+    try:
+        with context.timed("embed"):
+            kept = vectors.get(key)
+            if kept is None:
+                async with context.waiting_for(embedder), asyncio.timeout(services.budget.embed_s):
+                    kept = await vectors.flights.join(key, compute)
+        return kept.tolist()
+    except (errors.ProviderError, TimeoutError) as error:
+        log.warning("query embedding failed: %s", type(error).__name__, extra={"action": "embedding_failed"})
+        context.degraded += ["embedding_failed", "no_query_vector"]
+        return None
 
 
 async def _parse(query: SearchRequest, context: SearchContext) -> ParsedQuery:
@@ -127,7 +168,7 @@ def _request(query: SearchRequest, parsed: ParsedQuery, context: SearchContext) 
         lexical=lexical_query(parsed) if parsed.text else None,
         weights=ONE_LEG["semantic"],
         fusion="rrf",
-        limit=_candidates_wanted(query),
+        limit=query.candidates_wanted,
         k=query.ranking.k,
         candidates=query.ranking.candidates,
         filters=query.filters,
@@ -135,22 +176,6 @@ def _request(query: SearchRequest, parsed: ParsedQuery, context: SearchContext) 
         min_vector_score=query.ranking.min_vector_score,
         min_rrf_score=query.ranking.min_rrf_score,
     )
-
-
-def _candidates_wanted(query: SearchRequest) -> int:
-    """The number of candidates that fill the answer after later steps have dropped some."""
-    if query.has_minimum or query.group_size is not None:
-        return 2 * query.ranking.candidates
-    if query.recency is not None:
-        return query.ranking.candidates
-    if query.is_reordered:
-        return pool_size(query.limit)
-    return max(MIN_COMPARED, 2 * query.limit) if query.is_collapsed else query.limit
-
-
-def pool_size(limit: int) -> int:
-    """The number of candidates that are re-ranked for `limit` hits."""
-    return min(MAX_POOL, max(MIN_POOL, POOL_FACTOR * limit))
 
 
 def lexical_query(parsed: ParsedQuery) -> LexicalQuery:

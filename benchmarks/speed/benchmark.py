@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from app import errors, samples
-from app.models import protocols
 from app.models.protocols import Embedder
 from app.query import model_switch
+from app.search.state import SearchContext
 from app.services import Services
 from benchmarks.speed import corpus, http_latency, passages, quality, timings, vectors
 from benchmarks.speed.corpus import USER, BenchmarkQuestion, Progress
@@ -157,8 +157,8 @@ async def _measured(
     latencies = await timings.latencies(questions, target.statements(), progress=progress)
     few = questions[:EXACT_QUESTIONS]
     matches_or, matches_and = await quality.matches(few, target)
-    embedder = protocols.for_user(_embedder(services), USER)
-    first, again = await timings.embedding(_distinct_questions(EMBEDDED_QUESTIONS), embedder)
+    context = SearchContext(dataclasses.replace(services, embedder=_embedder(services)), USER)
+    first, again = await timings.embedding(_distinct_questions(EMBEDDED_QUESTIONS), context)
     return SpeedReport(
         chunks=parameters.chunks,
         questions=len(questions),

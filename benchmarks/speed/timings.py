@@ -18,10 +18,11 @@ from app.database.filter_types import Filters
 from app.database.transactions import Database
 from app.enums import Vector
 from app.evaluation import metrics
-from app.models.protocols import Embedder, EmbeddingModel
+from app.models.protocols import EmbeddingModel
 from app.query.search_request import Ranking, SearchRequest
 from app.query.types import HybridRequest, HybridResult, Weights
 from app.search import search, understanding
+from app.search.state import SearchContext
 from app.search.store import hybrid_search
 from app.services import Services
 from app.text.queries import analysis
@@ -193,16 +194,16 @@ async def best_plan(questions: Sequence[BenchmarkQuestion], target: Target) -> P
     return best
 
 
-async def embedding(queries: Sequence[str], embedder: Embedder) -> tuple[Timing, Timing]:
+async def embedding(queries: Sequence[str], context: SearchContext) -> tuple[Timing, Timing]:
     """Returns the latencies of embedding each query for the first time and once more."""
-    return await _embedding(queries, embedder), await _embedding(queries, embedder)
+    return await _embedding(queries, context), await _embedding(queries, context)
 
 
-async def _embedding(queries: Sequence[str], embedder: Embedder) -> Timing:
+async def _embedding(queries: Sequence[str], context: SearchContext) -> Timing:
     took = []
     for text in queries:
         start = time.perf_counter()
-        await embedder.embed_query(text)
+        await understanding.embed(text, context)
         took.append(_since(start))
     return Timing.of(took)
 

@@ -12,7 +12,6 @@ from requests_of import search_request
 from app.documents.types import Upload
 from app.enums import Depth
 from app.models.protocols import Proposal
-from app.models.query_cache import CachingEmbedder
 from app.query.types import Answer
 from app.search import search
 from benchmarks.fake_embedder import FakeEmbedder
@@ -49,11 +48,11 @@ async def _ask(tenant: Tenant, wanted: Depth, text: str = QUESTION, **services: 
 
 
 async def test_auto_follows_links_with_one_embedding_and_thorough_searches_for_terms_too(film: Tenant) -> None:
-    embedder = FakeEmbedder()
-    film.embedder = CachingEmbedder(embedder)
-    auto = await _ask(film, "auto")
+    film.embedder = embedder = FakeEmbedder()
+    states: dict[type, object] = {}
+    auto = await _ask(film, "auto", states=states)
     assert embedder.queries == [QUESTION]
-    thorough = await _ask(film, "thorough")
+    thorough = await _ask(film, "thorough", states=states)
     assert len(embedder.queries) == 2
     for answer, terms in ((auto, False), (thorough, True)):
         assert answer.depth == "thorough"

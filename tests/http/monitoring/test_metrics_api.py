@@ -19,7 +19,6 @@ from app.access import callers
 from app.access import keys as access_keys
 from app.database import connections, transactions
 from app.http.metrics import Metrics
-from app.models.query_cache import CachingEmbedder
 from app.serving import shared_metrics
 from app.settings import Settings
 from benchmarks.fake_embedder import FakeEmbedder
@@ -128,7 +127,7 @@ async def test_ingest_counts_documents_by_what_became_of_them(client):
 
 
 async def test_connections_and_searches_show_while_they_last(database):
-    hanging = CachingEmbedder(harness.HangingEmbedder())
+    hanging = harness.HangingEmbedder()
     async with harness.calling(Settings(worker=False), await harness.services(database, hanging)) as client:
         search = asyncio.create_task(client.post("/api/rag/search", json={"query": "anything"}))
         while (during := await counts(client))["stepwell_searches_running"] == 0:

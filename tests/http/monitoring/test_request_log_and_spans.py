@@ -91,7 +91,7 @@ async def test_no_line_contains_user_text_user_names_or_a_secret(database, user,
         harness.client(app, Authorization=f"Bearer {key}") as client,
     ):
         for embedder in (FakeEmbedder(), Failing(), Failing(errors.ProviderError)):
-            app.state.services = replace(services, embedder=embedder)
+            app.state.services = replace(services, embedder=embedder, states={})
             await client.post("/api/rag/documents", json=document)
             await client.post("/api/rag/documents", files={"files": (f"{CANARY}.exe", CANARY.encode())})
             await client.get("/api/rag/documents", params={"uri": f"{CANARY}.md", "cursor": CANARY})

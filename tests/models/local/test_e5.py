@@ -25,7 +25,7 @@ async def model(tmp_path_factory):
     assert models.embedding(settings) == ("multilingual-e5-small", 384)
     async with models.open_embedder(settings) as embedder:
         assert e5.DESCRIBED.is_kept(settings.data_dir / "models")
-        yield embedder._embedder
+        yield embedder
 
 
 async def test_tokens_are_those_of_the_published_tokenizer_and_vectors_close_to_those_of_the_package(model):

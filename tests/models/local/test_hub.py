@@ -178,7 +178,7 @@ async def test_what_is_known_of_a_model_is_used_where_its_files_say_nothing(serv
     settings = settings_of(server, tmp_path / "data", embedder="hub", embedder_model="small")
     async with models.open_embedder(settings) as embedder:
         assert (embedder.model.max_tokens, embedder.model.languages) == (16, {"en"})
-        steps = embedder._embedder._steps
+        steps = embedder._steps
         assert (steps.query_prefix, steps.document_prefix, steps.pooling) == ("water ", "well ", "cls")
 
 

@@ -17,7 +17,6 @@ from openapi_operations import OPERATIONS, bodies
 from app import main
 from app.agents import registry
 from app.database.transactions import Database
-from app.models.query_cache import CachingEmbedder
 from app.settings import Settings
 from benchmarks.fake_embedder import FakeEmbedder
 
@@ -160,7 +159,7 @@ LISTS = [{"name": "a", "hits": [{"chunk_id": "x"}]}]
 )
 async def test_a_query_is_embedded_separately_for_every_user(database, path, body) -> None:
     model = FakeEmbedder()
-    services = await harness.services(database, CachingEmbedder(model))
+    services = await harness.services(database, model)
     async with harness.running(Settings(auth="api_key"), services) as app:
         computed = []
         for user in (ana := harness.new_user(), harness.new_user(), ana):

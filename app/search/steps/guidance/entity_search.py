@@ -15,6 +15,7 @@ from app.query import model_switch
 from app.query.entity_matches import EntityMatch
 from app.query.search_request import Share
 from app.requests import field_types
+from app.search import understanding
 from app.search.state import SearchContext
 from app.search.steps.guidance import entity_match_scores, entity_matching
 from app.services import Services
@@ -57,7 +58,7 @@ async def _find(query: EntitySearchRequest, user_id: str, services: Services, tu
     context = SearchContext(services, user_id, turn)
     parsed = analysis.parse(query.query)
     with context.timed("total"):
-        vector = await context.embed(parsed.text)
+        vector = await understanding.embed(parsed.text, context)
         matches = await _matches(parsed, vector, context)
     wanted = [match for match in matches if match.origin != "text" and query.type in (None, match.type)]
     best = entity_match_scores.best(wanted, limit=query.limit)

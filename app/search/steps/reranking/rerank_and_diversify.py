@@ -21,11 +21,11 @@ from app.database import sql
 from app.database.transactions import retry_read
 from app.documents.storing import document_drafts
 from app.enums import Json, Rerank, Vector
+from app.query.search_request import pool_size
 from app.query.types import Candidate
 from app.search import stale_chunks
 from app.search.state import SearchContext, SearchState, Step
 from app.search.steps.reranking import mmr
-from app.search.understanding import pool_size
 
 log = logging.getLogger(__name__)
 

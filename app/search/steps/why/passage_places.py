@@ -80,7 +80,7 @@ class PlacedPassage:
     def legs(self) -> dict[SearchLeg, LegPlace]:
         """Its place in each leg that ran."""
         one = next((one for one in self.run.widest if one.chunk_id == self.chunk.chunk_id), None)
-        weights = self.run.found.weights
+        weights = self.run.found.result.weights
         found: dict[SearchLeg, LegPlace] = {}
         if weights.vector > 0:
             found["vector"] = self._leg(one.vector_rank if one else None, self.chunk.cosine)
