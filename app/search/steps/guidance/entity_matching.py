@@ -96,6 +96,8 @@ async def run(
         return EntityMatches(tuple(matches), _disabled_reason(query))
     if guidance.mode == "force":
         return EntityMatches(tuple(matches), None if matches else "no_entities", tuple(matches))
+    if not matches:
+        return EntityMatches(fallback_reason="not_entity_centric")
     words = query_words.read(parsed.text)
     referred = [
         match for match in matches if match.matched_by in EXPLICIT or query_words.asks_for_type(words, match.type)

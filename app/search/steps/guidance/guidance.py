@@ -46,12 +46,14 @@ LITERAL_WITHIN = 10
 class AppliedGuidance:
     """How the entities of a query apply to the candidates of its search.
 
-    `fusion` is the fusion of the scores. `matches` have an aboutness. `added` are candidates from linked documents that
-    the search did not find. `links` has the links of chunks to entities, `weight` the weight of their scores; if the
-    search is not guided, there are none and `fallback_reason` says why. `mentions` has the number of mentions by chunk
-    and entity. `protected` are chunks that stay among the first ten.
+    `found` are the entities that match the query. `fusion` is the fusion of the scores. `matches` have an aboutness.
+    `added` are candidates from linked documents that the search did not find. `links` has the links of chunks to
+    entities, `weight` the weight of their scores; if the search is not guided, there are none and `fallback_reason`
+    says why. `mentions` has the number of mentions by chunk and entity. `protected` are chunks that stay among the
+    first ten.
     """
 
+    found: EntityMatches = field(default_factory=EntityMatches)
     fallback_reason: str | None = None
     fusion: FusionUsed = "convex"
     matches: Sequence[EntityMatch] = ()
@@ -81,7 +83,10 @@ async def expand(search: SearchState, db: SearchTransaction) -> SearchState:
         # Descriptions of entities are compared with the vector of the text only.
         vector = search.request.vector if query.vector is None else None
         matches = await entity_matching.run(db, query, search.parsed, vector, cache=cache)
-    search = replace(search.noted(matches), name_words=matches.name_words)
+    search = search.noted(AppliedGuidance(matches, matches.fallback_reason))
+    if not matches.all:
+        return search
+    search = replace(search, name_words=matches.name_words)
     if not matches.applicable(query.ranking.guidance):
         return search
     return replace(search, pool=min(MAX_CANDIDATES, max(MIN_CANDIDATES, CANDIDATES_PER_HIT * query.limit)))
@@ -89,9 +94,9 @@ async def expand(search: SearchState, db: SearchTransaction) -> SearchState:
 
 async def recall(search: SearchState, db: SearchTransaction) -> SearchState:
     """Apply the entities that the query is about to the candidates: add linked documents, and order all together."""
+    if not _noted(search).found.all:
+        return await _know_names(search, db) if search.lacks_words else search
     with search.context.timed("recall"):
-        if search.lacks_words and not entity_matching.is_wanted(search.query):
-            search = replace(search, name_words=(await entity_matching.unguided(db, search.parsed)).name_words)
         applied = await _apply(search, db)
     if not (applied.links or applied.mentions):
         return search.noted(applied)
@@ -108,22 +113,31 @@ async def recall(search: SearchState, db: SearchTransaction) -> SearchState:
     return guided.noted(applied)
 
 
+async def _know_names(search: SearchState, db: SearchTransaction) -> SearchState:
+    """Look up the names in the query, if that has not been done because entities may not guide the search."""
+    if entity_matching.is_wanted(search.query):
+        return search
+    with search.context.timed("recall"):
+        return replace(search, name_words=(await entity_matching.unguided(db, search.parsed)).name_words)
+
+
 async def _apply(search: SearchState, db: SearchTransaction) -> AppliedGuidance:
     """Weigh the entities that may guide or boost by the evidence that the query is about them, and apply them."""
     query, result, options = search.query, search.result, search.query.ranking.guidance
-    matches = search.note(EntityMatches) or EntityMatches()
+    applied = _noted(search)
+    matches = applied.found
     applicable = matches.applicable(options)
     if not applicable:
-        return AppliedGuidance(matches.fallback_reason)
+        return applied
     is_forced = options.mode == "force"
     if not is_forced and _has_literal_match(result, search.parsed):
-        return AppliedGuidance(matches.fallback_reason or "literal_match")
+        return replace(applied, fallback_reason=matches.fallback_reason or "literal_match")
     wide = search.wide(search.request)
     documents = {one.chunk_id: one.document_id for one in result.candidates}
     links = await entity_lookup.links(db, applicable, documents, documents=_documents_wanted(wide, applicable))
     exponent = scoring_constants.EXPONENTS[wide.fusion]
     weighed = query_aboutness.weigh(applicable, result, links, exponent=exponent, forced=is_forced)
-    applied = AppliedGuidance(matches.fallback_reason, wide.fusion, weighed)
+    applied = replace(applied, fusion=wide.fusion, matches=weighed)
     guides = {match.entity_id for match in matches.guiding(options.threshold)}
     if matches.fallback_reason is None and guides:
         applied = await _guide(db, search, applied, guides, links)
@@ -282,7 +296,7 @@ def _boost_factors(applied: AppliedGuidance) -> dict[UUID, float]:
 
 async def finish(search: SearchState, answer: Answer) -> Answer:
     """Adds the entities that the query refers to and, if guidance was forced, whether they guided the search."""
-    matches, applied = _noted(search)
+    applied = _noted(search)
     is_entity_query = applied.links and any(match.key for match in applied.effective) and answer.query_type != "phrase"
     return replace(
         answer,
@@ -290,18 +304,18 @@ async def finish(search: SearchState, answer: Answer) -> Answer:
         guided=bool(applied.links) if search.query.ranking.guidance.mode == "force" else None,
         fallback_reason=answer.fallback_reason or applied.fallback_reason,
         query_type="entity" if is_entity_query else answer.query_type,
-        entities=tuple(_referred(matches, applied)),
+        entities=tuple(_referred(applied)),
     )
 
 
-def _noted(search: SearchState) -> tuple[EntityMatches, AppliedGuidance]:
-    return search.note(EntityMatches) or EntityMatches(), search.note(AppliedGuidance) or AppliedGuidance()
+def _noted(search: SearchState) -> AppliedGuidance:
+    return search.note(AppliedGuidance) or AppliedGuidance()
 
 
-def _referred(matches: EntityMatches, applied: AppliedGuidance) -> list[EntityMatch]:
+def _referred(applied: AppliedGuidance) -> list[EntityMatch]:
     """The entities that the query refers to, with their aboutness if it is known. Omits entities of origin `text`."""
     weighed = {match.entity_id: match for match in applied.matches}
-    referred = [weighed.get(match.entity_id, match) for match in matches.all if match.origin != "text"]
+    referred = [weighed.get(match.entity_id, match) for match in applied.found.all if match.origin != "text"]
     referred = [match for match in referred if match.aboutness is None or match.aboutness >= MIN_ABOUTNESS]
     if not any(match.key for match in referred):
         referred = [match for match in referred if match.matched_by != "team"]
@@ -310,7 +324,7 @@ def _referred(matches: EntityMatches, applied: AppliedGuidance) -> list[EntityMa
 
 def explain(search: SearchState) -> dict[str, Any]:
     """The entities that the query refers to, and their effects."""
-    matches, applied = _noted(search)
+    applied = _noted(search)
     matched = [
         {
             "entity_id": str(match.entity_id),
@@ -321,7 +335,7 @@ def explain(search: SearchState) -> dict[str, Any]:
             **({} if match.fit == 1 else {"fit": round(match.fit, 6)}),
             "aboutness": None if match.aboutness is None else round(match.aboutness, 6),
         }
-        for match in _referred(matches, applied)
+        for match in _referred(applied)
     ]
     explained = {"pass1": matched, "fallback_reason": applied.fallback_reason, "pass2": dict(applied.report)}
     return {"entities": explained}
