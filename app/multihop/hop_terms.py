@@ -25,7 +25,7 @@ from app.multihop.store import links
 from app.multihop.store.links import ChunkName
 from app.query.types import Candidate
 from app.search.state import SearchContext, SearchState
-from app.text.names import names, section_names
+from app.text.names import names
 
 MAX_TERMS = 5
 MAX_TERM_LENGTH = 80
@@ -178,7 +178,7 @@ def _stored_names(passages: Passages) -> list[str]:
     shared = [
         name
         for name in passages.names
-        if name.name_key not in in_question and name.chunks > 1 and not section_names.is_general(name.name)
+        if name.name_key not in in_question and name.chunks > 1 and not names.is_general(name.name)
     ]
     ranked = sorted(shared, key=lambda name: (-weight(name), name.name_key))
     return distinct(name.name for name in ranked)

@@ -30,7 +30,7 @@ from app.parsing.rows import column_names, csv_rows
 from app.parsing.types import InputFile
 from app.search.steps.snippets import sentences as snippets
 from app.search.steps.snippets.sentences import Sought
-from app.text.names import metadata_names, name_uses, names, query_words, section_names
+from app.text.names import metadata_names, name_uses, names, query_words
 from app.text.names.gazetteer import Gazetteer
 from app.text.names.name_uses import NameUse
 from app.text.passages import chunking, tokens
@@ -183,8 +183,8 @@ WORK: dict[str, Callable[[str], object]] = {
     "index text with accents": lambda text: tsvector_text.index_text(text, "german"),
     "names": names.find,
     "places of words": names.word_offsets,
-    "sections": lambda text: section_names.sections(("a",), text),
-    "name of a heading": section_names.name,
+    "sections": lambda text: names.sections(("a",), text),
+    "name of a heading": names.section_name,
     "name of a title": names.title_name,
     "metadata": lambda text: metadata_names.from_metadata({"tags": [text, *text.split()]}, ["tags"]),
     "query": analysis.parse,

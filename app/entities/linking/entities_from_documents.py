@@ -13,7 +13,6 @@ from app.database.transactions import Writing
 from app.entities.store import entities as stored_entities
 from app.entities.store import extracted_names, mentions, name_changes, titles_and_headings
 from app.text.names import names
-from app.text.names import section_names as text_headings
 from app.text.names.metadata_names import Tag
 from app.text.names.names import Name
 
@@ -47,9 +46,9 @@ class Sections:
     def add(self, chunks: Sequence[mentions.ChunkText]) -> None:
         """Add the next chunks, in order."""
         for chunk in chunks:
-            for path in text_headings.sections(chunk.heading_path, chunk.content):
+            for path in names.sections(chunk.heading_path, chunk.content):
                 first = self._first_chunks.setdefault(path, chunk.chunk_no)
-                name = text_headings.name(path[-1])
+                name = names.section_name(path[-1])
                 if name is not None and name.key != self._title_key:
                     row = titles_and_headings.HeadingChunk(name.entity_id, first, chunk.chunk_no, chunk.document_id)
                     self.found.setdefault(row, name)
@@ -68,7 +67,7 @@ async def store(db: Writing, documents: Sequence[DocumentNames], *, before: ment
         await _store_tags(db, tags)
     if not given:
         return
-    several = {entity for entity, name in given.items() if text_headings.is_searched(name.key)}
+    several = {entity for entity, name in given.items() if names.is_searched_heading(name.key)}
     known = before.titles | before.headings & several if before else frozenset()
     known |= await titles_and_headings.list_given(db, given.keys() - known, several=several - known)
     await mentions.ensure(db, list(given.values()), origin="text")

@@ -16,7 +16,7 @@ from app.database import sql
 from app.database.schema import tables
 from app.database.transactions import Reading, Writing
 from app.entities.store import entities, extracted_names, name_changes, titles_and_headings
-from app.text.names import section_names as text_headings
+from app.text.names import names
 from app.text.names.metadata_names import Tag
 from app.text.names.names import Name
 
@@ -202,7 +202,7 @@ async def _not_given(db: Reading, linked: LinkedNames) -> dict[str, str]:
     given_before = sql.among(_e.entity_id, linked.titles | linked.headings)
     automatic = (_e.user_id == db.user_id, given_before, _e.origin == "text")
     known = await entities.names_of(db, list(await db.scalars(sa.select(_e.entity_id).where(*automatic))))
-    several = {entity for entity, of_one in known.items() if any(map(text_headings.is_searched, of_one))}
+    several = {entity for entity, of_one in known.items() if any(map(names.is_searched_heading, of_one))}
     given = await titles_and_headings.list_given(db, known.keys(), several=several)
     ceased = (linked.titles & known.keys() | several) - given
     return {key: name for entity in ceased for key, name in known[entity].items()}

@@ -17,7 +17,6 @@ from app.database import sql
 from app.database.schema import tables
 from app.database.transactions import Reading, Writing
 from app.text.names import names
-from app.text.names import section_names as text_headings
 
 _h = tables.headings.c
 _e = tables.entities.c
@@ -127,7 +126,7 @@ async def use_titles(db: Writing, entity_ids: Iterable[UUID]) -> None:
     """
     binds = {"user_id": db.user_id, "entity_ids": list(entity_ids)}
     found = [(row.entity_id, names.title_name(row.title)) for row in await db.execute(_USED_TITLES, binds)]
-    used = [(entity_id, name.text) for entity_id, name in found if name and not text_headings.is_general(name.text)]
+    used = [(entity_id, name.text) for entity_id, name in found if name and not names.is_general(name.text)]
     if used:
         ids, texts = zip(*used, strict=True)
         await db.execute(_NAME_TITLES, {"user_id": db.user_id, "entity_ids": list(ids), "names": list(texts)})

@@ -1,4 +1,4 @@
-"""Finds names in a text, and computes the keys by which names are compared.
+"""Finds names in a text, also of its sections, and computes the keys by which names are compared.
 
 A name is a capitalised phrase, or a title or heading that a text writes like a name. The key of a name is its words
 without case, accents and punctuation. Names with equal keys are the same, so the word sequences of a text can be looked
@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
 
+from app.text.structure import structure
 from app.text.words import characters, cleaning, word_lists
 
 VERSION = 5
@@ -37,7 +38,11 @@ _POSSESSIVE = re.compile(r"['’]s?$")
 _JOINT = re.compile(r"[ \t]+|\n(?=[^\n#*+-])|[ \t]*[–—-][ \t]*")
 _SENTENCE_END = re.compile(r"[.!?:;…][\"'”’»)\]]*\s+[\"'“‘«(\[]*$|^\s*[\"'“‘«(\[#>*+-]*\s*$|\n[\s\"'“‘«(\[#>*+-]*$")
 _NUMERAL = re.compile(r"[IVXLC]{1,6}|\d{1,4}")
-
+_HEADING = re.compile(r"^ {0,3}(?:#{1,6}[ \t]|=|-)", re.MULTILINE)
+_FILE_NAME = re.compile(
+    r"\S*\.(?:txt|md|markdown|rst|adoc|html?|pdf|docx?|odt|rtf|tex|csv|tsv|xlsx?|pptx?|json|ya?ml|xml|log|eml)"
+)
+_NUMBERING = re.compile(r"(?:\d{1,3}(?:\.\d{1,3})+[.)]?|\d{1,3}[.)])\s+")
 
 _SHORT_FORMS = frozenset(
     "Dr. Mr. Mrs. Ms. St. Ste. Jr. Sr. Prof. Mt. Ft. Gen. Lt. Col. Capt. Sgt. Rev. Hon. Gov. Sen. No.".split()  # noqa: SIM905
@@ -280,3 +285,35 @@ def _is_name(run: Sequence[_Word], capitalised_inside: set[str]) -> bool:
     return (
         len(run) > 1 or not first.opens or first.text in capitalised_inside or first.text[1:] != first.text[1:].lower()
     )
+
+
+def sections(path: Sequence[str], content: str) -> list[tuple[str, ...]]:
+    """Returns the heading paths of the sections that contain a chunk, and of the sections inside the chunk."""
+    found = [tuple(path[:depth]) for depth in range(1, len(path) + 1)]
+    if not _HEADING.search(content):
+        return found
+    above: list[structure.Block] = []
+    for block in structure.blocks(content):
+        if block.kind == "heading" and block.title:
+            while above and above[-1].level >= block.level:
+                above.pop()
+            above.append(block)
+            found.append((*path, *(heading.title for heading in above)))
+    return found
+
+
+def section_name(heading: str) -> Name | None:
+    """Returns the name of a section without its number ("3.2 "), or None for function words or a date."""
+    found = title_name(_NUMBERING.sub("", heading[: structure.MAX_HEADING], count=1))
+    return found if found is not None and is_not_a_date(found.key.split(" ")) else None
+
+
+def is_searched_heading(key: str) -> bool:
+    """Returns whether texts are searched for a heading with this key inside longer  Not for a single word."""
+    return " " in key
+
+
+def is_general(title: str) -> bool:
+    """Returns whether a title is a file name, or has only words of common headings ("Appendix B")."""
+    own = set(words(title)) - word_lists.FUNCTION_WORDS - word_lists.HEADING_WORDS
+    return all(len(word) == 1 or word.isdigit() for word in own) or _FILE_NAME.fullmatch(title) is not None

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from app.text.names import metadata_names, names, section_names
+from app.text.names import metadata_names, names
 
 
 def _found(text: str) -> list[str]:
@@ -84,7 +84,7 @@ def test_a_title_is_found_where_a_text_writes_it_as_a_name(text: str, name: str,
     ],
 )
 def test_a_heading_names_its_section_without_its_number_unless_it_is_a_date(heading: str, key: str | None) -> None:
-    found = section_names.name(heading)
+    found = names.section_name(heading)
     assert (found and found.key) == key
 
 
