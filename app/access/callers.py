@@ -32,10 +32,6 @@ class Caller:
     scopes: frozenset[str]
     restriction: Restriction | None = None
 
-    def holds(self, *sufficient: str) -> bool:
-        """Whether the key has one of these scopes; `admin` includes the others."""
-        return not self.scopes.isdisjoint((*sufficient, "admin"))
-
 
 async def identify(presented: str, *, db: Database) -> Caller:
     """Who presents a key, or a token that is signed with one. Raises Unauthorized, Forbidden, DatabaseUnavailable."""

@@ -281,19 +281,19 @@ class StrictRequest(ReceivedRequest):
             _require_json(content_type)
         if length is not None and length <= spooling.IN_MEMORY:
             body = await self.body()
-            await self._parse(len(body), parse, lambda: body)
+            await self._parse(len(body), partial(parse, body))
             return
         with spooling.SpooledBody() as spooled:
             await spooled.receive(self.stream())
             # The framework only asks whether there is a body, and takes its value from `json()`.
             self.set_body(b" " if spooled.size else b"")
-            await self._parse(spooled.size, parse, spooled.content)
+            await self._parse(spooled.size, lambda: parse(spooled.content()))
 
-    async def _parse(self, size: int, parse: Callable[[bytes], object], read: Callable[[], bytes]) -> None:
+    async def _parse(self, size: int, parse: Callable[[], object]) -> None:
         self.state.body_bytes = size
         if size:
             _require_json(self.headers.get("content-type", ""))
-            self._parsed = await offload.run(size, lambda: parse(read()))
+            self._parsed = await offload.run(size, parse)
 
     async def validate(self, field: ModelField | None) -> None:
         """Validate a large body in a thread; the framework does not validate the resulting model again.

@@ -91,6 +91,9 @@ class HopOptions(field_types.WireModel):
     )
 
 
+_USUAL_HOPS = HopOptions()
+
+
 class Group(field_types.WireModel):
     """Groups results: each is the best chunk of a document, and `limit` counts documents."""
 
@@ -306,7 +309,7 @@ class SearchRequest(field_types.WireModel):
     @property
     def hops(self) -> HopOptions:
         """The options of several hops."""
-        return self.ranking.hops or HopOptions()
+        return self.ranking.hops or _USUAL_HOPS
 
     @property
     def names_extractor(self) -> bool:

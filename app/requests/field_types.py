@@ -60,7 +60,7 @@ class WireModel(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _known_fields(cls, given: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
-        if not isinstance(given, dict):
+        if not given or not isinstance(given, dict):
             return validate(given)
         # Each unknown field is an error of its own: a million fields would be a million errors.
         if len(given) > _MAX_FIELDS:
