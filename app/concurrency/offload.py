@@ -1,4 +1,4 @@
-"""Runs CPU-bound work outside the event loop when its input is large.
+"""Runs CPU-bound work outside the event loop when its input is large, and stops it when its caller is cancelled.
 
 Work on a small input is called inline, because a hop to a thread and back costs a search more than the work itself.
 The threads are few: each running thread may hold the interpreter lock for a switch interval before the event loop
@@ -16,6 +16,7 @@ from concurrent.futures import Future
 from contextvars import ContextVar
 from functools import partial
 from queue import SimpleQueue
+from threading import Event
 from typing import ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -28,7 +29,17 @@ INLINE = 20_000
 """Largest size that is worked on inline, in characters or operations: about a millisecond of Python."""
 SWITCH_S = 0.0005
 """Seconds after which a thread lets the event loop continue, a tenth of Python's; a request waits for it many times."""
+LARGE = 200_000
+"""Characters from which a text is processed in one of two dedicated threads. A user has one of them.
+
+Searches and small documents thus never wait for a thread behind large ones, and no user for those of another.
+"""
 _user: ContextVar[str] = ContextVar("user_of_work", default="")
+_stopped: ContextVar[Event | None] = ContextVar("work_stopped", default=None)
+
+
+class Stopped(Exception):
+    """The work is to end."""
 
 
 def work_for(user_id: str) -> None:
@@ -82,6 +93,8 @@ def _run(work: Callable[[], T], result: Future[T]) -> None:
 
 
 _threads = Threads(3, of_user=1)  # two of a user would take turns with the same lock
+_large = Threads(2, of_user=1)
+_small = Threads(4, of_user=2)
 
 
 async def run(size: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -89,3 +102,30 @@ async def run(size: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
     if size <= INLINE:
         return work(*args, **kwargs)
     return await _threads.run(partial(contextvars.copy_context().run, partial(work, *args, **kwargs)))
+
+
+async def run_stoppable(characters: int, work: Callable[[], T]) -> T:
+    """The result of `work` from a thread. The work ends at its next `check_stopped` once the caller is cancelled.
+
+    `characters` is the length of the text, which selects the threads.
+    """
+    stopped = Event()
+    threads = _large if characters >= LARGE else _small
+    try:
+        return await threads.run(partial(_run_until, stopped, work))
+    finally:
+        stopped.set()
+
+
+def check_stopped() -> None:
+    """Raises Stopped if the work in progress is to end. Long work calls it between two of its pieces."""
+    if (stopped := _stopped.get()) is not None and stopped.is_set():
+        raise Stopped
+
+
+def _run_until(stopped: Event, work: Callable[[], T]) -> T:
+    token = _stopped.set(stopped)
+    try:
+        return work()
+    finally:
+        _stopped.reset(token)

@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from app import errors
-from app.concurrency import cancellable
+from app.concurrency import offload
 from app.documents.store import documents
 from app.documents.store.documents import DocumentSource
 from app.documents.storing import document_drafts, document_writes, large_documents
@@ -167,7 +167,7 @@ async def _store_text(
 ) -> IngestResult | None:
     large_documents.check_length(len(uncut.content))
     cut = partial(large_documents.cut, uncut, model=services.embedder.model, options=services.chunking_options)
-    draft = await cancellable.run(len(uncut.content), cut)
+    draft = await offload.run_stoppable(len(uncut.content), cut)
     if draft.is_large:
         return await large_documents.queue_change(draft, user_id, services, source=source)
     found = await document_writes.find_vectors(document_writes.texts([draft]), user_id, services)

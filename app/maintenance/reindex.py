@@ -14,7 +14,7 @@ from typing import Literal
 from uuid import UUID
 
 from app import errors
-from app.concurrency import cancellable
+from app.concurrency import offload
 from app.database.filter_types import Filters
 from app.database.transactions import Database
 from app.documents import document_changes, selections
@@ -156,10 +156,10 @@ async def _cut_again(document_id: UUID, user_id: str, services: Services) -> _Re
         return None
     document = document_changes.clean_document(source)
     if source.cleaning_version != cleaning.VERSION:
-        document = await cancellable.run(len(document.content), partial(document_drafts.clean_again, document))
+        document = await offload.run_stoppable(len(document.content), partial(document_drafts.clean_again, document))
     draft = document_drafts.hash_document(document)
     cut = partial(document_drafts.cut, draft, model=services.embedder.model, options=services.chunking_options)
-    draft = await cancellable.run(len(draft.content), cut)
+    draft = await offload.run_stoppable(len(draft.content), cut)
     new = [(chunk.passage.start, chunk.passage.end, chunk.embedding_key) for chunk in draft.chunks]
     kept = (draft.content, draft.config) == (source.document.content, source.document.language)
     same = stored == new and kept

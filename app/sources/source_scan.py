@@ -22,7 +22,7 @@ from uuid import UUID
 from pathspec import PathSpec
 
 from app import errors, limits
-from app.concurrency import cancellable
+from app.concurrency import offload
 from app.documents.files import file_reading, folders
 from app.documents.files.left_out_rules import LeftOutCounts
 from app.enums import LeftOutReason
@@ -112,7 +112,7 @@ def scan(
 
     matcher = _matcher(draft.globs)
     for file in folders.files(folder, found.left_out, failed):
-        cancellable.point()
+        offload.check_stopped()
         path = _relative(file, folder)
         if matcher.match_file(path):
             is_read = path in known and known[path].content_hash is not None
@@ -197,7 +197,7 @@ def _find_renames(plan: Plan, folder: Path, gone: Sequence[KnownFile], new: Sequ
     for lost in reversed(gone):
         by_hash[lost.content_hash].append(lost)
     for file in new:
-        cancellable.point()
+        offload.check_stopped()
         content = _hash(folder, file.path) if file.size in sizes else None
         if content is not None and by_hash[content]:
             plan.renamed.append((by_hash[content].pop(), file.path))

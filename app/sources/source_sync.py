@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from uuid import UUID
 
-from app.concurrency import cancellable
+from app.concurrency import offload
 from app.database import retries
 from app.database.transactions import Reading, Writing
 from app.documents import selections
@@ -123,13 +123,13 @@ async def _plan(syncing: _Syncing) -> Plan:
     source_roots.check(syncing.folder, user_id, services.option(SourceRoots), confined=draft.confined)
     pictures = file_reading.recogniser(user_id, services) is not None
     scan = partial(source_scan.scan, draft, taken=await _take(syncing), known=syncing.known, pictures=pictures)
-    found = await cancellable.run(0, scan)
+    found = await offload.run_stoppable(0, scan)
     source_roots.check(syncing.folder, user_id, services.option(SourceRoots), confined=draft.confined)
     async with syncing.run.db.reading(user_id) as reading:  # files that a job had stored and not recorded when it ended
         paths = set(await store.unrecorded_paths(reading, syncing.source_id)) - found.files.keys()
     unrecorded = {path: KnownFile(path, None, None, None, 0, None, syncing.job_id, 1) for path in paths}
     known = {**unrecorded, **syncing.known}
-    return await cancellable.run(0, partial(source_scan.compare, draft, found, known, syncing.job_id))
+    return await offload.run_stoppable(0, partial(source_scan.compare, draft, found, known, syncing.job_id))
 
 
 async def _take(syncing: _Syncing) -> dict[str, str]:

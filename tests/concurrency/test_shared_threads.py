@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from app.concurrency import cancellable, offload
+from app.concurrency import offload
 from app.concurrency.offload import Threads
 from app.text.passages import chunking
 from app.text.structure import structure
@@ -62,7 +62,7 @@ async def test_every_pass_over_a_text_ends_when_its_caller_is_cancelled(name: st
         finally:
             ended.set()
 
-    running = asyncio.create_task(cancellable.run(cancellable.LARGE, endless))
+    running = asyncio.create_task(offload.run_stoppable(offload.LARGE, endless))
     await asyncio.to_thread(began.wait)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -73,9 +73,9 @@ async def test_every_pass_over_a_text_ends_when_its_caller_is_cancelled(name: st
 def test_a_process_ends_while_its_threads_work() -> None:
     script = (
         "import asyncio, threading\n"
-        "from app.concurrency import cancellable, offload\n"
+        "from app.concurrency import offload\n"
         "async def main():\n"
-        "    for run in (cancellable.run(cancellable.LARGE, threading.Event().wait),\n"
+        "    for run in (offload.run_stoppable(offload.LARGE, threading.Event().wait),\n"
         "                offload.run(offload.INLINE + 1, threading.Event().wait)):\n"
         "        task = asyncio.create_task(run)\n"
         "        await asyncio.sleep(0)\n"

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 from app import capability, errors
-from app.concurrency import cancellable, offload
+from app.concurrency import offload
 from app.documents.storing import document_drafts
 from app.documents.types import Upload
 from app.enums import Json, LeftOutReason
@@ -237,7 +237,7 @@ async def _find(file: NamedFile, parser: Parser) -> AsyncGenerator[Upload | Arch
 
 async def _run(size: int, work: Callable[[], T]) -> T:
     """Runs work on a file of this size, inline if the file is small."""
-    return await (offload.run(size, work) if size <= offload.INLINE else cancellable.run(size, work))
+    return await (offload.run(size, work) if size <= offload.INLINE else offload.run_stoppable(size, work))
 
 
 async def _decode(file: NamedFile) -> Decoded:

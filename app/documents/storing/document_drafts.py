@@ -11,7 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from app import errors, limits
-from app.concurrency import cancellable
+from app.concurrency import offload
 from app.documents.types import ChunkDraft, CleanDocument, DocumentDraft, Upload
 from app.models.protocols import EmbeddingModel
 from app.parsing import formats
@@ -47,9 +47,9 @@ def clean(upload: Upload, *, language: str | None = None) -> CleanDocument:
 
 def resolve(upload: Upload, *, language: str | None = None) -> CleanDocument:
     """Like `clean`, but also accepts an upload that has neither text nor title."""
-    cancellable.point()
+    offload.check_stopped()
     cleaned = _clean(upload.content, upload.page_starts)
-    cancellable.point()
+    offload.check_stopped()
     markdown = upload.markdown and not _is_code(upload)
     if markdown and upload.frontmatter:
         parsed = frontmatter.parse(cleaned.text)
@@ -76,7 +76,7 @@ def resolve(upload: Upload, *, language: str | None = None) -> CleanDocument:
 
 def clean_again(document: CleanDocument) -> CleanDocument:
     """Cleans a stored document by the current rules. Raises what interrupts it."""
-    cancellable.point()
+    offload.check_stopped()
     cleaned = _clean(document.content, document.page_starts)
     return dataclasses.replace(document, content=cleaned.text, page_starts=cleaned.starts)
 
@@ -98,7 +98,7 @@ def cut(draft: DocumentDraft, *, model: EmbeddingModel, options: ChunkingOptions
     """Cuts the text of a document into chunks. Raises what interrupts it."""
     chunks = []
     for passage in passages(draft, model=model, options=options):
-        cancellable.point()
+        offload.check_stopped()
         chunks.append(chunk(passage, draft, model=model))
     return dataclasses.replace(draft, chunks=tuple(chunks), chunk_tokens=options.target, chunk_overlap=options.overlap)
 

@@ -16,7 +16,7 @@ from typing import TypeVar
 from uuid import UUID
 
 from app import errors
-from app.concurrency import cancellable
+from app.concurrency import offload
 from app.database import retries
 from app.documents.store import document_puts, documents
 from app.documents.store.document_puts import StoredVersion
@@ -133,7 +133,7 @@ async def _replace(document_id: UUID, upload: Upload, user_id: str, services: Se
     if upload.uri is None:
         upload = dataclasses.replace(upload, uri=document.uri)
     cut = partial(_draft, upload, services.embedder.model, services.chunking_options)
-    draft = await cancellable.run(len(upload.content), cut)
+    draft = await offload.run_stoppable(len(upload.content), cut)
     if draft.is_large:
         return await large_documents.queue(draft, user_id, services, document_id=document_id)
     found = await document_writes.find_vectors(document_writes.texts([draft]), user_id, services)
@@ -240,7 +240,7 @@ class _Steps:
     async def draft(self, uploads: Sequence[Upload]) -> _Batch:
         """Clean, hash and cut some uploads. A rejected upload keeps its error."""
         work = partial(_draft_each, uploads, self.services.embedder.model, self.services.chunking_options)
-        return _Batch(await cancellable.run(sum(len(upload.content) for upload in uploads), work))
+        return _Batch(await offload.run_stoppable(sum(len(upload.content) for upload in uploads), work))
 
     async def embed(self, batch: _Batch) -> _Batch:
         """Look up the stored versions, and read or compute the vectors of the documents that have changed."""

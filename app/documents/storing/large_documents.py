@@ -16,7 +16,7 @@ from typing import Any
 from uuid import UUID
 
 from app import errors
-from app.concurrency import cancellable
+from app.concurrency import offload
 from app.database.transactions import Reading, Transaction, Writing
 from app.documents.store import document_puts, documents, hidden_chunks, restricted_writes, row_writes, staging
 from app.documents.store.document_puts import StoredVersion
@@ -192,12 +192,12 @@ class _Storing:
         The texts to embed and to index are built one slice at a time, so that they are never all in memory.
         """
         draft, db, model = self.staged.draft, self.run.db, self.run.services.embedder.model
-        passages = await cancellable.run(len(draft.content), partial(_passages, draft, model))
+        passages = await offload.run_stoppable(len(draft.content), partial(_passages, draft, model))
         async with db.reading(self.run.user_id) as reading:
             done = await staging.count(reading, self.staged.job_id)
         for first in range(done, len(passages), CHUNKS):
             make = partial(_chunks, passages[first : first + CHUNKS], draft, model)
-            some = await cancellable.run(cancellable.LARGE, make)
+            some = await offload.run_stoppable(offload.LARGE, make)
             async with db.writing(self.run.user_id) as writing:
                 await staging.stage(writing, self.staged, some, first_index=first)
                 await self.advance(writing, step="cut", done=first + len(some), total=len(passages))
@@ -271,13 +271,13 @@ class _Storing:
 
 
 def _passages(draft: DocumentDraft, model: EmbeddingModel) -> list[Passage]:
-    cancellable.point()
+    offload.check_stopped()
     options = ChunkingOptions(draft.chunk_tokens, draft.chunk_overlap)
     return document_drafts.passages(draft, model=model, options=options)
 
 
 def _chunks(passages: Sequence[Passage], draft: DocumentDraft, model: EmbeddingModel) -> list[ChunkDraft]:
-    cancellable.point()
+    offload.check_stopped()
     return [document_drafts.chunk(passage, draft, model=model) for passage in passages]
 
 

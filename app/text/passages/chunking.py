@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal, get_args
 
-from app.concurrency import cancellable
+from app.concurrency import offload
 from app.text.passages import tokens
 from app.text.structure import code, conversations, markups, sentences, structure
 
@@ -197,7 +197,7 @@ def _passages(source: _PieceOffsets, section: _Section, limits: _Limits) -> Iter
 def _passage(
     text: str, start: int, end: int, path: tuple[str, ...], header: sentences.Span | None = None
 ) -> Iterator[Passage]:
-    cancellable.point()
+    offload.check_stopped()
     above = text[header[0] : header[1]] + "\n" if header else ""
     for begin, finish in sentences.trim(text, start, end):
         yield Passage(above + text[begin:finish], begin, finish, path)

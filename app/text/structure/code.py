@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from app.concurrency import cancellable
+from app.concurrency import offload
 from app.text.structure import structure
 from app.text.structure.structure import Block
 
@@ -128,7 +128,7 @@ class _DefinitionScanner:
 
     def _closed(self, before: int | None = None) -> Iterator[Block]:
         """The lines since the last block, up to an offset."""
-        cancellable.point()
+        offload.check_stopped()
         end = self.end if before is None else min(self.end, before)
         if 0 <= self.start < end:
             yield Block("fence", self.start, end)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from app.concurrency import cancellable
+from app.concurrency import offload
 
 Kind = Literal["heading", "fence", "table", "list", "paragraph"]
 MAX_HEADING = 300  # code points; a longer "heading" is text
@@ -142,7 +142,7 @@ class _Scanner:
             self._start, self._end, self._lines = start, end, 1
 
     def _close(self) -> Iterator[Block]:
-        cancellable.point()
+        offload.check_stopped()
         if self._kind:
             yield Block(self._kind, self._start, self._end)
         self._kind = None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from app.concurrency import cancellable
+from app.concurrency import offload
 from app.text.words import characters
 
 VERSION = 6
@@ -254,9 +254,9 @@ def _pieces(text: str, boundary: Callable[[str, int], int], size: int | None = N
     """
     size = size or PIECE
     start = 0
-    cancellable.point()
+    offload.check_stopped()
     while len(text) - start > size:
-        cancellable.point()
+        offload.check_stopped()
         end = boundary(text, start + size)
         yield text[start:end]
         start = end
