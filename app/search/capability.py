@@ -8,9 +8,9 @@ STEPS = (
     "search.steps.corrections:STEP",
     "search.steps.guidance.guidance:STEP",
     "search.steps.relaxation:STEP",
-    "search.steps.reranking.rerank_and_diversify:RERANKING",
+    "search.steps.reranking:RERANKING",
     "search.steps.recency:STEP",
-    "search.steps.reranking.rerank_and_diversify:DIVERSITY",
+    "search.steps.reranking:DIVERSITY",
     "search.steps.snippets.snippets:STEP",
 )
 """The steps of a search, in order. The steps of other capabilities follow."""

@@ -22,7 +22,7 @@ from app.query.search_request import Ranking
 from app.query.types import Candidate
 from app.search import rank_fusion, understanding
 from app.search.state import SearchContext
-from app.search.steps.reranking import rerank_and_diversify
+from app.search.steps import reranking
 from app.services import Services
 
 Known = Mapping[UUID, tuple[Candidate, float | None]]
@@ -86,7 +86,7 @@ async def _reorder(merged: Sequence[RankedHit], merging: RerankRequest, context:
     known = await _chunks(best, vector, context)
     passages = [_passage(one, known) for one in merged]
     usual = Ranking()
-    options = rerank_and_diversify.RerankOptions(
+    options = reranking.RerankOptions(
         merging.query,
         vector,
         merging.rerank,
@@ -95,7 +95,7 @@ async def _reorder(merged: Sequence[RankedHit], merging: RerankRequest, context:
         rerank_weight=usual.rerank_weight if merging.rerank_weight is None else merging.rerank_weight,
         mmr_lambda=usual.mmr_lambda if merging.mmr_lambda is None else merging.mmr_lambda,
     )
-    ordered = await rerank_and_diversify.run(passages, options, context)
+    ordered = await reranking.run(passages, options, context)
     return [
         replace(merged[one.position], score=one.score, explain={**merged[one.position].explain, **one.explain})
         for one in ordered
@@ -119,12 +119,12 @@ def _chunk_id(merged: RankedHit) -> UUID | None:
         return None
 
 
-def _passage(merged: RankedHit, known: Known) -> rerank_and_diversify.RerankPassage:
+def _passage(merged: RankedHit, known: Known) -> reranking.RerankPassage:
     chunk_id = _chunk_id(merged)
     if chunk_id is None or chunk_id not in known:
-        return rerank_and_diversify.RerankPassage(merged.score, text=merged.hit.content)
+        return reranking.RerankPassage(merged.score, text=merged.hit.content)
     candidate, cosine = known[chunk_id]
-    return rerank_and_diversify.RerankPassage(merged.score, chunk_id, rerank_and_diversify.text_of(candidate), cosine)
+    return reranking.RerankPassage(merged.score, chunk_id, reranking.text_of(candidate), cosine)
 
 
 def fuse(lists: Sequence[RankedList], *, k: int, method: ListMerge) -> list[RankedHit]:

@@ -28,13 +28,14 @@ from app.parsing.mail import mail
 from app.parsing.office import office
 from app.parsing.rows import column_names, csv_rows
 from app.parsing.types import InputFile
+from app.search.steps import corrections
 from app.search.steps.snippets import sentences as snippets
 from app.search.steps.snippets.sentences import Sought
 from app.text.names import metadata_names, name_uses, names, query_words
 from app.text.names.gazetteer import Gazetteer
 from app.text.names.name_uses import NameUse
 from app.text.passages import chunking, tokens
-from app.text.queries import analysis, identifiers, spelling
+from app.text.queries import analysis, identifiers
 from app.text.structure import escapes, frontmatter, markups, sentences, structure
 from app.text.words import cleaning, languages, tsvector_text, word_spans
 
@@ -205,7 +206,7 @@ WORK: dict[str, Callable[[str], object]] = {
     "pieces of identifiers": identifiers.pieces,
     "tokens": tokens.starts,
     "words": word_spans.of,
-    "words that may be misspelt": spelling.may_be_misspelt,
+    "words that may be misspelt": corrections.may_be_misspelt,
     "snippets": lambda text: snippets.choose(text, SOUGHT, {"a": frozenset("a"), "b": frozenset("b")}),
 }
 

@@ -1,10 +1,10 @@
-"""Identifiers, and words that may be misspelt, are told from other words."""
+"""Identifiers are told from other words."""
 
 from __future__ import annotations
 
 import pytest
 
-from app.text.queries import identifiers, spelling
+from app.text.queries import identifiers
 
 
 @pytest.mark.parametrize(
@@ -37,25 +37,3 @@ def test_only_words_that_are_nothing_else_are_pieces(text: str, pieces: str) -> 
 )
 def test_whole_identifiers_are_told_from_versions_dates_measures_and_words(text: str, found: list[str]) -> None:
     assert identifiers.whole(text) == found
-
-
-def test_identifiers_names_of_files_numbers_and_quoted_words_are_meant_as_they_are_written() -> None:
-    query = 'Which croissnat, "literl" KX-4471 v1.20.3 delivry.py getUserNmae err_tide_4012 NASDAQ 20255 hous Brandaur?'
-    assert spelling.may_be_misspelt(query, ("literl",)) == ["croissnat", "brandaur", "which"]
-    assert spelling.may_be_misspelt("CROISSNAT DELIVRY") == ["croissnat", "delivry"]
-    assert spelling.may_be_misspelt("東京都漆喰石工職人 известко мо\u0301ртер") == ["известко"]
-
-
-@pytest.mark.parametrize(
-    ("written", "meant"),
-    [
-        *(("croissnat", "croissant"), ("delivry", "delivery"), ("cormorannt", "cormorant"), ("boyler", "boiler")),
-        *(("известко", "известка"), ("mörtl", "mörtel"), ("oiler", "boiler")),
-    ],
-)
-def test_a_word_is_among_the_edits_of_a_word_that_differs_by_one_typing_error(written: str, meant: str) -> None:
-    edits = spelling.edits(written)
-    assert meant in edits
-    assert written not in edits
-    assert not [one for one in edits if one[0] != written[0] and one[1:] == written[1:]]
-    assert len(edits) == len(set(edits)) < 120 * (len(written) + 1)

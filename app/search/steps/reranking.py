@@ -1,14 +1,18 @@
 """Re-ranks the best hits by their cosine to the query or by a provider, then diversifies them by MMR.
 
-If the provider fails or is not configured, the hits keep their scores.
+If the provider fails or is not configured, the hits keep their scores. Maximal marginal relevance (MMR) greedily
+maximises `λ · score − (1 − λ) · largest similarity to the selected` (Carbonell and Goldstein 1998). The similarity of
+two hits is the cosine of their vectors, or the Jaccard index of their sets of words.
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import attrgetter
@@ -25,9 +29,26 @@ from app.query.search_request import pool_size
 from app.query.types import Candidate
 from app.search import stale_chunks
 from app.search.state import SearchContext, SearchState, Step
-from app.search.steps.reranking import mmr
 
 log = logging.getLogger(__name__)
+
+MAX_WORDS = 500
+"""Largest number of words that are compared, from the beginning of a text."""
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """A selected hit: its position in the input, from 0, its marginal relevance, and its largest similarity to the hits
+    selected before it."""
+
+    position: int
+    value: float
+    nearest: float
+
+
+Similarity = Callable[[int, int], float]
+"""Returns the similarity of the hits at two positions, at most 1; a negative value counts as 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +281,7 @@ def _diversify(
     similarity = _similarity([passages[one.position] for one in best], near)
     limit = pool if request.keep_all else request.limit
     trade = request.mmr_lambda
-    chosen = mmr.select([one.score for one in best], similarity, limit=limit, trade=trade)
+    chosen = select([one.score for one in best], similarity, limit=limit, trade=trade)
     selected = []
     for one in chosen:
         score, details = best[one.position].score, best[one.position].explain  # MMR changes the order, not the scores
@@ -277,14 +298,14 @@ def _size(passages: Sequence[RerankPassage], request: RerankOptions, near: Mappi
     return 2 * pool * request.limit + sum(len(passage.text) for passage in without_vector)
 
 
-def _similarity(passages: Sequence[RerankPassage], near: Mapping[UUID, Near]) -> mmr.Similarity:
+def _similarity(passages: Sequence[RerankPassage], near: Mapping[UUID, Near]) -> Similarity:
     """The similarity of two passages: by their vectors if both have one, else by their words."""
     sets: list[int] = []
 
     def by_words(one: int, other: int) -> float:
         if not sets:
-            sets.extend(mmr.bit_sets(mmr.words(passage.text) for passage in passages))
-        return mmr.jaccard(sets[one], sets[other])
+            sets.extend(bit_sets(words(passage.text) for passage in passages))
+        return jaccard(sets[one], sets[other])
 
     def similarity(one: int, other: int) -> float:
         chunk_id, other_id = passages[one].chunk_id, passages[other].chunk_id
@@ -293,3 +314,49 @@ def _similarity(passages: Sequence[RerankPassage], near: Mapping[UUID, Near]) ->
         return by_words(one, other) if cosine is None else cosine
 
     return similarity
+
+
+def words(text: str) -> frozenset[str]:
+    """Returns the set of the first MAX_WORDS words of a text, case-folded."""
+    found = itertools.islice(_WORD.finditer(text), MAX_WORDS)
+    return frozenset(match[0].casefold() for match in found)
+
+
+def bit_sets(word_sets: Iterable[frozenset[str]]) -> list[int]:
+    """Returns each set of words as an integer with one bit per word, so that comparisons need no hashing."""
+    bits: dict[str, int] = {}
+    return [_bit_set(word_set, bits) for word_set in word_sets]
+
+
+def _bit_set(word_set: frozenset[str], bits: dict[str, int]) -> int:
+    positions = [bits.setdefault(word, len(bits)) for word in word_set]
+    whole = bytearray(max(positions, default=0) // 8 + 1)
+    for bit in positions:
+        whole[bit // 8] |= 1 << bit % 8
+    return int.from_bytes(whole, "little")
+
+
+def jaccard(one: int, other: int) -> float:
+    """Returns the Jaccard index of two bit sets, 0 to 1; 0 if both are empty."""
+    return (one & other).bit_count() / whole.bit_count() if (whole := one | other) else 0.0
+
+
+def select(scores: Sequence[float], similarity: Similarity, *, limit: int, trade: float) -> list[Selected]:
+    """Returns up to `limit` hits in the order of their selection; `trade` is λ, 1 for relevance alone.
+
+    Of hits with equal marginal relevance, it selects the first. It compares each selected hit with all remaining hits.
+    """
+    nearest = [0.0] * len(scores)
+    remaining = list(range(len(scores)))
+    chosen: list[Selected] = []
+
+    def marginal_relevance(position: int) -> float:
+        return trade * scores[position] - (1 - trade) * nearest[position]
+
+    while remaining and len(chosen) < limit:
+        best = max(remaining, key=lambda position: (round(marginal_relevance(position), 12), -position))
+        chosen.append(Selected(best, marginal_relevance(best), nearest[best]))
+        remaining.remove(best)
+        for position in remaining if len(chosen) < limit else ():
+            nearest[position] = max(nearest[position], similarity(best, position))
+    return chosen

@@ -1,1 +1,0 @@
-"""Scores the best hits again, by cosine, by a model, or against each other (MMR)."""
