@@ -11,7 +11,7 @@ STEPS = (
     "search.steps.reranking:RERANKING",
     "search.steps.recency:STEP",
     "search.steps.reranking:DIVERSITY",
-    "search.steps.snippets.snippets:STEP",
+    "search.steps.snippets:STEP",
 )
 """The steps of a search, in order. The steps of other capabilities follow."""
 

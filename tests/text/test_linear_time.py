@@ -28,15 +28,14 @@ from app.parsing.mail import mail
 from app.parsing.office import office
 from app.parsing.rows import column_names, csv_rows
 from app.parsing.types import InputFile
-from app.search.steps import corrections
-from app.search.steps.snippets import sentences as snippets
-from app.search.steps.snippets.sentences import Sought
+from app.search.steps import corrections, snippets
+from app.search.steps.snippets import Sought
 from app.text.names import metadata_names, name_uses, names, query_words
 from app.text.names.gazetteer import Gazetteer
 from app.text.names.name_uses import NameUse
 from app.text.passages import chunking, tokens
 from app.text.queries import analysis, identifiers
-from app.text.structure import escapes, frontmatter, markups, sentences, structure
+from app.text.structure import frontmatter, markups, sentences, structure
 from app.text.words import cleaning, languages, tsvector_text, word_spans
 
 FULL = os.environ.get("STEPWELL_FAULTS") == "full"
@@ -175,7 +174,7 @@ WORK: dict[str, Callable[[str], object]] = {
     "chunking of code": lambda text: chunking.split(text, kind="code"),
     "headings of AsciiDoc": lambda text: markups.blocks(text, "asciidoc"),
     "headings of LaTeX": lambda text: markups.blocks(text, "latex"),
-    "headings of manual pages": lambda text: markups.blocks(escapes.decode_roff(text), "manual"),
+    "headings of manual pages": lambda text: markups.blocks(markups.decode_roff(text), "manual"),
     "markup": lambda text: markups.find(text, ""),
     "frontmatter": lambda text: frontmatter.parse(f"---\n{text}\n---\n{text}"),
     "frontmatter that is not closed": lambda text: frontmatter.parse(f"---\n{text}"),

@@ -26,7 +26,7 @@ from app.parsing.formats import FileFormat
 from app.parsing.process import ParseLimits, Parser, ParseShare, Recognise
 from app.parsing.types import ArchiveMember, ExtractedDocument
 from app.services import Services
-from app.text.structure import escapes, markups, metadata_json
+from app.text.structure import markups, metadata_json
 from app.text.words import cleaning, languages
 
 T = TypeVar("T")
@@ -36,7 +36,7 @@ MAX_NAME = 200
 SUPPORTED = formats.SUPPORTED
 HEAD = formats.HEAD
 PICTURE = formats.PICTURE.name
-_ESCAPES = {formats.JSON.name: escapes.decode_json, formats.XML.name: escapes.decode_xml}
+_ESCAPES = {formats.JSON.name: markups.decode_json, formats.XML.name: markups.decode_xml}
 
 
 def is_readable(head: bytes, name: str, *, pictures: bool) -> bool:
@@ -259,7 +259,7 @@ def _text_upload(decoded: Decoded, file: NamedFile, format: FileFormat) -> Uploa
     if decode := _ESCAPES.get(format.name):
         text = decode(text)
     elif format == formats.TEXT and markups.find(text, formats.suffix(file.name)) == "manual":
-        text = escapes.decode_roff(text)
+        text = markups.decode_roff(text)
     metadata, problems = _metadata({}, file)
     head = cleaning.clean(text[:HEAD]).text if format == formats.TEXT else ""
     return Upload(

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.query.types import Snippet
-from app.search.steps.snippets import sentences as snippets
-from app.search.steps.snippets.sentences import Sought
+from app.search.steps import snippets
+from app.search.steps.snippets import Sought
 from app.text.words import word_spans
 
 LIME = (

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.text.structure import escapes
+from app.text.structure import markups
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from app.text.structure import escapes
     ],
 )  # fmt: skip
 def test_codes_in_json_become_characters_and_all_else_stays_as_written(text: str, decoded: str) -> None:
-    assert escapes.decode_json(text) == decoded
+    assert markups.decode_json(text) == decoded
 
 
 VALUE = st.text(st.characters(exclude_characters="\r\b\f"))
@@ -32,20 +32,20 @@ VALUE = st.text(st.characters(exclude_characters="\r\b\f"))
 @settings(max_examples=30)
 @given(st.recursive(VALUE | st.integers() | st.none(), lambda inner: st.lists(inner) | st.dictionaries(VALUE, inner)))
 def test_decoded_json_is_the_same_value(value: object) -> None:
-    assert json.loads(escapes.decode_json(json.dumps(value)), strict=False) == value
+    assert json.loads(markups.decode_json(json.dumps(value)), strict=False) == value
 
 
 def test_references_in_xml_become_characters_without_new_markup() -> None:
     text = "<a b='R&amp;D'>caf&#233; &#xE9; &eacute; &lt;b&gt; &#60; &amp;lt; &unknown; AT&T;</a>"
-    assert escapes.decode_xml(text) == "<a b='R&D'>café é é &lt;b&gt; &#60; &lt; &unknown; AT&T;</a>"
+    assert markups.decode_xml(text) == "<a b='R&D'>café é é &lt;b&gt; &#60; &lt; &unknown; AT&T;</a>"
 
 
 def test_fonts_and_escapes_of_a_manual_page_do_not_hide_words() -> None:
     text = r"\fB\-\-all\fR=\f(CWx\fP \(bu \*(lqq\*(rq C:\ea\&b \s-1POSIX\s0 \n(.g \[zz] f\(:ur"
-    assert escapes.decode_roff(text) == r"--all=x • “q” C:\ab POSIX \n(.g \[zz] für"
-    assert escapes.decode_roff(".SH OPTIONS\n.TP\nall\n") == ".SH OPTIONS\n\n.TP\nall\n"
+    assert markups.decode_roff(text) == r"--all=x • “q” C:\ab POSIX \n(.g \[zz] für"
+    assert markups.decode_roff(".SH OPTIONS\n.TP\nall\n") == ".SH OPTIONS\n\n.TP\nall\n"
 
 
 def test_comments_macros_and_the_index_of_a_manual_page_are_no_text() -> None:
     text = '.\\" A licence.\n\'\\" t\n.de Sp\n.if t .sp\n..\n.TH ls 1\n.SH NAME\n.IX Header "NAME"\nls\n.if n .ad\n..\n'
-    assert escapes.decode_roff(text) == ".TH ls 1\n.SH NAME\nls\n.if n .ad\n..\n"
+    assert markups.decode_roff(text) == ".TH ls 1\n.SH NAME\nls\n.if n .ad\n..\n"

@@ -1,1 +1,0 @@
-"""Finds the sentences of a hit that match the query best."""
