@@ -10,14 +10,20 @@ if a write has recorded something in the meantime. See `workers` for how a job s
 
 It reads with generic plans (`searching`). After a bulk load the planner's statistics may not contain the user yet, so
 plans for the user's own values would read all mentions for each name and all documents for each chunk.
+
+Names are compared by words (`names.words`). These are not always words of the text index: the index keeps 2024.07
+whole, and divides words at other marks in some scripts. Only words that the index has for every text with the name are
+used.
 """
 
 from __future__ import annotations
 
 import asyncio
 import bisect
+import itertools
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import re
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -32,7 +38,8 @@ from app.jobs import workers
 from app.jobs.store import jobs
 from app.jobs.workers import JobKind, Run
 from app.services import Services
-from app.text.names import metadata_names, names, texts_with_names
+from app.text.names import gazetteer, metadata_names, names
+from app.text.words import tsvector_text
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -58,6 +65,10 @@ WAIT_S = 0.2
 """Seconds between two checks of the jobs of other processes."""
 NAME_COST = 100
 """Cost of one step of looking up a changed name, in units of offload.INLINE: about 5 microseconds."""
+_INDEXED = re.compile("[a-z][a-z0-9]+|[a-z\u00df-\u024f\u0400-\u052f\u1100-\u11ff\u4e00-\u9fff]{2,}")
+"""Latin and Cyrillic letters, Chinese characters, and Korean letters (syllables are decomposed into letters)."""
+_NUMBER = re.compile("[0-9]{4,}")
+"""Fewer digits may be a group in a number with thousands separators, which is indexed as a whole."""
 
 
 async def relink(db: Writing, document_id: UUID, *, keys: Sequence[str]) -> None:
@@ -151,7 +162,7 @@ class _Changes:
     """
 
     changes: Sequence[name_changes.NameChange]
-    finder: texts_with_names.FormFinder
+    finder: _FormFinder
     candidates: Sequence[int]
     linked: frozenset[int]
     after: int
@@ -169,22 +180,20 @@ async def _batch(db: Reading, progress: Mapping[str, Any]) -> _Changes | None:
     if not changes:
         return None
     size = NAME_COST * len(changes)
-    probes = await offload.run(
-        size, lambda: [(probe, one) for one in changes for probe in texts_with_names.probes(one.key, one.name)]
-    )
+    probes = await offload.run(size, lambda: [(probe, one) for one in changes for probe in _probes(one.key, one.name)])
     dotted = await named_chunks.dotted_numbers(db, {number for probe, _change in probes for number in probe.numbers})
     forms = await offload.run(
         size,
         lambda: [named_chunks.ChangedForm(probe.indexed(without=dotted), change.before) for probe, change in probes],
     )
-    finder = texts_with_names.FormFinder((probe.form, change.before) for probe, change in probes)
+    finder = _FormFinder((probe.form, change.before) for probe, change in probes)
     linked = await named_chunks.link(db, await offload.run(size, _entities, probes))
     found = await named_chunks.candidates(db, forms) | linked
     is_resumed = until is not None and changes[-1].position <= (until[0], until[1].encode())
     return _Changes(changes, finder, sorted(found), frozenset(linked), progress["after"] if is_resumed else 0)
 
 
-def _entities(probes: Sequence[tuple[texts_with_names.Probe, name_changes.NameChange]]) -> dict[UUID, int]:
+def _entities(probes: Sequence[tuple[_Probe, name_changes.NameChange]]) -> dict[UUID, int]:
     """The entities derived from the forms of names, each with the chunk number before which to look for it."""
     found: dict[UUID, int] = {}
     for probe, change in probes:
@@ -321,3 +330,56 @@ class _Linking:
 
 def _keys(run: Run) -> Sequence[str]:
     return run.services.chunking_options.entity_keys
+
+
+@dataclass(frozen=True, slots=True)
+class _Probe:
+    """One form of a name, and its words that every index with folded accents has for every text with the form.
+
+    The `numbers` are an exception if texts contain them as parts of numbers with dots.
+    """
+
+    form: tuple[str, ...]
+    words: tuple[str, ...]
+    numbers: frozenset[str]
+
+    def indexed(self, *, without: Collection[str]) -> str:
+        """The words as text to analyse, without some numbers; empty if the index cannot tell."""
+        found = " ".join(word for word in self.words if word not in self.numbers or word not in without)
+        return tsvector_text.index_text(found, "english")
+
+
+def _probes(key: str, name: str) -> list[_Probe]:
+    """A probe for each form of a name, given with its key."""
+    found = []
+    for form in dict.fromkeys(map(tuple, gazetteer.forms(key, name))):
+        numbers = frozenset(word for word in form if _NUMBER.fullmatch(word))
+        indexed = {word for word in form if len(word) < names.MAX_WORD_LENGTH and _INDEXED.fullmatch(word)}
+        found.append(_Probe(form, tuple(word for word in form if word in numbers | indexed), numbers))
+    return found
+
+
+class _FormFinder:
+    """Finds texts with forms of names. Each form is searched in texts with smaller numbers than its own."""
+
+    def __init__(self, forms: Iterable[tuple[Sequence[str], int]]) -> None:
+        self._by_word: dict[str, int] = {}
+        self._by_pair: dict[tuple[str, str], list[tuple[list[str], int]]] = {}
+        for form, before in forms:
+            if len(form) == 1:
+                self._by_word[form[0]] = max(before, self._by_word.get(form[0], 0))
+            else:
+                self._by_pair.setdefault((form[0], form[1]), []).append((list(form[2:]), before))
+
+    def among(self, texts: Iterable[tuple[int, str]]) -> list[int]:
+        """The numbers of the numbered texts that contain a form."""
+        return [number for number, text in texts if self._is_in(names.words(text), number)]
+
+    def _is_in(self, words: Sequence[str], number: int) -> bool:
+        if any(self._by_word[word] > number for word in self._by_word.keys() & words):
+            return True
+        for place, pair in enumerate(itertools.pairwise(words), start=2):
+            for rest, before in self._by_pair.get(pair, ()):
+                if before > number and words[place : place + len(rest)] == rest:
+                    return True
+        return False
