@@ -120,7 +120,7 @@ class Reading(Transaction):
         self.entered, self.user_id, self.restriction = entered, user_id, restriction
         self.version, self.has_hidden = entered.version, entered.has_hidden
         self.graph_rows, self.chunks = entered.graph_rows, entered.chunks
-        self.calibration, self.vector_tables = entered.calibration, entered.vector_tables
+        self.vector_tables = entered.vector_tables
         self.listed: Listed | None = None
         if restriction is not None:
             # Postgres plans a prepared statement again whenever the role has changed since.

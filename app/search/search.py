@@ -111,7 +111,7 @@ async def _recall(search: SearchState, also: InTransaction | None) -> SearchStat
     query, context, found = search.query, search.context, None
     try:
         async with context.services.db.searching(context.user_id, candidates=query.ranking.candidates) as db:
-            context.version, context.calibration = db.version, db.calibration
+            context.version, context.entered = db.version, db.entered
             search = await state.run("expand", search, db)
             with context.timed("recall"):
                 search = await search.run(db, search.request)
@@ -139,7 +139,8 @@ async def assess(search: SearchState) -> relevance.Assessment | None:
     lacks_words = search.lacks_words
     is_foreign = lacks_words and not languages.may_be_in(parsed.text, config, best)
     lexical, read = search.request.lexical, search.context.services.embedder.model.languages
-    terms = relevance.correct(result.terms, lexical.added) if lexical else result.terms
+    terms = relevance.correct(result.terms, lexical.added) if lexical and lexical.added else result.terms
+    entered = search.context.entered
     is_read = config in languages.configs_of(read) and not (is_foreign and len(read) == 1)
     return relevance.Assessment(
         search.request.fusion,
@@ -151,7 +152,7 @@ async def assess(search: SearchState) -> relevance.Assessment | None:
         is_literal=_is_literal(search),
         names_unknown=lacks_words and not is_foreign and bool(_unknown_names(search, config)),
         entities=search.effect,
-        calibration=search.context.calibration or relevance.UNCALIBRATED,
+        calibration=(entered and entered.calibration) or relevance.UNCALIBRATED,
     )
 
 

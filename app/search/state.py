@@ -13,8 +13,7 @@ from uuid import UUID
 
 from app import capability
 from app.concurrency.limiter import UNLIMITED, Released
-from app.database.calibration_types import RelevanceCalibration
-from app.database.pools import Version
+from app.database.pools import Entered, Version
 from app.database.transactions import SearchTransaction
 from app.enums import Degraded, Vector
 from app.models import protocols
@@ -34,18 +33,18 @@ NOTHING = HybridResult((), (), 0, 0, "none", 0, 0, approximate=False)
 class SearchContext:
     """One search in progress.
 
-    `version` is the user's version in the snapshot of the chunks, `calibration` the calibration of the user's relevance
-    in that snapshot. `source_names` has the names of the sources read so far, by id. `timings` has the duration of each
-    stage in milliseconds, `degraded` the inputs that could not be used, `relaxed` the applied relaxations. The search
-    gives `turn` back while it waits for a remote provider. `moment` counts as the present, in microseconds since 1970:
-    for all pages it is the time of the first.
+    `version` is the user's version in the snapshot of the chunks, `entered` what the first statement of the transaction
+    of the search has read in it. `source_names` has the names of the sources read so far, by id. `timings` has the
+    duration of each stage in milliseconds, `degraded` the inputs that could not be used, `relaxed` the applied
+    relaxations. The search gives `turn` back while it waits for a remote provider. `moment` counts as the present, in
+    microseconds since 1970: for all pages it is the time of the first.
     """
 
     services: Services
     user_id: str
     turn: Released = UNLIMITED
     version: Version | None = None
-    calibration: RelevanceCalibration | None = None
+    entered: Entered | None = None
     source_names: dict[UUID, str] = field(default_factory=dict)
     timings: dict[str, float] = field(default_factory=dict)
     degraded: list[Degraded] = field(default_factory=list)

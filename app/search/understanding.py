@@ -150,7 +150,7 @@ def with_languages(request: HybridRequest, text: str, codes: frozenset[str]) -> 
     if not codes:
         return request
     read = languages.configs_of(codes)
-    scripts = languages.configs_of_script(text)
+    scripts = frozenset() if text.isascii() else languages.configs_of_script(text)
     if scripts and not scripts & read:
         return replace(request, weights=UNREAD[request.fusion])
     if text.isascii():  # UNSTEMMED is for languages with other letters and, by request, for English texts

@@ -117,7 +117,7 @@ async def test_0041_gives_a_calibration_of_four_numbers_the_scale_of_relevance_f
     await _upgrade(populated)
     async with service.reading("ana") as reading:
         relevance = LogitScale(1.5, 0.8)
-        assert reading.calibration == RelevanceCalibration(relevance, LogitScale(), relevance)
+        assert reading.entered.calibration == RelevanceCalibration(relevance, LogitScale(), relevance)
 
 
 async def test_a_database_of_an_earlier_revision_is_refused_and_not_changed(populated, owner) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from app import errors
@@ -52,14 +53,13 @@ async def put(user_id: str, groups: Sequence[synonyms.SynonymGroup], *, db: tran
 async def expand(search: SearchState, db: transactions.SearchTransaction) -> SearchState:
     """Add the synonyms of the query's words to its text leg."""
     request, lexical = search.request, search.request.lexical
-    version = db.entered.synonyms_version
-    if not version or lexical is None or not request.weights.text:
+    if lexical is None or not request.weights.text:
         return search
     query = await stored.lexemes_of_query(db, lexical.words)
     if not query:
         return search
     cache, key = search.context.services.state(SynonymCache), (db.user_id, frozenset(query))
-    known = await transactions.get_or_find(cache, version, key, partial(_analyse, db, query))
+    known = await transactions.get_or_find(cache, db.entered.synonyms_version, key, partial(_analyse, db, query))
     added = (*lexical.added, *_synonyms(known, query))
     return replace(search, request=replace(request, lexical=replace(lexical, added=added)))
 
@@ -128,4 +128,4 @@ def explain(search: SearchState) -> dict[str, Any]:
     return {"synonyms": by_word}
 
 
-STEP = Step(expand=expand, explain=explain)
+STEP = Step(uses=attrgetter("context.entered.synonyms_version"), expand=expand, explain=explain)
