@@ -10,12 +10,14 @@ from uuid import UUID
 from app.database.transactions import SearchTransaction
 from app.enums import Json
 from app.multihop.hop_terms import HopTerms
+from app.multihop.store.links import LinkedChunk
 from app.query import hop_signals
 from app.query.types import Candidate, ChunkLink, Hit, Hop
 from app.relevance import cosine_scales
 from app.search import stale_chunks, understanding
 from app.search.rank_fusion import Scored
 from app.search.state import SearchContext, SearchState
+from app.search.store.hybrid_search import RankedChunk
 from app.text.names import names
 
 
@@ -145,6 +147,26 @@ class HopState:
         if found is None:
             found = self.chunks[chunk_id] = HopChunk(chunk_id, document_id)
         return found
+
+    def record_search(self, question: str | None, ranked: Iterable[RankedChunk], decay: float) -> None:
+        """Raise the signals of the chunks that a search found to their scores in it."""
+        for one in ranked:
+            chunk = self.chunk(one.chunk_id, one.document_id)
+            if question is None:
+                chunk.raise_signal("expanded", decay * one.score)
+            else:
+                chunk.add_link(ChunkLink("asked", question), decay * one.score)
+
+    def record_links(self, linked: Iterable[LinkedChunk]) -> list[UUID]:
+        """Record the linked and the compared chunks. Returns the chunks of links with a weight."""
+        unrelated, weighted = self.unrelated, []
+        for one in linked:
+            chunk = self.chunk(one.chunk_id, one.document_id)
+            chunk.compare(one.similarity, unrelated)
+            if one.link is not None and one.weight:
+                chunk.add_link(one.link, one.weight)
+                weighted.append(one.chunk_id)
+        return weighted
 
     def is_compared(self, chunk_id: UUID) -> bool:
         """Whether the similarity of a chunk to the question is known."""

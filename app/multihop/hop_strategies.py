@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
@@ -24,7 +24,7 @@ from app.multihop.store import links
 from app.multihop.store.links import LinkedChunk, LinkScope, LinkSource, SourceIdentifier
 from app.query import hop_signals
 from app.query.search_request import SearchRequest
-from app.query.types import Candidate, ChunkLink, HybridRequest
+from app.query.types import Candidate, HybridRequest
 from app.relevance.relevance import Assessment
 from app.search import rank_fusion, understanding
 from app.search.rank_fusion import HopHit, Id, Scored
@@ -116,10 +116,10 @@ class LinkStrategy:
         for chunk_id in followed:
             state.chunks[chunk_id].followed = True
         for question, ranked in found.items():
-            _record_search(question, ranked, decay, state)
+            state.record_search(question, ranked, decay)
         width = hop_width(self.query)
         brought = [one.chunk_id for ranked in found.values() for one in ranked[:width]]
-        brought += _record_links(linked, state)
+        brought += state.record_links(linked)
         await self._read_lexemes(state, db)
         return state.bring(brought, hop)
 
@@ -170,16 +170,6 @@ async def _ranked(search: HopSearch, db: Reading) -> Sequence[RankedChunk]:
     return await hybrid_search.ranked(db, request)
 
 
-def _record_search(question: str | None, ranked: Iterable[RankedChunk], decay: float, state: HopState) -> None:
-    """Raise the signals of the chunks that a search found to their scores in it."""
-    for one in ranked:
-        chunk = state.chunk(one.chunk_id, one.document_id)
-        if question is None:
-            chunk.raise_signal("expanded", decay * one.score)
-        else:
-            chunk.add_link(ChunkLink("asked", question), decay * one.score)
-
-
 async def _passing(linked: list[LinkedChunk], state: HopState, db: Reading) -> list[LinkedChunk]:
     """The chunks that meet the conditions of hop 1. Following links does not check these conditions."""
     conditions = state.first.request.lexical
@@ -188,17 +178,6 @@ async def _passing(linked: list[LinkedChunk], state: HopState, db: Reading) -> l
     new = list(dict.fromkeys(one.chunk_id for one in linked if one.chunk_id not in state.chunks))
     failing = await hybrid_search.failing_conditions(db, new, conditions)
     return [one for one in linked if one.chunk_id not in failing]
-
-
-def _record_links(linked: Iterable[LinkedChunk], state: HopState) -> Iterator[UUID]:
-    """Record the linked and the compared chunks. Yields the chunks of links with a weight."""
-    unrelated = state.unrelated
-    for one in linked:
-        chunk = state.chunk(one.chunk_id, one.document_id)
-        chunk.compare(one.similarity, unrelated)
-        if one.link is not None and one.weight:
-            chunk.add_link(one.link, one.weight)
-            yield one.chunk_id
 
 
 def _sums(state: HopState) -> dict[UUID, Scored]:

@@ -272,8 +272,13 @@ class _MultihopSearch:
             known[one.chunk_id].guided is not None and one.document_id in search.surely_linked
             for one in (hit.candidate for hit in hits)
         ]
-        completed = answers.hits_of(hits, search, linked)
-        return tuple(self._hit(*both, scores, search) for both in zip(hits, completed, strict=True))
+        assessed = None if self.state.only_first_hop else self.state.first.assessment
+        return tuple(
+            self._hit(ranked, hit, scores, assessed)._replace(
+                more=self._complete(ranked.more, scores, search) if ranked.more else ()
+            )
+            for ranked, hit in zip(hits, answers.hits_of(hits, search, linked), strict=True)
+        )
 
     def _with_similarity(self, hit: Hit) -> Hit:
         """Adds the similarity to the question. It is also the vector score if no search has found the candidate."""
@@ -282,10 +287,12 @@ class _MultihopSearch:
         vector_score = candidate.vector_score if is_found else similarity
         return hit._replace(candidate=candidate._replace(cosine=similarity, vector_score=vector_score))
 
-    def _hit(self, ranked: Hit, hit: Hit, scores: HopScores, search: SearchState) -> Hit:
+    def _hit(self, ranked: Hit, hit: Hit, scores: HopScores, assessed: Assessment | None) -> Hit:
+        """A hit with its relevance by a share of the largest combined score; without `assessed`, that in hop 1."""
         chunk = self.state.chunks[ranked.candidate.chunk_id]
         scored = scores.by_chunk[chunk.chunk_id]
-        relevant = self._relevance(hit, scored.score / scores.largest)
+        share = scored.score / scores.largest
+        relevant = hit.relevance if assessed is None else self.strategy.relevance(share, assessed)
         via = self.state.link_to(chunk)
         explain = None
         if hit.explain is not None:
@@ -305,7 +312,6 @@ class _MultihopSearch:
             guidance=chunk.guided.guidance if chunk.guided else None,
             boost=chunk.guided.boost if chunk.guided else None,
             explain=explain,
-            more=self._complete(ranked.more, scores, search),
             duplicates=ranked.duplicates,
         )
 
@@ -316,13 +322,6 @@ class _MultihopSearch:
             return first
         best = max(scored.score for scored in scores.by_chunk.values())
         return replace(first, share=min(1.0, best / scores.largest))
-
-    def _relevance(self, hit: Hit, share: float) -> float | None:
-        """The relevance by a share of the largest combined score. After hop 1 alone, the relevance in hop 1."""
-        assessed = self.state.first.assessment
-        if assessed is None or self.state.only_first_hop:
-            return hit.relevance
-        return self.strategy.relevance(share, assessed)
 
 
 def _with_terms(parsed: ParsedQuery, terms: Sequence[str]) -> ParsedQuery:
