@@ -46,7 +46,7 @@ class ToolPassage(ToolResult):
     )
     uri: str | None = Field(None, description="URI of its document.")
     source: str | None = Field(None, description="Name of the source of its document, if it has one.")
-    page: int | None = Field(None, description="Page of the PDF, or slide, on which the passage begins.")
+    page: int | None = Field(None, description="Page of the PDF, or slide, that holds the middle of the passage.")
     start: int = Field(description="Offset in the text of its document, in characters.")
     heading: str | None = Field(None, description="Headings above the passage, outermost first.")
     content: str = Field(description="Text of the passage, quoted from the document.")

@@ -8,7 +8,7 @@ WITH query_vector AS MATERIALIZED (
     {{query_vector}}
 )
 SELECT c.chunk_id, c.document_id, d.source_id, d.title, d.uri, c.content, c.chunk_index, c.start_offset, c.end_offset,
-       c.heading_path, d.metadata, nullif(width_bucket(c.start_offset, d.page_starts), 0) AS page,
+       c.heading_path, d.metadata, nullif(width_bucket((c.start_offset + c.end_offset) / 2, d.page_starts), 0) AS page,
        1 - c.distance AS similarity
 FROM unnest(:linked_ids) WITH ORDINALITY AS g (document_id, place)
 CROSS JOIN LATERAL (

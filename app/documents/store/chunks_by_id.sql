@@ -5,7 +5,7 @@ WITH query_vector AS MATERIALIZED (
     {{query_vector}}
 )
 SELECT c.chunk_id, c.document_id, d.source_id, d.title, d.uri, c.content, c.chunk_index, c.start_offset, c.end_offset,
-       c.heading_path, d.metadata, nullif(width_bucket(c.start_offset, d.page_starts), 0) AS page,
+       c.heading_path, d.metadata, nullif(width_bucket((c.start_offset + c.end_offset) / 2, d.page_starts), 0) AS page,
        1 - (v.embedding <=> (SELECT a.vector FROM query_vector AS a)) AS similarity
 FROM unnest(:chunk_ids) AS g (chunk_id)
 CROSS JOIN LATERAL (SELECT o.* FROM stepwell.chunks AS o WHERE o.user_id = :user_id AND o.chunk_id = g.chunk_id LIMIT 1) AS c

@@ -196,7 +196,8 @@ async def chunks(db: Reading, document_id: UUID, *, limit: int, offset: int) -> 
     if not await db.scalar(sa.select(_d.chunk_count).where(_d.user_id == db.user_id, _d.document_id == document_id)):
         raise restricted_writes.not_found()
     listed = (_c.chunk_id, _c.document_id, _c.chunk_index, _c.content, _c.start_offset, _c.end_offset, _c.heading_path)
-    page = sa.func.nullif(sa.func.width_bucket(_c.start_offset, _d.page_starts), 0).label("page")
+    middle = (_c.start_offset + _c.end_offset) // 2
+    page = sa.func.nullif(sa.func.width_bucket(middle, _d.page_starts), 0).label("page")
     of_document = sa.and_(_d.user_id == db.user_id, _d.document_id == _c.document_id)
     query = (
         sa.select(*listed, page)

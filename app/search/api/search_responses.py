@@ -16,7 +16,7 @@ from app.query.hop_signals import LinkKind
 from app.query.types import Answer, Candidate, Hit
 from app.text import uris
 
-PAGE = "Page of a PDF or slide on which the passage begins, from 1; null for documents without pages."
+PAGE = "Page of a PDF or slide that holds the middle of the passage, from 1; null for documents without pages."
 MORE = "With `ranking.group`: further hits of the same document, best first; absent if there are none."
 RELAXED = (
     "What was not searched as written: `constraints_dropped` (quotes and required words that no passage meets), "

@@ -46,7 +46,8 @@ SELECT b.chunk_id, b.document_id, d.source_id, d.title, d.uri,
 -- unless vector
        CAST(NULL AS float8) AS cosine,
 -- end
-       b.vector_scaled, b.text_scaled, nullif(width_bucket(b.start_offset, d.page_starts), 0) AS page, b.config,
+       b.vector_scaled, b.text_scaled,
+       nullif(width_bucket((b.start_offset + b.end_offset) / 2, d.page_starts), 0) AS page, b.config,
 -- if strict
        u.chunks AS corpus_chunks, s.chunks AS scope_chunks, (s.small OR (SELECT few FROM strict_size)) AS exact,
 -- end

@@ -229,6 +229,14 @@ async def test_a_hit_from_a_pdf_has_its_page_and_offsets_into_the_cleaned_text(c
     assert {chunk["page"] for chunk in again} == {1, 2, 3}
 
 
+async def test_a_passage_over_two_pages_has_the_page_with_its_middle(caller: Caller) -> None:
+    pages = [["The tide comes in twice a day."] * 2, ["Lime mortar dries slowly in winter."] * 5]
+    (stored,) = await _stored(caller, await _upload(caller, ("a.pdf", made_files.pdf(pages))))
+    (chunk,) = (await caller.client.get(f"{DOCUMENTS}/{stored['document_id']}/chunks")).json()["chunks"]
+    (hit,) = (await caller.client.post("/api/rag/search", json={"query": "tide"})).json()["results"]
+    assert (chunk["page"], hit["page"]) == (2, 2)
+
+
 async def test_a_warning_on_a_file_of_many_rows_is_in_the_answer_once(caller: Caller) -> None:
     rows = "name;note\n" + "".join(f"row {number};gr\xfc\xdfe vom K\xf6nig {number}\n" for number in range(9))
     documents = (await _upload(caller, ("rows.csv", rows.encode("latin-1")))).json()["documents"]
