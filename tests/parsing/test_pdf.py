@@ -50,6 +50,14 @@ def test_without_an_outline_lines_in_larger_fonts_become_headings_and_the_larges
     assert "### Currents\n\nThe wind" in document.text
 
 
+def test_the_title_in_the_properties_is_the_title_where_the_first_page_has_it(read: Read) -> None:
+    pages = [["### Journal of the bay", "Winds and tides", "of 2012", *PROSE, "# Methods", *PROSE], PROSE]
+    (document,) = read(made_files.pdf(pages, title="Winds and Tides of 2012"))
+    assert [line for line in document.text.splitlines() if line.startswith("#")][1:] == [
+        "# Winds and tides of 2012", "### Methods",
+    ]  # fmt: skip
+
+
 def test_words_in_other_fonts_and_raised_signs_make_no_heading_or_paragraph_of_their_line(read: Read) -> None:
     lines = [(0.0, 14.0 * n, "Helvetica 10", line) for n, line in enumerate(PROSE)]
     lines[4:4] = [(294.0, 38.0, "Helvetica 7", "2"), (301.0, 42.0, "Helvetica 10", "so far")]

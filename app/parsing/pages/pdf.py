@@ -75,10 +75,10 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
         _open.cache_clear()
         raise pictures.blank("The PDF contains no text.", file.recognise)
     pages, left_out = margins.remove(lines)
-    titled = pdf_headings.find(pages, _outline(document))
-    texts = [_text(page, index, titled) for index, page in enumerate(pages)]
     properties = document.get_metadata_dict()
     title, author = properties.get("Title", "").strip(), properties.get("Author", "").strip()
+    titled = pdf_headings.find(pages, _outline(document), title)
+    texts = [_text(page, index, titled) for index, page in enumerate(pages)]
     yield ExtractedDocument(
         "\n\n".join(texts),
         title="" if _NOT_A_TITLE.search(title) else title,

@@ -14,6 +14,8 @@ from app.parsing.pages.page_layout import PageLine
 LARGER = 1.15
 """Least size of a heading, as a multiple of the size of the text."""
 TITLE_LARGER = 1.3
+TITLE_PAGES = 3
+"""The title in the properties of the file is searched on this many pages, because a cover may be a picture."""
 MAX_HEADING = 200
 MAX_SHARE = 0.3
 """If more than this share of the lines are in larger or bold fonts, they are not headings."""
@@ -50,14 +52,16 @@ Found = dict[tuple[int, int], Heading]
 """Headings by the index of their page and of their first line."""
 
 
-def find(pages: Sequence[Sequence[PageLine]], outline: Iterable[OutlineEntry]) -> Found:
-    """The headings of the pages, and the title of the document if its font shows it."""
+def find(pages: Sequence[Sequence[PageLine]], outline: Iterable[OutlineEntry], named: str = "") -> Found:
+    """The headings of the pages, and the title of the document: where it is `named`, or else if its font shows it."""
     characters: Counter[float] = Counter()
     for line in itertools.chain.from_iterable(pages):
         characters[_round(line.size)] += len(line.text) * (not line.is_block)
     body = characters.most_common(1)[0][0] if characters else 0.0
     found = _outline(pages, outline) or _larger(pages, body, _bold_lines) or _larger(pages, body)
-    if (title := _title(pages, body)) is not None:
+    if titled := _named(pages, named):
+        found |= titled
+    elif (title := _title(pages, body)) is not None:
         place, heading = title
         if place not in found or [key for key, one in found.items() if one.level == FIRST_LEVEL] == [place]:
             found[place] = heading
@@ -140,6 +144,14 @@ def _bold_lines(lines: Sequence[PageLine], first: int, body: float) -> int:
         return 0
     is_row = any(len(line.parts) > 2 or len("".join(line.parts[:-1])) > MAX_NUMBER for line in found)
     return 0 if is_row or _NO_HEADING.search(text) or not _is_mostly_letters(text) else len(found)
+
+
+def _named(pages: Sequence[Sequence[PageLine]], named: str) -> Found:
+    """The lines of the first pages that are the title in the properties of the file; empty if there are none."""
+    wanted = _key(named)
+    places = ((page, index) for page, lines in enumerate(pages[:TITLE_PAGES]) for index in range(len(lines)))
+    counts = ((place, _lines_of(pages[place[0]], place[1], wanted)) for place in places if wanted)
+    return next(({place: Heading(TITLE_LEVEL, count)} for place, count in counts if count), {})
 
 
 def _title(pages: Sequence[Sequence[PageLine]], body: float) -> tuple[tuple[int, int], Heading] | None:
