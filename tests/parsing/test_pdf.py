@@ -93,10 +93,10 @@ def test_accents_that_are_drawn_over_letters_are_read_with_them(read: Read) -> N
     assert (document.text, document.warnings) == ("Schrödinger, für `x`", ())
 
 
-def test_ligatures_without_a_name_are_read_as_letters(read: Read) -> None:
-    stream = zlib.compress(b"BT /F1 10 Tf 50 700 Td (the \x1crst e\x1eciency) Tj ET")
+def test_ligatures_without_a_name_are_read_as_letters_and_bullets_as_bullets(read: Read) -> None:
+    stream = zlib.compress(b"BT /F1 10 Tf 50 700 Td (\x88 X\x1c the \x1crst e\x1eciency) Tj ET")
     (document,) = read(made_files.pdf_of_streams(stream))
-    assert (document.text, document.warnings) == ("the first efficiency", ())
+    assert (document.text, document.warnings) == ("• X\x1c the first efficiency", ())
 
 
 def test_raised_marks_of_notes_and_affiliations_are_no_part_of_the_words_beside_them(read: Read) -> None:

@@ -41,6 +41,8 @@ _LIGATURES = dict(
     zip("\v\f\x0e\x0f\x1b\x1c\x1d\x1e\x1f", ("ff", "fi", "ffi", "ffl", "ff", "fi", "fl", "ffi", "ffl"), strict=True)
 )
 """The codes of TeX's ligatures, in fonts that do not name their characters."""
+_BULLET = "\x88"
+"""The code of TeX's bullet in such fonts."""
 _MARKED = re.compile(
     r"(?<!\w)(?:\d{1,2}[^\W\d_]{2,}|[a-z][A-Z][a-z]+|\d{5,6}|[^\W\d_]{3,}\d{1,2}|[A-Z][^\W\d_]+[a-z][a-h])(?!\w)"
 )
@@ -111,7 +113,8 @@ def characters(page: pdfium.PdfTextPage) -> list[str]:
 
     In old fonts an accent is a separate sign, drawn over its letter. It follows the letter or the line.
     """
-    found = [chr(pdfium_c.FPDFText_GetUnicode(page, place)) for place in range(page.count_chars())]
+    codes = [chr(pdfium_c.FPDFText_GetUnicode(page, place)) for place in range(page.count_chars())]
+    found = ["•" if code == _BULLET else code for code in codes]
     for place in [place for place, one in enumerate(found) if one in _ACCENTS][:MOST_ACCENTS]:
         _place_accent(page, found, place)
     for place in [place for place, one in enumerate(found) if one in _LIGATURES]:
