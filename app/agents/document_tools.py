@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 from contextlib import suppress
 from functools import partial
 from typing import Annotated
@@ -49,6 +50,9 @@ class GetDocumentArguments(ToolArguments):
     )
     start: Annotated[int, *clamped(0, 2**31 - 1)] = Field(
         0, description="Offset in characters; `next_start` of the previous part."
+    )
+    page: Annotated[int, *clamped(0, 2**31 - 1)] = Field(
+        0, description="Page of a PDF, or slide, to begin at, from 1; 0: none."
     )
     max_tokens: Annotated[int, *clamped(100, 20_000)] = Field(4_000, description="Approximate size of the part.")
 
@@ -110,15 +114,18 @@ async def list_documents(given: ListDocumentsArguments, context: ToolContext) ->
 async def get_document(given: GetDocumentArguments, context: ToolContext) -> results.DocumentText:
     """A part of a document's text. Raises NotFound."""
     document_id = await _document_id(given.document_id, context)
-    document, of_chunk = await documents.get_containing(document_id, context.user_id, db=context.services.db)
-    content, start = document.content or "", given.start or of_chunk
+    source, of_chunk = await documents.get_containing(document_id, context.user_id, db=context.services.db)
+    content, pages = source.document.content or "", source.page_starts
+    of_page = pages[min(given.page, len(pages)) - 1] if given.page and pages else 0
+    start = given.start or of_page or of_chunk
     rest = content[start : start + MAX_CHARACTERS_PER_TOKEN * given.max_tokens]
     text = rest[: results.cut(rest, given.max_tokens)]
     end = start + len(text)
     return results.DocumentText(
-        **results.ToolDocument.of(document).model_dump(),
+        **results.ToolDocument.of(source.document).model_dump(),
         content=text,
         start=start,
+        page=bisect.bisect_right(pages, start) or None,
         next_start=end if end < len(content) else None,
     )
 

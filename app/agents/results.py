@@ -209,6 +209,7 @@ class DocumentText(ToolDocument):
     notice: str = Field(NOTICE, description="How to treat the text.")
     content: str = Field(description="Text from `start` on, quoted from the document.")
     start: int = Field(description="Offset of the text in the document, in characters.")
+    page: int | None = Field(None, description="Page of the PDF, or slide, on which the text begins.")
     next_start: int | None = Field(None, description="Value of `start` that continues the text; absent at its end.")
 
 

@@ -28,11 +28,11 @@ async def get(document_id: UUID, user_id: str, *, db: Database) -> Document:
 
 
 @retry_read
-async def get_containing(id: UUID, user_id: str, *, db: Database) -> tuple[Document, int]:
+async def get_containing(id: UUID, user_id: str, *, db: Database) -> tuple[documents.DocumentSource, int]:
     """The document with this id, and 0; or the document of the chunk with this id, and its offset. Raises NotFound."""
     async with db.reading(user_id) as reading:
         document_id, start = await documents.of_chunk(reading, id) or (id, 0)
-        return await documents.get(reading, document_id), start
+        return await documents.source(reading, document_id), start
 
 
 @retry_read

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import made_files
 import pytest
 from api_caller import Caller
 from openapi_spec_validator import validate
@@ -81,6 +82,16 @@ async def test_a_document_is_read_from_a_passage_on(caller: Caller) -> None:
     assert (read["document_id"], read["start"]) == (passage["document_id"], passage["start"])
     assert read["content"].startswith(passage["content"])
     assert (await caller.call("get_document", document_id=passage["document_id"]))["start"] == 0
+
+
+async def test_a_document_is_read_from_a_page_on_and_each_part_has_its_page(caller: Caller) -> None:
+    raw = made_files.pdf([[f"The tide of day {n} was {n} metres high."] * 30 for n in range(1, 5)])
+    stored = await caller.client.post("/api/rag/documents", files={"files": ("tides.pdf", raw)})
+    third = await caller.call("get_document", document_id="tides.pdf", page=3, max_tokens=200)
+    assert third["content"].startswith("The tide of day 3 was"), stored.text
+    after = await caller.call("get_document", document_id="tides.pdf", start=third["next_start"])
+    last = await caller.call("get_document", document_id="tides.pdf", page=9)
+    assert [part["page"] for part in (third, after, last)] == [3, 3, 4]
 
 
 async def test_a_document_is_read_by_the_uri_that_a_passage_shows(caller: Caller) -> None:
