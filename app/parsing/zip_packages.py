@@ -12,6 +12,7 @@ from typing import Any
 
 from lxml import etree
 
+from app.enums import Json
 from app.errors import UnreadableFile, UnreadableReason
 from app.parsing import formats
 from app.parsing.formats import FileFormat
@@ -41,6 +42,9 @@ _NOBODY = frozenset(
     }
 )
 """What programs write as the author where they know no person."""
+
+_SEPARATORS = [re.compile(";"), re.compile(r"\s*,(?:\s+and)?\s+|\s+(?:and|und|et|&)\s+"), re.compile(r"\s+and\s+")]
+"""What stands between the names of several authors. The first that leaves whole names counts."""
 
 
 def check(file: InputFile) -> FileFormat:
@@ -122,9 +126,18 @@ def targets(archive: zipfile.ZipFile, part: str) -> dict[str, tuple[str, str]]:
     }
 
 
-def author(name: str) -> dict[str, str]:
-    """The author as metadata; empty if the name is not that of a person."""
-    return {} if name.strip("()").casefold() in _NOBODY else {"author": name}
+def author(name: str) -> Json:
+    """The author as metadata, a list if there are several; empty if the name is not that of a person."""
+    if name.strip("()").casefold() in _NOBODY:
+        return {}
+    lists = (_split(separator, name) for separator in _SEPARATORS)
+    return {"author": next((names for names in lists if len(names) > 1), name)}
+
+
+def _split(separator: re.Pattern[str], name: str) -> list[str]:
+    """The names between separators; empty if one of them is a single word, such as of `Veit, Ana`."""
+    names = [part.strip() for part in separator.split(name) if part.strip()]
+    return names if all(" " in one for one in names) else []
 
 
 def moment(text: str) -> datetime | None:

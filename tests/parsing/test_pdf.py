@@ -38,6 +38,20 @@ def test_what_programs_write_in_place_of_an_author_is_none(read: Read) -> None:
     assert [read(raw)[0].metadata for raw in files] == [{}, {}]
 
 
+@pytest.mark.parametrize(
+    ("author", "authors"),
+    [
+        ("Ana Veit, Jan Berg and Eva Lind", ["Ana Veit", "Jan Berg", "Eva Lind"]),
+        ("Veit, Ana; Berg, Jan;", ["Veit, Ana", "Berg, Jan"]),
+        ("Veit, Ana and Berg, Jan", ["Veit, Ana", "Berg, Jan"]),
+        ("Veit, Ana", "Veit, Ana"),
+        ("Food and Drug Office", "Food and Drug Office"),
+    ],
+)
+def test_several_authors_are_a_list(read: Read, author: str, authors: object) -> None:
+    assert read(made_files.pdf([PROSE], author=author))[0].metadata == {"author": authors}
+
+
 @pytest.mark.parametrize("title", ["Microsoft Word - tides", "my tides.docx", "plots/tides.graffle", "2"])
 def test_what_programs_write_in_place_of_a_title_is_none(read: Read, title: str) -> None:
     assert read(made_files.pdf([PROSE], title=title))[0].title == ""
