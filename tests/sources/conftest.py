@@ -1,5 +1,6 @@
 """Tests on databases for vectors of the offline model's length."""
 
+from one_parser import one_parser
 from wide_template import template
 
-__all__ = ["template"]
+__all__ = ["one_parser", "template"]
