@@ -62,7 +62,7 @@ async def test_a_question_outside_the_notes_folds_away_what_is_no_likely_answer(
     assert await cards.first.is_visible()
 
 
-@pytest.mark.parametrize("controls", [{}, {"rerank": "cosine"}, {"depth": "thorough"}])
+@pytest.mark.parametrize("controls", [{"rerank": "cosine"}, {"depth": "thorough"}])
 async def test_the_components_of_why_add_up_to_the_score(notes: Playground, url: str, controls: dict[str, str]) -> None:
     await notes.page.locator("[name=limit]").fill("3")
     cards = await notes.search(PERSON, **controls)

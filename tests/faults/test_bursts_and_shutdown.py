@@ -22,8 +22,7 @@ from app.documents import operations as documents
 from app.documents.types import Upload
 from app.services import ChunkingOptions
 
-AT_ONCE = 200
-STORED, BURSTS = (2_000, 20) if FULL else (400, 1)
+AT_ONCE, STORED, BURSTS = (200, 2_000, 20) if FULL else (100, 200, 1)
 PATIENT = {"STEPWELL_SEARCH_TIMEOUT_S": "120"}
 """Timeouts that serve the whole burst on a machine that is busy with other work, too."""
 OPEN_JOBS = "SELECT count(*) FROM stepwell.jobs WHERE status IN ('queued', 'running')"
@@ -65,9 +64,7 @@ async def _filled(address: Any) -> None:
     await database.close()
 
 
-async def test_every_search_of_a_burst_of_two_hundred_is_answered(
-    service: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_every_search_of_a_burst_is_answered(service: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     _, client = service
     monkeypatch.setattr(raw_connections, "PATIENCE_S", 120.0)
     lines = [Client(*await asyncio.open_connection("127.0.0.1", client.base_url.port)) for _ in range(AT_ONCE)]

@@ -20,8 +20,8 @@ QUERIES = (
 
 
 def test_judgements_are_exported_and_fitted_to(stepwell: Callable[..., Any], tmp_path: Path, user: str) -> None:
-    # A fifth of the sample notes: they are embedded here and, as an exported set, once more.
-    assert stepwell("ingest", samples.NOTES / "teams", samples.NOTES / "decisions", "--user", user).code == 0
+    # A few of the sample notes: they are embedded here and, as an exported set, once more.
+    assert stepwell("ingest", samples.NOTES / "teams", "--user", user).code == 0
     for text in QUERIES:
         hits = stepwell("search", text, "--user", user, "--json").json["results"]
         for hit, said in ((hits[0], "--helpful"), (hits[-1], "--not-helpful")):

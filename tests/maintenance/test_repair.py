@@ -65,7 +65,7 @@ async def populated(new_database, template) -> tuple[str, str]:
     address = await new_database(template)
     async with _opened(address, harness.new_user()) as repaired:
         tenant = repaired.tenant
-        files = sorted(NOTES.rglob("*.md"))[:12]
+        files = sorted(NOTES.rglob("*.md"))[:7]
         await tenant.add_all(Upload(file.read_text(encoding="utf-8"), uri=file.name) for file in files)
         await tenant.add("", "title", title="Lime for the Halyard rota")
         draft = EntityDraft(type="material", name="Lime", aliases=("lime mortar",))

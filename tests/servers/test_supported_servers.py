@@ -27,7 +27,7 @@ from benchmarks.fake_embedder import FakeEmbedder
 
 OWNER = "app_owner"
 MAJOR = 15
-ROUNDS = 5
+ROUNDS = 3
 MEMBERSHIP = (
     f"ALTER ROLE {postgres.SERVICE_ROLE} NOINHERIT",
     f"GRANT {postgres.RESTRICTED_ROLE} TO {postgres.SERVICE_ROLE}",

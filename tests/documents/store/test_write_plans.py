@@ -37,7 +37,7 @@ READ = "SELECT idx_tup_fetch + seq_tup_read FROM pg_stat_xact_user_tables WHERE 
 @pytest.fixture(scope="module")
 async def first(database: Database, owner: asyncpg.Connection, embedder: FakeEmbedder) -> list[UUID]:
     """The documents of a user in a database without statistics, whose table of documents has grown beyond 384 kB."""
-    stored = await _store(database, FIRST, embedder, at_once=1)
+    stored = await _store(database, FIRST, embedder, at_once=4)
     await owner.execute(JUDGE, FIRST)
     return stored
 

@@ -29,9 +29,9 @@ from app.jobs import operations as job_operations
 from app.jobs import workers
 from app.models.calls import NotCalled, ProviderDown
 
-OLD = "# Old stair\n\n" + "\n\n".join(f"Ana Silva laid old stone {n} in lime mortar." for n in range(160))
+OLD = "# Old stair\n\n" + "\n\n".join(f"Ana Silva laid old stone {n} in lime mortar." for n in range(80))
 NEW = "# New stair\n\n" + "\n\n".join(
-    f"## Landing {n}\n\n" + f"Ilse Brandt laid new stone {n} in cement. " * 6 for n in range(16)
+    f"## Landing {n}\n\n" + f"Ilse Brandt laid new stone {n} in cement. " * 6 for n in range(8)
 )
 PATIENCE_S = 20
 
@@ -39,9 +39,9 @@ PATIENCE_S = 20
 @pytest.fixture(autouse=True)
 def _small_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sizes at which the texts above are large and have several slices in each step."""
-    for name, size in {"LARGE": 3_000, "CHUNKS": 7, "LEXEMES": 50, "STAGED_ROWS": 11}.items():
+    for name, size in {"LARGE": 2_000, "CHUNKS": 4, "LEXEMES": 30, "STAGED_ROWS": 6}.items():
         monkeypatch.setattr(large_documents, name, size)
-    for name, size in {"MOST_CHUNKS": 10, "SLICE": 3, "PAGE": 7, "HEADINGS": 4}.items():
+    for name, size in {"MOST_CHUNKS": 6, "SLICE": 3, "PAGE": 7, "HEADINGS": 3}.items():
         monkeypatch.setattr(mention_refresh, name, size)
 
 

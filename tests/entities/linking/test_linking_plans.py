@@ -18,7 +18,7 @@ from app.database import transactions
 from app.database.transactions import Database
 from app.entities import operations as entities
 
-DOCUMENTS, PEOPLE = 150, 40
+DOCUMENTS, PEOPLE = 80, 40
 READ = """
 SELECT relname, seq_tup_read + idx_tup_fetch AS rows FROM pg_stat_user_tables
 WHERE relid IN ('stepwell.mentions'::regclass, 'stepwell.documents'::regclass, 'stepwell.chunks'::regclass)

@@ -117,7 +117,7 @@ async def test_blocks_that_replacing_thins_are_merged(monkeypatch, database, put
     """Documents that stay are stored between the versions of one that fills blocks."""
     if by_job:
         monkeypatch.setattr(row_writes, "MOST_UNINDEXED", 1)
-    for n in range(6):
+    for n in range(4):
         await put(hybrid.draft("copper lantern", uri=f"stays{n}"))
         for m in range(2):
             await put(hybrid.draft(*[f"copper {n} {m}"] * 70, uri="changes"))
@@ -174,7 +174,7 @@ async def test_writers_of_one_user_at_once_neither_deadlock_nor_drift(address, o
 
     async def write(seed: int) -> None:
         dice = random.Random(seed)
-        for _ in range(8):
+        for _ in range(6):
             texts = [" ".join(dice.choices(WORDS, k=5)) for _ in range(dice.choice([1, 20]))]
             document_id = await hybrid.store(
                 database, user, hybrid.draft(*texts, uri=f"{dice.randrange(5)}"), embedder=embedder
@@ -183,11 +183,11 @@ async def test_writers_of_one_user_at_once_neither_deadlock_nor_drift(address, o
                 await _delete_if_there(database, user, document_id)
 
     try:
-        await asyncio.gather(*map(write, range(8)))
+        await asyncio.gather(*map(write, range(6)))
     finally:
         await database.close()
     await assert_exact(owner, user)
-    assert await owner.fetchval("SELECT version FROM stepwell.tenants WHERE user_id = $1", user) >= 64
+    assert await owner.fetchval("SELECT version FROM stepwell.tenants WHERE user_id = $1", user) >= 36
 
 
 async def _delete_if_there(database: Database, user: str, document_id: UUID) -> None:
