@@ -26,7 +26,7 @@ from tests.faults.running_service import DOCUMENTS, SEARCH
 KEY = "sk-canary-0123456789"
 TIMEOUT_S = 0.6
 DEADLINE_S = 5.0
-SEARCHES = 250 if running_service.FULL else 8
+SEARCHES = 250 if running_service.FULL else 6
 TEXT = "Lime mortar sets slowly below the third landing."
 
 

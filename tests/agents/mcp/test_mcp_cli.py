@@ -20,7 +20,7 @@ from app.enums import OPTIONAL_TOOLS
 from app.settings import Settings
 
 ROOT = Path(__file__).parents[3]
-CALLS = 1_000 if os.environ.get("STEPWELL_FAULTS") == "full" else 30
+CALLS = 1_000 if os.environ.get("STEPWELL_FAULTS") == "full" else 15
 HANDSHAKE = (
     {
         "jsonrpc": "2.0",
@@ -65,7 +65,7 @@ def test_stdout_has_only_valid_messages_for_calls_without_waiting(stepwell, data
     messages = [*HANDSHAKE, *(search(number) for number in range(1, CALLS + 1)), *last]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "env": {**os.environ, **given}}
     with subprocess.Popen(command(data_dir), cwd=ROOT, text=True, **pipes) as process, ThreadPoolExecutor(1) as writer:
-        sending = writer.submit(process.stdin.write, "".join(json.dumps(message) + "\n" for message in messages))
+        sending = writer.submit(print, "\n".join(map(json.dumps, messages)), file=process.stdin, flush=True)
         answers = {one["id"]: one for one in (json.loads(process.stdout.readline()) for _ in messages[1:])}
         sending.result()
         process.stdin.close()
