@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -18,7 +17,6 @@ from app import capability
 
 ROOT = Path(__file__).parents[3]
 Command = Callable[..., Awaitable[Any]]
-ANA = {"type": "person", "name": "Ana Silva", "aliases": ["asilva"], "role": "mason"}
 
 
 @pytest.fixture(scope="session")
@@ -75,17 +73,6 @@ async def test_a_document_without_title_and_uri_is_listed_by_its_first_words(
     assert "Tide tables come from the harbour office, and …" in (await remote("documents", "list")).out
     found = (await remote("search", "tide tables")).out
     assert "│ Tide tables come from the harbour office" in found, "no empty line in place of the title"
-
-
-async def test_entities_are_stored_and_read(remote: Command, tmp_path: Path) -> None:
-    file = tmp_path / "people.jsonl"
-    file.write_text("\n".join(map(json.dumps, (ANA, {"type": "team", "name": "Masons", "members": ["asilva"]}))))
-    assert (await remote("entities", "import", file)).out.startswith("2 added, ")
-    assert [one["name"] for one in (await remote("entities", "list", "--type", "team", "--json")).json] == ["Masons"]
-    assert (await remote("entities", "search", "asilva", "--json")).json["entities"][0]["name"] == "Ana Silva"
-    shown = (await remote("entities", "show", "Ana Sillva", "--json")).json
-    assert (shown["role"], shown["documents"]) == ("mason", [])
-    assert "mason" in (await remote("entities", "show", shown["entity_id"])).out
 
 
 async def test_errors_of_the_service_are_those_of_a_database(remote: Command, monkeypatch: pytest.MonkeyPatch) -> None:

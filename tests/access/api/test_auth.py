@@ -68,15 +68,6 @@ async def test_a_revoked_key_and_an_expired_one_are_401_at_once(
     assert await _status(app, {"X-API-Key": living}) == 200
 
 
-async def test_without_authentication_there_is_one_user_and_no_key_is_required(open_app: FastAPI) -> None:
-    async with harness.client(open_app) as client:
-        stored = await client.post("/api/rag/documents", json={"content": "Lime for everybody.", "uri": "open"})
-        assert stored.status_code in (200, 201)
-    async with harness.client(open_app, **{"X-API-Key": "nonsense"}) as client:
-        found = (await client.post("/api/rag/search", json={"query": "lime"})).json()["results"]
-    assert [hit["uri"] for hit in found] == ["open"]
-
-
 async def test_neither_keys_nor_their_secrets_are_stored_readably(
     database: Database, caller: Caller, owner: Any
 ) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from api_caller import Caller
-from example_app import assert_problem
 
 DOCUMENTS = "/api/rag/documents"
 
@@ -94,14 +93,3 @@ async def test_an_invalid_patch_is_refused_with_its_field(caller: Caller) -> Non
         refused = await _patch(caller, stored["document_id"], patch, 422)
         assert [error["field"] for error in refused["errors"]] == [field]
     assert await _get(caller, stored["document_id"]) == before
-
-
-async def test_a_document_is_deleted_by_its_uri(caller: Caller, new_caller: Any) -> None:
-    await caller.add("Lime.", "notes/lime.md")
-    other = await new_caller("search", "write")
-    await other.add("Theirs.", "notes/lime.md")
-    deleted = await caller.client.delete(DOCUMENTS, params={"uri": "notes/lime.md"})
-    assert (deleted.status_code, deleted.json()["documents_deleted"]) == (200, 1)
-    assert_problem(await caller.client.delete(DOCUMENTS, params={"uri": "notes/lime.md"}), 404, "not_found")
-    assert_problem(await caller.client.delete(DOCUMENTS), 422, "invalid_request", "uri")
-    assert len((await other.client.get(DOCUMENTS)).json()["documents"]) == 1

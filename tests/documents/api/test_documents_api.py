@@ -11,8 +11,6 @@ from uuid import UUID
 from api_caller import Caller
 from example_app import assert_problem
 
-from benchmarks.fake_embedder import FakeEmbedder
-
 DOCUMENTS = "/api/rag/documents"
 
 
@@ -127,18 +125,6 @@ async def test_another_users_cursor_lists_only_the_callers_documents(caller: Cal
     shown = (await caller.client.get(DOCUMENTS, params={"cursor": cursor})).json()["documents"]
     assert [document["uri"] for document in shown] == [None]
     assert len(shown) == 1
-
-
-async def test_a_failing_embedder_is_502_and_nothing_is_stored(caller: Caller, embedder: FakeEmbedder) -> None:
-    embedder.failing = True
-    try:
-        response = await caller.client.post(DOCUMENTS, json={"content": "Never seen."})
-        listed = await caller.client.post(DOCUMENTS, json=[{"content": "Never seen."}])
-    finally:
-        embedder.failing = False
-    assert_problem(response, 502, "provider_failed")
-    assert_problem(listed, 502, "provider_failed")
-    assert (await caller.client.get(DOCUMENTS)).json()["documents"] == []
 
 
 async def test_a_list_that_ends_in_the_stored_version_stores_that_version(caller: Caller) -> None:

@@ -22,11 +22,6 @@ async def test_broken_json_is_invalid_json_with_a_position(raw):
     assert "line 1, column" in problem["detail"]
 
 
-@pytest.mark.parametrize("content_type", ["application/json", None])
-async def test_an_empty_body_is_invalid_json(content_type):
-    assert_problem(await example_app.post("/rag/search", b"", content_type), 422, "invalid_json", "body")
-
-
 @pytest.mark.parametrize("raw", [b'{"query": "\xff"}', b"\x80", '{"query": "a"}'.encode("utf-16")])
 async def test_a_body_that_is_not_utf8_is_400(raw):
     assert_problem(await search_raw(raw), 400, "invalid_encoding")

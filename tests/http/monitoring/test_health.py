@@ -10,15 +10,12 @@ from example_app import assert_problem
 from fastapi import FastAPI
 
 from app import __version__
-from app.database import transactions
 from app.database.transactions import Database
 from app.runtime import models
 from app.settings import Settings
 
 OWN_DATABASE = True
 """A database of its own, whose only user is the local one."""
-
-NOWHERE = "postgresql://stepwell@/stepwell?host=/nonexistent/socket/folder"
 
 
 @pytest.mark.usefixtures("patient_readiness")
@@ -50,22 +47,6 @@ async def test_a_reranker_that_cannot_be_loaded_is_reported_and_searches_keep_th
                 found = await client.post("/api/rag/search", json={"query": "lime", "ranking": {"rerank": rerank}})
                 assert (found.status_code, found.json().get("degraded", [])) == (200, degraded)
                 assert len(found.json()["results"]) == 2
-
-
-async def test_without_a_database_the_process_is_live_and_not_ready_and_searches_are_503(database: Database) -> None:
-    lost = transactions.connect(NOWHERE)
-    services = replace(await harness.services(database), db=lost)
-    async with harness.calling(Settings(), services) as client:
-        assert (await client.get("/healthz")).status_code == 200
-        for response in (
-            await client.get("/readyz"),
-            await client.post("/api/rag/search", json={"query": "lime"}),
-            await client.get("/api/rag/documents"),
-            await client.get("/api/rag/stats"),
-        ):
-            assert_problem(response, 503, "database_unavailable")
-            assert int(response.headers["retry-after"]) > 0
-    await lost.close()
 
 
 async def test_a_database_of_another_model_is_not_ready(database: Database) -> None:

@@ -70,15 +70,6 @@ async def test_a_name_that_is_searched_for_is_as_long_as_its_words_written_out(c
     assert (await caller.client.get("/api/rag/entities", params={"q": LIGATURE * 11})).status_code == 200
 
 
-@pytest.mark.parametrize(
-    "moment", ["0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59", "0001-01-01", "9999-12-31"]
-)
-@pytest.mark.parametrize("name", ["created_after", "created_before"])
-async def test_extreme_date_times_are_accepted_or_refused(reader: Caller, name: str, moment: str) -> None:
-    response = await reader.client.post("/api/rag/search", json={"query": "lime", "filters": {name: moment}})
-    assert response.status_code in (200, 422), response.text
-
-
 @pytest.mark.parametrize("number", [1e-320, 1e-25, 1e38, 1e300])
 async def test_similar_accepts_vectors_of_every_length(reader: Caller, number: float) -> None:
     async def scores(component: float) -> dict[str, float]:

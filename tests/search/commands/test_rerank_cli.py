@@ -42,7 +42,7 @@ def judged(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("mode", ["auto", "hybrid", "flat", "two_pass"])
+@pytest.mark.parametrize("mode", ["auto", "two_pass"])
 async def test_an_evaluation_measures_the_order_that_the_provider_gave(stepwell, judged, provider, mode) -> None:
     asked = ("eval", judged, "--mode", mode, "--json")
     plain = (await asyncio.to_thread(stepwell, *asked)).json
