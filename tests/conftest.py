@@ -159,14 +159,14 @@ def data_folder() -> Iterator[Path]:
 @pytest.fixture(scope="session")
 async def server(data_folder: Path) -> AsyncIterator[postgres.EmbeddedPostgres]:
     async with postgres.EmbeddedPostgres(data_folder, tuning=postgres.SMALL) as started:
-        await _disable_fsync(started)
+        await _configure(started)
         yield started
 
 
-async def _disable_fsync(server: postgres.EmbeddedPostgres) -> None:
-    """Test data need not survive a power failure."""
+async def _configure(server: postgres.EmbeddedPostgres) -> None:
+    """Test data need not survive a power failure; statistics are as old as a test wants them."""
     async with _maintenance(server) as owner:
-        for setting in ("fsync", "full_page_writes", "synchronous_commit", "wal_compression"):
+        for setting in ("fsync", "full_page_writes", "synchronous_commit", "wal_compression", "autovacuum"):
             await owner.execute(f"ALTER SYSTEM SET {setting} = off")
         await owner.execute("SELECT pg_reload_conf()")
 
