@@ -207,7 +207,7 @@ async def test_a_role_that_bypasses_row_level_security_is_refused_if_there_are_m
     try:
         with pytest.raises(errors.SchemaMismatch, match="superuser"):
             await migration.check_role(as_owner, strict=True)
-        assert not caplog.records
+        assert "superuser" not in caplog.text
         await migration.check_role(as_owner, strict=False)
         assert "superuser" in caplog.text
     finally:
