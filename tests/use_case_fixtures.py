@@ -10,16 +10,7 @@ import pytest
 
 from app.database import transactions
 from app.database.transactions import Database
-from app.models.local import int8_model
-from app.models.local import minilm as offline
 from app.models.local.onnx_embedder import OnnxEmbedder
-
-
-@pytest.fixture(scope="session")
-async def minilm() -> AsyncIterator[OnnxEmbedder]:
-    model = await int8_model.load(offline.DESCRIBED, offline.packaged())
-    yield model
-    await model.aclose()
 
 
 @pytest.fixture
@@ -37,6 +28,6 @@ async def elsewhere(address: Any) -> AsyncIterator[Database]:
 
 
 @pytest.fixture
-def minilm_tenant(database: Database, minilm: OnnxEmbedder) -> harness.Tenant:
+def minilm_tenant(database: Database, offline_embedder: OnnxEmbedder) -> harness.Tenant:
     """A new user with the offline model."""
-    return harness.Tenant(database, embedder=minilm)
+    return harness.Tenant(database, embedder=offline_embedder)

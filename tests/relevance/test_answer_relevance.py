@@ -44,9 +44,9 @@ QUESTIONS = ("Who leads the team that looks after the Gannet buoys?", "lime mort
 
 
 @pytest.fixture(scope="module")
-async def notes(database: Database, minilm: OnnxEmbedder) -> Tenant:
+async def notes(database: Database, offline_embedder: OnnxEmbedder) -> Tenant:
     """A user with the sample notes."""
-    tenant = Tenant(database, embedder=minilm)
+    tenant = Tenant(database, embedder=offline_embedder)
     paths = sorted(samples.NOTES.rglob("*.md"))
     await tenant.many([Upload(path.read_text("utf-8"), uri=path.name) for path in paths])
     return tenant
@@ -136,8 +136,8 @@ async def test_an_unknown_name_caps_the_answer_unless_an_entity_has_it(notes: Te
     await entities.remove(lever, notes.user_id, db=notes.db)
 
 
-async def test_a_hidden_document_with_the_rarest_word_changes_neither_number(database, minilm) -> None:
-    tenant = Tenant(database, embedder=minilm)
+async def test_a_hidden_document_with_the_rarest_word_changes_neither_number(database, offline_embedder) -> None:
+    tenant = Tenant(database, embedder=offline_embedder)
     shown, hidden = {"team": "tide"}, {"team": "other"}
     await tenant.add("A long press on the lever resets the Gannet.", metadata=shown)
     await tenant.add("Copper pipes turn green in the rain.", metadata=shown)

@@ -40,9 +40,9 @@ CASES = [
 
 
 @pytest.fixture(scope="module")
-async def islands(database: Database, minilm: OnnxEmbedder) -> dict[str, Tenant]:
+async def islands(database: Database, offline_embedder: OnnxEmbedder) -> dict[str, Tenant]:
     """A user with the Greek texts, and one with the Spanish ones."""
-    users = {name: Tenant(database, embedder=minilm) for name in ("greek", "spanish")}
+    users = {name: Tenant(database, embedder=offline_embedder) for name in ("greek", "spanish")}
     for name, texts in (("greek", GREEK), ("spanish", SPANISH)):
         await users[name].add_all(texts)
     return users

@@ -58,13 +58,13 @@ OTHERS = (
 """Questions about one of several people called John Smith, in words that his role and fact do not have."""
 
 
-async def test_most_questions_find_the_right_person_and_others_find_nobody(minilm: OnnxEmbedder) -> None:
+async def test_most_questions_find_the_right_person_and_others_find_nobody(offline_embedder: OnnxEmbedder) -> None:
     drafts = [EntityDraft("person", "A Name", role=role, facts=(fact,) if fact else ()) for role, fact in PEOPLE]
     texts = [entity_records.description_text(draft) or "" for draft in drafts]
-    people = np.array(await minilm.embed_documents(texts))
+    people = np.array(await offline_embedder.embed_documents(texts))
 
     async def scores(question: str) -> npt.NDArray[np.float64]:
-        cosines = people @ np.array(await minilm.embed_query(question))
+        cosines = people @ np.array(await offline_embedder.embed_query(question))
         return np.array([entity_match_scores.description(cosine) for cosine in cosines])
 
     found = [(await scores(question), person) for question, person in QUESTIONS]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +19,6 @@ from harness import COMPANY, Tenant
 from app.database.transactions import Database
 from app.evaluation import beir, metrics, runner
 from app.evaluation.runner import Strategy
-from app.models.local import int8_model, minilm
 from app.models.protocols import Embedder
 from app.services import Services
 from benchmarks.fake_embedder import FakeEmbedder
@@ -35,13 +34,8 @@ Differences = Mapping[str, Sequence[float]]
 
 
 @pytest.fixture(scope="module")
-async def embedder() -> AsyncIterator[Embedder]:
-    if not FULL:
-        yield FakeEmbedder()
-        return
-    model = await int8_model.load(minilm.DESCRIBED, minilm.packaged())
-    yield model
-    await model.aclose()
+def embedder(offline_embedder: Embedder) -> Embedder:
+    return offline_embedder if FULL else FakeEmbedder()
 
 
 @pytest.fixture(scope="module")
