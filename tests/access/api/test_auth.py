@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -81,6 +82,7 @@ async def test_neither_keys_nor_their_secrets_are_stored_readably(
 
 
 async def test_no_log_line_holds_a_key_or_a_text(caller: Caller, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, logger="app")
     await caller.add("Canary text zyxwv.")
     await caller.search("canary question zyxwv")
     await caller.client.get("/api/rag/documents/7f1e3c52-94a1-5b7e-9f0e-0d6a3b8f5c11")
