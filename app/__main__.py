@@ -115,10 +115,11 @@ def _explain(error: Exception) -> list[Failure]:
     """What is wrong with settings, or what the database refused; empty for other errors."""
     from pydantic import ValidationError
 
+    from app import settings
+
     if isinstance(error, ValidationError):
-        wrong = error.errors(include_url=False, include_input=False)
-        places = [".".join(map(str, one["loc"])).upper() or "SETTINGS" for one in wrong]
-        return [Failure("invalid_settings", one["msg"], place) for one, place in zip(wrong, places, strict=True)]
+        wrong = settings.wrong_variables(error)
+        return [Failure("invalid_settings", reason, variable) for variable, reason in wrong]
     if type(error).__module__.partition(".")[0] not in ("sqlalchemy", "asyncpg"):
         return []
     from app.database import driver_errors

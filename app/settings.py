@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, SecretStr, model_validator
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import NoDecode
 
 from app import errors
@@ -267,6 +267,16 @@ def _variables(name: str) -> list[str]:
     """The variables that set a field, the documented one last."""
     alias = Settings.model_fields[name].validation_alias
     return list(map(str, alias.choices)) if isinstance(alias, AliasChoices) else [f"STEPWELL_{name.upper()}"]
+
+
+def wrong_variables(error: ValidationError) -> list[tuple[str, str]]:
+    """The variables that are wrong, and why; without their values, which may be secrets."""
+    found = []
+    for one in error.errors(include_url=False, include_input=False, include_context=False):
+        name = str(one["loc"][0]) if one["loc"] else "the environment"
+        variable = f"STEPWELL_{name.upper()}" if name in Settings.model_fields else name
+        found.append((variable, one["msg"].removeprefix("Value error, ")))
+    return found
 
 
 def usable_cores() -> int:

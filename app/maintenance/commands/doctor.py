@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from app import errors, runtime
+from app import settings as config
 from app.cli import options, terminal
 from app.database import driver_errors
 from app.database.schema import health
@@ -47,8 +48,8 @@ def doctor(as_json: options.AsJson = False, data_dir: options.DataDir = None) ->
     try:
         settings = options.settings(data_dir)
     except pydantic.ValidationError as error:
-        found = error.errors(include_url=False, include_input=False, include_context=False)
-        findings = [Finding("settings", "error", one["msg"], f"Correct {_variable(one['loc'])}.") for one in found]
+        wrong = config.wrong_variables(error)
+        findings = [Finding("settings", "error", reason, f"Correct {variable}.") for variable, reason in wrong]
     else:
         findings = options.run(_examine(settings))
     if as_json:
@@ -144,11 +145,6 @@ def _fix(error: errors.ProviderError, name: str, settings: Settings) -> str:
         named["api_key"] = "GEMINI_API_KEY"
     host = urlsplit(url).netloc.rpartition("@")[2] if url else kind
     return _FIXES[error.fault].format(prefix=prefix, host=host, **named)
-
-
-def _variable(place: tuple[int | str, ...]) -> str:
-    name = str(place[0]) if place else "the environment"
-    return f"STEPWELL_{name.upper()}" if name in Settings.model_fields else name
 
 
 def _print(findings: list[Finding]) -> None:

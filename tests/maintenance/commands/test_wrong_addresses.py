@@ -96,4 +96,7 @@ def test_every_command_says_that_an_address_is_wrong_or_that_nobody_answers(refu
 
 def test_a_wrong_setting_is_a_sentence(refused):
     for name, value in SETTINGS:
-        refused("db check", **{"DATABASE_URL": f"postgresql://u:p@{NOBODY}/d", name: value})
+        said = refused("db check", **{"DATABASE_URL": f"postgresql://u:p@{NOBODY}/d", name: value})
+        assert "Value error" not in said, said
+        if name in ("STEPWELL_PORT", "STEPWELL_WORKERS"):
+            assert f"{name}: Input should be " in said, "it names the variable"
