@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urljoin
 
 from openapi_operations import COMMITTED, DOCUMENT
 from openapi_spec_validator import validate
@@ -26,6 +27,11 @@ def test_the_committed_openapi_document_is_the_one_of_the_service() -> None:
 
 def test_the_contract_is_valid_openapi() -> None:
     validate(DOCUMENT)
+
+
+def test_swagger_ui_asks_the_service_below_the_path_of_a_proxy() -> None:
+    (server,) = DOCUMENT["servers"]
+    assert urljoin("https://proxy/stepwell/openapi.json", server["url"]) == "https://proxy/stepwell/"
 
 
 def test_every_operation_has_a_summary_a_tag_and_its_problems() -> None:
