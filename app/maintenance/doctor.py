@@ -120,7 +120,8 @@ async def _postgres(examined: Examined) -> Verdict:
 async def _pgvector(examined: Examined) -> Verdict:
     found = examined.server.vector
     if found is None:
-        return "error", "pgvector is not installed here.", "As a superuser: CREATE EXTENSION vector;"
+        fix = "With its package on the server, as a superuser: CREATE EXTENSION vector;"
+        return "error", "pgvector is not installed here.", fix
     version = tuple(int(part) for part in re.findall(r"\d+", found)[:3])
     fix = "Install pgvector 0.8.4 or newer on the server, then ALTER EXTENSION vector UPDATE;"
     if version < PGVECTOR:

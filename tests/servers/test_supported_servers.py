@@ -182,6 +182,15 @@ async def test_debian_15_with_tls(debian, pooling):
         await drive(database)
 
 
+@pytest.mark.skipif(debian_servers.programs(MAJOR) is not None, reason="pgvector is installed for this server")
+async def test_a_server_without_pgvector_is_told_from_a_role_that_may_not_install_it():
+    programs = debian_servers.programs(MAJOR, vectors=False)
+    if programs is None:
+        pytest.skip(f"needs Debian's package postgresql-{MAJOR}")
+    with debian_servers.postgres(programs) as server, pytest.raises(errors.SchemaMismatch, match="is not available"):
+        await migration.upgrade(server.dsn(debian_servers.SUPERUSER, "postgres"), model="fake", dimension=64)
+
+
 @pytest.mark.parametrize("pooling", ["direct", "transaction"])
 async def test_debian_15_with_pgvector_in_another_schema(debian, pooling):
     async with on_debian(debian, pooling, schema="extensions") as database:

@@ -286,7 +286,8 @@ def _prepare(connection: Connection) -> None:
             connection.execute(sa.text("CREATE EXTENSION IF NOT EXISTS vector"))
     except sa.exc.DBAPIError as error:
         raise errors.SchemaMismatch(
-            "pgvector is missing and this role may not install it: run CREATE EXTENSION vector as a superuser first."
+            f"pgvector cannot be installed: {str(driver_errors.root(error)).splitlines()[0]}. With its package on the "
+            "server, run CREATE EXTENSION vector as a superuser."
         ) from error
 
 
