@@ -7,7 +7,7 @@ import dataclasses
 import gc
 import signal
 import socket
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 
 import uvicorn
 
@@ -61,7 +61,8 @@ async def _one_of_several(settings: Settings, number: int, link: socket.socket, 
     writer.write(b"1")
 
     async def stop_with_supervisor() -> None:
-        await reader.read()
+        with suppress(OSError):  # the supervisor ended before this process served
+            await reader.read()
         server.should_exit = True
 
     stopping = asyncio.create_task(stop_with_supervisor())

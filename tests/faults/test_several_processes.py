@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
+import socket
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -150,6 +153,22 @@ async def _finishes_what_runs(service: Served, address: Any) -> None:
         await hold.release()
         assert [one.status_code for one in await asyncio.gather(*running)] == [200, 200]
     assert await asyncio.wait_for(service.supervisor.wait(), running_service.PATIENCE_S) == 0
+
+
+async def test_a_process_whose_supervisor_is_killed_during_its_start_ends(address: Any, tmp_path: Path) -> None:
+    supervisor, link = socket.socketpair()
+    supervisor.close()
+    environment = {**os.environ, "DATABASE_URL": address.service_dsn, "STEPWELL_PORT": "0", "STEPWELL_WORKERS": "2"}
+    arguments = ("serve-process", "--number", "2", "--link", str(link.fileno()), "--folder", str(tmp_path))
+    with link:
+        started = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "app", *arguments), env=environment, pass_fds=[link.fileno()]
+        )
+    try:
+        assert await asyncio.wait_for(started.wait(), running_service.PATIENCE_S) == 0
+    finally:
+        with suppress(ProcessLookupError):
+            started.kill()
 
 
 async def test_a_start_that_fails_ends_the_service_with_the_status_of_the_process_which_logs_the_reason_in_one_line(
