@@ -84,7 +84,7 @@ async def test_a_page_is_recognised_once_for_its_user_and_a_hit_names_it(
         assert lines.count == 3
         stored = await ingest.store_one(cast("Upload", upload), tenant.user_id, services)
         chunks = await documents.chunks(stored.document_id, tenant.user_id, db=tenant.db, limit=10, offset=0)
-        assert [chunk.page for chunk in chunks][:1] == [1]
+        assert [chunk.page for chunk in chunks] == [2], "three pages make one passage"
         assert next(one.content for one in await read(_scan(4))).count("buckets") == 4
         assert lines.count == 4, "the pages that were recognised before are kept"
         async with _opened(other := new_user(), services) as read_others:
