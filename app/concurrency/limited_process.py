@@ -34,9 +34,13 @@ def decode(body: bytes) -> dict[str, Any]:
 
 
 def prepare() -> tuple[BinaryIO, BinaryIO]:
-    """Lower the priority of this process and discard what libraries print; returns where it reads and writes."""
+    """Close what else this process inherited, lower its priority and discard what libraries print.
+
+    Returns where it reads and writes. The loop of the service, uvloop, lets a process inherit descriptors.
+    """
     import resource  # not on every system on which the service runs
 
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))
     source, target = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     null = os.open(os.devnull, os.O_WRONLY)
     for descriptor in (1, 2):
