@@ -38,7 +38,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("query", {"query": "lime battery"}, {"query": "+lime battery"}),
     ("query", {"query": "lime landing cement"}, {"query": '"no cement" lime landing'}),
     ("query", {"query": "lime landing cement"}, {"query": "lime AND (cement OR jaggery)"}),
-    ("candidates", {"query": GANNET, "limit": 20, "candidates": 200}, {"candidates": 20}),
+    ("candidates", {"query": CLIFF, "limit": 20, "candidates": 200}, {"candidates": 20}),
     ("candidates", {"query": "lime", "limit": 20}, {"mode": "lexical"}),
     ("min_vector_score", {"query": "who pays for travel", "limit": 20}, {"min_vector_score": 0.3}),
     ("min_rrf_score", {"query": "battery swelled", "limit": 20, "mode": "hybrid"}, {"min_rrf_score": 0.02}),
