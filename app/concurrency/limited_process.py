@@ -98,11 +98,14 @@ class LimitedProcess:
         """Send a message to the running process, and the bytes that it announces. Raises OSError, EOFError."""
         target = self._running().stdin
         assert target is not None
-        target.write(encode(message))
-        for start in range(0, len(content), SLICE):
+        try:
+            target.write(encode(message))
+            for start in range(0, len(content), SLICE):
+                await target.drain()
+                target.write(memoryview(content)[start : start + SLICE])
             await target.drain()
-            target.write(memoryview(content)[start : start + SLICE])
-        await target.drain()
+        except RuntimeError as error:  # of uvloop, for a pipe that is closed
+            raise EOFError("the process has ended") from error
 
     async def receive(self, accept: Callable[[int], None]) -> dict[str, Any]:
         """The next message. `accept` is given its size and raises ValueError if it is too large.

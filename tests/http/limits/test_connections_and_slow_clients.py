@@ -218,7 +218,11 @@ async def test_a_client_that_reads_slowly_gets_all_of_a_response_that_takes_long
 
 async def test_at_the_limit_the_connection_that_was_idle_longest_is_closed() -> None:
     async with running(replace(PATIENT, connections=3)) as run:
-        busy, oldest, younger = [await run.connect() for _ in range(3)]
+        busy, oldest = await run.connect(), await run.connect()
+        await run.count(2)
+        clock, connected = asyncio.get_running_loop().time, asyncio.get_running_loop().time()
+        await until(lambda: clock() > connected)  # uvloop counts milliseconds
+        younger = await run.connect()
         await run.count(3)
         await busy.send(b"GET /wait HTTP/1.1\r\n\r\n")
         await run.app.begun.get()
