@@ -60,7 +60,10 @@ class Client:
         self.reader, self.writer = reader, writer
 
     async def send(self, data: bytes) -> None:
-        self.writer.write(data)
+        try:
+            self.writer.write(data)
+        except RuntimeError as error:  # of uvloop, for a connection that is closed
+            raise ConnectionResetError from error
         await self.writer.drain()
 
     async def response(self) -> tuple[int, dict[str, str], bytes]:
