@@ -8,7 +8,6 @@ import gc
 import logging
 import os
 import ssl
-import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -20,7 +19,6 @@ import asyncpg
 import fake_provider
 import pytest
 import server_folders
-import uvloop
 from fake_provider import FakeProvider
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadFileScheduling
@@ -56,10 +54,6 @@ def _context(*given: Any, **options: Any) -> ssl.SSLContext:
 
 
 ssl.create_default_context = _context
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)  # from Python 3.14 on
-    asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())  # the loop of the service
 pytest_plugins = ["api_fixtures", "cli_fixtures", "store_fixtures", "use_case_fixtures"]
 TOGETHER = (
     "tests/browser/",
