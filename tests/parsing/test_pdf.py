@@ -54,7 +54,8 @@ def test_several_authors_are_a_list(read: Read, author: str, authors: object) ->
 
 @pytest.mark.parametrize("title", ["Microsoft Word - tides", "my tides.docx", "plots/tides.graffle", "2"])
 def test_what_programs_write_in_place_of_a_title_is_none(read: Read, title: str) -> None:
-    assert read(made_files.pdf([PROSE], title=title))[0].title == ""
+    (document,) = read(made_files.pdf([[title, *PROSE]], title=title))
+    assert (document.title, document.text.startswith("#")) == ("", False)
 
 
 def test_without_an_outline_lines_in_larger_fonts_become_headings_and_the_largest_the_title(read: Read) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import json
 import re
@@ -142,6 +143,7 @@ def attributes_hash(document: CleanDocument) -> bytes:
     return _digest(document.title, document.config, document.metadata, created_at)
 
 
+@functools.lru_cache(maxsize=64)  # that of a document is cleaned for each of its chunks
 def clean_title(title: str) -> str:
     """Cleans a title to one line of at most 500 characters."""
     return cleaning.clean(title).text.replace("\n", " ").strip()[: limits.MAX_TITLE]
@@ -200,7 +202,12 @@ def text_below(title: str, heading_path: Sequence[str], content: str) -> str:
 
 def indexed_title(title: str, filename: object) -> str:
     """The title to index: with the words that only the file's name has, without its suffix, so that these find it."""
-    if not isinstance(filename, str) or title == clean_title(filename):
+    return _with_name(title, filename) if isinstance(filename, str) else title
+
+
+@functools.lru_cache(maxsize=64)
+def _with_name(title: str, filename: str) -> str:
+    if title == clean_title(filename):
         return title
     name = filename.rpartition(".")[0] or filename
     title_words, name_words = (tsvector_text.index_text(clean_title(one), "simple").split() for one in (title, name))

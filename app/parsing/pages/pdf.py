@@ -77,11 +77,12 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     pages, left_out = margins.remove(lines)
     properties = document.get_metadata_dict()
     title, author = properties.get("Title", "").strip(), properties.get("Author", "").strip()
+    title = "" if _NOT_A_TITLE.search(title) else title
     titled = pdf_headings.find(pages, _outline(document), title)
     texts = [_text(page, index, titled) for index, page in enumerate(pages)]
     yield ExtractedDocument(
         "\n\n".join(texts),
-        title="" if _NOT_A_TITLE.search(title) else title,
+        title=title,
         metadata=zip_packages.author(author),
         created_at=moment(properties.get("CreationDate", "")),
         page_starts=pictures.page_starts(texts),

@@ -309,7 +309,7 @@ def section_name(heading: str) -> Name | None:
 
 
 def is_searched_heading(key: str) -> bool:
-    """Returns whether texts are searched for a heading with this key inside longer  Not for a single word."""
+    """Returns whether texts are searched for a heading with this key inside longer names. Not for a single word."""
     return " " in key
 
 

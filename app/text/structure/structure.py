@@ -39,7 +39,7 @@ _NUMBERED = re.compile(rf"( {{0,3}}(?:\d\d?|[A-H])(?:\.\d\d?)+|(?:\d\d?|[A-H])(?
 _NAMED = re.compile(
     r"(Article|Artikel|Art[íi]culo|Articolo|Artigo|Section|Secci[óo]n|Sezione|Sec[çc][ãa]o|Abschnitt|Chapter|Chapitre"
     r"|Kapitel|Cap[íi]tulo|Capitolo|Part|Partie|Parte|Teil|Appendix|Annexe?|Anexo|Allegato|Anhang|Schedule|§)"
-    rf"\s?(?:\d+[a-z]?|[IVXLC]+|[A-H])(?:[.:)]|\b)(?: {_TITLE})?",
+    rf"(?:\s|(?<=§))(?:\d+[a-z]?|[IVXLC]+|[A-H])(?:[.:)]|\b)(?: {_TITLE})?",
     re.IGNORECASE,
 )
 """A line of a law, a contract or a standard that names its part."""

@@ -199,7 +199,7 @@ def test_numbered_lines_with_text_below_them_are_headings_and_items_of_a_list_ar
 def test_lines_that_name_the_parts_of_a_law_are_headings() -> None:
     text = (
         "PART I\n\nGeneral.\n\nArticle 1 Purpose\n\nLime.\n\nArticle 2a: Scope\n\nSand.\n\nArticle 3 applies.\n\n"
-        "A. Voting\n\nBy hand.\n\n  A.1. Quorum\n\nFive.\n\n§ 4\n\nLast."
+        "Parti\n\nOf both.\n\nA. Voting\n\nBy hand.\n\n  A.1. Quorum\n\nFive.\n\n§ 4\n\nLast."
     )
     expected = ["PART I", "Article 1 Purpose", "Article 2a: Scope", "A. Voting", "A.1. Quorum", "§ 4"]
     assert [title for _, title in headings(text)] == expected
