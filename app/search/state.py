@@ -49,7 +49,7 @@ class SearchContext:
     timings: dict[str, float] = field(default_factory=dict)
     degraded: list[Degraded] = field(default_factory=list)
     relaxed: list[str] = field(default_factory=list)
-    moment: int = 0
+    moment: int = field(default_factory=lambda: time.time_ns() // 1_000)
 
     def waiting_for(self, model: object) -> AbstractAsyncContextManager[None]:
         """Give the turn back while a remote model works. A local model uses the cores that the turns share."""
