@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+import uvloop
 
 from app import errors, runtime
 from app.cli import options
@@ -58,7 +59,8 @@ def peers(
     if not named:
         raise errors.BadRequest("Name a folder with an evaluation set.", field="FOLDER")
     with folders.data_dir(data_dir) as data, folders.temporary() as exchanged:
-        reports, versions, embedding_ms = options.run(_run(named, options.settings(data), chosen, exchanged))
+        asked = _run(named, options.settings(data), chosen, exchanged)
+        reports, versions, embedding_ms = options.run(asked, loop=uvloop.new_event_loop)
     header, rows = _header(named), list(_rows(reports, named, embedding_ms))
     notes = [*_notes(reports, versions), f"The vector of a question takes {embedding_ms:.1f} ms."]
     if markdown is not None:

@@ -12,7 +12,7 @@ from benchmarks.peers.catalogue import PeerSpec
 from benchmarks.peers.exchange import Order, Result
 from benchmarks.service import ROOT
 
-RUNNER_PACKAGES = ("numpy", "psutil", "asyncpg")
+RUNNER_PACKAGES = ("numpy", "psutil", "asyncpg", "uvloop")
 """What every runner imports."""
 INSTALL_S, RUN_S = 1800.0, 3600.0
 BUILT = "stepwell-peer"

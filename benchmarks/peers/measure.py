@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import psutil
+import uvloop
 
 from benchmarks.peers.exchange import Material, Order, Result, Vectors, ranking
 
@@ -45,8 +46,12 @@ class Asked:
 
 
 def main(create: Callable[[Order], Peer], *packages: str) -> None:
-    """Carries out the order in the file named by the first argument."""
+    """Carries out the order in the file named by the first argument, in uvloop as Stepwell's service.
+
+    The policy holds for loops that a peer makes in threads of its own, too.
+    """
     order = Order.load(Path(sys.argv[1]))
+    asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
     asyncio.run(_run(create(order), order, packages)).save(Path(order.result))
 
 
