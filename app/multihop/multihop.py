@@ -238,7 +238,7 @@ class _MultihopSearch:
         if not self.state.brought:
             return []
         merged = [
-            Hit(chunk.candidate._replace(score=scores.by_chunk[chunk.chunk_id].score / scores.largest), "low", ())
+            Hit(chunk.candidate.with_score(scores.by_chunk[chunk.chunk_id].score / scores.largest), "low", ())
             for chunk in await self._leading(scores.order[:needed])
             if chunk.candidate is not None
         ]

@@ -91,7 +91,7 @@ def _hit_of(
     legs += ["entity"] if is_linked else []
     score = _show(candidate.score)
     return Hit(
-        candidate if score == candidate.score else candidate._replace(score=score),
+        candidate if score == candidate.score else candidate.with_score(score),
         confidence,
         (*legs, *reasons),
         relevant,

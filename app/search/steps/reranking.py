@@ -140,7 +140,7 @@ async def _reorder(search: SearchState, *, rerank: Rerank = "none", mmr: bool = 
         ordered = await run(passages, options, search.context)
     hits = [
         hit._replace(
-            candidate=hit.candidate._replace(score=ranked.score),
+            candidate=hit.candidate.with_score(ranked.score),
             explain={**(hit.explain or {}), **ranked.explain},
         )
         for ranked in ordered
