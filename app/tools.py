@@ -15,9 +15,9 @@ import re
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import from_json
 
 from app.concurrency.limiter import UNLIMITED, Released
@@ -94,6 +94,12 @@ class ToolResult(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    @classmethod
+    def show(cls, shape: object, **more: Any) -> Self:
+        """The result whose fields are the attributes of a core type, and the values of the others."""
+        named = {name: getattr(shape, name) for name in cls.model_fields if hasattr(shape, name)}
+        return cls(**{**named, **more})
+
     def compact(self) -> dict[str, Any]:
         """The result as JSON values, without nulls."""
         return self.model_dump(mode="json", exclude_none=True)
@@ -102,6 +108,19 @@ class ToolResult(BaseModel):
 def place(uri: str | None) -> str | None:
     """A URI as it is shown: a file by its path, which every tool takes too."""
     return None if uri is None else uris.show(uri)
+
+
+Place = Annotated[str | None, AfterValidator(place)]
+"""A URI that is shown."""
+
+NoneIfEmpty = BeforeValidator(lambda value: value or None)
+"""Leaves out an empty text, list or object."""
+
+Texts = Annotated[list[str] | None, NoneIfEmpty]
+"""Texts, left out if there are none."""
+
+InSeconds = BeforeValidator(lambda moment: moment and moment.isoformat(timespec="seconds"))
+"""Shows a time to the second."""
 
 
 T = TypeVar("T")

@@ -105,7 +105,7 @@ async def list_documents(given: ListDocumentsArguments, context: ToolContext) ->
     shown, more = cursors.cut(rows, given.limit, lambda one: cursors.make(one.created_at, one.document_id))
     missed = [] if rows or after else await hints.missed(only.filters, context.user_id, db=context.services.db)
     return results.DocumentList(
-        documents=[results.ToolDocument.of(document) for document in shown],
+        documents=[results.ToolDocument.show(document) for document in shown],
         next_cursor=more,
         no_results_because=" ".join(hints.sentences(missed)) or None,
     )
@@ -121,8 +121,8 @@ async def get_document(given: GetDocumentArguments, context: ToolContext) -> res
     rest = content[start : start + MAX_CHARACTERS_PER_TOKEN * given.max_tokens]
     text = rest[: results.cut(rest, given.max_tokens)]
     end = start + len(text)
-    return results.DocumentText(
-        **results.ToolDocument.of(source.document).model_dump(),
+    return results.DocumentText.show(
+        source.document,
         content=text,
         start=start,
         page=bisect.bisect_right(pages, start) or None,
@@ -153,14 +153,7 @@ async def add_document(given: AddDocumentArguments, context: ToolContext) -> res
     upload = Upload(given.content, title=given.title, uri=given.uri, metadata=given.metadata)
     store = partial(ingest.store_one, upload, context.user_id, context.services, ingest.IN_TOOL)
     stored = await context.admission.upload(store)
-    return results.DocumentStored(
-        document_id=stored.document_id,
-        status=stored.status,
-        title=stored.title or None,
-        uri=stored.uri,
-        chunk_count=stored.chunk_count,
-        warnings=list(stored.warnings) or None,
-    )
+    return results.DocumentStored.show(stored)
 
 
 async def delete_document(given: DeleteDocumentArguments, context: ToolContext) -> results.DocumentDeleted:
@@ -179,10 +172,12 @@ async def list_entities(given: ListEntitiesArguments, context: ToolContext) -> r
             raise errors.BadRequest("Leave `cursor` out: with `query` the result is one page.", field="cursor")
         query = entity_search.EntitySearchRequest.model_construct(query=given.query, limit=given.limit, type=given.type)
         answer = await context.admission.search(partial(entity_search.run, query, context.user_id, context.services))
-        ids = [match.entity_id for match in answer.entities]
-        stored = {one.entity_id: one for one in await entities.of_ids(ids, context.user_id, db=db)}
+        matches = {match.entity_id: match for match in answer.entities}
+        stored = {one.entity_id: one for one in await entities.of_ids(list(matches), context.user_id, db=db)}
         found = [
-            results.ToolEntity.of(stored[one.entity_id], one) for one in answer.entities if one.entity_id in stored
+            results.ToolEntity.show(stored[key], score=round(match.score, 2), matched_by=match.matched_by)
+            for key, match in matches.items()
+            if key in stored
         ]
         degraded, more = list(answer.degraded) or None, None
     else:
@@ -190,7 +185,7 @@ async def list_entities(given: ListEntitiesArguments, context: ToolContext) -> r
         only = EntityFilter(given.type, None)
         rows = await entities.page(context.user_id, db=db, limit=given.limit + 1, after=after, only=only)
         shown, more = cursors.cut(rows, given.limit, lambda one: cursors.make(one.name, one.entity_id))
-        found, degraded = [results.ToolEntity.of(entity) for entity in shown], None
+        found, degraded = [results.ToolEntity.show(entity) for entity in shown], None
     reason = None if found else await _no_type(given, context)
     return results.EntityEntries(entities=found, no_results_because=reason, degraded=degraded, next_cursor=more)
 
@@ -209,12 +204,7 @@ async def _no_type(given: ListEntitiesArguments, context: ToolContext) -> str | 
 async def knowledge_stats(given: StatsArguments, context: ToolContext) -> results.KnowledgeStats:
     """Counts documents and chunks, and returns their languages and the embedding model."""
     stored = await documents.stats(context.user_id, db=context.services.db)
-    return results.KnowledgeStats(
-        documents=stored.documents,
-        chunks=stored.chunks,
-        languages=dict(stored.languages),
-        embedding_model=stored.embedding_model,
-    )
+    return results.KnowledgeStats.show(stored)
 
 
 TOOLS = (

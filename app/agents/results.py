@@ -9,20 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
 from pydantic import Field
 
-from app.documents.types import Document
-from app.entities.types import Entity
 from app.query import hints
-from app.query.entity_matches import EntityMatch
-from app.query.types import Answer, Candidate, Hit, Hop
+from app.query.types import Answer, Candidate, Hit
 from app.relevance import answerability
 from app.text import uris
 from app.text.passages import tokens
-from app.tools import NOTICE, ToolResult, place, text
+from app.tools import NOTICE, InSeconds, NoneIfEmpty, Place, Texts, ToolResult, place, text
 
 NO_ANSWER = (
     "Perhaps none of these passages answers the query. Unless one does, search once more in other words; if that finds "
@@ -94,13 +91,8 @@ def _shows_title(content: str, candidate: Candidate) -> bool:
 class ToolHop(ToolResult):
     """A round of a search over several hops."""
 
-    terms: list[str] | None = Field(None, description="Names and words that the round added to the query.")
+    terms: Texts = Field(None, description="Names and words that the round added to the query.")
     new_passages: int = Field(description="Number of passages that no earlier round had found.")
-
-    @classmethod
-    def of(cls, hop: Hop) -> Self:
-        """The entry of a hop."""
-        return cls(terms=list(hop.terms or ()) or None, new_passages=hop.result_count)
 
 
 class PassageList(ToolResult):
@@ -129,11 +121,12 @@ class PassageList(ToolResult):
         rounds = answer.hops if answer.hops and len(answer.hops) > 1 else ()
         passages = [ToolPassage.of(hit, with_hop=bool(rounds)) for hit in answer.hits]
         kept = fit(passages, max_tokens)
+        hops = [ToolHop.show(hop, new_passages=hop.result_count) for hop in rounds]
         score = answer.answerable
         return cls(
             results=kept,
             answerable=None if score is None or score >= answerability.LIKELY else round(score, 2),
-            hops=[ToolHop.of(hop) for hop in rounds] if any(hop.terms for hop in rounds) else None,
+            hops=hops if any(hop.terms for hop in hops) else None,
             advice=NO_ANSWER if kept and answerability.is_doubtful(score) else None,
             left_out=len(passages) - len(kept) or None,
             depth="thorough" if answer.depth == "thorough" else None,
@@ -176,23 +169,11 @@ class ToolDocument(ToolResult):
     """A stored document of a listing."""
 
     document_id: UUID = Field(description="Id of the document.")
-    title: str | None = Field(None, description="Title of the document.")
-    uri: str | None = Field(None, description="URI of the document.")
-    metadata: dict[str, Any] | None = Field(None, description="Metadata of the document.")
+    title: Annotated[str | None, NoneIfEmpty] = Field(None, description="Title of the document.")
+    uri: Place = Field(None, description="URI of the document.")
+    metadata: Annotated[dict[str, Any] | None, NoneIfEmpty] = Field(None, description="Metadata of the document.")
     chunk_count: int = Field(description="Number of its passages.")
-    created_at: str = Field(description="Creation time.")
-
-    @classmethod
-    def of(cls, document: Document) -> Self:
-        """The entry of a document."""
-        return cls(
-            document_id=document.document_id,
-            title=document.title or None,
-            uri=place(document.uri),
-            metadata=dict(document.metadata) or None,
-            chunk_count=document.chunk_count,
-            created_at=document.created_at.isoformat(timespec="seconds"),
-        )
+    created_at: Annotated[str, InSeconds] = Field(description="Creation time.")
 
 
 class DocumentList(ToolResult):
@@ -218,10 +199,10 @@ class DocumentStored(ToolResult):
 
     document_id: UUID = Field(description="Id of the document.")
     status: Literal["added", "replaced", "unchanged"] = Field(description="Whether the document was new or changed.")
-    title: str | None = Field(None, description="Title of the document.")
+    title: Annotated[str | None, NoneIfEmpty] = Field(None, description="Title of the document.")
     uri: str | None = Field(None, description="URI of the document.")
     chunk_count: int = Field(description="Number of its passages.")
-    warnings: list[str] | None = Field(None, description="Problems that did not prevent storing.")
+    warnings: Texts = Field(None, description="Problems that did not prevent storing.")
 
 
 class DocumentDeleted(ToolResult):
@@ -237,27 +218,12 @@ class ToolEntity(ToolResult):
     entity_id: UUID = Field(description="Id of the entity.")
     type: str = Field(description="Type, such as person or project.")
     name: str = Field(description="Name.")
-    aliases: list[str] | None = Field(None, description="Other names.")
+    aliases: Texts = Field(None, description="Other names.")
     role: str | None = Field(None, description="Role.")
     description: str | None = Field(None, description="Description.")
-    facts: list[str] | None = Field(None, description="Sentences about the entity.")
+    facts: Texts = Field(None, description="Sentences about the entity.")
     score: float | None = Field(None, description="With `query`: how well it matches, 0 to 1.")
     matched_by: str | None = Field(None, description="With `query`: what matches best, such as name or description.")
-
-    @classmethod
-    def of(cls, entity: Entity, match: EntityMatch | None = None) -> Self:
-        """The entry of an entity, and how it matches a query."""
-        return cls(
-            entity_id=entity.entity_id,
-            type=entity.type,
-            name=entity.name,
-            aliases=list(entity.aliases) or None,
-            role=entity.role,
-            description=entity.description,
-            facts=list(entity.facts) or None,
-            score=round(match.score, 2) if match else None,
-            matched_by=match.matched_by if match else None,
-        )
 
 
 class EntityEntries(ToolResult):

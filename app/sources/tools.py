@@ -12,8 +12,8 @@ from pydantic import Field
 from app import limits
 from app.jobs import operations as job_operations
 from app.sources import operations as sources
-from app.sources.types import COUNTED, EVERYTHING, Source, SourceDraft
-from app.tools import NOTICE, Tool, ToolArguments, ToolContext, ToolResult, clamped
+from app.sources.types import COUNTED, EVERYTHING, SourceDraft
+from app.tools import NOTICE, InSeconds, Tool, ToolArguments, ToolContext, ToolResult, clamped
 
 MAX_FAILURES = 20
 _WAIT = "Seconds to wait for the files to be stored; the work goes on if it takes longer."
@@ -65,7 +65,9 @@ class ToolSource(ToolResult):
     files: int = Field(description="Number of its files that are stored.")
     documents: int = Field(description="Number of documents that come from them.")
     failed: int = Field(description="Number of its files that could not be stored.")
-    synced_at: str | None = Field(None, description="When it was last synchronised; absent before.")
+    synced_at: Annotated[str | None, InSeconds] = Field(
+        None, description="When it was last synchronised; absent before."
+    )
 
 
 class SourceList(ToolResult):
@@ -101,14 +103,8 @@ class SourceSynced(ToolResult):
 async def list_sources(given: ListSourcesArguments, context: ToolContext) -> SourceList:
     """The user's sources."""
     found = await sources.page(context.user_id, db=context.services.db, limit=given.limit)
-    return SourceList(sources=[_show(source) for source in found])
-
-
-def _show(source: Source) -> ToolSource:
-    synced_at = source.synced_at and source.synced_at.isoformat(timespec="seconds")
-    draft = {"path": source.draft.path, "globs": list(source.draft.globs), "watch": source.draft.watch}
-    numbers = {"files": source.files, "documents": source.documents, "failed": source.failed}
-    return ToolSource(source_id=source.source_id, name=source.name, **draft, **numbers, synced_at=synced_at)
+    shown = [ToolSource.show(one, path=one.draft.path, globs=one.draft.globs, watch=one.draft.watch) for one in found]
+    return SourceList(sources=shown)
 
 
 async def add_source(given: AddSourceArguments, context: ToolContext) -> SourceSynced:
