@@ -8,7 +8,7 @@ FACETS = Capability(
     metadata=("facets.store:record",),
     missed_filters=("facets.operations:missed",),
     repairs=("facets.operations:REPAIRS",),
-    tables=("facets.tables:TABLES",),
+    tables=("facets.store:TABLES",),
     routers=("facets.api:router",),
     commands={
         "facets": Command("search", "facets.commands:facets", "List keys and values of metadata."),

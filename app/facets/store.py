@@ -10,14 +10,38 @@ import json
 from collections.abc import Sequence
 
 import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import JSONB
 
 from app.database import filters, sql, unsupported_operators
+from app.database.schema import tables
 from app.database.transactions import Reading, Writing
 from app.enums import Json
-from app.facets import tables
 from app.facets.types import MAX_KEYS, Facet, FacetQuery, FacetValue
 
-_COUNTS = (tables.facet_values, tables.facet_keys)
+facet_keys = tables.user_table(
+    "facet_keys",
+    sa.Column("key", sa.Text, nullable=False),
+    sa.Column("type", sa.Text, nullable=False),
+    # Whose value is of this type.
+    sa.Column("documents", sa.BigInteger, nullable=False),
+    # Of this type, with the elements of lists.
+    sa.Column("distinct_values", sa.BigInteger, nullable=False),
+    sa.PrimaryKeyConstraint("user_id", "key", "type"),
+)
+
+facet_values = tables.user_table(
+    "facet_values",
+    sa.Column("key", sa.Text, nullable=False),
+    # The value's beginning in lower case, and a hash of all of it: values may be too long for an index.
+    sa.Column("opening", sa.Text(collation="C"), nullable=False),
+    sa.Column("hash", sa.BigInteger, nullable=False),
+    sa.Column("value", JSONB, nullable=False),
+    sa.Column("documents", sa.BigInteger, nullable=False),
+    sa.PrimaryKeyConstraint("user_id", "key", "opening", "hash"),
+    sa.Index("ix_facet_values_documents", "user_id", "key", sa.text("documents DESC"), "opening", "hash"),
+)
+
+TABLES = (facet_keys, facet_values)
 _TYPE_NAMES = {"array": "list"}
 
 
@@ -30,7 +54,7 @@ async def record(db: Writing, *, added: Sequence[Json] = (), removed: Sequence[J
     if not binds["removed"]:
         return
     keys = sa.literal(list({key for one in removed for key in one}), sa.ARRAY(sa.Text))
-    for table in _COUNTS:  # keys and values that no document has any more
+    for table in TABLES:  # keys and values that no document has any more
         unused = [column == 0 for column in table.c if column.name in {"documents", "distinct_values"}]
         own = table.c.user_id == db.user_id
         await db.execute(sa.delete(table).where(own, table.c.key == sa.any_(keys), *unused))
@@ -43,7 +67,7 @@ async def differences(db: Reading) -> int:
 
 async def recount(db: Writing) -> None:
     """Count the metadata of all documents anew."""
-    for table in _COUNTS:
+    for table in TABLES:
         await db.execute(sa.delete(table).where(table.c.user_id == db.user_id))
     await db.execute(sql.statement("count_facets", "all"), {"user_id": db.user_id})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.capability import Capability, Command
 
 FEEDBACK = Capability(
-    tables=("feedback.tables:TABLES",),
+    tables=("feedback.store:TABLES",),
     exports=("feedback",),
     routers=("feedback.api:router",),
     installs=("feedback.api:install",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.capability import Capability, Command
 
 SOURCES = Capability(
-    tables=("sources.tables:TABLES",),
+    tables=("sources.store:TABLES",),
     exports=("sources",),
     source_names=("sources.store:names",),
     source_ids=("sources.operations:find",),

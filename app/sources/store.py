@@ -15,14 +15,55 @@ import sqlalchemy as sa
 
 from app import errors
 from app.database import sql
+from app.database.schema import tables
 from app.database.schema.tables import documents
 from app.database.transactions import Reading, SharedTransaction, Writing
 from app.documents.store.selections import SelectedDocument
-from app.sources import tables
 from app.sources.types import FileFailure, KnownFile, Source, SourceDraft
 
-_s = tables.sources.c
-_f = tables.source_files.c
+sources = tables.user_table(
+    "sources",
+    sa.Column("source_id", sa.Uuid, nullable=False),
+    sa.Column("path", sa.Text, nullable=False),
+    # Patterns, one to a line.
+    sa.Column("glob", sa.Text, nullable=False),
+    tables.moment("created_at"),
+    sa.Column("synced_at", sa.DateTime(timezone=True)),
+    sa.Column("text_field", sa.Text),
+    sa.Column("watch", sa.Boolean, nullable=False, server_default="false"),
+    # Whether the folder must be one of those that sources may be added from over HTTP.
+    sa.Column("confined", sa.Boolean, nullable=False, server_default="true"),
+    # The latest job that synchronises it, and the result of the latest one that is done.
+    sa.Column("job_id", sa.Uuid),
+    tables.json("result"),
+    # Null for a source that was added before names existed: the name of its folder.
+    sa.Column("name", sa.Text),
+    sa.PrimaryKeyConstraint("user_id", "source_id"),
+    sa.UniqueConstraint("user_id", "name"),
+)
+
+source_files = tables.user_table(
+    "source_files",
+    sa.Column("source_id", sa.Uuid, nullable=False),
+    sa.Column("path", sa.Text(collation="C"), nullable=False),
+    # Of the stored version; null: none is stored, or it is to be read again.
+    sa.Column("size", sa.BigInteger),
+    sa.Column("mtime_ns", sa.BigInteger),
+    sa.Column("content_hash", sa.LargeBinary),
+    sa.Column("documents", sa.Integer, nullable=False, server_default="0"),
+    # Why the file could not be stored as it is now.
+    sa.Column("error", sa.Text),
+    sa.Column("job_id", sa.Uuid, nullable=False),
+    sa.PrimaryKeyConstraint("user_id", "source_id", "path"),
+    sa.ForeignKeyConstraint(["user_id", "source_id"], [sources.c.user_id, sources.c.source_id], ondelete="CASCADE"),
+)
+
+documents.append_constraint(sa.ForeignKeyConstraint(["user_id", "source_id"], [sources.c.user_id, sources.c.source_id]))
+
+TABLES = (sources, source_files)
+
+_s = sources.c
+_f = source_files.c
 _d = documents.c
 
 
@@ -30,7 +71,7 @@ async def add(db: Writing, draft: SourceDraft) -> UUID:
     """Store a source; returns its id."""
     source_id = uuid4()
     values = {"user_id": db.user_id, "source_id": source_id, **_values(draft)}
-    await db.execute(sa.insert(tables.sources).values(**values))
+    await db.execute(sa.insert(sources).values(**values))
     return source_id
 
 
@@ -38,13 +79,13 @@ async def change(db: Writing, source_id: UUID, draft: SourceDraft, *, reread: bo
     """Store other options of a source; with `reread` all of its files are read again."""
     await _update(db, source_id, **_values(draft))
     if reread:
-        files = sa.update(tables.source_files).where(_f.user_id == db.user_id, _f.source_id == source_id)
+        files = sa.update(source_files).where(_f.user_id == db.user_id, _f.source_id == source_id)
         await db.execute(files.values(size=None, mtime_ns=None, content_hash=None))
 
 
 async def get(db: Reading, source_id: UUID) -> Source:
     """One source. Raises NotFound."""
-    query = sa.select(tables.sources).where(_s.user_id == db.user_id, _s.source_id == source_id)
+    query = sa.select(sources).where(_s.user_id == db.user_id, _s.source_id == source_id)
     row = (await db.execute(query)).one_or_none()
     if row is None:
         raise errors.NotFound("No such source.")
@@ -53,7 +94,7 @@ async def get(db: Reading, source_id: UUID) -> Source:
 
 async def find(db: Reading, *, path: str, globs: Sequence[str]) -> Source | None:
     """The user's source of this folder with these patterns."""
-    query = sa.select(tables.sources).where(_s.user_id == db.user_id, _s.path == path, _s.glob == "\n".join(globs))
+    query = sa.select(sources).where(_s.user_id == db.user_id, _s.path == path, _s.glob == "\n".join(globs))
     row = (await db.execute(query.order_by(_s.created_at).limit(1))).one_or_none()
     return None if row is None else _source(db, row._mapping)
 
@@ -69,8 +110,8 @@ async def page(
         "failed": files.where(_f.error.is_not(None)),
         "documents": documents,
     }
-    counts = (number.correlate(tables.sources).scalar_subquery().label(name) for name, number in numbers.items())
-    query = sa.select(tables.sources, *counts).where(_s.user_id == db.user_id)
+    counts = (number.correlate(sources).scalar_subquery().label(name) for name, number in numbers.items())
+    query = sa.select(sources, *counts).where(_s.user_id == db.user_id)
     if source_id is not None:
         query = query.where(_s.source_id == source_id)
     if after is not None:
@@ -94,17 +135,17 @@ async def finish(db: Writing, source_id: UUID, result: Mapping[str, Any]) -> Non
 
 async def _update(db: Writing, source_id: UUID, **values: object) -> None:
     own = (_s.user_id == db.user_id, _s.source_id == source_id)
-    await db.execute(sa.update(tables.sources).where(*own).values(**values))
+    await db.execute(sa.update(sources).where(*own).values(**values))
 
 
 async def delete(db: Writing, source_id: UUID) -> None:
     """Delete a source without documents, and what is recorded of its files."""
-    await db.execute(sa.delete(tables.sources).where(_s.user_id == db.user_id, _s.source_id == source_id))
+    await db.execute(sa.delete(sources).where(_s.user_id == db.user_id, _s.source_id == source_id))
 
 
 async def drafts(db: Reading) -> dict[UUID, SourceDraft]:
     """All of the user's sources as they were added, by id."""
-    rows = await db.execute(sa.select(tables.sources).where(_s.user_id == db.user_id))
+    rows = await db.execute(sa.select(sources).where(_s.user_id == db.user_id))
     return {found.source_id: found.draft for found in (_source(db, row._mapping) for row in rows)}
 
 
@@ -256,7 +297,7 @@ async def record_files(db: Writing, source_id: UUID, recorded: Sequence[KnownFil
 async def forget_files(db: Writing, source_id: UUID, paths: Sequence[str]) -> None:
     """Delete what is recorded of some files."""
     these = (_f.user_id == db.user_id, _f.source_id == source_id, sql.among(_f.path, paths))
-    await db.execute(sa.delete(tables.source_files).where(*these))
+    await db.execute(sa.delete(source_files).where(*these))
 
 
 def _values(draft: SourceDraft) -> dict[str, Any]:
