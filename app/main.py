@@ -16,7 +16,7 @@ from app import settings as config
 from app.access import key_uses
 from app.concurrency.limiter import Limiter
 from app.http import admission, auth, bodies, health, metrics, openapi_document, origins, problems, request_log
-from app.jobs import kinds
+from app.jobs import workers as jobs
 from app.services import Services
 from app.settings import Settings
 from app.web import pages
@@ -113,7 +113,7 @@ async def _background_workers(app: FastAPI, services: Services) -> AsyncIterator
         asyncio.create_task(services.db.reads.watch()),
     ]
     if app.state.settings.worker:
-        workers.append(asyncio.create_task(kinds.run_forever(services)))
+        workers.append(asyncio.create_task(jobs.run_forever(services)))
     try:
         yield
     finally:

@@ -11,7 +11,7 @@ from uuid import UUID
 from app import errors
 from app.database.transactions import Database, Reading, retry_read
 from app.enums import JobStatus
-from app.jobs import kinds
+from app.jobs import workers
 from app.jobs.store import jobs
 from app.jobs.store.jobs import JobState
 
@@ -26,7 +26,7 @@ async def get(job_id: UUID, user_id: str, *, db: Database) -> JobState:
     """One job, with what its kind adds to its result. Raises NotFound."""
     async with db.primary.reading(user_id) as reading:
         found = await _read(reading, job_id)
-        details = next((kind.details for kind in kinds.every() if kind.name == found.kind), None)
+        details = next((kind.details for kind in workers.every_kind() if kind.name == found.kind), None)
         if details is None:
             return found
         return replace(found, result={**found.result, **await details(reading, found.job_id)})
@@ -74,7 +74,7 @@ async def cancel(job_id: UUID, user_id: str, *, db: Database) -> JobState:
     """
     async with db.primary.reading(user_id) as reading:
         found = await _read(reading, job_id)
-    if any(kind.name == found.kind and not kind.is_cancellable for kind in kinds.every()):
+    if any(kind.name == found.kind and not kind.is_cancellable for kind in workers.every_kind()):
         raise errors.Conflict("Jobs that update links or postings cannot be cancelled.")
     async with db.locking(user_id, checked=True) as writing:
         await jobs.cancel(writing, found.job_id)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from uuid import UUID
 
 from prometheus_client import Counter
 
-from app import errors
+from app import capability, errors
 from app.concurrency import offload
 from app.database.transactions import Database, Reading, Transaction, Writing
 from app.jobs.store import jobs
@@ -134,8 +135,26 @@ class Outcomes:
         self.failures = counter("stepwell_job_failures", meaning, ["kind", "code"])
 
 
-async def run_forever(services: Services, kinds: Sequence[JobKind]) -> None:
-    """Run the jobs of all users in turn until cancelled."""
+def every_kind() -> tuple[JobKind, ...]:
+    """The kinds of jobs of all capabilities."""
+    return capability.declared("jobs")
+
+
+async def run_forever(services: Services) -> None:
+    """Run the jobs of all users, a loop for each queue, and what capabilities declare as `background`, until cancelled.
+
+    They begin when the database accepts writes.
+    """
+    await until_writable(services.db)
+    queues = defaultdict[str, list[JobKind]](list)
+    for kind in every_kind():
+        queues[kind.queue].append(kind)
+    loops = (_run_queue(services, kinds) for kinds in queues.values())
+    await asyncio.gather(*(run(services) for run in capability.declared("background")), *loops)
+
+
+async def _run_queue(services: Services, kinds: Sequence[JobKind]) -> None:
+    """Run the jobs of a queue in turn until cancelled."""
     served: list[str] = []
     while True:
         await asyncio.sleep(IDLE_S)

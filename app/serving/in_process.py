@@ -25,7 +25,7 @@ from app.cli.client import API, Backend, Client
 from app.cli.progress import Progress
 from app.entities.linking import llm_entities, mention_refresh
 from app.fetching.types import ANY_HOST
-from app.jobs import kinds, workers
+from app.jobs import workers
 from app.main import create_app
 from app.runtime import models
 from app.services import Services
@@ -137,7 +137,7 @@ class _Application:
     async def _work(self) -> None:
         while True:
             try:
-                ran = await workers.run_next(self._services, kinds.every(), user_id=self._user)
+                ran = await workers.run_next(self._services, workers.every_kind(), user_id=self._user)
             except errors.StepwellError:
                 ran = None
             if ran is None:

@@ -78,11 +78,11 @@ def worker(data_dir: options.DataDir = None) -> None:
 
 async def _work(settings: Settings) -> None:
     from app import runtime
-    from app.jobs import kinds
+    from app.jobs import workers
 
     async with runtime.open_services(settings, runs_jobs=True) as services:
         log.info("worker started", extra={"action": "worker_started"})
-        working = asyncio.ensure_future(kinds.run_forever(services))
+        working = asyncio.ensure_future(workers.run_forever(services))
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, working.cancel)
         await asyncio.gather(working, return_exceptions=True)
 

@@ -11,8 +11,8 @@ import pytest
 from harness import Tenant
 
 from app import errors
-from app.jobs import kinds, workers
 from app.jobs import operations as job_operations
+from app.jobs import workers
 from app.jobs.workers import JobKind, Run
 
 PAGE = Path(__file__).parents[2] / "docs" / "documents.md"
@@ -30,10 +30,12 @@ async def _fail(_run: Run) -> int:
 
 def test_the_page_about_jobs_has_one_row_for_each_kind() -> None:
     table = PAGE.read_text(encoding="utf-8").partition("| `kind` |")[2].partition("\n\n")[0]
-    assert sorted(re.findall(r"^\| `(\w+)`", table, re.MULTILINE)) == sorted(kind.name for kind in kinds.every()), PAGE
+    assert sorted(re.findall(r"^\| `(\w+)`", table, re.MULTILINE)) == sorted(
+        kind.name for kind in workers.every_kind()
+    ), PAGE
 
 
-@pytest.mark.parametrize("kind", kinds.every(), ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", workers.every_kind(), ids=lambda kind: kind.name)
 async def test_a_user_may_cancel_the_jobs_of_cancellable_kinds_only(tenant: Tenant, kind: JobKind) -> None:
     async with tenant.db.writing(tenant.user_id) as writing:
         job_id = await kind.add(writing, {})

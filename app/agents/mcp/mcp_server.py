@@ -25,7 +25,7 @@ from app import __version__, errors, runtime, tools
 from app.agents import registry, tool_formats
 from app.documents import operations as documents
 from app.documents.types import Document
-from app.jobs import kinds
+from app.jobs import workers
 from app.requests import cursors, strict_json, validation_errors
 from app.settings import Settings
 from app.text import uris
@@ -67,7 +67,7 @@ def build(context_of: ContextOf, *, turns: asyncio.Semaphore | None = None) -> S
 async def serve_stdio(settings: Settings, user_id: str) -> None:
     """Serve one client until it closes stdin, and run background jobs meanwhile."""
     async with runtime.open_services(settings, pool_size=POOL_SIZE) as services:
-        working = asyncio.create_task(kinds.run_forever(services) if settings.worker else asyncio.sleep(0))
+        working = asyncio.create_task(workers.run_forever(services) if settings.worker else asyncio.sleep(0))
         context = ToolContext(services, user_id, admission=Admission(services.budget.whole_s))
         server = build(lambda _request: context, turns=asyncio.Semaphore(MAX_CONCURRENT))
         try:
