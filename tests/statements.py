@@ -36,9 +36,8 @@ def _inline() -> Iterator[tuple[str, sql.StatementSource]]:
         found = 0
         for node in tree.body:
             match node:
-                case ast.Assign([ast.Name(name)], ast.Call(called, [source], keywords)) if called in inline:
-                    binds = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in keywords}
-                    yield f"{module_name(path)}.{name}", sql.parse(ast.literal_eval(source), binds)
+                case ast.Assign([ast.Name(name)], ast.Call(called, [source], [])) if called in inline:
+                    yield f"{module_name(path)}.{name}", sql.parse(ast.literal_eval(source))
                     found += 1
         assert found == len(inline), f"a statement in {path} is not the value of a constant of the module"
 

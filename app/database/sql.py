@@ -13,7 +13,8 @@ none of them is) asked for. `{{name argument, argument}}` includes `name.sql` fr
 parts become the statement's. A missing, unused or contradictory declaration, an unknown part or fragment, and a section
 without end are errors.
 
-A statement of a few lines is in the module that runs it, as the value of `inline`, with the same checks.
+A statement of a few lines is in the module that runs it, as the value of `inline`, with the same checks; it declares a
+bind at one of its uses, as `:name::type`.
 A long statement is composed: `ctes/name.sql` has the CTEs of one step, separated by commas.
 """
 
@@ -26,7 +27,6 @@ from dataclasses import dataclass, fields, replace
 from functools import cache
 from operator import itemgetter
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Literal, TypeVar, get_args
 
 import sqlalchemy as sa
@@ -38,6 +38,7 @@ _OWNER = {"user_id": "text"}
 NAMES: weakref.WeakKeyDictionary[sa.Executable, str] = weakref.WeakKeyDictionary()
 """The names of the statements that are in files."""
 _BIND = re.compile(r"-- :(\w+)(\??) ([\w\[\]:]+)(?: |$)")
+_TYPED = re.compile(r"(?<![:\w]):(\w+)::((?:\w|\[\]|::)+)")
 _PART = re.compile(r"-- part (\w+)(?: |$)")
 _ARGUMENT = re.compile(r"-- \$(\w+)(?: |$)")
 _USED_BIND = re.compile(r"(?<![:\w]):(\w+)")
@@ -110,20 +111,14 @@ def load(name: str | tuple[str, ...]) -> StatementSource:
     return replace(own, binds=binds, parts=parts, ctes=tuple(cte.lines for cte in ctes))
 
 
-def inline(source: str, **binds: str) -> sa.TextClause:
-    """A statement of a few lines in the module that runs it, with the types of its binds.
-
-    Raises ValueError if it uses other binds.
-    """
-    return parse(source, binds).compiled()
+def inline(source: str) -> sa.TextClause:
+    """A statement of a few lines in the module that runs it. Raises ValueError if it contradicts its declarations."""
+    return parse(source).compiled()
 
 
-def parse(source: str, binds: Mapping[str, str] = MappingProxyType({})) -> StatementSource:
-    """Checks the text of a statement. `binds` has the types of binds that the text does not declare.
-
-    Raises ValueError if it contradicts its declarations.
-    """
-    found = _expand(source, binds)
+def parse(source: str) -> StatementSource:
+    """Checks the text of a statement. Raises ValueError if it contradicts its declarations."""
+    found = _expand(source)
     if found.arguments:
         raise ValueError(f"a statement takes no arguments: {sorted(found.arguments)}")
     named: set[str] = set()
@@ -181,13 +176,13 @@ def _select_lines(lines: tuple[str, ...], parts: frozenset[str]) -> Iterator[str
             wanted.append(wanted[-1] and named == (directive[1] == "if"))
 
 
-def _expand(source: str, declared: Mapping[str, str] = MappingProxyType({})) -> StatementSource:
-    """The declarations and lines of a source with its fragments. It need not declare the binds in `declared`."""
-    lines = source.splitlines()
+def _expand(source: str) -> StatementSource:
+    """The declarations and lines of a source with its fragments."""
+    lines = _TYPED.sub(r":\1", source).splitlines()
     begin = next((place for place, line in enumerate(lines) if _directive(line) or not _is_comment(line)), len(lines))
     header, body = lines[:begin], lines[begin:]
     declarations = [match for line in header if (match := _BIND.match(line))]
-    binds = {**declared, **{match[1]: match[3] for match in declarations}}
+    binds = {**dict(_TYPED.findall(source)), **{match[1]: match[3] for match in declarations}}
     parts = {match[1] for match in declarations if match[2]}
     parts |= {match[1] for line in header if (match := _PART.match(line))}
     written = []

@@ -40,31 +40,27 @@ _f, _d = feedback.c, tables.documents.c
 _PUT = sql.inline(
     """
     INSERT INTO stepwell.feedback AS f (user_id, feedback_id, query, document_id, chunk_id, helpful, at)
-    SELECT :user_id, :feedback_id, :query, d.document_id, :chunk_id, :helpful, now()
+    SELECT :user_id, :feedback_id::uuid, :query::text, d.document_id, :chunk_id::uuid, :helpful::boolean, now()
     FROM stepwell.documents AS d
-    WHERE d.user_id = :user_id AND d.document_id = coalesce(:document_id, (
+    WHERE d.user_id = :user_id AND d.document_id = coalesce(:document_id::uuid, (
         SELECT c.document_id FROM stepwell.chunks AS c WHERE c.user_id = :user_id AND c.chunk_id = :chunk_id))
     FOR KEY SHARE
     ON CONFLICT (user_id, feedback_id) DO UPDATE SET helpful = excluded.helpful, at = excluded.at
     RETURNING f.document_id
-    """,
-    feedback_id="uuid",
-    query="text",
-    document_id="uuid",
-    chunk_id="uuid",
-    helpful="boolean",
+    """
 )
 
 _TRIM = sql.inline(
     """
     DELETE FROM stepwell.feedback AS f
     WHERE f.user_id = :user_id AND f.at <= (
-        SELECT o.at FROM stepwell.feedback AS o WHERE o.user_id = :user_id ORDER BY o.at DESC OFFSET :kept LIMIT 1)
-    """,
-    kept="bigint",
+        SELECT o.at FROM stepwell.feedback AS o
+        WHERE o.user_id = :user_id
+        ORDER BY o.at DESC OFFSET :kept::bigint LIMIT 1)
+    """
 )
 
-_EXPIRE = sql.inline("SELECT stepwell.expire_feedback(:days)", days="integer")
+_EXPIRE = sql.inline("SELECT stepwell.expire_feedback(:days::integer)")
 
 
 def feedback_id(given: FeedbackRequest) -> UUID:

@@ -156,14 +156,11 @@ async def names(db: Reading) -> dict[UUID, str]:
 
 _LINK_FILES = sql.inline(
     """
-    UPDATE stepwell.documents AS d SET source_id = :source_id, source_path = g.path
-    FROM unnest(:document_ids, :paths) AS g (document_id, path)
+    UPDATE stepwell.documents AS d SET source_id = :source_id::uuid, source_path = g.path
+    FROM unnest(:document_ids::uuid[], :paths::text[]) AS g (document_id, path)
     WHERE d.user_id = :user_id AND d.document_id = g.document_id
       AND (d.source_id IS DISTINCT FROM :source_id OR d.source_path IS DISTINCT FROM g.path)
-    """,
-    source_id="uuid",
-    document_ids="uuid[]",
-    paths="text[]",
+    """
 )
 
 
@@ -182,12 +179,9 @@ async def uris_of(db: Reading, source_id: UUID, *, paths: Sequence[str]) -> list
 _MOVE_DOCUMENTS = sql.inline(
     """
     UPDATE stepwell.documents AS d SET uri = g.uri, identity = g.identity, updated_at = now()
-    FROM unnest(:document_ids, :uris, :identities) AS g (document_id, uri, identity)
+    FROM unnest(:document_ids::uuid[], :uris::text[], :identities::bytea[]) AS g (document_id, uri, identity)
     WHERE d.user_id = :user_id AND d.document_id = g.document_id
-    """,
-    document_ids="uuid[]",
-    uris="text[]",
-    identities="bytea[]",
+    """
 )
 
 
@@ -252,11 +246,10 @@ _UNRECORDED = sql.inline(
     """
     SELECT DISTINCT d.source_path
     FROM stepwell.documents AS d
-    WHERE d.user_id = :user_id AND d.source_id = :source_id AND NOT EXISTS (
+    WHERE d.user_id = :user_id AND d.source_id = :source_id::uuid AND NOT EXISTS (
         SELECT FROM stepwell.source_files AS f
         WHERE f.user_id = :user_id AND f.source_id = :source_id AND f.path = d.source_path COLLATE "C")
-    """,
-    source_id="uuid",
+    """
 )
 
 
@@ -268,22 +261,15 @@ async def unrecorded_paths(db: Reading, source_id: UUID) -> list[str]:
 _RECORD_FILES = sql.inline(
     """
     INSERT INTO stepwell.source_files (user_id, source_id, path, size, mtime_ns, content_hash, documents, error, job_id)
-    SELECT :user_id, :source_id, g.path, g.size, g.mtime_ns, g.content_hash, g.documents, g.error, g.job_id
-    FROM unnest(:path, :size, :mtime_ns, :content_hash, :documents, :error, :job_id)
+    SELECT :user_id, :source_id::uuid, g.path, g.size, g.mtime_ns, g.content_hash, g.documents, g.error, g.job_id
+    FROM unnest(:path::text[], :size::bigint[], :mtime_ns::bigint[], :content_hash::bytea[],
+                :documents::integer[], :error::text[], :job_id::uuid[])
         AS g (path, size, mtime_ns, content_hash, documents, error, job_id)
     ON CONFLICT (user_id, source_id, path) DO UPDATE
     SET size = excluded.size, mtime_ns = excluded.mtime_ns, content_hash = excluded.content_hash,
         documents = excluded.documents, error = excluded.error, job_id = excluded.job_id
     RETURNING path
-    """,
-    source_id="uuid",
-    path="text[]",
-    size="bigint[]",
-    mtime_ns="bigint[]",
-    content_hash="bytea[]",
-    documents="integer[]",
-    error="text[]",
-    job_id="uuid[]",
+    """
 )
 
 

@@ -44,14 +44,10 @@ _RECORD = sql.inline(
     """
     INSERT INTO stepwell.audit_log (user_id, event_id, actor, action, target, counts)
     SELECT :user_id, e.event_id, e.actor, e.action, e.target, CAST(e.counts AS jsonb)
-    FROM unnest(:event_ids, :actors, :actions, :targets, :counts) AS e (event_id, actor, action, target, counts)
+    FROM unnest(:event_ids::uuid[], :actors::text[], :actions::text[], :targets::text[], :counts::text[])
+        AS e (event_id, actor, action, target, counts)
     ON CONFLICT DO NOTHING
-    """,
-    event_ids="uuid[]",
-    actors="text[]",
-    actions="text[]",
-    targets="text[]",
-    counts="text[]",
+    """
 )
 
 
@@ -69,9 +65,7 @@ async def record(db: Transaction, *events: Event) -> None:
 
 MAX_USES = 10**12
 """Uses of a key for one scope that are counted on one day; the database function counts no more either."""
-_COUNT_USES = sql.inline(
-    "SELECT stepwell.count_key_uses(:key_ids, :scopes, :uses)", key_ids="text[]", scopes="text[]", uses="bigint[]"
-)
+_COUNT_USES = sql.inline("SELECT stepwell.count_key_uses(:key_ids::text[], :scopes::text[], :uses::bigint[])")
 
 
 async def count_uses(db: SharedTransaction, uses: Mapping[tuple[str, str], int]) -> None:

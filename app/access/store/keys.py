@@ -52,19 +52,16 @@ _VERIFY = sql.inline(
     """
     SELECT v.user_id, v.scopes, CAST(v.filters AS text) AS filters, v.shows_entities, v.token_key,
            current_setting('transaction_read_only') AS read_only
-    FROM stepwell.live_key(:key_id, :secret_hash) AS v
-    """,
-    key_id="text",
-    secret_hash="bytea",
+    FROM stepwell.live_key(:key_id::text, :secret_hash::bytea) AS v
+    """
 )
 
 _OF_TOKEN = sql.inline(
     """
     SELECT v.user_id, v.scopes, CAST(v.filters AS text) AS filters, v.shows_entities, v.token_key,
            current_setting('transaction_read_only') AS read_only
-    FROM stepwell.token_key(:key_id) AS v
-    """,
-    key_id="text",
+    FROM stepwell.token_key(:key_id::text) AS v
+    """
 )
 
 

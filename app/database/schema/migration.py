@@ -157,9 +157,8 @@ _STATEMENT = sql.inline(
                 WHEN p.tuples_total > 0 THEN ARRAY[p.tuples_done, p.tuples_total]
                 ELSE CAST(regexp_match(a.application_name, '^(\\d+) of ([1-9]\\d*)$') AS bigint[]) END AS counts
     FROM pg_stat_activity AS a LEFT JOIN pg_stat_progress_create_index AS p ON p.pid = a.pid
-    WHERE a.pid = :pid AND a.state = 'active'
-    """,
-    pid="integer",
+    WHERE a.pid = :pid::integer AND a.state = 'active'
+    """
 )
 
 

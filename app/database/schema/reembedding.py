@@ -139,9 +139,8 @@ _DESCRIPTIONS = sql.inline(
           SELECT FROM stepwell.entity_vectors_next AS n
           WHERE n.user_id = :user_id AND n.entity_id = e.entity_id)
     ORDER BY e.entity_id
-    LIMIT :limit
-    """,
-    limit="bigint",
+    LIMIT :limit::bigint
+    """
 )
 
 
@@ -155,14 +154,11 @@ _ADD_DESCRIPTIONS = sql.inline(
     """
     INSERT INTO stepwell.entity_vectors_next (user_id, entity_id, embedding)
     SELECT :user_id, e.entity_id, {{stored_vector stepwell.entity_vectors_next, g.embedding}}
-    FROM unnest(:entity_ids, :texts, :vectors) AS g (entity_id, text, embedding)
+    FROM unnest(:entity_ids::uuid[], :texts::text[], :vectors::text[]) AS g (entity_id, text, embedding)
     JOIN stepwell.entities AS e
       ON e.user_id = :user_id AND e.entity_id = g.entity_id AND {{description_of_entity e}} = g.text
     ON CONFLICT (user_id, entity_id) DO NOTHING
-    """,
-    entity_ids="uuid[]",
-    texts="text[]",
-    vectors="text[]",
+    """
 )
 
 
@@ -182,14 +178,11 @@ _ADD_DOCUMENTS = sql.inline(
     """
     INSERT INTO stepwell.embeddings_next (user_id, chunk_no, document_id, embedding)
     SELECT :user_id, c.chunk_no, c.document_id, {{stored_vector stepwell.embeddings_next, g.embedding}}
-    FROM unnest(:embedding_keys, :vectors) AS g (embedding_key, embedding)
+    FROM unnest(:embedding_keys::uuid[], :vectors::text[]) AS g (embedding_key, embedding)
     JOIN stepwell.chunks AS c
-      ON c.user_id = :user_id AND c.document_id = ANY (:document_ids) AND c.embedding_key = g.embedding_key
+      ON c.user_id = :user_id AND c.document_id = ANY (:document_ids::uuid[]) AND c.embedding_key = g.embedding_key
     ON CONFLICT (user_id, chunk_no) DO NOTHING
-    """,
-    document_ids="uuid[]",
-    embedding_keys="uuid[]",
-    vectors="text[]",
+    """
 )
 
 

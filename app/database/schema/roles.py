@@ -53,7 +53,7 @@ _MISSING_ROLES = sql.inline(
     ) AS own
     CROSS JOIN LATERAL (
         SELECT 1 AS place, 'CREATE ROLE ' || g.name || ' ' || g.rights AS statement
-        FROM unnest(:roles, :rights) AS g (name, rights)
+        FROM unnest(:roles::text[], :rights::text[]) AS g (name, rights)
         WHERE NOT own.creates AND NOT EXISTS (SELECT FROM pg_roles AS r WHERE r.rolname = g.name)
         UNION ALL
         SELECT 2, CASE WHEN own.options THEN '' ELSE 'ALTER ROLE stepwell_service NOINHERIT; ' END
@@ -67,9 +67,7 @@ _MISSING_ROLES = sql.inline(
                        ELSE pg_has_role(to_regrole('stepwell_restricted'), 'USAGE WITH ADMIN OPTION') END
     ) AS w
     ORDER BY w.place
-    """,
-    roles="text[]",
-    rights="text[]",
+    """
 )
 
 

@@ -73,18 +73,16 @@ def _with_similarity(row: sa.Row[Any]) -> tuple[Candidate, float | None]:
 _LEXEMES_OF_CHUNKS = sql.inline(
     """
     WITH words AS MATERIALIZED (
-        SELECT w.lexeme, CAST({{lexeme_query w.lexeme}} AS tsquery) AS query FROM unnest(:lexemes) AS w (lexeme)
+        SELECT w.lexeme, CAST({{lexeme_query w.lexeme}} AS tsquery) AS query FROM unnest(:lexemes::text[]) AS w (lexeme)
     )
     SELECT c.chunk_id, c.lexemes
-    FROM unnest(:chunk_ids) AS g (chunk_id)
+    FROM unnest(:chunk_ids::uuid[]) AS g (chunk_id)
     CROSS JOIN LATERAL (
         SELECT o.chunk_id, ARRAY(SELECT w.lexeme FROM words AS w WHERE o.tsv @@ w.query) AS lexemes
         FROM stepwell.chunks AS o
         WHERE o.user_id = :user_id AND o.chunk_id = g.chunk_id LIMIT 1
     ) AS c
-    """,
-    chunk_ids="uuid[]",
-    lexemes="text[]",
+    """
 )
 
 

@@ -214,20 +214,17 @@ _CREATED = sql.inline(
     """
     SELECT d.document_id, CAST(extract(epoch FROM d.created_at) * 1000000 AS bigint) AS moment
     FROM stepwell.documents AS d
-    WHERE d.user_id = :user_id AND d.document_id = ANY (:document_ids)
-    """,
-    document_ids="uuid[]",
+    WHERE d.user_id = :user_id AND d.document_id = ANY (:document_ids::uuid[])
+    """
 )
 _IN_METADATA = sql.inline(
     """
     SELECT d.document_id, max(CAST(m.moment AS bigint)) AS moment
     FROM stepwell.documents AS d
-    CROSS JOIN LATERAL jsonb_array_elements_text(d.moments -> 'moments' -> :key) AS m (moment)
-    WHERE d.user_id = :user_id AND d.document_id = ANY (:document_ids)
+    CROSS JOIN LATERAL jsonb_array_elements_text(d.moments -> 'moments' -> :key::text) AS m (moment)
+    WHERE d.user_id = :user_id AND d.document_id = ANY (:document_ids::uuid[])
     GROUP BY d.document_id
-    """,
-    document_ids="uuid[]",
-    key="text",
+    """
 )
 
 

@@ -25,11 +25,10 @@ async def exist(db: Reading) -> bool:
 
 _ALLOCATE = sql.inline(
     """
-    UPDATE stepwell.tenants AS t SET next_chunk_no = t.next_chunk_no + :chunks
+    UPDATE stepwell.tenants AS t SET next_chunk_no = t.next_chunk_no + :chunks::bigint
     WHERE t.user_id = :user_id
     RETURNING t.next_chunk_no - :chunks AS first_no
-    """,
-    chunks="bigint",
+    """
 )
 
 

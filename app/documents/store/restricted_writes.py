@@ -18,27 +18,23 @@ _HIDDEN_DOCUMENTS = sql.inline(
     """
     SELECT d.document_id
     FROM stepwell.documents AS d
-    WHERE d.user_id = :user_id AND d.document_id = ANY (:ids) AND jsonb_path_exists(
-        d.metadata, :path,
+    WHERE d.user_id = :user_id AND d.document_id = ANY (:ids::uuid[]) AND jsonb_path_exists(
+        d.metadata, :path::jsonpath,
         d.moments || jsonb_build_object('document', d.document_id, 'source', d.source_id, 'uri', d.uri,
                                         'created', extract(epoch FROM d.created_at) * 1000000), true) IS NOT TRUE
-    """,
-    ids="uuid[]",
-    path="jsonpath",
+    """
 )
 # The creation time of a document without one is that of its job.
 _HIDDEN_STAGED = sql.inline(
     """
     SELECT s.job_id
     FROM stepwell.staged_documents AS s
-    WHERE s.user_id = :user_id AND s.job_id = ANY (:ids) AND jsonb_path_exists(
-        s.metadata, :path,
+    WHERE s.user_id = :user_id AND s.job_id = ANY (:ids::uuid[]) AND jsonb_path_exists(
+        s.metadata, :path::jsonpath,
         stepwell.moments(s.metadata) || jsonb_build_object(
             'document', s.document_id, 'source', s.source_id, 'uri', s.uri,
             'created', extract(epoch FROM coalesce(s.created_at, now())) * 1000000), true) IS NOT TRUE
-    """,
-    ids="uuid[]",
-    path="jsonpath",
+    """
 )
 
 

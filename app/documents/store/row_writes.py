@@ -163,13 +163,10 @@ def cut(draft: DocumentDraft) -> dict[str, Any]:
 _INSERT_EMBEDDINGS = sql.inline(
     """
     INSERT INTO stepwell.embeddings (user_id, chunk_no, document_id, embedding)
-    SELECT :user_id, :first_no + v.place - 1, v.document_id, {{stored_vector stepwell.embeddings, v.embedding}}
-    FROM unnest(:document_ids, :vectors) WITH ORDINALITY AS v (document_id, embedding, place)
+    SELECT :user_id, :first_no::bigint + v.place - 1, v.document_id, {{stored_vector stepwell.embeddings, v.embedding}}
+    FROM unnest(:document_ids::uuid[], :vectors::text[]) WITH ORDINALITY AS v (document_id, embedding, place)
     RETURNING chunk_no
-    """,
-    first_no="bigint",
-    document_ids="uuid[]",
-    vectors="text[]",
+    """
 )
 
 

@@ -110,16 +110,12 @@ async def texts(db: Reading, job_id: UUID, *, first: int, limit: int) -> list[St
 _STAGE_VECTORS = sql.inline(
     """
     UPDATE stepwell.staged_chunks AS s SET embedding = CAST(CAST(v.embedding AS vector) AS real[])
-    FROM unnest(:embedding_keys, :vectors) AS v (embedding_key, embedding)
-    WHERE s.user_id = :user_id AND s.job_id = :job_id AND s.chunk_index BETWEEN :first_index AND :last_index
+    FROM unnest(:embedding_keys::uuid[], :vectors::text[]) AS v (embedding_key, embedding)
+    WHERE s.user_id = :user_id AND s.job_id = :job_id::uuid
+      AND s.chunk_index BETWEEN :first_index::integer AND :last_index::integer
       AND s.embedding_key = v.embedding_key
     RETURNING s.chunk_index
-    """,
-    job_id="uuid",
-    first_index="integer",
-    last_index="integer",
-    embedding_keys="uuid[]",
-    vectors="text[]",
+    """
 )
 
 
@@ -161,16 +157,13 @@ async def try_lock(db: Writing) -> bool:
 _PUBLISH_EMBEDDINGS = sql.inline(
     """
     INSERT INTO stepwell.embeddings (user_id, chunk_no, document_id, embedding)
-    SELECT :user_id, s.chunk_no, :document_id,
+    SELECT :user_id, s.chunk_no, :document_id::uuid,
            {{stored_vector stepwell.embeddings, CAST(CAST(s.embedding AS vector) AS text)}}
     FROM stepwell.staged_chunks AS s
-    WHERE s.user_id = :user_id AND s.job_id = :job_id AND s.chunk_index BETWEEN :first_index AND :last_index
+    WHERE s.user_id = :user_id AND s.job_id = :job_id::uuid
+      AND s.chunk_index BETWEEN :first_index::integer AND :last_index::integer
     RETURNING chunk_no
-    """,
-    job_id="uuid",
-    document_id="uuid",
-    first_index="integer",
-    last_index="integer",
+    """
 )
 
 

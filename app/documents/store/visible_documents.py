@@ -24,7 +24,7 @@ MOST_COUNTED = 4_000
 MAX_CALLERS = 200
 """Most lists that a process keeps for each database: at most 20 MB."""
 
-_USE = sql.inline("SELECT stepwell.use_list(:document_ids)", document_ids="uuid[]")
+_USE = sql.inline("SELECT stepwell.use_list(:document_ids::uuid[])")
 _Lists = LRUCache[tuple[str, str], tuple[int, Listed | None]]
 _kept: weakref.WeakKeyDictionary[object, _Lists] = weakref.WeakKeyDictionary()
 

@@ -141,26 +141,23 @@ async def names_of(db: Reading, entity_ids: Sequence[UUID]) -> dict[UUID, dict[s
 _WRITE_MEMBERS = sql.inline(
     """
     INSERT INTO stepwell.entity_members (user_id, entity_id, member_id)
-    SELECT :user_id, g.entity_id, g.member_id FROM unnest(:entity_ids, :member_ids) AS g (entity_id, member_id)
+    SELECT :user_id, g.entity_id, g.member_id
+    FROM unnest(:entity_ids::uuid[], :member_ids::uuid[]) AS g (entity_id, member_id)
     ON CONFLICT (user_id, entity_id, member_id) DO NOTHING
-    """,
-    entity_ids="uuid[]",
-    member_ids="uuid[]",
+    """
 )
 
 
 _MEMBER_OF_TEAMS = sql.inline(
     """
     INSERT INTO stepwell.entity_members (user_id, entity_id, member_id)
-    SELECT :user_id, g.entity_id, :by
+    SELECT :user_id, g.entity_id, :by::uuid
     FROM stepwell.entity_members AS g
-    WHERE g.user_id = :user_id AND g.member_id = ANY (:member_ids)
+    WHERE g.user_id = :user_id AND g.member_id = ANY (:member_ids::uuid[])
       AND g.entity_id <> :by AND g.entity_id <> ALL (:member_ids)
     GROUP BY g.entity_id
     ON CONFLICT (user_id, entity_id, member_id) DO NOTHING
-    """,
-    member_ids="uuid[]",
-    by="uuid",
+    """
 )
 
 
@@ -186,48 +183,36 @@ _WRITE_ENTITIES = sql.inline(
     INSERT INTO stepwell.entities AS e (user_id, entity_id, type, name, origin, role, facts, description, metadata)
     SELECT :user_id, g.entity_id, g.type, g.name, 'user', g.role, CAST(g.facts AS jsonb),
            g.description, CAST(g.metadata AS jsonb)
-    FROM unnest(:entity_id, :type, :name, :role, :facts, :description, :metadata)
+    FROM unnest(:entity_id::uuid[], :type::text[], :name::text[], :role::text[],
+                :facts::text[], :description::text[], :metadata::text[])
         AS g (entity_id, type, name, role, facts, description, metadata)
     ON CONFLICT (user_id, entity_id) DO UPDATE
     SET type = excluded.type, name = excluded.name, role = excluded.role, facts = excluded.facts,
         description = excluded.description, metadata = excluded.metadata, updated_at = excluded.updated_at
-    """,
-    entity_id="uuid[]",
-    type="text[]",
-    name="text[]",
-    role="text[]",
-    facts="text[]",
-    description="text[]",
-    metadata="text[]",
+    """
 )
 
 _WRITE_NAMES = sql.inline(
     """
     INSERT INTO stepwell.entity_names (user_id, name_key, entity_id, name, place)
     SELECT :user_id, g.name_key, g.entity_id, g.name, g.place
-    FROM unnest(:entity_ids, :places, :keys, :names) AS g (entity_id, place, name_key, name)
+    FROM unnest(:entity_ids::uuid[], :places::integer[], :keys::bytea[], :names::text[])
+        AS g (entity_id, place, name_key, name)
     ON CONFLICT (user_id, name_key, entity_id) DO NOTHING
-    """,
-    entity_ids="uuid[]",
-    places="integer[]",
-    keys="bytea[]",
-    names="text[]",
+    """
 )
 
 _WRITE_WORDS = sql.inline(
     """
     INSERT INTO stepwell.entity_words (user_id, lexeme, entity_id)
     SELECT :user_id, w.lexeme, g.entity_id
-    FROM unnest(:entity_ids, :texts, :roles) AS g (entity_id, facts, role)
+    FROM unnest(:entity_ids::uuid[], :texts::text[], :roles::text[]) AS g (entity_id, facts, role)
     CROSS JOIN LATERAL (
         SELECT t.lexeme FROM unnest(tsvector_to_array(to_tsvector('english', g.facts))) AS t (lexeme)
         UNION SELECT g.role WHERE g.role <> ''
     ) AS w
     ON CONFLICT (user_id, lexeme, entity_id) DO NOTHING
-    """,
-    entity_ids="uuid[]",
-    texts="text[]",
-    roles="text[]",
+    """
 )
 
 
@@ -275,11 +260,9 @@ _WRITE_VECTORS = sql.inline(
     """
     INSERT INTO stepwell.entity_vectors (user_id, entity_id, embedding)
     SELECT :user_id, g.entity_id, {{stored_vector stepwell.entity_vectors, g.embedding}}
-    FROM unnest(:entity_ids, :vectors) AS g (entity_id, embedding)
+    FROM unnest(:entity_ids::uuid[], :vectors::text[]) AS g (entity_id, embedding)
     ON CONFLICT (user_id, entity_id) DO NOTHING
-    """,
-    entity_ids="uuid[]",
-    vectors="text[]",
+    """
 )
 
 
@@ -293,9 +276,8 @@ async def _save_vectors(db: Writing, written: Sequence[EntityRecord]) -> None:
 
 _DELETE_NEXT_VECTORS = sql.inline(
     """
-    DELETE FROM stepwell.entity_vectors_next AS n WHERE n.user_id = :user_id AND n.entity_id = ANY (:entity_ids)
-    """,
-    entity_ids="uuid[]",
+    DELETE FROM stepwell.entity_vectors_next AS n WHERE n.user_id = :user_id AND n.entity_id = ANY (:entity_ids::uuid[])
+    """
 )
 
 

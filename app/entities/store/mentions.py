@@ -142,16 +142,11 @@ _INSERT_MENTIONS = sql.inline(
     """
     INSERT INTO stepwell.mentions AS m (user_id, entity_id, chunk_no, document_id, kind, count)
     SELECT :user_id, g.entity_id, g.chunk_no, g.document_id, g.kind, g.count
-    FROM unnest(:entity_id, :chunk_no, :document_id, :kind, :count)
+    FROM unnest(:entity_id::uuid[], :chunk_no::bigint[], :document_id::uuid[], :kind::text[], :count::integer[])
         AS g (entity_id, chunk_no, document_id, kind, count)
     ON CONFLICT (user_id, entity_id, chunk_no, kind) DO UPDATE
     SET count = excluded.count WHERE m.count < excluded.count
-    """,
-    entity_id="uuid[]",
-    chunk_no="bigint[]",
-    document_id="uuid[]",
-    kind="text[]",
-    count="integer[]",
+    """
 )
 
 

@@ -58,17 +58,13 @@ async def version(db: Reading) -> int:
 _RECORD = sql.inline(
     """
     INSERT INTO stepwell.entity_changes AS c (user_id, name_key, name, version, pending_since, chunks_before)
-    SELECT :user_id, g.name_key, g.name, :version, :since, :before FROM unnest(:keys, :names) AS g (name_key, name)
+    SELECT :user_id, g.name_key, g.name, :version::bigint, :since::bigint, :before::bigint
+    FROM unnest(:keys::bytea[], :names::text[]) AS g (name_key, name)
     ON CONFLICT (user_id, name_key) DO UPDATE
     SET name = excluded.name, version = greatest(c.version, excluded.version), pending_since = excluded.pending_since,
         chunks_before = greatest(
             excluded.chunks_before, CASE WHEN c.pending_since IS NULL THEN 0 ELSE c.chunks_before END)
-    """,
-    keys="bytea[]",
-    names="text[]",
-    version="bigint",
-    since="bigint",
-    before="bigint",
+    """
 )
 
 
@@ -117,14 +113,12 @@ async def pause(db: Writing, seconds: float) -> None:
 _ENQUEUE_ALL = sql.inline(
     """
     INSERT INTO stepwell.jobs (job_id, user_id, kind)
-    SELECT gen_random_uuid(), u.user_id, :kind
-    FROM unnest(:users) AS u (user_id)
+    SELECT gen_random_uuid(), u.user_id, :kind::text
+    FROM unnest(:users::text[]) AS u (user_id)
     WHERE u.user_id NOT IN (
         SELECT j.user_id FROM stepwell.jobs AS j WHERE j.kind = :kind AND j.status IN ('queued', 'running'))
     RETURNING user_id
-    """,
-    kind="text",
-    users="text[]",
+    """
 )
 
 
@@ -163,9 +157,10 @@ async def entries_of(db: Reading, keys: Iterable[str]) -> dict[str, list[tuple[s
 
 
 _CHANGED_ENTRIES = sql.inline(
-    "SELECT c.name_key, c.name, c.entity_id FROM stepwell.changed_names(:user_id, :version, :limit) AS c",
-    version="bigint",
-    limit="bigint",
+    """
+    SELECT c.name_key, c.name, c.entity_id
+    FROM stepwell.changed_names(:user_id, :version::bigint, :limit::bigint) AS c
+    """
 )
 
 
@@ -203,11 +198,9 @@ async def pending(db: Reading, *, limit: int, until: Sequence[Any] | None = None
 _FOLLOWED = sql.inline(
     """
     UPDATE stepwell.entity_changes AS c SET pending_since = NULL
-    FROM unnest(:keys, :since) AS g (name_key, since)
+    FROM unnest(:keys::bytea[], :since::bigint[]) AS g (name_key, since)
     WHERE c.user_id = :user_id AND c.name_key = g.name_key AND c.pending_since = g.since
-    """,
-    keys="bytea[]",
-    since="bigint[]",
+    """
 )
 
 

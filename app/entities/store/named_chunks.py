@@ -63,13 +63,12 @@ async def _chunks(db: Reading, *conditions: sa.ColumnElement[bool]) -> set[int]:
 _DOTTED_NUMBERS = sql.inline(
     """
     SELECT g.number
-    FROM unnest(:numbers) AS g (number)
+    FROM unnest(:numbers::text[]) AS g (number)
     WHERE EXISTS (
         SELECT FROM stepwell.lexemes AS o
         WHERE o.user_id = :user_id AND o.lexeme >= '0' AND o.lexeme < ':'
           AND position('.' IN o.lexeme) > 0 AND position(g.number IN o.lexeme) > 0)
-    """,
-    numbers="text[]",
+    """
 )
 
 
@@ -82,14 +81,12 @@ async def dotted_numbers(db: Reading, numbers: Iterable[str]) -> set[str]:
 _LINKED = sql.inline(
     """
     SELECT DISTINCT m.chunk_no
-    FROM unnest(:entity_ids, :befores) AS g (entity_id, before)
+    FROM unnest(:entity_ids::uuid[], :befores::bigint[]) AS g (entity_id, before)
     CROSS JOIN LATERAL (
         SELECT o.chunk_no FROM stepwell.mentions AS o
         WHERE o.user_id = :user_id AND o.entity_id = g.entity_id AND o.chunk_no < g.before OFFSET 0
     ) AS m
-    """,
-    entity_ids="uuid[]",
-    befores="bigint[]",
+    """
 )
 
 
@@ -115,12 +112,9 @@ async def stored(db: Reading, chunk_nos: Sequence[int]) -> set[mentions.Mention]
 _DELETE_MENTIONS = sql.inline(
     """
     DELETE FROM stepwell.mentions AS m
-    USING unnest(:entity_id, :chunk_no, :kind) AS g (entity_id, chunk_no, kind)
+    USING unnest(:entity_id::uuid[], :chunk_no::bigint[], :kind::text[]) AS g (entity_id, chunk_no, kind)
     WHERE m.user_id = :user_id AND m.entity_id = g.entity_id AND m.chunk_no = g.chunk_no AND m.kind = g.kind
-    """,
-    entity_id="uuid[]",
-    chunk_no="bigint[]",
-    kind="text[]",
+    """
 )
 
 

@@ -56,13 +56,12 @@ def is_heading(user_id: str) -> sa.Exists:
 _TITLES = sql.inline(
     """
     SELECT g.entity_id
-    FROM unnest(:entity_ids) AS g (entity_id)
+    FROM unnest(:entity_ids::uuid[]) AS g (entity_id)
     CROSS JOIN LATERAL (
         SELECT FROM stepwell.mentions AS o
         WHERE o.user_id = :user_id AND o.entity_id = g.entity_id AND o.kind = 'title' LIMIT 1
     ) AS t
-    """,
-    entity_ids="uuid[]",
+    """
 )
 
 
@@ -81,7 +80,7 @@ async def list_given(db: Reading, entity_ids: Iterable[UUID], *, several: Set[UU
 _USED_TITLES = sql.inline(
     """
     SELECT e.entity_id, t.title
-    FROM unnest(:entity_ids) AS g (entity_id)
+    FROM unnest(:entity_ids::uuid[]) AS g (entity_id)
     CROSS JOIN LATERAL (
         SELECT o.entity_id, o.origin FROM stepwell.entities AS o
         WHERE o.user_id = :user_id AND o.entity_id = g.entity_id LIMIT 1
@@ -96,26 +95,22 @@ _USED_TITLES = sql.inline(
         ) AS d
     ) AS t
     WHERE e.origin = 'text' AND {{used_as_name e}}
-    """,
-    entity_ids="uuid[]",
+    """
 )
 _NAME_TITLES = sql.inline(
     """
     UPDATE stepwell.entities AS e SET origin = 'title', name = g.name
-    FROM unnest(:entity_ids, :names) AS g (entity_id, name)
+    FROM unnest(:entity_ids::uuid[], :names::text[]) AS g (entity_id, name)
     WHERE e.user_id = :user_id AND e.entity_id = g.entity_id
-    """,
-    entity_ids="uuid[]",
-    names="text[]",
+    """
 )
 _LOWER_TITLES = sql.inline(
     """
     UPDATE stepwell.entities AS e SET origin = 'text'
-    FROM unnest(:entity_ids) AS g (entity_id)
+    FROM unnest(:entity_ids::uuid[]) AS g (entity_id)
     WHERE e.user_id = :user_id AND e.entity_id = g.entity_id AND e.origin = 'title'
       AND ({{used_as_name e}}) IS NOT TRUE
-    """,
-    entity_ids="uuid[]",
+    """
 )
 
 

@@ -180,16 +180,14 @@ async def _add(
 _ENQUEUE_FOR_DOCUMENTS = sql.inline(
     """
     INSERT INTO stepwell.jobs (job_id, user_id, kind, payload)
-    SELECT gen_random_uuid(), :user_id, :kind, jsonb_build_object('document_id', d.document_id)
-    FROM unnest(:document_ids) AS d (document_id)
+    SELECT gen_random_uuid(), :user_id, :kind::text, jsonb_build_object('document_id', d.document_id)
+    FROM unnest(:document_ids::uuid[]) AS d (document_id)
     WHERE NOT EXISTS (
         SELECT FROM stepwell.jobs AS j
         WHERE j.user_id = :user_id AND j.kind = :kind AND j.status = 'queued'
           AND j.payload ->> 'document_id' = CAST(d.document_id AS text) OFFSET 0)
     RETURNING job_id
-    """,
-    kind="text",
-    document_ids="uuid[]",
+    """
 )
 
 

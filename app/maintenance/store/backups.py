@@ -176,9 +176,8 @@ _TARGET = sql.inline(
     SELECT CAST(current_setting('server_version_num') AS integer) AS version, to_regrole(:role) IS NOT NULL AS has_role,
            to_regclass('stepwell.alembic_version') IS NOT NULL AS migrated,
            (SELECT count(*) FROM pg_stat_activity AS a
-            WHERE a.datname = current_database() AND a.usename = :role) AS sessions
-    """,
-    role="text",
+            WHERE a.datname = current_database() AND a.usename = :role::text) AS sessions
+    """
 )
 
 

@@ -97,14 +97,12 @@ async def texts_without_vector(
 _WRONG_TEXTS = sql.inline(
     """
     SELECT c.chunk_no
-    FROM unnest(:chunk_nos, :indexed) AS g (chunk_no, indexed)
+    FROM unnest(:chunk_nos::bigint[], :indexed::text[]) AS g (chunk_no, indexed)
     JOIN stepwell.chunks AS c ON c.user_id = :user_id AND c.chunk_no = g.chunk_no
     CROSS JOIN LATERAL (SELECT {{labelled_words c.config, g.indexed}} AS words) AS w
     WHERE c.tsv IS DISTINCT FROM stepwell.with_characters(w.words)
        OR c.length <> (SELECT coalesce(sum(cardinality(t.positions)), 0) FROM unnest(w.words) AS t)
-    """,
-    chunk_nos="bigint[]",
-    indexed="text[]",
+    """
 )
 
 

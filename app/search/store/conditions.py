@@ -27,7 +27,8 @@ _OPERAND_QUERIES = sql.inline(
                                          ELSE {{within_one_field q.query, o.labels}} END AS text) ORDER BY o.place)
            AS queries
     FROM stepwell.text_statistics AS s
-    CROSS JOIN unnest(:folded, :plain, :suffixes, :labels, :prefixes) WITH ORDINALITY
+    CROSS JOIN unnest(
+        :folded::text[], :plain::text[], :suffixes::text[], :labels::text[], :prefixes::boolean[]) WITH ORDINALITY
         AS o (folded, plain, suffix, labels, is_prefix, place)
     CROSS JOIN LATERAL (SELECT {{text_for s.config, o.folded, o.plain}} AS written) AS t
     CROSS JOIN LATERAL (SELECT CASE WHEN t.written = '' THEN CAST('' AS tsquery)
@@ -36,12 +37,7 @@ _OPERAND_QUERIES = sql.inline(
         ELSE to_tsquery('simple', '''' || t.written || '''' || o.suffix) END AS query) AS r
     WHERE s.user_id = :user_id AND s.chunks > 0
     GROUP BY s.config
-    """,
-    folded="text[]",
-    plain="text[]",
-    suffixes="text[]",
-    labels="text[]",
-    prefixes="boolean[]",
+    """
 )
 
 

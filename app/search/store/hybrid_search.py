@@ -200,9 +200,8 @@ VECTOR_OF_CHUNK = sql.inline(
     SELECT CAST(e.embedding AS vector) AS embedding
     FROM stepwell.chunks AS c
     JOIN stepwell.embeddings AS e ON e.user_id = :user_id AND e.chunk_no = c.chunk_no
-    WHERE c.user_id = :user_id AND c.chunk_id = :chunk_id
-    """,
-    chunk_id="uuid",
+    WHERE c.user_id = :user_id AND c.chunk_id = :chunk_id::uuid
+    """
 )
 
 

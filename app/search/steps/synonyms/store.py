@@ -58,14 +58,13 @@ _LEXEMES_OF_QUERY = sql.inline(
         FROM stepwell.text_statistics AS o WHERE o.user_id = :user_id
     ) AS u
     CROSS JOIN stepwell.text_statistics AS s
-    CROSS JOIN LATERAL unnest(to_tsvector(CAST(s.config AS regconfig), {{text_for s.config, :folded, :plain}})) AS t
+    CROSS JOIN LATERAL unnest(
+        to_tsvector(CAST(s.config AS regconfig), {{text_for s.config, :folded::text, :plain::text}})) AS t
     LEFT JOIN LATERAL (
         {{document_frequency t.lexeme COLLATE "C"}}
     ) AS l ON true
     WHERE s.user_id = :user_id AND s.chunks > 0
-    """,
-    folded="text",
-    plain="text",
+    """
 )
 
 _LEXEMES_OF_TERMS = sql.inline(
@@ -73,8 +72,8 @@ _LEXEMES_OF_TERMS = sql.inline(
     SELECT g.config, CAST(p.place AS integer) AS place, array_agg(t.lexeme ORDER BY t.position, t.lexeme) AS lexemes,
            array_agg(CAST(t.position AS integer) ORDER BY t.position, t.lexeme) AS positions,
            CAST({{within_one_field q.phrase, 'ABCD'}} AS text) AS query
-    FROM unnest(:configs) AS g (config)
-    CROSS JOIN unnest(:folded, :plain) WITH ORDINALITY AS p (folded, plain, place)
+    FROM unnest(:configs::text[]) AS g (config)
+    CROSS JOIN unnest(:folded::text[], :plain::text[]) WITH ORDINALITY AS p (folded, plain, place)
     CROSS JOIN LATERAL (
         SELECT phraseto_tsquery(CAST(g.config AS regconfig), {{text_for g.config, p.folded, p.plain}}) AS phrase
     ) AS q
@@ -83,10 +82,7 @@ _LEXEMES_OF_TERMS = sql.inline(
         FROM unnest(to_tsvector(CAST(g.config AS regconfig), {{text_for g.config, p.folded, p.plain}})) AS w
     ) AS t
     GROUP BY g.config, p.place, q.phrase
-    """,
-    configs="text[]",
-    folded="text[]",
-    plain="text[]",
+    """
 )
 
 
