@@ -81,8 +81,8 @@ def context(request: Request, user_id: str) -> ToolContext:
     )
 
 
-@router.get("/tools", operation_id="list_tools", summary="List tools")
-async def definitions(
+@router.get("/tools", summary="List tools")
+async def list_tools(
     request: Request,
     user_id: AnyUser,
     format: Annotated[ToolFormat, Query(description="The API that the definitions are for.")] = "openai",
@@ -92,8 +92,8 @@ async def definitions(
     return tool_formats.export(registry.list_offered(known.scopes, optional=known.optional_tools), format)
 
 
-@router.get("/tools/openapi.json", operation_id="describe_tools", summary="Describe the tools in OpenAPI")
-async def describe(request: Request, user_id: AnyUser) -> dict[str, Any]:
+@router.get("/tools/openapi.json", summary="Describe the tools in OpenAPI")
+async def describe_tools(request: Request, user_id: AnyUser) -> dict[str, Any]:
     """An OpenAPI document of the tools that the key may call, with one typed operation each.
 
     Its server is the address of this request.
@@ -104,13 +104,8 @@ async def describe(request: Request, user_id: AnyUser) -> dict[str, Any]:
     return tool_formats.openapi_document(offered, server=server)
 
 
-@router.post(
-    "/tools/{name}",
-    operation_id="call_tool",
-    summary="Call a tool",
-    responses={**problems.WRITE, **problems.responses(404, 504)},
-)
-async def call(
+@router.post("/tools/{name}", summary="Call a tool", responses={**problems.WRITE, **problems.responses(404, 504)})
+async def call_tool(
     name: Annotated[str, Path(description="Name of the tool.", max_length=64, openapi_examples=_NAMES)],
     request: Request,
     user_id: ToolUser,

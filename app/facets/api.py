@@ -45,11 +45,10 @@ router = APIRouter(
 
 @router.get(
     "/facets",
-    operation_id="list_facets",
     summary="List keys and values of metadata, or folders and file types",
     responses=problems.responses(504),
 )
-async def list_all(
+async def list_facets(
     user_id: auth.Searcher,
     use: auth.ReadUse,
     filters: filter_parameter.Filtered,

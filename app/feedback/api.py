@@ -47,11 +47,10 @@ def install(app: FastAPI, _settings: object) -> None:
 
 @router.post(
     "/feedback",
-    operation_id="give_feedback",
     summary="Say whether a passage helped",
     responses={**problems.WRITE, **problems.responses(404)},
 )
-async def give(
+async def give_feedback(
     given: Annotated[FeedbackRequest, Body(openapi_examples=_EXAMPLES)],
     request: Request,
     user_id: auth.Searcher,

@@ -91,13 +91,13 @@ def _standby(use: Services) -> StandbyStatus | None:
 
 
 @router.head("/healthz", include_in_schema=False)
-@router.get("/healthz", operation_id="healthz", summary="Check liveness")
+@router.get("/healthz", summary="Check liveness")
 async def healthz() -> Health:
     """Checks nothing else, so that a database outage does not restart containers."""
     return Health()
 
 
-@router.get("/readyz", operation_id="readyz", summary="Check readiness", responses=problems.responses(504))
+@router.get("/readyz", summary="Check readiness", responses=problems.responses(504))
 async def readyz(request: Request) -> Readiness:
     """Queries the database with a timeout of one second and compares its schema; the result is cached for 2 seconds."""
     use: Services = request.app.state.services

@@ -83,8 +83,8 @@ JobKey = Annotated[
 ]
 
 
-@router.get("/jobs", operation_id="list_jobs", summary="List jobs")
-async def page(
+@router.get("/jobs", summary="List jobs")
+async def list_jobs(
     user_id: auth.Searcher,
     use: auth.ReadUse,
     limit: Annotated[int, Query(ge=1, le=limits.MAX_LISTED, description="Jobs per page.")] = 50,
@@ -100,20 +100,19 @@ async def page(
     return JobPage(jobs=[StoredJob.of(job) for job in shown], next_cursor=more)
 
 
-@router.get("/jobs/{job_id}", operation_id="get_job", summary="Get a job", responses=problems.responses(404))
-async def get(job_id: JobKey, user_id: auth.Searcher, use: auth.ReadUse) -> StoredJob:
+@router.get("/jobs/{job_id}", summary="Get a job", responses=problems.responses(404))
+async def get_job(job_id: JobKey, user_id: auth.Searcher, use: auth.ReadUse) -> StoredJob:
     """A job with its progress and result."""
     return StoredJob.of(await job_operations.get(job_id, user_id, db=use.db))
 
 
 @router.get(
     "/jobs/{job_id}/events",
-    operation_id="follow_job",
     summary="Follow a job",
     response_class=StreamingResponse,
     responses={**problems.responses(404), **_EVENT_RESPONSE},
 )
-async def events(job_id: JobKey, request: Request, user_id: auth.Searcher, use: auth.ReadUse) -> StreamingResponse:
+async def follow_job(job_id: JobKey, request: Request, user_id: auth.Searcher, use: auth.ReadUse) -> StreamingResponse:
     """The job as server-sent events: now, after each change, and at its end, where the stream ends too."""
     async with AsyncExitStack() as stack:
         try:
@@ -124,13 +123,8 @@ async def events(job_id: JobKey, request: Request, user_id: auth.Searcher, use: 
         return EventStream(job_operations.follow(job, user_id, db=use.db), stack.pop_all())
 
 
-@router.post(
-    "/jobs/{job_id}/cancel",
-    operation_id="cancel_job",
-    summary="Cancel a job",
-    responses=problems.responses(404, 409, 507),
-)
-async def cancel(job_id: JobKey, user_id: auth.Writer, use: auth.Use) -> StoredJob:
+@router.post("/jobs/{job_id}/cancel", summary="Cancel a job", responses=problems.responses(404, 409, 507))
+async def cancel_job(job_id: JobKey, user_id: auth.Writer, use: auth.Use) -> StoredJob:
     """Cancel a job that waits or runs. What it was to store is not stored; the previous version stays.
 
     A job that has ended stays as it is, and its `status` says how it has ended.

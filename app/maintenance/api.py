@@ -19,7 +19,6 @@ _LOCATION = {"Location": {"description": "Path of the job.", "schema": {"type": 
 
 @router.post(
     "/documents/reindex",
-    operation_id="reindex_documents",
     summary="Cut documents again by filter",
     responses={
         **problems.responses(413, 415, 507),
@@ -27,7 +26,7 @@ _LOCATION = {"Location": {"description": "Path of the job.", "schema": {"type": 
         202: {"model": DocumentsReindex, "description": "A job compares the documents.", "headers": _LOCATION},
     },
 )
-async def reindex_selected(
+async def reindex_documents(
     selected: Annotated[DocumentSelection, Body(openapi_examples=COUNTED)],
     response: Response,
     user_id: auth.Changer,

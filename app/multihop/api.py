@@ -34,7 +34,6 @@ _MULTIHOP_EXAMPLES = {
 
 @router.post(
     "/search/multihop",
-    operation_id="search_multihop",
     summary="Search over several hops",
     response_model=SearchAnswer,
     responses=problems.PAGED_SEARCH,

@@ -136,12 +136,11 @@ _EXAMPLES = {
 
 @router.post(
     "/rerank",
-    operation_id="rerank",
     summary="Merge lists of hits",
     response_model=RerankAnswer,
     responses=problems.SEARCH,
 )
-async def merge(
+async def rerank(
     body: Annotated[RerankRequest, Body(openapi_examples=_EXAMPLES)],
     request: Request,
     user_id: auth.Searcher,

@@ -179,7 +179,6 @@ _LOCATION = {"Location": {"description": "Path of the job.", "schema": {"type": 
 
 @router.post(
     "/sources",
-    operation_id="add_source",
     summary="Add a source",
     status_code=201,
     responses={
@@ -187,7 +186,7 @@ _LOCATION = {"Location": {"description": "Path of the job.", "schema": {"type": 
         200: {"model": AddedSourceResult, "description": "The folder was a source already."},
     },
 )
-async def add(
+async def add_source(
     source: Annotated[SourceInput, Body(openapi_examples=_ADDED)],
     response: HttpResponse,
     user_id: auth.Writer,
@@ -205,8 +204,8 @@ async def add(
     return AddedSourceResult.added(added)
 
 
-@router.get("/sources", operation_id="list_sources", summary="List sources")
-async def page(
+@router.get("/sources", summary="List sources")
+async def list_sources(
     user_id: auth.Searcher,
     use: auth.ReadUse,
     limit: Annotated[int, Query(ge=1, le=limits.MAX_LISTED, description="Sources per page.")] = 50,
@@ -221,22 +220,15 @@ async def page(
     return SourcePage(sources=[CountedSource.of(source) for source in shown], next_cursor=more)
 
 
-@router.get(
-    "/sources/{source_id}", operation_id="get_source", summary="Get a source", responses=problems.responses(404, 409)
-)
-async def get(source_id: SourceKey, user_id: auth.Searcher, use: auth.ReadUse) -> CountedSource:
+@router.get("/sources/{source_id}", summary="Get a source", responses=problems.responses(404, 409))
+async def get_source(source_id: SourceKey, user_id: auth.Searcher, use: auth.ReadUse) -> CountedSource:
     """A source with its numbers, and the files that could not be stored."""
     found = await _id(source_id, user_id, use)
     return CountedSource.of(await sources.get(found, user_id, db=use.db))
 
 
-@router.patch(
-    "/sources/{source_id}",
-    operation_id="change_source",
-    summary="Change a source",
-    responses=problems.responses(404, 409, 413, 415, 507),
-)
-async def change(
+@router.patch("/sources/{source_id}", summary="Change a source", responses=problems.responses(404, 409, 413, 415, 507))
+async def change_source(
     source_id: SourceKey,
     changed: Annotated[SourceChange, Body(openapi_examples=_WATCHED)],
     user_id: auth.Changer,
@@ -250,12 +242,11 @@ async def change(
 
 @router.post(
     "/sources/{source_id}/sync",
-    operation_id="sync_source",
     summary="Synchronise a source",
     status_code=202,
     responses={**problems.responses(404, 409, 507), 202: {"description": "A job is queued.", "headers": _LOCATION}},
 )
-async def sync(source_id: SourceKey, response: HttpResponse, user_id: auth.Writer, use: auth.Use) -> QueuedSync:
+async def sync_source(source_id: SourceKey, response: HttpResponse, user_id: auth.Writer, use: auth.Use) -> QueuedSync:
     """Queue a job that compares the folder with the stored documents, and stores, renames and removes what differs."""
     found = await _id(source_id, user_id, use)
     job_id = await sources.sync(found, user_id, db=use.db)
@@ -263,13 +254,8 @@ async def sync(source_id: SourceKey, response: HttpResponse, user_id: auth.Write
     return QueuedSync(job_id=job_id, source_id=found)
 
 
-@router.delete(
-    "/sources/{source_id}",
-    operation_id="delete_source",
-    summary="Delete a source",
-    responses=problems.responses(404, 409, 507),
-)
-async def delete(source_id: SourceKey, request: Request, user_id: auth.Writer, use: auth.Use) -> SourceDeletion:
+@router.delete("/sources/{source_id}", summary="Delete a source", responses=problems.responses(404, 409, 507))
+async def delete_source(source_id: SourceKey, request: Request, user_id: auth.Writer, use: auth.Use) -> SourceDeletion:
     """Delete a source with its documents, and return what the tables still have of them. The files stay."""
     found = await _id(source_id, user_id, use)
     removed = await sources.delete(found, user_id, use, actor=auth.actor(request))

@@ -51,7 +51,6 @@ router = APIRouter(
 
 @router.post(
     "/documents",
-    operation_id="add_documents",
     summary="Add documents",
     status_code=201,
     responses={
@@ -62,7 +61,7 @@ router = APIRouter(
     },
     openapi_extra=examples.BODY,
 )
-async def add(
+async def add_documents(
     request: Request, response: Response, user_id: auth.Writer, use: auth.Use
 ) -> DocumentResult | DocumentResultList:
     """Store a document, a list of documents, files of a form, or a page. Searches find them after the response.
@@ -82,7 +81,6 @@ async def add(
 
 @router.post(
     "/documents/upload",
-    operation_id="upload_documents",
     summary="Upload files",
     status_code=201,
     responses={
@@ -93,12 +91,12 @@ async def add(
     response_model=DocumentResultList,
     openapi_extra=examples.UPLOAD,
 )
-async def upload(
+async def upload_documents(
     request: Request, response: Response, user_id: auth.Writer, use: auth.Use
 ) -> DocumentResult | DocumentResultList:
     """Store the documents of files of any supported format, like a form sent to `/documents`."""
     bodies.require(request, document_bodies.FORM)
-    return await add(request, response, user_id, use)
+    return await add_documents(request, response, user_id, use)
 
 
 async def _add(
@@ -200,8 +198,8 @@ def _refuse(failed: Sequence[DocumentFailure], form: str) -> errors.StepwellErro
     return refused
 
 
-@router.get("/documents", operation_id="list_documents", summary="List documents")
-async def page(
+@router.get("/documents", summary="List documents")
+async def list_documents(
     user_id: auth.Searcher,
     use: auth.ReadUse,
     filters: filter_parameter.Filtered,
@@ -254,12 +252,13 @@ def _read_cursor(cursor: str, order: DocumentOrder) -> tuple[datetime | str, UUI
 
 @router.get(
     "/documents/{document_id}",
-    operation_id="get_document",
     summary="Get a document",
     response_model=StoredDocument,
     responses=problems.responses(404),
 )
-async def get(document_id: Annotated[UUID, examples.PERSON], user_id: auth.Searcher, use: auth.ReadUse) -> Response:
+async def get_document(
+    document_id: Annotated[UUID, examples.PERSON], user_id: auth.Searcher, use: auth.ReadUse
+) -> Response:
     """A document with its cleaned text."""
     document = await documents.get(document_id, user_id, db=use.db)
     return await responses.json(len(document.content or ""), lambda: StoredDocument.of(document))
@@ -267,11 +266,10 @@ async def get(document_id: Annotated[UUID, examples.PERSON], user_id: auth.Searc
 
 @router.put(
     "/documents/{document_id}",
-    operation_id="replace_document",
     summary="Replace a document",
     responses={**problems.WRITE, **problems.responses(404, 409), **examples.QUEUED},
 )
-async def replace(
+async def replace_document(
     document_id: Annotated[UUID, examples.HOWTO],
     document: Annotated[DocumentInput, Body(openapi_examples=examples.NEW_TEXT)],
     request: Request,
@@ -287,11 +285,10 @@ async def replace(
 
 @router.patch(
     "/documents/{document_id}",
-    operation_id="change_document",
     summary="Change a document",
     responses={**problems.WRITE, **problems.responses(404, 409), **examples.QUEUED},
 )
-async def change(
+async def change_document(
     document_id: Annotated[UUID, examples.HOWTO],
     changed: Annotated[DocumentChange, Body(openapi_examples=examples.CHANGES)],
     request: Request,
@@ -309,13 +306,8 @@ async def change(
     return _result(stored, request, response)
 
 
-@router.delete(
-    "/documents",
-    operation_id="delete_document_by_uri",
-    summary="Delete the document with a URI",
-    responses=problems.responses(404, 507),
-)
-async def delete_by_uri(
+@router.delete("/documents", summary="Delete the document with a URI", responses=problems.responses(404, 507))
+async def delete_document_by_uri(
     uri: Annotated[
         str,
         Query(
@@ -337,13 +329,8 @@ async def delete_by_uri(
     return DocumentDeletion.of(deleted)
 
 
-@router.delete(
-    "/documents/{document_id}",
-    operation_id="delete_document",
-    summary="Delete a document",
-    responses=problems.responses(404, 507),
-)
-async def delete(
+@router.delete("/documents/{document_id}", summary="Delete a document", responses=problems.responses(404, 507))
+async def delete_document(
     document_id: Annotated[UUID, examples.VENDOR], request: Request, user_id: auth.Writer, use: auth.Use
 ) -> DocumentDeletion:
     """Delete a document with its chunks, vectors, postings and mentions, and return the numbers of chunks and vectors.
@@ -356,12 +343,11 @@ async def delete(
 
 @router.get(
     "/documents/{document_id}/chunks",
-    operation_id="list_chunks",
     summary="List a document's chunks",
     response_model=ChunkPage,
     responses=problems.responses(404),
 )
-async def chunks(
+async def list_chunks(
     document_id: Annotated[UUID, examples.PERSON],
     user_id: auth.Searcher,
     use: auth.ReadUse,
@@ -379,7 +365,7 @@ async def chunks(
     return await responses.json(size, shown)
 
 
-@router.get("/stats", operation_id="stats", summary="Get statistics")
+@router.get("/stats", summary="Get statistics")
 async def stats(user_id: auth.Searcher, use: auth.ReadUse) -> StorageStats:
     """Return the numbers of the user's documents and chunks, and the embedding model."""
     return StorageStats.of(await documents.stats(user_id, db=use.db))

@@ -102,13 +102,8 @@ _DELETIONS: Any = {
 }
 
 
-@router.post(
-    "/documents/delete",
-    operation_id="delete_documents",
-    summary="Delete documents by filter",
-    responses=problems.responses(413, 415, 507),
-)
-async def delete(
+@router.post("/documents/delete", summary="Delete documents by filter", responses=problems.responses(413, 415, 507))
+async def delete_documents(
     selected: Annotated[DocumentSelection, Body(openapi_examples=_DELETIONS)],
     request: Request,
     user_id: auth.Writer,

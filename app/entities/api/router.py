@@ -69,13 +69,12 @@ _Cursor = Annotated[str | None, Query(max_length=cursors.MAX_LENGTH, description
 
 @router.post(
     "/entities",
-    operation_id="add_entities",
     summary="Add entities",
     status_code=201,
     response_model=models.StoredEntity | models.EntityList,
     responses={**problems.WRITE, **problems.responses(409)},
 )
-async def add(
+async def add_entities(
     body: Annotated[models.EntityInput | _Several, Body(openapi_examples=_EXAMPLES)],
     user_id: auth.Writer,
     use: auth.Use,
@@ -96,13 +95,12 @@ async def add(
 
 @router.post(
     "/entities/bulk",
-    operation_id="upsert_entities",
     summary="Add or replace many entities",
     response_model=models.UpsertResult,
     responses={**problems.WRITE, **problems.responses(409)},
     openapi_extra=_NDJSON,
 )
-async def upsert(request: Request, user_id: auth.Writer, use: auth.Use) -> Response:
+async def upsert_entities(request: Request, user_id: auth.Writer, use: auth.Use) -> Response:
     """Store entities from JSON lines. A line replaces the entity with its id, or without an id, with its type and name.
 
     `members` may contain names. An invalid line is refused with its error; the other lines are stored.
@@ -114,13 +112,8 @@ async def upsert(request: Request, user_id: auth.Writer, use: auth.Use) -> Respo
     return await responses.json(len(raw), lambda: read.answer(outcomes))
 
 
-@router.get(
-    "/entities",
-    operation_id="list_entities",
-    summary="List entities",
-    response_model=models.EntityPage,
-)
-async def page(
+@router.get("/entities", summary="List entities", response_model=models.EntityPage)
+async def list_entities(
     user_id: auth.Searcher,
     use: auth.ReadUse,
     limit: Annotated[int, Query(ge=1, le=limits.MAX_LISTED, description="Entities per page.")] = 50,
@@ -156,21 +149,20 @@ def _page(shown: Sequence[Entity], more: str | None) -> models.EntityPage:
     return models.EntityPage(entities=list(map(models.StoredEntity.of, shown)), next_cursor=more)
 
 
-@router.get(
-    "/entities/{entity_id}", operation_id="get_entity", summary="Get an entity", responses=problems.responses(404)
-)
-async def get(entity_id: Annotated[UUID, _FOUND], user_id: auth.Searcher, use: auth.ReadUse) -> models.StoredEntity:
+@router.get("/entities/{entity_id}", summary="Get an entity", responses=problems.responses(404))
+async def get_entity(
+    entity_id: Annotated[UUID, _FOUND], user_id: auth.Searcher, use: auth.ReadUse
+) -> models.StoredEntity:
     """Return an entity with all its fields."""
     return models.StoredEntity.of(await entities.get(entity_id, user_id, db=use.db))
 
 
 @router.patch(
     "/entities/{entity_id}",
-    operation_id="change_entity",
     summary="Change an entity",
     responses={**problems.WRITE, **problems.responses(404, 409)},
 )
-async def change(
+async def change_entity(
     entity_id: Annotated[UUID, _ADDED],
     changed: Annotated[
         models.EntityChange,
@@ -187,11 +179,10 @@ async def change(
 
 @router.post(
     "/entities/{entity_id}/merge",
-    operation_id="merge_entities",
     summary="Merge entities",
     responses={**problems.WRITE, **problems.responses(404, 409)},
 )
-async def merge(
+async def merge_entities(
     entity_id: Annotated[UUID, _ADDED],
     merged: Annotated[models.EntityMerge, Body(openapi_examples=_MERGED)],
     request: Request,
@@ -206,13 +197,8 @@ async def merge(
     return models.StoredEntity.of(await entities.merge(entity_id, merged.entity_ids, user_id, use, actor=actor))
 
 
-@router.delete(
-    "/entities/{entity_id}",
-    operation_id="delete_entity",
-    summary="Delete an entity",
-    responses=problems.responses(404, 409, 507),
-)
-async def delete(
+@router.delete("/entities/{entity_id}", summary="Delete an entity", responses=problems.responses(404, 409, 507))
+async def delete_entity(
     entity_id: Annotated[UUID, _ADDED], request: Request, user_id: auth.Writer, use: auth.Use
 ) -> models.EntityDeletion:
     """Delete an entity of origin `user` with its links. Extracted entities cannot be deleted."""
@@ -220,13 +206,8 @@ async def delete(
     return models.EntityDeletion(entities_deleted=1, mentions_deleted=gone)
 
 
-@router.get(
-    "/entities/{entity_id}/documents",
-    operation_id="list_entity_documents",
-    summary="List an entity's documents",
-    responses=problems.responses(404),
-)
-async def documents(
+@router.get("/entities/{entity_id}/documents", summary="List an entity's documents", responses=problems.responses(404))
+async def list_entity_documents(
     entity_id: Annotated[UUID, _FOUND],
     user_id: auth.Searcher,
     use: auth.ReadUse,

@@ -79,12 +79,11 @@ async def find(
 
 @router.post(
     "/search/two-pass",
-    operation_id="search_two_pass",
     summary="Search documents linked to an entity",
     response_model=SearchAnswer,
     responses=problems.PAGED_SEARCH,
 )
-async def find_about(
+async def search_two_pass(
     body: Annotated[SearchRequest, Body(openapi_examples=_TWO_PASS_EXAMPLES)],
     request: Request,
     user_id: auth.Searcher,

@@ -20,12 +20,11 @@ _EXAMPLES = {
 
 @router.post(
     "/entities/search",
-    operation_id="search_entities",
     summary="Search entities",
     response_model=EntitySearchResponse,
     responses=problems.SEARCH,
 )
-async def find_entities(
+async def search_entities(
     body: Annotated[entity_search.EntitySearchRequest, Body(openapi_examples=_EXAMPLES)],
     request: Request,
     user_id: auth.Searcher,

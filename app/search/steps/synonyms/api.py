@@ -102,14 +102,14 @@ _EXAMPLES: dict[str, Any] = {
 }
 
 
-@router.get("/synonyms", operation_id="get_synonyms", summary="Read the synonyms")
-async def get(user_id: auth.Searcher, use: auth.ReadUse) -> StoredSynonyms:
+@router.get("/synonyms", summary="Read the synonyms")
+async def get_synonyms(user_id: auth.Searcher, use: auth.ReadUse) -> StoredSynonyms:
     """Return the user's groups of synonyms."""
     return StoredSynonyms(groups=[StoredGroup.of(group) for group in await synonyms.get(user_id, db=use.db)])
 
 
-@router.put("/synonyms", operation_id="set_synonyms", summary="Replace the synonyms", responses=problems.WRITE)
-async def put(
+@router.put("/synonyms", summary="Replace the synonyms", responses=problems.WRITE)
+async def set_synonyms(
     body: Annotated[Synonyms, Body(openapi_examples=_EXAMPLES)], user_id: auth.Writer, use: auth.Use
 ) -> SynonymCounts:
     """Replace all stored groups. The new groups take effect at once; nothing is indexed again.

@@ -27,7 +27,6 @@ _EXAMPLES = {
 
 @router.post(
     "/search/why",
-    operation_id="explain_placement",
     summary="Explain why a passage is not in an answer",
     response_model=Placement,
     responses={**problems.SEARCH, **problems.responses(404)},
