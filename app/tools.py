@@ -15,7 +15,7 @@ import re
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar, get_type_hints
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import from_json
@@ -183,7 +183,7 @@ Handler = Callable[[Any, ToolContext], Awaitable[ToolResult]]
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool: what a model reads about it, the models of its arguments and result, and its handler.
+    """A tool: what a model reads about it, the models of its arguments and result, and its handler; see `tool`.
 
     `scope` is the scope of the keys that may call it. Only tools of the scope `write` change what is searched; one that
     `stores` keeps something else. The handler of one that `is_search` asks for its admission itself.
@@ -208,3 +208,9 @@ class Tool:
     def only_reads(self) -> bool:
         """Whether a call changes nothing."""
         return self.scope == "search" and not self.stores
+
+
+def tool(handler: Handler, title: str, description: str, **options: Any) -> Tool:
+    """The tool of a handler, whose name it has, and whose types are the models of its arguments and result."""
+    types = get_type_hints(handler)
+    return Tool(handler.__name__, title, description, types["given"], types["return"], handler, **options)

@@ -22,7 +22,7 @@ from app.entities.types import EntityFilter
 from app.query import hints
 from app.requests import cursors, field_types, filter_models
 from app.search.steps.guidance import entity_search
-from app.tools import Tool, ToolArguments, ToolContext, clamped
+from app.tools import ToolArguments, ToolContext, clamped, tool
 
 MAX_CONTENT = 1_000_000
 MAX_CHARACTERS_PER_TOKEN = 8
@@ -208,57 +208,39 @@ async def knowledge_stats(given: StatsArguments, context: ToolContext) -> result
 
 
 TOOLS = (
-    Tool(
-        "get_document",
+    tool(
+        get_document,
         "Read a document",
         "Read the text of a document, in parts of max_tokens. Use it when a passage from a search is not enough and "
         "the text around it is needed.",
-        GetDocumentArguments,
-        results.DocumentText,
-        get_document,
     ),
-    Tool(
-        "list_documents",
+    tool(
+        list_documents,
         "List documents",
         "List stored documents without their text, newest first. To find passages use search_documents.",
-        ListDocumentsArguments,
-        results.DocumentList,
-        list_documents,
     ),
-    Tool(
-        "list_entities",
+    tool(
+        list_entities,
         "List entities",
         "List the people, projects, teams and other entities that the documents mention, or find some by name or "
         "meaning.",
-        ListEntitiesArguments,
-        results.EntityEntries,
-        list_entities,
     ),
-    Tool(
-        "knowledge_stats",
+    tool(
+        knowledge_stats,
         "Count stored documents",
         "Return the number of stored documents and passages, and their languages.",
-        StatsArguments,
-        results.KnowledgeStats,
-        knowledge_stats,
     ),
-    Tool(
-        "add_document",
+    tool(
+        add_document,
         "Store a document",
         "Store a text or Markdown document so that later searches find it. With the uri of a stored document it "
         "replaces that document. Store only what the user asked to keep.",
-        AddDocumentArguments,
-        results.DocumentStored,
-        add_document,
         scope="write",
     ),
-    Tool(
-        "delete_document",
+    tool(
+        delete_document,
         "Delete a document",
         "Delete a document with all its passages. It cannot be undone: ask the user first.",
-        DeleteDocumentArguments,
-        results.DocumentDeleted,
-        delete_document,
         scope="write",
     ),
 )

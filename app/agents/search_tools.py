@@ -19,7 +19,7 @@ from app.query.search_request import SearchRequest, SimilarRequest
 from app.query.types import Answer
 from app.requests import field_types, filter_models
 from app.search import search, similar, source_names
-from app.tools import Tool, ToolArguments, ToolContext, clamped
+from app.tools import ToolArguments, ToolContext, clamped, tool
 
 _DEFAULT_TOKENS = 3_000
 
@@ -121,7 +121,7 @@ async def search_documents(given: SearchArguments, context: ToolContext) -> Pass
     return await _run(partial(search.run, query, context.user_id, context.services), given, context)
 
 
-async def find_similar(given: SimilarArguments, context: ToolContext) -> PassageList:
+async def find_similar_chunks(given: SimilarArguments, context: ToolContext) -> PassageList:
     """The passages nearest to a passage."""
     query = SimilarRequest(chunk_id=given.chunk_id, limit=given.limit, filters=await given.filters(context))
     return await _run(lambda _turn: similar.run(query, context.user_id, context.services), given, context)
@@ -139,25 +139,19 @@ async def _run(
 
 
 TOOLS = (
-    Tool(
-        "search_documents",
+    tool(
+        search_documents,
         "Search documents",
         "Search the user's documents for passages that answer a question or contain keywords. Use it first, for every "
         "question about facts, decisions, people, projects, code or events that the documents may contain, also for "
         "what somebody has done: name the person. Returns the best passages with title and uri; if none answers, "
         "rephrase the query with other words.",
-        SearchArguments,
-        PassageList,
-        search_documents,
         is_search=True,
     ),
-    Tool(
-        "find_similar_chunks",
+    tool(
+        find_similar_chunks,
         "Find similar passages",
         "Find passages with a similar meaning to one from an earlier result, for more on the same subject.",
-        SimilarArguments,
-        PassageList,
-        find_similar,
         is_search=True,
     ),
 )

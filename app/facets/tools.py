@@ -12,7 +12,7 @@ from app.database.filter_types import Filters
 from app.facets import operations as facets
 from app.facets.types import MAX_VALUES_OF_KEY, Facet, FacetQuery
 from app.requests import filter_models
-from app.tools import NOTICE, Tool, ToolArguments, ToolContext, ToolResult, clamped
+from app.tools import NOTICE, ToolArguments, ToolContext, ToolResult, clamped, tool
 
 _LITERAL = re.compile(r"true|false|null|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 
@@ -69,13 +69,10 @@ async def list_facets(given: ListFacetsArguments, context: ToolContext) -> Facet
 
 
 TOOLS = (
-    Tool(
-        "list_facets",
+    tool(
+        list_facets,
         "List keys of metadata",
         "List the keys of the documents' metadata with their types, values and numbers of documents. Use it before "
         "filtering by `metadata`.",
-        ListFacetsArguments,
-        FacetEntries,
-        list_facets,
     ),
 )

@@ -9,7 +9,7 @@ from pydantic import Field
 from app.feedback import operations as feedback
 from app.feedback.types import FeedbackRequest
 from app.requests import field_types
-from app.tools import Tool, ToolArguments, ToolContext, ToolResult
+from app.tools import ToolArguments, ToolContext, ToolResult, tool
 
 
 class RatePassageArguments(ToolArguments):
@@ -35,14 +35,11 @@ async def rate_passage(given: RatePassageArguments, context: ToolContext) -> Pas
 
 
 TOOLS = (
-    Tool(
-        "rate_passage",
+    tool(
+        rate_passage,
         "Rate a passage",
         "Say whether a passage from a search helped to answer the query. Call it for passages that you used in an "
         "answer, and for those that turned out to be about something else. The query is stored with it.",
-        RatePassageArguments,
-        PassageRated,
-        rate_passage,
         stores=True,
     ),
 )

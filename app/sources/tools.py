@@ -13,7 +13,7 @@ from app import limits
 from app.jobs import operations as job_operations
 from app.sources import operations as sources
 from app.sources.types import COUNTED, EVERYTHING, SourceDraft
-from app.tools import NOTICE, InSeconds, Tool, ToolArguments, ToolContext, ToolResult, clamped
+from app.tools import NOTICE, InSeconds, ToolArguments, ToolContext, ToolResult, clamped, tool
 
 MAX_FAILURES = 20
 _WAIT = "Seconds to wait for the files to be stored; the work goes on if it takes longer."
@@ -139,33 +139,24 @@ async def _synced(source_id: UUID, job_id: UUID, wait_s: int, context: ToolConte
 
 
 TOOLS = (
-    Tool(
-        "list_sources",
+    tool(
+        list_sources,
         "List sources",
         "List the folders whose files are kept as documents, with the numbers of their files and documents.",
-        ListSourcesArguments,
-        SourceList,
-        list_sources,
     ),
-    Tool(
-        "add_source",
+    tool(
+        add_source,
         "Add a folder",
         "Store the files of a folder or a file on the machine of the service, and keep them as a source that "
         "sync_source compares again. Only folders that the operator allows can be added. Add only what the user asked "
         "for.",
-        AddSourceArguments,
-        SourceSynced,
-        add_source,
         scope="write",
     ),
-    Tool(
-        "sync_source",
+    tool(
+        sync_source,
         "Synchronise a folder",
         "Compare a source with its folder, and store, rename and remove documents so that they are those of its files "
         "now. Use it when files have changed and the source is not watched.",
-        SyncSourceArguments,
-        SourceSynced,
-        sync_source,
         scope="write",
     ),
 )

@@ -14,7 +14,7 @@ from app.documents import operations as documents
 from app.query.search_request import Group, Ranking, SearchRequest
 from app.requests import field_types
 from app.search import search as pipeline
-from app.tools import NOTICE, Tool, ToolArguments, ToolContext, ToolResult
+from app.tools import NOTICE, ToolArguments, ToolContext, ToolResult, tool
 
 PART = 100_000
 """Characters of a document that one call returns."""
@@ -99,6 +99,6 @@ def _url(uri: str | None, document_id: UUID) -> str:
 
 
 TOOLS = (
-    Tool("search", "Search", "Search the user's documents.", SearchedText, FoundDocuments, search, is_search=True),
-    Tool("fetch", "Fetch", "Read a document that search has found.", FetchedDocument, DocumentContent, fetch),
+    tool(search, "Search", "Search the user's documents.", is_search=True),
+    tool(fetch, "Fetch", "Read a document that search has found."),
 )
