@@ -50,10 +50,8 @@ def create(
         only = given.model_dump(mode="json", by_alias=True, exclude_none=True)
     grant = keys.Grant(scopes, name, expires, only, entities)
     key = database_owner.run(data_dir, lambda db: keys.create(user, grant, db=db, actor=database_owner.actor()))
-    if as_json:
-        restricted = {} if grant.filters is None else {"filters": grant.filters, "entities": entities}
-        terminal.write_json({"key": key, "user": user, "scopes": scopes, **restricted})
-        return
+    restricted = {} if grant.filters is None else {"filters": grant.filters, "entities": entities}
+    terminal.end_with_json({"key": key, "user": user, "scopes": scopes, **restricted}, wanted=as_json)
     options.err.print(f"A key for {user} ({', '.join(scopes)}). It is not shown again:")
     terminal.write(key)
 
@@ -75,9 +73,7 @@ def list_keys(
         }
         for key in found
     ]
-    if as_json:
-        terminal.write_json(rows)
-        return
+    terminal.end_with_json(rows, wanted=as_json)
     table = options.table("key", "user", "scopes", "valid", "sees", ids=("key", "user"))
     for row in rows:
         shown = options.cell(row["name"], identity=row["key_id"])
@@ -101,9 +97,7 @@ def rotate(
     """Replace a key by a new one with the same user, scopes and name. The new key is shown only once."""
     days, actor = timedelta(days=grace), database_owner.actor()
     key = database_owner.run(data_dir, lambda db: keys.rotate(key_id, db=db, grace=days, actor=actor))
-    if as_json:
-        terminal.write_json({"key": key, "grace_days": grace})
-        return
+    terminal.end_with_json({"key": key, "grace_days": grace}, wanted=as_json)
     left = f"works for {grace} more day{'s' * (grace > 1)}" if grace else "works no longer"
     options.err.print(f"The old key {left}. The new one is not shown again:")
     terminal.write(key)
@@ -117,10 +111,8 @@ def revoke(
 ) -> None:
     """Revoke a key at once."""
     database_owner.run(data_dir, lambda db: keys.revoke(key_id, db=db, actor=database_owner.actor()))
-    if as_json:
-        terminal.write_json({"revoked": True})
-    else:
-        options.err.print("Revoked.")
+    terminal.end_with_json({"revoked": True}, wanted=as_json)
+    options.err.print("Revoked.")
 
 
 users_app = typer.Typer(help="Users: list, export, delete.", no_args_is_help=True)
@@ -131,9 +123,7 @@ UserName = Annotated[str, typer.Argument(help="The user's name.")]
 def list_users(as_json: options.AsJson = False, data_dir: options.DataDir = None) -> None:
     """List all users with their numbers of live keys, documents, chunks and entities."""
     rows = [dataclasses.asdict(user) for user in database_owner.run_once(data_dir, stored_users.list_users)]
-    if as_json:
-        terminal.write_json(rows)
-        return
+    terminal.end_with_json(rows, wanted=as_json)
     table = options.table("user_id", "keys", "documents", "chunks", "entities", ids=("user_id",))
     for row in rows:
         table.add_row(*map(str, row.values()))
@@ -152,9 +142,7 @@ def export(
     written = database_owner.run(
         data_dir, lambda db: users.export(user, file.absolute(), db=db, actor=database_owner.actor())
     )
-    if as_json:
-        terminal.write_json(written)
-        return
+    terminal.end_with_json(written, wanted=as_json)
     options.out.print(f"Wrote {file}: {_format_counts(written)}.", soft_wrap=True, markup=False)
 
 
@@ -204,11 +192,9 @@ def show_audit(
     """Show deletions, key management and the daily use of each key, newest first."""
     if prune is not None:
         gone = database_owner.run_once(data_dir, lambda owner: stored_audit.prune(owner, days=prune))
-        if as_json:
-            terminal.write_json(gone)
-        else:
-            pruned = options.format_count(gone["audit_log"], "event")
-            terminal.write(f"Deleted {pruned}, {options.format_count(gone['key_uses'], 'key use')}.")
+        terminal.end_with_json(gone, wanted=as_json)
+        pruned = options.format_count(gone["audit_log"], "event")
+        terminal.write(f"Deleted {pruned}, {options.format_count(gone['key_uses'], 'key use')}.")
         return
 
     async def read(owner: SharedTransaction) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -216,9 +202,7 @@ def show_audit(
         return events, await stored_audit.key_uses(owner, user_id=user, limit=limit)
 
     events, uses = database_owner.run_once(data_dir, read)
-    if as_json:
-        terminal.write_json({"events": events, "key_uses": uses})
-        return
+    terminal.end_with_json({"events": events, "key_uses": uses}, wanted=as_json)
     table = options.table("at", "user", "event", ids=("event",))
     for row in events:
         counts = ", ".join(_format_field(name, count) for name, count in row["counts"].items() if count)

@@ -52,6 +52,13 @@ def write_json(value: Any) -> None:
     typer.echo(json.dumps(value, default=lambda moment: str(moment.isoformat())).replace("\x7f", "\\u007f"))
 
 
+def end_with_json(value: Any, *, wanted: bool) -> None:
+    """Writes the value as JSON and ends the command, if `--json` asks for it."""
+    if wanted:
+        write_json(value)
+        raise typer.Exit
+
+
 def confirm(question: str) -> None:
     """Asks on standard error. Raises typer.Abort unless the answer is yes."""
     typer.confirm(printable(question), abort=True, err=True)

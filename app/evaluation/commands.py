@@ -71,9 +71,7 @@ def evaluate(
         options.err.print(f"[yellow]Warning:[/] {warning}", soft_wrap=True)
     report = options.run(_evaluate(loaded, others, strategy, tenant, options.settings(data_dir)))
     title = f"{folder.name}, {mode}" + ("" if ranking == "{}" else f", {ranking}")
-    if as_json:
-        terminal.write_json(report.as_json())
-        return
+    terminal.end_with_json(report.as_json(), wanted=as_json)
     _show_report(report, title)
     if calibration:
         _show_calibration(report)
@@ -157,28 +155,23 @@ def calibrate(
     user_id, settings = options.check_user(user), options.settings(data_dir)
     if folder is None:
         options.run(_reset(user_id, settings))
-        if as_json:
-            terminal.write_json({"reset": True})
-        else:
-            options.out.print("The defaults are used again.")
+        terminal.end_with_json({"reset": True}, wanted=as_json)
+        options.out.print("The defaults are used again.")
         return
     foreign = [question for other in unanswerable or () for question in beir.read_questions(other)]
     given = Judgements(beir.read_judged_questions(folder), foreign, only_judged)
     fitted = options.run(_fit(given, user_id, settings, store=not dry_run))
     is_stored = fitted.helps and not dry_run
-    if as_json:
-        measured = {"relevance": fitted.relevance, "answerable": fitted.answerable}
-        terminal.write_json(
-            {
-                "questions": fitted.stored.questions,
-                "hits": fitted.stored.hits,
-                "calibration": asdict(fitted.stored.calibration),
-                "measured": {name: effect and asdict(effect) for name, effect in measured.items()},
-                "stored": is_stored,
-            }
-        )
-    else:
-        _show(fitted, is_stored)
+    measured = {"relevance": fitted.relevance, "answerable": fitted.answerable}
+    shown = {
+        "questions": fitted.stored.questions,
+        "hits": fitted.stored.hits,
+        "calibration": asdict(fitted.stored.calibration),
+        "measured": {name: effect and asdict(effect) for name, effect in measured.items()},
+        "stored": is_stored,
+    }
+    terminal.end_with_json(shown, wanted=as_json)
+    _show(fitted, is_stored)
 
 
 async def _reset(user_id: str, settings: Settings) -> None:

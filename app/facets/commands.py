@@ -29,9 +29,7 @@ def facets(
     """List the keys of the documents' metadata with their types, values and numbers of documents."""
     of = "files" if files else "metadata"
     answer = client.get("/facets", key=key, prefix=prefix, limit=limit, of=of, filters=json_arguments.filters(filters))
-    if as_json:
-        terminal.write_json(answer)
-        return
+    terminal.end_with_json(answer, wanted=as_json)
     table = options.table("key", "documents", "types", "values")
     for one in answer["facets"]:
         values = ", ".join(f"{_show(value['value'])} ({value['documents']})" for value in one["values"])

@@ -32,10 +32,8 @@ def give(
     if (helpful is None) != withdraw:
         raise errors.BadRequest("Use one of --helpful, --not-helpful and --withdraw.", field="--helpful")
     answer = _given(client, {"query": query, "helpful": helpful}, passage)
-    if as_json:
-        terminal.write_json(answer)
-    else:
-        options.out.print("Withdrawn." if withdraw else f"Stored: {'helpful' if helpful else 'not helpful'}.")
+    terminal.end_with_json(answer, wanted=as_json)
+    options.out.print("Withdrawn." if withdraw else f"Stored: {'helpful' if helpful else 'not helpful'}.")
 
 
 def _given(client: Client, judgement: Body, passage: str) -> Answer:
@@ -74,8 +72,6 @@ def export(
             return await feedback.export(user_id, folder, services)
 
     questions, documents = options.run(write())
-    if as_json:
-        terminal.write_json({"questions": questions, "documents": documents})
-    else:
-        counts = (options.format_count(questions, "question"), options.format_count(documents, "document"))
-        options.out.print(f"Wrote {folder}: {', '.join(counts)}.", markup=False)
+    terminal.end_with_json({"questions": questions, "documents": documents}, wanted=as_json)
+    counts = (options.format_count(questions, "question"), options.format_count(documents, "document"))
+    options.out.print(f"Wrote {folder}: {', '.join(counts)}.", markup=False)

@@ -26,9 +26,7 @@ def list_jobs(
 ) -> None:
     """List jobs, newest first."""
     found = client.list("/jobs", "jobs", limit=limit)
-    if as_json:
-        terminal.write_json(found)
-        return
+    terminal.end_with_json(found, wanted=as_json)
     table = options.table("job", "status", "progress", "created", ids=("job",))
     for job in found:
         shown = options.cell(job["kind"], identity=job["job_id"])
@@ -54,9 +52,7 @@ def cancel(client: Client, job_id: JobId, as_json: options.AsJson = False) -> No
 
 
 def _show(job: Answer, *, as_json: bool) -> None:
-    if as_json:
-        terminal.write_json(job)
-        return
+    terminal.end_with_json(job, wanted=as_json)
     for name, value in job.items():
         if name != "progress":
             options.out.print(f"[bold]{name}[/]: {escape(str(value))}", soft_wrap=True)

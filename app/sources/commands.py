@@ -67,9 +67,7 @@ def add(
 def listed(client: Client, as_json: options.AsJson = False) -> None:
     """List sources, newest first."""
     found = client.list("/sources", "sources", limit=MAX_SOURCES)
-    if as_json:
-        terminal.write_json(found)
-        return
+    terminal.end_with_json(found, wanted=as_json)
     table = options.table("source", "files", "documents", "synced", ids=("source",))
     for one in found:
         globs = " ".join(glob for glob in one["globs"] if glob not in EVERYTHING)
@@ -108,11 +106,9 @@ def remove(
         documents = options.format_count(found["documents"], "document")
         terminal.confirm(f"Remove the source {named} with {documents}?")
     removed = client.delete(_place(client, source))
-    if as_json:
-        terminal.write_json(removed)
-    else:
-        numbers = (options.format_count(removed[f"{noun}s_deleted"], noun) for noun in ("document", "chunk", "vector"))
-        options.out.print("Removed the source, {}, {} and {}.".format(*numbers))
+    terminal.end_with_json(removed, wanted=as_json)
+    numbers = (options.format_count(removed[f"{noun}s_deleted"], noun) for noun in ("document", "chunk", "vector"))
+    options.out.print("Removed the source, {}, {} and {}.".format(*numbers))
 
 
 def _place(client: Client, source: str) -> str:

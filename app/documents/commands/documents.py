@@ -20,9 +20,7 @@ from app.text import uris
 def stats(client: Client, as_json: options.AsJson = False) -> None:
     """Print the numbers of documents and chunks, the embedding model, and documents with equal texts."""
     found = client.get("/stats")
-    if as_json:
-        terminal.write_json(found)
-        return
+    terminal.end_with_json(found, wanted=as_json)
     for name, value in found.items():
         if not isinstance(value, list | dict):
             options.out.print(f"[bold]{name}[/]: {'–' if value is None else escape(str(value))}", soft_wrap=True)
@@ -51,9 +49,7 @@ def list_all(
 ) -> None:
     """List documents without their text, newest first."""
     found = client.list("/documents", "documents", limit=limit, query=query, filters=json_arguments.filters(filters))
-    if as_json:
-        terminal.write_json(found)
-        return
+    terminal.end_with_json(found, wanted=as_json)
     table = options.table("document", "chunks", "updated", ids=("document",))
     for document in found:
         named = document["title"] or textwrap.shorten(document["content"] or "", FIRST_WORDS, placeholder=" …")
@@ -67,9 +63,7 @@ def list_all(
 def show(client: Client, id_or_uri: IdOrUri, as_json: options.AsJson = False) -> None:
     """Show a document with its metadata and its cleaned text."""
     found = find(client, id_or_uri)
-    if as_json:
-        terminal.write_json(found)
-        return
+    terminal.end_with_json(found, wanted=as_json)
     fields = ("document_id", "uri", "title", "language", "chunk_count", "created_at", "updated_at", "metadata")
     for name in fields:
         value = "–" if found[name] in (None, "") else found[name]
@@ -105,10 +99,8 @@ def delete(
         named = found["title"] or uris.show(found["uri"] or "") or found["document_id"]
         terminal.confirm(f"Delete {named}?")
     deleted = client.delete(f"/documents/{found['document_id']}")
-    if as_json:
-        terminal.write_json(deleted)
-    else:
-        options.out.print(f"Deleted a document with {options.format_count(deleted['chunks_deleted'], 'chunk')}.")
+    terminal.end_with_json(deleted, wanted=as_json)
+    options.out.print(f"Deleted a document with {options.format_count(deleted['chunks_deleted'], 'chunk')}.")
 
 
 def find(client: Client, id_or_uri: str) -> Answer:
@@ -127,16 +119,12 @@ def _delete_selected(client: Client, selected: Answer, *, dry_run: bool, yes: bo
     if dry_run or not yes:
         counted = client.post("/documents/delete", {**selected, "dry_run": True})
         if dry_run:
-            if as_json:
-                terminal.write_json(counted)
-            else:
-                terminal.write(f"{_numbers(counted['matched'])} would be deleted.")
+            terminal.end_with_json(counted, wanted=as_json)
+            terminal.write(f"{_numbers(counted['matched'])} would be deleted.")
             return
         terminal.confirm(f"Delete {_numbers(counted['matched'])}?")
     done = client.post("/documents/delete", selected)
-    if as_json:
-        terminal.write_json(done)
-        return
+    terminal.end_with_json(done, wanted=as_json)
     deleted = {"documents": done["documents_deleted"], "chunks": done["chunks_deleted"]}
     options.out.print(f"Deleted {_numbers(deleted)}.")
 

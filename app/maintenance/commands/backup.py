@@ -35,10 +35,8 @@ def backup(
     if file.exists() and not replace:
         raise errors.BadRequest("This file exists: add --replace to replace it.", field="FILE")
     archive = options.run(_backup(options.settings(data_dir), file.absolute()))
-    if as_json:
-        terminal.write_json({"file": str(file), **_as_json(archive)})
-    else:
-        options.out.print(f"Wrote {file}: {_show(archive)}.", soft_wrap=True, markup=False)
+    terminal.end_with_json({"file": str(file), **_as_json(archive)}, wanted=as_json)
+    options.out.print(f"Wrote {file}: {_show(archive)}.", soft_wrap=True, markup=False)
 
 
 def restore(
@@ -60,10 +58,9 @@ def restore(
         damage, _waiting = options.run(repair.compare(settings, [], dry_run=False))
         rebuilt = sum(map(bool, damage.values()))
     needs_password = restored.role_created and settings.database_url is not None
-    if as_json:
-        done = {"file": str(file), **_as_json(restored.archive), "now_at": revision}
-        terminal.write_json({**done, "service_needs_password": needs_password, "users_repaired": rebuilt})
-        return
+    done = {"file": str(file), **_as_json(restored.archive), "now_at": revision}
+    done |= {"service_needs_password": needs_password, "users_repaired": rebuilt}
+    terminal.end_with_json(done, wanted=as_json)
     shown = f"Restored {file}: {_show(restored.archive)}; now at revision {revision}."
     options.out.print(shown, soft_wrap=True, markup=False)
     if restored.stems_differ:

@@ -37,9 +37,8 @@ def upgrade(
     else:
         revision = options.run(_upgrade(settings, set_service_password=set_service_password))
     seconds = round(time.monotonic() - began, 1)
-    if as_json:
-        terminal.write_json({"revision": revision, "seconds": seconds})
-    elif dry_run:
+    terminal.end_with_json({"revision": revision, "seconds": seconds}, wanted=as_json)
+    if dry_run:
         options.out.print(f"The database would be at revision {revision} after {seconds} s.")
     else:
         options.out.print(f"The database is at revision {revision}.")
@@ -59,10 +58,8 @@ def distribute(
     Stored rows are moved. The command may be repeated; `stepwell db upgrade` distributes tables that are added later.
     """
     found, unmarked = options.run(_distribute(options.settings(data_dir), shards))
-    if as_json:
-        counts = {"distributed": list(found.added), "shards": found.shards, "nodes": found.nodes}
-        terminal.write_json({**counts, "not_leakproof": unmarked})
-        return
+    counts = {"distributed": list(found.added), "shards": found.shards, "nodes": found.nodes}
+    terminal.end_with_json({**counts, "not_leakproof": unmarked}, wanted=as_json)
     done = f"{len(found.added)} tables were distributed" if found.added else "All tables were distributed already"
     options.out.print(f"{done}: {found.shards} shards on {found.nodes} nodes.")
     for problem in unmarked:
@@ -73,10 +70,8 @@ def distribute(
 def check(as_json: options.AsJson = False, data_dir: options.DataDir = None) -> None:
     """Check that the database has this version's schema; report the first difference otherwise."""
     options.run(_check(options.settings(data_dir)))
-    if as_json:
-        terminal.write_json({"up_to_date": True})
-    else:
-        options.out.print("The database has the schema of this version.")
+    terminal.end_with_json({"up_to_date": True}, wanted=as_json)
+    options.out.print("The database has the schema of this version.")
 
 
 async def _upgrade(settings: Settings, *, set_service_password: bool) -> str:

@@ -51,15 +51,11 @@ def reembed(
     """
     if cancel:
         done = database_owner.run(data_dir, drop)
-        if as_json:
-            terminal.write_json({"cancelled": done})
-            return
+        terminal.end_with_json({"cancelled": done}, wanted=as_json)
         _say("The vectors were dropped; the present model stays." if done else "No re-embedding is in progress.")
         return
     model = options.run(_reembed(options.settings(data_dir)))
-    if as_json:
-        terminal.write_json({"model": model.model, "dimension": model.dimension})
-        return
+    terminal.end_with_json({"model": model.model, "dimension": model.dimension}, wanted=as_json)
     _say(
         f"The vectors are those of {model.model} ({model.dimension} dimensions). Replace the settings of "
         "STEPWELL_EMBEDDER by those of STEPWELL_NEXT_EMBEDDER at the next restart."

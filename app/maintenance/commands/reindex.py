@@ -35,15 +35,11 @@ def reindex(
     chosen = [options.check_user(one) for one in user or ()]
     if dry_run:
         counts = options.run(_count(settings, chosen))
-        if as_json:
-            terminal.write_json(counts)
-        else:
-            terminal.write(f"{options.format_count(sum(counts.values()), 'document')} would be compared.")
+        terminal.end_with_json(counts, wanted=as_json)
+        terminal.write(f"{options.format_count(sum(counts.values()), 'document')} would be compared.")
         return
     done = options.run(_reindex(settings, chosen, every=every))
-    if as_json:
-        terminal.write_json({one: dataclasses.asdict(reindexed) for one, reindexed in done.items()})
-        return
+    terminal.end_with_json({one: dataclasses.asdict(reindexed) for one, reindexed in done.items()}, wanted=as_json)
     total = sum(done.values(), Reindexed())
     compared = options.format_count(total.compared, "document")
     embedded = options.format_count(total.embedded, "chunk")

@@ -34,10 +34,8 @@ def repair(
     """Compare all derived rows with the stored texts and rebuild those that differ; the service may run."""
     chosen = [options.check_user(one) for one in user or ()]
     found, waiting = options.run(compare(options.settings(data_dir), chosen, dry_run=dry_run))
-    if as_json:
-        kinds = [one.kind for one in pipeline.every()]
-        terminal.write_json({one: {kind: damage.get(kind, 0) for kind in kinds} for one, damage in found.items()})
-        return
+    counted = {user: {one.kind: damage.get(one.kind, 0) for one in pipeline.every()} for user, damage in found.items()}
+    terminal.end_with_json(counted, wanted=as_json)
     for one, damage in found.items():
         counts = [f"{damage[kind.kind]} {kind.noun}" for kind in pipeline.every() if kind.kind in damage]
         if damage:
