@@ -20,24 +20,22 @@ from app.facets.types import MAX_KEYS, Facet, FacetQuery, FacetValue
 
 facet_keys = tables.user_table(
     "facet_keys",
-    sa.Column("key", sa.Text, nullable=False),
-    sa.Column("type", sa.Text, nullable=False),
+    sa.Column("key", sa.Text, primary_key=True),
+    sa.Column("type", sa.Text, primary_key=True),
     # Whose value is of this type.
     sa.Column("documents", sa.BigInteger, nullable=False),
     # Of this type, with the elements of lists.
     sa.Column("distinct_values", sa.BigInteger, nullable=False),
-    sa.PrimaryKeyConstraint("user_id", "key", "type"),
 )
 
 facet_values = tables.user_table(
     "facet_values",
-    sa.Column("key", sa.Text, nullable=False),
+    sa.Column("key", sa.Text, primary_key=True),
     # The value's beginning in lower case, and a hash of all of it: values may be too long for an index.
-    sa.Column("opening", sa.Text(collation="C"), nullable=False),
-    sa.Column("hash", sa.BigInteger, nullable=False),
+    sa.Column("opening", sa.Text(collation="C"), primary_key=True),
+    sa.Column("hash", sa.BigInteger, primary_key=True),
     sa.Column("value", JSONB, nullable=False),
     sa.Column("documents", sa.BigInteger, nullable=False),
-    sa.PrimaryKeyConstraint("user_id", "key", "opening", "hash"),
     sa.Index("ix_facet_values_documents", "user_id", "key", sa.text("documents DESC"), "opening", "hash"),
 )
 

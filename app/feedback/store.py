@@ -19,17 +19,14 @@ _NAMESPACE = UUID("6f1a3c7e-0d54-4b8a-9a5e-2f6f0c9d7b11")
 feedback = tables.user_table(
     "feedback",
     # Made of the query and the passage, so that a later judgement replaces an earlier one.
-    sa.Column("feedback_id", sa.Uuid, nullable=False),
+    sa.Column("feedback_id", sa.Uuid, primary_key=True),
     sa.Column("query", sa.Text, nullable=False),
     sa.Column("document_id", sa.Uuid, nullable=False),
     # Null if the document was judged as a whole.
     sa.Column("chunk_id", sa.Uuid),
     sa.Column("helpful", sa.Boolean, nullable=False),
     tables.moment("at"),
-    sa.PrimaryKeyConstraint("user_id", "feedback_id"),
-    sa.ForeignKeyConstraint(
-        ["user_id", "document_id"], [tables.documents.c.user_id, tables.documents.c.document_id], ondelete="CASCADE"
-    ),
+    tables.belongs_to(tables.documents.c.document_id),
     sa.Index(None, "user_id", "document_id"),
     sa.Index(None, "user_id", "at"),
 )

@@ -41,11 +41,10 @@ MOST = 5_000
 recognised_pictures = tables.user_table(
     "recognised_pictures",
     # Made of the picture and the recogniser.
-    sa.Column("picture_key", sa.Uuid, nullable=False),
+    sa.Column("picture_key", sa.Uuid, primary_key=True),
     # Encrypted with a key that is made of the picture, too.
     sa.Column("lines", sa.LargeBinary, nullable=False),
     tables.moment("used_at"),
-    sa.PrimaryKeyConstraint("user_id", "picture_key"),
     sa.Index(None, "user_id", "used_at"),
 )
 

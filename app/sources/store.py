@@ -23,7 +23,7 @@ from app.sources.types import FileFailure, KnownFile, Source, SourceDraft
 
 sources = tables.user_table(
     "sources",
-    sa.Column("source_id", sa.Uuid, nullable=False),
+    sa.Column("source_id", sa.Uuid, primary_key=True),
     sa.Column("path", sa.Text, nullable=False),
     # Patterns, one to a line.
     sa.Column("glob", sa.Text, nullable=False),
@@ -38,14 +38,13 @@ sources = tables.user_table(
     tables.json("result"),
     # Null for a source that was added before names existed: the name of its folder.
     sa.Column("name", sa.Text),
-    sa.PrimaryKeyConstraint("user_id", "source_id"),
     sa.UniqueConstraint("user_id", "name"),
 )
 
 source_files = tables.user_table(
     "source_files",
-    sa.Column("source_id", sa.Uuid, nullable=False),
-    sa.Column("path", sa.Text(collation="C"), nullable=False),
+    sa.Column("source_id", sa.Uuid, primary_key=True),
+    sa.Column("path", sa.Text(collation="C"), primary_key=True),
     # Of the stored version; null: none is stored, or it is to be read again.
     sa.Column("size", sa.BigInteger),
     sa.Column("mtime_ns", sa.BigInteger),
@@ -54,8 +53,7 @@ source_files = tables.user_table(
     # Why the file could not be stored as it is now.
     sa.Column("error", sa.Text),
     sa.Column("job_id", sa.Uuid, nullable=False),
-    sa.PrimaryKeyConstraint("user_id", "source_id", "path"),
-    sa.ForeignKeyConstraint(["user_id", "source_id"], [sources.c.user_id, sources.c.source_id], ondelete="CASCADE"),
+    tables.belongs_to(sources.c.source_id),
 )
 
 documents.append_constraint(sa.ForeignKeyConstraint(["user_id", "source_id"], [sources.c.user_id, sources.c.source_id]))

@@ -6,6 +6,8 @@ that the schema can be distributed by it. The tables in SHARED are the exception
 
 from __future__ import annotations
 
+from typing import Any
+
 import sqlalchemy as sa
 from pgvector.sqlalchemy import HALFVEC
 from sqlalchemy.dialects.postgresql import JSONB, REAL, TSVECTOR
@@ -31,14 +33,23 @@ metadata = sa.MetaData(
 )
 
 
-def tenant() -> list[sa.Column[str] | sa.CheckConstraint]:
+def tenant(*, is_key: bool = False) -> list[sa.Column[str] | sa.CheckConstraint]:
     """The column of the user who owns a row, with its check."""
-    return [sa.Column("user_id", sa.Text, nullable=False), sa.CheckConstraint("user_id <> ''", name="user_id")]
+    user = sa.Column("user_id", sa.Text, nullable=False, primary_key=is_key)
+    return [user, sa.CheckConstraint("user_id <> ''", name="user_id")]
 
 
 def user_table(name: str, *items: sa.schema.SchemaItem) -> sa.Table:
-    """A table with rows of users, whose first column is the user."""
-    return sa.Table(name, metadata, *tenant(), *items)
+    """A table with rows of users, whose first column, and that of its primary key, is the user."""
+    return sa.Table(name, metadata, *tenant(is_key=True), *items)
+
+
+def belongs_to(
+    parent: sa.Column[Any], column: str | None = None, *, name: str | None = None
+) -> sa.ForeignKeyConstraint:
+    """The reference of a column to a row of the same user, with which this one is deleted."""
+    target = [parent.table.c.user_id, parent]
+    return sa.ForeignKeyConstraint(["user_id", column or parent.name], target, ondelete="CASCADE", name=name)
 
 
 def moment(name: str) -> sa.Column[object]:
@@ -80,12 +91,11 @@ tenants = user_table(
     # The version when they were stored; 0 without synonyms.
     sa.Column("synonyms_version", sa.BigInteger, nullable=False, server_default="0"),
     sa.CheckConstraint("cardinality(calibration) = 6", name="calibration"),
-    sa.PrimaryKeyConstraint("user_id"),
 )
 
 documents = user_table(
     "documents",
-    sa.Column("document_id", sa.Uuid, nullable=False),
+    sa.Column("document_id", sa.Uuid, primary_key=True),
     sa.Column("source_id", sa.Uuid),
     sa.Column("identity", sa.LargeBinary, nullable=False),
     sa.Column("uri", sa.Text),
@@ -111,7 +121,6 @@ documents = user_table(
     sa.Column("source_path", sa.Text),
     # The entities that the language model has named: objects with type, name, aliases and role.
     json("extracted", "[]"),
-    sa.PrimaryKeyConstraint("user_id", "document_id"),
     sa.UniqueConstraint("user_id", "identity"),
     sa.Index(None, "user_id", "created_at", "document_id"),
     sa.Index(None, "user_id", "source_id", "source_path"),
@@ -123,7 +132,7 @@ documents = user_table(
 
 chunks = user_table(
     "chunks",
-    sa.Column("chunk_id", sa.Uuid, nullable=False),
+    sa.Column("chunk_id", sa.Uuid, primary_key=True),
     sa.Column("chunk_no", sa.BigInteger, nullable=False),
     sa.Column("document_id", sa.Uuid, nullable=False),
     sa.Column("chunk_index", sa.Integer, nullable=False),
@@ -135,11 +144,8 @@ chunks = user_table(
     sa.Column("tsv", TSVECTOR, nullable=False),
     sa.Column("length", sa.Integer, nullable=False),
     sa.Column("embedding_key", sa.Uuid, nullable=False),
-    sa.PrimaryKeyConstraint("user_id", "chunk_id"),
     sa.UniqueConstraint("user_id", "document_id", "chunk_index", deferrable=True, initially="IMMEDIATE"),
-    sa.ForeignKeyConstraint(
-        ["user_id", "document_id"], [documents.c.user_id, documents.c.document_id], ondelete="CASCADE"
-    ),
+    belongs_to(documents.c.document_id),
     sa.Index("ix_chunks_tsv", "tsv", postgresql_using="gin"),
     sa.Index("uq_chunks_user_id_chunk_no", "user_id", "chunk_no", unique=True, postgresql_include=["chunk_id"]),
     sa.Index(None, "user_id", "embedding_key"),
@@ -149,43 +155,39 @@ chunks = user_table(
 # Apart from the chunks, so that exact scans and re-embedding read nothing else. Its dimension is that of the model.
 embeddings = user_table(
     "embeddings",
-    sa.Column("chunk_no", sa.BigInteger, nullable=False),
+    sa.Column("chunk_no", sa.BigInteger, primary_key=True),
     sa.Column("document_id", sa.Uuid, nullable=False),
     sa.Column("embedding", HALFVEC(384), nullable=False),
-    sa.PrimaryKeyConstraint("user_id", "chunk_no"),
-    sa.ForeignKeyConstraint(["user_id", "chunk_no"], [chunks.c.user_id, chunks.c.chunk_no], ondelete="CASCADE"),
+    belongs_to(chunks.c.chunk_no),
     sa.Index(None, "user_id", "document_id"),
     hnsw("ix_embeddings_embedding"),
 )
 
 text_statistics = user_table(
     "text_statistics",
-    sa.Column("config", sa.Text, nullable=False),
+    sa.Column("config", sa.Text, primary_key=True),
     sa.Column("chunks", sa.BigInteger, nullable=False),
     sa.Column("tokens", sa.BigInteger, nullable=False),
-    sa.PrimaryKeyConstraint("user_id", "config"),
 )
 
 lexemes = user_table(
     "lexemes",
-    sa.Column("lexeme", sa.Text(collation="C"), nullable=False),
+    sa.Column("lexeme", sa.Text(collation="C"), primary_key=True),
     sa.Column("df", sa.Integer, nullable=False),
     sa.Column("tail_no", sa.BigInteger, nullable=False),
     sa.Column("tail_size", sa.Integer, nullable=False),
-    sa.PrimaryKeyConstraint("user_id", "lexeme"),
 )
 
 postings = user_table(
     "postings",
-    sa.Column("lexeme", sa.Text(collation="C"), nullable=False),
-    sa.Column("first_no", sa.BigInteger, nullable=False),
+    sa.Column("lexeme", sa.Text(collation="C"), primary_key=True),
+    sa.Column("first_no", sa.BigInteger, primary_key=True),
     sa.Column("items", sa.ARRAY(sa.BigInteger), nullable=False),
-    sa.PrimaryKeyConstraint("user_id", "lexeme", "first_no"),
 )
 
 entities = user_table(
     "entities",
-    sa.Column("entity_id", sa.Uuid, nullable=False),
+    sa.Column("entity_id", sa.Uuid, primary_key=True),
     sa.Column("type", sa.Text, nullable=False),
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("origin", sa.Text, nullable=False),
@@ -196,7 +198,6 @@ entities = user_table(
     moment("created_at"),
     moment("updated_at"),
     sa.CheckConstraint("origin IN ('user', 'metadata', 'title', 'text')", name="origin"),
-    sa.PrimaryKeyConstraint("user_id", "entity_id"),
     sa.Index(
         "ix_entities_user_id_name_entity_id",
         "user_id",
@@ -208,38 +209,29 @@ entities = user_table(
 
 entity_names = user_table(
     "entity_names",
-    sa.Column("name_key", sa.LargeBinary, nullable=False),
-    sa.Column("entity_id", sa.Uuid, nullable=False),
+    sa.Column("name_key", sa.LargeBinary, primary_key=True),
+    sa.Column("entity_id", sa.Uuid, primary_key=True),
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("place", sa.SmallInteger, nullable=False, server_default="0"),
-    sa.PrimaryKeyConstraint("user_id", "name_key", "entity_id"),
-    sa.ForeignKeyConstraint(["user_id", "entity_id"], [entities.c.user_id, entities.c.entity_id], ondelete="CASCADE"),
+    belongs_to(entities.c.entity_id),
     # Not by user first: for a user that the statistics do not contain, the planner would look up names by key in it.
     sa.Index(None, "entity_id", "user_id"),
 )
 
-
-def _to_entity(column: str, name: str) -> sa.ForeignKeyConstraint:
-    target = [entities.c.user_id, entities.c.entity_id]
-    return sa.ForeignKeyConstraint(["user_id", column], target, ondelete="CASCADE", name=name)
-
-
 entity_members = user_table(
     "entity_members",
-    sa.Column("entity_id", sa.Uuid, nullable=False),
-    sa.Column("member_id", sa.Uuid, nullable=False),
-    sa.PrimaryKeyConstraint("user_id", "entity_id", "member_id"),
-    _to_entity("entity_id", "fk_entity_members_entity"),
-    _to_entity("member_id", "fk_entity_members_member"),
+    sa.Column("entity_id", sa.Uuid, primary_key=True),
+    sa.Column("member_id", sa.Uuid, primary_key=True),
+    belongs_to(entities.c.entity_id, "entity_id", name="fk_entity_members_entity"),
+    belongs_to(entities.c.entity_id, "member_id", name="fk_entity_members_member"),
     sa.Index(None, "user_id", "member_id"),
 )
 
 entity_words = user_table(
     "entity_words",
-    sa.Column("lexeme", sa.Text(collation="C"), nullable=False),
-    sa.Column("entity_id", sa.Uuid, nullable=False),
-    sa.PrimaryKeyConstraint("user_id", "lexeme", "entity_id"),
-    sa.ForeignKeyConstraint(["user_id", "entity_id"], [entities.c.user_id, entities.c.entity_id], ondelete="CASCADE"),
+    sa.Column("lexeme", sa.Text(collation="C"), primary_key=True),
+    sa.Column("entity_id", sa.Uuid, primary_key=True),
+    belongs_to(entities.c.entity_id),
     sa.Index(None, "user_id", "entity_id"),
 )
 
@@ -247,16 +239,15 @@ entity_words = user_table(
 # The vectors of descriptions of entities.
 entity_vectors = user_table(
     "entity_vectors",
-    sa.Column("entity_id", sa.Uuid, nullable=False),
+    sa.Column("entity_id", sa.Uuid, primary_key=True),
     sa.Column("embedding", HALFVEC(384), nullable=False),
-    sa.PrimaryKeyConstraint("user_id", "entity_id"),
-    sa.ForeignKeyConstraint(["user_id", "entity_id"], [entities.c.user_id, entities.c.entity_id], ondelete="CASCADE"),
+    belongs_to(entities.c.entity_id),
     hnsw("ix_entity_vectors_embedding"),
 )
 
 entity_changes = user_table(
     "entity_changes",
-    sa.Column("name_key", sa.LargeBinary, nullable=False),
+    sa.Column("name_key", sa.LargeBinary, primary_key=True),
     sa.Column("name", sa.Text, nullable=False),
     # The user's names_version; 0 for a name that no gazetteer contains.
     sa.Column("version", sa.BigInteger, nullable=False),
@@ -264,7 +255,6 @@ entity_changes = user_table(
     sa.Column("pending_since", sa.BigInteger),
     # The number of the first chunk that was linked when the name had changed already.
     sa.Column("chunks_before", sa.BigInteger, nullable=False),
-    sa.PrimaryKeyConstraint("user_id", "name_key"),
     sa.Index(None, "user_id", "version"),
     sa.Index(
         "ix_entity_changes_pending",
@@ -277,15 +267,14 @@ entity_changes = user_table(
 
 mentions = user_table(
     "mentions",
-    sa.Column("entity_id", sa.Uuid, nullable=False),
-    sa.Column("chunk_no", sa.BigInteger, nullable=False),
-    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("entity_id", sa.Uuid, primary_key=True),
+    sa.Column("chunk_no", sa.BigInteger, primary_key=True),
+    sa.Column("kind", sa.Text, primary_key=True),
     sa.Column("document_id", sa.Uuid, nullable=False),
     sa.Column("count", sa.Integer, nullable=False),
     sa.CheckConstraint("kind IN ('text', 'attendee', 'metadata', 'title')", name="kind"),
-    sa.PrimaryKeyConstraint("user_id", "entity_id", "chunk_no", "kind"),
-    sa.ForeignKeyConstraint(["user_id", "entity_id"], [entities.c.user_id, entities.c.entity_id], ondelete="CASCADE"),
-    sa.ForeignKeyConstraint(["user_id", "chunk_no"], [chunks.c.user_id, chunks.c.chunk_no], ondelete="CASCADE"),
+    belongs_to(entities.c.entity_id),
+    belongs_to(chunks.c.chunk_no),
     sa.Index(None, "user_id", "chunk_no"),
     sa.Index(None, "user_id", "document_id"),
     sa.Index(None, "user_id", "entity_id", "kind", "document_id", postgresql_include=["count"]),
@@ -293,20 +282,19 @@ mentions = user_table(
 
 headings = user_table(
     "headings",
-    sa.Column("entity_id", sa.Uuid, nullable=False),
-    sa.Column("section_no", sa.BigInteger, nullable=False),
-    sa.Column("chunk_no", sa.BigInteger, nullable=False),
+    sa.Column("entity_id", sa.Uuid, primary_key=True),
+    sa.Column("section_no", sa.BigInteger, primary_key=True),
+    sa.Column("chunk_no", sa.BigInteger, primary_key=True),
     sa.Column("document_id", sa.Uuid, nullable=False),
-    sa.PrimaryKeyConstraint("user_id", "entity_id", "section_no", "chunk_no"),
-    sa.ForeignKeyConstraint(["user_id", "entity_id"], [entities.c.user_id, entities.c.entity_id], ondelete="CASCADE"),
-    sa.ForeignKeyConstraint(["user_id", "chunk_no"], [chunks.c.user_id, chunks.c.chunk_no], ondelete="CASCADE"),
+    belongs_to(entities.c.entity_id),
+    belongs_to(chunks.c.chunk_no),
     sa.Index(None, "user_id", "chunk_no"),
     sa.Index(None, "user_id", "document_id"),
 )
 
 staged_documents = user_table(
     "staged_documents",
-    sa.Column("job_id", sa.Uuid, nullable=False),
+    sa.Column("job_id", sa.Uuid, primary_key=True),
     sa.Column("document_id", sa.Uuid, nullable=False),
     sa.Column("identity", sa.LargeBinary, nullable=False),
     sa.Column("uri", sa.Text),
@@ -325,13 +313,12 @@ staged_documents = user_table(
     sa.Column("cleaning_version", sa.SmallInteger, nullable=False, server_default="1"),
     sa.Column("source_id", sa.Uuid),
     sa.Column("source_path", sa.Text),
-    sa.PrimaryKeyConstraint("user_id", "job_id"),
 )
 
 staged_chunks = user_table(
     "staged_chunks",
-    sa.Column("job_id", sa.Uuid, nullable=False),
-    sa.Column("chunk_index", sa.Integer, nullable=False),
+    sa.Column("job_id", sa.Uuid, primary_key=True),
+    sa.Column("chunk_index", sa.Integer, primary_key=True),
     sa.Column("chunk_id", sa.Uuid, nullable=False),
     # Null until its postings are stored.
     sa.Column("chunk_no", sa.BigInteger),
@@ -344,49 +331,45 @@ staged_chunks = user_table(
     sa.Column("embedding_key", sa.Uuid, nullable=False),
     # Null until it is embedded.
     sa.Column("embedding", sa.ARRAY(REAL)),
-    sa.PrimaryKeyConstraint("user_id", "job_id", "chunk_index"),
 )
 
 hidden_chunks = user_table(
     "hidden_chunks",
     # Numbers with postings, but without visible chunks.
-    sa.Column("first_no", sa.BigInteger, nullable=False),
+    sa.Column("first_no", sa.BigInteger, primary_key=True),
     sa.Column("last_no", sa.BigInteger, nullable=False),
     sa.Column("config", sa.Text, nullable=False),
     sa.Column("tokens", sa.BigInteger, nullable=False),
     # The job that stores these chunks or removes their postings; null: none yet.
     sa.Column("job_id", sa.Uuid),
-    sa.PrimaryKeyConstraint("user_id", "first_no"),
 )
 
 audit_log = user_table(
     "audit_log",
-    sa.Column("event_id", sa.Uuid, nullable=False),
+    sa.Column("event_id", sa.Uuid, primary_key=True),
     moment("at"),
     sa.Column("actor", sa.Text, nullable=False),
     sa.Column("action", sa.Text, nullable=False),
     sa.Column("target", sa.Text, nullable=False),
     json("counts"),
-    sa.PrimaryKeyConstraint("user_id", "event_id"),
     sa.Index(None, "user_id", "at"),
 )
 
 idempotency_keys = user_table(
     "idempotency_keys",
-    sa.Column("key", sa.Text, nullable=False),
+    sa.Column("key", sa.Text, primary_key=True),
     moment("created_at"),
     # The hash of the request and its response; null while the request is processed.
     sa.Column("fingerprint", sa.LargeBinary),
     sa.Column("status", sa.SmallInteger),
     sa.Column("location", sa.Text),
     sa.Column("body", sa.Text),
-    sa.PrimaryKeyConstraint("user_id", "key"),
 )
 
 api_keys = sa.Table(
     "api_keys",
     metadata,
-    sa.Column("key_id", sa.Text, nullable=False),
+    sa.Column("key_id", sa.Text, primary_key=True),
     *tenant(),
     sa.Column("secret_hash", sa.LargeBinary, nullable=False),
     sa.Column("scopes", sa.ARRAY(sa.Text), nullable=False),
@@ -399,25 +382,23 @@ api_keys = sa.Table(
     sa.Column("shows_entities", sa.Boolean, nullable=False, server_default="false"),
     # The public half of the pair with which tokens are signed; null for a key that is older than tokens.
     sa.Column("token_key", sa.LargeBinary),
-    sa.PrimaryKeyConstraint("key_id"),
 )
 
 key_uses = sa.Table(
     "key_uses",
     metadata,
-    sa.Column("key_id", sa.Text, nullable=False),
-    sa.Column("day", sa.Date, nullable=False),
-    sa.Column("scope", sa.Text, nullable=False),
+    sa.Column("key_id", sa.Text, primary_key=True),
+    sa.Column("day", sa.Date, primary_key=True),
+    sa.Column("scope", sa.Text, primary_key=True),
     *tenant(),
     sa.Column("uses", sa.BigInteger, nullable=False),
     sa.Column("last_used_at", sa.DateTime(timezone=True), nullable=False),
-    sa.PrimaryKeyConstraint("key_id", "day", "scope"),
 )
 
 jobs = sa.Table(
     "jobs",
     metadata,
-    sa.Column("job_id", sa.Uuid, nullable=False),
+    sa.Column("job_id", sa.Uuid, primary_key=True),
     *tenant(),
     sa.Column("kind", sa.Text, nullable=False),
     sa.Column("status", sa.Text, nullable=False, server_default="queued"),
@@ -434,7 +415,6 @@ jobs = sa.Table(
     # The restriction of the key that queued it, see `Restriction.audience`; null for one that sees everything.
     sa.Column("audience", sa.Text),
     sa.CheckConstraint("status IN ('queued', 'running', 'done', 'failed', 'cancelled')", name="status"),
-    sa.PrimaryKeyConstraint("job_id"),
     sa.Index(None, "user_id", "created_at", "job_id"),
     sa.Index("ix_jobs_of_document", "user_id", "kind", "status", sa.text("(payload ->> 'document_id')")),
     sa.Index("ix_jobs_waiting", "run_at", postgresql_where=sa.text("status IN ('queued', 'running')")),
@@ -445,11 +425,10 @@ embedding_identity = sa.Table(
     metadata,
     sa.Column("model", sa.Text, nullable=False),
     sa.Column("dimension", sa.Integer, nullable=False),
-    sa.Column("active", sa.SmallInteger, nullable=False, server_default="1"),
+    sa.Column("active", sa.SmallInteger, primary_key=True, server_default="1"),
     # The name in the keys of chunks' vectors, which stay those of the first model.
     sa.Column("keyed_by", sa.Text),
     sa.CheckConstraint("active = 1", name="one_row"),
-    sa.PrimaryKeyConstraint("active"),
 )
 
 embedding_target = sa.Table(
@@ -458,9 +437,8 @@ embedding_target = sa.Table(
     sa.Column("model", sa.Text, nullable=False),
     sa.Column("dimension", sa.Integer, nullable=False),
     moment("started_at"),
-    sa.Column("active", sa.SmallInteger, nullable=False, server_default="1"),
+    sa.Column("active", sa.SmallInteger, primary_key=True, server_default="1"),
     sa.CheckConstraint("active = 1", name="one_row"),
-    sa.PrimaryKeyConstraint("active"),
 )
 
 SHARED = frozenset(table.name for table in (api_keys, key_uses, jobs, embedding_identity, embedding_target))
