@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from app import capability
-from app.access.capability import ACCESS
-from app.agents.capability import AGENTS, TOOLS
-from app.agents.compat.capability import COMPAT
-from app.agents.mcp.capability import MCP
+from app.access import ACCESS
+from app.agents import AGENTS, TOOLS
+from app.agents.compat import COMPAT
+from app.agents.mcp import MCP
 from app.capability import Capability, Command
-from app.documents.capability import DOCUMENTS
-from app.entities.capability import ENTITIES
-from app.evaluation.capability import EVALUATION
-from app.facets.capability import FACETS
-from app.feedback.capability import FEEDBACK
-from app.jobs.capability import JOBS
-from app.maintenance.capability import MAINTENANCE
-from app.multihop.capability import MULTIHOP
-from app.recognition.capability import RECOGNITION
-from app.search.capability import SEARCH
-from app.search.steps.guidance.capability import GUIDANCE
-from app.search.steps.synonyms.capability import SYNONYMS
-from app.search.steps.why.capability import WHY
-from app.sources.capability import SOURCES
+from app.documents import DOCUMENTS
+from app.entities import ENTITIES
+from app.evaluation import EVALUATION
+from app.facets import FACETS
+from app.feedback import FEEDBACK
+from app.jobs import JOBS
+from app.maintenance import MAINTENANCE
+from app.multihop import MULTIHOP
+from app.recognition import RECOGNITION
+from app.search import SEARCH
+from app.search.steps.guidance import GUIDANCE
+from app.search.steps.synonyms import SYNONYMS
+from app.search.steps.why import WHY
+from app.sources import SOURCES
 
 SERVING = Capability(
     commands={

@@ -1,1 +1,12 @@
 """Serves the tools that agents call: the registry, its exports, and the REST endpoints."""
+
+from __future__ import annotations
+
+from app.capability import Capability
+
+TOOLS = Capability(tools=("agents.search_tools:TOOLS", "agents.document_tools:TOOLS"))
+
+AGENTS = Capability(
+    routers=("agents.api:router",),
+    tags={"tools": "Tools for agents: definitions and calls."},
+)

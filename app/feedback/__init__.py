@@ -1,1 +1,18 @@
 """Takes what callers say about the hits of searches."""
+
+from __future__ import annotations
+
+from app.capability import Capability, Command
+
+FEEDBACK = Capability(
+    tables=("feedback.store:TABLES",),
+    exports=("feedback",),
+    routers=("feedback.api:router",),
+    installs=("feedback.api:install",),
+    commands={
+        "feedback": Command("search", "feedback.commands:app", "Judge hits, and export what was said of them."),
+    },
+    tools=("feedback.tools:TOOLS",),
+    background=("feedback.operations:expire_forever",),
+    options=("feedback.types:options",),
+)

@@ -1,1 +1,12 @@
 """Runs background jobs: the queue, its workers, and what they report."""
+
+from __future__ import annotations
+
+from app.capability import Capability, Command
+
+JOBS = Capability(
+    routers=("jobs.api:router",),
+    tags={"jobs": "Follow and cancel background jobs."},
+    installs=("jobs.job_metrics:install",),
+    commands={"jobs": Command("store", "jobs.commands:app", "List, show and cancel background jobs.")},
+)
