@@ -99,10 +99,6 @@ class Services:
         """The options of a type that a capability has made of the settings, or those without settings."""
         return cast(T, self.options[kind]) if kind in self.options else kind()
 
-    def with_option(self, value: object) -> Services:
-        """The services with other options of the type of `value`."""
-        return replace(self, options={**self.options, type(value): value})
-
     def opened(self, kind: type[T]) -> T | None:
         """What a capability has opened of a type; None if it has not."""
         return cast("T | None", self.states.get(kind))

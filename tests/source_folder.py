@@ -6,7 +6,7 @@ import json
 import os
 import random
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -128,7 +128,7 @@ def disturb(folder: Path, paths: list[str], chance: random.Random) -> Changed:
 
 def services(tenant: Tenant, *roots: Path, per_user: bool = False) -> Any:
     """The tenant's services with folders that sources may be added from."""
-    return tenant.services().with_option(SourceRoots(roots, per_user=per_user))
+    return replace(tenant.services(), options={SourceRoots: SourceRoots(roots, per_user=per_user)})
 
 
 async def add(tenant: Tenant, folder: Path, **options: Any) -> AddedSource:

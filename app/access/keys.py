@@ -22,7 +22,7 @@ from app.access.store import audit, keys
 from app.access.store.audit import Event
 from app.access.store.keys import Verified
 from app.database.transactions import Database, SharedTransaction
-from app.requests import user_names
+from app.requests import field_types
 
 SCOPES = ("search", "write", "metrics", "admin")
 LOOKUP_S = 1.0
@@ -53,7 +53,7 @@ class Grant:
 async def create(user_id: str, grant: Grant | None = None, *, db: Database, actor: str) -> str:
     """A new key for a user. It is returned once and never shown again. Raises BadRequest naming the field."""
     grant = grant or Grant()
-    user_names.check_user(user_id)
+    field_types.check_user(user_id)
     if unknown := set(grant.scopes) - set(SCOPES):
         raise errors.BadRequest(
             f"Scopes are {', '.join(SCOPES)}; {len(unknown)} of the given ones are unknown.", field="scopes"

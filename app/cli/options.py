@@ -99,9 +99,9 @@ def report_interrupt(state: str = "") -> typer.Exit:
 
 def check_user(user: str) -> str:
     """Returns a valid user name unchanged. Raises BadRequest for an invalid one."""
-    from app.requests import user_names
+    from app.requests import field_types
 
-    user_names.check_user(user)
+    field_types.check_user(user)
     return user
 
 

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from app.facets import operations as facets
 from app.facets.types import MAX_VALUES_OF_KEY, FacetQuery, FacetsOf
-from app.http import auth, bodies, filter_parameter, problems
+from app.http import auth, bodies, parameters, problems
 from app.http.responses import Response
 
 
@@ -51,7 +51,7 @@ router = APIRouter(
 async def list_facets(
     user_id: auth.Searcher,
     use: auth.ReadUse,
-    filters: filter_parameter.Filtered,
+    filters: parameters.Filtered,
     key: Annotated[str | None, Query(max_length=200, description="Only this key.")] = None,
     prefix: Annotated[
         str | None,

@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 
 from app import errors, limits
 from app.enums import JobStatus
-from app.http import auth, bodies, problems
+from app.http import auth, bodies, parameters, problems
 from app.http.responses import Response
 from app.jobs import operations as job_operations
 from app.jobs.store.jobs import JobState
@@ -88,9 +88,7 @@ async def list_jobs(
     user_id: auth.Searcher,
     use: auth.ReadUse,
     limit: Annotated[int, Query(ge=1, le=limits.MAX_LISTED, description="Jobs per page.")] = 50,
-    cursor: Annotated[
-        str | None, Query(max_length=cursors.MAX_LENGTH, description="`next_cursor` of the previous page.")
-    ] = None,
+    cursor: parameters.Cursor = None,
     status: Annotated[JobStatus | None, Query(description="Only jobs in this state.")] = None,
 ) -> JobPage:
     """The user's background jobs, newest first."""

@@ -37,6 +37,7 @@ from app.text.words import cleaning
 
 MAX_IDS = 1_000
 MAX_QUERY_AS_SENT = 8_000
+MAX_USER = 200
 _LIMITS = {
     "too_deep": f"Must be nested at most {metadata_json.MAX_DEPTH} levels deep.",
     "too_many_keys": f"Must have at most {metadata_json.MAX_KEYS:,} keys on all levels.",
@@ -44,6 +45,12 @@ _LIMITS = {
 }
 MAX_DIMENSIONS = 16_000
 _MAX_FIELDS = 100
+
+
+def check_user(user_id: str) -> None:
+    """Raises BadRequest if the name of a user is blank, too long or not printable."""
+    if not user_id.strip() or len(user_id) > MAX_USER or not user_id.isprintable():
+        raise errors.BadRequest(f"A user is 1 to {MAX_USER} printable characters.", field="user")
 
 
 class WireModel(BaseModel):

@@ -14,7 +14,7 @@ from app import limits
 from app.documents.api.document_models import DocumentDeletion
 from app.documents.files import left_out_rules
 from app.documents.types import RowCounts
-from app.http import auth, bodies, problems
+from app.http import auth, bodies, parameters, problems
 from app.http.responses import NoneIfEmpty, Response
 from app.requests import cursors, field_types
 from app.services import Services
@@ -209,9 +209,7 @@ async def list_sources(
     user_id: auth.Searcher,
     use: auth.ReadUse,
     limit: Annotated[int, Query(ge=1, le=limits.MAX_LISTED, description="Sources per page.")] = 50,
-    cursor: Annotated[
-        str | None, Query(max_length=cursors.MAX_LENGTH, description="`next_cursor` of the previous page.")
-    ] = None,
+    cursor: parameters.Cursor = None,
 ) -> SourcePage:
     """The user's sources, newest first."""
     after = cursors.read(cursor, cursors.moment) if cursor else None

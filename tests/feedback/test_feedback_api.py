@@ -127,7 +127,7 @@ async def test_optional_tools_are_offered_and_called_where_they_are_named(databa
 
 
 async def test_none_is_taken_where_none_is_kept(database: Database, owner: asyncpg.Connection) -> None:
-    services = (await harness.services(database)).with_option(FeedbackOptions(days=0))
+    services = replace(await harness.services(database), options={FeedbackOptions: FeedbackOptions(days=0)})
     async with harness.running(Settings(auth="none"), services) as app, harness.client(app) as client:
         body = {"query": QUERY, "document_id": str(uuid4()), "helpful": True}
         refused = await client.post("/api/rag/feedback", json=body)

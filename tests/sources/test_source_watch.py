@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ async def _queued(database: Database, tenant: Tenant, before: set[Any]) -> None:
 async def _watching(tenant: Tenant, folder: Path, interval_s: float) -> AsyncIterator[set[Any]]:
     """Watches a source, which has been compared at the start of watching; the jobs so far."""
     added = await source_folder.stored_source(tenant, folder, watch=True)
-    services = tenant.services().with_option(SourceRoots(watch_interval_s=interval_s))
+    services = replace(tenant.services(), options={SourceRoots: SourceRoots(watch_interval_s=interval_s)})
     watching = asyncio.create_task(source_watch.run_forever(services))
     await _queued(tenant.db, tenant, {added.job_id})
     await source_folder.work(tenant)

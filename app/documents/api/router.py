@@ -39,7 +39,7 @@ from app.documents.files import web_pages
 from app.documents.storing import ingest
 from app.documents.types import Document, IngestResult, Upload
 from app.enums import DocumentOrder
-from app.http import admission, auth, bodies, filter_parameter, problems, responses
+from app.http import admission, auth, bodies, parameters, problems, responses
 from app.requests import cursors
 from app.services import Services
 from app.text.words import cleaning
@@ -202,11 +202,9 @@ def _refuse(failed: Sequence[DocumentFailure], form: str) -> errors.StepwellErro
 async def list_documents(
     user_id: auth.Searcher,
     use: auth.ReadUse,
-    filters: filter_parameter.Filtered,
+    filters: parameters.Filtered,
     limit: Annotated[int, Query(ge=1, le=limits.MAX_LISTED, description="Documents per page.")] = 50,
-    cursor: Annotated[
-        str | None, Query(max_length=cursors.MAX_LENGTH, description="`next_cursor` of the previous page.")
-    ] = None,
+    cursor: parameters.Cursor = None,
     uri: Annotated[str | None, Query(max_length=limits.MAX_URI, description="Only the document with this URI.")] = None,
     query: Annotated[
         str | None,

@@ -15,7 +15,7 @@ from app.entities import operations as entities
 from app.entities.api import entity_models as models
 from app.entities.types import Entity, EntityFilter
 from app.enums import EntityOrigin
-from app.http import auth, bodies, problems, responses
+from app.http import auth, bodies, parameters, problems, responses
 from app.requests import cursors, field_types
 
 router = APIRouter(
@@ -64,7 +64,6 @@ _MERGED: Any = {
     }
 }
 _Several = Annotated[list[models.EntityInput], *field_types.at_most(models.MAX_ENTITIES, at_least=1)]
-_Cursor = Annotated[str | None, Query(max_length=cursors.MAX_LENGTH, description="`next_cursor` of the previous page.")]
 
 
 @router.post(
@@ -117,7 +116,7 @@ async def list_entities(
     user_id: auth.Searcher,
     use: auth.ReadUse,
     limit: Annotated[int, Query(ge=1, le=limits.MAX_LISTED, description="Entities per page.")] = 50,
-    cursor: _Cursor = None,
+    cursor: parameters.Cursor = None,
     type: Annotated[
         str | None, Query(max_length=limits.MAX_ENTITY_TYPE, description="Only entities of this type.")
     ] = None,
@@ -212,7 +211,7 @@ async def list_entity_documents(
     user_id: auth.Searcher,
     use: auth.ReadUse,
     limit: Annotated[int, Query(ge=1, le=limits.MAX_LISTED, description="Documents per page.")] = 50,
-    cursor: _Cursor = None,
+    cursor: parameters.Cursor = None,
 ) -> models.EntityDocumentPage:
     """List the documents linked to an entity with the kinds of links, strongest first."""
     after = cursors.read(cursor, cursors.strength) if cursor else None

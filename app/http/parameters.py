@@ -1,4 +1,4 @@
-"""Reads the filters of a search from a query parameter, as JSON."""
+"""Defines the query parameters that listings share: a cursor, and the filters of a search as JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
 from app.database.filter_types import Filters
-from app.requests import strict_json
+from app.requests import cursors, strict_json
 from app.requests.filter_models import SearchFilters
 
 MAX_LENGTH = 8_000
@@ -18,6 +18,8 @@ _EXAMPLES = {
     "none": {"summary": "Every document", "value": "{}"},
     "team": {"summary": "Documents of a team", "value": '{"metadata": {"team": "Field Operations"}}'},
 }
+Cursor = Annotated[str | None, Query(max_length=cursors.MAX_LENGTH, description="`next_cursor` of the previous page.")]
+"""Where a listing continues."""
 
 
 def read(
