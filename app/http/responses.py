@@ -27,9 +27,20 @@ class Response(BaseModel):
     model_config = ConfigDict(from_attributes=True, validate_by_name=True, validate_by_alias=True)
 
     @classmethod
-    def of(cls, shape: Any) -> Self:
-        """The response model of a core type."""
-        return cls.model_validate(shape)
+    def of(cls, shape: Any, **more: Any) -> Self:
+        """The response model of a core type; fields in `more` have those values instead."""
+        return cls.model_validate(_With(shape, more) if more else shape)
+
+
+class _With:
+    """An object with some other attributes."""
+
+    def __init__(self, shape: Any, more: Mapping[str, Any]) -> None:
+        self._shape = shape
+        vars(self).update(more)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._shape, name)
 
 
 def is_none(value: object) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Body, Path, Query, Request
@@ -13,13 +13,11 @@ from pydantic import AliasPath, BaseModel, Field
 from app import limits
 from app.documents.api.document_models import DocumentDeletion
 from app.documents.files import left_out_rules
-from app.documents.types import RowCounts
 from app.http import auth, bodies, parameters, problems
 from app.http.responses import NoneIfEmpty, Response
 from app.requests import cursors, field_types
 from app.services import Services
 from app.sources import operations as sources
-from app.sources.operations import AddedSource
 from app.sources.types import EVERYTHING, SourceDraft, SourceStatus
 
 
@@ -125,12 +123,6 @@ class AddedSourceResult(StoredSource):
 
     status: SourceStatus = Field(description="Whether the source was new or changed.")
 
-    @classmethod
-    def added(cls, added: AddedSource) -> Self:
-        """The response model of a core type."""
-        stored = StoredSource.of(added.source).model_dump()
-        return cls(**{**stored, "job_id": added.job_id}, status=added.status)
-
 
 class SourcePage(BaseModel):
     """A page of sources, newest first."""
@@ -150,11 +142,6 @@ class SourceDeletion(DocumentDeletion):
     """The result of deleting a source."""
 
     sources_deleted: int = Field(description="Number of deleted sources: 1.")
-
-    @classmethod
-    def done(cls, deleted: RowCounts) -> Self:
-        """The response to a request that deletes."""
-        return cls(**DocumentDeletion.of(deleted).model_dump(), sources_deleted=1)
 
 
 router = APIRouter(
@@ -201,7 +188,7 @@ async def add_source(
     response.headers["Location"] = f"/api/rag/jobs/{added.job_id}"
     if added.status != "added":
         response.status_code = 200
-    return AddedSourceResult.added(added)
+    return AddedSourceResult.of(added.source, job_id=added.job_id, status=added.status)
 
 
 @router.get("/sources", summary="List sources")
@@ -257,7 +244,7 @@ async def delete_source(source_id: SourceKey, request: Request, user_id: auth.Wr
     """Delete a source with its documents, and return what the tables still have of them. The files stay."""
     found = await _id(source_id, user_id, use)
     removed = await sources.delete(found, user_id, use, actor=auth.actor(request))
-    return SourceDeletion.done(removed)
+    return SourceDeletion.of(removed, sources=1)
 
 
 async def _id(key: str, user_id: str, use: Services) -> UUID:

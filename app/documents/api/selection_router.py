@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Body, Request
@@ -64,16 +64,6 @@ class DocumentsDeletion(DocumentDeletion):
     dry_run: bool = Field(description="Whether the documents were only counted.")
     matched: RowNumbers | None = Field(None, description="With `dry_run`: what would be deleted; else null.")
 
-    @classmethod
-    def counted(cls, matched: RowCounts) -> Self:
-        """The response to a request that only counts."""
-        return cls(**DocumentDeletion.of(RowCounts()).model_dump(), dry_run=True, matched=RowNumbers.of(matched))
-
-    @classmethod
-    def done(cls, deleted: RowCounts) -> Self:
-        """The response to a request that deletes."""
-        return cls(**DocumentDeletion.of(deleted).model_dump(), dry_run=False)
-
 
 class DocumentsReindex(BaseModel):
     """The job that compares documents with the current options, or the number of these documents."""
@@ -116,6 +106,7 @@ async def delete_documents(
     """
     if selected.dry_run:
         auth.require_search(request)
-        return DocumentsDeletion.counted(await selections.count(selected.shape(), user_id, db=use.db))
-    actor = auth.actor(request)
-    return DocumentsDeletion.done(await selections.delete(selected.shape(), user_id, db=use.db, actor=actor))
+        matched = await selections.count(selected.shape(), user_id, db=use.db)
+        return DocumentsDeletion.of(RowCounts(), dry_run=True, matched=matched)
+    deleted = await selections.delete(selected.shape(), user_id, db=use.db, actor=auth.actor(request))
+    return DocumentsDeletion.of(deleted, dry_run=False, matched=None)
