@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, TypeVar
 
-from fastapi import APIRouter, Body, Depends, Path, Query, Request
+from fastapi import Body, Depends, Path, Query, Request
 
 from app.agents import registry, tool_formats
 from app.concurrency.limiter import Released
@@ -14,7 +14,7 @@ from app.http import admission, auth, bodies, problems
 from app.query.types import Answer
 from app.tools import Admission, Tool, ToolContext
 
-router = APIRouter(prefix="/api/rag", tags=["tools"], route_class=bodies.ListsRoute, responses=problems.AUTHENTICATED)
+router = bodies.router("tools", bodies.ListsRoute)
 
 T = TypeVar("T")
 _EXAMPLES: dict[str, Any] = {

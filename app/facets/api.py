@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from pydantic import Field
 
 from app.facets import operations as facets
@@ -38,9 +38,7 @@ class MetadataKeys(Response):
     facets: list[MetadataKey] = Field(description="Keys, those of most documents first; at most 100.")
 
 
-router = APIRouter(
-    prefix="/api/rag", tags=["documents"], route_class=bodies.StrictRoute, responses=problems.AUTHENTICATED
-)
+router = bodies.router("documents")
 
 
 @router.get(

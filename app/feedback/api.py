@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Body, FastAPI, Request
+from fastapi import Body, FastAPI, Request
 from prometheus_client import Counter
 from pydantic import BaseModel, Field
 
@@ -21,7 +21,7 @@ class FeedbackResult(BaseModel):
     helpful: bool | None = Field(None, description="The stored judgement; null if it was withdrawn.")
 
 
-router = APIRouter(prefix="/api/rag", tags=["search"], route_class=bodies.SearchRoute, responses=problems.AUTHENTICATED)
+router = bodies.router("search", bodies.SearchRoute)
 
 _EXAMPLES: dict[str, Any] = {
     "helpful": {

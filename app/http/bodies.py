@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
-from fastapi import FastAPI, params
+from fastapi import APIRouter, FastAPI, params
 from fastapi._compat import ModelField
 from fastapi.dependencies.models import Dependant
 from fastapi.exceptions import RequestValidationError
@@ -30,7 +30,7 @@ from starlette.types import Message, Receive
 from app import errors
 from app.access.callers import Caller
 from app.concurrency import offload
-from app.http import auth, idempotency, spooling
+from app.http import auth, idempotency, problems, spooling
 from app.requests import field_suggestions, strict_json, validation_errors
 
 __all__ = ["ModelField", "ReceivedRequest"]
@@ -78,7 +78,7 @@ class BodyLimits:
 def install(app: FastAPI) -> None:
     """Make StrictRoute the class of the app's own routes.
 
-    A router that is included later needs `APIRouter(route_class=bodies.StrictRoute)`.
+    A router that is included later is made by `router`, or needs `APIRouter(route_class=bodies.StrictRoute)`.
     """
     app.router.route_class = StrictRoute
 
@@ -183,6 +183,11 @@ class ListsRoute(QuickRoute):
     """A route whose body holds lists of passages: 2 MB, and at least 100 kB/s after the first two seconds."""
 
     limits = BodyLimits(2_000_000, seconds=2.0, bytes_per_s=100_000)
+
+
+def router(tag: str, route_class: type[StrictRoute] = StrictRoute) -> APIRouter:
+    """A router of operations that need a key."""
+    return APIRouter(prefix="/api/rag", tags=[tag], route_class=route_class, responses=problems.AUTHENTICATED)
 
 
 def _dependants(dependant: Dependant) -> Iterator[Dependant]:

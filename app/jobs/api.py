@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import Path, Query, Request
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 from starlette.types import Receive, Scope, Send
@@ -21,7 +21,7 @@ from app.jobs import operations as job_operations
 from app.jobs.store.jobs import JobState
 from app.requests import cursors
 
-router = APIRouter(prefix="/api/rag", tags=["jobs"], route_class=bodies.StrictRoute, responses=problems.AUTHENTICATED)
+router = bodies.router("jobs")
 _EVENT_RESPONSE: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "Server-sent events: `progress` with the job after each change, the last one with its end.",

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Response
+from fastapi import Body, Response
 
 from app.documents import selections
 from app.documents.api.selection_router import COUNTED, DocumentSelection, DocumentsReindex
 from app.http import auth, bodies, problems
 from app.maintenance import reindex
 
-router = APIRouter(
-    prefix="/api/rag", tags=["documents"], route_class=bodies.StrictRoute, responses=problems.AUTHENTICATED
-)
+router = bodies.router("documents")
 _LOCATION = {"Location": {"description": "Path of the job.", "schema": {"type": "string"}}}
 
 

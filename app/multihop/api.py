@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Request, Response
+from fastapi import Body, Request, Response
 
 from app import errors
 from app.http import auth, bodies, problems
@@ -14,7 +14,7 @@ from app.search import search
 from app.search.api import router as search_router
 from app.search.api.search_responses import SearchAnswer
 
-router = APIRouter(prefix="/api/rag", tags=["search"], route_class=bodies.SearchRoute, responses=problems.AUTHENTICATED)
+router = bodies.router("search", bodies.SearchRoute)
 
 _MULTIHOP_EXAMPLES = {
     "two documents": {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Body, Request, Response
+from fastapi import Body, Request, Response
 from pydantic import AliasPath, Field
 from typing_extensions import TypeAliasType
 
@@ -108,7 +108,7 @@ def merged_response(
     )
 
 
-router = APIRouter(prefix="/api/rag", tags=["search"], route_class=bodies.ListsRoute, responses=problems.AUTHENTICATED)
+router = bodies.router("search", bodies.ListsRoute)
 
 # Chunks of sample/decisions/D-019-lime.md and D-014-sync-interval.md. Ids of chunks are derived from URI and text.
 _LIME, _INTERVAL = "e0e5bc55-fb8e-5779-add3-0a16a3709a5c", "79f7ea4c-780c-5122-a1fb-774facdc3a6d"

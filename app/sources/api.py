@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Body, Path, Query, Request
+from fastapi import Body, Path, Query, Request
 from fastapi import Response as HttpResponse
 from pydantic import AliasPath, BaseModel, Field
 
@@ -144,9 +144,7 @@ class SourceDeletion(DocumentDeletion):
     sources_deleted: int = Field(description="Number of deleted sources: 1.")
 
 
-router = APIRouter(
-    prefix="/api/rag", tags=["sources"], route_class=bodies.StrictRoute, responses=problems.AUTHENTICATED
-)
+router = bodies.router("sources")
 SourceKey = Annotated[
     str,
     Path(

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Body, Query, Request, Response
+from fastapi import Body, Query, Request, Response
 
 from app import errors, limits
 from app.concurrency.limiter import Turn
@@ -44,9 +44,7 @@ from app.requests import cursors
 from app.services import Services
 from app.text.words import cleaning
 
-router = APIRouter(
-    prefix="/api/rag", tags=["documents"], route_class=bodies.DocumentsRoute, responses=problems.AUTHENTICATED
-)
+router = bodies.router("documents", bodies.DocumentsRoute)
 
 
 @router.post(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Body, Request
+from fastapi import Body, Request
 from pydantic import BaseModel, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
@@ -74,9 +74,7 @@ class DocumentsReindex(BaseModel):
     job_id: UUID | None = Field(None, description="Job that compares them; null if there is nothing to do.")
 
 
-router = APIRouter(
-    prefix="/api/rag", tags=["documents"], route_class=bodies.StrictRoute, responses=problems.AUTHENTICATED
-)
+router = bodies.router("documents")
 COUNTED: Any = {
     "counted": {
         "summary": "Count the documents of a team",

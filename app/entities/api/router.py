@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Body, Path, Query, Request, Response
+from fastapi import Body, Path, Query, Request, Response
 
 from app import limits
 from app.concurrency import offload
@@ -18,9 +18,7 @@ from app.enums import EntityOrigin
 from app.http import auth, bodies, parameters, problems, responses
 from app.requests import cursors, field_types
 
-router = APIRouter(
-    prefix="/api/rag", tags=["entities"], route_class=bodies.StrictRoute, responses=problems.AUTHENTICATED
-)
+router = bodies.router("entities")
 
 _IMRE = {
     "type": "person",

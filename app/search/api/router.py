@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Request, Response
+from fastapi import Body, Request, Response
 
 from app.concurrency.limiter import Turn
 from app.http import admission, auth, bodies, problems, responses
@@ -18,7 +18,7 @@ from app.search import search, similar
 from app.search.api.search_responses import SearchAnswer, response_of
 from app.services import Services
 
-router = APIRouter(prefix="/api/rag", tags=["search"], route_class=bodies.SearchRoute, responses=problems.AUTHENTICATED)
+router = bodies.router("search", bodies.SearchRoute)
 
 _SEARCH_EXAMPLES = {
     "question": {

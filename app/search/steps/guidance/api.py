@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Request, Response
+from fastapi import Body, Request, Response
 
 from app.http import admission, auth, bodies, problems, responses
 from app.search.api.search_responses import EntitySearchResponse
 from app.search.steps.guidance import entity_search
 
-router = APIRouter(prefix="/api/rag", tags=["search"], route_class=bodies.SearchRoute, responses=problems.AUTHENTICATED)
+router = bodies.router("search", bodies.SearchRoute)
 _EXAMPLES = {
     "name": {"summary": "A name in another spelling", "value": {"query": "Cliff Clarke"}},
     "misspelt": {"summary": "A misspelt name of a person", "value": {"query": "Devika Sarroj", "type": "person"}},

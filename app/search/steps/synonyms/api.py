@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, Self
 
-from fastapi import APIRouter, Body
+from fastapi import Body
 from pydantic import AfterValidator, BaseModel, Field, model_validator
 from pydantic_core import PydanticCustomError
 
@@ -86,7 +86,7 @@ def _once(terms: Sequence[str]) -> tuple[str, ...]:
     return tuple(found.values())
 
 
-router = APIRouter(prefix="/api/rag", tags=["search"], route_class=bodies.StrictRoute, responses=problems.AUTHENTICATED)
+router = bodies.router("search")
 
 _EXAMPLES: dict[str, Any] = {
     "groups": {

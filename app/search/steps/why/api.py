@@ -5,14 +5,14 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Request, Response
+from fastapi import Body, Request, Response
 
 from app.http import admission, auth, bodies, problems, responses
 from app.search.api.router import check_vector
 from app.search.steps.why import why
 from app.search.steps.why.models import Placement, WhyRequest
 
-router = APIRouter(prefix="/api/rag", tags=["search"], route_class=bodies.SearchRoute, responses=problems.AUTHENTICATED)
+router = bodies.router("search", bodies.SearchRoute)
 _EXAMPLES = {
     "uri": {
         "summary": "Why a note is not in the answer",
