@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from datetime import datetime
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 from uuid import UUID
 
 from pydantic import AliasGenerator, BaseModel, BeforeValidator, ConfigDict, Field
@@ -154,25 +154,17 @@ class DocumentResult(Response):
     job_id: UUID | None = Field(None, description="Job that stores a `queued` document; null otherwise.")
 
 
-class DocumentFailure(BaseModel):
+class DocumentFailure(Response):
     """A document of a list that was not stored."""
 
     index: int = Field(description="Index of the document, or of its file, in the request, from 0.")
     uri: ShownUri | None = Field(description="URI of the document; of a file its path.")
     field: str | None = Field(description="Path of the wrong field in the document; null if no field is wrong.")
     code: str = Field(description="Stable code of the error.")
-    detail: str = Field(description="What is wrong and how to fix it.")
+    detail: str = Field(validation_alias="message", description="What is wrong and how to fix it.")
     left_out: LeftOutReason | None = Field(
         description="Why a file of an archive is left out, as in a folder; null if it is refused."
     )
-
-    @classmethod
-    def of(cls, index: int, refused: RefusedItem) -> Self:
-        """The response model of a refused item."""
-        error, left_out = refused.error, refused.left_out
-        return cls(
-            index=index, uri=refused.uri, field=error.field, code=error.code, detail=error.message, left_out=left_out
-        )
 
 
 class DocumentResultList(BaseModel):

@@ -162,7 +162,7 @@ async def _add_several(
     async def readable() -> AsyncIterator[Upload]:
         async for index, item in items:
             if isinstance(item, RefusedItem):
-                failed.append(DocumentFailure.of(index, item))
+                failed.append(DocumentFailure.of(item.error, index=index, uri=item.uri, left_out=item.left_out))
             else:
                 indices[id(item)] = index
                 yield item
@@ -173,7 +173,8 @@ async def _add_several(
             done.append(outcome.stored)
             stored.append(DocumentResult.of(outcome.stored))
         elif outcome.error is not None:
-            failed.append(DocumentFailure.of(index, RefusedItem(outcome.error, outcome.upload.uri)))
+            uri = outcome.upload.uri
+            failed.append(DocumentFailure.of(outcome.error, index=index, uri=uri, left_out=None))
     request.state.refused = len(failed)
     failed.sort(key=lambda refused: refused.index)
     if not stored:
