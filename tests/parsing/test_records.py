@@ -49,6 +49,21 @@ def test_a_column_named_text_is_the_text_and_the_others_are_metadata(read: Read,
     assert (document.title, document.text, document.metadata) == ("Lime", "Mix it\nwell.", {"team": "masons"})
 
 
+def test_prose_beside_the_text_of_a_record_is_text_and_metadata(read: Read) -> None:
+    answers = [{"by": "Ana", "text": "The fuse of the pump is gone."}, {"by": "Kim", "text": "Replaced."}]
+    ticket = {"title": "Pump", "body": "It stands still.", "team": "dock", "tags": ["pump", "fuse"], "answers": answers}
+    (document,) = read(json.dumps(ticket).encode(), "a.jsonl")
+    assert document.text == (
+        "It stands still.\n\nanswers:\n- by: Ana; text: The fuse of the pump is gone.\n- by: Kim; text: Replaced."
+    )
+    assert document.metadata == {name: ticket[name] for name in ("team", "tags", "answers")}
+    raw = b"body,team,remedy\nIt stands still.,dock,Take out the fuse and wait.\n"
+    (row,) = read(raw, "a.csv")
+    assert row.text == "It stands still.\n\nremedy: Take out the fuse and wait."
+    (chosen,) = read(raw, "a.csv", "body")
+    assert chosen.text == "It stands still."
+
+
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
 def test_a_record_is_as_old_as_its_date_says(read: Read, name: str) -> None:
     rows = [("2024-05-13 12:00:00+02:00", "2020-01-01"), ("soon", ""), ("", "2024-05-13T10:00")]

@@ -23,6 +23,8 @@ SAMPLE = 200
 """Number of records that determine which fields matter."""
 LONGEST_NAME = 120
 """Most characters of a value that names a record."""
+PROSE = 5
+"""Least number of words of a value that is read and not only filtered by."""
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _LETTER = re.compile(r"[^\W\d_]")
 
@@ -51,7 +53,8 @@ class RecordReader:
     """Reads records with the same fields. Each has a fragment that is unique in the file.
 
     `text_field` is the field that holds the text. By default it is `text`, `content` or `body`, if there is such a
-    field. If there is none, or it is blank and there is no title, the text is all fields, one per line.
+    field, and the fields with prose, such as comments, stand below it. If there is none, or it is blank and there is
+    no title, the text is all fields, one per line.
     """
 
     text_field: str | None
@@ -98,10 +101,11 @@ class RecordReader:
             chosen = None
         others = [name for name in record if name not in (chosen, title)]
         if chosen is not None:
-            text = column_names.show(record[chosen])
+            below = [] if self.text_field else [name for name in others if _is_prose(record[name])]
+            text = "\n\n".join([column_names.show(record[chosen]), *_lines(record, below)])
         else:
             ordered = dict.fromkeys(itertools.chain((name for name in order.fields if name in record), record))
-            text = "\n".join(_line(name, shown) for name in ordered if (shown := _words(record[name])))
+            text = "\n".join(_lines(record, ordered))
             title = title or (order.name if order.name in record else None)
         values = {str(name): record[name] for name in others if column_names.show(record[name])}
         known = {name: value.value if isinstance(value, Cell) else value for name, value in values.items()}
@@ -114,6 +118,24 @@ class RecordReader:
             markdown=chosen is not None,
             created_at=zip_packages.moment(column_names.show(values[date])) if date else None,
         )
+
+
+def _lines(record: Mapping[str, Any], names: Iterable[str]) -> Iterator[str]:
+    """The named fields that are not blank, each with its name. The objects of a list are list items."""
+    for name in names:
+        value = record[name]
+        if isinstance(value, list) and len(value) > 1 and all(isinstance(inner, dict) for inner in value):
+            items = [f"- {shown}" for inner in value if (shown := _words(inner))]
+            yield from ["\n".join([f"{name}:", *items])] if items else []
+        elif shown := _words(value):
+            yield _line(name, shown)
+
+
+def _is_prose(value: Any, levels: int = metadata_json.MAX_DEPTH) -> bool:
+    """Whether a text, or a text in a list or an object, has so many words that it is read and not only filtered by."""
+    if levels and isinstance(value, dict | list):
+        return any(_is_prose(inner, levels - 1) for inner in (value.values() if isinstance(value, dict) else value))
+    return isinstance(value, str) and len(value.split(maxsplit=PROSE)) >= PROSE and _is_text(value)
 
 
 def _line(name: str, shown: str) -> str:
