@@ -62,7 +62,13 @@ TEXT = FileFormat(
     ("txt", "text", "rst", "rest", "adoc", "asciidoc", "org", "tex"),
 )
 MARKDOWN = FileFormat("markdown", "plain", ("Markdown",), ("md", "markdown", "mdown", "mkd", "mdx", "qmd", "rmd"))
+RECORDS = r"""\s*+(?:\{\s*+
+    (?:"[^"\\]{0,100}+"\s*+:\s*+(?:"(?:[^"\\]|\\.){0,1000}+"|\{[^][{}]{0,1000}+\}|[-+.\w]{1,40}+)\s*+,\s*+){0,20}+
+    "[^"\\]{0,100}+"\s*+:\s*+)?+\[\s*+(?=\{)"""
+"""The beginning of a JSON list of objects, which may be a member of an object behind members without lists."""
+_RECORDS = re.compile(rb"(?:\xef\xbb\xbf)?+" + RECORDS.encode(), re.X)
 JSON = FileFormat("json", "plain", ("JSON",), ("json", "geojson", "topojson", "jsonc", "json5", "har", "webmanifest"))
+JSON_LIST = FileFormat("json_list", "plain", ("JSON lists",), parser="rows.json_list")
 XML = FileFormat(
     "xml",
     "plain",
@@ -131,6 +137,7 @@ FORMATS = (
     ),
     FileFormat("csv", "plain", ("CSV", "TSV"), ("csv", "tsv"), "rows.csv_rows"),
     FileFormat("json_lines", "plain", ("JSON lines",), ("jsonl", "ndjson"), "rows.json_lines"),
+    JSON_LIST,
     FileFormat("notebook", "plain", ("Jupyter notebooks",), ("ipynb",), "notebook"),
     FileFormat("book", "binary", ("EPUB",), ("epub",), "html.epub", mimetypes=frozenset({b"application/epub+zip"})),
     FileFormat("email", "encoded", ("EML",), ("eml",), "mail.mail"),
@@ -177,6 +184,8 @@ def sniff(raw: bytes, name: str) -> FileFormat:
     if (signed := _sign(head, "encoded")) is not None:
         return signed
     named = by_suffix(name)
+    if named == JSON and _RECORDS.match(head):
+        return JSON_LIST
     if named.content != "binary":
         return named
     if b"\x00" in head:

@@ -37,7 +37,7 @@ class SourceInput(field_types.WireModel):
         "folder, `**/*.md` at any depth.",
     )
     text_field: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
-        None, description="Column of tables, or field of JSON lines, that holds the text; by default chosen by name."
+        None, description="Column of tables, or field of JSON records, that holds the text; by default chosen by name."
     )
     name: Annotated[str, Field(min_length=1, max_length=limits.MAX_SOURCE_NAME)] | None = Field(
         None, description="Name, unique among your sources; by default that of the folder.", examples=["Project Docs"]

@@ -38,7 +38,7 @@ def add(
         typer.Option("--glob", help="Pattern of relative paths; may be repeated.", show_default=EVERYTHING[0]),
     ] = None,
     text_field: Annotated[
-        str | None, typer.Option(help="Column of tables, or field of JSON lines, that holds the text.")
+        str | None, typer.Option(help="Column of tables, or field of JSON records, that holds the text.")
     ] = None,
     name: Annotated[str | None, typer.Option(help="Name of the source.", show_default="that of the folder")] = None,
     watch: Annotated[bool, typer.Option("--watch", help="Synchronise after each change in the folder.")] = False,

@@ -10,6 +10,8 @@ import pytest
 from reading import Read, refusal
 
 from app.errors import UnreadableFile
+from app.parsing import formats, worker
+from app.parsing.types import ExtractedDocument, InputFile
 
 
 def test_a_row_without_a_text_column_has_all_columns_as_its_text(read: Read) -> None:
@@ -47,6 +49,51 @@ def test_a_column_named_text_is_the_text_and_the_others_are_metadata(read: Read,
     rows = [["title", "Text", "team"], ["Lime", '"Mix it\nwell."', "masons"]]
     (document,) = read("\n".join(delimiter.join(row) for row in rows).encode(), "a.csv")
     assert (document.title, document.text, document.metadata) == ("Lime", "Mix it\nwell.", {"team": "masons"})
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+@pytest.mark.parametrize(
+    "around", ["%s", '{"tickets": %s, "count": 2, "next": null}', '{"n": 2, "of": {"a": 1}, "d": %s}']
+)
+def test_each_object_of_a_json_list_is_a_document(read: Read, around: str, indent: int | None) -> None:
+    tickets = [
+        {
+            "id": 7,
+            "subject": "Pump",
+            "comments": [{"by": "Ana", "text": "Größer.\nNow."}, {"by": "Kim", "text": "No."}],
+        },
+        {"id": 8, "subject": "Hoist", "size": 1.10, "comments": []},
+    ]
+    first, second = read((around % json.dumps(tickets, indent=indent)).encode(), "a.json")
+    assert (first.title, first.fragment, first.metadata["comments"]) == ("Pump", "id=7", tickets[0]["comments"])
+    assert first.text == "id: 7\nsubject: Pump\ncomments:\n- by: Ana; text: Größer.\nNow.\n- by: Kim; text: No."
+    assert (second.title, second.text) == ("Hoist", "id: 8\nsubject: Hoist\nsize: 1.1")
+
+    assert (around == "%s") == (not second.warnings)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[{"a": "Caf\\u00e9"}',
+        '[{"a": "Caf\\u00e9"}, 2]',
+        '[{"a": "Caf\\u00e9"}] // a comment',
+        '{"a": [{"b": "Caf\\u00e9"}], "c": [{"d": 1}]}',
+        '{"a": [{"b": "Caf\\u00e9"}], "c": "%s"}' % ("long " * 500),
+        '{"a": {"b": [{"c": "Caf\\u00e9"}]}}',
+        "[" * 3_000 + '{"a": "Caf\\u00e9"}',
+        '[{"a": ' + "[" * 100_000,
+    ],
+)
+def test_a_json_file_that_is_not_only_a_list_of_objects_is_one_text(text: str) -> None:
+    format = formats.sniff(text.encode(), "a.json")
+    if format == formats.JSON_LIST:
+        (document,) = worker.read(InputFile(text.encode(), "a.json"), format)
+        assert isinstance(document, ExtractedDocument)
+        assert (document.text, document.fragment, document.markdown) == (text.replace("\\u00e9", "é"), "", False)
+        assert document.warnings == ()
+    else:
+        assert format == formats.JSON
 
 
 def test_prose_beside_the_text_of_a_record_is_text_and_metadata(read: Read) -> None:

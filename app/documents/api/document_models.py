@@ -86,7 +86,7 @@ class FileFields(field_types.WireModel):
     language: Language | None = Field(None, description="BCP 47 tag, ISO 639 code or name of every file's language.")
     text_field: Title | None = Field(
         None,
-        description="Column of CSV files and sheets, or field of JSON lines, that holds the text; the others become "
+        description="Column of CSV files and sheets, or field of JSON records, that holds the text; the others become "
         "metadata. By default `text`, `content` or `body` if there is one, else all columns are the text.",
     )
 

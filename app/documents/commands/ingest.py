@@ -51,7 +51,7 @@ def ingest(
         list[str], typer.Argument(help="Files, folders of files, and addresses of pages, such as https://example.com/.")
     ],
     text_field: Annotated[
-        str | None, typer.Option(help="Column of tables, or field of JSON lines, that holds the text.")
+        str | None, typer.Option(help="Column of tables, or field of JSON records, that holds the text.")
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Store nothing: count files, formats and estimated chunks.")

@@ -12,12 +12,12 @@ from app.parsing.rows.records import RecordReader
 from app.parsing.types import ExtractedDocument, InputFile
 
 
-class _Number(float):
+class Number(float):
     """A number of JSON that keeps its form in text, such as 1.10."""
 
     written: str
 
-    def __new__(cls, written: str) -> _Number:
+    def __new__(cls, written: str) -> Number:
         number = super().__new__(cls, written)
         number.written = written
         return number
@@ -37,13 +37,14 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
 def content(raw: bytes) -> Iterator[tuple[str, str]]:
     """The values of the lines."""
     for number, line in enumerate(raw.decode().split("\n"), 1):
-        yield f"line {number}", "\n".join(_scalars(json.loads(line, parse_float=str))) if line.strip() else ""
+        yield f"line {number}", "\n".join(scalars(json.loads(line, parse_float=str))) if line.strip() else ""
 
 
-def _scalars(value: Any) -> Iterator[str]:
+def scalars(value: Any) -> Iterator[str]:
+    """The texts, numbers and booleans in a value, as text."""
     if isinstance(value, dict | list):
         for inner in value.values() if isinstance(value, dict) else value:
-            yield from _scalars(inner)
+            yield from scalars(inner)
     elif value is not None:
         yield str(value)
 
@@ -52,7 +53,7 @@ def _records(text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:
-                value = json.loads(line, parse_float=_Number)
+                value = json.loads(line, parse_float=Number)
             except (ValueError, RecursionError) as error:
                 raise UnreadableFile("damaged", f"Line {number} is not valid JSON.") from error
             if not isinstance(value, dict):

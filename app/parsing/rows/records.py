@@ -1,4 +1,4 @@
-"""Turns the records of a table or of JSON lines into documents: one field is the text, the others are metadata."""
+"""Turns the records of a table or of JSON into documents: one field is the text, the others are metadata."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.parsing.types import MAX_ID, ExtractedDocument
 from app.text.structure import frontmatter, metadata_json
 
 TEXT_FIELDS = ("text", "content", "body")
-TITLE_FIELDS = ("title", "name")
+TITLE_FIELDS = ("title", "name", "subject")
 ID_FIELDS = ("id", "_id")
 MANY_FIELDS, MOST_FIELDS = 12, 1_000
 """A record with more fields than the first number begins with the important ones; with more than the second, not."""
@@ -174,9 +174,10 @@ def _rank(values: Sequence[str]) -> int:
 
 
 def _is_text(value: str) -> bool:
-    """Whether a value has a word and is mostly letters, unlike numbers, dates and ids."""
+    """Whether a value has a word and is mostly letters, unlike numbers, dates, ids and addresses."""
     letters = len(_LETTER.findall(value[:MAX_ID]))
-    return 5 * letters >= 3 * len("".join(value[:MAX_ID].split())) and _WORD.search(value) is not None
+    is_link = "://" in value and " " not in value
+    return not is_link and 5 * letters >= 3 * len("".join(value[:MAX_ID].split())) and _WORD.search(value) is not None
 
 
 def _named(record: Mapping[str, Any], names: Iterable[str]) -> str | None:

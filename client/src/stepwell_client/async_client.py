@@ -75,7 +75,7 @@ class Documents(async_resources.Documents):
             uri: URI of the one file; by default its name.
             metadata: Added to the metadata of every file.
             language: BCP 47 tag, ISO 639 code or name of every file's language.
-            text_field: Column of tables, or field of JSON lines, that holds the text.
+            text_field: Column of tables, or field of JSON records, that holds the text.
             on_progress: Called with the bytes that were sent, and those of all files.
         """
         fields = given(title=title, uri=uri, metadata=metadata, language=language, text_field=text_field)

@@ -781,7 +781,7 @@ class Documents(Group):
             url: Address of a page or file, http or https, on a host that STEPWELL_FETCH_HOSTS allows.
             language: BCP 47 tag, ISO 639 code or name of every file's language.
             metadata: JSON object that searches can filter by, added to the metadata of every file.
-            text_field: Column of CSV files and sheets, or field of JSON lines, that holds the text; the others
+            text_field: Column of CSV files and sheets, or field of JSON records, that holds the text; the others
                 become metadata. By default `text`, `content` or `body` if there is one, else all columns are the
                 text.
             title: Title of the one file; by default its own, such as its first heading, else its name.
@@ -1143,7 +1143,8 @@ class Sources(Group):
             globs: Patterns of relative paths. A file must match one of them: `*.md` for files directly in the
                 folder, `**/*.md` at any depth.
             name: Name, unique among your sources; by default that of the folder.
-            text_field: Column of tables, or field of JSON lines, that holds the text; by default chosen by name.
+            text_field: Column of tables, or field of JSON records, that holds the text; by default chosen by
+                name.
             watch: true: synchronise soon after each change of a file in the folder.
         """
         return self.run(

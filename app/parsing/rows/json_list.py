@@ -1,0 +1,91 @@
+"""Reads a JSON file that is a list of objects: each object is a document. Any other JSON file is one text."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.parsing import formats, types
+from app.parsing.rows import json_lines
+from app.parsing.rows.records import RecordReader
+from app.parsing.types import ExtractedDocument, InputFile, LeftOut
+from app.text.structure import markups
+
+MOST_BESIDE = 2_000
+"""Most characters of a file beside its list: what says how many objects there are, and where the next page is."""
+_FIRST = re.compile(formats.RECORDS, re.X)
+_NEXT = re.compile(r"\s*+(?:,\s*+(?=\{)|(?P<end>\]))")
+_decoder = json.JSONDecoder(parse_float=json_lines.Number)
+
+
+@dataclass(frozen=True, slots=True)
+class _List:
+    """A list in a text: the offsets of its objects, and the names of the fields beside it that have a value."""
+
+    text: str
+    starts: Sequence[int]
+    beside: Sequence[str]
+
+    def objects(self) -> Iterator[Mapping[str, Any]]:
+        return (_decoder.raw_decode(self.text, start)[0] for start in self.starts)
+
+
+def read(file: InputFile) -> Iterator[ExtractedDocument]:
+    """The objects of the list, or the text of the file."""
+    text = file.raw.decode()
+    found = _find(text)
+    if found is None:
+        yield ExtractedDocument(markups.decode_json(text), markdown=False)
+        return
+    records = ((f"item={number}", record) for number, record in enumerate(found.objects(), 1))
+    documents = RecordReader(file.text_field).documents(records, shared={})
+    left_out = [LeftOut("fields beside the list", where=name) for name in found.beside]
+    yield from types.annotate(documents, "No object of the list contains text or a title.", left_out=left_out)
+
+
+def content(raw: bytes) -> Iterator[tuple[str, str]]:
+    """The values of the objects, or the text of the file."""
+    text = raw.decode()
+    found = _find(text)
+    if found is None:
+        yield "", markups.decode_json(text)
+        return
+    for number, record in enumerate(found.objects(), 1):
+        yield f"item {number}", "\n".join(json_lines.scalars(record))
+
+
+def _find(text: str) -> _List | None:
+    """The list of a file; None if the file is not valid, or has another list of objects or much text beside the list.
+
+    The objects are decoded one by one, because all of them at once would take ten times the memory of their text.
+    """
+    first = _FIRST.match(text)
+    if first is None:
+        return None
+    starts = [first.end()]
+    try:
+        while True:
+            end = _decoder.raw_decode(text, starts[-1])[1]
+            following = _NEXT.match(text, end)
+            if following is None:
+                return None
+            if following["end"]:
+                break
+            starts.append(following.end())
+        around = f"{first[0].rstrip()[:-1]}NaN{text[following.end() :]}"
+        beside = _beside(around) if len(around) <= min(MOST_BESIDE, len(text) // 2) else None
+    except (ValueError, RecursionError):
+        return None
+    return _List(text, starts, beside) if beside is not None else None
+
+
+def _beside(around: str) -> list[str] | None:
+    """The names of the fields with a value in a JSON text with NaN for the list; None if another has objects."""
+    value = json.loads(around, parse_constant=lambda _name: None)
+    others = value if isinstance(value, dict) else {}
+    if any(isinstance(other, list) and any(isinstance(inner, dict) for inner in other) for other in others.values()):
+        return None
+    return [name for name, other in others.items() if other is not None]
