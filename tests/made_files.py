@@ -81,7 +81,7 @@ def ruled_table(rows: Sequence[Sequence[str]], *, spaced: float = 0.0, rotation:
     drawn = Canvas("", pagesize=A4)
     if rotation:
         drawn.setPageRotation(rotation)
-        drawn.translate(A4[0] if rotation == 90 else 0, 0 if rotation == 90 else A4[1])
+        drawn.translate(A4[0] if rotation == 90 else 0, 0 if rotation == 90 else A4[0])
         drawn.rotate(90 if rotation == 90 else -90)
         drawn.translate(0, -200)
     drawn.drawString(LEFT, TOP, "The table below lists the tides.")
@@ -94,6 +94,31 @@ def ruled_table(rows: Sequence[Sequence[str]], *, spaced: float = 0.0, rotation:
         for x, cell in enumerate(row):
             drawn.drawString(LEFT + width * x + 5, top - height * (y + 1) + 6, cell, charSpace=spaced)
     drawn.drawString(LEFT, top - height * len(rows) - 30, "Tides come twice a day.")
+    return bytes(drawn.getpdfdata())
+
+
+def slide_pages(pages: Sequence[Sequence[str]], footer: str) -> bytes:
+    """A PDF of slides with a background, a bar behind the title, and bars behind the parts of the footer.
+
+    A line that begins with `later:` is drawn beyond the edges of the page, as programs hide it.
+    """
+    width, height = 360, 270
+    drawn = Canvas("", pagesize=(width, height))
+    for title, *lines in pages:
+        for x, y, *size in ((0, 0, width, height), (0, 244, width, 26), *((120 * at, 0, 120, 9) for at in range(3))):
+            drawn.setFillGray(0.9)
+            drawn.rect(x, y, *size, stroke=0, fill=1)
+        drawn.setFillGray(0)
+        drawn.setFont("Helvetica", 14)
+        drawn.drawString(9, 250, title)
+        for number, line in enumerate(lines):
+            is_later = line.startswith("later:")
+            drawn.setFont("Helvetica", 10)
+            drawn.drawString(33 + 2_000 * is_later, 200 - LEADING * number + 2_000 * is_later, line)
+        drawn.setFont("Helvetica", 5)
+        for at, part in enumerate(footer.split(" | ")):
+            drawn.drawString(130 * at + 30, 2, part)
+        drawn.showPage()
     return bytes(drawn.getpdfdata())
 
 

@@ -85,3 +85,14 @@ def test_lines_inside_pages_blocks_and_lines_of_two_pages_stay() -> None:
     assert remove(["Same line.", "a"], ["Same line.", "b"])[1] == ()
     tables = [[PageLine("| a | b |", 10.0, is_block=True)]] * 4
     assert margins.remove(tables) == (tables, ())
+
+
+def test_the_number_of_a_slide_with_several_pages_is_left_out_and_a_share_is_text() -> None:
+    numbers = ["1", "2", "2", "2", "3"]
+    kept, left_out = remove(
+        *([f"Text {word}.", f"Ana | Tides | {n} / 3"] for word, n in zip("abcde", numbers, strict=True))
+    )
+    assert kept == [["Text a.", "Ana Tides"], *([f"Text {word}."] for word in "bcde")]
+    assert left_out[1] == LeftOut(margins.NUMBERS, "1 / 3\n2 / 3\n2 / 3\n2 / 3\n3 / 3", "pages 1–5")
+    shares = [[f"Text {word}.", f"Passed | {n} / 3"] for word, n in zip("abcde", "32131", strict=True)]
+    assert remove(*shares)[1] == ()

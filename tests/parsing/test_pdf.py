@@ -266,3 +266,12 @@ def test_a_pdf_that_ends_within_its_last_change_is_read_with_a_warning(read: Rea
 )
 def test_dates_of_pdf_are_read_in_utc(text: str, moment: datetime | None) -> None:
     assert pdf.moment(text) == moment
+
+
+def test_the_bars_of_slides_are_no_tables_and_what_is_beyond_the_page_is_left_out(read: Read) -> None:
+    pages = [["Tides", "High at noon.", "later: Low."], ["Boats", "They float."], ["Ropes", "They are wet."]]
+    (document,) = read(made_files.slide_pages(pages, "Ana | Harbour | 2025"))
+    assert document.text == (
+        "Tides\n\nHigh at noon.\n\nAna Harbour 2025\n\nBoats\n\nThey float.\n\nRopes\n\nThey are wet."
+    )
+    assert "Left out as text beyond the edges of the page: 1 line, page 1." in document.warnings

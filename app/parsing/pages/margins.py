@@ -27,7 +27,7 @@ MAX_LINE = 200
 LEAST_YEAR = 1_000
 """A page number from this on is accepted only in a document of half as many pages: 1912 may be a year."""
 HEADERS, NUMBERS = "lines repeated at the top or bottom of pages", "page numbers"
-_COUNT = r"(\d{1,5}|[ivxlc]{1,8})(?:\W*(?:of|von|de|di|sur|av|af|z|/)\W*\d{1,5})?"
+_COUNT = r"(?P<number>\d{1,5}|[ivxlc]{1,8})(?:\W*(?:of|von|de|di|sur|av|af|z|/)\W*(?P<total>\d{1,5}))?"
 _SIGNS = r"[-–—|·•.()\[\]\s]*"
 _BARE = re.compile(rf"(?i){_SIGNS}{_COUNT}{_SIGNS}")
 _LABELLED = re.compile(
@@ -44,11 +44,12 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class _Counted:
-    """A line with a number that may count the pages: the rest of the line, and the number."""
+    """A line with a number that may count the pages: the rest of the line, the number, and that of all pages or 0."""
 
     rest: str
     number: str
     value: int
+    total: int
     least: int = MIN_PAGES
 
 
@@ -89,33 +90,42 @@ def _margins(pages: Sequence[Sequence[PageLine]]) -> Iterator[tuple[Place, bool]
 
 
 def _count(pages: Sequence[Sequence[PageLine]], places: Mapping[Place, bool]) -> dict[Place, _Counted]:
-    """The lines with a page number: numbers at the same end of neighbouring pages that grow with the pages."""
-    groups: defaultdict[tuple[int, bool, int], list[Place]] = defaultdict(list)
+    """The lines with a page number: numbers at the same end of neighbouring pages that grow with the pages.
+
+    Several pages of one slide have the same number, such as 3/20.
+    """
+    groups: defaultdict[tuple[int, int, bool, int], list[Place]] = defaultdict(list)
     found: dict[Place, _Counted] = {}
-    for (page, index), is_upper in places.items():
+    before = rounds = 0
+    for (page, index), is_upper in sorted(places.items()):
         number = _number(pages[page][index])
         if number is not None and (number.value < LEAST_YEAR or number.value <= 2 * len(pages)):
             found[page, index] = number
-            groups[number.value - page, is_upper, number.least].append((page, index))
-    runs = (run for (_, _, least), group in groups.items() for run in _runs(group, least))
+            is_slide = number.value <= number.total <= len(pages)
+            rounds += is_slide and number.value < before
+            before = number.value if is_slide else before
+            key = (number.total, rounds) if is_slide else (0, number.value - page)
+            groups[*key, is_upper, number.least].append((page, index))
+    runs = (run for (*_, least), group in groups.items() for run in _runs(group, least))
     return {place: found[place] for run in runs for place in run}
 
 
 def _number(line: PageLine) -> _Counted | None:
     """The number of a line that may be a page number; None if it has none."""
     if match := _BARE.fullmatch(line.text):
-        return _of("", line.text, match[1])
+        return _of("", line.text, match)
     if match := _LABELLED.fullmatch(line.text):
-        return _of(match[1].rstrip(" \t|·•-–—,"), line.text[match.end(1) :], match[2])
+        return _of(match[1].rstrip(" \t|·•-–—,"), line.text[match.end(1) :], match)
     for number, rest in ((line.parts[:1], line.parts[1:]), (line.parts[-1:], line.parts[:-1])):
         if rest and (match := _BARE.fullmatch(number[0])):
-            return _of(" ".join(rest), number[0], match[1], MIN_NUMBERED)
+            return _of(" ".join(rest), number[0], match, MIN_NUMBERED)
     return None
 
 
-def _of(rest: str, number: str, digits: str, least: int = MIN_PAGES) -> _Counted | None:
+def _of(rest: str, number: str, match: re.Match[str], least: int = MIN_PAGES) -> _Counted | None:
+    digits = match["number"]
     value = int(digits) if digits.isdecimal() else _roman(digits.casefold())
-    return _Counted(rest, number, value, least) if value else None
+    return _Counted(rest, number, value, int(match["total"] or 0), least) if value else None
 
 
 def _roman(digits: str) -> int:

@@ -49,13 +49,14 @@ _NOT_A_TITLE = re.compile(
 class PageRuns:
     """The content of a page: its runs, the turn that makes them level, its pictures without text, and other lines.
 
-    Pictures are boxes on the page.
+    Pictures are boxes on the page. `hidden` is the text beyond the edges of the page, which no viewer shows.
     """
 
     runs: list[TextRun] = field(default_factory=list)
     turn: PageTurn = LEVEL
     pictures: Sequence[Box] = ()
     asides: list[PageLine] = field(default_factory=list)
+    hidden: str = ""
     is_damaged: bool = False
 
 
@@ -87,7 +88,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
         created_at=moment(properties.get("CreationDate", "")),
         page_starts=pictures.page_starts(texts),
         warnings=(*warnings, *embedded.warnings),
-        left_out=(*left_out, *embedded.left_out),
+        left_out=(*left_out, *_hidden(found), *embedded.left_out),
     )
 
 
@@ -158,17 +159,32 @@ def _page(opened: OpenedFile, index: int) -> PageRuns:
     images = [one for one in drawn if isinstance(one, pdfium.PdfImage)]
     paths = [one for one in drawn if not isinstance(one, pdfium.PdfImage)]
     groups: defaultdict[int, list[Word]] = defaultdict(list)
+    hidden: list[str] = []
     for word in pdf_words.words(text_page, characters):
-        groups[word.angle].append(word)
+        if _meet(word.box, PageTurn.of(word.angle).box(page.get_bbox())):
+            groups[word.angle].append(word)
+        else:
+            hidden.append(word.text)
     by_length = sorted(groups.items(), key=lambda group: sum(len(word.text) for word in group[1]), reverse=True)
     (angle, words), *others = by_length or [(0, [])]
     turn = PageTurn.of(angle)
-    runs = _runs(words, pdf_tables.drawn(paths), turn, list(pdf_words.values(page, turn)))
+    runs = _runs(words, pdf_tables.drawn(paths, page.get_bbox()), turn, list(pdf_words.values(page, turn)))
     large = [box for box in _large(page, images) if not any(_is_inside(run, turn.box(box)) for run in runs)]
     turned = [line for _, group in others for line in page_layout.lines(_runs(group, (), turn, ()))]
     notes = [PageLine(note, 0.0, begins=True) for note in pdf_words.notes(page)]
     asides = [replace(line, size=0.0, is_aside=True) for line in (*turned, *notes)]
-    return PageRuns(runs, turn, large[:MAX_OF_PAGE], asides)
+    return PageRuns(runs, turn, large[:MAX_OF_PAGE], asides, " ".join(hidden))
+
+
+def _meet(box: Box, other: Box) -> bool:
+    return box[0] <= other[2] and other[0] <= box[2] and box[1] <= other[3] and other[1] <= box[3]
+
+
+def _hidden(pages: Sequence[PageRuns]) -> Iterator[LeftOut]:
+    """The text beyond the edges of pages, such as what slides show later."""
+    found = {number: page.hidden for number, page in enumerate(pages, 1) if page.hidden}
+    if found:
+        yield LeftOut("text beyond the edges of the page", "\n".join(found.values()), margins.spans(found))
 
 
 def _runs(words: Sequence[Word], drawn: Sequence[Box], turn: PageTurn, values: Sequence[TextRun]) -> list[TextRun]:

@@ -58,9 +58,24 @@ class Grid:
         return self.first[len(self.ys) - 2 - above, column]
 
 
-def drawn(paths: Sequence[pdfium.PdfObject]) -> list[Box]:
-    """The level and upright lines among the paths of a page, as thin boxes; empty if the paths are a drawing."""
-    return [box for path in paths for box in _lines_of(path)] if len(paths) <= MAX_PATHS else []
+def drawn(paths: Sequence[pdfium.PdfObject], page: Box) -> list[Box]:
+    """The level and upright lines among the paths of a page, as thin boxes; empty if the paths are a drawing.
+
+    Omits the background and the bars of slides: filled areas from one edge of the page to the other.
+    """
+    if len(paths) > MAX_PATHS:
+        return []
+    return [box for path in paths if not _is_background(path, page) for box in _lines_of(path)]
+
+
+def _is_background(path: pdfium.PdfObject, page: Box) -> bool:
+    fill, stroke = ctypes.c_int(), ctypes.c_int()
+    pdfium_c.FPDFPath_GetDrawMode(path, fill, stroke)
+    if stroke.value:
+        return False
+    xs, ys = zip(*_points(path), strict=True) if pdfium_c.FPDFPath_CountSegments(path) > 0 else ((), ())
+    spans = ((xs, page[0], page[2]), (ys, page[1], page[3]))
+    return any(min(found) - NEAR <= least and max(found) + NEAR >= most for found, least, most in spans if found)
 
 
 def _lines_of(path: pdfium.PdfObject) -> Iterator[Box]:
