@@ -306,17 +306,20 @@ def notebook(*cells: Mapping[str, object], metadata: Mapping[str, object] | None
     return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": metadata or {}, "cells": cells}).encode()
 
 
-def opendocument(body: str, *, kind: str = "text", encrypted: bool = False) -> bytes:
-    """An ODT or ODP with this XML in its body, by Ana Veit, in German."""
+def opendocument(
+    body: str, *, kind: str = "text", encrypted: bool = False, styles: str = "", parts: Mapping[str, str] | None = None
+) -> bytes:
+    """An ODT or ODP with this XML in its body and in its styles, and with other parts, by Ana Veit, in German."""
     names = "".join(
         f' xmlns:{prefix}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
         for prefix, name in {
-            **{name: name for name in ("office", "text", "table", "meta", "presentation", "manifest")},
+            **{name: name for name in ("office", "text", "table", "meta", "presentation", "manifest", "style")},
             "draw": "drawing",
         }.items()
     )
     dc = 'xmlns:dc="http://purl.org/dc/elements/1.1/"'
-    content = f"<office:document-content{names}><office:body>{body}</office:body></office:document-content>"
+    styles = f"<office:automatic-styles>{styles}</office:automatic-styles>" if styles else ""
+    content = f"<office:document-content{names}>{styles}<office:body>{body}</office:body></office:document-content>"
     meta = f"""<office:document-meta{names} {dc}><office:meta><dc:title>Mortar</dc:title><dc:language>de</dc:language>
 <meta:initial-creator>Ana Veit</meta:initial-creator><meta:creation-date>2021-05-06T07:08:09</meta:creation-date>
 </office:meta></office:document-meta>"""
@@ -327,6 +330,7 @@ def opendocument(body: str, *, kind: str = "text", encrypted: bool = False) -> b
             "content.xml": content,
             "meta.xml": meta,
             "META-INF/manifest.xml": f"<manifest:manifest{names}>{mark}</manifest:manifest>",
+            **(parts or {}),
         }
     )
 

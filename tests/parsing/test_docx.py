@@ -58,6 +58,13 @@ SHAPE = "http://schemas.microsoft.com/office/word/2010/wordprocessingShape"
         ),
         ("<m:oMath><m:r><m:t>x=12</m:t></m:r></m:oMath>", "$x=12$"),
         (
+            "<m:oMath><m:r><m:t>u</m:t></m:r><m:r><m:rPr><m:sty m:val='p'/></m:rPr><m:t>=</m:t></m:r><m:sSup><m:e><m:r>"
+            "<m:t>2</m:t></m:r></m:e><m:sup><m:r><m:rPr><m:sty m:val='p'/></m:rPr><m:t>\u2212</m:t></m:r><m:r>"
+            "<m:t>53</m:t></m:r></m:sup></m:sSup><m:r><m:rPr><m:sty m:val='p'/></m:rPr><m:t>\u2264</m:t></m:r><m:r>"
+            "<m:rPr><m:sty m:val='p'/></m:rPr><m:t>fl</m:t></m:r><m:d><m:e><m:r><m:t>a</m:t></m:r></m:e></m:d></m:oMath>",
+            r"$u = 2^{ - 53} \le \mathrm{fl}\left(a\right)$",
+        ),
+        (
             f'<w:r><w:drawing><wp:inline><a:graphic><a:graphicData uri="{SHAPE}"><wps:wsp><wps:txbx>'
             "<w:txbxContent><w:p><w:r><w:t>boxed</w:t></w:r></w:p></w:txbxContent></wps:txbx></wps:wsp>"
             "</a:graphicData></a:graphic></wp:inline></w:drawing></w:r>",
@@ -71,7 +78,16 @@ SHAPE = "http://schemas.microsoft.com/office/word/2010/wordprocessingShape"
             "漢字(かんじ)",
         ),
     ],
-    ids=["simple field", "field", "formula", "text box", "insertion", "move", "reading"],
+    ids=[
+        "simple field",
+        "field",
+        "formula",
+        "formula with upright operators",
+        "text box",
+        "insertion",
+        "move",
+        "reading",
+    ],
 )
 def test_fields_formulas_text_boxes_and_insertions_are_text(read: Read, xml: str, text: str) -> None:
     document = docx.Document()

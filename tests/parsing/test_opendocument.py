@@ -111,3 +111,21 @@ def test_elements_within_each_other_are_not_followed(read: Read) -> None:
     nested = made_files.opendocument("<text:list>" * 5_000 + "</text:list>" * 5_000)
     with pytest.raises(etree.XMLSyntaxError, match="depth"):
         read(nested, "a.odt")
+
+
+def test_a_paragraph_in_the_style_for_titles_is_the_title_and_a_formula_is_written_once(read: Read) -> None:
+    math = """<math xmlns="http://www.w3.org/1998/Math/MathML"><semantics><mrow><mi>high</mi><mo>=</mo><mn>35</mn></mrow>
+</semantics></math>"""
+    formula = (
+        '<draw:frame><draw:object xmlns:xlink="http://www.w3.org/1999/xlink" xlink:href="./Object 1"/></draw:frame>'
+    )
+    for style in ("Title", "P1"):
+        body = f"""<office:text><text:p text:style-name="{style}">Lime mortar</text:p>
+<text:p>Where {formula} holds.</text:p>
+<text:h text:outline-level="1">Mix</text:h></office:text>"""
+        styles = '<style:style style:name="P1" style:parent-style-name="Title"/>'
+        raw = made_files.opendocument(body, styles=styles, parts={"Object 1/content.xml": math})
+        (document,) = read(raw, "a.odt")
+        first, formula_line, last = document.text.split("\n\n")
+        assert (first, last) == ("# Lime mortar", "# Mix")
+        assert formula_line.count("35") == 1

@@ -42,6 +42,7 @@ _PARTS = re.compile(
 _PAGE_NUMBER = re.compile(r"\W*\d{0,4}\W*")
 _OFFICE_TEXT = frozenset({"t", "text"})
 _MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}t"
+_FORMULA = "{http://www.w3.org/1998/Math/MathML}math"
 _TITLE = "{http://schemas.openxmlformats.org/drawingml/2006/main}t"
 _DIGITS = 15
 _SYMBOL = re.compile(r"[^\x00-\x7f]")
@@ -50,6 +51,7 @@ _DELETED = frozenset({"delText"})
 _BREAKS = frozenset(
     {"p", "h", "tc", "br", "cr", "tab", "cm", "table-cell", "line-break", "s", "note", "annotation"}
     | {"covered-table-cell", "list-item", "oMath", "pt", "rt", "rubyBase"}
+    | {"d", "f", "rad", "acc", "nary", "func", "sub", "sup", "num", "den", "deg", "lim"}  # the parts of a formula
 )
 _NO_TEXT = frozenset(
     {"tracked-changes", "binary-data", "event-listeners", "creator", "date", "forms", "Fallback"}
@@ -67,6 +69,9 @@ _FRAME = f"""<draw:frame xmlns:draw="urn:oasis:names:tc:opendocument:xmlns:drawi
 _WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _DRAWN = "{urn:oasis:names:tc:opendocument:xmlns:drawing:1.0}*"
 _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
+_LEVEL = f"{_TEXT}outline-level"
+_STYLE = "{urn:oasis:names:tc:opendocument:xmlns:style:1.0}"
+_PARENT = f"{_STYLE}parent-style-name"
 _CLASS = "{urn:oasis:names:tc:opendocument:xmlns:presentation:1.0}class"
 
 
@@ -179,8 +184,10 @@ def _opendocument(raw: bytes, archive: zipfile.ZipFile) -> Package:
     for page in pages:
         page.insert(0, etree.fromstring(_FRAME))
     _wrap_shapes(root)
+    _mark_titles(root)
     comments = [f"Comment: {text}" for text in map(_take, list(root.iter("{*}annotation"))) if text]
-    objects = (_object(_part(archive, name)) for name in names if _OBJECT.fullmatch(name))
+    parts = (_part(archive, name) for name in names if _OBJECT.fullmatch(name))
+    objects = (_object(part) for part in parts if part.tag != _FORMULA)  # the library reads formulas
     styles = _part(archive, _STYLES) if _STYLES in names and not pages else etree.Element("none")
     headers = (_lines(found, None) for found in styles.iter("{*}header", "{*}footer"))
     properties = _part(archive, _META) if _META in names else etree.Element("none")
@@ -272,6 +279,16 @@ def _wrap_shapes(root: Any) -> None:
         paragraph = etree.Element(f"{_TEXT}p")
         shape.getparent().replace(shape, paragraph)
         paragraph.append(shape)
+
+
+def _mark_titles(root: Any) -> None:
+    """Make headings of the paragraphs in the style for the title of a document."""
+    styles = (style.get(f"{_STYLE}name") for style in root.iter(f"{_STYLE}style") if style.get(_PARENT) == "Title")
+    titles = {"Title", *styles}
+    for paragraph in root.iter(f"{_TEXT}p"):
+        if paragraph.get(f"{_TEXT}style-name") in titles and not paragraph.get(_LEVEL):
+            paragraph.tag = f"{_TEXT}h"
+            paragraph.set(_LEVEL, "1")
 
 
 def _shape(text: str) -> Any:

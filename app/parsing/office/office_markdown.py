@@ -22,6 +22,8 @@ _GAP = re.compile(r"\n{3,}")
 Grid = Sequence[Sequence[tuple[CellSlot, Cell | None]]]
 _NUMBER = re.compile(r"\W*\d[\d\W]*")
 _BLANKS = re.compile(r"[^\S\n]+")
+_UPRIGHT = re.compile(r" ?\\mathrm\{(\\[A-Za-z]+|[^A-Za-z\\{}]+)\} ?")
+"""An operator or a number in a formula that a file calls upright, as all of them are."""
 
 
 class Writer:
@@ -67,7 +69,7 @@ class Writer:
             return self._blocks(block.blocks or ())
         if kind == "code_block":
             return markdown_writer.code(block.text or "", block.lang or "")
-        return f"$${block.text}$$" if kind == "math" else ""
+        return f"$${_formula(block.text)}$$" if kind == "math" else ""
 
     def _list(self, found: List) -> Iterator[str]:
         """The lines of a list. Blocks in an item are indented."""
@@ -125,7 +127,7 @@ class Writer:
             return "".join(f"\n\n{text}\n\n" for text in self._picture(inline) if text)
         if kind == "checkbox":
             return "[x] " if inline.checked else "[ ] "
-        return {"line_break": "\n", "math": f"${inline.text}$"}.get(kind, "")
+        return {"line_break": "\n", "math": f"${_formula(inline.text)}$"}.get(kind, "")
 
     def _picture(self, inline: Inline) -> Iterator[str]:
         """The description of a picture, and the text on it if it is in the file. Nothing for an object."""
@@ -137,6 +139,11 @@ class Writer:
         yield markdown_writer.describe(inline.alt)
         if asset is not None:
             yield self._embedded.text(asset.data)
+
+
+def _formula(text: str | None) -> str:
+    """A formula in LaTeX without marks around operators and numbers."""
+    return _UPRIGHT.sub(r" \1 ", text or "").strip()
 
 
 def _count_cells(blocks: Iterable[Block]) -> int:
