@@ -60,8 +60,9 @@ SHAPE = "http://schemas.microsoft.com/office/word/2010/wordprocessingShape"
         (
             "<m:oMath><m:r><m:t>u</m:t></m:r><m:r><m:rPr><m:sty m:val='p'/></m:rPr><m:t>=</m:t></m:r><m:sSup><m:e><m:r>"
             "<m:t>2</m:t></m:r></m:e><m:sup><m:r><m:rPr><m:sty m:val='p'/></m:rPr><m:t>\u2212</m:t></m:r><m:r>"
-            "<m:t>53</m:t></m:r></m:sup></m:sSup><m:r><m:rPr><m:sty m:val='p'/></m:rPr><m:t>\u2264</m:t></m:r><m:r>"
-            "<m:rPr><m:sty m:val='p'/></m:rPr><m:t>fl</m:t></m:r><m:d><m:e><m:r><m:t>a</m:t></m:r></m:e></m:d></m:oMath>",
+            "<m:t>53</m:t></m:r></m:sup></m:sSup><m:r><m:rPr><m:sty m:val='p'/></m:rPr><m:t>\u2264</m:t></m:r>"
+            "<m:r><m:rPr><m:sty m:val='p'/></m:rPr><m:t>fl</m:t></m:r><m:d><m:e><m:r><m:t>a</m:t></m:r></m:e></m:d>"
+            "</m:oMath>",
             r"$u = 2^{ - 53} \le \mathrm{fl}\left(a\right)$",
         ),
         (

@@ -233,3 +233,41 @@ Content-Location: cid:1
         (document,) = read(raw, name)
         assert document.title == "Café"
         assert document.text.split() == [*HOURS.split(), "café", "Ł"]
+
+
+MATH = "<math><semantics><mrow><mi>x</mi><mo>=</mo><msup><mn>2</mn><mi>n</mi></msup></mrow>%s</semantics></math>"
+TEX = '<annotation encoding="application/x-tex">%s</annotation>'
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        MATH % TEX % "x = 2^n",
+        '<span class="katex"><span>' + MATH % TEX % "x = 2^n" + '</span><span class="katex-html">x=2n</span></span>',
+        MATH % TEX % r"{\displaystyle x = 2^n}" + r'<img src="a.svg" alt="{\displaystyle x = 2^n}">',
+    ],
+    ids=["MathML", "KaTeX", "MediaWiki"],
+)
+def test_a_formula_is_written_once_in_tex(read: Read, formula: str) -> None:
+    (document,) = read(f"<html><h1>Sizes</h1><p>Where {formula} holds, n is the size.</p></html>".encode(), "a.html")
+    assert " ".join(document.text.split()) == "# Sizes Where $x = 2^n$ holds, n is the size."
+    (plain,) = read(f"<html><p>Where {MATH % ''} holds.</p></html>".encode(), "a.html")
+    assert plain.text.strip() == "Where x=2n holds."
+
+
+def test_code_in_a_cdata_section_is_text(read: Read) -> None:
+    script = "<script>//<![CDATA[\nvar hidden = 1;\n//]]></script>"
+    raw = f"<html>{script}<h1>Drain</h1><p><![CDATA[drain <a> && b]]></p></html>"
+    (document,) = read(raw.encode(), "a.html")
+    assert document.text.split() == ["#", "Drain", "drain", "<a>", "&&", "b"]
+
+
+def test_the_article_of_a_main_element_is_the_main_text_if_it_has_the_heading(read: Read) -> None:
+    beside = "<section><h3>More</h3><ul><li>Port</li></ul></section>"
+    body = "<h1>Unsealing</h1><p>" + "Two holders run the command. " * 3 + "</p>"
+    (document,) = read(f"<html><main>{beside}<article>{body}</article></main></html>".encode(), "a.html")
+    assert document.text.strip().startswith("# Unsealing")
+    assert "Port" not in document.text
+    (card,) = read(f"<html><main>{body}<article>A card.</article></main></html>".encode(), "a.html")
+    assert "# Unsealing" in card.text
+    assert "A card." in card.text

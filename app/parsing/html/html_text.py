@@ -8,6 +8,7 @@ import warnings
 from collections import defaultdict, deque
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any
 
 from bs4 import BeautifulSoup, Tag, XMLParsedAsHTMLWarning
@@ -44,6 +45,7 @@ _ELSEWHERE = {"noscript": "text for browsers without scripts", "svg": "text of d
 _NOT_MAIN = {"nav": "navigation", "footer": "footers", "aside": "asides"}
 _MAIN = ("main", "article", "blockquote")
 """Elements whose footers and asides belong to their text."""
+_SAME_FORMULA = "other forms of the same formula"
 _LANDMARKS = {"navigation": "nav", "main": "main", "contentinfo": "footer", "complementary": "aside"}
 """Roles of elements, and the elements that have the role by default."""
 _NAVIGATION = ["navheader", "navfooter", "navbar", "breadcrumb", "breadcrumbs"]
@@ -58,11 +60,14 @@ _PERMALINK_MARKS = " ¶\uf0c1"
 _SEPARATOR = re.compile(r"\s*(?:[|»«·•–—]|::|(?<=\s)[-:/](?=\s)|:(?=\s))\s*")
 _AUTHOR = frozenset({"author", "article:author", "dc.creator"})
 _DATE = frozenset({"article:published_time", "date", "dc.date", "datepublished", "dcterms.created"})
+_TEX = re.compile(r"(?i)\btex\b")
+_STYLED = re.compile(r"\{\\displaystyle (.*)\}", re.S)
 _GAP = re.compile(r"\n{4,}")
 _WORD, _NUMBER = re.compile(r"\w+"), re.compile(r"\d+")
 _BLOCKS = (
-    "address article aside blockquote body br button caption center code dd details dialog dir div dl dt fieldset "
-    "figcaption figure footer form frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html input kbd legend li main menu "
+    "address annotation article aside blockquote body br button caption center code dd details dialog dir div dl dt "
+    "fieldset figcaption figure footer form frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html input kbd legend li "
+    "main math menu "
     "nav ol optgroup option p pre samp search section select summary table tbody td textarea tfoot th thead title tr ul"
 )
 """Elements whose text is separate from the text around them, like text between marks of code."""
@@ -105,7 +110,7 @@ def content(raw: bytes) -> Iterator[tuple[str, str]]:
 def show(html: str) -> str:
     """The text nodes of a page or of a fragment that a browser shows, with a line break around blocks."""
     parser = lxml_html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True)
-    root = lxml_html.document_fromstring(html.encode("utf-8", "replace") or b"<p>", parser=parser)
+    root = lxml_html.document_fromstring(_show_cdata(html).encode("utf-8", "replace") or b"<p>", parser=parser)
     walk = etree.iterwalk(root, events=("start", "end"))
     blocks, parts = frozenset(_BLOCKS.split()), []
     for event, element in walk:
@@ -143,7 +148,15 @@ def decode(raw: bytes, declared: str | None = None) -> Decoded:
         raise UnreadableFile("damaged", "The encoding of the page is unknown: save it in UTF-8.") from error
 
 
+def _show_cdata(html: str) -> str:
+    """Escapes the text of CDATA sections, which a parser of HTML leaves out."""
+    first, *sections = html.split("<![CDATA[")
+    parts = (section.partition("]]>") for section in sections)
+    return first + "".join((escape(text) if end else text) + rest for text, end, rest in parts)
+
+
 def _parse(html: str) -> BeautifulSoup:
+    html = _show_cdata(html)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", XMLParsedAsHTMLWarning)  # XHTML is read as browsers do
         return BeautifulSoup(html, "lxml")
@@ -162,7 +175,7 @@ def _prepare(soup: BeautifulSoup) -> list[LeftOut]:
     """Show a page like a browser: values of fields as text, tables with all cells. Returns what a browser hides."""
     for element in soup.find_all(_NOT_SHOWN):
         element.decompose()
-    left_out = [*_remove(soup, _ELSEWHERE), *_unchosen(soup)]
+    left_out = [*_write_formulas(soup), *_remove(soup, _ELSEWHERE), *_unchosen(soup)]
     _write_fields(soup)
     for picture in soup.find_all("img"):
         if description := markdown_writer.describe(picture.get("alt")):
@@ -174,6 +187,24 @@ def _prepare(soup: BeautifulSoup) -> list[LeftOut]:
     _unlink(soup)
     _fill_tables(soup)
     return left_out
+
+
+def _write_formulas(soup: BeautifulSoup) -> Iterator[LeftOut]:
+    """Write formulas in TeX if the page has it beside what a browser shows. The other forms are left out."""
+    written: set[str] = set()
+    for tex in soup.find_all("annotation", encoding=_TEX):
+        formula = tex.find_parent("math")
+        if formula is None or not (text := tex.extract().get_text().strip()):
+            continue
+        written.add(text)
+        styled = _STYLED.fullmatch(text)
+        yield LeftOut(_SAME_FORMULA, formula.get_text() + ("\ndisplaystyle" if styled else ""))
+        formula.replace_with(f"${styled[1].strip() if styled else text}$")
+    if written:
+        others = [*soup.find_all(class_="katex-html"), *soup.find_all("img", alt=written.__contains__)]
+        yield from (LeftOut(_SAME_FORMULA, str(other.get("alt") or other.get_text())) for other in others)
+        for other in others:
+            other.decompose()
 
 
 def _name_landmarks(soup: BeautifulSoup) -> None:
@@ -250,7 +281,7 @@ def _remove(soup: BeautifulSoup, reasons: dict[str, str], within: tuple[str, ...
 
 
 def _main_text(soup: BeautifulSoup, title: str, declared: str) -> tuple[str, list[LeftOut]]:
-    """The page's `main` or only `article` element, or else its recognised main text, or else the whole page.
+    """The page's marked main text, or else its recognised main text, or else the whole page.
 
     Also returns what is left out. The heading of the page is always kept.
     """
@@ -258,10 +289,10 @@ def _main_text(soup: BeautifulSoup, title: str, declared: str) -> tuple[str, lis
     whole, heading = _markdown(soup), _heading(soup, title, declared)
     if not whole.strip():  # a page that is navigation only
         return "\n\n".join(left.text.strip() for left in left_out), []
-    marked = soup.find_all("main") or soup.find_all("article")
-    main = _markdown(marked[0]) if len(marked) == 1 else ""
-    if main and len(main) >= MAIN_SHARE * len(whole):
-        marked[0].extract()
+    marked = _marked(soup)
+    main = _markdown(marked) if marked is not None else ""
+    if marked is not None and main and len(main) >= MAIN_SHARE * len(whole):
+        marked.extract()
         rest, reason = _markdown(soup), "text outside of the element that marks the main text"
     else:
         recognised = _recognise(soup, whole, heading)
@@ -272,6 +303,16 @@ def _main_text(soup: BeautifulSoup, title: str, declared: str) -> tuple[str, lis
         main = f"# {heading}\n\n{main}"
     rest = "\n".join(line for line in rest.split("\n") if _words(line) not in ("", _words(heading)))
     return main, [*left_out, *([LeftOut(reason, rest)] if rest else [])]
+
+
+def _marked(soup: BeautifulSoup) -> Tag | None:
+    """The only `main` or `article` element of a page; of a `main`, its only `article` if that has the first heading."""
+    mains = soup.find_all("main")
+    articles = (mains[0] if len(mains) == 1 else soup).find_all("article")
+    if len(mains) != 1:
+        return articles[0] if len(articles) == 1 and not mains else None
+    heading = mains[0].find("h1")
+    return articles[0] if len(articles) == 1 and heading is not None and articles[0].find("h1") is heading else mains[0]
 
 
 def _heading(soup: BeautifulSoup, title: str, declared: str) -> str:
