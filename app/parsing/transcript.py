@@ -59,7 +59,7 @@ def content(raw: bytes) -> Iterator[tuple[str, str]]:
 def _cues(lines: Sequence[str], *, is_vtt: bool) -> Iterator[Cue]:
     """The cues. Omits text outside of cues, such as comments, styles and numbers.
 
-    A blank line ends a cue of WebVTT. In SubRip a cue may contain blank lines; the number of the next cue ends it.
+    An empty line ends a cue of WebVTT; a line with a space does not. In SubRip a cue may contain blank lines; the number of the next cue ends it.
     """
     cue: Cue | None = None
     for line in lines:
@@ -70,7 +70,7 @@ def _cues(lines: Sequence[str], *, is_vtt: bool) -> Iterator[Cue]:
                 yield cue
             hours, minutes, seconds, fraction = (int(part or 0) for part in times.groups())
             cue = Cue(3_600 * hours + 60 * minutes + seconds + fraction / 1_000, [])
-        elif cue is not None and (line.strip() or not is_vtt):
+        elif cue is not None and (line or not is_vtt):
             cue.lines.append(line.strip())
         elif cue is not None:
             yield cue

@@ -68,6 +68,15 @@ def test_subtitles_have_no_numbers_and_no_line_twice(read: Read) -> None:
     assert document.warnings == ("Left out as lines that are shown again as they scroll: 1 line.",)
 
 
+def test_a_line_with_a_space_does_not_end_a_cue(read: Read) -> None:
+    cues = [
+        "00:01.000 --> 00:03.000\n \nthe tide<00:02.000><c> turns</c>",
+        "00:03.000 --> 00:04.000\nthe tide turns\n ",
+    ]
+    (document,) = read("\n\n".join(["WEBVTT", *cues]).encode(), "a.vtt")
+    assert document.text == "[00:00:01] the tide turns"
+
+
 def test_a_paragraph_without_the_end_of_a_sentence_has_at_most_a_minute(read: Read) -> None:
     cues = "".join(f"00:{n // 60:02}:{n % 60:02}.000 --> 00:59:59.000\nword{n}\n\n" for n in range(0, 150, 10))
     (document,) = read(f"WEBVTT\n\n{cues}".encode(), "a.vtt")
