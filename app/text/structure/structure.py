@@ -43,7 +43,8 @@ _NAMED = re.compile(
     re.IGNORECASE,
 )
 """A line of a law, a contract or a standard that names its part."""
-_CAPITALS = re.compile(r"(?![^\n]*(?:\t| {3}))[^\W_][^\n]*[^\W_)?]\s*")
+_CAPITALS = re.compile(r"(?![^\n]*(?:\t| {3}|  - |[^\W\d]:\S))[^\W_][^\n]*[^\W_)?]\s*")
+"""A line that may be a heading in capitals, not the name and the value of a field: `BEGIN:VCARD`, `TY  - JOUR`."""
 _LETTER = re.compile(r"[^\W\d_]")
 _NAME = re.compile(r"NAME|BEZEICHNUNG|NOM|NOMBRE|NOME|NAAM|NAVN|NAMN|NAZWA", re.IGNORECASE)
 

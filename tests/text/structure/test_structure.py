@@ -222,6 +222,13 @@ def test_centred_lines_at_the_beginning_are_the_title(text: str, title: str) -> 
     assert structure.plain_title(text) == title
 
 
+@pytest.mark.parametrize("first", ["BEGIN:VCALENDAR", "TY  - JOUR"])
+def test_a_field_in_capitals_is_no_heading(first: str) -> None:
+    text = f"{first}\nTitle of the article, by Ana\n"
+    assert structure.plain_title(text) == ""
+    assert structure.plain_title(f"HARBOUR: TIDES\n\n{text}") == "HARBOUR: TIDES"
+
+
 def test_the_levels_of_underlined_lines_follow_from_the_order_of_their_styles() -> None:
     text = (
         "====\nLime\n====\n\nMix it::\n\n   # three parts\n\nMixing\n======\n\na\n\nSand\n~~~~\n\nb\n\nWater\n^^^^^\n\n"
