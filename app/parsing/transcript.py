@@ -59,7 +59,8 @@ def content(raw: bytes) -> Iterator[tuple[str, str]]:
 def _cues(lines: Sequence[str], *, is_vtt: bool) -> Iterator[Cue]:
     """The cues. Omits text outside of cues, such as comments, styles and numbers.
 
-    An empty line ends a cue of WebVTT; a line with a space does not. In SubRip a cue may contain blank lines; the number of the next cue ends it.
+    An empty line ends a cue of WebVTT; a line with a space does not. In SubRip a cue may contain blank lines; the
+    number of the next cue ends it.
     """
     cue: Cue | None = None
     for line in lines:

@@ -5,6 +5,7 @@ The number of chunks is first estimated from the sizes of files, then also from 
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -159,6 +160,8 @@ CHUNK_BYTES_OF: Mapping[str, int] = {
 PICTURE_CHUNKS = 3.0
 ROWS = frozenset({"csv", "json_lines"})
 """Formats of which each line is a document."""
+_QUOTED = re.compile(rb'"[^"]*+(?:"|\Z)')
+"""Text in quotes, whose line breaks end no row."""
 PRIOR_CHUNKS = 30.0
 """How many chunks of a format count as much as the estimate from its sizes."""
 
@@ -167,7 +170,8 @@ def estimate_chunks(size: int, format: str, head: bytes) -> float:
     """The estimated chunks of a file of this size with these first bytes, at least 1."""
     if format == formats.PICTURE.name:
         return PICTURE_CHUNKS
-    rows = size * head.count(b"\n") / len(head) if format in ROWS and head else 0.0
+    lines = (_QUOTED.sub(b"", head) if format == "csv" else head).count(b"\n")
+    rows = size * lines / len(head) if format in ROWS and head else 0.0
     return max(1.0, rows, size / CHUNK_BYTES_OF.get(format, CHUNK_BYTES))
 
 

@@ -221,6 +221,13 @@ def test_a_table_of_any_length_is_read(stepwell: Stepwell, tmp_path: Path) -> No
     assert (ran.code, ran.json["added"], ran.json["failures"]) == (0, rows, [])
 
 
+def test_line_breaks_in_quotes_are_no_rows_of_a_dry_run(stepwell: Stepwell, tmp_path: Path) -> None:
+    rows = ["id,note", *(f'{number},"It sets.\n\nIt is ""hard"".\n\n\n"' for number in range(1_000))]
+    (tmp_path / "rows.csv").write_text("\n".join(rows), encoding="utf-8")
+    planned = stepwell("ingest", tmp_path, "--dry-run", "--user", harness.new_user(), "--json").json
+    assert 900 < planned["estimated_chunks"] < 1_100
+
+
 def test_without_a_terminal_progress_is_a_line_at_most_every_few_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     console, written = Console(file=io.StringIO()), threading.Event()
     monkeypatch.setattr(console, "print", lambda line, **_: (console.file.write(line), written.set()))
