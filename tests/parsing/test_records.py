@@ -96,6 +96,16 @@ def test_a_json_file_that_is_not_only_a_list_of_objects_is_one_text(text: str) -
         assert format == formats.JSON
 
 
+def test_comments_are_before_the_numbers_of_a_record_with_many_fields(read: Read) -> None:
+    def ticket(number: int) -> dict[str, object]:
+        comments = [{"id": 90_000 + number, "at": "2025-03-04T09:12:44Z", "body": f"Pump {number} needs a new fuse."}]
+        return {f"m{at}": number + at for at in range(13)} | {"subject": f"Pump {number}", "comments": comments}
+
+    first, *_others = read("\n".join(json.dumps(ticket(number)) for number in range(5)).encode(), "a.jsonl")
+    assert [line.partition(":")[0] for line in first.text.splitlines()[:2]] == ["subject", "comments"]
+    assert first.title == "Pump 0"
+
+
 def test_prose_beside_the_text_of_a_record_is_text_and_metadata(read: Read) -> None:
     answers = [{"by": "Ana", "text": "The fuse of the pump is gone."}, {"by": "Kim", "text": "Replaced."}]
     ticket = {"title": "Pump", "body": "It stands still.", "team": "dock", "tags": ["pump", "fuse"], "answers": answers}

@@ -138,6 +138,11 @@ def _is_prose(value: Any, levels: int = metadata_json.MAX_DEPTH) -> bool:
     return isinstance(value, str) and len(value.split(maxsplit=PROSE)) >= PROSE and _is_text(value)
 
 
+def _has_prose(value: Any) -> bool:
+    """Whether a value is a list or an object with prose, such as comments."""
+    return isinstance(value, dict | list) and _is_prose(value)
+
+
 def _line(name: str, shown: str) -> str:
     return shown if isinstance(name, column_names.Unnamed) else f"{name}: {shown}"
 
@@ -157,7 +162,8 @@ def _order(records: Sequence[Mapping[str, Any]]) -> _Order:
     The first name is the name of the record: a short text that differs in most records.
     """
     values = {name: [column_names.show(record.get(name)) for record in records] for name in records[0]}
-    ranks = {name: _rank([value for value in found if value]) for name, found in values.items()}
+    prose = {name for name in values if 2 * sum(_has_prose(record.get(name)) for record in records) > len(records)}
+    ranks = {name: 0 if name in prose else _rank(list(filter(None, found))) for name, found in values.items()}
     fields = sorted(ranks, key=ranks.__getitem__)
     names = (name for name in fields if ranks[name] == 0 and max(map(len, values[name])) <= LONGEST_NAME)
     return _Order(fields, next(names, None))
