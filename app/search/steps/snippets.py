@@ -263,9 +263,10 @@ class _Matches:
 def _best_window(text: str, words: Sequence[WordSpan], matches: _Matches, sought: Sought) -> Span | None:
     """The window with the highest score; of equal windows the shortest, then the first. None without a match.
 
-    A heading is chosen only if nothing else matches, because a hit has its headings anyway; with the text after it.
+    The names of the columns of a table are chosen only if no sentence or row matches, with the first row. A heading is
+    chosen only if nothing else matches, because a hit has its headings anyway; with the text after it.
     """
-    for find, is_heading in ((_blocks, False), (_headings, True)):
+    for find, is_heading in ((_blocks, False), (_columns, False), (_headings, True)):
         windows = [window for block in find(text) for window in _windows(block, matches, sought)]
         if windows:
             _score, _sentences, start, end = max(windows, key=lambda one: (one[0], -one[1], -one[2]))
@@ -307,11 +308,13 @@ def _windows(block: Sequence[Span], matches: _Matches, sought: Sought) -> Iterat
 
 
 def _blocks(text: str) -> Iterator[list[Span]]:
-    """The sentences of paragraphs and lists, and the lines of tables and fences without rules and fence marks."""
+    """The sentences of paragraphs and lists, the rows of tables, and the lines of fences without their marks."""
     is_conversation = conversations.is_conversation(text)
     for block in itertools.chain.from_iterable(_quoted(text, one) for one in structure.blocks(text)):
         if block.kind in ("table", "fence"):
-            spans = [span for span in sentences.lines(text, block.start, block.end) if not _RULE.fullmatch(text, *span)]
+            lines = list(sentences.lines(text, block.start, block.end))
+            first = 2 if _has_columns(text, lines) else 0
+            spans = [span for span in lines[first:] if not _RULE.fullmatch(text, *span)]
         elif is_conversation and block.kind == "paragraph":
             spans = list(_turns(text, block))
         elif block.kind != "heading":
@@ -321,6 +324,19 @@ def _blocks(text: str) -> Iterator[list[Span]]:
             continue
         if spans:
             yield spans
+
+
+def _has_columns(text: str, lines: Sequence[Span]) -> bool:
+    """Whether the first of the lines of a table has the names of its columns, and rows follow."""
+    return len(lines) > 2 and text.startswith("|", lines[0][0]) and _RULE.fullmatch(text, *lines[1]) is not None
+
+
+def _columns(text: str) -> Iterator[list[Span]]:
+    """The names of the columns of each table, with its first row."""
+    for block in structure.blocks(text):
+        lines = list(sentences.lines(text, block.start, block.end)) if block.kind == "table" else []
+        if _has_columns(text, lines):
+            yield [(lines[0][0], lines[2][1])]
 
 
 def _turns(text: str, block: structure.Block) -> Iterator[Span]:

@@ -49,6 +49,7 @@ CELLO = "Nobody plays here. Ines Brandauer plays the cello. Ines was there."
 BLOCKS = (
     "- One level.\n- Lime that\n  is wrapped. More.\n\n| a | b |\n|---|---|\n| lime | ash |\n\n```\nmake ash\n```\n"
 )
+DATES = "| Date | Topic |\n| --- | --- |\n| 3 May | lime |\n| 4 May | ash |\n| 5 May | sand |\n| 9 June | exam |\n"
 QUOTED = "Yes.\n\n> Best regards\n> Ana\n>\n> Lime slakes slowly in winter frost.\n> > \n> > When?"
 MARKS = "Sand. Set **`lime_limit`** to [the _slaked_ value](https://lime.example/a_b), not to *burnt* lime."
 CHAT = "Ana: Rain\nBo: I see. Bring lime, and ash\n[12:05] Ana: Now?\n12/03/2025, 18:22 - Bo: The clay waits. Come"
@@ -67,6 +68,8 @@ CASES: dict[str, tuple[str, str, dict[str, Any], str]] = {
     "a sentence": ("Fnord is a word that nobody sees. It is old.", "fnord", {}, "«Fnord» is a word that nobody sees."),
     "an item": (BLOCKS, "wrapped", {}, "Lime that\n  is «wrapped»."),
     "a row": (BLOCKS, "ash lime", {}, "«lime», «ash»"),
+    "a row, not the names of columns": (DATES, "date exam", {}, "9 June, «exam»"),
+    "the names of columns alone": (DATES, "date", {}, "«Date», Topic\n3 May, lime"),
     "a line of code": (BLOCKS, "make", {}, "«make» ash"),
     "a quotation": (QUOTED, "lime", {"markdown": False}, "> «Lime» slakes slowly in winter frost."),
     "a script without spaces": (JAPANESE, "東京都", {}, "黒い猫が«東京都»で寝る。"),
