@@ -81,7 +81,7 @@ def ruled_table(rows: Sequence[Sequence[str]], *, spaced: float = 0.0, rotation:
     drawn = Canvas("", pagesize=A4)
     if rotation:
         drawn.setPageRotation(rotation)
-        drawn.translate(A4[0] if rotation == 90 else 0, 0 if rotation == 90 else A4[0])
+        drawn.translate(A4[0] if rotation == 90 else 0, 0 if rotation == 90 else A4[1])
         drawn.rotate(90 if rotation == 90 else -90)
         drawn.translate(0, -200)
     drawn.drawString(LEFT, TOP, "The table below lists the tides.")

@@ -49,7 +49,7 @@ _NOT_A_TITLE = re.compile(
 class PageRuns:
     """The content of a page: its runs, the turn that makes them level, its pictures without text, and other lines.
 
-    Pictures are boxes on the page. `hidden` is the text beyond the edges of the page, which no viewer shows.
+    Pictures are boxes on the page. `hidden` is the text beyond the edges of a page with other text.
     """
 
     runs: list[TextRun] = field(default_factory=list)
@@ -158,13 +158,10 @@ def _page(opened: OpenedFile, index: int) -> PageRuns:
     drawn = list(itertools.islice(page.get_objects(filter=kinds), MAX_OBJECTS))
     images = [one for one in drawn if isinstance(one, pdfium.PdfImage)]
     paths = [one for one in drawn if not isinstance(one, pdfium.PdfImage)]
+    words, hidden = _divide(pdf_words.words(text_page, characters), page.get_bbox())
     groups: defaultdict[int, list[Word]] = defaultdict(list)
-    hidden: list[str] = []
-    for word in pdf_words.words(text_page, characters):
-        if _meet(word.box, PageTurn.of(word.angle).box(page.get_bbox())):
-            groups[word.angle].append(word)
-        else:
-            hidden.append(word.text)
+    for word in words:
+        groups[word.angle].append(word)
     by_length = sorted(groups.items(), key=lambda group: sum(len(word.text) for word in group[1]), reverse=True)
     (angle, words), *others = by_length or [(0, [])]
     turn = PageTurn.of(angle)
@@ -173,11 +170,18 @@ def _page(opened: OpenedFile, index: int) -> PageRuns:
     turned = [line for _, group in others for line in page_layout.lines(_runs(group, (), turn, ()))]
     notes = [PageLine(note, 0.0, begins=True) for note in pdf_words.notes(page)]
     asides = [replace(line, size=0.0, is_aside=True) for line in (*turned, *notes)]
-    return PageRuns(runs, turn, large[:MAX_OF_PAGE], asides, " ".join(hidden))
+    return PageRuns(runs, turn, large[:MAX_OF_PAGE], asides, hidden)
 
 
-def _meet(box: Box, other: Box) -> bool:
-    return box[0] <= other[2] and other[0] <= box[2] and box[1] <= other[3] and other[1] <= box[3]
+def _divide(words: Iterable[Word], page: Box) -> tuple[list[Word], str]:
+    """The words on a page, and the text beyond its edges; all words if no word is on the page."""
+    shown, hidden = list[Word](), list[Word]()
+    edges: dict[int, Box] = {}
+    for word in words:
+        left, bottom, right, top = edges.setdefault(word.angle, PageTurn.of(word.angle).box(page))
+        x0, y0, x1, y1 = word.box
+        (shown if x0 <= right and left <= x1 and y0 <= top and bottom <= y1 else hidden).append(word)
+    return (shown, " ".join(word.text for word in hidden)) if shown else (hidden, "")
 
 
 def _hidden(pages: Sequence[PageRuns]) -> Iterator[LeftOut]:
