@@ -1,13 +1,12 @@
 """Serves the application with the fake embedder until its input ends: `python fuzz_service.py DSN`.
 
-Writes a line of JSON with its address and a key when it listens, and one on the longest stall of its event loop at the
-end. Like the fuzzer, it is run by the tests of requests, in a process of its own, so that the stall is the service's.
+Writes a line of JSON with its address and a key when it listens, and one on the costliest turn of its event loop at the
+end. Like the fuzzer, it is run by the tests of requests, in a process of its own, so that the turn is the service's.
 """
 
 from __future__ import annotations
 
 import asyncio
-import gc
 import json
 import os
 import signal
@@ -16,79 +15,56 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import anyio.to_thread
 import harness
 import httpx
 
 from app import capabilities
 from app.database import transactions
+from app.serving import serving
 from app.settings import Settings
 
-BEAT_S = 0.01
-STALLED_S = 0.05
 MOST_MS = 50.0
-"""CPU time of the loop's thread that no callback may take."""
+"""CPU time of the loop's thread that no turn of the loop, and so no callback, may take."""
 
 
-@dataclass
-class Stall:
-    """The longest time between two beats of the loop, the CPU time of its thread and of all threads in it (ms)."""
+class TimedLoop(asyncio.SelectorEventLoop):
+    """Knows its costliest turn since `reset`, one or more callbacks, by CPU time: a busy machine lets it wait."""
 
-    wall: float = 0.0
-    loop_cpu: float = 0.0
-    process_cpu: float = 0.0
-    stack: str = ""
+    def reset(self) -> None:
+        """Forget the turns until now."""
+        self.costliest_ms, self.stack, self._seen = 0.0, "", ""
 
+    def _run_once(self) -> None:
+        self._seen = ""
+        signal.setitimer(signal.ITIMER_PROF, MOST_MS / 2_000)
+        before = time.thread_time()
+        super()._run_once()  # type: ignore[misc]
+        spent_ms = (time.thread_time() - before) * 1_000
+        if spent_ms > self.costliest_ms:
+            self.costliest_ms, self.stack = spent_ms, self._seen
 
-class Stalls:
-    """Measures how late a loop is, by CPU time too: on a busy machine a process waits without having anything to do.
-
-    A timer's signal shows what runs when a beat is late.
-    """
-
-    def __init__(self) -> None:
-        self.longest, self.costliest = Stall(), Stall()
-        self._stack = ""
-        signal.signal(signal.SIGALRM, self._record)
-
-    async def beat(self) -> None:
-        """Run until cancelled."""
-        while True:
-            before = (time.monotonic(), time.thread_time(), time.process_time())
-            self._stack = ""
-            signal.setitimer(signal.ITIMER_REAL, STALLED_S)
-            await asyncio.sleep(BEAT_S)
-            after = (time.monotonic(), time.thread_time(), time.process_time())
-            wall, loop_cpu, process_cpu = ((b - a) * 1_000 for a, b in zip(before, after, strict=True))
-            seen = Stall(wall - 1_000 * BEAT_S, loop_cpu, process_cpu, self._stack)
-            self.longest = max(self.longest, seen, key=lambda stall: stall.wall)
-            self.costliest = max(self.costliest, seen, key=lambda stall: stall.loop_cpu)
-
-    def _record(self, _signal: int, frame: FrameType | None) -> None:
-        self._stack = "".join(traceback.format_stack(frame)[-12:])
+    def record(self, _signal: int, frame: FrameType | None) -> None:
+        """Note what runs: the handler of the signal that comes when a turn has taken half of the most."""
+        self._seen = "".join(traceback.format_stack(frame)[-12:])
 
 
-async def _serve(dsn: str) -> None:
+async def _serve(dsn: str, loop: TimedLoop) -> None:
     database = transactions.connect(dsn, pool_size=4, pool_wait_s=30)
     key = await harness.create_key(database, harness.new_user(), "search", "write", "admin")
     settings = Settings(auth="api_key", log_level="error")
-    stalls = Stalls()
-    async with (
-        harness.running(settings, await harness.services(database)) as app,
-        harness.listening(app) as port,
-    ):
-        gc.collect()
-        gc.freeze()  # as `serve` does
-        beating = asyncio.create_task(stalls.beat())
+    anyio.to_thread.current_default_thread_limiter()  # imports a module, which a new installation has yet to compile
+    services = await harness.services(database)
+    async with harness.running(settings, services) as app, harness.listening(app) as port:
+        await serving.prepare(settings, services)
         print(json.dumps({"address": f"http://127.0.0.1:{port}", "key": key}), flush=True)
+        loop.call_soon(loop.reset)
         await asyncio.to_thread(sys.stdin.read)
-        beating.cancel()
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        print(json.dumps({"longest": asdict(stalls.longest), "costliest": asdict(stalls.costliest)}), flush=True)
+        print(json.dumps({"ms": loop.costliest_ms, "stack": loop.stack}), flush=True)
     await database.close()
 
 
@@ -108,7 +84,7 @@ class Process:
         return reply
 
     def stop(self) -> dict[str, Any]:
-        """End the service; returns the stalls of its event loop."""
+        """End the service; returns `ms` and `stack` of the costliest turn of its event loop."""
         with self._process:
             assert self._process.stdin is not None
             self._process.stdin.close()
@@ -116,7 +92,7 @@ class Process:
 
 
 def costliest(dsn: str, *works: Callable[[httpx.Client], object]) -> dict[str, Any]:
-    """The costliest stall of a service while these functions send requests, after the first ones of a process."""
+    """The costliest turn of a service's event loop while it answers first requests and those of these functions."""
     service = Process(dsn)
     headers = {"Authorization": f"Bearer {service.key}"}
     with httpx.Client(base_url=f"{service.address}/api/rag", headers=headers, timeout=120) as client:
@@ -125,10 +101,14 @@ def costliest(dsn: str, *works: Callable[[httpx.Client], object]) -> dict[str, A
         client.get("/stats").raise_for_status()
         for work in works:
             work(client)
-    stall: dict[str, Any] = service.stop()["costliest"]
-    return stall
+    return service.stop()
 
 
 if __name__ == "__main__":
     capabilities.register()
-    asyncio.run(_serve(sys.argv[1]))
+    timed = TimedLoop()
+    timed.reset()
+    signal.signal(signal.SIGPROF, timed.record)
+    with asyncio.Runner(loop_factory=lambda: timed) as runner:
+        runner.run(_serve(sys.argv[1], timed))
+    signal.setitimer(signal.ITIMER_PROF, 0)

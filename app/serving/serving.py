@@ -44,7 +44,7 @@ async def _alone(settings: Settings) -> None:
     services = await stack.enter_async_context(runtime.open_services(settings, runs_jobs=True))
     listening.announce(settings, token=services.local_token)
     app = create_app(settings, opened=(services, stack))
-    await _prepare(settings, services)
+    await prepare(settings, services)
     await _serve(_server(app, settings), stack)
 
 
@@ -55,7 +55,7 @@ async def _one_of_several(settings: Settings, number: int, link: socket.socket, 
         services = dataclasses.replace(services, owner=None)  # which background work alone uses
     app = create_app(settings, opened=(services, stack), totals=shared.total)
     server = _server(app, settings)
-    await _prepare(settings, services)
+    await prepare(settings, services)
     sockets = listening.bind(settings)
     reader, writer = await asyncio.open_unix_connection(sock=link)
     writer.write(b"1")
@@ -88,7 +88,8 @@ def _server(app: object, settings: Settings) -> uvicorn.Server:
     )
 
 
-async def _prepare(settings: Settings, services: Services) -> None:
+async def prepare(settings: Settings, services: Services) -> None:
+    """Do once what the first searches would wait for, and let Python look for garbage less often."""
     await search.warm_up(services, concurrent=settings.searches_at_once)
     # What is loaded now lives as long as the process: scanning it for garbage would pause searches for 50 ms at a time.
     gc.collect()

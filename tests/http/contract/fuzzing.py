@@ -69,7 +69,7 @@ class Door:
         return str(self.session.post(f"{self.address}/api/rag/entities", json=given).json()["entity_id"])
 
     def stop(self) -> dict[str, Any]:
-        """End the service; returns the stalls of its event loop."""
+        """End the service; returns the costliest turn of its event loop."""
         with self.session:
             return self._service.stop()
 
