@@ -8,6 +8,7 @@ import gc
 import logging
 import os
 import ssl
+import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ import asyncpg
 import fake_provider
 import pytest
 import server_folders
+import uvloop
 from fake_provider import FakeProvider
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadFileScheduling
@@ -54,6 +56,10 @@ def _context(*given: Any, **options: Any) -> ssl.SSLContext:
 
 
 ssl.create_default_context = _context
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)  # from Python 3.14 on
+    asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())  # the loop of the service
 pytest_plugins = ["api_fixtures", "cli_fixtures", "store_fixtures", "use_case_fixtures"]
 TOGETHER = (
     "tests/browser/",
