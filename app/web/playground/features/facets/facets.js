@@ -20,7 +20,7 @@ class Facets {
 
   constructor(form) {
     this.form = form;
-    this.place = el("div", { class: "facets", role: "group", "aria-label": "Folders, types and metadata", hidden: true });
+    this.place = el("div", { class: "facets columns", role: "group", "aria-label": "Folders, types and metadata", hidden: true });
   }
 
   async show() {
@@ -127,7 +127,7 @@ async function counted(form, facet, parameters) {
 
 function keyItem(form, facet, isOpen) {
   const chosen = chosenOf(form, facet);
-  const list = el("ul", { class: "facet-values" }, boxes(form, facet, chosen));
+  const list = el("ul", { class: "choices" }, boxes(form, facet, chosen));
   const many = facet.distinct > facet.values.length;
   const note = chosen.length ? el("span", { class: "count" }, `${chosen.length} chosen`) : el("span", { class: "note" }, facet.documents.toLocaleString("en"));
   return el(

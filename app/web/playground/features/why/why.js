@@ -19,7 +19,7 @@ function whyNotPanel(request) {
   };
   const form = el("form", { class: "fields", submit }, el("label", {}, "Path or URI of a stored document", input), el("button", { type: "submit" }, "Explain"));
   const summary = el("summary", {}, "Why not? ", el("span", { class: "note" }, "Ask about a document that you expected here"));
-  return el("details", { class: "panel why-not" }, summary, el("div", { class: "fold-body" }, form, result));
+  return el("details", { class: "panel one-column why-not" }, summary, el("div", { class: "fold-body" }, form, result));
 }
 
 function placement(found) {
