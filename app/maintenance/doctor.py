@@ -113,7 +113,7 @@ async def _postgres(examined: Examined) -> Verdict:
     if server.encoding != "UTF8":
         return "error", f"The database is in {server.encoding}, so most languages cannot be stored.", _IN_UTF8
     if server.ascii_case:
-        return "warning", "The database's LC_CTYPE is C, so lists of documents and facets tell Ä from ä.", _IN_UTF8
+        return "warning", "The database's LC_CTYPE is C, so sorted lists tell Ä from ä.", _IN_UTF8
     return "ok", f"Postgres {server.version}"
 
 

@@ -24,7 +24,7 @@ def find(
     """Returns the identifiers and names that no document has, or else the unknown words if there are many.
 
     A name is unknown if all of its words are. Returns only identifiers if the documents' language differs. `terms` are
-    the terms of the text leg, including corrections and synonyms. `config` is the text-search configuration of the
+    the terms of the text leg, including those that steps have added. `config` is the text-search configuration of the
     documents. `known_words` are known in another way, such as aliases. `best` is the text of the best candidate.
     """
     missing = [stem_matching.fold(one.lexeme) for one in terms if not one.df and not one.is_added]

@@ -94,7 +94,7 @@ async def fetch(given: FetchedDocument, context: ToolContext) -> DocumentContent
 
 
 def _url(uri: str | None, document_id: UUID) -> str:
-    """The URI of a document if it is a URL, else the URI of its resource of MCP."""
+    """The URI of a document if it is a URL, else the URI of the document in Stepwell."""
     return uri if uri and uri.startswith(("http://", "https://")) else f"stepwell://documents/{document_id}"
 
 
