@@ -71,7 +71,7 @@ class FilterArguments(ToolArguments):
         try:
             return tuple(await source_names.find(self.sources, context.user_id, db=context.services.db))
         except errors.NotFound as error:
-            raise errors.NotFound(f"{error} list_sources names them.", field="sources") from error
+            raise errors.NotFound(str(error), field="sources") from error
 
 
 class SearchArguments(FilterArguments, Question):
