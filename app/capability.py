@@ -38,6 +38,7 @@ class Capability:
         installs: Functions of the application and the settings that add everything other than routers.
         commands: Its commands by name.
         tools: Sequences of tools for agents.
+        optional_tools: The names of those that agents are offered only where the settings name them.
         jobs: Kinds of background jobs.
         background: Functions of the services that run beside the jobs until they are cancelled.
         steps: Steps of a search; each is a `search.state.Step`.
@@ -62,6 +63,7 @@ class Capability:
     installs: Sequence[Place] = ()
     commands: Mapping[str, Command] = field(default_factory=dict)
     tools: Sequence[Place] = ()
+    optional_tools: Sequence[str] = ()
     jobs: Sequence[Place] = ()
     background: Sequence[Place] = ()
     steps: Sequence[Place] = ()
@@ -109,6 +111,11 @@ def commands() -> dict[str, Command]:
 def tags() -> dict[str, str]:
     """The groups of operations of all capabilities."""
     return {name: text for one in _registered for name, text in one.tags.items()}
+
+
+def optional_tools() -> list[str]:
+    """The names of the optional tools of all capabilities. Imports none of them."""
+    return [name for one in _registered for name in one.optional_tools]
 
 
 def exports() -> list[str]:

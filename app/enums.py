@@ -232,8 +232,6 @@ VectorPlan = Literal["none", "exact", "hnsw"]
 
 Origin = Literal["user", "metadata", "title", "text"]
 
-OPTIONAL_TOOLS = ("rate_passage", "add_document", "delete_document", "add_source", "sync_source")
-"""The tools that agents are offered only where the settings name them."""
 COMPAT: dict[str, tuple[str, ...]] = {"chatgpt": ("search", "fetch"), "dify": ()}
 """Contracts of other platforms, and the tools that each adds."""
 COMPAT_TOOLS = tuple(name for names in COMPAT.values() for name in names)

@@ -46,8 +46,8 @@ def create_app(
     the application starts. In both cases they are closed when it stops. `totals` reads the metrics of all processes
     where there are several.
     """
-    chosen = settings or config.load()
     capabilities.register()
+    chosen = settings or config.load()
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

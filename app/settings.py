@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -16,9 +16,9 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import NoDecode
 
-from app import errors
+from app import capability, errors
 from app.database.embedded import embedded_files
-from app.enums import COMPAT, OPTIONAL_TOOLS
+from app.enums import COMPAT
 from app.fetching.types import is_pattern
 from app.models.settings import ProviderSettings
 
@@ -56,8 +56,15 @@ def _all(is_usable: Callable[[str], object], request: str) -> AfterValidator:
     return AfterValidator(check)
 
 
-def _some_of(names: Mapping[str, Any] | tuple[str, ...]) -> AfterValidator:
-    return _all(names.__contains__, f"list some of {', '.join(names)}, comma-separated")
+def _some_of(names: Iterable[str]) -> str:
+    return f"list some of {', '.join(names)}, comma-separated"
+
+
+def _check_tools(items: tuple[str, ...]) -> tuple[str, ...]:
+    known = capability.optional_tools()
+    if not set(items) <= set(known):
+        raise ValueError(_some_of(known))
+    return items
 
 
 def _is_absolute(folder: str) -> bool:
@@ -133,10 +140,10 @@ class Settings(ProviderSettings):
     feedback_days: int = Field(180, ge=0, le=36_500)
     """Days for which feedback on hits is kept with the queries, which are personal data; 0: none is taken, and what was
     stored is deleted within a day."""
-    tools: Annotated[Items, _some_of(OPTIONAL_TOOLS)] = ()
+    tools: Annotated[Items, AfterValidator(_check_tools)] = ()
     """Optional tools to offer agents, comma-separated: those that write, `add_document`, `delete_document`,
     `add_source` and `sync_source`, and `rate_passage`."""
-    compat: Annotated[Items, _some_of(COMPAT)] = ()
+    compat: Annotated[Items, _all(COMPAT.__contains__, _some_of(COMPAT))] = ()
     """Contracts of other platforms to serve, comma-separated: `chatgpt` (the tools `search` and `fetch`), `dify` (`POST
     /retrieval`)."""
 

@@ -20,8 +20,9 @@ from typing import Annotated, Any, Literal, Self, TypeVar, get_type_hints
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import from_json
 
+from app import capability
 from app.concurrency.limiter import UNLIMITED, Released
-from app.enums import COMPAT_TOOLS, OPTIONAL_TOOLS
+from app.enums import COMPAT_TOOLS
 from app.services import Budget, Services
 from app.text import unstorable_json, uris
 
@@ -202,7 +203,7 @@ class Tool:
     @property
     def is_optional(self) -> bool:
         """Whether it is offered only where the settings name it."""
-        return self.name in (*OPTIONAL_TOOLS, *COMPAT_TOOLS)
+        return self.name in (*capability.optional_tools(), *COMPAT_TOOLS)
 
     @property
     def only_reads(self) -> bool:

@@ -26,7 +26,7 @@ from app.documents import operations as documents
 from app.documents.storing import ingest
 from app.documents.storing.ingest import IngestOutcome
 from app.documents.types import IngestResult, Upload
-from app.enums import OPTIONAL_TOOLS, Vector
+from app.enums import Vector
 from app.main import create_app
 from app.maintenance import repair
 from app.models.protocols import Embedder, EmbeddingModel
@@ -178,7 +178,7 @@ async def services(db: Database, embedder: Embedder | None = None) -> Services:
         db=db,
         embedder=embedder or FakeEmbedder(),
         expected_schema=(stats.embedding_model, stats.embedding_dimension),
-        tools=frozenset(OPTIONAL_TOOLS),
+        tools=frozenset(capability.optional_tools()),
     )
 
 

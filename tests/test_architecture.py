@@ -57,9 +57,11 @@ def test_the_map_lists_every_package_and_file_of_app() -> None:
 
 
 def test_everything_that_a_capability_declares_exists() -> None:
-    kinds = {one.name for one in dataclasses.fields(capability.Capability)} - {"tags", "commands", "exports"}
+    names = {"tags", "commands", "exports", "optional_tools"}
+    kinds = {one.name for one in dataclasses.fields(capability.Capability)} - names
     assert all(capability.declared(kind) is not None for kind in kinds)
     assert all(capability.load(command.place) for command in capability.commands().values())
+    assert {tool.name for tools in capability.declared("tools") for tool in tools} >= set(capability.optional_tools())
 
 
 def test_functions_are_short_and_a_module_offers_few_of_them_and_begins_with_a_statement() -> None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from app.capability import Capability
 
-TOOLS = Capability(tools=("agents.search_tools:TOOLS", "agents.document_tools:TOOLS"))
+TOOLS = Capability(
+    tools=("agents.search_tools:TOOLS", "agents.document_tools:TOOLS"),
+    optional_tools=("add_document", "delete_document"),
+)
 
 AGENTS = Capability(
     routers=("agents.api:router",),

@@ -11,7 +11,6 @@ from pydantic import ValidationError
 from rapidfuzz import fuzz, process
 
 from app import capability, errors
-from app.enums import OPTIONAL_TOOLS
 from app.requests import field_suggestions
 from app.tools import Tool, ToolContext
 
@@ -32,7 +31,7 @@ def find(name: str, scopes: Collection[str] = ("admin",), *, optional: Collectio
     tool = next((each for each in list_all() if each.name == name), None)
     if tool is not None and (not tool.is_optional or name in optional):
         return tool
-    if name in OPTIONAL_TOOLS:
+    if name in capability.optional_tools():
         raise errors.NotFound(f"The tool {name} is not offered here: the operator can name it in STEPWELL_TOOLS.")
     names = [each.name for each in list_offered(scopes, optional=optional)]
     nearest = process.extractOne(name, names, scorer=fuzz.WRatio, score_cutoff=NEAREST_SCORE)

@@ -13,6 +13,7 @@ FEEDBACK = Capability(
         "feedback": Command("search", "feedback.commands:app", "Judge hits, and export what was said of them."),
     },
     tools=("feedback.tools:TOOLS",),
+    optional_tools=("rate_passage",),
     background=("feedback.operations:expire_forever",),
     options=("feedback.types:options",),
 )

@@ -17,6 +17,7 @@ SOURCES = Capability(
         )
     },
     tools=("sources.tools:TOOLS",),
+    optional_tools=("add_source", "sync_source"),
     jobs=("sources.source_sync:KIND",),
     background=("sources.source_watch:run_forever",),
     options=("sources.source_roots:options",),

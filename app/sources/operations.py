@@ -106,7 +106,7 @@ def _one_of(drafts: Mapping[UUID, SourceDraft], key: str) -> UUID:
     if len(found) > 1:
         raise errors.Conflict("Several sources have this name or folder: use the id of one.")
     if not found:
-        raise errors.NotFound(f"No such source: {key}. list_sources names them.")
+        raise errors.NotFound(f"No such source: {key}. The list of sources names them.")
     return found[0]
 
 

@@ -14,8 +14,8 @@ from example_app import assert_problem
 from fastapi import FastAPI
 from stepwell_client import AsyncClient
 
+from app import capability
 from app.database.transactions import Database
-from app.enums import OPTIONAL_TOOLS
 from app.feedback import operations as pipeline
 from app.feedback import store as feedback
 from app.feedback.types import FeedbackOptions, GivenFeedback
@@ -109,13 +109,13 @@ async def test_judgements_are_counted(open_app: FastAPI) -> None:
 
 async def test_optional_tools_are_offered_and_called_where_they_are_named(database: Database) -> None:
     services = await harness.services(database)
-    for tools in (frozenset[str](), frozenset(OPTIONAL_TOOLS)):
+    for tools in (frozenset[str](), frozenset(capability.optional_tools())):
         async with (
             harness.running(Settings(auth="none"), replace(services, tools=tools)) as app,
             harness.client(app) as client,
         ):
             names = {tool["function"]["name"] for tool in (await client.get("/api/rag/tools")).json()}
-            assert names & set(OPTIONAL_TOOLS) == tools
+            assert names & set(capability.optional_tools()) == tools
             await client.post("/api/rag/documents", json={"content": "Agents rate heron passages.", "uri": "heron.md"})
             (found,) = (await client.post("/api/rag/search", json={"query": "heron", "limit": 1})).json()["results"]
             given = {"query": "heron", "chunk_id": found["chunk_id"], "helpful": True}

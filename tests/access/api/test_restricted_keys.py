@@ -24,10 +24,10 @@ from api_caller import Caller
 from fastapi import FastAPI
 from openapi_operations import OPERATIONS
 
+from app import capability
 from app.agents import registry
 from app.database.transactions import Database
 from app.documents.store import visible_documents
-from app.enums import OPTIONAL_TOOLS
 from app.settings import Settings
 from benchmarks.fake_embedder import FakeEmbedder
 
@@ -118,7 +118,7 @@ class World:
 @pytest.fixture(scope="module")
 async def app(database: Database, embedder: FakeEmbedder) -> AsyncIterator[FastAPI]:
     """The application with every optional tool and the contracts of other platforms."""
-    settings = Settings(auth="api_key", compat="dify, chatgpt", tools=", ".join(OPTIONAL_TOOLS))
+    settings = Settings(auth="api_key", compat="dify, chatgpt", tools=", ".join(capability.optional_tools()))
     services = replace(await harness.services(database, embedder), tools=settings.optional_tools)
     async with harness.running(settings, services) as running:
         yield running

@@ -10,8 +10,9 @@ import pytest
 from api_caller import Caller
 from openapi_spec_validator import validate
 
+from app import capability
 from app.agents import registry, tool_formats
-from app.enums import COMPAT_TOOLS, OPTIONAL_TOOLS
+from app.enums import COMPAT_TOOLS
 
 LIME = "# Lime mortar\n\nBelow the third landing Ana Silva uses lime mortar, never cement."
 
@@ -140,7 +141,7 @@ async def test_documents_are_listed_by_words_uri_and_metadata(caller: Caller) ->
         ("search_documents", {"query": "  "}, 400, "visible character"),
         ("search_documents", {}, 422, "query: Required"),
         ("search_documents", {"query": "lime", "limit": "five"}, 422, "limit: Must be a whole number"),
-        ("search_documents", {"query": "lime", "sources": ["nope"]}, 404, "source: nope. list_sources names them."),
+        ("search_documents", {"query": "lime", "sources": ["nope"]}, 404, "source: nope. The list of sources names them."),
         ("search_documents", {"q": "lime"}, 422, "q: Unknown field. Did you mean query?"),
         ("get_document", {"uri": "notes/lime.md"}, 422, "uri: Unknown field. Did you mean document_id?"),
         ("get_document", {"document_id": "notes/none.md"}, 404, "list_documents finds some by words"),
@@ -170,7 +171,7 @@ async def test_the_document_has_one_typed_operation_a_tool_that_can_be_called(ca
     validate(document)
     operations = {item["post"]["operationId"]: path for path, item in document["paths"].items()}
     assert list(operations) == [
-        tool.name for tool in registry.list_offered({"search", "write"}, optional=OPTIONAL_TOOLS)
+        tool.name for tool in registry.list_offered({"search", "write"}, optional=capability.optional_tools())
     ]
     assert document["servers"] == [{"url": "http://localhost"}]
     answer = await caller.client.post(operations["search_documents"], json={"query": "lime"})
@@ -181,6 +182,6 @@ async def test_the_document_has_one_typed_operation_a_tool_that_can_be_called(ca
 
 
 def test_the_document_of_all_tools_is_small() -> None:
-    tools = registry.list_offered(["admin"], optional=(*OPTIONAL_TOOLS, *COMPAT_TOOLS))
+    tools = registry.list_offered(["admin"], optional=(*capability.optional_tools(), *COMPAT_TOOLS))
     document = tool_formats.openapi_document(tools, server="https://stepwell.example")
     assert len(json.dumps(document, separators=(",", ":"))) < MOST_BYTES

@@ -23,8 +23,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp_types import methods
 
+from app import capability
 from app.agents import registry
-from app.enums import OPTIONAL_TOOLS
 
 ROOT = Path(__file__).parents[3]
 LIME = "# Lime mortar\n\nBelow the third landing Ana Silva uses lime mortar, never cement."
@@ -90,7 +90,7 @@ async def test_every_tool_returns_over_the_bridge_what_it_returns_over_rest(app:
         "list_facets": {},
         "rate_passage": {"chunk_id": passage, "query": "lime mortar", "helpful": True},
     }
-    offered = {tool.name for tool in registry.list_offered(["admin"], optional=OPTIONAL_TOOLS)}
+    offered = {tool.name for tool in registry.list_offered(["admin"], optional=capability.optional_tools())}
     assert arguments.keys() | OF_FOLDERS >= offered
     async with bridged(app, caller) as client:
         assert {tool.name for tool in (await client.list_tools()).tools} == offered

@@ -16,7 +16,6 @@ import pytest
 
 from app import capability
 from app.database.transactions import Database
-from app.enums import OPTIONAL_TOOLS
 from app.settings import Settings
 
 ROOT = Path(__file__).parents[3]
@@ -59,7 +58,10 @@ def test_stdout_has_only_valid_messages_for_calls_without_waiting(stepwell, data
     """The tools find what the search command finds, and the job of a folder is run by the same process."""
     assert stepwell("ingest", note).code == 0
     expected = [hit["chunk_id"] for hit in stepwell("search", "lime mortar", "--json").json["results"]]
-    given = {"STEPWELL_SOURCE_ROOTS": str(note.parent.resolve()), "STEPWELL_TOOLS": ",".join(OPTIONAL_TOOLS)}
+    given = {
+        "STEPWELL_SOURCE_ROOTS": str(note.parent.resolve()),
+        "STEPWELL_TOOLS": ",".join(capability.optional_tools()),
+    }
     add_folder = call(CALLS + 1, "add_source", path=str(note.parent), wait_s=30)
     last = [add_folder] if "sources" in capability.exports() else []
     messages = [*HANDSHAKE, *(search(number) for number in range(1, CALLS + 1)), *last]
