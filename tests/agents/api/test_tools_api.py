@@ -141,7 +141,7 @@ async def test_documents_are_listed_by_words_uri_and_metadata(caller: Caller) ->
         ("search_documents", {"query": "  "}, 400, "visible character"),
         ("search_documents", {}, 422, "query: Required"),
         ("search_documents", {"query": "lime", "limit": "five"}, 422, "limit: Must be a whole number"),
-        ("search_documents", {"query": "lime", "sources": ["nope"]}, 404, "source: nope. The list of sources names them."),
+        ("search_documents", {"query": "lime", "sources": ["nope"]}, 404, "The list of sources names them."),
         ("search_documents", {"q": "lime"}, 422, "q: Unknown field. Did you mean query?"),
         ("get_document", {"uri": "notes/lime.md"}, 422, "uri: Unknown field. Did you mean document_id?"),
         ("get_document", {"document_id": "notes/none.md"}, 404, "list_documents finds some by words"),
