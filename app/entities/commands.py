@@ -57,9 +57,7 @@ def list_all(
 ) -> None:
     """List entities by name, or by similarity to --q."""
     found = _find(client, q, type, limit)
-    if as_json:
-        terminal.write_json(found)
-        return
+    terminal.end_with_json(found, wanted=as_json)
     table = options.table("entity", "type", "role", "origin", ids=("entity",))
     for one in found:
         shown = options.cell(one["name"], ", ".join(one["aliases"]), identity=one["entity_id"])
@@ -78,9 +76,7 @@ def search(
 ) -> None:
     """Find entities by names and meaning, with their scores and what matched."""
     answer = client.post("/entities/search", {"query": query, "limit": limit, "type": type})
-    if as_json:
-        terminal.write_json(answer)
-        return
+    terminal.end_with_json(answer, wanted=as_json)
     table = options.table("score", "entity", "type", "matched by", ids=("entity",))
     for one in answer["entities"]:
         shown = options.cell(one["name"], one["role"], identity=one["entity_id"])
@@ -103,9 +99,7 @@ def show(
     """Show an entity with the documents that are linked to it most strongly."""
     entity = _resolve(name_or_id, client)
     documents = client.list(f"/entities/{entity['entity_id']}/documents", "documents", limit=MOST_SHOWN)
-    if as_json:
-        terminal.write_json({**entity, "documents": documents})
-        return
+    terminal.end_with_json({**entity, "documents": documents}, wanted=as_json)
     options.out.print(
         f"[bold]{escape(entity['name'])}[/] ({entity['type']}, {entity['origin']}) {entity['entity_id']}",
         soft_wrap=True,

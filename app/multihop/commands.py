@@ -46,10 +46,8 @@ def multihop(
         hierarchy="auto" if hierarchy else None, hops=hops,
     )  # fmt: skip
     answer = client.post("/search/multihop", {**request, "detail": "full" if as_json else "compact"})
-    if as_json:
-        terminal.write_json(answer)
-    else:
-        options.out.print(chain(answer))
+    terminal.end_with_json(answer, wanted=as_json)
+    options.out.print(chain(answer))
 
 
 def chain(answer: Answer) -> Tree:

@@ -60,10 +60,8 @@ def search(
         mmr=mmr, hierarchy=None if hierarchy else "off", alpha=hierarchy_alpha,
     )  # fmt: skip
     answer = client.post("/search", {**request, "explain": explain, "detail": "full" if as_json else "compact"})
-    if as_json:
-        terminal.write_json(answer)
-    else:
-        show(answer, query)
+    terminal.end_with_json(answer, wanted=as_json)
+    show(answer, query)
 
 
 def show(answer: Answer, query: str) -> None:

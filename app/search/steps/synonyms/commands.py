@@ -20,11 +20,9 @@ app = typer.Typer(help="Synonyms: list, set, clear.", no_args_is_help=True)
 def list_all(client: Client, as_json: options.AsJson = False) -> None:
     """Print the groups in the form that `set` reads."""
     answer = client.get("/synonyms")
-    if as_json:
-        terminal.write_json(answer)
-    else:
-        groups = [lines.SynonymGroup(tuple(one["terms"]), tuple(one["expand_to"])) for one in answer["groups"]]
-        terminal.write(lines.write(groups), nl=False)
+    terminal.end_with_json(answer, wanted=as_json)
+    groups = [lines.SynonymGroup(tuple(one["terms"]), tuple(one["expand_to"])) for one in answer["groups"]]
+    terminal.write(lines.write(groups), nl=False)
 
 
 @app.command("set")
@@ -58,10 +56,8 @@ def clear(client: Client, as_json: options.AsJson = False) -> None:
 
 def _put(client: Client, groups: list[dict[str, Any]], *, as_json: bool) -> None:
     counts = client.send("PUT", "/synonyms", json={"groups": groups})
-    if as_json:
-        terminal.write_json(counts)
-    else:
-        options.out.print(f"{counts['groups']} groups, {counts['terms']} words and phrases.")
+    terminal.end_with_json(counts, wanted=as_json)
+    options.out.print(f"{counts['groups']} groups, {counts['terms']} words and phrases.")
 
 
 def _place(field: str | None) -> int | None:

@@ -41,10 +41,8 @@ def why(
         mmr=mmr, hierarchy=None if hierarchy else "off", alpha=hierarchy_alpha,
     )  # fmt: skip
     answer = _explain(request, passage, client)
-    if as_json:
-        terminal.write_json(answer)
-    else:
-        _show({**answer, "legs": None, **{f"{name} leg": _leg(leg) for name, leg in answer["legs"].items()}})
+    terminal.end_with_json(answer, wanted=as_json)
+    _show({**answer, "legs": None, **{f"{name} leg": _leg(leg) for name, leg in answer["legs"].items()}})
 
 
 def _show(lines: Body) -> None:
