@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import asyncpg
 import harness
 import pytest
 
@@ -110,11 +111,15 @@ CORRUPTIONS = (
 )
 
 
-async def test_everything_that_was_corrupted_is_as_it_was_and_a_second_repair_finds_nothing(repaired):
-    before, found = await repaired.rows(), await repaired.tenant.ask("Halyard rota")
+async def corrupt(connection: asyncpg.Connection) -> None:
     for corruption in CORRUPTIONS:
         if re.findall(r"stepwell\.(\w+)", corruption)[0] in TABLES:
-            await repaired.connection.execute(corruption)
+            await connection.execute(corruption)
+
+
+async def test_everything_that_was_corrupted_is_as_it_was_and_a_second_repair_finds_nothing(repaired):
+    before, found = await repaired.rows(), await repaired.tenant.ask("Halyard rota")
+    await corrupt(repaired.connection)
     would = await repaired.check()
     assert would.keys() == {one.kind for one in repair.every()}
     assert await repaired.check() == would, "a check changes nothing"
@@ -159,8 +164,7 @@ async def test_documents_that_are_stored_replaced_and_deleted_during_a_repair_st
 
 async def test_writers_and_searches_go_on_during_a_repair_and_the_result_is_right(repaired):
     tenant = repaired.tenant
-    for corruption in CORRUPTIONS:
-        await repaired.connection.execute(corruption)
+    await corrupt(repaired.connection)
 
     async def write(number: int) -> None:
         await tenant.add(f"Note {number} about lime and Mara Veit.", f"note-{number % 5}")
