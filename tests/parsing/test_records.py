@@ -72,6 +72,16 @@ def test_each_object_of_a_json_list_is_a_document(read: Read, around: str, inden
     assert (around == "%s") == (not second.warnings)
 
 
+@pytest.mark.parametrize("about", ["Harbour survey", "What guests say of the harbour. " * 10])
+def test_texts_beside_a_json_list_are_kept_with_its_objects(read: Read, about: str) -> None:
+    answers = [
+        {"id": number, "answer": f"The ferry of {number} o'clock was late again, as often."} for number in range(9)
+    ]
+    *introduction, first = read(json.dumps({"about": about, "count": 9, "answers": answers}).encode(), "a.json")[:-8]
+    kept = [first.metadata.get("table"), *(one.text for one in introduction)]
+    assert f"about: {about}".strip() in kept
+
+
 @pytest.mark.parametrize(
     "text",
     [

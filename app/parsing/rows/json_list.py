@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.parsing import formats, types
-from app.parsing.rows import json_lines
+from app.parsing.rows import json_lines, records
+from app.parsing.rows.column_names import Table
 from app.parsing.rows.records import RecordReader
 from app.parsing.types import ExtractedDocument, InputFile, LeftOut
 from app.text.structure import markups
@@ -23,14 +25,19 @@ _decoder = json.JSONDecoder(parse_float=json_lines.Number)
 
 @dataclass(frozen=True, slots=True)
 class _List:
-    """A list in a text: the offsets of its objects, and the names of the fields beside it that have a value."""
+    """A list in a text: the offsets of its objects, and the fields beside it that have a value."""
 
     text: str
     starts: Sequence[int]
-    beside: Sequence[str]
+    beside: Mapping[str, Any]
 
     def objects(self) -> Iterator[Mapping[str, Any]]:
         return (_decoder.raw_decode(self.text, start)[0] for start in self.starts)
+
+    def texts(self) -> Mapping[str, Any]:
+        """The fields beside the list with a text that has words, which are about all objects."""
+        scalars = {name: json_lines.scalars(value) for name, value in self.beside.items()}
+        return {name: self.beside[name] for name, found in scalars.items() if any(map(records.is_text, found))}
 
 
 def read(file: InputFile) -> Iterator[ExtractedDocument]:
@@ -40,9 +47,12 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     if found is None:
         yield ExtractedDocument(markups.decode_json(text), markdown=False)
         return
-    records = ((f"item={number}", record) for number, record in enumerate(found.objects(), 1))
-    documents = RecordReader(file.text_field).documents(records, shared={})
-    left_out = [LeftOut("fields beside the list", where=name) for name in found.beside]
+    texts = found.texts()
+    table = Table([], iter(()), above="\n".join(records.lines(texts, texts)))
+    numbered = ((f"item={number}", record) for number, record in enumerate(found.objects(), 1))
+    documents = RecordReader(file.text_field).documents(numbered, shared=table.shared)
+    documents = itertools.chain(table.introduction("list", {}), documents)
+    left_out = [LeftOut("fields beside the list", where=name) for name in found.beside if name not in texts]
     yield from types.annotate(documents, "No object of the list contains text or a title.", left_out=left_out)
 
 
@@ -53,6 +63,7 @@ def content(raw: bytes) -> Iterator[tuple[str, str]]:
     if found is None:
         yield "", markups.decode_json(text)
         return
+    yield "beside the list", "\n".join(json_lines.scalars(found.texts()))
     for number, record in enumerate(found.objects(), 1):
         yield f"item {number}", "\n".join(json_lines.scalars(record))
 
@@ -82,10 +93,10 @@ def _find(text: str) -> _List | None:
     return _List(text, starts, beside) if beside is not None else None
 
 
-def _beside(around: str) -> list[str] | None:
-    """The names of the fields with a value in a JSON text with NaN for the list; None if another has objects."""
+def _beside(around: str) -> Mapping[str, Any] | None:
+    """The fields with a value in a JSON text with NaN for the list; None if another has objects."""
     value = json.loads(around, parse_constant=lambda _name: None)
     others = value if isinstance(value, dict) else {}
     if any(isinstance(other, list) and any(isinstance(inner, dict) for inner in other) for other in others.values()):
         return None
-    return [name for name, other in others.items() if other is not None]
+    return {name: other for name, other in others.items() if other is not None}

@@ -102,10 +102,10 @@ class RecordReader:
         others = [name for name in record if name not in (chosen, title)]
         if chosen is not None:
             below = [] if self.text_field else [name for name in others if _is_prose(record[name])]
-            text = "\n\n".join([column_names.show(record[chosen]), *_lines(record, below)])
+            text = "\n\n".join([column_names.show(record[chosen]), *lines(record, below)])
         else:
             ordered = dict.fromkeys(itertools.chain((name for name in order.fields if name in record), record))
-            text = "\n".join(_lines(record, ordered))
+            text = "\n".join(lines(record, ordered))
             title = title or (order.name if order.name in record else None)
         values = {str(name): record[name] for name in others if column_names.show(record[name])}
         known = {name: value.value if isinstance(value, Cell) else value for name, value in values.items()}
@@ -120,7 +120,7 @@ class RecordReader:
         )
 
 
-def _lines(record: Mapping[str, Any], names: Iterable[str]) -> Iterator[str]:
+def lines(record: Mapping[str, Any], names: Iterable[str]) -> Iterator[str]:
     """The named fields that are not blank, each with its name. The objects of a list are list items."""
     for name in names:
         value = record[name]
@@ -135,7 +135,7 @@ def _is_prose(value: Any, levels: int = metadata_json.MAX_DEPTH) -> bool:
     """Whether a text, or a text in a list or an object, has so many words that it is read and not only filtered by."""
     if levels and isinstance(value, dict | list):
         return any(_is_prose(inner, levels - 1) for inner in (value.values() if isinstance(value, dict) else value))
-    return isinstance(value, str) and len(value.split(maxsplit=PROSE)) >= PROSE and _is_text(value)
+    return isinstance(value, str) and len(value.split(maxsplit=PROSE)) >= PROSE and is_text(value)
 
 
 def _has_prose(value: Any) -> bool:
@@ -174,12 +174,12 @@ def _rank(values: Sequence[str]) -> int:
     different = len(set(values))
     if not values or (different == 1 and len(values) > 2):
         return 3
-    if 2 * sum(map(_is_text, values)) <= len(values):
+    if 2 * sum(map(is_text, values)) <= len(values):
         return 2
     return 0 if 2 * different > len(values) else 1
 
 
-def _is_text(value: str) -> bool:
+def is_text(value: str) -> bool:
     """Whether a value has a word and is mostly letters, unlike numbers, dates, ids and addresses."""
     letters = len(_LETTER.findall(value[:MAX_ID]))
     is_link = "://" in value and " " not in value
