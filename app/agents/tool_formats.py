@@ -68,8 +68,8 @@ def define(tool: Tool, format: ToolFormat) -> dict[str, Any]:
 def openapi_document(tools: Iterable[Tool], *, server: str) -> dict[str, Any]:
     """An OpenAPI document with one typed operation for each tool, for platforms that import one.
 
-    `server` is the address of the service. The document omits COMPAT_TOOLS, which do for other
-    platforms what other tools do.
+    `server` is the address of the service. The document omits COMPAT_TOOLS: they are other tools under the names of
+    other platforms.
     """
     listed = [tool for tool in tools if tool.name not in COMPAT_TOOLS]
     return {

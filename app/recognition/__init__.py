@@ -9,7 +9,7 @@ from __future__ import annotations
 from app.capability import Capability
 
 RECOGNITION = Capability(
-    tables=("recognition.recognition_cache:TABLES",),
+    tables=("recognition.store:TABLES",),
     opens=("recognition.startup:open_recogniser",),
     reads_pictures=("recognition.startup:is_wanted",),
     recognisers=("recognition.recognition_cache:recogniser",),

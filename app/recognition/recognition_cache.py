@@ -1,7 +1,7 @@
 """Recognises the pictures in a user's files, each once: the lines are kept, and found again by the picture.
 
 They are encrypted with a key that is computed from the picture, so that the text of a deleted document is read only by
-who has the picture anyway: a row has no document, and who deletes a document need not delete it.
+who has the picture anyway.
 """
 
 from __future__ import annotations
@@ -16,18 +16,15 @@ from dataclasses import astuple
 from functools import partial
 from uuid import UUID
 
-import sqlalchemy as sa
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from sqlalchemy.dialects import postgresql
 
 from app import errors
 from app.concurrency import offload
-from app.database.schema import tables
-from app.database.transactions import Writing
 from app.parsing.process import Recognise, Unrecognised
 from app.parsing.types import Picture, RecognisedLine
 from app.recognition import process
+from app.recognition import store as recognised_pictures
 from app.recognition.process import Recogniser, RecognitionFailed
 from app.services import Services
 
@@ -36,20 +33,6 @@ NONCE_BYTES = 12
 FAILED = (
     "A page or picture could not be recognised within the limits of memory and time: save it in a lower resolution."
 )
-MOST = 5_000
-"""Pictures of a user that are kept; those that were not used for the longest time are deleted."""
-recognised_pictures = tables.user_table(
-    "recognised_pictures",
-    # Made of the picture and the recogniser.
-    sa.Column("picture_key", sa.Uuid, primary_key=True),
-    # Encrypted with a key that is made of the picture, too.
-    sa.Column("lines", sa.LargeBinary, nullable=False),
-    tables.moment("used_at"),
-    sa.Index(None, "user_id", "used_at"),
-)
-
-TABLES = (recognised_pictures,)
-_p = recognised_pictures.c
 
 
 def recogniser(user_id: str, services: Services) -> Recognise | None:
@@ -65,7 +48,7 @@ async def _lines(
     key = await offload.run(len(picture.pixels), PictureKey, picture)
     try:
         async with services.db.writing(user_id) as writing:
-            kept = await _use(writing, key.row)
+            kept = await recognised_pictures.use(writing, key.row)
         if kept is not None:
             return key.decrypted(kept)
     except (errors.StepwellError, InvalidTag, ValueError, zlib.error) as error:
@@ -78,29 +61,10 @@ async def _lines(
 
     try:
         async with services.db.writing(user_id) as writing:
-            await _add(writing, key.row, key.encrypted(lines))
+            await recognised_pictures.add(writing, key.row, key.encrypted(lines))
     except errors.StepwellError as error:
         log.warning("recognised lines are not kept: %s", error.code, extra={"action": "picture_lines"})
     return lines
-
-
-async def _use(db: Writing, picture_key: UUID) -> bytes | None:
-    """The lines of a picture, which count as used now; None if they are not kept."""
-    own = (_p.user_id == db.user_id, _p.picture_key == picture_key)
-    change = sa.update(recognised_pictures).where(*own).values(used_at=sa.func.now())
-    lines: bytes | None = await db.scalar(change.returning(_p.lines))
-    return lines
-
-
-async def _add(db: Writing, picture_key: UUID, lines: bytes) -> None:
-    """Keep the lines of a picture, and delete those beyond the most that are kept."""
-    new = {"user_id": db.user_id, "picture_key": picture_key, "lines": lines}
-    await db.execute(postgresql.insert(recognised_pictures).values(new).on_conflict_do_nothing())
-    surplus = (
-        sa.select(_p.picture_key).where(_p.user_id == db.user_id).order_by(_p.used_at.desc()).offset(MOST).subquery()
-    )
-    oldest = _p.picture_key.in_(sa.select(surplus.c.picture_key))
-    await db.execute(sa.delete(recognised_pictures).where(_p.user_id == db.user_id, oldest))
 
 
 class PictureKey:

@@ -240,8 +240,8 @@ def coverage(text_score: float | None, terms: Sequence[Term]) -> float | None:
 def closeness(text: str, terms: Sequence[Term]) -> float:
     """Returns the largest share of the query's idf, 0 to 1, whose words are in one sentence of a text.
 
-    A word is found by its beginning, because lexemes are stems. Added terms count as in `coverage`. If the
-    query has a number or a code that is in no document, the result is 0: the sentence may be about another one.
+    A word is found by its beginning, because lexemes are stems. Added terms count as in `coverage`. If the query has a
+    number or a code that is in no document, the result is 0: the sentence may be about another one.
     """
     own = own_words(terms)
     total = _total_idf(own, terms)

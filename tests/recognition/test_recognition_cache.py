@@ -24,6 +24,7 @@ from app.documents.types import Upload
 from app.errors import UnreadableFile
 from app.parsing.types import Picture, RecognisedLine
 from app.recognition import recognition_cache as picture_lines
+from app.recognition import store
 from app.recognition.process import Recogniser, RecognitionFailed
 from app.services import Services
 
@@ -70,7 +71,7 @@ async def _opened(user_id: str, services: Services) -> AsyncIterator[Callable[[b
 
 async def _kept(database: Database, user_id: str) -> list[bytes]:
     async with database.reading(user_id) as reading:
-        return [lines for (lines,) in await reading.execute(sa.select(picture_lines.recognised_pictures.c.lines))]
+        return [lines for (lines,) in await reading.execute(sa.select(store.recognised_pictures.c.lines))]
 
 
 async def test_a_page_is_recognised_once_for_its_user_and_a_hit_names_it(
@@ -93,7 +94,7 @@ async def test_a_page_is_recognised_once_for_its_user_and_a_hit_names_it(
         kept = await _kept(database, tenant.user_id)
         assert len(kept) == 4
         assert not any(b"mason" in one for one in kept), "the text of a deleted document is not readable"
-        monkeypatch.setattr(picture_lines, "MOST", 2)
+        monkeypatch.setattr(store, "MOST", 2)
         await read(_scan(5))
         assert len(await _kept(database, tenant.user_id)) == 2
     async with as_owner(database) as owner:

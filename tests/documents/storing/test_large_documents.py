@@ -135,8 +135,8 @@ async def test_readers_see_the_old_version_or_the_new_one_and_small_writes_succe
     seen, numbers = [], itertools.count()
     while not working.done():
         number = next(numbers)
-        await tenant.add(f"Small note {number} on stone and cement.", f"note-{number % 3}")
         seen.append(await _chunks(tenant, stored))
+        await tenant.add(f"Small note {number} on stone and cement.", f"note-{number % 3}")
         answers = [await tenant.ask("stone", mode="lexical", limit=50), await tenant.ask("laid stone", limit=50)]
         for answer in answers:
             texts = {hit.candidate.content for hit in answer.hits if hit.candidate.uri == "stair"}
