@@ -29,6 +29,8 @@ LEAST_SHARE = 0.25
 """Share of a query's time limit that must be left when a retry starts."""
 QUERY_WAIT_S = 0.4
 """Longest wait before a retry of a query."""
+EARLY_S = 0.002
+"""By how much a timer of uvloop, which counts milliseconds, may end before its time."""
 BULK_ATTEMPT_S = 60.0
 BULK_PATIENCE_S = 10.0
 """Seconds for which a call in bulk starts new attempts while a client waits for the response."""
@@ -163,9 +165,9 @@ async def _retry(attempt: Work[Result], *, until: float, attempts: int | None = 
     """The result of the first attempt that succeeds; no failure after `until` on the monotonic clock is retried."""
 
     def wait(error: Exception) -> bool | float:
-        """The pause that the provider requested, else an exponential one."""
+        """The whole pause that the provider requested, else an exponential one."""
         pause_s = getattr(error, "pause_s", None) or 0.0
-        return is_outage(error) and monotonic() + pause_s < until and (pause_s or True)
+        return is_outage(error) and monotonic() + pause_s < until and (pause_s + EARLY_S if pause_s else True)
 
     async for one in stamina.retry_context(on=wait, attempts=attempts, timeout=None, wait_jitter=0.2):
         with one:
