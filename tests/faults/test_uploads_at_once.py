@@ -186,4 +186,11 @@ def _suspended() -> list[psutil.Process]:
 
 
 def _parsers() -> list[psutil.Process]:
-    return [child for child in psutil.Process().children() if "app.parsing.worker" in child.cmdline()]
+    return [child for child in psutil.Process().children() if _parses(child)]
+
+
+def _parses(process: psutil.Process) -> bool:
+    try:
+        return "app.parsing.worker" in process.cmdline()
+    except psutil.NoSuchProcess:  # it has ended, and may be a zombie still
+        return False

@@ -48,6 +48,8 @@ ACCEPT_WAIT_S = 30.0
 LOCK_WAIT_S = 180.0
 LEFTOVER_GRACE_S = 0.5
 LEFTOVER_WAIT_S = 10.0
+EXIT_S = 1.0
+"""Most seconds between the end of the file with the server's pid, for which `pg_ctl` waits, and that of its process."""
 POLL_S = 0.02
 RESERVE_BYTES = 20_000_000
 """Disk space that a start needs: for a segment of the write-ahead log (16 MiB), the pid and the logs."""
@@ -205,10 +207,12 @@ class EmbeddedPostgres:
             exclusive = self._try_exclusive("clients")
             if exclusive is not None and self._account is not None:
                 os.close(exclusive)
-                if self._find_postmaster() is not None:
-                    embedded_programs.halt(
-                        embedded_programs.locate(self.layout, self._account), self.layout, self._account
-                    )
+                if (postmaster := self._find_postmaster()) is not None:
+                    programs = embedded_programs.locate(self.layout, self._account)
+                    embedded_programs.halt(programs, self.layout, self._account)
+                    deadline = time.monotonic() + EXIT_S
+                    while _runs(postmaster) and time.monotonic() < deadline:
+                        time.sleep(POLL_S)
                 self._postmaster = None
 
     def _ensure_up(self, account: embedded_files.Account) -> None:
