@@ -16,9 +16,9 @@ from app.enums import Extractor
 from app.evaluation import beir, runner
 from app.evaluation.runner import Strategy, Tenant
 from app.multihop import hop_strategies, hop_terms
+from app.multihop import store as links
 from app.multihop.hop_state import HopChunk
-from app.multihop.store import links
-from app.multihop.store.links import LinkedChunk
+from app.multihop.store import LinkedChunk
 from app.query import hop_signals
 from app.query.search_request import HopOptions, Ranking
 from app.services import Services

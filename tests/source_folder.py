@@ -18,7 +18,7 @@ from app.documents.storing import large_documents
 from app.enums import Vector
 from app.jobs import operations as job_operations
 from app.jobs import workers
-from app.jobs.store.jobs import JobState
+from app.jobs.store import JobState
 from app.sources import operations as sources
 from app.sources import source_sync
 from app.sources.operations import AddedSource

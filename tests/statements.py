@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from app.database import sql
-from app.multihop.store import links
+from app.multihop import store as links
 from app.search.store import hybrid_search
 
 COMPOSED = (hybrid_search.HYBRID, hybrid_search.RANKED, links.NAMES)

@@ -6,7 +6,7 @@ from app.capability import Capability, Command
 
 ENTITIES = Capability(
     exports=("entities",),
-    routers=("entities.api.router:router",),
+    routers=("entities.api:router",),
     tags={"entities": "Describe the people, projects and things that documents mention."},
     commands={
         "entities": Command("search", "entities.commands:app", "Import, list and show entities."),

@@ -18,7 +18,7 @@ from app.enums import JobStatus
 from app.http import auth, bodies, parameters, problems
 from app.http.responses import Response
 from app.jobs import operations as job_operations
-from app.jobs.store.jobs import JobState
+from app.jobs.store import JobState
 from app.requests import cursors
 
 router = bodies.router("jobs")

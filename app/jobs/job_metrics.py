@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 from app import errors
 from app.database.connections import Rows
 from app.http.metrics import Metrics
-from app.jobs.store import jobs
+from app.jobs import store as jobs
 from app.jobs.workers import Outcomes
 from app.services import Services
 from app.settings import Settings

@@ -11,9 +11,9 @@ from uuid import UUID
 from app import errors
 from app.database.transactions import Database, Reading, retry_read
 from app.enums import JobStatus
+from app.jobs import store as jobs
 from app.jobs import workers
-from app.jobs.store import jobs
-from app.jobs.store.jobs import JobState
+from app.jobs.store import JobState
 
 POLL_S = 0.5
 """Pause between two looks at a job that is followed."""

@@ -22,8 +22,8 @@ from prometheus_client import Counter
 from app import capability, errors
 from app.concurrency import offload
 from app.database.transactions import Database, Reading, Transaction, Writing
-from app.jobs.store import jobs
-from app.jobs.store.jobs import Job
+from app.jobs import store as jobs
+from app.jobs.store import Job
 from app.models import calls
 from app.services import Services
 

@@ -15,9 +15,8 @@ from app.concurrency.limiter import Released
 from app.database.transactions import retry_read
 from app.enums import DepthReason, DepthUsed
 from app.multihop import multihop
-from app.query.entity_matches import EntityMatch
 from app.query.search_request import SearchRequest
-from app.query.types import Answer, Candidate
+from app.query.types import Answer, Candidate, EntityMatch
 from app.relevance import answerability
 from app.search import search
 from app.search.steps.guidance import entity_match_scores, entity_matching

@@ -10,7 +10,7 @@ from uuid import UUID
 from app.database.transactions import SearchTransaction
 from app.enums import Json
 from app.multihop.hop_terms import HopTerms
-from app.multihop.store.links import LinkedChunk
+from app.multihop.store import LinkedChunk
 from app.query import hop_signals
 from app.query.types import Candidate, ChunkLink, Hit, Hop
 from app.relevance import cosine_scales

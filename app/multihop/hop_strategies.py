@@ -19,9 +19,9 @@ from uuid import UUID
 from app.database.transactions import Reading
 from app.documents.store import chunk_reads
 from app.enums import Fusion, FusionUsed
+from app.multihop import store
 from app.multihop.hop_state import HopChunk, HopState
-from app.multihop.store import links
-from app.multihop.store.links import LinkedChunk, LinkScope, LinkSource, SourceIdentifier
+from app.multihop.store import LinkedChunk, LinkScope, LinkSource, SourceIdentifier
 from app.query import hop_signals
 from app.query.search_request import SearchRequest
 from app.query.types import Candidate, HybridRequest
@@ -110,7 +110,7 @@ class LinkStrategy:
         decay = HOP_DECAY ** (hop - 2)
         followed = [chunk_id for chunk_id in sources if not state.chunks[chunk_id].followed][:MAX_SOURCES]
         link_sources = _link_sources(followed, decay, state)
-        linked = await links.follow(db, self._scope(link_sources, chain(*found.values()), state))
+        linked = await store.follow(db, self._scope(link_sources, chain(*found.values()), state))
         linked = await _passing(linked, state, db)
         state.sums = None
         for chunk_id in followed:

@@ -21,8 +21,8 @@ from app.database.transactions import Reading, retry_read
 from app.documents.store import chunk_reads
 from app.enums import Extractor, ExtractorUsed
 from app.models.protocols import Proposal
-from app.multihop.store import links
-from app.multihop.store.links import ChunkName
+from app.multihop import store
+from app.multihop.store import ChunkName
 from app.query.types import Candidate
 from app.search.state import SearchContext, SearchState
 from app.text.names import names
@@ -123,7 +123,7 @@ async def _read(first: SearchState, chunk_ids: Sequence[UUID]) -> Passages:
 async def _with_names(
     first: SearchState, candidates: Mapping[UUID, Candidate], chunk_ids: Sequence[UUID], db: Reading
 ) -> Passages:
-    stored = await links.names(db, chunk_ids)
+    stored = await store.names(db, chunk_ids)
     return Passages(first.query.text, chunk_ids, candidates, stored, first.result.corpus_chunks)
 
 

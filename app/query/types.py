@@ -9,8 +9,9 @@ from uuid import UUID
 
 from app import enums, limits
 from app.database.filter_types import Filters
+from app.enums import MatchedBy, Origin
 from app.query import hop_signals
-from app.query.entity_matches import Boost, EntityMatch, HitGuidance
+from app.text.names.name_uses import NameUse
 from app.text.queries.conditions import Condition, ConditionPlan, IndexText
 
 
@@ -275,6 +276,57 @@ class Snippet:
     matches: tuple[MatchedSpan, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class EntityMatch:
+    """An entity matched by a query: score (0 to 1), kind of match, and the key of its name if the query contains it.
+
+    `use` is how the query refers to it, `aboutness` (0 to 1) the probability that the query is about it; None until it
+    is computed. `teams` are the names of the entities that contain it, only of namesakes: other entities of the same
+    type and name that the query matches too. `fit` (0.5 to 1) is how well the rest of the query fits it, relative to
+    the namesake that it fits best; the score is multiplied by it.
+    """
+
+    entity_id: UUID
+    name: str
+    type: str
+    origin: Origin
+    score: float
+    matched_by: MatchedBy
+    key: str | None = None
+    use: NameUse = field(default_factory=lambda: NameUse("topic"))
+    aboutness: float | None = None
+    role: str | None = None
+    teams: tuple[str, ...] = ()
+    fit: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A document linked to entities of the query: the best of them, the score of the link (0 to 1) and its strength."""
+
+    document_id: UUID
+    entity_id: UUID
+    score: float
+    strength: float
+
+
+class HitGuidance(NamedTuple):
+    """The contribution of an entity to the score of a hit: `final = (1 − weight) · doc_score + weight · score`."""
+
+    entity_id: UUID | None
+    score: float
+    strength: float
+    doc_score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Boost:
+    """The boost of a hit that mentions entities of the query: the mentions, and the ranks gained."""
+
+    mentions: int
+    moved: int
+
+
 class Hit(NamedTuple):
     """A result: the candidate, its confidence, and the components of its rank.
 
@@ -318,13 +370,15 @@ class Hit(NamedTuple):
         **values: object,
     ) -> Hit:
         """The hit with another score, and in `explain` the step that made it, with the values that it was made of."""
-        details = {**values, "score_before": self.candidate.score, "score": score}
-        return self._replace(
-            candidate=self.candidate.with_score(score),
-            explain={**(self.explain or {}), step: details},
-            guidance=guidance or self.guidance,
-            boost=boost or self.boost,
-        )
+        values |= {"score_before": self.candidate.score, "score": score}
+        explain = {**self.explain, step: values} if self.explain else {step: values}
+        fields = list(self)  # as in `Candidate.with_score`
+        fields[0], fields[_EXPLAIN] = self.candidate.with_score(score), explain
+        fields[_GUIDANCE], fields[_BOOST] = guidance or self.guidance, boost or self.boost
+        return Hit._make(fields)
+
+
+_EXPLAIN, _GUIDANCE, _BOOST = map(Hit._fields.index, ("explain", "guidance", "boost"))
 
 
 @dataclass(frozen=True, slots=True)

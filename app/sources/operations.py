@@ -16,7 +16,7 @@ from app.documents import selections
 from app.documents.files import folders
 from app.documents.store import staging
 from app.documents.types import RowCounts
-from app.jobs.store import jobs
+from app.jobs import store as jobs
 from app.services import Services
 from app.sources import source_roots, source_scan, source_sync, store
 from app.sources.types import EVERYTHING, Source, SourceDraft, SourceRoots, SourceStatus

@@ -14,7 +14,7 @@ from app.documents.types import Upload
 from app.entities.store import name_changes
 from app.evaluation import beir, runner
 from app.evaluation.runner import Strategy
-from app.jobs.store import jobs
+from app.jobs import store as jobs
 from app.query.search_request import Ranking, SearchRequest
 
 

@@ -8,8 +8,7 @@ import sqlalchemy as sa
 
 from app import errors
 from app.database import transactions
-from app.jobs import workers
-from app.jobs.store import jobs as store
+from app.jobs import store, workers
 from app.jobs.workers import JobKind, Run
 from app.settings import Settings
 

@@ -13,9 +13,8 @@ from harness import Tenant
 from app import errors
 from app.database.transactions import Database
 from app.jobs import operations as job_operations
-from app.jobs import workers
-from app.jobs.store import jobs as store
-from app.jobs.store.jobs import JobState
+from app.jobs import store, workers
+from app.jobs.store import JobState
 from app.jobs.workers import JobKind, Run
 
 KIND = "test"

@@ -12,8 +12,8 @@ from requests_of import search_request
 
 from app.entities import operations as entities
 from app.multihop import multihop
-from app.multihop.store import links
-from app.multihop.store.links import LinkedChunk, LinkScope, LinkSource
+from app.multihop import store as links
+from app.multihop.store import LinkedChunk, LinkScope, LinkSource
 from app.query.types import Answer
 from app.services import ChunkingOptions
 from app.text.names import names

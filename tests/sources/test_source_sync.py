@@ -19,7 +19,7 @@ from app.database.transactions import Database
 from app.documents import operations as documents
 from app.documents.types import SourcePath
 from app.jobs import operations as job_operations
-from app.jobs.store import jobs
+from app.jobs import store as jobs
 from app.sources import operations as sources
 
 FILES = 30
@@ -258,7 +258,7 @@ async def test_a_cancelled_job_stops_and_the_next_one_does_the_rest(
         return await real(writing, job, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr("app.jobs.store.jobs.advance", cancelling)
+        patch.setattr("app.jobs.store.advance", cancelling)
         await source_folder.work(tenant)
     # The transaction in which the job was found cancelled has changed nothing, so the cancellation is repeated.
     await job_operations.cancel(added.job_id, tenant.user_id, db=tenant.db)

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from app.database import sql
 from app.database.schema import tables
 from app.database.transactions import Reading, Writing
-from app.jobs.store import jobs
+from app.jobs import store as jobs
 
 _h = tables.hidden_chunks.c
 

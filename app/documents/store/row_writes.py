@@ -24,7 +24,7 @@ from app.documents.types import ChunkDraft, DocumentDraft
 from app.entities.store import mentions
 from app.entities.store.mentions import LinkedNames
 from app.enums import Json
-from app.jobs.store import jobs
+from app.jobs import store as jobs
 
 POSTING_REMOVAL = "remove_postings"
 """The kind of jobs that remove the postings of hidden chunks."""

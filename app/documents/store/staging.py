@@ -23,7 +23,7 @@ from app.database.transactions import Reading, Writing
 from app.database.vectors import VectorValue
 from app.documents.store import hidden_chunks, restricted_writes, row_writes
 from app.documents.types import ChunkDraft, DocumentDraft, SourcePath
-from app.jobs.store import jobs
+from app.jobs import store as jobs
 
 _s = tables.staged_documents.c
 _k = tables.staged_chunks.c

@@ -25,8 +25,8 @@ from app.documents.store.staging import StagedDocument
 from app.documents.storing import document_drafts, document_writes
 from app.documents.types import ChunkDraft, DocumentDraft, IngestResult
 from app.entities.linking import llm_entities, mention_refresh
+from app.jobs import store as jobs
 from app.jobs import workers
-from app.jobs.store import jobs
 from app.jobs.workers import ClaimLost, JobKind, Run
 from app.models.protocols import EmbeddingModel
 from app.query import model_switch

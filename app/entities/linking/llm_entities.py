@@ -15,8 +15,8 @@ from app.concurrency import offload
 from app.database.transactions import Database, Writing
 from app.entities.linking import mention_refresh
 from app.entities.store import extracted_names, mentions
+from app.jobs import store as jobs
 from app.jobs import workers
-from app.jobs.store import jobs
 from app.models.protocols import Llm
 from app.services import Services
 from app.text.names import gazetteer as gazetteers

@@ -34,8 +34,8 @@ from app.database import retries
 from app.database.transactions import Database, Reading, Writing
 from app.entities.linking import entities_from_documents, mention_extraction
 from app.entities.store import mentions, name_changes, named_chunks, titles_and_headings
+from app.jobs import store as jobs
 from app.jobs import workers
-from app.jobs.store import jobs
 from app.jobs.workers import JobKind, Run
 from app.services import Services
 from app.text.names import gazetteer, metadata_names, names

@@ -19,7 +19,7 @@ import sqlalchemy as sa
 from app.database import sql
 from app.database.schema import tables
 from app.database.transactions import Reading, SharedTransaction, Writing
-from app.jobs.store import jobs
+from app.jobs import store as jobs
 
 _t = tables.tenants.c
 _c = tables.entity_changes.c

@@ -22,7 +22,7 @@ from openapi_operations import OPERATIONS
 
 from app.agents import registry
 from app.database.transactions import Database
-from app.jobs.store import jobs
+from app.jobs import store as jobs
 from app.settings import Settings
 from benchmarks.fake_embedder import FakeEmbedder
 

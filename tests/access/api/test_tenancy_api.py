@@ -17,7 +17,7 @@ from fastapi import FastAPI
 from openapi_operations import DOCUMENT
 
 from app.database.transactions import Database
-from app.jobs.store import jobs
+from app.jobs import store as jobs
 
 UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 SECRET = "The quibblewort vault opens at midnight with the copper key."

@@ -20,9 +20,9 @@ from app.documents import operations as documents
 from app.entities import operations as entities
 from app.entities.linking import llm_entities, mention_extraction
 from app.entities.types import EntityFilter
+from app.jobs import store as jobs
 from app.jobs import workers
-from app.jobs.store import jobs
-from app.jobs.store.jobs import Job
+from app.jobs.store import Job
 from app.models.calls import CallTimes
 from app.models.remote.chat import ChatLlm
 from app.services import ChunkingOptions, Services

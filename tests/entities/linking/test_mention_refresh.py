@@ -19,8 +19,8 @@ from app.documents.types import Upload
 from app.entities import operations as entities
 from app.entities.linking import mention_extraction, mention_refresh
 from app.entities.store import mentions, name_changes
+from app.jobs import store as jobs
 from app.jobs import workers
-from app.jobs.store import jobs
 from app.text.names import metadata_names
 from app.text.names.metadata_names import Tag
 

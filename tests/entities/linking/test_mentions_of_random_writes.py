@@ -24,7 +24,7 @@ from app.documents import operations as documents
 from app.entities import operations as entities
 from app.entities.linking import mention_refresh
 from app.entities.types import EntityDraft
-from app.jobs.store import jobs
+from app.jobs import store as jobs
 from app.maintenance import repair
 from app.text.names import metadata_names
 

@@ -16,8 +16,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from app import errors
 from app.documents.api.document_models import DocumentInput
-from app.entities.api import entity_models
-from app.entities.api.entity_models import EntityInput
+from app.entities import models as entity_models
+from app.entities.models import EntityInput
 from app.query.merge_request import RerankRequest
 from app.query.search_request import SearchRequest
 from app.requests import strict_json

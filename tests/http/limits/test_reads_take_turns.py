@@ -16,7 +16,7 @@ from openapi_operations import OPERATIONS
 from app.agents import registry, search_tools
 from app.database.transactions import Database
 from app.http import admission
-from app.jobs.store import jobs
+from app.jobs import store as jobs
 
 READS = [name for name, (method, path, _) in OPERATIONS.items() if method == "get" and path.startswith("/api/rag/")]
 TOOLS = [

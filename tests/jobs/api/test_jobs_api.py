@@ -13,7 +13,7 @@ from example_app import assert_problem
 from app.database.schema import tables
 from app.database.transactions import Database
 from app.jobs import operations as job_operations
-from app.jobs.store import jobs
+from app.jobs import store as jobs
 
 JOBS = "/api/rag/jobs"
 

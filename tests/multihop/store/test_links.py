@@ -13,8 +13,8 @@ import pytest
 from app.database.filter_types import Filters
 from app.database.transactions import Database
 from app.entities.linking import mention_extraction
-from app.multihop.store import links
-from app.multihop.store.links import LinkedChunk, LinkScope, LinkSource, SourceIdentifier
+from app.multihop import store as links
+from app.multihop.store import LinkedChunk, LinkScope, LinkSource, SourceIdentifier
 from app.query.types import ChunkLink
 from app.text.names import names
 from app.text.queries.conditions import IndexText

@@ -22,8 +22,8 @@ from app.database.filter_types import Filters
 from app.database.schema import tables
 from app.database.transactions import Database
 from app.documents.store import visible_documents
-from app.multihop.store import links
-from app.multihop.store.links import LinkScope, LinkSource, SourceIdentifier
+from app.multihop import store as links
+from app.multihop.store import LinkScope, LinkSource, SourceIdentifier
 from app.query import hop_signals
 from app.query.types import HybridRequest
 from app.search.store import hybrid_search

@@ -11,7 +11,7 @@ from dataclasses import replace
 from uuid import UUID
 
 from app.enums import MatchedBy, Origin
-from app.query.entity_matches import EntityMatch
+from app.query.types import EntityMatch
 
 MIN_FUZZY, MAX_FUZZY = 0.6, 0.95
 MIN_SIMILARITY = 0.75

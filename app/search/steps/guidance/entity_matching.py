@@ -14,11 +14,10 @@ from app.database import transactions
 from app.database.transactions import Reading, SearchTransaction
 from app.entities.linking import gazetteers
 from app.enums import Vector
-from app.query.entity_matches import EntityMatch
 from app.query.search_request import GuidanceOptions, SearchRequest
-from app.search.steps.guidance import entity_match_scores
-from app.search.steps.guidance.store import entity_lookup
-from app.search.steps.guidance.store.entity_lookup import Match, Namesake
+from app.query.types import EntityMatch
+from app.search.steps.guidance import entity_match_scores, store
+from app.search.steps.guidance.store import Match, Namesake
 from app.text.names import fuzzy_names, name_uses, names, query_words
 from app.text.names.name_uses import NameForm, NameUse, QueryText
 from app.text.queries.conditions import ParsedQuery
@@ -136,7 +135,7 @@ async def score_matches(db: SearchTransaction, parsed: ParsedQuery, vector: Vect
     An entity has one match for each way in which it matches. A name that is probably an ordinary word has score 0.
     """
     query_names = await _names_in(db, parsed.text)
-    found = await entity_lookup.matching(
+    found = await store.matching(
         db,
         {*names.sequences(parsed.text), *query_names.exact},
         similar={key: similar.words for key, similar in query_names.similar.items()},
@@ -257,14 +256,14 @@ async def _tell_apart(
     groups = _groups(matches)
     if not groups:
         return list(matches)
-    known = await entity_lookup.namesakes(db, {*chain(*groups.values())}, vector)
+    known = await store.namesakes(db, {*chain(*groups.values())}, vector)
     texts = {entity_id: _text(one) for entity_id, one in known.items()}
     fits: dict[tuple[tuple[str, str], UUID], float] = {}
     for group, ids in groups.items():
         named = {word for match in matches if _name(match) == group for word in match.use.words}
         rest = " ".join(word for word in names.words(words) if word not in named)
         of_group = {entity_id: texts[entity_id] for entity_id in ids if entity_id in texts}
-        covered = await entity_lookup.cover(db, tsvector_text.index_text(rest, "english"), of_group)
+        covered = await store.cover(db, tsvector_text.index_text(rest, "english"), of_group)
         support = {
             entity_id: entity_match_scores.support(covered.get(entity_id, 0.0), known[entity_id].similarity)
             for entity_id in of_group

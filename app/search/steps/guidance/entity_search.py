@@ -12,8 +12,8 @@ from app.concurrency.limiter import UNLIMITED, Released
 from app.database.transactions import retry_read
 from app.enums import Degraded, Vector
 from app.query import model_switch
-from app.query.entity_matches import EntityMatch
 from app.query.search_request import Share
+from app.query.types import EntityMatch
 from app.requests import field_types
 from app.search import understanding
 from app.search.state import SearchContext

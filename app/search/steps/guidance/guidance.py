@@ -17,15 +17,13 @@ from app.database.transactions import SearchTransaction
 from app.documents.store import chunk_reads
 from app.enums import FusionUsed
 from app.query import scoring_constants
-from app.query.entity_matches import EntityMatch, Link
 from app.query.search_request import SearchRequest
-from app.query.types import Answer, Candidate, Hit, HybridRequest, HybridResult
+from app.query.types import Answer, Candidate, EntityMatch, Hit, HybridRequest, HybridResult, Link
 from app.relevance.relevance import MeanEffect
 from app.search.state import SearchState, Step, unranked
-from app.search.steps.guidance import blending, entity_matching, query_aboutness
+from app.search.steps.guidance import blending, entity_matching, query_aboutness, store
 from app.search.steps.guidance.entity_matching import EntityCache, EntityMatches
-from app.search.steps.guidance.store import entity_lookup
-from app.search.steps.guidance.store.entity_lookup import EntityLinks
+from app.search.steps.guidance.store import EntityLinks
 from app.text.queries import analysis
 from app.text.queries.conditions import ParsedQuery
 
@@ -134,7 +132,7 @@ async def _apply(search: SearchState, db: SearchTransaction) -> AppliedGuidance:
         return replace(applied, fallback_reason=matches.fallback_reason or "literal_match")
     wide = search.wide(search.request)
     documents = {one.chunk_id: one.document_id for one in result.candidates}
-    links = await entity_lookup.links(db, applicable, documents, documents=_documents_wanted(wide, applicable))
+    links = await store.links(db, applicable, documents, documents=_documents_wanted(wide, applicable))
     exponent = scoring_constants.EXPONENTS[wide.fusion]
     weighed = query_aboutness.weigh(applicable, result, links, exponent=exponent, forced=is_forced)
     applied = replace(applied, fusion=wide.fusion, matches=weighed)
@@ -151,8 +149,8 @@ def _documents_wanted(request: HybridRequest, matches: Sequence[EntityMatch]) ->
     documents, or a document may be linked to several of the entities, it is the most that a search may use.
     """
     if len(matches) > 1 or request.filters or request.exclude_chunk_ids:
-        return entity_lookup.MAX_DOCUMENTS
-    return min(entity_lookup.MAX_DOCUMENTS, 2 * request.limit)
+        return store.MAX_DOCUMENTS
+    return min(store.MAX_DOCUMENTS, 2 * request.limit)
 
 
 def _has_literal_match(result: HybridResult, parsed: ParsedQuery) -> bool:

@@ -12,10 +12,9 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from uuid import UUID
 
-from app.query.entity_matches import EntityMatch
-from app.query.types import HybridResult, Term
+from app.query.types import EntityMatch, HybridResult, Term
 from app.search.steps.guidance import entity_match_scores
-from app.search.steps.guidance.store.entity_lookup import EntityLinks
+from app.search.steps.guidance.store import EntityLinks
 from app.text.names import name_uses, names
 from app.text.names.name_uses import NameCase, NameForm, NameUse
 

@@ -7,8 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from app.query.entity_matches import EntityMatch, Link
-from app.query.types import Candidate, Hit
+from app.query.types import Candidate, EntityMatch, Hit, Link
 from app.search.steps.guidance import blending, entity_match_scores, query_aboutness
 from app.search.steps.guidance.query_aboutness import Evidence
 from app.text.names.name_uses import NameUse

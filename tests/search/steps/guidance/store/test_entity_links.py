@@ -14,9 +14,9 @@ from app.entities import operations as entities
 from app.entities.store import mentions
 from app.entities.store.mentions import Mention
 from app.entities.types import EntityDraft
-from app.query.entity_matches import EntityMatch
-from app.search.steps.guidance.store import entity_lookup
-from app.search.steps.guidance.store.entity_lookup import EntityLinks
+from app.query.types import EntityMatch
+from app.search.steps.guidance import store
+from app.search.steps.guidance.store import EntityLinks
 from benchmarks.fake_embedder import FakeEmbedder
 
 CHUNKS = 300
@@ -51,10 +51,10 @@ async def test_a_frequent_entity_is_sampled_and_its_candidates_are_exact(databas
     async def links() -> EntityLinks:
         async with database.searching(user) as reading:
             chunks = dict.fromkeys((first_id, second_id), stored)
-            return await entity_lookup.links(reading, [match, team], chunks, documents=entity_lookup.MAX_DOCUMENTS)
+            return await store.links(reading, [match, team], chunks, documents=store.MAX_DOCUMENTS)
 
     whole = await links()
-    monkeypatch.setattr(entity_lookup, "SAMPLE", 100)
+    monkeypatch.setattr(store, "SAMPLE", 100)
     sampled = await links()
     everything, some = whole.strengths[ana.entity_id], sampled.strengths[ana.entity_id]
     assert whole.counts[ana.entity_id] == len(everything) == CHUNKS - 1
@@ -64,7 +64,7 @@ async def test_a_frequent_entity_is_sampled_and_its_candidates_are_exact(databas
     assert all(everything[document] >= strength for document, strength in some.items())
     for found_links in (whole, sampled):
         assert found_links.strengths[ana.entity_id][stored] == pytest.approx(4 + math.log(6))
-        decayed = pytest.approx((4 + math.log(6)) * entity_lookup.MEMBER_DECAY**2)
+        decayed = pytest.approx((4 + math.log(6)) * store.MEMBER_DECAY**2)
         assert found_links.strengths[team.entity_id][stored] == decayed
     assert whole.mentions == sampled.mentions
     assert whole.mentions == {first_id: {ana.entity_id: 5}, second_id: {ana.entity_id: 4}}

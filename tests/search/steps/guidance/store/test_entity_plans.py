@@ -26,8 +26,8 @@ from app.entities.store import mentions, titles_and_headings
 from app.entities.store.mentions import Mention
 from app.entities.store.titles_and_headings import HeadingChunk
 from app.entities.types import EntityDraft
-from app.multihop.store import links
-from app.multihop.store.links import LinkScope, LinkSource
+from app.multihop import store as links
+from app.multihop.store import LinkScope, LinkSource
 from benchmarks.fake_embedder import FakeEmbedder
 
 ENTITIES = 3_000

@@ -12,7 +12,7 @@ from app.database.transactions import Reading
 from app.documents.store import visible_documents
 from app.entities.store import entities as stored
 from app.enums import MatchedBy, Origin, Vector
-from app.query.entity_matches import EntityMatch
+from app.query.types import EntityMatch
 
 N = TypeVar("N", int, float)
 

@@ -10,9 +10,8 @@ from fastapi import Body, Path, Query, Request, Response
 
 from app import limits
 from app.concurrency import offload
-from app.entities import bulk_upsert
+from app.entities import bulk_upsert, models
 from app.entities import operations as entities
-from app.entities.api import entity_models as models
 from app.entities.types import Entity, EntityFilter
 from app.enums import EntityOrigin
 from app.http import auth, bodies, parameters, problems, responses

@@ -1,1 +1,0 @@
-"""Serves entities and bulk upserts."""

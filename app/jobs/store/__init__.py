@@ -1,1 +1,0 @@
-"""Stores background jobs and hands each to one worker at a time."""

@@ -1,1 +1,0 @@
-"""Finds chunks that are linked to others by names, rare words or identifiers."""
