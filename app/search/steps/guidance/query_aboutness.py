@@ -54,8 +54,7 @@ distinguish any of them."""
 WEAK_MEANING = -3.0
 """Times the difference between the largest possible score of a match by meaning and this match's score."""
 WRITTEN_SMALL, WORD_WRITTEN_SMALL = -4.0, -8.0
-"""For a name of several words and for other names: times the share of lower-case occurrences in the best candidates.
-Only if the query does not mark the name by a capital."""
+"""For a name of several words and for other names: times the share of lower-case occurrences in the best candidates."""
 
 
 def weigh(
@@ -126,7 +125,7 @@ def _evidence(
         share_of_query=_share_of_query(match.use.words, result.terms),
         share_of_corpus=min(1.0, links.counts[match.entity_id] / max(result.corpus_chunks, SMALL_CORPUS)),
         share_of_candidates=namesakes_found / max(len(result.candidates), FEW_CANDIDATES),
-        written_small=name_uses.small_share((one.content for one in result.candidates[:BEST]), match.use),
+        written_small=_written_small(match.use, result),
         weak_meaning=entity_match_scores.MAX_DESCRIPTION - match.score if match.matched_by == "description" else 0.0,
         metadata_lead=_lead(result, _named_by_metadata(match, result, linked), exponent)
         if match.origin == "metadata"
@@ -157,6 +156,12 @@ def _is_title(title: str, match: EntityMatch) -> bool:
     return name is not None and name.entity_id == match.entity_id
 
 
+def _written_small(use: NameUse, result: HybridResult) -> float:
+    if use.case == "capital":
+        return 0.0
+    return name_uses.small_share((one.content for one in result.candidates[:BEST]), use)
+
+
 def _share_of_query(words: Sequence[str], terms: Sequence[Term]) -> float:
     """The share of the query's idf that these words have. For a reference without a name, USUAL_SHARE.
 
@@ -181,7 +186,8 @@ class Evidence:
     `lead` (−1 to 1) is the score of the best linked candidate minus the score of the best other one. `share_of_query`
     (0 to 1) is the name's share of the query's idf, `share_of_corpus` (0 to 1) the linked documents per chunk of the
     corpus, `share_of_candidates` (0 to 1) the share of the unguided candidates that are linked to an entity of the
-    name. `written_small` (0 to 1) is the share of lower-case occurrences of the name in the best candidates.
+    name. `written_small` (0 to 1) is the share of lower-case occurrences of the name in the best candidates, 0 if the
+    query marks the name by a capital.
     `weak_meaning` (0 to 0.3) is how far a match by meaning alone is below the best possible one. `from_metadata` is set
     for an entity made from an author, team or the like. `metadata_lead` (−1 to 1) is the lead of the candidates whose
     metadata name an entity made from any metadata, 0 for other entities.
@@ -219,11 +225,5 @@ def _logit(evidence: Evidence) -> float:
         + SHARE_OF_CORPUS * evidence.share_of_corpus
         + SHARE_OF_CANDIDATES * max(0.0, evidence.share_of_candidates - USUAL_SHARE_OF_CANDIDATES)
         + WEAK_MEANING * evidence.weak_meaning
-        + _written_small(evidence)
+        + (WRITTEN_SMALL if use.form == "full" else WORD_WRITTEN_SMALL) * evidence.written_small
     )
-
-
-def _written_small(evidence: Evidence) -> float:
-    if evidence.use.case == "capital":
-        return 0.0
-    return (WRITTEN_SMALL if evidence.use.form == "full" else WORD_WRITTEN_SMALL) * evidence.written_small
