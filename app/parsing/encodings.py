@@ -43,6 +43,7 @@ _SUPERSETS = {
 """Declared encodings, and the encodings that are used in their place, as in browsers (WHATWG's Encoding)."""
 _NOT_DECLARED = re.compile(r"utf-?_?(?:16|32|7)|.*escape|idna|punycode|undefined", re.I)
 """Encodings of another width than the declaration, and those that are no encodings of files."""
+_NOT_ASCII = bytes(range(0x80, 0x100))
 MIXED = 0.1
 """A text is in UTF-8 if at most this share of its characters beyond ASCII is not."""
 _NAMES = {_WINDOWS: "Windows-1252", "cp1250": "Windows-1250", "cp1254": "Windows-1254", "cp1257": "Windows-1257"}
@@ -155,16 +156,21 @@ def _by_code_page(raw: bytes) -> Decoded:
 
 def _mostly_utf8(raw: bytes) -> str | None:
     """Decodes UTF-8 with some bytes in Windows-1252, as in logs of several programs; None if it is something else."""
-    others = 0
+    others, most = 0, MIXED * (len(raw) - len(raw.translate(None, _NOT_ASCII)))
 
     def as_windows(error: UnicodeError) -> tuple[str, int]:
         nonlocal others
         assert isinstance(error, UnicodeDecodeError)
         others += 1
+        if others > most:  # each call takes as long as decoding a thousand other bytes
+            raise error
         return error.object[error.start : error.end].decode(_WINDOWS, "replace"), error.end
 
     codecs.register_error("stepwell", as_windows)
-    text = raw.decode("utf-8", "stepwell")
+    try:
+        text = raw.decode("utf-8", "stepwell")
+    except UnicodeDecodeError:
+        return None
     letters = len(re.findall("[^\x00-\x7f]", text))
     return text if others <= MIXED * letters else None
 
