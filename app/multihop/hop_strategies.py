@@ -194,7 +194,7 @@ def _link_sources(chunk_ids: Sequence[UUID], decay: float, state: HopState) -> l
         LinkSource(
             chunk_id,
             weights[chunk_id],
-            is_leading=chunk_id in leading,
+            lead=leading.get(chunk_id, 0.0),
             identifiers=found.get(chunk_id, ()),
             identifier_pieces=identifiers.pieces(state.chunks[chunk_id].text) if chunk_id in leading else "",
         )
@@ -210,14 +210,14 @@ def _source_weight(chunk: HopChunk, state: HopState) -> float:
     return SOURCE_WEIGHT * min(1.0, sum_signals(chunk.signals).score / LARGEST_SUM)
 
 
-def _leading(chunk_ids: Sequence[UUID], state: HopState) -> list[UUID]:
-    """The chunks whose scores are not far below the best score of hop 1."""
+def _leading(chunk_ids: Sequence[UUID], state: HopState) -> dict[UUID, float]:
+    """The chunks whose scores are not far below the best score of hop 1, with their shares of it."""
     fused = {chunk_id: chunk.signals.get("fused", 0.0) for chunk_id, chunk in state.chunks.items()}
-    least = LEADING_SHARE * max(fused.values(), default=0.0)
-    return [chunk_id for chunk_id in chunk_ids if fused[chunk_id] >= least]
+    best = max(fused.values(), default=0.0)
+    return {one: fused[one] / best for one in chunk_ids if fused[one] >= LEADING_SHARE * best > 0}
 
 
-def _identifiers(chunk_ids: Sequence[UUID], state: HopState) -> dict[UUID, list[SourceIdentifier]]:
+def _identifiers(chunk_ids: Iterable[UUID], state: HopState) -> dict[UUID, list[SourceIdentifier]]:
     """The first identifiers in the chunks that are not in the question, each by the first chunk that contains it."""
     known = {text.casefold() for text in identifiers.whole(state.first.parsed.text)}
     found: dict[str, tuple[UUID, str]] = {}

@@ -13,7 +13,7 @@
 -- :folded text[]  each as indexed, accents folded
 -- :plain text[]  each as indexed, accents kept
 -- :identifier_chunk_ids uuid[]  the chunk that contains each
--- :identifier_weights float8[]  the weight of that chunk, 0 to 1
+-- :identifier_weights float8[]  the weight of that chunk times its lead, 0 to 1
 -- :words text[]  lexemes of the query
 -- :rarest bigint  minimum number of chunks that contain an identifier
 -- :commonest bigint  maximum number of chunks that contain an identifier

@@ -59,13 +59,14 @@ class SourceIdentifier:
 class LinkSource:
     """A chunk from which links start, with its weight from 0 to 1.
 
-    Links by rare words and identifiers start from leading sources only. `identifiers` has the identifiers to follow,
-    `identifier_pieces` the text whose words do not count as rare words.
+    `lead` is its score in hop 1 as a share of the best, 0 for a chunk far below. Only leading sources have links by
+    rare words and identifiers. `identifiers` has the identifiers to follow, `identifier_pieces` the text whose words do
+    not count as rare words.
     """
 
     chunk_id: UUID
     weight: float
-    is_leading: bool = False
+    lead: float = 0.0
     identifiers: Sequence[SourceIdentifier] = ()
     identifier_pieces: str = ""
 
@@ -141,7 +142,7 @@ def binds(user_id: str, scope: LinkScope) -> dict[str, Any]:
         "user_id": user_id,
         "source_chunk_ids": [source.chunk_id for source in scope.sources],
         "source_weights": [source.weight for source in scope.sources],
-        **_leading_sources([source for source in scope.sources if source.is_leading]),
+        **_leading_sources([source for source in scope.sources if source.lead]),
         "keys": [key.encode() for key in keys],
         "heading": [key in scope.headings for key in keys],
         "words": list(scope.words),
@@ -166,7 +167,7 @@ def _leading_sources(sources: Sequence[LinkSource]) -> dict[str, Any]:
         "folded": [identifier.indexed.folded for _source, identifier in pairs],
         "plain": [identifier.indexed.plain for _source, identifier in pairs],
         "identifier_chunk_ids": [source.chunk_id for source, _identifier in pairs],
-        "identifier_weights": [source.weight for source, _identifier in pairs],
+        "identifier_weights": [source.weight * source.lead for source, _identifier in pairs],
     }
 
 

@@ -59,17 +59,17 @@ class TitledDocuments:
         self, source: str, words: Mapping[str, float], *, weight: float = 0.5, skipped: str = "", **given: Any
     ) -> dict[str, LinkedChunk]:
         """The chunks that share a rare word with a source, by title."""
-        found = LinkSource(self.chunks[source], weight, is_leading=True, identifier_pieces=skipped)
+        found = LinkSource(self.chunks[source], weight, lead=1.0, identifier_pieces=skipped)
         scope = LinkScope([found], words=words, corpus_chunks=len(self.chunks), **given)
         return {title: by["rare"] for title, by in (await self._found(scope)).items() if "rare" in by}
 
     async def by_identifier(
-        self, source: str, text: str, words: Sequence[str] = ("maker",), **given: Any
+        self, source: str, text: str, words: Sequence[str] = ("maker",), *, lead: float = 1.0, **given: Any
     ) -> dict[str, LinkedChunk]:
         """The chunks that contain an identifier of a source, by title."""
         indexed = IndexText(tsvector_text.index_text(text, "english"), tsvector_text.index_text(text, "german"))
         known = [SourceIdentifier(text, indexed)]
-        found = LinkSource(self.chunks[source], 0.5, is_leading=True, identifiers=known)
+        found = LinkSource(self.chunks[source], 0.5, lead=lead, identifiers=known)
         by_title = await self._found(LinkScope([found], words=dict.fromkeys(words, 1.0), **given))
         return {title: by["identifier"] for title, by in by_title.items() if "identifier" in by}
 
@@ -233,7 +233,9 @@ async def test_an_identifier_links_the_chunks_that_contain_all_of_it_in_any_case
     assert link.link == ChunkLink("identifier", "FB-12", coded.chunks["report"], chunks=3, steps=1)
     assert link.similarity is None
     assert link.weight == pytest.approx(0.5 / 2), "two other documents contain it"
-    assert (await coded.by_identifier("report", "INC-48213"))["page"].weight == pytest.approx(0.5)
+    for lead in (1.0, 0.7):  # an identifier of a less certain source leads less
+        page = (await coded.by_identifier("report", "INC-48213", lead=lead))["page"]
+        assert page.weight == pytest.approx(0.5 * lead)
     assert await coded.by_identifier("report", "A-1200") == {}, "a number remains without the stop word"
     assert await coded.by_identifier("report", "QX-77") == {}
     assert await coded.by_identifier("report", "FB-12", ["type", "code"]) == {}, "the source lacks no word of the query"

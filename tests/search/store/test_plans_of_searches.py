@@ -211,7 +211,7 @@ async def test_links_by_words_read_few_rows_by_their_keys(database, big, embedde
     first = await hybrid.run(database, hybrid.request(big, "balt", await embedder.embed_query("balt"), limit=5))
     texts = [f"balt {end}" for end in ("kax", "dux", "mirn", "fazk", "kolt", "bex")]
     found = [SourceIdentifier(text, IndexText(text, text)) for text in texts]
-    sources = [LinkSource(one.chunk_id, 0.5, is_leading=True) for one in first.candidates]
+    sources = [LinkSource(one.chunk_id, 0.5, lead=1.0) for one in first.candidates]
     sources[0] = replace(sources[0], identifiers=found)
     vector = await embedder.embed_query("kax")
     binds = links.binds(big, LinkScope(sources, words={"kax": 4.0}, corpus_chunks=CHUNKS, vector=vector))
