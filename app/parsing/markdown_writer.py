@@ -11,6 +11,7 @@ LONGEST_REPEATED = 200
 _MARKUP = re.compile(r" {0,3}(?:#{1,6}\s|=+\s*$|-+\s*$|```|~~~)")
 _PATH = re.compile(r"(?:[A-Za-z]:[\\/]|[\\/]|https?:|file:).*\.\w{3,4}")
 _FENCE = re.compile("`{3,}")
+_NUMBER, _RAISED = re.compile(r"\d[.,:;]?$"), re.compile(r"\s*[-+\u2212]?\d")
 
 
 def escape(line: str) -> str:
@@ -36,6 +37,13 @@ def describe(alt: object) -> str:
     """
     words = str(alt or "").split()
     return " ".join(words) if len(words) > 1 and not _PATH.fullmatch(" ".join(words)) else ""
+
+
+def part_raised(before: str, raised: str, after: str = "") -> str:
+    """A raised text. A number after another one is not among its digits: 10^6, or 1 1/2 before a fraction bar."""
+    if not (_NUMBER.search(before[-2:]) and _RAISED.match(raised)):
+        return raised
+    return f"{' ' if after.startswith(('/', '⁄')) else '^'}{raised.strip()}"
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:

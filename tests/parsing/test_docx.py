@@ -97,6 +97,15 @@ def test_fields_formulas_text_boxes_and_insertions_are_text(read: Read, xml: str
     assert (found.text, found.warnings) == (text, ())
 
 
+def test_a_raised_number_is_no_digit_of_the_number_before_it(read: Read) -> None:
+    document = docx.Document()
+    line = document.add_paragraph()
+    for number, text in enumerate(("About 10", "6", " cells of 5 m", "2", ", 1", "1", "/2 tsp")):
+        line.add_run(text).font.superscript = number % 2 == 1
+    (found,) = read(made_files.saved(document), "a.docx")
+    assert (found.text, found.warnings) == ("About 10^6 cells of 5 m2, 1 1/2 tsp", ())
+
+
 def test_a_table_of_contents_is_left_out_and_a_list_of_numbers_is_not(read: Read) -> None:
     names = ["Lime", "Clay", "Sand", "Pipes", "Tides"]
     entries = [

@@ -109,6 +109,14 @@ def test_values_of_fields_are_text_and_options_that_are_not_chosen_are_named(rea
     assert document.warnings == ("Left out as options that are not chosen: 1 line.",)
 
 
+def test_a_raised_number_is_no_digit_of_the_number_before_it(read: Read) -> None:
+    page = """<p>10<sup>6</sup> cells, 10<sup>-3</sup> m<sup>2</sup>, 1<sup>1</sup>/<sub>2</sub> tsp, 2<sup>nd</sup>,
+    &pound;310,000<a href="#n"><sup>3</sup></a>, in 1998.<sup>4</sup>, CO<sub>2</sub></p>"""
+    (document,) = read(page.encode(), "a.html")
+    assert " ".join(document.text.split()) == "10^6 cells, 10^-3 m2, 1 1/2 tsp, 2nd, £310,000^3, in 1998.^4, CO2"
+    assert document.warnings == ()
+
+
 def test_descriptions_of_pictures_are_text_and_names_of_their_kind_are_not(read: Read) -> None:
     (document,) = read(b"<p>See <img alt='Tides  of 1912'> and <img alt='logo' src='l.png'>below.</p>", "a.html")
     assert (document.text.split(), document.warnings) == (["See", "Tides", "of", "1912", "and", "below."], ())

@@ -51,6 +51,7 @@ _LANDMARKS = {"navigation": "nav", "main": "main", "contentinfo": "footer", "com
 _NAVIGATION = ["navheader", "navfooter", "navbar", "breadcrumb", "breadcrumbs"]
 """Classes of navigation in DocBook, Bootstrap and others."""
 _CONTAINERS = ("div", "section", "ul", "ol")
+_INLINE = ("span", "a")
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _NOT_WRITTEN = ("hidden", "submit", "button", "reset", "image", "file", "password", "range", "color")
 """Types of fields whose value nobody has written."""
@@ -120,6 +121,9 @@ def show(html: str) -> str:
         if event == "start" and element.tag == "img" and (description := markdown_writer.describe(element.get("alt"))):
             parts.append(f" {description} ")
         edge = "\n" if element.tag in blocks else ""
+        if event == "start" and element.tag == "sup":
+            before, raised = (next(filter(None, texts), "") for texts in (reversed(parts), element.itertext()))
+            edge = " " if markdown_writer.part_raised(before, raised) != raised else ""
         parts += [edge, (element.text or "") if is_shown else ""] if event == "start" else [edge, element.tail or ""]
     return "".join(parts)
 
@@ -399,8 +403,8 @@ def _line(element: Tag) -> str:
 
 
 def _beside(element: Tag, side: str) -> str:
-    """The text beside an element on its line, even if the element is alone in a `span`."""
-    while (sibling := getattr(element, side)) is None and element.parent is not None and element.parent.name == "span":
+    """The text beside an element on its line, even if the element is alone in a link or a `span`."""
+    while (sibling := getattr(element, side)) is None and element.parent is not None and element.parent.name in _INLINE:
         element = element.parent
     return sibling.get_text() if sibling else ""
 
@@ -431,6 +435,10 @@ class _PageConverter(MarkdownConverter):
         return f" {text} "
 
     convert_option = convert_optgroup = convert_textarea = convert_button
+
+    def convert_sup(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        """A raised text, apart from a number before it."""
+        return markdown_writer.part_raised(_beside(el, "previous_sibling"), text, _beside(el, "next_sibling"))
 
     convert_b = convert_strong = _without_marks_in_words(_library.convert_b)
     convert_em = convert_i = _without_marks_in_words(_library.convert_em)

@@ -20,7 +20,7 @@ import anydoc
 from lxml import etree
 
 from app.errors import UnreadableFile
-from app.parsing import zip_packages
+from app.parsing import markdown_writer, zip_packages
 from app.parsing.office import office_markdown
 from app.parsing.office.office_markdown import PAGE, Writer
 from app.parsing.pages import pictures
@@ -140,7 +140,9 @@ def content(raw: bytes) -> Iterator[tuple[str, str]]:
             return
         for name in archive.namelist():
             if _PARTS.fullmatch(name):
-                yield name.rpartition("/")[2].removesuffix(".xml"), _lines(_part(archive, name), _OFFICE_TEXT)
+                part = _part(archive, name)
+                shown = _part_raised(part) if _DOCUMENT.fullmatch(name) else part
+                yield name.rpartition("/")[2].removesuffix(".xml"), _lines(shown, _OFFICE_TEXT)
             elif _CHART.fullmatch(name):
                 yield "a chart", " ".join(_chart_words(_part(archive, name)))
         yield "headers and footers", "\n".join(_headers(archive))
@@ -168,8 +170,8 @@ def _office(raw: bytes, archive: zipfile.ZipFile) -> Package:
     text = archive.read(main) if main else b""
     if b"delText" in text:
         left_out += _deleted(_lines(zip_packages.xml(text), _DELETED))
-    if b":ruby>" in text:
-        changed[main] = _write_readings(zip_packages.xml(text))
+    if b":ruby>" in text or b"superscript" in text:
+        changed[main] = _part_raised(_write_readings(zip_packages.xml(text)))
     properties = zip_packages.xml(archive.read(_CORE)) if _CORE in names else etree.Element("none")
     extras = (*([] if slides else charts(archive)), *_comments(archive, names), *_headers(archive))
     return Package(_replace(raw, changed), _describe(properties, left_out), bool(slides), extras)
@@ -268,6 +270,17 @@ def _write_readings(document: Any) -> Any:
         text = etree.Element(f"{_WORD}t")
         text.text = f"{base}({reading})" if reading else base
         ruby.getparent().replace(ruby, text)
+    return document
+
+
+def _part_raised(document: Any) -> Any:
+    """Write raised numbers apart from the numbers before them, such as exponents."""
+    texts = list(document.iter(f"{_WORD}t", f"{_WORD}tab", f"{_WORD}br", f"{_WORD}p"))
+    for before, text, after in zip(texts, texts[1:], [*texts[2:], None], strict=False):
+        style = text.find(f"../{_WORD}rPr/{_WORD}vertAlign")
+        if style is not None and style.get(f"{_WORD}val") == "superscript":
+            following = "" if after is None else after.text or ""
+            text.text = markdown_writer.part_raised(before.text or "", text.text or "", following)
     return document
 
 

@@ -44,9 +44,9 @@ _LIGATURES = dict(
 _BULLET = "\x88"
 """The code of TeX's bullet in such fonts."""
 _MARKED = re.compile(
-    r"(?<!\w)(?:\d{1,2}[^\W\d_]{2,}|[a-z][A-Z][a-z]+|\d{5,6}|[^\W\d_]{3,}\d{1,2}|[A-Z][^\W\d_]+[a-z][a-h])(?!\w)"
+    r"(?<!\w)(?:\d{1,2}[^\W\d_]{2,}|[a-z][A-Z][a-z]+|\d[\d.,]{0,20}\d|[^\W\d_]{3,}\d{1,2}|[A-Z][^\W\d_]+[a-z][a-h])(?!\w)"
 )
-"""Words and years that may begin or end with the mark of a note or an affiliation: 1Department, Sandersonb, 20041."""
+"""Words and numbers that may begin or end with a note's mark or an exponent: 1Department, Sandersonb, 20041, 106."""
 RAISED = 1.0
 """Points from the base of a line to the base of a raised sign, at least."""
 _RIGHT_TO_LEFT = frozenset({"R", "AL"})
@@ -126,7 +126,9 @@ def characters(page: pdfium.PdfTextPage) -> list[str]:
 
 
 def _part_mark(page: pdfium.PdfTextPage, found: list[str], word: tuple[int, int]) -> None:
-    """Put a space between a word and the raised mark at its beginning or end."""
+    """Put a space between a level word and the raised mark at its beginning or end."""
+    if round(pdfium_c.FPDFText_GetCharAngle(page, word[0]), 1):
+        return
     heights = [_origin(page, place)[1] for place in range(*word)]
     steps = [at for at, (one, other) in enumerate(itertools.pairwise(heights), 1) if abs(one - other) >= RAISED]
     if len(steps) == 1:
