@@ -117,6 +117,32 @@ def test_a_raised_number_is_no_digit_of_the_number_before_it(read: Read) -> None
     assert document.warnings == ()
 
 
+CONSENT = "<div role=dialog><h2>We value your privacy</h2><p>We store cookies.</p><button>Accept</button></div>"
+
+
+def test_dialogs_trails_and_the_contents_of_the_page_itself_are_left_out_and_links_are_kept_apart(read: Read) -> None:
+    parts = "".join(f"<h2>{part}</h2><p>Below the third landing.</p>" for part in ("Lime", "Sand", "Trass"))
+    page = f"""<html><body>{CONSENT}<ol id=breadcrumbs><li>Home</li></ol><h1>Mortar</h1>
+    <ul><li><a>Lime</a></li><li><a>Sand</a></li><li><a>Trass</a></li></ul>{parts}<a>Quarry</a><a>Kiln</a></body></html>"""
+    (document,) = read(page.encode(), "a.html")
+    below = "Below the third landing."
+    assert " ".join(document.text.split()) == f"# Mortar ## Lime {below} ## Sand {below} ## Trass {below} Quarry Kiln"
+    assert document.warnings == (
+        "Left out as navigation: 1 line.",
+        "Left out as dialogs: 3 lines.",
+        "Left out as the table of contents: 3 lines.",
+    )
+    (kept,) = read(b"<html><body><div role=dialog><h1>Lime</h1><p>Slake it.</p></div></body></html>", "a.html")
+    assert kept.text.split() == ["#", "Lime", "Slake", "it."]
+
+
+def test_a_page_that_scripts_write_is_its_title_with_a_warning_and_not_its_dialog(read: Read) -> None:
+    page = f"<html><title>Lime</title><body>{CONSENT}<div id=root></div><script>render()</script></body></html>"
+    (document,) = read(page.encode(), "a.html")
+    assert (document.title, document.text) == ("Lime", "")
+    assert document.warnings[0] == "Only its title is text. If scripts write the page, save it from a browser."
+
+
 def test_descriptions_of_pictures_are_text_and_names_of_their_kind_are_not(read: Read) -> None:
     (document,) = read(b"<p>See <img alt='Tides  of 1912'> and <img alt='logo' src='l.png'>below.</p>", "a.html")
     assert (document.text.split(), document.warnings) == (["See", "Tides", "of", "1912", "and", "below."], ())

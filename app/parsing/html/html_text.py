@@ -6,7 +6,7 @@ import itertools
 import re
 import warnings
 from collections import defaultdict, deque
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any
@@ -42,14 +42,16 @@ _CELLS, _GROUPS = ("td", "th"), ("tbody", "thead", "tfoot")
 _NOT_SHOWN = ("script", "style", "template", "title", "iframe", "object")
 # Not `head`: if a page leaves its tags out, the parser may take elements of HTML 5 to be in it.
 _ELSEWHERE = {"noscript": "text for browsers without scripts", "svg": "text of drawings"}
-_NOT_MAIN = {"nav": "navigation", "footer": "footers", "aside": "asides"}
+_NOT_MAIN = {"nav": "navigation", "footer": "footers", "aside": "asides", "dialog": "dialogs"}
 _MAIN = ("main", "article", "blockquote")
 """Elements whose footers and asides belong to their text."""
 _SAME_FORMULA = "other forms of the same formula"
-_LANDMARKS = {"navigation": "nav", "main": "main", "contentinfo": "footer", "complementary": "aside"}
+_LANDMARKS = {"navigation": "nav", "main": "main", "contentinfo": "footer", "complementary": "aside"} | dict.fromkeys(
+    ("dialog", "alertdialog"), "dialog"
+)
 """Roles of elements, and the elements that have the role by default."""
 _NAVIGATION = ["navheader", "navfooter", "navbar", "breadcrumb", "breadcrumbs"]
-"""Classes of navigation in DocBook, Bootstrap and others."""
+"""Classes and ids of navigation in DocBook, Bootstrap and others."""
 _CONTAINERS = ("div", "section", "ul", "ol")
 _INLINE = ("span", "a")
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
@@ -90,15 +92,18 @@ def page(html: str, *, notes: tuple[str, ...] = ()) -> ExtractedDocument:
     left_out = _prepare(soup)
     title = _without_site(declared, soup)
     text, beside = _main_text(soup, title, declared)
+    text, contents = _take_contents(text)
     if not (text.strip() or title):
         raise UnreadableFile("no_text", "The page contains no text and has no title.")
+    if not text.strip():
+        notes += ("Only its title is text. If scripts write the page, save it from a browser.",)
     return ExtractedDocument(
         text,
         title=title,
         metadata={"author": author} if author else {},
         language=str(language) if language else None,
         created_at=zip_packages.moment(date),
-        left_out=(*left_out, *beside),
+        left_out=(*left_out, *beside, *contents),
         warnings=notes,
     )
 
@@ -121,6 +126,9 @@ def show(html: str) -> str:
         if event == "start" and element.tag == "img" and (description := markdown_writer.describe(element.get("alt"))):
             parts.append(f" {description} ")
         edge = "\n" if element.tag in blocks else ""
+        above = element.getprevious() if element.tag == "a" and event == "start" else None
+        if above is not None and above.tag == "a" and not above.tail:
+            edge = " "
         if event == "start" and element.tag == "sup":
             before, raised = (next(filter(None, texts), "") for texts in (reversed(parts), element.itertext()))
             edge = " " if markdown_writer.part_raised(before, raised) != raised else ""
@@ -215,16 +223,21 @@ def _name_landmarks(soup: BeautifulSoup) -> None:
     """Rename elements with a role, such as navigation or main text, to the HTML elements for that role."""
     for element in soup.find_all(_CONTAINERS, role=list(_LANDMARKS)):
         element.name = _LANDMARKS[str(element["role"])]
-    for element in soup.find_all(_CONTAINERS, class_=_NAVIGATION):
+    for element in soup.find_all("dialog"):
+        if element.find(("h1", *_MAIN)) is not None:
+            element.name = "div"
+    for element in [*soup.find_all(_CONTAINERS, class_=_NAVIGATION), *soup.find_all(_CONTAINERS, id=_NAVIGATION)]:
         if element.find(("h1", "h2", *_MAIN)) is None:
             element.name = "nav"
 
 
 def _unlink(soup: BeautifulSoup) -> None:
-    """Remove the links of places to themselves, and make one line of each heading."""
+    """Remove the links of places to themselves, part links side by side, and make one line of each heading."""
     for link in soup.find_all("a"):
         if link.get_text().strip() == "¶":  # in definitions too; other marks may be a part of the text there
             link.decompose()
+        elif isinstance(link.next_sibling, Tag) and link.next_sibling.name == "a":
+            link.insert_after(" ")
     for heading in soup.find_all(_HEADINGS):
         for link in heading.find_all("a"):
             if _PERMALINK.fullmatch(link.get_text()):
@@ -292,7 +305,8 @@ def _main_text(soup: BeautifulSoup, title: str, declared: str) -> tuple[str, lis
     left_out = [*_remove(soup, {"nav": _NOT_MAIN["nav"]}), *_remove(soup, _NOT_MAIN, within=_MAIN)]
     whole, heading = _markdown(soup), _heading(soup, title, declared)
     if not whole.strip():  # a page that is navigation only
-        return "\n\n".join(left.text.strip() for left in left_out), []
+        dialogs = [left for left in left_out if left.reason == _NOT_MAIN["dialog"]]
+        return "\n\n".join(left.text.strip() for left in left_out if left not in dialogs), dialogs
     marked = _marked(soup)
     main = _markdown(marked) if marked is not None else ""
     if marked is not None and main and len(main) >= MAIN_SHARE * len(whole):
@@ -334,7 +348,7 @@ def _words(text: str) -> str:
 def _recognise(soup: BeautifulSoup, whole: str, heading: str) -> tuple[str, str] | None:
     """The main text of a long page, and the rest; None if the recognised text has too few of its words or numbers.
 
-    It reaches from the heading, or the first recognised line, to the last recognised line, without a table of contents.
+    It reaches from the heading, or the first recognised line, to the last recognised line.
     The recognised text only marks lines, by runs of words, because some methods lose headings, lists and code.
     """
     if len(whole) <= SHORT:
@@ -362,7 +376,7 @@ def _recognise(soup: BeautifulSoup, whole: str, heading: str) -> tuple[str, str]
     first = min(first, headings.get(_words(heading), first))
     while first and (not lines[first - 1].strip() or lines[first - 1].startswith("#")):
         first -= 1
-    left = {*range(first), *range(last + 1, len(lines)), *_contents(lines, headings)}
+    left = {*range(first), *range(last + 1, len(lines))}
     kept, rest = ([line for at, line in enumerate(lines) if (at in left) == is_left] for is_left in (False, True))
     return _GAP.sub("\n\n", "\n".join(kept)), "\n".join(rest)
 
@@ -379,12 +393,16 @@ def _share_in(runs: set[int], line: str) -> float:
     return sum(run in runs for run in own) / len(own) if own else 0.0
 
 
-def _contents(lines: Sequence[str], headings: Container[str]) -> set[int]:
-    """The lines of tables of contents: consecutive lines, except blank ones, with the words of headings."""
-    places = [place for place, line in enumerate(lines) if line.strip()]
+def _take_contents(text: str) -> tuple[str, list[LeftOut]]:
+    """Removes tables of contents: consecutive lines, except blank ones, with the words of headings."""
+    lines = text.split("\n")
+    headings = {_words(line) for line in lines if line.startswith("#")} - {""}
+    places = [place for place, line in enumerate(lines) if line.strip()] if headings else []
     runs = itertools.groupby(places, lambda at: not lines[at].startswith("#") and _words(lines[at]) in headings)
     found = (list(run) for repeats, run in runs if repeats)
-    return {place for run in found if len(run) >= CONTENTS for place in run}
+    left = {place for run in found if len(run) >= CONTENTS for place in run}
+    kept, contents = ("\n".join(line for at, line in enumerate(lines) if (at in left) == out) for out in (False, True))
+    return (_GAP.sub("\n\n", kept), [LeftOut("the table of contents", contents)]) if left else (text, [])
 
 
 def _declared(soup: BeautifulSoup, names: Iterable[str]) -> str:
