@@ -39,10 +39,10 @@ _NUMBERED = re.compile(rf"( {{0,3}}(?:\d\d?|[A-H])(?:\.\d\d?)+|(?:\d\d?|[A-H])(?
 _NAMED = re.compile(
     r"(Article|Artikel|Art[íi]culo|Articolo|Artigo|Section|Secci[óo]n|Sezione|Sec[çc][ãa]o|Abschnitt|Chapter|Chapitre"
     r"|Kapitel|Cap[íi]tulo|Capitolo|Part|Partie|Parte|Teil|Appendix|Annexe?|Anexo|Allegato|Anhang|Schedule|§)"
-    rf"(?:\s|(?<=§))(?:\d+[a-z]?|[IVXLC]+|[A-H])(?:[.:)]|\b)(?: {_TITLE})?",
+    rf"(?:\s|(?<=§))(?:\d+[a-z]?|[IVXLC]+|[A-H])(?:[.:)]|\b)(?P<title> {_TITLE})?",
     re.IGNORECASE,
 )
-"""A line of a law, a contract or a standard that names its part."""
+"""A line of a law, a contract, a standard or a book that names its part."""
 _CAPITALS = re.compile(r"(?![^\n]*(?:\t| {3}|  - |[^\W\d]:\S))[^\W_][^\n]*[^\W_)?]\s*")
 """A line that may be a heading in capitals, not the name and the value of a field: `BEGIN:VCARD`, `TY  - JOUR`."""
 _LETTER = re.compile(r"[^\W\d_]")
@@ -193,10 +193,13 @@ def find_plain_headings(text: str) -> list[Block]:
             continue
         is_touching = below.start() == line.end() + 1
         is_alone = start == line.start() and not (is_touching and capitals[number + 1])
-        style = _underline(line[0], below, start < line.start()) if is_touching else use_numbers and _number(line[0])
+        underline = _underline(line[0], below, start < line.start()) if is_touching else ""
+        is_part = is_touching and not underline and _is_part(line[0], below)
+        style = underline or ((is_part or (use_numbers and not is_touching)) and _number(line[0]))
         if style:
             end = below.end() if is_touching else line.end()
-            found.append(Block("heading", start, end, _level(style, styles), line[0].strip()))
+            words = f"{line[0].strip()} {below[0].strip()}" if is_part else line[0].strip()
+            found.append(Block("heading", start, end, _level(style, styles), words))
         elif use_capitals and capitals[number] and is_alone:
             found.append(Block("heading", start, line.end(), 2, line[0].strip()))
     return found
@@ -219,6 +222,14 @@ def _underline(line: str, below: re.Match[str], is_over: bool) -> str:
     is_apart = below.string[below.end() : below.end() + 2] in ("\n\n", "\n", "")
     is_long_enough = length / 2 <= len(below[0].strip())
     return match[1] + "-" * is_over if is_long_enough and (is_apart or len(below[0].strip()) <= length + 2) else ""
+
+
+def _is_part(line: str, below: re.Match[str]) -> bool:
+    """Whether a line only names a part, as `CHAPTER I.`, and the line below it, alone before a blank one, its title."""
+    named = _NAMED.fullmatch(line.strip())
+    is_last = below.string[below.end() : below.end() + 2] in ("\n\n", "\n", "")
+    is_short = len(below[0]) <= MAX_PLAIN_HEADING and _LETTER.search(below[0]) is not None
+    return named is not None and not named["title"] and is_last and is_short
 
 
 def _number(line: str) -> str:

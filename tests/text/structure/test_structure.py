@@ -143,6 +143,20 @@ def test_underlined_lines_of_notes_are_headings_and_the_first_is_the_title() -> 
     assert structure.plain_title("a line of a log\n" * 20 + f"\n{NOTES}") == ""
 
 
+def test_the_number_of_a_chapter_and_the_title_below_it_are_one_heading() -> None:
+    contents = "CONTENTS\n\n CHAPTER I. The Ledger\n CHAPTER II. A Smell of Tar\n\n"
+    chapters = (
+        "CHAPTER I.\nThe Ledger\n\nIt rained.\n\nCHAPTER II.\nA SMELL OF TAR\n\nThe tar came.\n\nPart 3\n===\n\nEnd."
+    )
+    assert headings(contents + chapters) == [
+        (2, "CONTENTS"),
+        (2, "CHAPTER I. The Ledger"),
+        (2, "CHAPTER II. A SMELL OF TAR"),
+        (3, "Part 3"),
+    ]
+    assert headings("Section 4\nis void.\nSo is the rest.\n\nSection 5 is not.\n") == []
+
+
 @pytest.mark.parametrize(
     "text",
     [
