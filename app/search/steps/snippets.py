@@ -2,7 +2,7 @@
 
 A window of consecutive sentences scores the sum of the weights of the query's lexemes in it, each once. A phrase counts
 the weights of its words once more. Each sentence after the first costs a share of the weight of all lexemes. A window
-that says hardly more than the query, such as the term above a definition, is shown with the following text. A passage
+that says hardly more than the query, such as the term above a definition, is shown with the text around it. A passage
 without a match is kept whole, because any of its sentences may be the answer (docs/decisions/0026-snippets.md).
 """
 
@@ -270,14 +270,15 @@ def _best_window(text: str, words: Sequence[WordSpan], matches: _Matches, sought
         windows = [window for block in find(text) for window in _windows(block, matches, sought)]
         if windows:
             _score, _sentences, start, end = max(windows, key=lambda one: (one[0], -one[1], -one[2]))
-            if is_heading or (end - start < MAX_LENGTH and not _says_more(words, start, end, matches)):
-                end = _end_of_next(text, start, end)
+            if is_heading or (end - start < MAX_LENGTH and not _says_more(text, words, (start, end), matches)):
+                start, end = _extend(text, start, end)
             return _cut(text, (start, end), matches)
     return None
 
 
-def _says_more(words: Sequence[WordSpan], start: int, end: int, matches: _Matches) -> bool:
-    """Whether a window has words besides its matches."""
+def _says_more(text: str, words: Sequence[WordSpan], window: Span, matches: _Matches) -> bool:
+    """Whether a window has words besides its matches and the speaker or name of the field at its beginning."""
+    start, end = conversations.skip_speaker(text, window[0]), window[1]
     covered = [(one.start, one.end) for one in matches.within(start, end)]
     inside = words[
         bisect_left(words, start, key=lambda one: one.start) : bisect_left(words, end, key=lambda one: one.start)
@@ -286,15 +287,24 @@ def _says_more(words: Sequence[WordSpan], start: int, end: int, matches: _Matche
     return len(list(itertools.islice(others, MIN_OTHER_WORDS))) == MIN_OTHER_WORDS
 
 
-def _end_of_next(text: str, start: int, end: int) -> int:
-    """The end of the following sentences that fit into the window's snippet; in a table or code, the window's end."""
+def _extend(text: str, start: int, end: int) -> Span:
+    """The window with what follows and fits: sentences, or one table or block of code. In a table or code, the window.
+
+    Turns and fields, such as `role: Head of Payroll`, are shown with all of their paragraph if it fits.
+    """
     blocks = [block for block in structure.blocks(text) if block.end > start]
-    if blocks and blocks[0].kind in ("table", "fence"):
-        return end
-    texts = itertools.takewhile(lambda block: block.kind not in ("table", "fence"), blocks)
-    after = (span for block in texts for span in sentences.spans(text, block.start, block.end) if span[0] >= end)
+    if not blocks or blocks[0].kind in ("table", "fence"):
+        return start, end
+    if conversations.is_conversation(text) and blocks[0].end - blocks[0].start <= MAX_LENGTH:
+        return min(start, blocks[0].start), max(end, blocks[0].end)
+    after = (span for block in blocks for span in _units(text, block) if span[0] >= end)
     ends = (finish for _begin, finish in itertools.islice(after, MAX_SENTENCES - 1) if finish - start <= MAX_LENGTH)
-    return max(ends, default=end)
+    return start, max(ends, default=end)
+
+
+def _units(text: str, block: structure.Block) -> Iterable[Span]:
+    is_whole = block.kind in ("table", "fence")
+    return [(block.start, block.end)] if is_whole else sentences.spans(text, block.start, block.end)
 
 
 def _windows(block: Sequence[Span], matches: _Matches, sought: Sought) -> Iterator[tuple[float, int, int, int]]:

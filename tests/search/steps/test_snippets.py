@@ -55,8 +55,13 @@ MARKS = "Sand. Set **`lime_limit`** to [the _slaked_ value](https://lime.example
 CHAT = "Ana: Rain\nBo: I see. Bring lime, and ash\n[12:05] Ana: Now?\n12/03/2025, 18:22 - Bo: The clay waits. Come"
 CODE = "def __init__(self, *lime): # **kept**"
 JAPANESE = "犬が走る。黒い猫が東京都で寝る。鳥も飛ぶ。"
+RECORD = "name: Ingrid Moen\nrole: Head of Payroll\nroom: A 2.17\nextension: 7024\nnote: on Monday the office is closed"
+CONSOLE = "First wait.\n\n**Linux**\n\n```\nmake lime\n```\n\nThen rest."
 CASES: dict[str, tuple[str, str, dict[str, Any], str]] = {
     "most words": (LIME, "masons lime frost", {}, "«Lime» sets slowly, e.g. in «frost». The «masons» wait."),
+    "record": (RECORD, "head payroll", {"markdown": False}, RECORD.replace("Head of Payroll", "«Head» of «Payroll»")),
+    "words of a record": (RECORD, "monday", {"markdown": False}, RECORD.split("\n")[4].replace("Monday", "«Monday»")),
+    "code below": (CONSOLE, "linux", {}, "«Linux»\n\nmake lime\n\nThen rest."),
     "abbreviations": (LIME, "Callow", {}, "We met Dr. «Callow» at 10 a.m. in the yard."),
     "other forms": (LIME, "masonry frosts", {}, "Lime sets slowly, e.g. in «frost». The «masons» wait."),
     "a phrase": (LAW, "no cement below", {"phrases": ["no cement below"]}, "«No cement below» the landing."),
