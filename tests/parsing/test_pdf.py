@@ -151,6 +151,13 @@ def test_columns_are_read_one_after_the_other_under_a_heading_over_both(read: Re
     assert order == [left for left, _ in rows] + [right for _, right in rows]
 
 
+def test_a_heading_below_both_columns_stands_above_what_follows_them(read: Read) -> None:
+    columns = [(x, 14.0 * n, "Helvetica 10", f"{side} line {n} of the column") for x, side in SIDES for n in range(9)]
+    below = [(0.0, 170 + 14.0 * n, "Helvetica 10", f"{n} {PROSE[0]} as it is over both columns") for n in range(2)]
+    (document,) = read(made_files.placed([*columns, (0.0, 145.0, "Helvetica-Bold 14", "How to take it"), *below]))
+    assert document.text.partition("right line 8 of the column")[2].startswith("\n\n# How to take it\n\n0 The wind")
+
+
 def test_columns_of_prose_with_a_list_or_a_table_in_them_are_read_one_after_the_other(read: Read) -> None:
     rows = [(f"left line {n}: {PROSE[0][:28]}", f"right line {n}: {PROSE[0][:28]}") for n in range(8)]
     rows[3:3] = [(f"port {n}", f"{n}.5 m") for n in range(12)]

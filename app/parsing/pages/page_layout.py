@@ -97,11 +97,23 @@ def _order(runs: Sequence[TextRun], depth: int) -> Iterator[TextRun]:
         bottom = float("-inf") if row is None else (row.y0 + row.y1) / 2
         inside = [run for run in runs if not run.x0 < gutter < run.x1 and bottom < (run.y0 + run.y1) / 2 <= top]
         columns = [run for run in inside if run.x1 <= gutter], [run for run in inside if run.x0 >= gutter]
-        for column in reversed(columns) if _is_right_to_left(inside) else columns:
+        first, second = reversed(columns) if _is_right_to_left(inside) else columns
+        heading = _heading_below(first, second) if row is not None else []
+        for column in ([run for run in first if run not in heading], second):
             yield from _order(column, depth + 1)
+        yield from _rows(heading)
         if row is not None:
             yield row
         top = bottom
+
+
+def _heading_below(column: Sequence[TextRun], beside: Sequence[TextRun]) -> list[TextRun]:
+    """The last line of a column if it is a heading below all text beside the column: it heads what follows both."""
+    rows = _rows(column) if beside else []
+    if len(rows) < 2 or rows[-1].y1 > min(run.y0 for run in beside):
+        return []
+    is_large = rows[-1].size > SIZE_CHANGE * statistics.median(run.size for run in beside)
+    return [run for run in column if run.y0 < rows[-1].y1] if is_large or rows[-1].is_bold else []
 
 
 def _gutter(runs: Sequence[TextRun]) -> float | None:
