@@ -16,6 +16,7 @@ from app.facets import store
 from app.facets.types import Facet, FacetCache, FacetQuery
 from app.query.types import MissedFilter
 from app.services import Services
+from app.text import dates
 
 NEAREST_SCORE = 70
 """Least similarity, of 100, of a key or value and the stored one that is suggested for it."""
@@ -82,7 +83,7 @@ async def _is_met(reading: transactions.Reading, key: str, wanted: Any, facet: F
     """Whether a document may meet a condition on a key that documents have."""
     if is_operator_object(wanted):
         bounds = [wanted[name] for name in BOUNDS if name in wanted]
-        if bounds and not facet.types.keys() & {"list", _type(bounds[0])}:
+        if bounds and not (facet.types.keys() & {"list", _type(bounds[0])} and _may_compare(bounds[0], facet)):
             return False
     value = _value(wanted)
     if value is None or any(one.value == value and _type(one.value) == _type(value) for one in facet.values):
@@ -91,6 +92,12 @@ async def _is_met(reading: transactions.Reading, key: str, wanted: Any, facet: F
         return False
     only = FacetQuery(Filters(metadata={key: value}), key=key, limit=1)
     return bool(await store.count(reading, only))
+
+
+def _may_compare(bound: Any, facet: Facet) -> bool:
+    """Whether a range of dates may have a value in it: one of the texts is a date, or not all are known."""
+    is_known = isinstance(bound, str) and "list" not in facet.types and facet.distinct <= len(facet.values)
+    return not is_known or any(dates.microseconds(_text(one.value)) is not None for one in facet.values)
 
 
 def _value(wanted: Any) -> Any:
@@ -113,7 +120,7 @@ def _text(value: Any) -> str:
 def _missed_value(key: str, wanted: Any, facet: Facet) -> MissedFilter:
     value, texts = _value(wanted), {_text(one.value): one.value for one in facet.values}
     if value is None:  # a range
-        return MissedFilter(key, True, (), of_type=max(facet.types, key=facet.types.__getitem__))
+        return MissedFilter(key, True, tuple(texts)[:1], of_type=max(facet.types, key=facet.types.__getitem__))
     nearest = _nearest(_text(value), list(texts))
     if nearest is None:
         return MissedFilter(key, True, tuple(texts)[:NAMED])

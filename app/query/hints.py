@@ -43,7 +43,9 @@ def sentences(missed: Iterable[MissedFilter]) -> list[str]:
         elif one.nearest_value is not None and one.of_type is not None:
             found.append(f"{one.key}: did you mean {json.dumps(one.nearest_value)}, a {one.of_type}?")
         elif one.of_type is not None:
-            found.append(f"{one.key}: its values are of the type {one.of_type}, which this range does not compare.")
+            example = f", such as {one.present[0]}" if one.present else ""
+            kind = f"of the type {one.of_type}{example}"
+            found.append(f"{one.key}: its values are {kind}, which this range does not compare.")
         elif one.nearest_value is not None:
             case = " Values are case-sensitive." if one.same_letters else ""
             found.append(f"{one.key}: did you mean {one.nearest_value}?{case}")

@@ -386,7 +386,7 @@ class MissedFilter:
     """A condition on metadata or a folder that no document meets, with the nearest stored key or value, if any.
 
     `present` are the commonest values of the key, or the commonest keys if no document has it. `of_type` is the type of
-    the nearest value, or of the values if the condition is a range, if the condition has another type.
+    the nearest value if the condition has another type, or that of the values if the condition is a range of others.
     """
 
     key: str

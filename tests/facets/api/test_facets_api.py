@@ -53,7 +53,14 @@ async def test_near_keys_and_values_are_suggested_where_no_document_passes(calle
         ({"team": "Masonry"}, "team: no document has this value. There is Firmware, Field."),
         ({"draft": "true"}, "draft: did you mean true, a boolean?"),
         ({"Tone": {"gte": 2}}, "Tone: its values are of the type object, which this range does not compare."),
-        ({"team": {"lt": 3}}, "team: its values are of the type string, which this range does not compare."),
+        (
+            {"team": {"lt": 3}},
+            "team: its values are of the type string, such as Firmware, which this range does not compare.",
+        ),
+        (
+            {"team": {"gte": "2025-01-01"}},
+            "team: its values are of the type string, such as Firmware, which this range does not compare.",
+        ),
         ({"year": 2026}, "year: did you mean 2024?"),
         ({"year": "2024", "draft": True}, "year: did you mean 2024, a number?"),
         ({"zzz": 1}, "zzz: no document has this key. There is team, year, tags, Tone, draft."),
