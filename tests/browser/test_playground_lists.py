@@ -230,3 +230,17 @@ async def test_axe_finds_no_violation_in_lists_and_dialogs_at_390_and_1280_pixel
             await page.keyboard.press("Escape")
     await page.locator("nav a[href='#documents']").click()
     await page.locator("#uploads-clear").click()
+
+
+async def test_the_page_begins_with_titles_that_differ(playground: Playground, client: httpx.AsyncClient) -> None:
+    rows = [{"uri": f"tides.csv#row={number}", "title": "Tides", "content": f"Low at {number}"} for number in range(3)]
+    (await client.post("documents", json=rows)).raise_for_status()
+    await playground.page.goto(f"{playground.url}/#search")
+    await playground.page.reload()
+    offered = playground.page.locator(".samples button span")
+    await offered.nth(2).wait_for()
+    found = await offered.all_inner_texts()
+    assert found[0] == "Tides"
+    assert len(set(found)) == len(found) == 3
+    for row in rows:
+        (await client.delete("documents", params={"uri": row["uri"]})).raise_for_status()

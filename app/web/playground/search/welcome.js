@@ -20,11 +20,12 @@ export async function showWelcome(isWanted) {
   const [{ documents: number }, { documents: samples }, { documents: recent }] = await Promise.all([
     call("GET", "stats"),
     call("GET", withParameters("documents", { uri: SAMPLE })),
-    call("GET", "documents?limit=3"),
+    call("GET", "documents?limit=50"),
   ]);
   if (!isWanted()) return;
   const stored = `${amount(number, "document")} ${number === 1 ? "is" : "are"} stored`;
-  const titles = recent.map((document) => [documentName(document), "the title of a recent document"]);
+  const names = [...new Set(recent.map(documentName))]; // the rows of a table have the same
+  const titles = names.slice(0, 3).map((name) => [name, "the title of a recent document"]);
   if (!number) fill(byId("answer"), nothingStored());
   else if (samples.length) fill(byId("answer"), queries(`${stored}, the sample notes of a small company among them. Try one of these:`, SAMPLE_QUERIES));
   else fill(byId("answer"), queries(`${stored}. Ask a question about them, or begin with a title:`, titles));
