@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from reading import Read, refusal
 
@@ -107,6 +109,16 @@ def test_values_of_fields_are_text_and_options_that_are_not_chosen_are_named(rea
     (document,) = read(page.encode(), "a.html")
     assert document.text.split() == ["Ship", "Ferry", "52", "[x]", "Insured", "Lindau", "At", "noon", "Book", "Cancel"]
     assert document.warnings == ("Left out as options that are not chosen: 1 line.",)
+
+
+def test_the_date_is_that_of_the_data_for_search_engines_if_no_element_declares_it(read: Read) -> None:
+    data = '{"@type": "NewsArticle", "datePublished": "2025-05-08T11:00:00+02:00"}'
+    data = f'<script type="application/ld+json">{data}</script>'
+    (document,) = read(f"<html><head>{data}</head><body><p>Lime</p></body></html>".encode(), "a.html")
+    assert document.created_at == datetime(2025, 5, 8, 9, tzinfo=UTC)
+    declared = data.replace("</script>", '</script><meta name="date" content="2024-01-31">')
+    (document,) = read(f"<html><head>{declared}</head><body><p>Lime</p></body></html>".encode(), "a.html")
+    assert document.created_at == datetime(2024, 1, 31, tzinfo=UTC)
 
 
 def test_a_raised_number_is_no_digit_of_the_number_before_it(read: Read) -> None:

@@ -63,6 +63,7 @@ _PERMALINK_MARKS = " ¶\uf0c1"
 _SEPARATOR = re.compile(r"\s*(?:[|»«·•–—]|::|(?<=\s)[-:/](?=\s)|:(?=\s))\s*")
 _AUTHOR = frozenset({"author", "article:author", "dc.creator"})
 _DATE = frozenset({"article:published_time", "date", "dc.date", "datepublished", "dcterms.created"})
+_PUBLISHED = re.compile(r'"datePublished"\s*+:\s*+"([^"]{4,40})"')
 _TEX = re.compile(r"(?i)\btex\b")
 _STYLED = re.compile(r"\{\\displaystyle (.*)\}", re.S)
 _GAP = re.compile(r"\n{4,}")
@@ -87,7 +88,7 @@ def page(html: str, *, notes: tuple[str, ...] = ()) -> ExtractedDocument:
     soup = _parse(html)
     root = soup.html
     language = root.get("lang") if root is not None else None
-    author, date = _declared(soup, _AUTHOR), _declared(soup, _DATE)
+    author, date = _declared(soup, _AUTHOR), _declared(soup, _DATE) or _published(soup)
     declared = _line(soup.title) if soup.title is not None else ""
     left_out = _prepare(soup)
     title = _without_site(declared, soup)
@@ -413,6 +414,12 @@ def _declared(soup: BeautifulSoup, names: Iterable[str]) -> str:
         if str(name).lower() in names and content:
             return str(content).strip()
     return ""
+
+
+def _published(soup: BeautifulSoup) -> str:
+    """The first date in the data about the page for search engines (JSON-LD); empty if there is none."""
+    data = (_PUBLISHED.search(script.get_text()) for script in soup.find_all("script", type="application/ld+json"))
+    return next((found[1] for found in data if found), "")
 
 
 def _line(element: Tag) -> str:
