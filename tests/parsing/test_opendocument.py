@@ -129,3 +129,12 @@ def test_a_paragraph_in_the_style_for_titles_is_the_title_and_a_formula_is_writt
         first, formula_line, last = document.text.split("\n\n")
         assert (first, last) == ("# Lime mortar", "# Mix")
         assert formula_line.count("35") == 1
+
+
+def test_a_raised_number_is_no_digit_of_the_number_before_it(read: Read) -> None:
+    style = '<style:style style:name="T1"><style:text-properties style:text-position="super 58%"/></style:style>'
+    raised = '<text:span text:style-name="T1">%s</text:span>'
+    line = f"About 10{raised % 6} cells of 5 m{raised % 2}, 1{raised % 1}/2 tsp, 4<text:span>th</text:span>"
+    found = made_files.opendocument(f"<office:text><text:p>{line}</text:p></office:text>", styles=style)
+    (document,) = read(found, "a.odt")
+    assert (document.text, document.warnings) == ("About 10^6 cells of 5 m2, 1 1/2 tsp, 4th", ())

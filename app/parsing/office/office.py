@@ -71,7 +71,7 @@ _DRAWN = "{urn:oasis:names:tc:opendocument:xmlns:drawing:1.0}*"
 _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 _LEVEL = f"{_TEXT}outline-level"
 _STYLE = "{urn:oasis:names:tc:opendocument:xmlns:style:1.0}"
-_PARENT = f"{_STYLE}parent-style-name"
+_PARENT, _POSITION = f"{_STYLE}parent-style-name", f"{_STYLE}text-position"
 _CLASS = "{urn:oasis:names:tc:opendocument:xmlns:presentation:1.0}class"
 
 
@@ -136,7 +136,7 @@ def content(raw: bytes) -> Iterator[tuple[str, str]]:
         return
     with zip_packages.opened(raw) as archive:
         if _CONTENT in archive.namelist():
-            yield "the document", _lines(_part(archive, _CONTENT), None)
+            yield "the document", _lines(_part_raised_spans(_part(archive, _CONTENT)), None)
             return
         for name in archive.namelist():
             if _PARTS.fullmatch(name):
@@ -179,7 +179,7 @@ def _office(raw: bytes, archive: zipfile.ZipFile) -> Package:
 
 def _opendocument(raw: bytes, archive: zipfile.ZipFile) -> Package:
     names = archive.namelist()
-    root = zip_packages.xml(archive.read(_CONTENT))
+    root = _part_raised_spans(zip_packages.xml(archive.read(_CONTENT)))
     pages = list(root.iter("{*}page"))
     left_out = [*itertools.chain.from_iterable(map(_placeholders, pages))]
     left_out += _deleted("".join(_lines(changes, None) for changes in root.iter("{*}tracked-changes")))
@@ -282,6 +282,18 @@ def _part_raised(document: Any) -> Any:
             following = "" if after is None else after.text or ""
             text.text = markdown_writer.part_raised(before.text or "", text.text or "", following)
     return document
+
+
+def _part_raised_spans(root: Any) -> Any:
+    """Like `_part_raised`, for a document of OpenDocument, whose styles raise texts."""
+    properties = (one for one in root.iter(f"{_STYLE}text-properties") if one.get(_POSITION, "").startswith("super"))
+    raised = {one.getparent().get(f"{_STYLE}name") for one in properties}
+    for span in root.iter(f"{_TEXT}span"):
+        if span.get(f"{_TEXT}style-name") in raised:
+            above = span.getprevious()
+            before = span.getparent().text if above is None else above.tail or above.text
+            span.text = markdown_writer.part_raised(before or "", span.text or "", span.tail or "")
+    return root
 
 
 def _wrap_shapes(root: Any) -> None:
