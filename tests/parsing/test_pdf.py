@@ -228,6 +228,12 @@ def test_cells_of_spaced_letters_are_read_as_words(read: Read) -> None:
     assert "| Ferry | 03/25/2016 |" in document.text
 
 
+def test_a_cell_over_two_rows_of_a_table_is_repeated(read: Read) -> None:
+    (document,) = read(made_files.merged_table([("Rare", "ringing in the ears"), ("", "kidney problems")]))
+    assert document.text == "| Rare | ringing in the ears |\n| --- | --- |\n| Rare | kidney problems |"
+    assert document.warnings == ()
+
+
 def test_a_frame_around_lines_beside_a_column_of_numbers_is_no_table(read: Read) -> None:
     rows = [["Fee", "12"], ["Duty", "13"], ["Sum", "25"]]
     (document,) = read(made_files.merged_table(rows))

@@ -6,7 +6,7 @@ import ctypes
 import itertools
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pypdfium2 as pdfium
@@ -208,5 +208,17 @@ def _table(grid: Grid, texts: Mapping[tuple[int, int], list[TextRun]]) -> list[T
     if is_frame or len(rows) < 2 or len(columns) < 2 or 2 * len(texts) < len(cells):
         return [run for cell in texts.values() for run in cell]
     words = {cell: " ".join(line.text for line in found) for cell, found in lines.items()}
-    table = [[words.get((row, column), "") for column in columns] for row in rows]
+    by_row = ({grid.first[row, column] for column in columns} for row in rows)
+    titles = set().union(*(firsts for firsts in by_row if len(firsts) == 1))
+    table = [[_text_at((row, column), grid, words, titles) for column in columns] for row in rows]
     return [TextRun(markdown_writer.table(table), *grid.box, is_block=True)]
+
+
+def _text_at(
+    cell: tuple[int, int], grid: Grid, words: Mapping[tuple[int, int], str], titles: Container[tuple[int, int]]
+) -> str:
+    """The text of a cell. That of a joined cell is repeated, unless it is a title over all columns, or long."""
+    first = grid.first[cell]
+    found = words.get(first, "")
+    is_repeated = first not in titles and len(found) <= markdown_writer.LONGEST_REPEATED
+    return found if first == cell or is_repeated else ""
