@@ -1,7 +1,5 @@
 """Defines an API user with a client that sends the user's key."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The database and the embedder of tests that send requests, for the folders whose conftest imports them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Starts the whole application on real Postgres; every caller is a new user with an API key."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """Makes certificates of TLS servers."""
 
-from __future__ import annotations
-
 import datetime
 import ipaddress
 from pathlib import Path

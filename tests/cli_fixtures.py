@@ -1,7 +1,5 @@
 """Runs commands in the test process on the data folder of the session's server; each module has its own database."""
 
-from __future__ import annotations
-
 import asyncio
 import functools
 import json

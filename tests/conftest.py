@@ -1,7 +1,5 @@
 """Starts one embedded server per session and copies a migrated template database for each test module."""
 
-from __future__ import annotations
-
 import asyncio
 import functools
 import gc

@@ -1,7 +1,5 @@
 """Starts servers from Debian's packages: Postgres that requires TLS, and PgBouncer in front of any server."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

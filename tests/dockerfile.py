@@ -1,7 +1,5 @@
 """Reads the instructions of the Dockerfile."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Builds a small application with the request parsing and error handling of the API, and checks problem responses."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import cache

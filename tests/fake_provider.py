@@ -4,8 +4,6 @@ The server speaks the protocols of Gemini, Ollama, OpenAI-compatible endpoints a
 misbehaves on demand (`FAULTS`).
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import math

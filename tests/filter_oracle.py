@@ -3,8 +3,6 @@
 The definitions are those of docs/filters.md.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import re

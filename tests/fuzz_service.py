@@ -4,8 +4,6 @@ Writes a line of JSON with its address and a key when it listens, and one on the
 end. Like the fuzzer, it is run by the tests of requests, in a process of its own, so that the turn is the service's.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """Runs pipelines for a new user and starts the application on an open database; embedders that fail in given ways."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager

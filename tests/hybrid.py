@@ -1,7 +1,5 @@
 """Stores documents with given chunks and runs the hybrid statement, without chunking and without a model."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Adds entities, searches with them, and reads stored mentions in a form in which two users can be compared."""
 
-from __future__ import annotations
-
 from typing import Any
 from uuid import UUID
 

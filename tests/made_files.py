@@ -1,7 +1,5 @@
 """Makes files of the supported formats, and damaged and hostile ones."""
 
-from __future__ import annotations
-
 import base64
 import io
 import json

@@ -1,7 +1,5 @@
 """Databases for short vectors, for folders of statements whose conftest imports `template`."""
 
-from __future__ import annotations
-
 import pytest
 
 

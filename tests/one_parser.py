@@ -1,7 +1,5 @@
 """Lets the parsers of a module's tests use one process after the other: to load the libraries takes a process long."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 

@@ -1,7 +1,5 @@
 """Reads the operations of the OpenAPI document with their examples, and sends them to a service on the sample notes."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import AsyncIterator, Iterator

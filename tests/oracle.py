@@ -1,7 +1,5 @@
 """Computes the expected results of the hybrid statement in plain Python from the stored rows, read as the owner."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter

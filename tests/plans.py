@@ -1,7 +1,5 @@
 """Explains statements in an open transaction, and reads their plans."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

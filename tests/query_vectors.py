@@ -1,7 +1,5 @@
 """Words and vectors of hybrid queries, and selectors of their candidates."""
 
-from __future__ import annotations
-
 import math
 from uuid import UUID
 

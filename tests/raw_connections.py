@@ -1,7 +1,5 @@
 """A raw HTTP client, and a server that runs a small application behind the connection limits."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable

@@ -1,7 +1,5 @@
 """Starts a primary and a streaming standby of it from the embedded server's programs."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """Makes requests of searches from options without the objects in which they stand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from app.query.search_request import GuidanceOptions, HopOptions, Ranking, SearchRequest

@@ -1,7 +1,5 @@
 """Describes the schema of a database as `pg_dump` writes it: tables, functions, policies and privileges."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from typing import Any

@@ -1,7 +1,5 @@
 """Makes temporary folders for the data of embedded servers, and kills these."""
 
-from __future__ import annotations
-
 import os
 import signal
 import tempfile

@@ -1,7 +1,5 @@
 """Builds folders with small models in ONNX format: an embedder that looks up token vectors, and a cross-encoder."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

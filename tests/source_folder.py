@@ -1,7 +1,5 @@
 """Generates a folder of mixed files, changes it, and synchronises sources through the real jobs."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """All SQL statements of the store."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator, Mapping

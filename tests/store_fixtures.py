@@ -1,7 +1,5 @@
 """Fixtures that store documents and run the hybrid statement for a new user."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 import hybrid

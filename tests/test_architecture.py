@@ -1,7 +1,5 @@
 """Checks the source tree against its rules: imports, map, sizes, docstrings, names and settings."""
 
-from __future__ import annotations
-
 import ast
 import dataclasses
 import re

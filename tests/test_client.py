@@ -1,7 +1,5 @@
 """Tests the client against the whole application, and its retries and errors against small ones."""
 
-from __future__ import annotations
-
 import ast
 import asyncio
 import json

@@ -4,8 +4,6 @@ The real pipeline works against an embedded server of its own while all its proc
 STEPWELL_TEST_KILLS=20 in the environment runs more of them.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import random

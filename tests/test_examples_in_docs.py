@@ -3,8 +3,6 @@
 The blocks of a page run in their order. A `text` block after one is its output, in which `…` is any text.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re

@@ -1,7 +1,5 @@
 """Tests that the links of the README and the docs lead somewhere, and that every image is shown."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

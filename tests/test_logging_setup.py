@@ -1,7 +1,5 @@
 """The log says which request a line belongs to and never what a user wrote."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import json

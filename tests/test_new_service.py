@@ -1,7 +1,5 @@
 """Tests of a service on a new database, as an operator sets it up: upgrade, keys, health check, logs and SIGTERM."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """Tests of the packages, their licences, the tag of a release, the image and compose.yaml."""
 
-from __future__ import annotations
-
 import fnmatch
 import hashlib
 import importlib.machinery

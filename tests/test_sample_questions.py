@@ -1,7 +1,5 @@
 """The answers to the sample questions are sample notes, and what is asked for literally is in these alone."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Fixtures of the pipeline tests: a new user on real Postgres, with the fake or the offline model."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A site of the public web that misbehaves: connections to any address reach it."""
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 import tempfile

@@ -1,7 +1,5 @@
 """Databases for vectors of the offline model's length, for the folders whose conftest imports `template`."""
 
-from __future__ import annotations
-
 import pytest
 
 

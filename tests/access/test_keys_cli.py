@@ -1,7 +1,5 @@
 """Key management, users and the audit log work as the owner, and a running service keeps no owner's session open."""
 
-from __future__ import annotations
-
 import io
 import json
 import stat

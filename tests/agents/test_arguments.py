@@ -1,7 +1,5 @@
 """Tests of the validation of tool arguments."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

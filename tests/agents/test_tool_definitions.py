@@ -1,7 +1,5 @@
 """Tests that the definitions of the tools are what strict model APIs accept, and are the committed ones."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

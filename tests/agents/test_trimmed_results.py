@@ -1,7 +1,5 @@
 """Tests of trimming results to a number of tokens, and of what they advise."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """The attack runner reports results, failures and the comparison of two revisions."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

@@ -1,7 +1,5 @@
 """The comparison asks all peers about the same chunks; one that is not installed is named and not measured."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

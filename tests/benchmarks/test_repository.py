@@ -1,7 +1,5 @@
 """The questions about this repository have their answers in its files."""
 
-from __future__ import annotations
-
 from benchmarks.repository import measure
 
 

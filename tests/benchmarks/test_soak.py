@@ -1,7 +1,5 @@
 """The soak test's ledger detects lost, doubled and mixed writes; the long form runs in the fault drills."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import os

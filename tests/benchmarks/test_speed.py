@@ -1,7 +1,5 @@
 """The synthetic corpus equals what the service would store, and the figures are computed as documented."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from uuid import uuid4
 

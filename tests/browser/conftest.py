@@ -4,8 +4,6 @@ One service has no keys and the sample notes, with the offline model. The other 
 page sends the key of a user who has a shelf of small documents.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Drives the playground in a page of a real Chromium, and records what the page logs and requests."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tests of the playground's documents, entities, key and policy in a real Chromium."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from pathlib import Path

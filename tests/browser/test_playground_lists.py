@@ -1,7 +1,5 @@
 """Tests of the playground's lists of documents and entities, and of uploads, in a real Chromium."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import httpx

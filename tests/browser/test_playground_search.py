@@ -1,7 +1,5 @@
 """Tests of the playground's search in a real Chromium, on the sample notes."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from urllib.parse import parse_qsl

@@ -1,7 +1,5 @@
 """Runs the same requests on an embedded single node and on a Citus cluster."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Sends each request to a single node and to a cluster, and compares the answers."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field

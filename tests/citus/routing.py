@@ -1,7 +1,5 @@
 """Records the statements that read users' data, and counts with EXPLAIN the shards that each touches."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Builds a user's data, changes it, and asks for it in many ways; each request goes to both databases."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Sequence

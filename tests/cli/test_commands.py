@@ -1,7 +1,5 @@
 """The commands do what they document and report it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

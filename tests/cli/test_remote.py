@@ -1,7 +1,5 @@
 """With `--url` commands use a running service: the same output, errors and statuses, and no database."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """No control character of stored text reaches the terminal, and tables show every value in full in 80 columns."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import json

@@ -1,7 +1,5 @@
 """Mistakes at the command line are reported with their fix."""
 
-from __future__ import annotations
-
 import re
 import socket
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Tests of the limiter: places, order and refusals."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager

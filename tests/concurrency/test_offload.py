@@ -1,7 +1,5 @@
 """Work on large inputs runs outside the event loop, and its cost grows linearly."""
 
-from __future__ import annotations
-
 import gc
 import time
 from collections.abc import Awaitable

@@ -1,7 +1,5 @@
 """A few threads are shared between users, end their work when its caller is cancelled, and do not delay an exit."""
 
-from __future__ import annotations
-
 import asyncio
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Callers with the same key share one running call, which ends with the last of them."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """Connections run text on the driver and other statements through SQLAlchemy, and are pooled, shared and closed."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Tests of the translation of filters to SQL against an oracle in Python."""
 
-from __future__ import annotations
-
 import random
 
 import asyncpg

@@ -1,7 +1,5 @@
 """A process of another version than the database's goes on reading, and writes and claims nothing."""
 
-from __future__ import annotations
-
 import asyncio
 
 import harness

@@ -1,7 +1,5 @@
 """Checks that what may run on a standby writes nothing: no statement, no lock of rows, no transaction of a request."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

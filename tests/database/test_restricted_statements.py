@@ -5,8 +5,6 @@ rows of all documents: a statement that reads them joins the chunks that the cal
 reason.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Statements are refused where their text contradicts their declarations."""
 
-from __future__ import annotations
-
 import itertools
 import re
 

@@ -1,7 +1,5 @@
 """Reads of requests on a real streaming standby: which server answers, and what happens while one of them is away."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager

@@ -1,7 +1,5 @@
 """No user can read or change another user's rows."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from uuid import UUID, uuid4
 

@@ -1,7 +1,5 @@
 """DATABASE_URL takes libpq's TLS parameters."""
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 from collections.abc import AsyncIterator

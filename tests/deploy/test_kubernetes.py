@@ -1,7 +1,5 @@
 """The manifests of deploy/kubernetes are valid and consistent, and give the service only what it needs."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The dashboard and the alert rules name metrics, labels and codes that the service has."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

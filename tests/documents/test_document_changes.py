@@ -1,7 +1,5 @@
 """A changed document has the derived rows of a new upload, and no concurrent change is lost."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

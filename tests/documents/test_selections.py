@@ -1,7 +1,5 @@
 """Documents are deleted and cut again by filter, in slices."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

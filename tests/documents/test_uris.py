@@ -1,7 +1,5 @@
 """The URI of a file is shown as a path, and found by the path and by every spelling of the URI."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

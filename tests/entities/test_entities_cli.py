@@ -1,7 +1,5 @@
 """`stepwell entities` imports, lists and shows entities."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Storing a list of documents or entities has the same result as storing its items one by one."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """An evaluation set is written and read in BEIR layout."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from pathlib import Path
 

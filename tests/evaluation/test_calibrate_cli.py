@@ -1,7 +1,5 @@
 """A calibration is fitted to judgements, stored and removed."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

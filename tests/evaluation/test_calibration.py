@@ -1,7 +1,5 @@
 """A calibration is fitted to judged questions, and measured on questions that it was not fitted to."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 

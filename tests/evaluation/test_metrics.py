@@ -1,7 +1,5 @@
 """Metrics and calibration figures follow their published formulas; expected values are written as arithmetic."""
 
-from __future__ import annotations
-
 import random
 from math import log2
 

@@ -1,7 +1,5 @@
 """The evaluation asks what the API asks, and averages by type."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Compares the facets of random documents and filters with counts in plain Python."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Databases of the fault tests store vectors of the offline model's dimension."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 
 import pytest

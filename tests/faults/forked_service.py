@@ -3,8 +3,6 @@
 It can be killed often: a new process takes a third of a second instead of three.
 """
 
-from __future__ import annotations
-
 import asyncio
 import multiprocessing
 import os

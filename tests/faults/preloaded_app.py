@@ -1,7 +1,5 @@
 """Builds an application: what a process that has imported this forks has its modules and routes from the start."""
 
-from __future__ import annotations
-
 import harness
 
 from app import capabilities

@@ -1,7 +1,5 @@
 """Runs the service, delays its queries with a table lock, and terminates its connections."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import socket

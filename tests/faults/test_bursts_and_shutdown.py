@@ -1,7 +1,5 @@
 """A service of its own process, with the real model, answers bursts and finishes what runs when it is stopped."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import random

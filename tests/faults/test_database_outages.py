@@ -1,7 +1,5 @@
 """Responses while Postgres is down, closes connections, has none free or is slow."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

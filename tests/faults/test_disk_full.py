@@ -1,7 +1,5 @@
 """A full disk rejects writes with 507 and does not affect searches; writes work again once there is space."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import tempfile

@@ -1,7 +1,5 @@
 """Responses while Postgres is frozen: its sockets stay open, and no server-side timeout runs."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

@@ -3,8 +3,6 @@
 With STEPWELL_FAULTS=full in the environment, histories are longer, and there are more of them.
 """
 
-from __future__ import annotations
-
 import asyncio
 import faulthandler
 import json
@@ -394,7 +392,7 @@ class Answered:
     hits: dict[tuple[str, int, str], float]
     is_cut: bool
 
-    def differences(self, other: Answered) -> list[tuple[tuple[str, int, str], float | None, float | None]]:
+    def differences(self, other: "Answered") -> list[tuple[tuple[str, int, str], float | None, float | None]]:
         """The hits that another answer does not have, or has with another score: the scores here and there."""
         last = (1 + TIES) * min(self.hits.values(), default=0.0) if self.is_cut else 0.0
         both = [(hit, self.hits.get(hit), other.hits.get(hit)) for hit in {**self.hits, **other.hits}]

@@ -1,7 +1,5 @@
 """Searches and uploads of a running service whose remote embedder fails in every way, and its recovery."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator

@@ -1,7 +1,5 @@
 """Recall of the vector leg after many changes, a VACUUM and a restart."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -4,8 +4,6 @@
 too.
 """
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 import faulthandler

@@ -1,7 +1,5 @@
 """Several processes serve one port: each answers, caches follow writes, metrics add up, one that dies is replaced."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

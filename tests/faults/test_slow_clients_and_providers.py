@@ -1,7 +1,5 @@
 """Clients that do not send their bodies, and providers that do not answer."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

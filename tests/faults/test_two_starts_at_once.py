@@ -3,8 +3,6 @@
 tests/migrations upgrades a database twice at once, and `make faults` starts four whole services.
 """
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import AsyncExitStack
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Many large uploads at once, whose clients disconnect or which still run at SIGTERM."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import random

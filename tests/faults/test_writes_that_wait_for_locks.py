@@ -1,7 +1,5 @@
 """Writes of one user that wait for a lock do not block other users, and are refused with Retry-After."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Feedback is stored by a caller's own act only, once for each query and passage, and goes with what it is about."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 from uuid import UUID, uuid4

@@ -1,7 +1,5 @@
 """`stepwell feedback`: judgements are given, and exported as a set that `eval` and `calibrate` read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A page is fetched from the public web only, within limits, whatever its site does."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """The metrics of the queue, and of what its jobs came to."""
 
-from __future__ import annotations
-
 import harness
 import pytest
 import sqlalchemy as sa

@@ -1,7 +1,5 @@
 """`stepwell jobs` shows and cancels jobs, and `stepwell worker` runs them in a separate process."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

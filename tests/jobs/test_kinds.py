@@ -1,7 +1,5 @@
 """Every kind of job has one name, is documented, and is cancelled and deleted as it is declared."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 from datetime import UTC, datetime, timedelta

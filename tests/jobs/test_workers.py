@@ -1,7 +1,5 @@
 """Jobs run one at a time, survive their workers, and stop when they are cancelled."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any

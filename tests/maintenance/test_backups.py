@@ -1,7 +1,5 @@
 """A backup is one file from which a database is restored whole, and a restore replaces everything or nothing."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import stat

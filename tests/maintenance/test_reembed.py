@@ -1,7 +1,5 @@
 """The embedding model is replaced while users search and write: no search fails, and none mixes two models."""
 
-from __future__ import annotations
-
 import asyncio
 import contextvars
 import dataclasses

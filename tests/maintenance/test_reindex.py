@@ -1,7 +1,5 @@
 """Changed chunking options are noticed, and reindex gives the chunks of a new upload, a batch at a time."""
 
-from __future__ import annotations
-
 import asyncio
 from datetime import datetime
 

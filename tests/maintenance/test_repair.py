@@ -1,7 +1,5 @@
 """Repair rebuilds derived rows from the stored texts, only those that differ, beside other writers."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import AsyncIterator

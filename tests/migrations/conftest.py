@@ -1,7 +1,5 @@
 """Loads a populated database of revision 0040, on which each later revision is tested."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import AsyncIterator
 from pathlib import Path

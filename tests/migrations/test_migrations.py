@@ -1,7 +1,5 @@
 """The migrations build exactly the schema that this version expects; anything else is refused."""
 
-from __future__ import annotations
-
 import asyncio
 import difflib
 import io

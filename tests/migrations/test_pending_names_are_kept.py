@@ -1,7 +1,5 @@
 """What waited to be linked before one job a user did all of it still waits after the upgrade."""
 
-from __future__ import annotations
-
 from app.database import transactions
 from app.database.schema import migration
 from app.entities.linking import mention_refresh

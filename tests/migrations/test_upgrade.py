@@ -1,7 +1,5 @@
 """A populated database of the baseline keeps its rows and its search results through every later revision."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """A provider that keeps failing is not called for a while, then probed by one call."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """Calls of remote models end at their time limit, are retried within it, and leave room for queries."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

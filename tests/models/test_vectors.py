@@ -1,7 +1,5 @@
 """Every vector has length 1."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

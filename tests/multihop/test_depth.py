@@ -1,7 +1,5 @@
 """The depth `auto` embeds a query once, follows links without further searches, and asks a language model."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Expansion terms are ranked by rarity, and proposals of a model are filtered."""
 
-from __future__ import annotations
-
 import pytest
 
 from app.multihop import hop_terms

@@ -1,7 +1,5 @@
 """Identifiers and rare words link passages that share neither a name nor a word of the question."""
 
-from __future__ import annotations
-
 import pytest
 from harness import Tenant
 from requests_of import search_request

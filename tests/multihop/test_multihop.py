@@ -1,7 +1,5 @@
 """A multi-hop search finds passages through links between documents, and reports each hop."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace

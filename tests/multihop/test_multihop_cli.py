@@ -1,7 +1,5 @@
 """`stepwell multihop` shows the query, the terms of each hop and the name through which each hit was found."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A section's name links chunks to the section, within the rules for common and ambiguous headings."""
 
-from __future__ import annotations
-
 from math import log
 from typing import Any
 

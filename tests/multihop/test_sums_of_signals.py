@@ -1,7 +1,5 @@
 """The sum of signals follows its formulas and the table in docs/multihop.md."""
 
-from __future__ import annotations
-
 import math
 import random
 import re

@@ -1,7 +1,5 @@
 """Fixtures for tests of parsers."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

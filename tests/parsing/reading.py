@@ -1,7 +1,5 @@
 """The type of the fixture `read`, and the code with which it refuses a file."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

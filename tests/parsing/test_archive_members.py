@@ -1,7 +1,5 @@
 """The files of ZIP and TAR archives are read one by one, within limits."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io

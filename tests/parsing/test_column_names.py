@@ -1,7 +1,5 @@
 """The names of columns are found below titles and comments and on two rows, and what stands above them is kept."""
 
-from __future__ import annotations
-
 import io
 from typing import Any
 

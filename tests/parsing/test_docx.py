@@ -1,7 +1,5 @@
 """DOCX becomes Markdown: headings, paragraphs, lists and tables in their order."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from typing import Any

@@ -1,7 +1,5 @@
 """Bytes are read in the encoding that they were written in."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """A file's format is recognised by its content; its name only distinguishes formats that are plain text."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from pathlib import Path

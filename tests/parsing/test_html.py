@@ -1,7 +1,5 @@
 """HTML becomes the main text of the page as Markdown."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

@@ -1,7 +1,5 @@
 """The guard names what a reader leaves out, and finds what it loses: a page, a cell, a number, a part."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import made_files

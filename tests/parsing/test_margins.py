@@ -1,7 +1,5 @@
 """Headers, footers and page numbers are left out and named; lines that differ in numbers are text."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

@@ -1,7 +1,5 @@
 """Notebooks become Markdown: text, code and the texts of outputs, without pictures."""
 
-from __future__ import annotations
-
 import made_files
 import pytest
 from reading import Read, refusal

@@ -1,7 +1,5 @@
 """Files of Office before 2007 are read; others in their format are refused with what to do instead."""
 
-from __future__ import annotations
-
 import struct
 
 import made_files

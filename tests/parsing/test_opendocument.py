@@ -1,7 +1,5 @@
 """ODT and ODP become Markdown with their properties."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from datetime import UTC, datetime

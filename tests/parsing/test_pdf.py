@@ -1,7 +1,5 @@
 """PDFs become text in reading order with headings, tables and pages. Unreadable PDFs are refused with a reason."""
 
-from __future__ import annotations
-
 import itertools
 import zlib
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Scans and pictures are read page by page by what recognises their lines, within limits."""
 
-from __future__ import annotations
-
 import io
 import itertools
 import struct

@@ -1,7 +1,5 @@
 """Files are parsed in a process of their own, whose limits a hostile file cannot exceed."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import AsyncIterator

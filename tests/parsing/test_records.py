@@ -1,7 +1,5 @@
 """Rows of tables and sheets, and lines of JSON, are documents with a text, metadata and a place in their file."""
 
-from __future__ import annotations
-
 import datetime
 import json
 

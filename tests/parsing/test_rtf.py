@@ -1,7 +1,5 @@
 """RTF becomes Markdown with its properties."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

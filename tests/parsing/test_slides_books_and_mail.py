@@ -1,7 +1,5 @@
 """Presentations, books, messages and mailboxes become Markdown with their properties."""
 
-from __future__ import annotations
-
 import base64
 import time
 from datetime import UTC, datetime

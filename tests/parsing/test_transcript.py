@@ -1,7 +1,5 @@
 """Transcripts become paragraphs that begin with their time, so that a hit says when something was said."""
 
-from __future__ import annotations
-
 import pytest
 from reading import Read, refusal
 

@@ -3,8 +3,6 @@
 A picture of one column ends the process, one of two columns is never answered, and one of three ends the first process.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Pictures are recognised by a process of its own, which is replaced when it fails and shared by the users."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from pathlib import Path

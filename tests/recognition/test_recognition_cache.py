@@ -1,7 +1,5 @@
 """The lines of a picture are kept, so that it is recognised once, and only who has the picture can read them."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import dataclasses

@@ -3,8 +3,6 @@
 A user's calibration changes the relevance of the user's hits, and nothing else, at no statement more.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from datetime import UTC, datetime

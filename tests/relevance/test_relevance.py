@@ -1,7 +1,5 @@
 """Relevance falls in the order of the hits; `answerable` follows from it, from unknown names and from judgements."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The conditions of expressions are met by every hit: compared with an evaluator of its own over the stored texts."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Sequence

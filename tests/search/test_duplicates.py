@@ -1,7 +1,5 @@
 """Hits that repeat another one are collapsed; those that differ in what they say are not."""
 
-from __future__ import annotations
-
 import random
 import time
 from uuid import uuid4

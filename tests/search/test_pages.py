@@ -1,7 +1,5 @@
 """Pages of results neither repeat nor omit a result, and results can be grouped by document."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from typing import Any

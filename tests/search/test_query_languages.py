@@ -1,7 +1,5 @@
 """A search in a language that the model does not read is as good as one by words alone."""
 
-from __future__ import annotations
-
 import pytest
 from harness import Tenant, uris
 

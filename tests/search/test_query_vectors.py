@@ -1,7 +1,5 @@
 """A user's query is embedded once and cached for that user alone."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

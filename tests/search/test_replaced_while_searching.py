@@ -1,7 +1,5 @@
 """An answer contains one version of each document, whenever the document is replaced during the search."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """A search returns the right hits, degrades instead of failing, and explains its scores."""
 
-from __future__ import annotations
-
 import logging
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Starts the servers of Debian's packages that the tests of this folder share."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import debian_servers

@@ -1,7 +1,5 @@
 """Backups of a server that requires TLS are written and restored, even into another major version."""
 
-from __future__ import annotations
-
 import asyncio
 
 import harness

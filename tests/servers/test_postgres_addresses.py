@@ -1,7 +1,5 @@
 """Addresses as providers of Postgres give them connect to a server that requires TLS, or are refused in a sentence."""
 
-from __future__ import annotations
-
 import debian_servers
 import pytest
 import test_supported_servers

@@ -3,8 +3,6 @@
 `pytest tests/servers -v` prints a line for each combination. Those that need packages of Debian are skipped without.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager

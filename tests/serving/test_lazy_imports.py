@@ -1,7 +1,5 @@
 """`stepwell` imports a command's module only when the command runs."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

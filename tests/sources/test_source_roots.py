@@ -1,7 +1,5 @@
 """Folders outside the allowed ones cannot be added, and neither `..` nor symbolic links lead out of a source."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from uuid import uuid4

@@ -1,7 +1,5 @@
 """A source is kept in step with its folder: every file is counted once, and the result is that of a fresh ingest."""
 
-from __future__ import annotations
-
 import os
 import random
 import unicodedata

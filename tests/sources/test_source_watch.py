@@ -1,7 +1,5 @@
 """A watched source is synchronised after a change in its folder, and in intervals without any event."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

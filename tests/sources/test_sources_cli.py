@@ -1,7 +1,5 @@
 """`stepwell sources` by way of a running service."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

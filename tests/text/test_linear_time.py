@@ -4,8 +4,6 @@ The texts repeat the tokens of the formats, alone and joined, after an opening t
 grows until the work takes long enough to be measured; STEPWELL_FAULTS=full compares 1 MB with 4 MB of every token.
 """
 
-from __future__ import annotations
-
 import csv
 import gc
 import os

@@ -1,7 +1,5 @@
 """Tests of the page at /docs: it loads nothing from other hosts and has a strict policy."""
 
-from __future__ import annotations
-
 import re
 
 import example_app

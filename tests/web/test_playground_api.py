@@ -1,7 +1,5 @@
 """Tests of how the playground is served: at / for browsers only, with a strict policy, from files of the package."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import get_args

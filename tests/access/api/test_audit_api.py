@@ -1,7 +1,5 @@
 """Tests of the audit log: deletions and uses of keys are recorded without content."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Awaitable, Callable

@@ -1,7 +1,5 @@
 """Tests of authentication: every request without a valid key is rejected."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """Tests of writes that are sent again with the same Idempotency-Key."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 from uuid import uuid4

@@ -1,7 +1,5 @@
 """Tests of AUTH=local_token: only requests with the data folder's token are served."""
 
-from __future__ import annotations
-
 import os
 import stat
 from concurrent.futures import ThreadPoolExecutor

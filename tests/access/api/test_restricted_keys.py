@@ -5,8 +5,6 @@ compared with the same of a user who has stored only the visible documents: but 
 reads of REFUSED they are equal. With STEPWELL_FAULTS=full every query is asked in every way.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

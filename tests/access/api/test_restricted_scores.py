@@ -1,7 +1,5 @@
 """A search with a key that sees few documents is scored as in a knowledge base that has only these."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Awaitable, Callable
 from typing import Any

@@ -4,8 +4,6 @@ The matrices are made from the OpenAPI document and the registry of tools, so th
 them by itself.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any

@@ -3,8 +3,6 @@
 The matrix is made from the OpenAPI document, so an operation that is added is in it by itself.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any

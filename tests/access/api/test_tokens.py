@@ -1,7 +1,5 @@
 """A token grants what its key grants or less, for a day at most, and only with the signature of its key."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable

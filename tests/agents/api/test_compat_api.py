@@ -1,7 +1,5 @@
 """Tests the contracts of other platforms: Dify's external knowledge API, and the tools search and fetch."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Tests of the tools over REST: definitions by scope, calls, and errors that a model can act on."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

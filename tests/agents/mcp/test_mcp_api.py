@@ -1,7 +1,5 @@
 """Tests MCP over HTTP: the SDK's client drives every tool, and strict requests are answered."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """Tests `stepwell mcp` as desktop programs run it: a process whose stdout carries nothing but protocol messages."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The embedded Postgres starts, is shared by processes, survives kills, keeps other users out and stops."""
 
-from __future__ import annotations
-
 import asyncio
 import fcntl
 import os

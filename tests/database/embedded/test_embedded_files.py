@@ -1,7 +1,5 @@
 """The embedded Postgres chooses safe folders and sizes, and leaves existing folders as they are."""
 
-from __future__ import annotations
-
 import os
 import stat
 import sys

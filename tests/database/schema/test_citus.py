@@ -3,8 +3,6 @@
 `CITUS_DSN` is the owner's address of a database on the coordinator, whose schema `stepwell` is replaced.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is said of a cluster's nodes, and `stepwell db distribute` without a cluster."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -4,8 +4,6 @@ The rules are those of a database sharded by `user_id`, checked in Postgres' cat
 rule is also tried on a deliberately bad schema or statement, so that it cannot pass by checking nothing.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 

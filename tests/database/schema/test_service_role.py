@@ -1,7 +1,5 @@
 """The service's role has only the rights that it needs, and verifies keys without reading them."""
 
-from __future__ import annotations
-
 import hashlib
 from functools import partial
 

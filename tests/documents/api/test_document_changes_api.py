@@ -1,7 +1,5 @@
 """Tests of changing a document by a JSON merge patch and of deleting one by its URI."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from api_caller import Caller

@@ -1,7 +1,5 @@
 """Tests of the endpoints for documents."""
 
-from __future__ import annotations
-
 import base64
 import json
 from pathlib import Path

@@ -3,8 +3,6 @@
 Every URI is stored in NFC and found in NFD too.
 """
 
-from __future__ import annotations
-
 import unicodedata
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of storing large documents over HTTP: they are queued, and a job stores them."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

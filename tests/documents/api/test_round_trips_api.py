@@ -1,7 +1,5 @@
 """What a GET returns is accepted by a PUT and a PATCH, and changes nothing."""
 
-from __future__ import annotations
-
 import bisect
 import json
 import random

@@ -1,7 +1,5 @@
 """Files of a form become documents whose uri is the file's name or relative path."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import httpx

@@ -1,7 +1,5 @@
 """A page is fetched by its address and stored as a file would be."""
 
-from __future__ import annotations
-
 import dataclasses
 import io
 import zipfile

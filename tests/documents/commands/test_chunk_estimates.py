@@ -1,7 +1,5 @@
 """The chunks of files are estimated from their rows and texts, and corrected by those of files that have been read."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

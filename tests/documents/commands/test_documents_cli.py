@@ -1,7 +1,5 @@
 """`stepwell documents` lists, shows and deletes documents."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

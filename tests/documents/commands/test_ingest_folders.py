@@ -1,7 +1,5 @@
 """`stepwell ingest`: which files of folders are read or left out, pages, the progress, and the jobs that follow."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import json

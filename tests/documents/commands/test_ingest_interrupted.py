@@ -1,7 +1,5 @@
 """`stepwell ingest` in a process of its own: it estimates and shows its time, is interrupted, and continues."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

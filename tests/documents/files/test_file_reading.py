@@ -1,7 +1,5 @@
 """Files of text have a title; the files of an archive have limits of their own together."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import made_files

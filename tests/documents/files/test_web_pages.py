@@ -1,7 +1,5 @@
 """A fetched page is a file: its address names it, and the site may name its encoding."""
 
-from __future__ import annotations
-
 import pytest
 
 from app.documents.files import web_pages

@@ -4,8 +4,6 @@ Postgres counts the rows that a transaction reads, before there are statistics, 
 contain.
 """
 
-from __future__ import annotations
-
 from uuid import UUID, uuid4
 
 import asyncpg

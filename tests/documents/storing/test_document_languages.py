@@ -1,7 +1,5 @@
 """Documents are indexed in the language that they name, else in the one that is set, else in the detected one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from harness import Tenant, uris

@@ -1,7 +1,5 @@
 """An upload is stored as one whole document or not at all."""
 
-from __future__ import annotations
-
 import asyncio
 from datetime import UTC, datetime
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """A large document is stored by a job in slices, and readers see its old version or its new one."""
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 import itertools

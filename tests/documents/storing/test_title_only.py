@@ -1,7 +1,5 @@
 """A document without text is one chunk, its title. The chunk is found, changed, repaired and embedded like others."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of the endpoints for entities."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 from uuid import uuid4

@@ -1,7 +1,5 @@
 """Cached names are up to date in every process, and only changes are read."""
 
-from __future__ import annotations
-
 from typing import Any
 from weakref import WeakKeyDictionary
 

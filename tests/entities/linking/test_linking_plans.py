@@ -4,8 +4,6 @@ ANALYZE may run long after a bulk load. A plan for the values of such a user rea
 documents for each chunk, so the job uses generic plans.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import asyncpg

@@ -1,7 +1,5 @@
 """A job links the entities that a language model names in a document; storing it neither waits nor fails with it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncIterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Stored texts are linked to changed names as if they were stored after the change."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import random

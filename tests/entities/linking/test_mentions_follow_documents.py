@@ -1,7 +1,5 @@
 """Stored mentions depend only on the documents that are stored now, however extreme their names are."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

@@ -3,8 +3,6 @@
 `tests/faults/test_histories_with_kills.py` compares the mentions after long histories with those of a fresh database.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import random

@@ -1,7 +1,5 @@
 """Tests the facets of metadata, and the hints for filters that no document passes, over REST and as a tool."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 STEPWELL_FAULTS=full kills each 20 times during the synchronisation of 2,000 files.
 """
 
-from __future__ import annotations
-
 import faulthandler
 import random
 from functools import partial

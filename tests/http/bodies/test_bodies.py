@@ -1,7 +1,5 @@
 """Tests of body parsing: a malformed body is a 4xx that does not quote it."""
 
-from __future__ import annotations
-
 import json
 
 import example_app

@@ -1,7 +1,5 @@
 """Tests that the CPU time of parsing and validating a body is linear in its size."""
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import json

@@ -1,7 +1,5 @@
 """Tests that Starlette still has the private names that a received request needs."""
 
-from __future__ import annotations
-
 from starlette.requests import Request
 from starlette.types import Message
 

@@ -1,7 +1,5 @@
 """Tests that a request is authenticated before its body is read within limits of size and time."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager

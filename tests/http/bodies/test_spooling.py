@@ -1,7 +1,5 @@
 """Large bodies are written to temporary files. The files are deleted, and a full disk is reported."""
 
-from __future__ import annotations
-
 import errno
 import os
 import tempfile

@@ -1,7 +1,5 @@
 """Draws requests from the OpenAPI document, sends them to a service in a process of its own and judges the answers."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections import Counter

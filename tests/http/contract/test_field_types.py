@@ -1,7 +1,5 @@
 """Tests of the field types of requests."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 

@@ -1,7 +1,5 @@
 """Tests that generators make clients from the committed OpenAPI document, and that searches through them work."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import os

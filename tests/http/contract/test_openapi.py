@@ -1,7 +1,5 @@
 """Tests of the OpenAPI document: it is committed, valid and complete."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Tests that the examples of the OpenAPI document run as they are on the sample notes and show what is sent."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Ids of documents, chunks and entities are derived from what identifies them: stored again, they have the same id."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -3,8 +3,6 @@
 With STEPWELL_WRITE_EXAMPLES=1 the examples are written instead (`make examples`).
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Awaitable, Callable

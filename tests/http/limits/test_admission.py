@@ -1,7 +1,5 @@
 """Tests the shares of users in turns and in bodies being received, and the deadline of whatever searches."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager

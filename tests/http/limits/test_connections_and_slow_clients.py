@@ -1,7 +1,5 @@
 """Tests of the limits on memory, connections and slow clients."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress

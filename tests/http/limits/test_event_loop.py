@@ -1,7 +1,5 @@
 """No request holds the event loop: a callback takes little CPU time of the loop's thread, whatever the request is."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tests of the checks of hosts and origins, and of CORS."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Tests that a hanging language model or reranker delays only a few searches."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import AsyncIterator
 from typing import Any

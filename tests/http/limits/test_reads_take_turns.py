@@ -1,7 +1,5 @@
 """Tests that ordinary reads take turns by user: every route and tool that reads without searching."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager

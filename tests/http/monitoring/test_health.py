@@ -1,7 +1,5 @@
 """Tests of the liveness and readiness endpoints."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import harness

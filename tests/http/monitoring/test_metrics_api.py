@@ -1,7 +1,5 @@
 """Tests of the metrics: what they count, their documentation, and access to them."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import time

@@ -1,7 +1,5 @@
 """Tests of request ids, the request log and OpenTelemetry spans, which contain no text or secret of a user."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

@@ -4,8 +4,6 @@ What one field refuses is in test_refused_fields; bodies, numbers and characters
 test_documents_api, methods and paths in test_problems.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from typing import Any
 from uuid import uuid4

@@ -1,7 +1,5 @@
 """Tests of problem responses: small, with the field and the fix."""
 
-from __future__ import annotations
-
 import json
 import logging
 

@@ -1,7 +1,5 @@
 """API keys of providers appear in no response, metric or log, whatever a provider answers."""
 
-from __future__ import annotations
-
 import logging
 from typing import Any
 

@@ -3,8 +3,6 @@
 Another test compares bounds and enumerations with the OpenAPI document; here is one of each kind.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 from uuid import UUID

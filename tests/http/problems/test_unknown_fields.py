@@ -1,7 +1,5 @@
 """Tests of unknown fields and query parameters, and of null for fields with a default."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

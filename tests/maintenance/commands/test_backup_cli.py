@@ -1,7 +1,5 @@
 """`stepwell backup`, `stepwell restore` and `stepwell repair` on the embedded database."""
 
-from __future__ import annotations
-
 import errno
 import os
 import resource

@@ -1,7 +1,5 @@
 """`stepwell doctor` names what is wrong and what would change it, and never falls over."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 

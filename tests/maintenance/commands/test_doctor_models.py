@@ -1,7 +1,5 @@
 """`stepwell doctor` tries each configured model with one call and names the setting that is wrong."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

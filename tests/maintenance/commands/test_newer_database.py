@@ -1,7 +1,5 @@
 """Every command says in one sentence that a newer version has upgraded the database."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`stepwell reembed` changes from the built-in model to another, and names the setting that is missing."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

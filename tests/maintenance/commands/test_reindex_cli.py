@@ -1,7 +1,5 @@
 """`stepwell reindex` applies changed chunking options."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """No command ends in a traceback, whatever the address of the database and the settings say."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from typing import Any

@@ -8,8 +8,6 @@ A graph is meant for one text at a time: activations are quantized by tensor, th
 have the largest outliers, by token.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """multilingual-e5-small reads many languages, from a file of weights whose package is never imported."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

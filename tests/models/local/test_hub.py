@@ -1,7 +1,5 @@
 """Models are downloaded once from a hub, at one revision, and only what was announced is kept and used."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

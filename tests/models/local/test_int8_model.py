@@ -4,8 +4,6 @@ canonical_minilm.json holds what sentence-transformers on PyTorch makes of the s
 SentenceTransformer(folder, device="cpu").encode(text), rounded to 7 digits; it names the versions.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -1,7 +1,5 @@
 """The offline model embeds texts of any length and content side by side, and fails with ProviderError."""
 
-from __future__ import annotations
-
 import asyncio
 import tracemalloc
 

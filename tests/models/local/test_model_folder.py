@@ -1,7 +1,5 @@
 """A model in a folder is used as its published settings say, and a folder that cannot be used is an error."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tests of models that are called over HTTP."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Requests to language models protect their data, and every kind of failure is a ProviderError."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """Each embedding API gets requests of its own, and no unusable vector is returned."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """An error of an endpoint says what was wrong with the call, without its content and its key."""
 
-from __future__ import annotations
-
 import pytest
 from fake_provider import FakeProvider, serve
 

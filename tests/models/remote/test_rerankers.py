@@ -1,7 +1,5 @@
 """Each cross-encoder gets requests of its own API, and every kind of failure is a ProviderError."""
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any

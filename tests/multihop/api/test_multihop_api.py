@@ -1,7 +1,5 @@
 """Tests the depth of searches over REST, and multi-hop searches."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from typing import Any
 

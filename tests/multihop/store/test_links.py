@@ -1,7 +1,5 @@
 """Names link chunks to documents with the documented weights."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from math import log
 from typing import Any

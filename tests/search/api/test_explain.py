@@ -1,7 +1,5 @@
 """The components that `explain` shows add up to each score, computed by hand from the JSON alone."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from itertools import product

@@ -1,7 +1,5 @@
 """Tests of filters with operators and groups over HTTP."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack

@@ -1,7 +1,5 @@
 """Lists of hits are merged into one, with the parts of each score."""
 
-from __future__ import annotations
-
 import pytest
 from api_caller import Caller
 

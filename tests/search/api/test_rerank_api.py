@@ -1,7 +1,5 @@
 """Tests of reranking in searches and lists."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Tests of the endpoints for searches, and of what they share between users."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator

@@ -1,7 +1,5 @@
 """Tests of snippets: the best sentences of each hit, with the matches that Postgres' configurations make."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """`search` and `eval` rerank hits and report where they cannot."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Callable

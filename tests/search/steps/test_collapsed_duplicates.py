@@ -1,7 +1,5 @@
 """If duplicates are collapsed, copies of a note do not fill an answer: in one search, groups, pages, hops and tools."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A typing error is looked for in words that may have one, and corrected by one change."""
 
-from __future__ import annotations
-
 import pytest
 
 from app.search.steps import corrections

@@ -1,7 +1,5 @@
 """Newer documents are raised by a known factor, in every kind of search, and only if that is asked for."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any
 

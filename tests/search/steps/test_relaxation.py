@@ -1,7 +1,5 @@
 """A query that matches nothing is relaxed step by step, and the answer names the step."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import harness

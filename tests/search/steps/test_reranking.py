@@ -1,7 +1,5 @@
 """Re-ranking and MMR reorder the best hits, and a failing re-ranker leaves their order unchanged."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The snippet of a passage has the sentences that match a query best, with the offsets of what matches."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

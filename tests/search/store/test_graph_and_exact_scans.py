@@ -1,7 +1,5 @@
 """The vector leg through the HNSW graph matches an exact scan, and the choice between them follows the scope."""
 
-from __future__ import annotations
-
 import random
 from uuid import uuid4
 

@@ -1,7 +1,5 @@
 """The hybrid statement scores, fuses and orders as docs/search.md specifies; expected values are computed in Python."""
 
-from __future__ import annotations
-
 import random
 
 import hybrid

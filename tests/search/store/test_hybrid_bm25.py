@@ -1,7 +1,5 @@
 """The text leg is BM25 over everything that the user stored, whichever words select the candidates."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 

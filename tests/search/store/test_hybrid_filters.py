@@ -1,7 +1,5 @@
 """Filters and excluded chunks apply to both legs before these are cut to their candidates."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from uuid import uuid4
 

@@ -1,7 +1,5 @@
 """Phrases, required and excluded words, languages and accents restrict the hybrid statement as documented."""
 
-from __future__ import annotations
-
 import hybrid
 import oracle
 import pytest

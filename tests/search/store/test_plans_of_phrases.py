@@ -4,8 +4,6 @@ Conditions of expressions are found through the index of the tsvectors. The stat
 row-level security, with and without a leakproof `@@`.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 from uuid import uuid4

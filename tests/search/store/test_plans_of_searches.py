@@ -3,8 +3,6 @@
 The statements run as the service's role under row-level security, with real binds, for a user with many chunks.
 """
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Single characters of scripts without spaces are indexed beside the pairs, and change nothing else."""
 
-from __future__ import annotations
-
 import random
 import unicodedata
 

@@ -1,7 +1,5 @@
 """Text statistics stay exact through every change; the stored chunks are counted again and compared."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import random

@@ -1,7 +1,5 @@
 """The application whose users may add sources, each below a folder of its own."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from pathlib import Path
 

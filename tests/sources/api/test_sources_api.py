@@ -1,7 +1,5 @@
 """Sources over HTTP: only the user's own folder can be added, and users never reach each other's."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 from uuid import uuid4

@@ -1,7 +1,5 @@
 """Misspelled names are matched, and other words are not."""
 
-from __future__ import annotations
-
 import pytest
 
 from app.text.names import fuzzy_names

@@ -1,7 +1,5 @@
 """Known names are found in any spelling of case and punctuation, and only there."""
 
-from __future__ import annotations
-
 from uuid import UUID, uuid5
 
 import pytest

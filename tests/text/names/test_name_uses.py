@@ -1,7 +1,5 @@
 """How a query uses a name: its case, its neighbours, and whether it is part of an identifier or an address."""
 
-from __future__ import annotations
-
 import pytest
 
 from app.text.names import name_uses, names, query_words

@@ -1,7 +1,5 @@
 """Names are found in texts, headings and metadata, and equal names have equal keys."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Passages cover the text, keep its structure and stay within their limits."""
 
-from __future__ import annotations
-
 import itertools
 import re
 

@@ -1,7 +1,5 @@
 """Queries are parsed into words, phrases and operators, and no query is rejected."""
 
-from __future__ import annotations
-
 import pytest
 
 from app.text.queries import analysis

@@ -1,7 +1,5 @@
 """Identifiers are told from other words."""
 
-from __future__ import annotations
-
 import pytest
 
 from app.text.queries import identifiers

@@ -1,7 +1,5 @@
 """Boolean expressions are read into conditions, by one grammar at every depth."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

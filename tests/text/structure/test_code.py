@@ -1,7 +1,5 @@
 """Definitions in source code are found by the words, brackets and indentation of the common languages."""
 
-from __future__ import annotations
-
 import pytest
 
 from app.text.passages import chunking

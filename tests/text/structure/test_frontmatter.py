@@ -1,7 +1,5 @@
 """Frontmatter is read, and the body is returned whatever the frontmatter contains."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from datetime import UTC, datetime

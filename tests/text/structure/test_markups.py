@@ -1,7 +1,5 @@
 """Escapes of JSON, XML and roff become characters."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

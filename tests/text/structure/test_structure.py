@@ -1,7 +1,5 @@
 """Headings, fences, tables, lists and sentences are found."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Cleaning keeps visible text and removes the rest, for any bytes."""
 
-from __future__ import annotations
-
 import base64
 import itertools
 import random

@@ -1,7 +1,5 @@
 """Languages are given as tags, codes or names; what is none is not taken for one."""
 
-from __future__ import annotations
-
 import pytest
 
 from app import samples

@@ -3,8 +3,6 @@
 Expected texts were checked against `to_tsvector` of Postgres 18.4 (encoding UTF-8, locale C.UTF-8).
 """
 
-from __future__ import annotations
-
 import unicodedata
 
 import pytest

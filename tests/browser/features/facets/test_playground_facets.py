@@ -1,7 +1,5 @@
 """Tests in a real Chromium that the playground filters by values of metadata with their numbers."""
 
-from __future__ import annotations
-
 import json
 
 import httpx

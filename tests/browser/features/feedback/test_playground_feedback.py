@@ -1,7 +1,5 @@
 """Tests in a real Chromium that hits of the playground are judged by thumbs."""
 
-from __future__ import annotations
-
 from playground_page import Playground
 
 from app.feedback import store as feedback

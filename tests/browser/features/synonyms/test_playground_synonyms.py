@@ -1,7 +1,5 @@
 """Tests in a real Chromium that synonyms are edited in the playground."""
 
-from __future__ import annotations
-
 import httpx
 from playground_page import Playground
 

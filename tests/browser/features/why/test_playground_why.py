@@ -1,7 +1,5 @@
 """Tests in a real Chromium that the playground explains where a document stands."""
 
-from __future__ import annotations
-
 import json
 
 import httpx

@@ -1,7 +1,5 @@
 """Names that a query contains by accident do not change its answer; every form of a name refers to its person."""
 
-from __future__ import annotations
-
 import linking
 import pytest
 from harness import Tenant, uris

@@ -1,7 +1,5 @@
 """Questions for somebody find the person by the meaning of role and facts; questions about other things find nobody."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

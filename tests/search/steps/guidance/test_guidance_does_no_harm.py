@@ -4,8 +4,6 @@ The vectors are those of words, and every second question is asked; `make faults
 offline model, and asks them all.
 """
 
-from __future__ import annotations
-
 import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

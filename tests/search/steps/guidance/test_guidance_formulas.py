@@ -1,7 +1,5 @@
 """Entity scores, aboutness, blending and boosts follow their formulas."""
 
-from __future__ import annotations
-
 from typing import Any
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """Entities that a query refers to guide the search, and `fallback_reason` is set if they do not."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 from uuid import UUID

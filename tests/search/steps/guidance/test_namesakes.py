@@ -1,7 +1,5 @@
 """Entities are found by any of their names; those of one name are told apart by the query, and by ids in metadata."""
 
-from __future__ import annotations
-
 from typing import Any
 from uuid import UUID, uuid4
 

@@ -1,7 +1,5 @@
 """The most groups that a user may have do not hold the event loop."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import fuzz_service

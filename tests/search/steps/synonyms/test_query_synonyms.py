@@ -1,7 +1,5 @@
 """A user's synonyms are searched beside the words of a query, with half the weight, in every mode with a text leg."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import harness

@@ -1,7 +1,5 @@
 """The explanation names what keeps a passage out, and the search with its change returns the passage."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any

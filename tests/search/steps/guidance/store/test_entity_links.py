@@ -1,7 +1,5 @@
 """The links of an entity are exact for candidates, and sampled by document if it has more mentions than are read."""
 
-from __future__ import annotations
-
 import math
 from uuid import NAMESPACE_OID, UUID, uuid4, uuid5
 

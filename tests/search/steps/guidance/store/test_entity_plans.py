@@ -5,8 +5,6 @@ another user, and again with the planner statistics of an empty database, becaus
 and names also with statistics of other users only.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID, uuid4

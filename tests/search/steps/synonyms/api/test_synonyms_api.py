@@ -1,7 +1,5 @@
 """Synonyms over HTTP and on the command line: wrong groups are refused, and only a key without filters reads them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
