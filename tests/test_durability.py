@@ -69,9 +69,7 @@ async def _owner(server: postgres.EmbeddedPostgres) -> asyncpg.Connection:
     return await asyncpg.connect(server.dsn(user=postgres.OWNER, driver="postgresql"))
 
 
-async def test_what_was_acknowledged_is_whole_after_every_kill(
-    killable: postgres.EmbeddedPostgres, survivor: Database
-) -> None:
+async def test_what_was_acknowledged_is_whole_after_every_kill(killable, survivor) -> None:
     tenant = Tenant(survivor)
     chance = random.Random()
     acknowledged: dict[str, int] = {}
@@ -94,9 +92,7 @@ async def test_what_was_acknowledged_is_whole_after_every_kill(
     assert set(uris(answer)) == {"note-3"}
 
 
-async def test_an_interrupted_ingest_leaves_whole_documents_and_a_repeated_one_completes_it(
-    killable: postgres.EmbeddedPostgres, survivor: Database
-) -> None:
+async def test_an_interrupted_ingest_leaves_whole_documents_and_a_repeated_one_completes_it(killable, survivor) -> None:
     """The caller dies with the server: nothing retries, and whatever is there must be whole."""
     tenant = Tenant(survivor)
     uploads = _uploads()[:24]
@@ -126,9 +122,7 @@ async def test_an_interrupted_ingest_leaves_whole_documents_and_a_repeated_one_c
     await _check(killable, tenant, complete, exactly=True)
 
 
-async def test_a_search_works_with_the_same_database_object_after_a_kill(
-    killable: postgres.EmbeddedPostgres, survivor: Database
-) -> None:
+async def test_a_search_works_with_the_same_database_object_after_a_kill(killable, survivor) -> None:
     tenant = Tenant(survivor)
     await tenant.add("Lime mortar.", "note")
     server_folders.kill(killable)

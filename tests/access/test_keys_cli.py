@@ -55,9 +55,7 @@ async def test_an_embedded_service_keeps_no_superuser_session_open(data_dir: Pat
     assert found == [postgres.SERVICE_ROLE]
 
 
-def test_keys_are_not_managed_through_the_services_address(
-    stepwell: Stepwell, data_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_keys_are_not_managed_through_the_services_address(stepwell, data_dir, monkeypatch) -> None:
     assert stepwell("keys", "list").code == 0
     server = EmbeddedPostgres(data_dir)
     monkeypatch.setenv("DATABASE_URL", server.service_dsn)
@@ -144,9 +142,7 @@ def filled(stepwell: Stepwell, tmp_path: Path) -> str:
     return user
 
 
-def test_users_are_listed_with_their_counts_and_exported_with_their_data_and_no_hash(
-    stepwell: Stepwell, filled: str, tmp_path: Path
-) -> None:
+def test_users_are_listed_with_their_counts_and_exported_with_their_data_and_no_hash(stepwell, filled, tmp_path):
     found = {user["user_id"]: user for user in stepwell("users", "list", "--json").json}
     assert found[filled] == {"user_id": filled, "keys": 1, "documents": 2, "chunks": 2, "entities": 1}
     assert filled in stepwell("users", "list").out
@@ -172,9 +168,7 @@ def test_users_are_listed_with_their_counts_and_exported_with_their_data_and_no_
     assert ("user.exported", filled) in _actions(stepwell, filled)
 
 
-def test_a_deleted_user_remains_only_in_the_audit_log_and_other_users_are_kept(
-    stepwell: Stepwell, filled: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_deleted_user_remains_only_in_the_audit_log_and_other_users_are_kept(stepwell, filled, monkeypatch) -> None:
     other = harness.new_user()
     assert stepwell("keys", "create", other).code == 0
     monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))

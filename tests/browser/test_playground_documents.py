@@ -73,9 +73,7 @@ EVERYTHING_STORED = """async () => JSON.stringify({
 })"""
 
 
-async def test_markup_in_texts_metadata_names_and_files_is_shown_as_text_everywhere(
-    playground: Playground, client: httpx.AsyncClient
-) -> None:
+async def test_markup_in_texts_metadata_names_and_files_is_shown_as_text_everywhere(playground, client) -> None:
     page = playground.page
     document = {"uri": f"x/{SCRIPT}", "title": f"Title {SCRIPT}", "content": HOSTILE}
     metadata = {f"key {SCRIPT}": SCRIPT, "author": f"Zorvex {SCRIPT}"}
@@ -130,9 +128,7 @@ async def test_the_page_works_without_the_features_that_may_be_left_out(context:
     await opened.page.close()
 
 
-async def test_the_page_loads_every_file_of_its_folder_and_its_policy_stops_what_it_does_not_hold(
-    open_page, url: str
-) -> None:
+async def test_the_page_loads_every_file_of_its_folder_and_its_policy_stops_what_it_does_not_hold(open_page, url):
     opened = await open_page("/playground")
     async with httpx.AsyncClient(base_url=url) as client:
         assert (await client.get("/playground")).headers["content-security-policy"] == pages.POLICY
@@ -228,9 +224,7 @@ async def test_a_large_file_is_followed_until_it_is_stored_and_each_warning_is_i
     await client.post("documents/delete", json={"filters": {"document_ids": ids}})
 
 
-async def test_the_page_asks_before_it_is_closed_while_a_file_is_sent(
-    playground: Playground, client: httpx.AsyncClient, tmp_path: Path
-) -> None:
+async def test_the_page_asks_before_it_is_closed_while_a_file_is_sent(playground, client, tmp_path) -> None:
     page, held = playground.page, asyncio.Event()
     (path := tmp_path / "slow.md").write_text("Lime sets slowly.")
 
@@ -250,9 +244,7 @@ async def test_the_page_asks_before_it_is_closed_while_a_file_is_sent(
     await client.delete("documents", params={"uri": "slow.md"})
 
 
-async def test_a_document_is_read_as_one_text_around_a_passage(
-    playground: Playground, client: httpx.AsyncClient
-) -> None:
+async def test_a_document_is_read_as_one_text_around_a_passage(playground, client) -> None:
     page = playground.page
     paragraph = "The 🐦 gauge of pier {} was levelled again, and its readings were compared with the old staff. "
     content = "\n\n".join(f"# Part {number}\n\n{paragraph.format(number) * 9}" for number in range(200))
@@ -275,9 +267,7 @@ async def test_a_document_is_read_as_one_text_around_a_passage(
     await client.delete(path)
 
 
-async def test_markdown_is_drawn_and_plain_text_keeps_its_lines(
-    playground: Playground, client: httpx.AsyncClient
-) -> None:
+async def test_markdown_is_drawn_and_plain_text_keeps_its_lines(playground, client) -> None:
     page = playground.page
     stored = (await client.post("documents", json={"uri": "marks.md", "content": MARKDOWN})).json()
     await page.goto(f"{playground.url}/#document?id={stored['document_id']}")
@@ -340,9 +330,7 @@ async def test_a_document_is_changed_and_deleted_where_it_is_read_and_edits_are_
     assert (await client.get(path)).status_code == 404
 
 
-async def test_a_pasted_text_becomes_a_document_that_its_first_words_name(
-    playground: Playground, client: httpx.AsyncClient
-) -> None:
+async def test_a_pasted_text_becomes_a_document_that_its_first_words_name(playground, client) -> None:
     page = playground.page
     await page.locator("nav a[href='#documents']").click()
     await page.locator("#documents-title").wait_for()

@@ -1,7 +1,5 @@
 """Tests of the playground's lists of documents and entities, and of uploads, in a real Chromium."""
 
-from pathlib import Path
-
 import httpx
 import pytest
 from playground_page import STORED, Playground
@@ -57,9 +55,7 @@ async def test_documents_are_searched_and_sorted_and_the_address_keeps_it(page: 
     assert await page.locator("#documents-form [name=sort]").input_value() == "oldest"
 
 
-async def test_selected_documents_are_deleted_and_what_fails_is_said_and_can_be_repeated(
-    page: Page, client: httpx.AsyncClient
-) -> None:
+async def test_selected_documents_are_deleted_and_what_fails_is_said_and_can_be_repeated(page, client) -> None:
     documents = [{"uri": f"gone/{number}", "title": f"Gone {number}", "content": "Sand."} for number in range(3)]
     (await client.post("documents", json=documents)).raise_for_status()
 
@@ -85,9 +81,7 @@ async def test_selected_documents_are_deleted_and_what_fails_is_said_and_can_be_
     assert await page.locator("#documents .row").count() == 0
 
 
-async def test_entities_are_added_changed_merged_found_with_their_documents_and_deleted(
-    page: Page, client: httpx.AsyncClient
-) -> None:
+async def test_entities_are_added_changed_merged_found_with_their_documents_and_deleted(page, client) -> None:
     crew = {"uri": "crew", "content": "Crew.", "metadata": {"author": "B. Okafor"}}
     (await client.post("documents", json=crew)).raise_for_status()
     await page.locator("nav a[href='#entities']").click()
@@ -132,9 +126,7 @@ async def test_entities_are_added_changed_merged_found_with_their_documents_and_
     await page.get_by_text("Deleted Ben Okafor.").wait_for()
 
 
-async def test_uploads_are_sent_in_order_with_sizes_checked_first_and_cleared(
-    page: Page, tmp_path: Path, client: httpx.AsyncClient
-) -> None:
+async def test_uploads_are_sent_in_order_with_sizes_checked_first_and_cleared(page, tmp_path, client) -> None:
     folder = tmp_path / "kept"
     left_out = (".DS_Store", "Thumbs.db", ".git/config", "node_modules/p/README.md", "uv.lock", "app.min.js")
     files = {"n10.md": "Ten.", "n2.md": "Two.", "sub/rows.csv": "a,b\n1,2\n3,4\n", "sub/bad.pdf": "%PDF-1.4 broken"}
@@ -169,9 +161,7 @@ async def test_uploads_are_sent_in_order_with_sizes_checked_first_and_cleared(
     assert await page.locator("#uploading").is_hidden()
 
 
-async def test_files_that_are_dropped_in_the_zone_are_stored_and_beside_it_neither_stored_nor_opened(
-    page: Page, client: httpx.AsyncClient
-) -> None:
+async def test_files_that_are_dropped_in_the_zone_are_stored_and_beside_it_neither_stored_nor_opened(page, client):
     await page.locator("nav a[href='#documents']").click()
     drop = """(target) => {
         const dropped = new DataTransfer();
@@ -205,9 +195,7 @@ async def test_a_problem_is_on_the_page_once(page: Page) -> None:
         assert await page.get_by_text("The database is away.").count() == 1
 
 
-async def test_axe_finds_no_violation_in_lists_and_dialogs_at_390_and_1280_pixels(
-    playground: Playground, page: Page, client: httpx.AsyncClient, tmp_path: Path
-) -> None:
+async def test_axe_finds_no_violation_in_lists_and_dialogs_at_390_and_1280_pixels(playground, page, client, tmp_path):
     aud = {"type": "person", "name": "Aud Okafor", "aliases": ["aokafor"], "role": "rigger"}
     (await client.post("entities", json=aud)).raise_for_status()
     (tmp_path / "note.md").write_text("# Note")

@@ -76,9 +76,7 @@ async def test_the_components_of_why_add_up_to_the_score(notes: Playground, url:
         assert sum(rows[:-1]) == pytest.approx(rows[-1], abs=1e-9)
 
 
-async def test_an_offered_query_is_searched_and_its_hops_drawn_from_the_question_over_names_to_passages(
-    notes: Playground, url: str
-) -> None:
+async def test_an_offered_query_is_searched_and_its_hops_drawn_from_the_question_over_names_to_passages(notes, url):
     await notes.page.get_by_role("button", name="Which musical instrument").click()
     await notes.page.locator(".graph").wait_for()
     assert await notes.page.evaluate(VALUE, "query") == HOPS

@@ -61,9 +61,7 @@ async def test_documents_are_ingested_found_listed_and_deleted(remote: Command, 
     assert (await remote("documents", "list", "--json")).json == []
 
 
-async def test_a_document_without_title_and_uri_is_listed_by_its_first_words(
-    remote: Command, address_of_service: str
-) -> None:
+async def test_a_document_without_title_and_uri_is_listed_by_its_first_words(remote, address_of_service) -> None:
     key = {"Authorization": f"Bearer {os.environ['STEPWELL_API_KEY']}"}
     content = "Tide tables come from the harbour office, and are printed there every spring."
     async with httpx.AsyncClient(base_url=address_of_service, headers=key) as http:

@@ -74,9 +74,7 @@ async def _corrupt(data_dir: Path, user: str) -> None:
         await server_folders.fetch(EmbeddedPostgres(data_dir), statement, user, HOSTILE)
 
 
-def test_no_command_prints_a_control_character_of_stored_text(
-    stepwell: Stepwell, hostile: dict[str, Any], user: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_command_prints_a_control_character_of_stored_text(stepwell, hostile, user, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("n\n" * 99))  # answers to questions whether to delete
     uri, jobs = hostile["uri"], stepwell("jobs", "list", "--user", user, "--json").json[:1]
     shown: dict[str, list[tuple[object, ...]]] = {

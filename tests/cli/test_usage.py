@@ -65,9 +65,7 @@ def without_retries() -> Iterator[None]:
         (("nonsense",), "nonsense"),
     ],
 )
-def test_wrong_arguments_end_with_status_2_and_say_what_is_wrong(
-    stepwell: Stepwell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], said: str
-) -> None:
+def test_wrong_arguments_end_with_status_2_and_say_what_is_wrong(stepwell, tmp_path, monkeypatch, arguments, said):
     monkeypatch.chdir(tmp_path)
     ran = stepwell(*(str(tmp_path) if one == "FOLDER" else one for one in arguments))
     assert ran.code == 2
@@ -115,9 +113,7 @@ def test_a_wrong_filter_is_an_error_that_names_its_place_and_the_fix(stepwell: S
         assert (ran.code, "recency" in _plain(ran.err)) == (2, True)
 
 
-def test_an_unknown_variable_is_reported_with_the_nearest_setting(
-    stepwell: Stepwell, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unknown_variable_is_reported_with_the_nearest_setting(stepwell, monkeypatch) -> None:
     monkeypatch.setenv("STEPWELL_CHUNK_TOKEN", "50")
     ran = stepwell("db", "check")
     assert ran.code == 0
@@ -173,9 +169,7 @@ def test_a_database_that_cannot_be_reached_is_named_by_host_and_port(
     assert "Traceback" not in ran.err
 
 
-def test_a_port_in_use_is_reported_before_the_database_is_opened(
-    stepwell: Stepwell, monkeypatch: pytest.MonkeyPatch, dead_port: int, taken_port: int
-) -> None:
+def test_a_port_in_use_is_reported_before_the_database_is_opened(stepwell, monkeypatch, dead_port, taken_port) -> None:
     monkeypatch.setenv("DATABASE_URL", f"postgresql://service@127.0.0.1:{dead_port}/stepwell")
     monkeypatch.setenv("STEPWELL_LOG_JSON", "false")
     ran = stepwell("serve", "--port", taken_port)
@@ -191,9 +185,7 @@ def test_the_demo_says_which_port_it_uses_instead_of_a_taken_one(capsys, taken_p
     assert f"Port {taken_port} is in use: the demo serves on http://127.0.0.1:{free} " in said
 
 
-def test_a_data_folder_that_cannot_be_used_is_named_without_a_number_of_an_error(
-    stepwell: Stepwell, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_data_folder_that_cannot_be_used_is_named_without_a_number_of_an_error(stepwell, monkeypatch) -> None:
     monkeypatch.setenv("STEPWELL_DATA_DIR", "/dev/null")
     ran = stepwell("stats")
     assert (ran.code, "Errno" in ran.err) == (1, False)

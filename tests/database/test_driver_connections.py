@@ -69,9 +69,7 @@ async def _wait(database: transactions.Database) -> None:
         await reading.execute(sa.text("SELECT pg_sleep(60)"))
 
 
-async def test_the_connections_of_a_pool_forget_their_statements_once_one_has_met_another_schema(
-    address: Any, owner: Any
-) -> None:
+async def test_the_connections_of_a_pool_forget_their_statements_once_one_has_met_another_schema(address, owner):
     statement = sa.text("SELECT * FROM stepwell.changing")
     await owner.execute("CREATE TABLE stepwell.changing (n integer); GRANT SELECT ON stepwell.changing TO PUBLIC")
     async with transactions.connect(address.service_dsn, pool_size=2) as database:
@@ -94,9 +92,7 @@ async def test_one_statement_alone_reads_what_no_transaction_settings_are_needed
     assert alone.in_use() == 0
 
 
-async def test_vectors_are_numbers_on_connections_that_were_opened_after_pgvector_was_installed(
-    new_database: Any,
-) -> None:
+async def test_vectors_are_numbers_on_connections_that_were_opened_after_pgvector_was_installed(new_database) -> None:
     address = await new_database()
     vector = [1.0, -0.5, 2.0**-20]
     backends = []
@@ -113,9 +109,7 @@ async def test_vectors_are_numbers_on_connections_that_were_opened_after_pgvecto
     assert backends[0] != backends[1] == backends[2]
 
 
-async def test_a_connection_in_use_is_closed_after_its_transaction_and_no_other_is_opened(
-    address: Any, owner: Any
-) -> None:
+async def test_a_connection_in_use_is_closed_after_its_transaction_and_no_other_is_opened(address, owner) -> None:
     database = transactions.connect(address.service_dsn)
     async with database.shared() as used:
         await database.close()
@@ -127,9 +121,7 @@ async def test_a_connection_in_use_is_closed_after_its_transaction_and_no_other_
     await _all_end(owner)
 
 
-async def test_connections_for_whose_orderly_end_no_time_is_left_are_aborted(
-    address: Any, owner: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_connections_for_whose_orderly_end_no_time_is_left_are_aborted(address, owner, monkeypatch) -> None:
     monkeypatch.setattr(pools, "DISPOSE_S", 0.0)
     database = transactions.connect(address.service_dsn, pool_size=3)
     async with database.shared(), database.shared(), database.shared():

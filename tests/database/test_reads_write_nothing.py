@@ -60,9 +60,7 @@ def test_a_statement_that_is_composed_of_ctes_writes_nothing(names: tuple[str, .
     assert WRITING.findall(statements.text(sql.load(names))) == []
 
 
-async def test_a_request_that_only_reads_cannot_open_a_transaction_that_writes(
-    database: transactions.Database, user
-) -> None:
+async def test_a_request_that_only_reads_cannot_open_a_transaction_that_writes(database, user) -> None:
     view = database.for_request(database.reads.new(), only_reads=True)
     for transaction in (view.writing(user), view.preparing(user)):
         with pytest.raises(RuntimeError, match="only reads"):

@@ -282,9 +282,7 @@ async def test_only_a_standby_of_the_primary_is_used(pair, process: Process, add
             assert reason in message
 
 
-async def test_a_service_on_the_standby_alone_only_reads(
-    pair, process: Process, key: str, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_service_on_the_standby_alone_only_reads(pair, process, key, caplog) -> None:
     version = int((await process.search("mortar")).headers[HEADER])
     with caplog.at_level(logging.INFO):
         async with _process(pair.standby.service_dsn, key, worker=True) as reader:

@@ -64,9 +64,7 @@ async def alone(address: transactions.Database):
 
 @pytest.mark.parametrize("graph", [False, True], ids=["exact", "graph"])
 @pytest.mark.parametrize("filters", [Filters(), Filters(metadata={"kind": "note"})], ids=["all", "filtered"])
-async def test_a_search_finds_the_asking_users_chunks_only(
-    database, twins, owner, embedder, request, graph, filters
-) -> None:
+async def test_a_search_finds_the_asking_users_chunks_only(database, twins, owner, embedder, request, graph, filters):
     if graph:
         request.getfixturevalue("by_graph")
     query = await embedder.embed_query("copper")

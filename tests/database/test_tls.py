@@ -65,9 +65,7 @@ async def test_the_database_is_reached_over_tls(over_tls, parameters: str) -> No
 
 
 @pytest.mark.parametrize("parameters", ["sslmode=disable", "sslmode=verify-full&sslrootcert={}"])
-async def test_a_server_without_tls_or_with_an_untrusted_certificate_is_not_used(
-    over_tls, parameters: str, tmp_path: Path
-) -> None:
+async def test_a_server_without_tls_or_with_an_untrusted_certificate_is_not_used(over_tls, parameters, tmp_path):
     address, _ = over_tls
     (tmp_path / "other").mkdir()
     other, _ = certificates.write(tmp_path / "other")

@@ -64,9 +64,7 @@ def test_the_probes_ask_what_they_are_for_under_a_host_that_is_always_allowed() 
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "Job"])
-def test_a_pod_has_no_rights_and_its_settings_are_accepted(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pod_has_no_rights_and_its_settings_are_accepted(kind, tmp_path, monkeypatch) -> None:
     container, pod = _container(kind), _pod(kind)
     assert container["securityContext"] == {
         "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]},

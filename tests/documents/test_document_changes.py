@@ -30,9 +30,7 @@ async def _change(tenant: Tenant, stored: IngestResult, patch: dict[str, Any]) -
         {"metadata": {"people": None}, "uri": "elsewhere", "title": "Silent Harbour"},
     ],
 )
-async def test_a_changed_document_has_the_rows_that_its_text_gives(
-    tenant: Tenant, database: Database, patch: dict[str, Any]
-) -> None:
+async def test_a_changed_document_has_the_rows_that_its_text_gives(tenant, database, patch) -> None:
     await tenant.add("Mara Veit saw the harbour light and the silent harbour.", "other")
     stored = await tenant.add(TEXT, "lime", metadata={"people": ["Ana Silva"]})
     changed = await _change(tenant, stored, patch)

@@ -76,9 +76,7 @@ async def test_the_documents_that_pass_are_deleted_and_their_rows_counted_exactl
     assert await owner.fetchval(events, tenant.user_id) == 6
 
 
-async def test_an_interrupted_deletion_has_deleted_whole_documents_and_may_be_repeated(
-    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_interrupted_deletion_has_deleted_whole_documents_and_may_be_repeated(tenant, monkeypatch) -> None:
     monkeypatch.setattr(selections, "CHUNKS", 2)
     await _store(tenant)
     calls = itertools.count()

@@ -145,9 +145,7 @@ async def test_new_documents_of_a_list_are_written_together(tenant: Tenant, monk
     assert await tenant.uris() == [f"2-{n}" for n in range(7, -1, -1)] + ["1-1", "1-0", "0-1", "0-0"]
 
 
-async def test_replaced_documents_of_a_list_are_written_together(
-    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_replaced_documents_of_a_list_are_written_together(tenant, monkeypatch) -> None:
     monkeypatch.setattr(ingest, "BATCH_CHARACTERS", 8 * ingest.MIN_DOCUMENT_CHARACTERS)
     counts = []
     for step, size in enumerate((8, 2, 2, 8)):

@@ -75,9 +75,7 @@ async def test_every_search_of_a_burst_is_answered(service: Any, monkeypatch: py
     assert (await client.get("/readyz")).status_code == 200
 
 
-async def test_sigterm_lets_searches_and_uploads_finish_and_refuses_new_requests(
-    service: Any, address: Any, owner: Any
-) -> None:
+async def test_sigterm_lets_searches_and_uploads_finish_and_refuses_new_requests(service, address, owner) -> None:
     started, client = service
     assert (await client.post(DOCUMENTS, json={"content": "Lime sets slowly.", "uri": "a"})).status_code == 201
     await until(lambda: _no_job_is_open(owner))

@@ -13,7 +13,6 @@ from harness import Tenant
 from running_service import DOCUMENTS, SEARCH, locked_chunks, unavailable, until
 
 from app import errors, main, runtime
-from app.database.embedded import postgres
 from app.database.transactions import Database, TimeLimits
 from app.services import Budget
 from app.settings import Settings
@@ -38,9 +37,7 @@ async def _hits(client: httpx.AsyncClient) -> int:
     return len(response.json()["results"])
 
 
-async def test_searches_fail_with_503_while_postgres_is_down_and_work_again_afterwards(
-    own_server: postgres.EmbeddedPostgres,
-) -> None:
+async def test_searches_fail_with_503_while_postgres_is_down_and_work_again_afterwards(own_server) -> None:
     async with _serving(own_server) as (client, database, _app):
         assert (await client.get("/readyz")).status_code == 200
         await own_server.stop()
@@ -64,9 +61,7 @@ async def test_searches_fail_with_503_while_postgres_is_down_and_work_again_afte
         await until(lambda: database.in_use() == 0)
 
 
-async def test_a_start_waits_for_a_database_that_is_not_available_yet(
-    own_server: postgres.EmbeddedPostgres,
-) -> None:
+async def test_a_start_waits_for_a_database_that_is_not_available_yet(own_server) -> None:
     settings = Settings(database_url=own_server.service_dsn)
     await own_server.stop()
     opening = runtime.open_services(settings)
@@ -196,9 +191,7 @@ async def test_a_client_disconnect_frees_a_place_in_the_queue(address: Any, monk
         assert await asyncio.gather(running, another) == [1, 1]
 
 
-async def test_endless_searches_with_one_key_do_not_block_another_key(
-    address: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_endless_searches_with_one_key_do_not_block_another_key(address, monkeypatch) -> None:
     settings = Settings(auth="api_key", max_concurrent_searches=1)
     monkeypatch.setattr(main, "MAX_WAITING_SEARCHES", 2)
     async with (

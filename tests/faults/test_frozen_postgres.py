@@ -72,9 +72,7 @@ async def _timed(client: httpx.AsyncClient, method: str, path: str, *body: str |
 
 
 @pytest.mark.parametrize("auth", ["none", "api_key"])
-async def test_every_route_answers_in_time_while_postgres_is_frozen_and_works_again_afterwards(
-    own_server: postgres.EmbeddedPostgres, auth: str
-) -> None:
+async def test_every_route_answers_in_time_while_postgres_is_frozen_and_works_again_afterwards(own_server, auth):
     limits = None if running_service.FULL else TimeLimits(read_ms=2_000)
     async with _serving(own_server, auth, limits=limits) as (client, database):
         assert (await client.post(SEARCH, json={"query": "lime"})).status_code == 200
@@ -107,9 +105,7 @@ async def test_a_key_is_not_looked_up_for_longer_than_a_second(own_server: postg
                 assert took < KEYED_S
 
 
-async def test_a_statement_that_is_running_when_postgres_freezes_ends_and_its_connection_is_not_used_again(
-    own_server: postgres.EmbeddedPostgres,
-) -> None:
+async def test_a_statement_that_is_running_when_postgres_freezes_ends_and_its_connection_is_not_used_again(own_server):
     limits = TimeLimits(read_ms=1_500)
     # A worker would use connections of its own now and then.
     async with _serving(own_server, "none", limits=limits, worker=False) as (client, database):

@@ -94,9 +94,7 @@ async def _state(client: httpx.AsyncClient) -> str:
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.usefixtures("patient_readiness")
-async def test_searches_are_answered_from_the_words_while_the_provider_fails_and_fully_after_it_recovers(
-    served: Served, fault: str
-) -> None:
+async def test_searches_are_answered_from_the_words_while_the_provider_fails_and_fully_after_it_recovers(served, fault):
     client, provider = served
     assert await _search(client, f"lime mortar {fault}") == []
     provider.misbehave(fault)
@@ -111,9 +109,7 @@ async def test_searches_are_answered_from_the_words_while_the_provider_fails_and
 
 
 @pytest.mark.usefixtures("patient_readiness")
-async def test_searches_are_answered_from_the_words_while_the_provider_speaks_no_tls(
-    address: Any, served: Served
-) -> None:
+async def test_searches_are_answered_from_the_words_while_the_provider_speaks_no_tls(address, served) -> None:
     _, provider = served
     async with _service(address, provider.url.replace("http:", "https:")) as client:
         await _fails(client, "tls")
@@ -151,9 +147,7 @@ async def test_an_upload_waits_for_the_pause_that_the_provider_asks_for(address:
         assert len(provider.requests) >= 2
 
 
-async def test_an_upload_during_an_outage_stores_nothing_and_succeeds_afterwards(
-    address: Any, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_an_upload_during_an_outage_stores_nothing_and_succeeds_afterwards(address, caplog) -> None:
     async with _providing() as provider, _service(address, provider.url, patience_s=0.3) as client:
         for fault in ("error", "reset", "nan", "unauthorized"):
             upload = {"content": f"Stored after the outage {fault}.", "uri": f"outage-{fault}"}

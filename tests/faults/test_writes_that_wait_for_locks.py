@@ -43,9 +43,7 @@ async def test_writes_of_one_user_that_wait_for_a_lock_leave_connections_for_rea
         await until(lambda: database.in_use() == 0)
 
 
-async def test_writes_of_all_users_hold_at_most_half_of_the_connections(
-    address: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_writes_of_all_users_hold_at_most_half_of_the_connections(address, monkeypatch) -> None:
     monkeypatch.setattr(transactions, "TURN_S", 0.1)
     written = asyncio.Event()
 

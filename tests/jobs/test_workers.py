@@ -101,9 +101,7 @@ async def test_a_job_with_an_expired_lease_is_continued_from_its_progress(tenant
     assert state.progress["seconds"] >= first["seconds"]
 
 
-async def test_the_lease_of_a_job_is_renewed_until_its_handler_ends(
-    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_lease_of_a_job_is_renewed_until_its_handler_ends(tenant, monkeypatch) -> None:
     monkeypatch.setattr(workers, "RENEW_S", 0.01)
     await _queue(tenant)
     renewed = asyncio.Event()

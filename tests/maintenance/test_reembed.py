@@ -97,9 +97,7 @@ def _shape(address: Any) -> set[str]:
     return {line.strip().rstrip(",") for line in schema.splitlines()}
 
 
-async def test_documents_and_entities_get_vectors_of_the_new_model_and_keep_their_ids(
-    address: Any, database: Database, owning: Database, owner: asyncpg.Connection
-) -> None:
+async def test_documents_and_entities_get_vectors_of_the_new_model_and_keep_their_ids(address, database, owning, owner):
     tenant = await _tenant(database)
     await tenant.many([Upload(f"Stone {n} lies in lime mortar.", uri=f"s{n}") for n in range(40)])
     drafts = [EntityDraft("mason", "person", description="Lays stones in lime.")]
@@ -134,9 +132,7 @@ async def test_documents_and_entities_get_vectors_of_the_new_model_and_keep_thei
         await migration.check(database, model=OLD[0], dimension=OLD[1])
 
 
-async def test_cancelling_keeps_the_model_and_drops_what_was_computed(
-    database: Database, owning: Database, owner: asyncpg.Connection
-) -> None:
+async def test_cancelling_keeps_the_model_and_drops_what_was_computed(database, owning, owner) -> None:
     tenant = await _tenant(database)
     await tenant.add("Lime mortar.")
     names = await _tables(owner)
@@ -163,9 +159,7 @@ async def test_a_third_model_is_refused_while_another_one_is_being_filled(owning
         await reembed.begin(owning, ("third", 96))
 
 
-async def test_a_write_fills_both_tables_and_a_failing_new_model_does_not_fail_it(
-    database: Database, owning: Database, owner: asyncpg.Connection
-) -> None:
+async def test_a_write_fills_both_tables_and_a_failing_new_model_does_not_fail_it(database, owning, owner) -> None:
     tenant = await _tenant(database)
     await reembed.begin(owning, NEXT)
     await tenant.add("Lime mortar.")
@@ -178,9 +172,7 @@ async def test_a_write_fills_both_tables_and_a_failing_new_model_does_not_fail_i
         assert await reembedding.gaps(shared) == {tenant.user_id: 1}
 
 
-async def test_a_process_without_the_new_model_refuses_to_search_and_names_the_setting(
-    database: Database, owning: Database
-) -> None:
+async def test_a_process_without_the_new_model_refuses_to_search_and_names_the_setting(database, owning) -> None:
     tenant = await _tenant(database)
     await tenant.add("Lime mortar.")
     alone = harness.Tenant(database, user_id=tenant.user_id)

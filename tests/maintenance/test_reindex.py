@@ -56,9 +56,7 @@ async def _reindex(tenant: Tenant, which: reindex.Which = "outdated") -> Reindex
     return progress[-1] if progress else Reindexed()
 
 
-async def test_documents_cut_with_other_options_are_cut_again_as_if_they_were_new(
-    tenant: Tenant, database: Database
-) -> None:
+async def test_documents_cut_with_other_options_are_cut_again_as_if_they_were_new(tenant, database) -> None:
     await _store(tenant)
     before = await _updated(tenant)
     tenant.chunking_options = SMALL
@@ -88,9 +86,7 @@ async def test_an_interrupted_run_is_continued(tenant: Tenant, database: Databas
 
 
 @pytest.mark.parametrize("change", ["replaced", "deleted"])
-async def test_a_document_that_changes_during_the_run_keeps_its_change(
-    tenant: Tenant, monkeypatch: pytest.MonkeyPatch, change: str
-) -> None:
+async def test_a_document_that_changes_during_the_run_keeps_its_change(tenant, monkeypatch, change) -> None:
     stored = await tenant.add(LONG, "long")
     tenant.chunking_options = SMALL
     cut_again = reindex._cut_again

@@ -113,9 +113,7 @@ def test_a_hostile_or_damaged_archive_is_refused(read: Read, raw: bytes, code: s
     assert refusal(read, raw, "a.zip") == code
 
 
-def test_an_archive_of_too_many_files_and_a_package_of_programs_are_refused(
-    read: Read, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_archive_of_too_many_files_and_a_package_of_programs_are_refused(read, monkeypatch) -> None:
     assert refusal(read, made_files.archive(NOTES), "a.jar") == "unsupported_format"
     monkeypatch.setattr(zip_packages, "MAX_ENTRIES", 100)
     assert refusal(read, made_files.tar({f"{number}.txt": b"" for number in range(101)}), "a.zip") == "parse_limit"

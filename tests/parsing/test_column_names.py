@@ -1,7 +1,6 @@
 """The names of columns are found below titles and comments and on two rows, and what stands above them is kept."""
 
 import io
-from typing import Any
 
 import made_files
 import pytest
@@ -34,9 +33,7 @@ N = None
         ([["X", "Q1", N, "Q2", N], [N, *"abab"], ["x", 1, 2, 3, 4]], ["X", "Q1 a", "Q1 b", "Q2 a", "Q2 b"], ""),
     ],
 )
-def test_names_are_found_below_titles_and_comments_and_on_two_rows(
-    rows: list[Any], names: list[str], above: str
-) -> None:
+def test_names_are_found_below_titles_and_comments_and_on_two_rows(rows, names, above) -> None:
     table = column_names.find(enumerate(rows, 1))
     assert (table.names, table.above) == (names, above)
     assert list(table.rows)[-1] == (len(rows), rows[-1])

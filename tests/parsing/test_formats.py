@@ -78,9 +78,7 @@ def test_other_formats_and_bytes_that_are_neither_the_named_format_nor_text_are_
     ],
     ids=["ratio", "entries", "parent", "absolute", "truncated", "header only", "link"],
 )
-def test_a_hostile_archive_is_refused_before_it_is_unpacked(
-    monkeypatch: pytest.MonkeyPatch, raw: bytes, code: str
-) -> None:
+def test_a_hostile_archive_is_refused_before_it_is_unpacked(monkeypatch, raw, code) -> None:
     monkeypatch.setattr(zip_packages, "MAX_ENTRIES", 100)
     assert refusal(zip_packages.check, InputFile(raw)) == code
 

@@ -44,9 +44,7 @@ def test_navigation_scripts_and_footer_are_left_out_and_structure_is_kept(read: 
     ],
 )
 @pytest.mark.parametrize("page", ["<html><body>{}</body></html>", "<!doctype html><title>T</title>{}"])
-def test_a_short_page_is_kept_whole_with_and_without_the_tags_of_its_parts(
-    read: Read, fragment: str, page: str
-) -> None:
+def test_a_short_page_is_kept_whole_with_and_without_the_tags_of_its_parts(read, fragment, page) -> None:
     (document,) = read(page.format(fragment).encode(), "a.html")
     assert "Lime." in document.text
     assert "T" not in document.text
@@ -178,9 +176,7 @@ def test_words_are_neither_joined_nor_cut(read: Read) -> None:
         ("Lime mortar - Masons", "Masons", "Lime mortar - Masons"),
     ],
 )
-def test_a_title_is_without_the_name_of_the_site_if_the_heading_is(
-    read: Read, title: str, heading: str, expected: str
-) -> None:
+def test_a_title_is_without_the_name_of_the_site_if_the_heading_is(read, title, heading, expected) -> None:
     page = f"<html><title>{title}</title><body><h1>{heading}</h1><p>{HOURS}</p></body></html>"
     assert read(page.encode(), "a.html")[0].title == expected
 

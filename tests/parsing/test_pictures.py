@@ -161,9 +161,7 @@ def _png(width: int, height: int, rows: bytes = b"") -> bytes:
     )
 
 
-async def test_bombs_and_damaged_pictures_are_refused_and_the_next_file_is_read(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_bombs_and_damaged_pictures_are_refused_and_the_next_file_is_read(monkeypatch) -> None:
     jpeg = _saved(_image("RGB"), "JPEG")
     refused = {
         "parse_limit": [_png(60_000, 60_000), _png(6_000, 6_000, bytes(48_001) * 6_000)],

@@ -97,9 +97,7 @@ async def test_a_process_that_does_not_respond_is_ended() -> None:
         assert [document.text for document in await _read(parser, NOTE)] == ["Lime mortar."]
 
 
-async def test_a_process_that_cannot_be_started_is_no_fault_of_the_file(
-    parser: Parser, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_process_that_cannot_be_started_is_no_fault_of_the_file(parser, monkeypatch) -> None:
     monkeypatch.setattr(parser._process, "_program", ("/nonexistent",))
     with pytest.raises(FileNotFoundError):
         await _read(parser, NOTE)

@@ -72,9 +72,7 @@ async def _kept(database: Database, user_id: str) -> list[bytes]:
         return [lines for (lines,) in await reading.execute(sa.select(store.recognised_pictures.c.lines))]
 
 
-async def test_a_page_is_recognised_once_for_its_user_and_a_hit_names_it(
-    database: Database, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_page_is_recognised_once_for_its_user_and_a_hit_names_it(database, tenant, monkeypatch) -> None:
     lines = Lines()
     services = _services(tenant, lines)
     async with _opened(tenant.user_id, services) as read:

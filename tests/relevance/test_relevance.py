@@ -192,9 +192,7 @@ def test_names_that_no_document_has_are_found(query: str, known: str, missing: s
         ("What changed in v2.4.1?", "chang", "v2.4.1 2.4.1", []),
     ],
 )
-def test_an_identifier_is_unknown_if_no_document_has_it_as_a_whole(
-    query: str, known: str, missing: str, names: list[str]
-) -> None:
+def test_an_identifier_is_unknown_if_no_document_has_it_as_a_whole(query, known, missing, names) -> None:
     assert find_unknown(query, known, missing) == names
 
 

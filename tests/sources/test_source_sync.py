@@ -72,9 +72,7 @@ async def test_a_changed_folder_is_synchronised_exactly(counting: Tenant, folder
     assert source_folder.counts(await source_folder.synced(tenant, added))["unchanged"] == source_folder.count(folder)
 
 
-async def test_a_renamed_file_of_any_kind_keeps_its_documents_and_embeds_nothing(
-    counting: Tenant, folder: Path
-) -> None:
+async def test_a_renamed_file_of_any_kind_keeps_its_documents_and_embeds_nothing(counting, folder) -> None:
     tenant, embedder = counting, counting.embedder
     assert isinstance(embedder, CountingFake)
     paths = [*source_folder.fill(folder, 10), "notes.zip"]
@@ -96,9 +94,7 @@ async def test_a_renamed_file_of_any_kind_keeps_its_documents_and_embeds_nothing
     await _assert_as_fresh(tenant, folder)
 
 
-async def test_a_file_that_takes_the_name_of_another_document_becomes_that_document(
-    tenant: Tenant, folder: Path
-) -> None:
+async def test_a_file_that_takes_the_name_of_another_document_becomes_that_document(tenant, folder) -> None:
     source_folder.write(folder, "a.md", b"Lime.")
     added = await source_folder.stored_source(tenant, folder)
     taken = await tenant.add("Sand.", (folder / "b.md").as_uri())
@@ -143,9 +139,7 @@ async def test_a_file_that_cannot_be_read_is_listed_and_read_again(tenant: Tenan
     assert (folder / "good.md").as_uri() in await source_folder.ids(tenant), "the version before stays"
 
 
-async def test_rows_that_a_file_has_lost_and_documents_that_were_deleted_are_put_right(
-    tenant: Tenant, folder: Path
-) -> None:
+async def test_rows_that_a_file_has_lost_and_documents_that_were_deleted_are_put_right(tenant, folder) -> None:
     source_folder.write(folder, "rows.csv", b"id,text\n1,Lime\n2,Sand\n3,Clay\n")
     source_folder.write(folder, "a.md", b"Stone.")
     added = await source_folder.stored_source(tenant, folder)
@@ -158,9 +152,7 @@ async def test_rows_that_a_file_has_lost_and_documents_that_were_deleted_are_put
     await _assert_as_fresh(tenant, folder)
 
 
-async def test_documents_that_a_killed_job_had_stored_and_not_recorded_go_with_their_file(
-    tenant: Tenant, folder: Path
-) -> None:
+async def test_documents_that_a_killed_job_had_stored_and_not_recorded_go_with_their_file(tenant, folder) -> None:
     source_folder.write(folder, "kept.md", b"Mortar.")
     added = await source_folder.add(tenant, folder)
     for name in ("gone.md", "kept.md"):
@@ -211,9 +203,7 @@ async def test_a_missing_folder_fails_the_job_and_removes_nothing(tenant: Tenant
     assert source_folder.counts(await source_folder.synced(tenant, added)) == {"unchanged": 1}
 
 
-async def test_documents_that_were_ingested_before_belong_to_the_source_that_is_added(
-    tenant: Tenant, folder: Path
-) -> None:
+async def test_documents_that_were_ingested_before_belong_to_the_source_that_is_added(tenant, folder) -> None:
     source_folder.write(folder, "a.md", b"Lime.")
     before = await tenant.add("Lime.", (folder / "a.md").as_uri(), metadata={"filename": "a.md"})
     added = await source_folder.stored_source(tenant, folder)
@@ -240,9 +230,7 @@ async def test_a_file_is_one_document_in_both_unicode_forms_of_its_path(tenant: 
     assert (state.result["failed"], len(await source_folder.ids(tenant))) == (1, 1)
 
 
-async def test_a_cancelled_job_stops_and_the_next_one_does_the_rest(
-    tenant: Tenant, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_cancelled_job_stops_and_the_next_one_does_the_rest(tenant, folder, monkeypatch) -> None:
     monkeypatch.setattr("app.sources.source_sync.GROUP", 1)
     source_folder.fill(folder, 12, kinds=("md",))
     added = await source_folder.add(tenant, folder)

@@ -66,9 +66,7 @@ async def test_changes_in_the_folder_are_stored(tenant: Tenant, folder: Path) ->
 
 
 @pytest.mark.parametrize("fails", [False, True])
-async def test_without_events_the_folder_is_compared_in_intervals(
-    tenant: Tenant, folder: Path, monkeypatch: pytest.MonkeyPatch, fails: bool
-) -> None:
+async def test_without_events_the_folder_is_compared_in_intervals(tenant, folder, monkeypatch, fails) -> None:
     async def silent(*_folders: Path, **options: Any) -> Any:
         if fails:
             raise OSError(28, "inotify watch limit reached")

@@ -38,9 +38,7 @@ async def uses(owner: asyncpg.Connection, caller: Caller) -> dict[str, int]:
     return {row["scope"]: row["uses"] for row in await owner.fetch(USES, key_id(caller))}
 
 
-async def test_deletions_are_recorded_with_the_key_that_made_them_and_no_content(
-    caller: Caller, owner: asyncpg.Connection
-) -> None:
+async def test_deletions_are_recorded_with_the_key_that_made_them_and_no_content(caller, owner) -> None:
     document = (await caller.add("The quibblewort opens at noon.", "secret-uri", title="Vault"))["document_id"]
     person = {"type": "person", "name": "Quibble Wort", "facts": ["Sleeps."]}
     entity = (await caller.client.post("/api/rag/entities", json=person)).json()["entity_id"]
@@ -64,9 +62,7 @@ async def test_without_keys_the_actor_is_local(open_app: FastAPI, own_address: A
     assert tuple(row) == ("local", "local")
 
 
-async def test_a_deletion_that_is_not_committed_leaves_no_event(
-    caller: Caller, database: Database, owner: asyncpg.Connection
-) -> None:
+async def test_a_deletion_that_is_not_committed_leaves_no_event(caller, database, owner) -> None:
     event = stored.Event(caller.user_id, "me", "document.deleted", "x")
     with suppress(ZeroDivisionError):
         async with database.writing(caller.user_id) as writing:
@@ -82,9 +78,7 @@ async def test_no_event_can_be_recorded_for_another_user(new_caller: Newcomer, d
             await stored.record(writing, stored.Event(two.user_id, "me", "document.deleted", "x"))
 
 
-async def test_uses_of_keys_are_counted_by_scope_and_written_by_a_flush_only(
-    app: FastAPI, new_caller: Newcomer, database: Database, owner: asyncpg.Connection
-) -> None:
+async def test_uses_of_keys_are_counted_by_scope_and_written_by_a_flush_only(app, new_caller, database, owner) -> None:
     caller, idle = await new_caller("search", "write"), await new_caller("search")
     await caller.add("Lime.")
     for _ in range(3):
@@ -100,9 +94,7 @@ async def test_uses_of_keys_are_counted_by_scope_and_written_by_a_flush_only(
     assert await uses(owner, caller) == {"search": 4, "write": 1}
 
 
-async def test_a_service_that_stops_writes_its_last_uses(
-    database: Database, owner: asyncpg.Connection, embedder: Any
-) -> None:
+async def test_a_service_that_stops_writes_its_last_uses(database, owner, embedder) -> None:
     key = await harness.create_key(database, harness.new_user())
     services = await harness.services(database, embedder)
     async with harness.calling(Settings(auth="api_key"), services, **{"X-API-Key": key}) as client:
@@ -110,9 +102,7 @@ async def test_a_service_that_stops_writes_its_last_uses(
     assert await owner.fetchval("SELECT uses FROM stepwell.key_uses WHERE key_id = $1", key.split("_")[1]) == 1
 
 
-async def test_uses_are_kept_after_a_failed_flush(
-    caller: Caller, database: Database, owner: asyncpg.Connection
-) -> None:
+async def test_uses_are_kept_after_a_failed_flush(caller, database, owner) -> None:
     counted = key_uses.KeyUses()
     away = transactions.connect("postgresql://stepwell_service@127.0.0.1:9/db", pool_wait_s=0.1)
     counted[key_id(caller), "search"] += 5
@@ -123,9 +113,7 @@ async def test_uses_are_kept_after_a_failed_flush(
     assert await uses(owner, caller) == {"search": 6}
 
 
-async def test_counts_with_unknown_keys_or_scopes_or_negative_numbers_are_refused(
-    caller: Caller, database: Database, owner: asyncpg.Connection
-) -> None:
+async def test_counts_with_unknown_keys_or_scopes_or_negative_numbers_are_refused(caller, database, owner) -> None:
     counted = key_uses.KeyUses()
     for pair in (("0" * 12, "search"), (key_id(caller), "root")):
         counted[pair] += 1
@@ -134,9 +122,7 @@ async def test_counts_with_unknown_keys_or_scopes_or_negative_numbers_are_refuse
     assert await uses(owner, caller) == {}
 
 
-async def test_pruning_deletes_what_is_older_and_nothing_else(
-    new_caller: Newcomer, database: Database, owner: asyncpg.Connection
-) -> None:
+async def test_pruning_deletes_what_is_older_and_nothing_else(new_caller, database, owner) -> None:
     old, new = await new_caller(), await new_caller()
     counted = key_uses.KeyUses()
     for caller in (old, new):

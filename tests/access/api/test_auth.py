@@ -1,9 +1,7 @@
 """Tests of authentication: every request without a valid key is rejected."""
 
 import logging
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import harness
 import pytest
@@ -13,7 +11,6 @@ from fastapi import FastAPI
 
 from app.access import keys
 from app.access.store import keys as stored_keys
-from app.database.transactions import Database
 
 
 async def _status(app: FastAPI, headers: dict[str, str], **params: str) -> int:
@@ -40,9 +37,7 @@ async def test_a_key_in_the_query_string_is_ignored(app: FastAPI, caller: Caller
         lambda key: "%00",
     ],
 )
-async def test_a_wrong_key_is_401_whatever_is_wrong_with_it(
-    app: FastAPI, caller: Caller, spoil: Callable[[str], str]
-) -> None:
+async def test_a_wrong_key_is_401_whatever_is_wrong_with_it(app, caller, spoil) -> None:
     bodies = []
     for presented in (spoil(caller.key), "sw_" + "f" * 12 + "_" + "f" * 43):
         for header in ({"Authorization": f"Bearer {presented}"}, {"X-API-Key": presented}):
@@ -53,9 +48,7 @@ async def test_a_wrong_key_is_401_whatever_is_wrong_with_it(
     assert all(body == bodies[0] for body in bodies)
 
 
-async def test_a_revoked_key_and_an_expired_one_are_401_at_once(
-    app: FastAPI, database: Database, caller: Caller
-) -> None:
+async def test_a_revoked_key_and_an_expired_one_are_401_at_once(app, database, caller) -> None:
     assert await _status(app, {"X-API-Key": caller.key}) == 200
     async with harness.as_owner(database) as owner:
         await keys.revoke(caller.key, db=owner, actor="test")
@@ -67,9 +60,7 @@ async def test_a_revoked_key_and_an_expired_one_are_401_at_once(
     assert await _status(app, {"X-API-Key": living}) == 200
 
 
-async def test_neither_keys_nor_their_secrets_are_stored_readably(
-    database: Database, caller: Caller, owner: Any
-) -> None:
+async def test_neither_keys_nor_their_secrets_are_stored_readably(database, caller, owner) -> None:
     secret = caller.key.split("_", 2)[2]
     rows = await owner.fetch("SELECT k::text AS row FROM stepwell.api_keys AS k WHERE user_id = $1", caller.user_id)
     assert len(rows) == 1

@@ -78,9 +78,7 @@ async def test_of_two_requests_at_once_one_is_done(caller: Caller) -> None:
     assert {answer.status_code for answer in answers} <= {201, 409}
 
 
-async def test_a_write_whose_first_request_runs_is_told_to_wait_and_after_a_day_the_key_is_new(
-    caller: Caller, owner: Any
-) -> None:
+async def test_a_write_whose_first_request_runs_is_told_to_wait_and_after_a_day_the_key_is_new(caller, owner) -> None:
     key, body = _key(), {"content": "Lime.", "uri": "lime"}
     await caller.client.post(DOCUMENTS, json=body, headers=key)
     change = "UPDATE stepwell.idempotency_keys SET {} WHERE key = $1"

@@ -55,9 +55,7 @@ def test_the_token_is_made_once_for_its_owner_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "mode"), [(None, 0o640), (None, 0o604), ("", 0o600), ("x" * 5_000, 0o600), ("swl_short", 0o600)]
 )
-def test_a_token_that_others_can_read_or_that_is_none_is_refused(
-    tmp_path: Path, content: str | None, mode: int
-) -> None:
+def test_a_token_that_others_can_read_or_that_is_none_is_refused(tmp_path, content, mode) -> None:
     local_token.load(tmp_path)
     path = tmp_path / local_token.FILE_NAME
     if content is not None:

@@ -1,7 +1,7 @@
 """A search with a key that sees few documents is scored as in a knowledge base that has only these."""
 
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
 import harness
@@ -56,9 +56,7 @@ def _documents(rng: random.Random) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("kind", RESTRICTIONS)
-async def test_a_search_is_scored_as_if_only_the_visible_documents_were_stored(
-    callers: Callable[..., Awaitable[Caller]], kind: str
-) -> None:
+async def test_a_search_is_scored_as_if_only_the_visible_documents_were_stored(callers, kind) -> None:
     """Scores, relevance, confidence, entities and reasons."""
     filters, passes = RESTRICTIONS[kind]
     full, alone = await callers(harness.new_user()), await callers(harness.new_user())

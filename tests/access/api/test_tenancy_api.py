@@ -11,7 +11,6 @@ from uuid import uuid4
 import asyncpg
 import pytest
 from api_caller import Caller
-from fastapi import FastAPI
 from openapi_operations import DOCUMENT
 
 from app.database.transactions import Database
@@ -112,9 +111,7 @@ def test_the_matrix_covers_every_kind_of_id_and_every_search() -> None:
 
 
 @pytest.mark.parametrize(("method", "path", "operation", "name"), WITH_IDS)
-async def test_another_users_id_is_answered_like_an_unknown_one(
-    alice: Caller, bob: Caller, method: str, path: str, operation: dict[str, Any], name: str
-) -> None:
+async def test_another_users_id_is_answered_like_an_unknown_one(alice, bob, method, path, operation, name) -> None:
     properties = schema_of(operation).get("properties", {})
 
     async def answered(caller: Caller, given_id: str) -> tuple[int, Any]:
@@ -141,15 +138,7 @@ async def test_another_users_id_is_answered_like_an_unknown_one(
 
 
 @pytest.mark.parametrize(("method", "path", "operation"), named(ASKING))
-async def test_no_search_returns_another_users_chunks(
-    app: FastAPI,
-    alice: Caller,
-    bob: Caller,
-    owner: asyncpg.Connection,
-    method: str,
-    path: str,
-    operation: dict[str, Any],
-) -> None:
+async def test_no_search_returns_another_users_chunks(app, alice, bob, owner, method, path, operation) -> None:
     theirs = await _uuids(owner, alice.user_id) | {(await ids_of(alice))["entity_id"]}
     vector = await app.state.services.embedder.embed_query(SECRET)
     document_id = (await ids_of(alice))["document_id"]
@@ -188,9 +177,7 @@ async def test_documents_of_one_user_do_not_affect_scores_of_another(alice: Call
     assert [hit["text_score"] for hit in before["results"]] == [hit["text_score"] for hit in after["results"]]
 
 
-async def test_listings_and_counts_cover_only_the_users_own_data_and_equal_texts_are_two_documents(
-    alice: Caller, bob: Caller
-) -> None:
+async def test_listings_and_counts_cover_only_the_users_own_data_and_equal_texts_are_two_documents(alice, bob) -> None:
     for n in range(3):
         await alice.add(f"More {n}.")
     assert [d["uri"] for d in (await bob.client.get("/api/rag/documents")).json()["documents"]] == ["mine"]

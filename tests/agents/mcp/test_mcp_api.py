@@ -105,9 +105,7 @@ async def test_every_tool_returns_over_the_bridge_what_it_returns_over_rest(app:
         ("search_documents", {"query": "lime", "file_types": ["md"]}, "The arguments are query, "),
     ],
 )
-async def test_a_condition_that_a_tool_does_not_take_is_refused_with_its_arguments(
-    app: FastAPI, caller: Caller, tool: str, arguments: dict[str, Any], words: str
-) -> None:
+async def test_a_condition_that_a_tool_does_not_take_is_refused_with_its_arguments(app, caller, tool, arguments, words):
     async with connected(app, caller) as client:
         result = await client.call_tool(tool, arguments)
     assert result.is_error
@@ -177,9 +175,7 @@ async def test_a_request_is_refused_as_elsewhere_in_the_api(caller, headers, sta
 
 
 @pytest.mark.parametrize("scopes", [("search",), ("write",), ("metrics",), ("admin",)], ids="+".join)
-async def test_no_method_returns_what_is_stored_without_search(
-    caller: Caller, callers: Any, scopes: tuple[str, ...]
-) -> None:
+async def test_no_method_returns_what_is_stored_without_search(caller, callers, scopes) -> None:
     stored = await caller.add("The quibblewort vault.", "quibblewort.md")
     given = {
         "initialize": INITIALIZE["params"],

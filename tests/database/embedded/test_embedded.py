@@ -115,17 +115,13 @@ def _mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-async def test_pg_environment_variables_do_not_change_the_address(
-    server: postgres.EmbeddedPostgres, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_pg_environment_variables_do_not_change_the_address(server, monkeypatch) -> None:
     monkeypatch.setenv("PGPORT", "1")
     monkeypatch.setenv("PGHOST", "nowhere.invalid")
     await server.ensure_running()
 
 
-async def test_the_service_role_has_no_special_rights_and_cannot_regain_them(
-    server: postgres.EmbeddedPostgres,
-) -> None:
+async def test_the_service_role_has_no_special_rights_and_cannot_regain_them(server) -> None:
     rights = "rolsuper, rolbypassrls, rolcreatedb, rolcreaterole, rolreplication, rolcanlogin"
     async with _connected(server) as owner:
         await owner.execute("ALTER ROLE stepwell_service BYPASSRLS CREATEDB")
@@ -143,9 +139,7 @@ async def test_the_server_is_durable_local_and_tuned_for_search(server: postgres
     assert int(found["shared_buffers"]) * 8192 == postgres.SMALL.shared_buffers * embedded_programs.MB
 
 
-async def test_words_are_separated_from_typographic_quotes_in_any_locale(
-    server: postgres.EmbeddedPostgres,
-) -> None:
+async def test_words_are_separated_from_typographic_quotes_in_any_locale(server) -> None:
     found = await server_folders.fetch(server, "SELECT to_tsvector('simple', 'ÄPFEL “über” l’été')::text")
     assert found == "'l':3 'äpfel':1 'été':4 'über':2"
     assert await server_folders.fetch(server, "SHOW server_encoding") == "UTF8"
@@ -187,9 +181,7 @@ async def test_clients_share_one_server_which_one_of_them_restarts_and_the_last_
     assert not _runs(pid)
 
 
-async def test_data_survive_a_stop_and_new_settings_apply_at_the_next_start_in_spite_of_stale_files(
-    data_dir: Path,
-) -> None:
+async def test_data_survive_a_stop_and_new_settings_apply_at_the_next_start_in_spite_of_stale_files(data_dir) -> None:
     async with _served(data_dir) as first, _connected(first) as owner:
         await owner.execute("CREATE TABLE kept AS SELECT 42 AS answer")
         base = data_dir / "postgres"
@@ -204,9 +196,7 @@ async def test_data_survive_a_stop_and_new_settings_apply_at_the_next_start_in_s
         assert await owner.fetchval("SHOW shared_buffers") == "24MB"
 
 
-async def test_the_server_of_a_killed_client_serves_the_next_client_and_the_dead_entry_is_removed(
-    data_dir: Path,
-) -> None:
+async def test_the_server_of_a_killed_client_serves_the_next_client_and_the_dead_entry_is_removed(data_dir) -> None:
     async with _client_process(data_dir) as client:
         pid = await _served_pid(client)
         client.kill()
@@ -252,9 +242,7 @@ def _prepared(data_dir: Path, folder: str = "") -> embedded_files.Layout:
     return layout
 
 
-async def test_no_second_server_starts_beside_one_of_another_container(
-    empty_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_no_second_server_starts_beside_one_of_another_container(empty_dir, monkeypatch) -> None:
     monkeypatch.setattr(postgres, "LEFTOVER_WAIT_S", 0.1)
     layout = _prepared(empty_dir)
     with (layout.base / "server").open("w") as held:

@@ -100,9 +100,7 @@ async def _unfit_references(owner: asyncpg.Connection, schema: str) -> set[str]:
     }
 
 
-async def test_user_id_is_the_first_column_of_every_foreign_key_and_none_sets_null_or_cascades_updates(
-    owner, bad
-) -> None:
+async def test_user_id_is_the_first_column_of_every_foreign_key_and_none_sets_null_or_cascades_updates(owner, bad):
     assert await _unfit_references(owner, "stepwell") == set()
     assert await _unfit_references(owner, bad) == {"by_id", "nulling", "updating"}
 
@@ -159,9 +157,7 @@ GROUP BY r.relname, a.grantee
 """
 
 
-async def test_only_the_functions_on_all_users_run_as_their_owner_and_with_a_fixed_search_path(
-    owner,
-) -> None:
+async def test_only_the_functions_on_all_users_run_as_their_owner_and_with_a_fixed_search_path(owner) -> None:
     rows = await owner.fetch(
         "SELECT proname, prosecdef, proconfig FROM pg_proc WHERE pronamespace = 'stepwell'::regnamespace"
     )

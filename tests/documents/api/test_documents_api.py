@@ -134,9 +134,7 @@ async def test_a_list_that_ends_in_the_stored_version_stores_that_version(caller
     assert stored.json()["content"] == "Stored."
 
 
-async def test_the_uri_of_a_file_is_shown_as_its_path_and_every_spelling_means_the_same_document(
-    caller: Caller,
-) -> None:
+async def test_the_uri_of_a_file_is_shown_as_its_path_and_every_spelling_means_the_same_document(caller) -> None:
     """`first` is how a document is stored: the URI of a file, as the command line sends it, or its path."""
     for number, name in enumerate(
         ("file:///home/ana/Meine%20Dokumente%20%C3%BC/{}.md", "/home/ana/Meine Dokumente ü/{}.md")

@@ -78,9 +78,7 @@ async def test_documents_whose_chunks_are_too_many_for_one_request_are_queued_an
     assert (await caller.finished(patched.headers["location"]))["result"]["status"] == "replaced"
 
 
-async def test_a_text_that_is_too_long_is_422_and_a_conflict_409(
-    caller: Caller, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_text_that_is_too_long_is_422_and_a_conflict_409(caller, monkeypatch) -> None:
     one = await caller.add("One.", "one")
     await caller.add("Two.", "two")
     response = await caller.client.put(f"{DOCUMENTS}/{one['document_id']}", json={"content": TEXT, "uri": "two"})

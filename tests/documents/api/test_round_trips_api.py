@@ -76,9 +76,7 @@ def _fits(number: str, many: int) -> bool:
         ("columns.csv", ",".join(f"c{place}" for place in range(1_100)) + ",text\n" + "1," * 1_100 + "Lime.", {}),
     ],
 )
-async def test_metadata_of_a_file_is_accepted_as_it_is_read(
-    caller: Caller, name: str, text: str, metadata: dict[str, Any]
-) -> None:
+async def test_metadata_of_a_file_is_accepted_as_it_is_read(caller, name, text, metadata) -> None:
     form = {"metadata": json.dumps(metadata)}
     added = await caller.client.post(DOCUMENTS, files={"files": (name, text)}, data=form)
     assert added.status_code == 201, added.text

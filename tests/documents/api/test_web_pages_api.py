@@ -44,9 +44,7 @@ async def _post(client: httpx.AsyncClient, path: str, **fields: object) -> httpx
     return await client.post(DOCUMENTS, json={"url": HOST + path, **fields})
 
 
-async def test_a_page_is_stored_with_its_address_and_again_only_if_the_document_would_change(
-    client: httpx.AsyncClient, site: Site
-) -> None:
+async def test_a_page_is_stored_with_its_address_and_again_only_if_the_document_would_change(client, site) -> None:
     site.answers["/lime"] = response(HTML, content_type="text/html")
     added = await _post(client, "/lime", metadata={"team": "masonry"})
     assert (added.status_code, added.json()["added"]) == (201, 1)
@@ -61,9 +59,7 @@ async def test_a_page_is_stored_with_its_address_and_again_only_if_the_document_
     assert (other.json()["replaced"], other.json()["documents"][0]["document_id"]) == (1, stored["document_id"])
 
 
-async def test_files_of_several_documents_are_read_as_uploads_of_them_are(
-    client: httpx.AsyncClient, site: Site
-) -> None:
+async def test_files_of_several_documents_are_read_as_uploads_of_them_are(client, site) -> None:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         archive.writestr("a.md", "# Clay")
@@ -107,9 +103,7 @@ async def test_a_wrong_combination_names_the_field(client: httpx.AsyncClient, si
         ("/half.pdf", 422, "damaged"),
     ],
 )
-async def test_a_page_that_cannot_be_stored_is_a_problem_of_its_url(
-    client: httpx.AsyncClient, site: Site, path: str, status: int, code: str
-) -> None:
+async def test_a_page_that_cannot_be_stored_is_a_problem_of_its_url(client, site, path, status, code) -> None:
     site.answers |= {
         "/broken": response(b"x", content_length="100"),
         "/inside": redirect("http://inside.example.com/latest/meta-data/"),

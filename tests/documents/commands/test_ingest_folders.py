@@ -184,9 +184,7 @@ def test_what_is_left_out_is_shown_by_reason(stepwell: Stepwell, tmp_path: Path)
     assert "No file that can be stored was found." in stepwell("ingest", tmp_path / "empty", "--user", user).err
 
 
-def test_a_file_of_an_archive_that_fails_is_counted_with_the_archive(
-    stepwell: Stepwell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_of_an_archive_that_fails_is_counted_with_the_archive(stepwell, tmp_path, monkeypatch) -> None:
     notes = {"a.md": b"Lime.", "b.pdf": b"%PDF-1.4 cut", "c.zip": made_files.archive({"a.md": "Lime."})}
     (tmp_path / "notes.zip").write_bytes(made_files.archive(notes))
     monkeypatch.chdir(tmp_path)
@@ -195,9 +193,7 @@ def test_a_file_of_an_archive_that_fails_is_counted_with_the_archive(
     assert [one["path"] for one in ran.json["failures"]] == ["notes.zip/b.pdf", "notes.zip/c.zip"]
 
 
-def test_files_are_sent_in_batches_and_each_file_that_cannot_be_read_is_named(
-    stepwell: Stepwell, tmp_path: Path
-) -> None:
+def test_files_are_sent_in_batches_and_each_file_that_cannot_be_read_is_named(stepwell, tmp_path) -> None:
     write(tmp_path, {f"{number:02}.md": f"Note {number} about lime." for number in range(40)})
     for name in ("05.pdf", "35.pdf", "36.pdf"):
         (tmp_path / name).write_bytes(b"%PDF-1.4 cut")

@@ -5,10 +5,8 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import harness
 
@@ -30,9 +28,7 @@ def _fill(folder: Path) -> None:
             (folder / f"{number:02}.md").write_text(f"# Lime {number}\n\n{text}")
 
 
-def test_an_interrupted_ingest_says_what_is_stored_and_continues_when_it_is_repeated(
-    stepwell: Callable[..., Any], data_dir: Path, tmp_path: Path
-) -> None:
+def test_an_interrupted_ingest_says_what_is_stored_and_continues_when_it_is_repeated(stepwell, data_dir, tmp_path):
     _fill(tmp_path)
     ingest = ("ingest", str(tmp_path), "--user", (user := harness.new_user()), "--data-dir", str(data_dir))
     environment = {**os.environ, "STEPWELL_DATA_DIR": str(data_dir)}

@@ -14,7 +14,6 @@ from app import errors
 from app.concurrency.limiter import Limiter, Turn
 from app.database import filters
 from app.database.filter_types import Filters
-from app.database.transactions import Database
 from app.documents import document_changes, selections
 from app.documents import operations as documents
 from app.documents.store import documents as store_documents
@@ -108,9 +107,7 @@ async def test_a_large_document_replaces_another_and_a_small_one_replaces_it(ten
 
 
 @pytest.mark.parametrize("content", ["Short stair.", OLD])
-async def test_the_stored_version_that_is_sent_again_stays_although_a_job_was_to_replace_it(
-    tenant: Tenant, content: str
-) -> None:
+async def test_the_stored_version_that_is_sent_again_stays_although_a_job_was_to_replace_it(tenant, content) -> None:
     first = await tenant.add(content, "stair")
     queued = await _queue(tenant, NEW, uri="stair")
     again = await _queue(tenant, content, uri="stair")
@@ -122,9 +119,7 @@ async def test_the_stored_version_that_is_sent_again_stays_although_a_job_was_to
     await _assert_sound(tenant)
 
 
-async def test_readers_see_the_old_version_or_the_new_one_and_small_writes_succeed_meanwhile(
-    tenant: Tenant,
-) -> None:
+async def test_readers_see_the_old_version_or_the_new_one_and_small_writes_succeed_meanwhile(tenant) -> None:
     stored = await tenant.add(OLD, "stair")
     await _work(tenant)
     old = await _chunks(tenant, stored)
@@ -193,9 +188,7 @@ async def test_a_job_whose_worker_died_in_any_step_is_continued(tenant: Tenant, 
     await _assert_sound(tenant)
 
 
-async def test_a_document_that_is_staged_whole_is_not_cut_again_by_another_model(
-    tenant: Tenant, owner: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_document_that_is_staged_whole_is_not_cut_again_by_another_model(tenant, owner, monkeypatch) -> None:
     queued = await _queue(tenant, NEW)
     await _work_until_killed(tenant, owner, "stage_vectors", call=1)
     real = document_drafts.passages
@@ -227,9 +220,7 @@ async def test_what_is_deleted_while_a_removal_of_postings_is_interrupted_is_rem
         *(("copy", "cancel"), ("copy", "small"), ("copy", "delete")),
     ],
 )
-async def test_a_job_that_is_cancelled_or_superseded_in_any_step_leaves_nothing(
-    tenant: Tenant, monkeypatch: pytest.MonkeyPatch, step: str, by: str
-) -> None:
+async def test_a_job_that_is_cancelled_or_superseded_in_any_step_leaves_nothing(tenant, monkeypatch, step, by) -> None:
     stored = await tenant.add("The stair before.", "stair")
     job_id = (await _queue(tenant, OLD)).job_id
     assert job_id is not None
@@ -335,9 +326,7 @@ async def test_a_change_of_a_document_that_is_being_replaced_is_a_conflict(tenan
     await _assert_as_stored_whole(tenant, stored, NEW)
 
 
-async def test_a_change_of_a_new_document_that_is_queued_is_a_conflict_for_those_who_will_see_it(
-    tenant: Tenant,
-) -> None:
+async def test_a_change_of_a_new_document_that_is_queued_is_a_conflict_for_those_who_will_see_it(tenant) -> None:
     queued = await _queue(tenant, NEW, metadata={"team": "tide"})
     unseen = tenant.db.restricted(filters.restriction(Filters(metadata={"team": "reef"})))
     for db, error in ((tenant.db, errors.Conflict), (unseen, errors.NotFound)):
@@ -361,9 +350,7 @@ async def test_a_large_change_of_a_version_that_is_no_longer_stored_is_not_queue
     await _assert_as_stored_whole(tenant, stored, "The stair before.", metadata={"n": 1})
 
 
-async def test_a_failing_embedder_fails_the_job_and_leaves_nothing(
-    database: Database, owner: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_failing_embedder_fails_the_job_and_leaves_nothing(database, owner, monkeypatch) -> None:
     monkeypatch.setattr(workers, "RETRY_S", 0.0)
     tenant = Tenant(database, embedder=harness.FaultyEmbedder(lambda vectors: vectors[:-1]))
     queued = await _queue(tenant, NEW)
@@ -380,9 +367,7 @@ async def test_a_failing_embedder_fails_the_job_and_leaves_nothing(
     await _assert_sound(tenant)
 
 
-async def test_a_job_waits_for_the_end_of_an_outage_however_long(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_job_waits_for_the_end_of_an_outage_however_long(database, monkeypatch) -> None:
     monkeypatch.setattr(workers, "RETRY_S", 0.0)
     down = [True]
 

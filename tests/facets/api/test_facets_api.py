@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
 from api_caller import Caller
 
 from app.facets import operations
@@ -75,9 +74,7 @@ async def test_near_keys_and_values_are_suggested_where_no_document_passes(calle
     assert "hints" not in await caller.search("note")
 
 
-async def test_a_value_beyond_the_compared_ones_is_not_called_missing(
-    caller: Caller, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_value_beyond_the_compared_ones_is_not_called_missing(caller, monkeypatch) -> None:
     for number, metadata in enumerate(STORED):
         await caller.add(f"Note number {number}", uri=f"{number}.md", metadata=metadata)
     monkeypatch.setattr(operations, "COMPARED_VALUES", 1)

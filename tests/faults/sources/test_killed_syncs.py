@@ -41,9 +41,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path.resolve()
 
 
-async def test_a_synchronisation_survives_killed_services_and_a_killed_database(
-    own_server: postgres.EmbeddedPostgres, folder: Path
-) -> None:
+async def test_a_synchronisation_survives_killed_services_and_a_killed_database(own_server, folder) -> None:
     if running_service.FULL:
         faulthandler.cancel_dump_traceback_later()  # it takes longer than other tests may
     chance = random.Random(11)

@@ -1,7 +1,7 @@
 """Tests that a request is authenticated before its body is read within limits of size and time."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -101,9 +101,7 @@ STEADY = {"bytes_per_s": 1, "max_bytes": 10**9, "longest_s": 0.05}
     [(stopping, {}), (trickling, {}), (partial(trickling, 100), STEADY)],
     ids=["stops", "trickles", "takes longest"],
 )
-async def test_a_body_that_does_not_arrive_in_time_is_408_and_ends_the_connection(
-    monkeypatch: pytest.MonkeyPatch, body: Callable[[], AsyncIterator[bytes]], limits: dict[str, float]
-) -> None:
+async def test_a_body_that_does_not_arrive_in_time_is_408_and_ends_the_connection(monkeypatch, body, limits) -> None:
     monkeypatch.setattr(Impatient, "limits", replace(Impatient.limits, **limits))
     async with impatient() as client:
         response = await client.post("/length", content=body())

@@ -51,9 +51,7 @@ def load(name: str, folder: Path) -> ModuleType:
         sys.path.remove(str(folder))
 
 
-async def test_openapi_python_client_generates_every_operation_and_its_searches_work(
-    address: str, tmp_path: Path
-) -> None:
+async def test_openapi_python_client_generates_every_operation_and_its_searches_work(address, tmp_path) -> None:
     config, package = tmp_path / "config.yml", tmp_path / "stepwell_generated"
     config.write_text(CONFIG, encoding="utf-8")
     output = generate(

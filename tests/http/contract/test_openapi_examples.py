@@ -34,9 +34,7 @@ async def client(
 
 
 @pytest.mark.parametrize(("operation_id", "path", "kind", "content"), list(cases("sample")))
-async def test_an_example_succeeds_on_the_sample_notes(
-    client: httpx.AsyncClient, operation_id: str, path: str, kind: str, content: str | None
-) -> None:
+async def test_an_example_succeeds_on_the_sample_notes(client, operation_id, path, kind, content) -> None:
     documented = OPERATIONS[operation_id][2]["responses"]
     response = await send(client, operation_id, path, kind, content)
     expected = next(status for status in (201, 200, 202) if str(status) in documented)
@@ -53,9 +51,7 @@ async def test_an_example_succeeds_on_the_sample_notes(
 
 
 @pytest.mark.parametrize(("operation_id", "path", "kind", "content"), list(cases("unknown")))
-async def test_an_example_of_an_unknown_id_gets_the_problem_of_404(
-    client: httpx.AsyncClient, operation_id: str, path: str, kind: str, content: str | None
-) -> None:
+async def test_an_example_of_an_unknown_id_gets_the_problem_of_404(client, operation_id, path, kind, content) -> None:
     response = await send(client, operation_id, path, kind, content)
     assert (response.status_code, response.json()["code"]) == (404, "not_found")
 

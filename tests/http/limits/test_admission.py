@@ -68,9 +68,7 @@ async def _hold(gate: Any, user_id: str) -> None:
 
 
 @pytest.mark.parametrize(("most", "held"), [(0, 0), (8, 7)])
-async def test_searches_of_a_user_that_take_long_leave_a_place_to_others(
-    database: Database, most: int, held: int
-) -> None:
+async def test_searches_of_a_user_that_take_long_leave_a_place_to_others(database, most, held) -> None:
     services = await harness.services(database)
     settings = Settings(max_concurrent_searches=most)
     async with harness.running(settings, services) as app, harness.client(app) as client, asyncio.timeout(60):
@@ -92,9 +90,7 @@ async def test_bodies_that_do_not_arrive_hold_no_turn(app: FastAPI, new_caller: 
         assert (await ana.add("Chalk."))["status"] == "added"
 
 
-async def test_a_user_sends_few_bodies_at_once_whatever_they_are_for(
-    app: FastAPI, new_caller: Newcomer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_user_sends_few_bodies_at_once_whatever_they_are_for(app, new_caller, monkeypatch) -> None:
     few = Limiter(admission.BODIES, of_user=admission.BODIES_OF_USER, max_waiting=64, timeout_s=0.05)
     monkeypatch.setitem(vars(app.state)["_state"], "bodies", few)  # it has no attributes of its own
     ana, ben = await new_caller("search", "write"), await new_caller("search", "write")

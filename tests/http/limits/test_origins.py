@@ -1,7 +1,7 @@
 """Tests of the checks of hosts and origins, and of CORS."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import harness
@@ -75,9 +75,7 @@ FOREIGN = [
 
 
 @pytest.mark.parametrize(("method", "path", "request_"), ATTACKS)
-async def test_a_page_of_another_site_can_neither_read_nor_write(
-    client: httpx.AsyncClient, method: str, path: str, request_: dict[str, Any]
-) -> None:
+async def test_a_page_of_another_site_can_neither_read_nor_write(client, method, path, request_) -> None:
     before = await _stored(client)
     for foreign in FOREIGN:
         headers = {**request_.get("headers", {}), **foreign}
@@ -105,9 +103,7 @@ async def test_a_page_whose_name_was_rebound_to_this_machine_can_neither_read_no
     "spelled",
     ["localhost", "LOCALHOST:{}", "localhost.", "localhost.:{}", "127.0.0.1:{}", "127.0.0.1", "[::1]:{}", "[0:0::1]"],
 )
-async def test_the_names_of_loopback_are_served_however_they_are_spelled(
-    client: httpx.AsyncClient, port: int, spelled: str
-) -> None:
+async def test_the_names_of_loopback_are_served_however_they_are_spelled(client, port, spelled) -> None:
     assert (await client.get(STATS, headers={"Host": spelled.format(port)})).status_code == 200
 
 
@@ -147,9 +143,7 @@ async def test_any_other_host_is_refused(client: httpx.AsyncClient, host: str) -
         ("GET /api/rag/stats HTTP/1.1", "Host: localhost\r\nSec-Fetch-Site: none\r\nSec-Fetch-Site: x\r\n", {403}),
     ],
 )
-async def test_missing_and_repeated_headers_are_refused(
-    port: int, request_line: str, headers: str, statuses: set[int]
-) -> None:
+async def test_missing_and_repeated_headers_are_refused(port, request_line, headers, statuses) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(f"{request_line}\r\n{headers}Connection: close\r\n\r\n".encode())
     status = int((await reader.readline()).split()[1])
@@ -222,9 +216,7 @@ async def test_a_preflight_of_a_named_origin_is_answered_for_every_method_and_he
         (lambda c, h: c.post(SEARCH, json={}, headers=h), 422),
     ],
 )
-async def test_a_named_origin_may_read_every_answer_errors_included(
-    shared: httpx.AsyncClient, call: Callable[..., Any], status: int
-) -> None:
+async def test_a_named_origin_may_read_every_answer_errors_included(shared, call, status) -> None:
     response = await call(shared, {"Origin": APP, "Sec-Fetch-Site": "cross-site"})
     assert (response.status_code, response.headers["access-control-allow-origin"]) == (status, APP)
     exposed = response.headers["access-control-expose-headers"]

@@ -8,7 +8,6 @@ from uuid import uuid4
 
 from api_caller import Caller
 from example_app import assert_problem
-from fastapi import FastAPI
 from openapi_operations import OPERATIONS
 
 from app.agents import registry, search_tools
@@ -48,9 +47,7 @@ async def test_tools_that_only_read_wait_for_a_turn_too(busy: Caller, new_caller
         assert (await other.client.post(path, json=arguments)).status_code in (200, 404), tool.name
 
 
-async def test_the_streams_of_a_user_are_counted_before_they_begin(
-    app: FastAPI, new_caller: Newcomer, database: Database
-) -> None:
+async def test_the_streams_of_a_user_are_counted_before_they_begin(app, new_caller, database) -> None:
     ana, ben = await new_caller("search", "write"), await new_caller("search", "write")
     async with _followed(ana, database, admission.STREAMS_OF_USER + 5) as following:
         async with asyncio.timeout(30):

@@ -1,14 +1,11 @@
 """API keys of providers appear in no response, metric or log, whatever a provider answers."""
 
 import logging
-from typing import Any
 
 import harness
 import pytest
-from fake_provider import FakeProvider
 
 from app import logging_setup, runtime
-from app.database.transactions import Database
 from app.models.local import minilm
 from app.settings import Settings
 
@@ -19,9 +16,7 @@ KEYS = {f"{role}_api_key": f"sk-canary-{role}-0123456789" for role in ("embedder
 
 
 @pytest.mark.parametrize("fault", ["unauthorized", "garbage", "reset"])
-async def test_no_key_of_a_provider_is_shown(
-    address: Any, database: Database, provider: FakeProvider, caplog: pytest.LogCaptureFixture, fault: str
-) -> None:
+async def test_no_key_of_a_provider_is_shown(address, database, provider, caplog, fault) -> None:
     urls = {f"{role}_url": f"http://user:{KEYS['llm_api_key']}@{provider.url.removeprefix('http://')}"
             for role in ("embedder", "llm", "reranker")}  # fmt: skip
     settings = Settings(

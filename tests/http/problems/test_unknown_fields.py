@@ -36,9 +36,7 @@ FIELDS = [
 
 
 @pytest.mark.parametrize(("path", "more", "field", "meant"), FIELDS)
-async def test_an_unknown_field_is_refused_with_the_known_one_that_is_meant(
-    caller: Caller, path: str, more: dict[str, Any], field: str, meant: str
-) -> None:
+async def test_an_unknown_field_is_refused_with_the_known_one_that_is_meant(caller, path, more, field, meant) -> None:
     response = await caller.client.post(path, json=BODIES[path] | more)
     problem = assert_problem(response, 422, "invalid_request", field)
     assert problem["errors"][0]["message"] == f"Unknown field. Did you mean {meant}?"
@@ -52,9 +50,7 @@ async def test_an_unknown_field_is_refused_with_the_known_one_that_is_meant(
         (ENTITIES, {"entities": [{"type": "person", "name": "Ana"}]}),
     ],
 )
-async def test_a_field_with_what_may_be_the_body_is_refused_with_the_advice_to_send_its_list(
-    caller: Caller, path: str, more: dict[str, Any]
-) -> None:
+async def test_a_field_with_what_may_be_the_body_is_refused_with_the_advice_to_send_its_list(caller, path, more):
     problem = assert_problem(await caller.client.post(path, json=BODIES[path] | more), 422, "invalid_request", *more)
     assert problem["errors"][0]["message"] == "Unknown field. Send its list itself as the body."
     authors = BODIES[DOCUMENTS] | {"authors": [{"name": "Ana"}]}
@@ -98,9 +94,7 @@ PARAMETERS = [
 
 
 @pytest.mark.parametrize(("path", "name", "advice"), PARAMETERS)
-async def test_an_unknown_query_parameter_is_refused_with_the_known_one_that_is_meant(
-    caller: Caller, path: str, name: str, advice: str
-) -> None:
+async def test_an_unknown_query_parameter_is_refused_with_the_known_one_that_is_meant(caller, path, name, advice):
     problem = assert_problem(await caller.client.get(path, params={name: "1"}), 422, "invalid_request", name)
     assert advice in problem["detail"]
 

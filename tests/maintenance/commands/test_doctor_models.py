@@ -68,9 +68,7 @@ async def test_models_that_answer_are_described(provider: FakeProvider) -> None:
         ("nan", "not finite", "STEPWELL_EMBEDDER_MODEL"),
     ],
 )
-async def test_what_is_wrong_with_the_embedder_is_named(
-    provider: FakeProvider, fault: str, message: str, fix: str
-) -> None:
+async def test_what_is_wrong_with_the_embedder_is_named(provider, fault, message, fix) -> None:
     provider.embedder = FakeEmbedder(dimension=DIMENSION)
     provider.misbehave(fault)
     found = await _embedder(provider)

@@ -1,16 +1,11 @@
 """`stepwell reembed` changes from the built-in model to another, and names the setting that is missing."""
 
 import json
-from pathlib import Path
-from typing import Any
 
-import pytest
 import small_models
 
 
-def test_the_built_in_model_is_replaced_by_one_in_a_folder(
-    stepwell: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_built_in_model_is_replaced_by_one_in_a_folder(stepwell, tmp_path, monkeypatch) -> None:
     notes, folder = tmp_path / "notes", small_models.embedder(tmp_path / "small")
     notes.mkdir()
     for name, text in {"lime": "lime mortar lime", "well": "water of the well"}.items():

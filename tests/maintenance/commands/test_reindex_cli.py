@@ -1,13 +1,7 @@
 """`stepwell reindex` applies changed chunking options."""
 
-from typing import Any
 
-import pytest
-
-
-def test_a_change_of_the_chunk_size_is_noticed_and_applied(
-    stepwell: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_change_of_the_chunk_size_is_noticed_and_applied(stepwell, tmp_path, monkeypatch) -> None:
     (tmp_path / "lime.md").write_text("# Lime\n\n" + "We use lime mortar on every stone. " * 60, encoding="utf-8")
     assert stepwell("ingest", tmp_path, "--json").json["added"] == 1
     before = stepwell("documents", "list", "--json").json[0]["chunk_count"]

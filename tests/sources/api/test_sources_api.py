@@ -119,9 +119,7 @@ async def test_names_of_sources_are_unique_and_by_default_those_of_their_folders
     assert {source["name"] for source in listed} == {"Project Docs", "notes (2)", "notes (3)"}
 
 
-async def test_users_reach_neither_the_folders_nor_the_sources_of_each_other(
-    caller: Caller, new_caller: Any, root: Path
-) -> None:
+async def test_users_reach_neither_the_folders_nor_the_sources_of_each_other(caller, new_caller, root) -> None:
     other = await new_caller("search", "write")
     folder = _fill(root, other)
     (root / caller.user_id).mkdir()
@@ -187,9 +185,7 @@ async def test_an_agent_adds_and_synchronises_a_folder(caller: Caller, root: Pat
     assert unfinished["status"] in ("queued", "running")
 
 
-async def test_without_search_neither_operations_nor_tools_show_a_source(
-    caller: Caller, callers: Any, root: Path
-) -> None:
+async def test_without_search_neither_operations_nor_tools_show_a_source(caller, callers, root) -> None:
     source_folder.write(root / caller.user_id, "quibblewort/quibblewort.pdf", b"%PDF-1.7 damaged")
     added = await caller.call("add_source", path="quibblewort", wait_s=30)
     path, named = f"{SOURCES}/{added['source_id']}", {"source_id": added["source_id"], "wait_s": 30}

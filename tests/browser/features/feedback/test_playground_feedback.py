@@ -1,16 +1,11 @@
 """Tests in a real Chromium that hits of the playground are judged by thumbs."""
 
-from playground_page import Playground
-
 from app.feedback import store as feedback
-from app.services import Services
 
 QUESTION = "How do I get my money back for a train fare and a hotel?"
 
 
-async def test_a_thumb_stores_a_judgement_and_a_second_click_takes_it_back(
-    notes: Playground, services: Services
-) -> None:
+async def test_a_thumb_stores_a_judgement_and_a_second_click_takes_it_back(notes, services) -> None:
     cards = await notes.search(QUESTION)
     opened = str(await cards.first.locator("a").first.get_attribute("href"))
     states = []

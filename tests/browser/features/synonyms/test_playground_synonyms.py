@@ -1,12 +1,7 @@
 """Tests in a real Chromium that synonyms are edited in the playground."""
 
-import httpx
-from playground_page import Playground
 
-
-async def test_synonyms_are_lines_of_a_page_that_names_the_wrong_one_and_keeps_what_is_not_saved(
-    playground: Playground, client: httpx.AsyncClient
-) -> None:
+async def test_synonyms_are_lines_of_a_page_that_names_the_wrong_one_and_keeps_what_is_not_saved(playground, client):
     page = playground.page
     lines = page.get_by_label("Groups, one a line")
     await page.locator("nav a[href='#synonyms']").click()
