@@ -71,6 +71,8 @@ END_TO_END = "tests/end_to_end/"
 """Tests of one process too: they share two services."""
 SLOW = ("browser", "end_to_end", "faults", "cli", "servers", "test_linear_time.py", "test_restricted_keys.py")
 """Folders and files that take long."""
+SHORT = {"benchmarks", "database", "migrations", "store"}
+"""Folders whose databases are for short vectors, above all those of statements."""
 MODEL = "fake"
 DIMENSION = 64
 TEMPLATE = "stepwell_template"
@@ -198,15 +200,17 @@ async def narrow_template(server: postgres.EmbeddedPostgres) -> str:
     return TEMPLATE
 
 
-@pytest.fixture(scope="session")
-def template(narrow_template: str) -> str:
-    """The name of the template that databases are copies of."""
-    return narrow_template
+@pytest.fixture(scope="module")
+def template(request: pytest.FixtureRequest) -> str:
+    """The name of the template that the module's databases are copies of."""
+    folders = request.path.relative_to(Path(__file__).parent).parts
+    name: str = request.getfixturevalue("narrow_template" if SHORT.intersection(folders) else "wide_template")
+    return name
 
 
 @pytest.fixture(scope="session")
 async def wide_template(new_database: Callable[..., Awaitable[DatabaseAddress]]) -> str:
-    """The same for vectors of the offline model's length; test folders override `template` with it."""
+    """The same for vectors of the offline model's length."""
     from app.models.local.minilm import MODEL as OFFLINE  # imported here because it takes a second
 
     address = await new_database()

@@ -43,12 +43,6 @@ ID = "7f1e3c52-94a1-5b7e-9f0e-0d6a3b8f5c11"
 LIME = "# Lime mortar\n\nBelow the third landing we use lime mortar, never cement."
 
 
-@pytest.fixture(scope="session")
-def template(wide_template: str) -> str:
-    """Databases here are for vectors of the offline model's length."""
-    return wide_template
-
-
 @pytest.fixture
 async def app(database: Database) -> AsyncIterator[FastAPI]:
     async with harness.running(Settings(auth="api_key"), await harness.services(database)) as running:

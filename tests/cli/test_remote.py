@@ -17,12 +17,6 @@ ROOT = Path(__file__).parents[3]
 Command = Callable[..., Awaitable[Any]]
 
 
-@pytest.fixture(scope="session")
-def template(wide_template: str) -> str:
-    """Databases here are for vectors of the offline model's length."""
-    return wide_template
-
-
 async def test_documents_are_ingested_found_listed_and_deleted(remote: Command, remote_folder: Path) -> None:
     notes = remote_folder
     (notes / "lime.md").write_text("---\ntitle: Mortar\nteam: masons\n---\n# Mortar\n\nBelow the landing we use lime.")

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 from harness import Tenant
-from wide_template import template
 
 from app import limits
 from app.database.filter_types import Filters
@@ -45,9 +44,6 @@ def test_averages_by_type_cover_the_questions_that_have_one() -> None:
         "person": (1, 1.0),
         "team": (1, 0.0),
     }
-
-
-__all__ = ["template"]
 
 
 async def test_names_in_metadata_are_matched_in_earlier_documents_before_the_questions(tenant: Tenant) -> None:

@@ -1,6 +1,5 @@
 """Tests on databases for vectors of the offline model's length."""
 
 from one_parser import one_parser
-from wide_template import template
 
-__all__ = ["one_parser", "template"]
+__all__ = ["one_parser"]

@@ -28,8 +28,8 @@ async def found(database, expected) -> dict[str, doctor.Finding]:
     return {finding.name: finding for finding in await doctor.database(database, expected)}
 
 
-async def test_a_healthy_database_has_no_error_and_is_described(database, embedder, expected, user):
-    tenant = harness.Tenant(database, embedder, user_id=user)
+async def test_a_healthy_database_has_no_error_and_is_described(database, expected, user):
+    tenant = harness.Tenant(database, user_id=user)
     await tenant.add_all({"a": "Lime mortar sets slowly.", "b": "Cement sets fast. Lime does not."})
     findings = await found(database, expected)
     assert {finding.level for finding in findings.values()} == {"ok"}
@@ -78,10 +78,10 @@ async def test_a_database_in_another_encoding_is_refused_and_one_without_letters
                 await migration.upgrade(other.owner_dsn, model="fake", dimension=64)
 
 
-async def test_every_defect_is_found_and_the_other_checks_still_run(new_database, template, embedder, user):
+async def test_every_defect_is_found_and_the_other_checks_still_run(new_database, template, user):
     address = await new_database(template)
     broken = transactions.connect(address.service_dsn, pool_size=1)
-    tenant = harness.Tenant(broken, embedder, user_id=user)
+    tenant = harness.Tenant(broken, user_id=user)
     await tenant.add("Lime mortar sets slowly.")
     for defect in (
         "UPDATE stepwell.alembic_version SET version_num = '0099'",
@@ -94,7 +94,7 @@ async def test_every_defect_is_found_and_the_other_checks_still_run(new_database
     await broken.close()
     assert "0099" in findings["revision"].message
     assert "Install the newer version" in findings["revision"].fix
-    assert "fake (64 dimensions)" in findings["embedding"].message
+    assert "all-MiniLM-L6-v2 (384 dimensions)" in findings["embedding"].message
     assert "STEPWELL_EMBEDDER" in findings["embedding"].fix
     assert "ix_embeddings_embedding is missing" in findings["schema"].message
     assert "REINDEX INDEX stepwell.ix_documents_metadata" in findings["schema"].message

@@ -1,6 +1,5 @@
 """Tests that send requests to the whole application."""
 
 from api_database import address, database, embedder, patient_lookups
-from wide_template import template
 
-__all__ = ["address", "database", "embedder", "patient_lookups", "template"]
+__all__ = ["address", "database", "embedder", "patient_lookups"]

@@ -7,13 +7,12 @@ import harness
 import pytest
 from api_database import address, database, embedder, patient_lookups
 from fastapi import FastAPI
-from wide_template import template
 
 from app.database.transactions import Database
 from app.settings import Settings
 from benchmarks.fake_embedder import FakeEmbedder
 
-__all__ = ["address", "database", "embedder", "patient_lookups", "template"]
+__all__ = ["address", "database", "embedder", "patient_lookups"]
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,0 @@
-"""Tests of statements on databases for short vectors."""
-
-from narrow_template import template
-
-__all__ = ["template"]
