@@ -74,11 +74,7 @@ async def store_all(
 
 
 async def put(
-    writing: Writing,
-    new: Sequence[DocumentDraft],
-    *,
-    embedded: Sequence[Vector] | None = None,
-    embedder: FakeEmbedder,
+    writing: Writing, new: Sequence[DocumentDraft], *, embedded: Sequence[Vector] | None = None, embedder: FakeEmbedder
 ) -> list[UUID]:
     """The same in a transaction that is open."""
     chunks = [chunk for draft in new for chunk in draft.chunks]

@@ -59,23 +59,14 @@ async def refresh(tenant: Tenant) -> int:
 
 
 async def asked(
-    tenant: Tenant,
-    text: str,
-    *,
-    limit: int = 5,
-    cache: EntityCache | None = None,
-    **guidance: Any,
+    tenant: Tenant, text: str, *, limit: int = 5, cache: EntityCache | None = None, **guidance: Any
 ) -> Answer:
     """The answer to a query under these options of entity guidance."""
     query = search_request(text, limit=limit, explain=True, guidance=GuidanceOptions(**guidance))
     return await found(tenant, query, cache)
 
 
-async def found(
-    tenant: Tenant,
-    query: SearchRequest,
-    cache: EntityCache | None = None,
-) -> Answer:
+async def found(tenant: Tenant, query: SearchRequest, cache: EntityCache | None = None) -> Answer:
     """The answer to a query, with its own cache of entities by default."""
     return await search.run(
         query, tenant.user_id, tenant.services(states={EntityCache: EntityCache() if cache is None else cache})

@@ -172,10 +172,7 @@ def busy(status: int = 503, wait: str = "0") -> Response:
 
 ANSWERS: dict[str, tuple[list[Response], str | None]] = {
     "no room at first": ([busy(429), busy(503), JSONResponse(STATS)], None),
-    "a gateway that failed": (
-        [Response(status_code=502), Response(status_code=504), JSONResponse(STATS)],
-        None,
-    ),
+    "a gateway that failed": ([Response(status_code=502), Response(status_code=504), JSONResponse(STATS)], None),
     "never any room": ([busy(), busy(), busy()], "503 overloaded"),
     "a long wait": ([busy(wait="3600")], "503 overloaded"),
     "an error of the service": ([JSONResponse({}, 500)], "500"),

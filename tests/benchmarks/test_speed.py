@@ -8,10 +8,7 @@ import pytest
 
 from app.database import sql, transactions
 from app.services import Services
-from benchmarks.speed import (
-    benchmark,
-    texts,
-)
+from benchmarks.speed import benchmark, texts
 from benchmarks.speed import owner as owner_sql
 
 DERIVED = {

@@ -59,10 +59,7 @@ async def compare(dsn: str, folder: Path, *, shards: int) -> Report:
             transactions.connect(service_dsn, pool_size=4, pool_wait_s=60.0, limits=LIMITS) as cluster,
         ):
             with routing.recorded(cluster) as statements:
-                async with (
-                    _client(single, server.owner_dsn, folder) as first,
-                    _client(cluster, dsn, folder) as second,
-                ):
+                async with _client(single, server.owner_dsn, folder) as first, _client(cluster, dsn, folder) as second:
                     both = Pair(first, second)
                     await _run(both, folder / "sources" / USER)
             return Report(both.asked, both.different, await routing.routed(cluster, USER, statements))

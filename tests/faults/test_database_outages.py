@@ -108,10 +108,7 @@ async def test_a_read_whose_connection_is_terminated_is_retried(address: Any) ->
 
 
 async def test_a_read_whose_connection_is_terminated_twice_is_a_503_with_retry_after(address: Any) -> None:
-    async with (
-        _serving(address, pool={"pool_size": 2}) as (client, database, _app),
-        locked_chunks(address) as hold,
-    ):
+    async with _serving(address, pool={"pool_size": 2}) as (client, database, _app), locked_chunks(address) as hold:
         asked = asyncio.create_task(client.post(SEARCH, json=LIME))
         for _ in range(2):
             await hold.reached(1)
@@ -157,10 +154,7 @@ async def _found(client: httpx.AsyncClient) -> bool:
 
 
 async def test_a_client_disconnect_cancels_the_query(address: Any) -> None:
-    async with (
-        _serving(address, pool={"pool_size": 2}) as (client, database, app),
-        locked_chunks(address) as hold,
-    ):
+    async with _serving(address, pool={"pool_size": 2}) as (client, database, app), locked_chunks(address) as hold:
         for path, body in ((SEARCH, LIME), (SIMILAR, NEAR)):
             asked = asyncio.create_task(client.post(path, json=body))
             await hold.reached(1)
@@ -174,10 +168,7 @@ async def test_a_client_disconnect_cancels_the_query(address: Any) -> None:
 async def test_a_client_disconnect_frees_a_place_in_the_queue(address: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = Settings(auth="none", max_concurrent_searches=1)
     monkeypatch.setattr(main, "MAX_WAITING_SEARCHES", 1)
-    async with (
-        _serving(address, settings) as (client, _database, app),
-        locked_chunks(address) as hold,
-    ):
+    async with _serving(address, settings) as (client, _database, app), locked_chunks(address) as hold:
         running = asyncio.create_task(_hits(client))
         await hold.reached(1)
         queued = asyncio.create_task(client.post(SEARCH, json=LIME))
@@ -194,10 +185,7 @@ async def test_a_client_disconnect_frees_a_place_in_the_queue(address: Any, monk
 async def test_endless_searches_with_one_key_do_not_block_another_key(address, monkeypatch) -> None:
     settings = Settings(auth="api_key", max_concurrent_searches=1)
     monkeypatch.setattr(main, "MAX_WAITING_SEARCHES", 2)
-    async with (
-        _serving(address, settings) as (client, database, app),
-        locked_chunks(address) as hold,
-    ):
+    async with _serving(address, settings) as (client, database, app), locked_chunks(address) as hold:
         greedy, modest = await running_service.keys(database, "greedy", "modest")
         running = asyncio.create_task(client.post(SEARCH, json=LIME, headers=greedy))
         await hold.reached(1)

@@ -80,9 +80,7 @@ def small_disk(size: int = DISK_BYTES) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="stepwell-full-") as folder:
         Path(folder).chmod(0o755)
         mounted = subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", f"size={size},mode=0755", "tmpfs", folder],
-            capture_output=True,
-            text=True,
+            ["mount", "-t", "tmpfs", "-o", f"size={size},mode=0755", "tmpfs", folder], capture_output=True, text=True
         )
         if mounted.returncode:
             pytest.skip(f"a small filesystem cannot be mounted here: {mounted.stderr.strip()}")

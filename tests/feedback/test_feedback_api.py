@@ -139,8 +139,5 @@ def test_feedback_is_grouped_by_query_and_a_helpful_passage_makes_its_document_r
 
     given = [said("a", 1, False, "x"), said("b", 1, False, "x"), said("a", 1, True, "x"), said("a", 2, False, None)]
     grouped = pipeline.group(given)
-    assert [(one.text, one.relevant) for one in grouped] == [
-        ("a", {"x": 1, str(UUID(int=2)): 0}),
-        ("b", {"x": 0}),
-    ]
+    assert [(one.text, one.relevant) for one in grouped] == [("a", {"x": 1, str(UUID(int=2)): 0}), ("b", {"x": 0})]
     assert grouped[0].query_id == pipeline.group(given[:1])[0].query_id

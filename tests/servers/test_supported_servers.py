@@ -67,12 +67,7 @@ def embedded(address: Any, pooling: str) -> Iterator[Database]:
 
 @asynccontextmanager
 async def on_debian(
-    server: debian_servers.Server,
-    pooling: str,
-    *,
-    schema: str = "public",
-    creates_roles: bool = True,
-    name: str = "",
+    server: debian_servers.Server, pooling: str, *, schema: str = "public", creates_roles: bool = True, name: str = ""
 ) -> AsyncIterator[Database]:
     """A database as an administrator prepares it: its owner is no superuser; TLS is required."""
     name = name or f"app_{pooling}_{schema}_{creates_roles}".lower()

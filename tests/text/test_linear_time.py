@@ -132,9 +132,7 @@ GAZETTEER = Gazetteer.build(
     [(name, UUID(int=1)) for name in ("a", "a a", "a a a a b", "Ana Silva", "Harbour Board", "aB", "U.S.", "12")]
 )
 SOUGHT = Sought(
-    {"a": 1.0, "漢字": 1.0},
-    {"b": 1.0},
-    [[("a", frozenset("a")), ("of", frozenset()), ("b", frozenset("b"))]],
+    {"a": 1.0, "漢字": 1.0}, {"b": 1.0}, [[("a", frozenset("a")), ("of", frozenset()), ("b", frozenset("b"))]]
 )
 
 

@@ -49,8 +49,7 @@ async def test_one_text_under_two_uris_is_two_documents_and_embedded_once(tenant
 
 
 @pytest.mark.parametrize(
-    "change",
-    [{"title": "Walls"}, {"metadata": {"team": "masonry"}}, {"created_at": datetime(2024, 5, 6, tzinfo=UTC)}],
+    "change", [{"title": "Walls"}, {"metadata": {"team": "masonry"}}, {"created_at": datetime(2024, 5, 6, tzinfo=UTC)}]
 )
 async def test_other_attributes_of_the_same_text_replace_the_document(tenant: Tenant, change: dict[str, Any]) -> None:
     first = await tenant.add("Lime mortar.", "note")
@@ -106,9 +105,7 @@ async def test_nothing_is_stored_if_the_provider_returns_invalid_vectors(tenant:
 
 async def test_documents_stored_before_the_caller_stops_reading_are_kept(tenant: Tenant) -> None:
     outcomes = ingest.store(
-        (Upload(f"Note {n}. " + "Stone. " * 1500, uri=str(n)) for n in range(6)),
-        tenant.user_id,
-        tenant.services(),
+        (Upload(f"Note {n}. " + "Stone. " * 1500, uri=str(n)) for n in range(6)), tenant.user_id, tenant.services()
     )
     async for outcome in outcomes:
         assert outcome.stored is not None

@@ -36,13 +36,7 @@ NOTES = {
         {"project": "Harbour Light"},
     ),
 }
-PEOPLE = {
-    "Ana Silva": ("Ana", "asilva"),
-    "Ilse Brandt": (),
-    "Josh AI": (),
-    "Muller": ("IT",),
-    "New York": (),
-}
+PEOPLE = {"Ana Silva": ("Ana", "asilva"), "Ilse Brandt": (), "Josh AI": (), "Muller": ("IT",), "New York": ()}
 
 
 class Killed(BaseException):

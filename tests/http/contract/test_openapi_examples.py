@@ -23,9 +23,7 @@ def cases(name: str) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 async def client(
-    new_database: Callable[..., Awaitable[Any]],
-    demo_template: str,
-    offline_embedder: Embedder,
+    new_database: Callable[..., Awaitable[Any]], demo_template: str, offline_embedder: Embedder
 ) -> AsyncIterator[httpx.AsyncClient]:
     """A client of a service that holds what `stepwell demo` stores."""
     dsn = (await new_database(demo_template)).service_dsn

@@ -129,9 +129,7 @@ def _comparable(body: Any) -> Any:
 
 @pytest.fixture(scope="module")
 async def sent(
-    new_database: Callable[..., Awaitable[Any]],
-    demo_template: str,
-    offline_embedder: Embedder,
+    new_database: Callable[..., Awaitable[Any]], demo_template: str, offline_embedder: Embedder
 ) -> dict[tuple[str, str], Any]:
     """The body of each operation and status."""
     dsn = (await new_database(demo_template)).service_dsn

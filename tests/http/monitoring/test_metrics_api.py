@@ -201,10 +201,7 @@ async def test_refused_searches_are_counted_under_their_route(services, monkeypa
 
 
 async def test_the_time_that_a_search_waits_for_its_turn_is_measured(services):
-    async with (
-        harness.running(Settings(max_concurrent_searches=1), services) as app,
-        harness.client(app) as client,
-    ):
+    async with harness.running(Settings(max_concurrent_searches=1), services) as app, harness.client(app) as client:
         async with app.state.searches.turn("somebody else"):
             waiting = asyncio.create_task(client.post("/api/rag/search", json={"query": "anything"}))
             while (await counts(client))["stepwell_searches_waiting"] != 1:

@@ -84,10 +84,7 @@ async def test_no_line_contains_user_text_user_names_or_a_secret(database, user,
     }
     down = transactions.connect(f"postgresql://stepwell_service:{PASSWORD}@127.0.0.1:9/db")
     services = await harness.services(database)
-    async with (
-        harness.running(settings, services) as app,
-        harness.client(app, Authorization=f"Bearer {key}") as client,
-    ):
+    async with harness.running(settings, services) as app, harness.client(app, Authorization=f"Bearer {key}") as client:
         for embedder in (FakeEmbedder(), Failing(), Failing(errors.ProviderError)):
             app.state.services = replace(services, embedder=embedder, states={})
             await client.post("/api/rag/documents", json=document)

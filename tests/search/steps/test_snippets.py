@@ -127,10 +127,7 @@ def words_of(text: str) -> list[str]:
     return [span.text for span in word_spans.of(text)]
 
 
-@given(
-    st.lists(st.sampled_from(PIECES)),
-    st.lists(st.sampled_from(["lime", "ash", "猫", "a_b", "é"]), min_size=1),
-)
+@given(st.lists(st.sampled_from(PIECES)), st.lists(st.sampled_from(["lime", "ash", "猫", "a_b", "é"]), min_size=1))
 def test_every_snippet_and_match_is_where_its_offsets_say(parts: list[str], query: list[str]) -> None:
     text = " ".join(parts)
     snippet = choose(text, " ".join(query), " ".join(query))

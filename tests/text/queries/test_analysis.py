@@ -86,10 +86,7 @@ TRACES = [
         "TypeError: no size\n    at Set.size (/a/set.js:4:11)\n    at async Promise.all (index 0)",
         "TypeError: no size\n",
     ),
-    (
-        "Caused by: IOException: full\r\n\tat a.B.c(B.java:12)\r\n\t... 23 more\r\n",
-        "Caused by: IOException: full\r\n",
-    ),
+    ("Caused by: IOException: full\r\n\tat a.B.c(B.java:12)\r\n\t... 23 more\r\n", "Caused by: IOException: full\r\n"),
     ("full\n   at A.B() in C:\\a b.cs:line 3\n   at A.C() in C:\\c.cs:line 4", "full\n"),
     ("a.rb:2:in `b': full\n\tfrom a.rb:5:in `c'\n\tfrom a.rb:9:in `<main>'", "a.rb:2:in `b': full\n"),
     (
