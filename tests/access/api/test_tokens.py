@@ -18,7 +18,6 @@ from app.access import keys, tokens
 from app.access.store import keys as stored_keys
 
 TIDE, REEF = {"metadata": {"team": "tide"}}, {"metadata": {"team": "reef"}}
-Mint = Callable[..., str]
 
 
 def mint(key: str, *, signed_by: str | None = None, header: dict[str, Any] | None = None, **claims: Any) -> str:
