@@ -1,7 +1,7 @@
 """Starts the whole application on real Postgres; every caller is a new user with an API key."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 from typing import Any
 
 import harness
@@ -15,16 +15,6 @@ from app.database.transactions import Database
 from app.http import admission
 from app.settings import Settings
 from benchmarks.fake_embedder import FakeEmbedder
-
-
-@asynccontextmanager
-async def opened(address: Any) -> AsyncIterator[Database]:
-    """A database, opened as the service's role."""
-    database = transactions.connect(address.service_dsn, pool_size=4, pool_wait_s=30.0)
-    try:
-        yield database
-    finally:
-        await database.close()
 
 
 @pytest.fixture(scope="session")
@@ -42,8 +32,8 @@ async def shared_address(new_database: Callable[..., Awaitable[Any]], wide_templ
 @pytest.fixture(scope="session")
 async def shared_database(shared_address: Any) -> AsyncIterator[Database]:
     """The shared database, opened as the service's role."""
-    async with opened(shared_address) as database:
-        yield database
+    async with transactions.connect(shared_address.service_dsn, pool_size=4, pool_wait_s=30.0) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="session")
@@ -52,19 +42,6 @@ async def shared_app(shared_database: Database, shared_embedder: FakeEmbedder) -
     services = await harness.services(shared_database, shared_embedder)
     async with harness.running(Settings(auth="api_key"), services) as running:
         yield running
-
-
-@pytest.fixture(scope="module")
-async def own_address(new_database: Callable[..., Awaitable[Any]], template: str) -> Any:
-    """The address of a database of the module's own."""
-    return await new_database(template)
-
-
-@pytest.fixture(scope="module")
-async def own_database(own_address: Any) -> AsyncIterator[Database]:
-    """The module's own database, opened as the service's role."""
-    async with opened(own_address) as database:
-        yield database
 
 
 @pytest.fixture(scope="module")

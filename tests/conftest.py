@@ -24,6 +24,7 @@ from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadFileScheduling
 
 from app import capabilities
+from app.access import keys
 from app.database import transactions
 from app.database.embedded import postgres
 from app.database.schema import migration
@@ -73,6 +74,11 @@ SLOW = ("browser", "end_to_end", "faults", "cli", "servers", "test_linear_time.p
 """Folders and files that take long."""
 SHORT = {"benchmarks", "database", "migrations", "store"}
 """Folders whose databases are for short vectors, above all those of statements."""
+API = {"api", "http"}
+"""Folders whose tests send requests, each for users of its own, to the application and the database that they share.
+
+A module with OWN_DATABASE has a database of its own.
+"""
 MODEL = "fake"
 DIMENSION = 64
 TEMPLATE = "stepwell_template"
@@ -149,6 +155,15 @@ def _default_logging() -> Iterator[None]:
     root.setLevel(logging.WARNING)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _patient_lookups(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The look-up of a key waits for the database longer than a busy machine stops a test that sends requests."""
+    with pytest.MonkeyPatch.context() as patch:
+        if _is_in(request, API):
+            patch.setattr(keys, "LOOKUP_S", 30.0)
+        yield
+
+
 @pytest.fixture
 def patient_readiness(monkeypatch: pytest.MonkeyPatch) -> None:
     """The readiness check waits for a database longer than a busy machine stops a test."""
@@ -200,11 +215,15 @@ async def narrow_template(server: postgres.EmbeddedPostgres) -> str:
     return TEMPLATE
 
 
+def _is_in(request: pytest.FixtureRequest, folders: set[str]) -> bool:
+    """Whether the module is in one of these folders."""
+    return bool(folders.intersection(request.path.relative_to(Path(__file__).parent).parts))
+
+
 @pytest.fixture(scope="module")
 def template(request: pytest.FixtureRequest) -> str:
-    """The name of the template that the module's databases are copies of."""
-    folders = request.path.relative_to(Path(__file__).parent).parts
-    name: str = request.getfixturevalue("narrow_template" if SHORT.intersection(folders) else "wide_template")
+    """The name of the template that the module's own databases are copies of."""
+    name: str = request.getfixturevalue("narrow_template" if _is_in(request, SHORT) else "wide_template")
     return name
 
 
@@ -245,7 +264,7 @@ async def demo_template(
 
 
 @pytest.fixture(scope="module")
-async def address(
+async def own_address(
     new_database: Callable[..., Awaitable[DatabaseAddress]], template: str
 ) -> AsyncIterator[DatabaseAddress]:
     """The address of the module's own migrated database, which is dropped after the module."""
@@ -256,11 +275,28 @@ async def address(
 
 
 @pytest.fixture(scope="module")
-async def database(address: DatabaseAddress) -> AsyncIterator[transactions.Database]:
+async def own_database(own_address: DatabaseAddress) -> AsyncIterator[transactions.Database]:
+    """The module's own database, opened as the service's role."""
+    async with transactions.connect(own_address.service_dsn, pool_size=4, pool_wait_s=30.0) as opened:
+        yield opened
+
+
+def _whose_database(request: pytest.FixtureRequest) -> str:
+    return "own" if hasattr(request.module, "OWN_DATABASE") or not _is_in(request, API) else "shared"
+
+
+@pytest.fixture(scope="module")
+def address(request: pytest.FixtureRequest) -> DatabaseAddress:
+    """The address of the module's database."""
+    found: DatabaseAddress = request.getfixturevalue(f"{_whose_database(request)}_address")
+    return found
+
+
+@pytest.fixture(scope="module")
+def database(request: pytest.FixtureRequest) -> transactions.Database:
     """The module's database, opened as the service's role."""
-    opened = transactions.connect(address.service_dsn, pool_size=4, pool_wait_s=30.0)
-    yield opened
-    await opened.close()
+    opened: transactions.Database = request.getfixturevalue(f"{_whose_database(request)}_database")
+    return opened
 
 
 @pytest.fixture(scope="module")
@@ -271,9 +307,11 @@ async def owner(address: DatabaseAddress) -> AsyncIterator[asyncpg.Connection]:
     await connection.close()
 
 
-@pytest.fixture(scope="session")
-def embedder() -> FakeEmbedder:
-    return FakeEmbedder(dimension=DIMENSION, name=MODEL)
+@pytest.fixture(scope="module")
+def embedder(request: pytest.FixtureRequest) -> FakeEmbedder:
+    """What the shared application embeds with (a test that makes it fail mends it), or an embedder of short vectors."""
+    shared: FakeEmbedder | None = request.getfixturevalue("shared_embedder") if _is_in(request, API) else None
+    return shared or FakeEmbedder(dimension=DIMENSION, name=MODEL)
 
 
 @pytest.fixture

@@ -5,14 +5,11 @@ from pathlib import Path
 
 import harness
 import pytest
-from api_database import address, database, embedder, patient_lookups
 from fastapi import FastAPI
 
 from app.database.transactions import Database
 from app.settings import Settings
 from benchmarks.fake_embedder import FakeEmbedder
-
-__all__ = ["address", "database", "embedder", "patient_lookups"]
 
 
 @pytest.fixture(scope="module")
