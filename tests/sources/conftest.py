@@ -1,4 +1,4 @@
-"""Tests on databases for vectors of the offline model's length."""
+"""Tests that read many files."""
 
 from one_parser import one_parser
 

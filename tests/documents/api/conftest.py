@@ -1,4 +1,4 @@
-"""Tests that send requests to the whole application."""
+"""Tests that send files."""
 
 from one_parser import one_parser
 
