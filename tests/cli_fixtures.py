@@ -89,9 +89,7 @@ def _logging_as_before() -> Iterator[None]:
 
 
 @pytest.fixture
-def run_command(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], _built_once: None, _logging_as_before: None
-) -> Callable[..., Ran]:
+def run_command(monkeypatch, capsys, _built_once, _logging_as_before) -> Callable[..., Ran]:
     """Runs a command as `stepwell …` would, in the environment of the test."""
     for name in ("DATABASE_URL", "STEPWELL_DATABASE_URL", "AUTH", "STEPWELL_AUTH", "STEPWELL_URL", "STEPWELL_API_KEY"):
         monkeypatch.delenv(name, raising=False)

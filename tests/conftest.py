@@ -248,9 +248,7 @@ async def offline_embedder() -> AsyncIterator[Embedder]:
 
 
 @pytest.fixture(scope="session")
-async def demo_template(
-    new_database: Callable[..., Awaitable[DatabaseAddress]], wide_template: str, offline_embedder: Embedder
-) -> str:
+async def demo_template(new_database, wide_template, offline_embedder) -> str:
     """The name of a database with what `stepwell demo` stores."""
     from app.serving import demo  # imported here because it takes two seconds
 
@@ -264,9 +262,7 @@ async def demo_template(
 
 
 @pytest.fixture(scope="module")
-async def own_address(
-    new_database: Callable[..., Awaitable[DatabaseAddress]], template: str
-) -> AsyncIterator[DatabaseAddress]:
+async def own_address(new_database, template) -> AsyncIterator[DatabaseAddress]:
     """The address of the module's own migrated database, which is dropped after the module."""
     created = await new_database(template)
     yield created

@@ -8,16 +8,14 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import harness
 import pytest
 
 from app.database import transactions
-from app.models.protocols import Embedder
 from app.settings import Settings
 
 ROOT = Path(__file__).parents[1]
@@ -96,9 +94,7 @@ def template(demo_template: str) -> str:
 
 
 @pytest.fixture
-async def shell(
-    new_database: Callable[..., Awaitable[Any]], template: str, offline_embedder: Embedder, tmp_path: Path
-) -> AsyncIterator[Shell]:
+async def shell(new_database, template, offline_embedder, tmp_path) -> AsyncIterator[Shell]:
     """A shell beside a running service with the sample notes."""
     for name, content in FILES.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)

@@ -5,8 +5,6 @@ import json
 import pytest
 from harness import services as opened_services
 
-from app.database.embedded.postgres import EmbeddedPostgres
-from app.database.transactions import Database
 from app.evaluation import beir
 from benchmarks.peers import comparison
 from benchmarks.peers.comparison import NamedSet, PeerOptions, PeerReport, Workplace
@@ -30,9 +28,7 @@ def named(tmp_path_factory: pytest.TempPathFactory) -> NamedSet:
 
 
 @pytest.fixture(scope="module")
-async def reports(
-    named: NamedSet, server: EmbeddedPostgres, database: Database, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, PeerReport]:
+async def reports(named, server, database, tmp_path_factory) -> dict[str, PeerReport]:
     opened = await opened_services(database)
     folder = tmp_path_factory.mktemp("peers")
     workplace = Workplace(

@@ -6,7 +6,6 @@ page sends the key of a user who has a shelf of small documents.
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
-from typing import Any
 
 import harness
 import httpx
@@ -43,9 +42,7 @@ async def context() -> AsyncIterator[BrowserContext]:
 
 
 @pytest.fixture(scope="session")
-async def database(
-    new_database: Callable[..., Awaitable[Any]], demo_template: str
-) -> AsyncIterator[transactions.Database]:
+async def database(new_database, demo_template) -> AsyncIterator[transactions.Database]:
     """The folder's database, which holds what `stepwell demo` stores."""
     address = await new_database(demo_template)
     opened = transactions.connect(address.service_dsn, pool_size=4, pool_wait_s=30.0)

@@ -41,9 +41,7 @@ async def first(database: Database, owner: asyncpg.Connection, embedder: FakeEmb
 
 
 @pytest.fixture(scope="module")
-async def unknown(
-    database: Database, owner: asyncpg.Connection, embedder: FakeEmbedder, first: list[UUID]
-) -> list[UUID]:
+async def unknown(database, owner, embedder, first) -> list[UUID]:
     """The documents of a second user, who is not in the statistics."""
     await owner.execute("ANALYZE")
     stored = await _store(database, NEW, embedder, at_once=44)

@@ -1,13 +1,11 @@
 """Tests that the examples of the OpenAPI document run as they are on the sample notes and show what is sent."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import httpx
 import pytest
 from openapi_operations import OPERATIONS, bodies, filled, sample_service, send, usable
-
-from app.models.protocols import Embedder
 
 
 def cases(name: str) -> Iterator[Any]:
@@ -22,9 +20,7 @@ def cases(name: str) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-async def client(
-    new_database: Callable[..., Awaitable[Any]], demo_template: str, offline_embedder: Embedder
-) -> AsyncIterator[httpx.AsyncClient]:
+async def client(new_database, demo_template, offline_embedder) -> AsyncIterator[httpx.AsyncClient]:
     """A client of a service that holds what `stepwell demo` stores."""
     dsn = (await new_database(demo_template)).service_dsn
     async with sample_service(dsn, offline_embedder) as caller:

@@ -5,7 +5,6 @@ With STEPWELL_WRITE_EXAMPLES=1 the examples are written instead (`make examples`
 
 import json
 import re
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from openapi_operations import DOCUMENT, OPERATIONS, WRITING, bodies, filled, re
 from app import samples
 from app.documents.storing import large_documents
 from app.http import openapi_document
-from app.models.protocols import Embedder
 
 FILE = Path(openapi_document.__file__).with_name("success_examples.json")
 LONGEST_LIST, LONGEST_TEXT = 2, 400
@@ -128,9 +126,7 @@ def _comparable(body: Any) -> Any:
 
 
 @pytest.fixture(scope="module")
-async def sent(
-    new_database: Callable[..., Awaitable[Any]], demo_template: str, offline_embedder: Embedder
-) -> dict[tuple[str, str], Any]:
+async def sent(new_database, demo_template, offline_embedder) -> dict[tuple[str, str], Any]:
     """The body of each operation and status."""
     dsn = (await new_database(demo_template)).service_dsn
     root = samples.NOTES.parent

@@ -1,6 +1,6 @@
 """The explanation names what keeps a passage out, and the search with its change returns the passage."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -16,7 +16,6 @@ from app import errors
 from app.cli import options
 from app.database import transactions
 from app.database.transactions import Database
-from app.models.protocols import Embedder
 from app.query.search_request import SearchRequest
 from app.search import search
 from app.search.steps.why import why
@@ -54,9 +53,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 
 
 @pytest.fixture(scope="module")
-async def notes(
-    new_database: Callable[..., Awaitable[Any]], demo_template: str, offline_embedder: Embedder
-) -> AsyncIterator[Services]:
+async def notes(new_database, demo_template, offline_embedder) -> AsyncIterator[Services]:
     """The services of a database with the sample notes."""
     opened = transactions.connect((await new_database(demo_template)).service_dsn, pool_size=4, pool_wait_s=30.0)
     yield await harness.services(opened, offline_embedder)
