@@ -1,4 +1,4 @@
-"""Tests of reranking in searches and lists."""
+"""Tests of reranking in searches and lists, and of merging lists with the parts of each score."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -147,3 +147,30 @@ async def test_mmr_compares_stored_vectors_or_the_words_of_external_hits(caller,
     brought = {"chunk_id": "theirs", "content": f"lime\n{NOTES['lime']}"}
     ranked = await merged(caller.client, [chunks["lime"], brought, chunks["money"]], mmr=True)
     assert ids(ranked)[2] == "theirs"
+
+
+async def test_lists_are_fused_by_reciprocal_ranks(caller: Caller) -> None:
+    lists = [
+        {"name": "ours", "hits": [{"chunk_id": "a", "score": 0.9}, {"chunk_id": "b"}]},
+        {"name": "theirs", "weight": 0.5, "hits": [{"chunk_id": "b"}, {"chunk_id": "c"}]},
+    ]
+    answer = await caller.post(URL, {"lists": lists})
+    assert [hit["chunk_id"] for hit in answer["results"]] == ["b", "a", "c"]
+    first = answer["results"][0]
+    assert first["combined_score"] == pytest.approx(1 / 62 + 0.5 / 61)
+    assert first["ranks"] == {"ours": 2, "theirs": 1}
+    assert first["parts"] == {"ours": pytest.approx(1 / 62), "theirs": pytest.approx(0.5 / 61)}
+    assert answer["results"][1]["hit"]["score"] == 0.9
+    assert answer["total_results"] == 3
+
+
+async def test_classic_puts_the_earlier_hop_first(caller: Caller) -> None:
+    lists = [
+        {"name": "hop 1", "hits": [{"chunk_id": "a", "document_id": "x"}]},
+        {"name": "hop 2", "hits": [{"chunk_id": "b", "document_id": "y"}, {"chunk_id": "a", "document_id": "x"}]},
+    ]
+    answer = await caller.post(URL, {"lists": lists, "merge": "classic"})
+    assert [(hit["chunk_id"], hit["hop"]) for hit in answer["results"]] == [("a", 1), ("b", 2)]
+    assert answer["results"][0]["combined_score"] == pytest.approx(1 / 61 + 0.0005 + 0.0002)
+    assert answer["results"][1]["combined_score"] == pytest.approx(1 / 61 + 0.0002)
+    assert answer["results"][0]["score"] == pytest.approx(1.0)
