@@ -55,13 +55,6 @@ def test_several_entities_may_share_a_name() -> None:
     assert (found.start, found.end) == (6, 7)
 
 
-def test_names_of_one_key_are_distinguished_by_case() -> None:
-    known = _of("IT", "It")
-    assert [found.entity_ids for found in known.find("It is IT, it is")] == [(_id("It"),), (_id("IT"),)]
-    assert known.named("IT") == (_id("IT"),)
-    assert known.named("it") == ()
-
-
 @pytest.mark.parametrize("name", ["", "  ", "!?", "—", "\u200b", "ﷺ" * 60])
 def test_a_name_without_letters_or_digits_has_no_key(name: str) -> None:
     assert gazetteer.key(name) is None
