@@ -45,7 +45,7 @@ def _statements(function: str, node: ast.AST) -> Iterator[str]:
 def test_no_function_that_takes_a_read_transaction_contains_a_writing_statement() -> None:
     functions = dict(_reading_functions())
     read = {name: sorted(_statements(name, node)) for name, node in functions.items()}
-    assert {"hybrid_search.hybrid", "links.names", "documents.page"} <= functions.keys()
+    assert {"hybrid_search.hybrid", "multihop.names", "documents.page"} <= functions.keys()
     assert sum(map(len, read.values())) > 20
     assert {"hybrid_search.VECTOR_OF_CHUNK", "chunks_by_id"} <= {name for names in read.values() for name in names}
     for name, node in functions.items():
