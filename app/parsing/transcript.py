@@ -11,6 +11,8 @@ from app.errors import UnreadableFile
 from app.parsing.types import ExtractedDocument, InputFile, LeftOut
 from app.text.structure import conversations
 
+MOST_REPEATED = 10
+"""Most lines of a cue that are compared with the end of the previous one; subtitles show two or three."""
 PARAGRAPH_S, LONGEST_S = 30.0, 60.0
 """After the first number of seconds a paragraph ends with its next sentence; after the second, in any case."""
 _TIMES = re.compile(r"\s*(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})(?:[.,](\d{1,3}))?\s*-->\s*[\d:.,]+")
@@ -93,7 +95,8 @@ def _without_repetitions(cues: Sequence[Cue], repeated: list[str]) -> Iterator[C
     """Removes the lines at the beginning of a cue that end the previous cue, as in scrolling subtitles."""
     shown: list[str] = []
     for cue in cues:
-        count = next((n for n in range(len(cue.lines), 0, -1) if shown[-n:] == cue.lines[:n]), 0)
+        most = min(len(cue.lines), MOST_REPEATED)
+        count = next((n for n in range(most, 0, -1) if shown[-n:] == cue.lines[:n]), 0)
         shown = cue.lines
         repeated += cue.lines[:count]
         if len(cue.lines) > count:
