@@ -39,8 +39,8 @@ def describe(alt: object) -> str:
     return " ".join(words) if len(words) > 1 and not _PATH.fullmatch(" ".join(words)) else ""
 
 
-def part_raised(before: str, raised: str, after: str = "") -> str:
-    """A raised text. A number after another one is not among its digits: 10^6, or 1 1/2 before a fraction bar."""
+def separate_raised(before: str, raised: str, after: str = "") -> str:
+    """A raised text. A number is kept apart from digits before it: 10^6, or 1 1/2 with a fraction bar after it."""
     if not (_NUMBER.search(before[-2:]) and _RAISED.match(raised)):
         return raised
     return f"{' ' if after.startswith(('/', '⁄')) else '^'}{raised.strip()}"

@@ -311,3 +311,8 @@ def test_the_article_of_a_main_element_is_the_main_text_if_it_has_the_heading(re
     (card,) = read(f"<html><main>{body}<article>A card.</article></main></html>".encode(), "a.html")
     assert "# Unsealing" in card.text
     assert "A card." in card.text
+
+
+@pytest.mark.parametrize("html", ["", "<!-- only a comment -->", "<!-- without an end"])
+def test_a_page_of_comments_shows_nothing(html) -> None:
+    assert html_text.show(html) == ""

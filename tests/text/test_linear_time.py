@@ -55,7 +55,7 @@ MARKDOWN = (
 )
 MARKUP = (
     *("<!---->", "<!--", "-->", "<p>", "<div>a</div>", "<?xml ?>", "<?xml", "&amp;", "<a b=", "<b>", "</p>"),
-    *("<li>a", "<td>a"),
+    *("<li>a", "<td>a", "1<sup>1", "<a>a</a>"),
 )
 WORDS = (
     *("a", "A", "aB", "getUserNameHTTP", "Ana Silva of Porto met the Harbour Board. It rained? ", "U.S.A.B. "),
@@ -93,6 +93,7 @@ class Shape(NamedTuple):
 
 ONCE_SLOW = {
     "HTML": (Shape("<p>a</p><form>", "<p><b>a"), 42_000),
+    "text of a page": (Shape("a", "<sup></sup>"), 96_000),
     "transcript": (Shape("", "a\n"), 48_000),
     "CSV": (Shape("x", ",a", "\n", "1\n"), 8_000),
     "columns": (Shape("", "a"), 12_000),
@@ -110,6 +111,7 @@ ONCE_SLOW = {
 
 TOKENS_OF = {
     "HTML": MARKUP,
+    "text of a page": MARKUP,
     "chunking of code": SOURCE,
     "RTF": RICH,
     "transcript": CUES,
@@ -156,6 +158,7 @@ WORK: dict[str, Callable[[str], object]] = {
     "pages": lambda text: cleaning.clean_pages(text, range(0, len(text), 300)),
     "bytes in another script": lambda text: encodings.decode(text.encode("latin-1", "replace") + b"\xe9" * len(text)),
     "HTML": reading(html_text),
+    "text of a page": html_text.show,
     "CSV": reading(csv_rows),
     "RTF": reading(office, "{\\rtf1 ", "}"),
     "transcript": reading(transcript, "WEBVTT\n\n00:01.000 --> 00:02.000\n"),

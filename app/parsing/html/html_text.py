@@ -46,9 +46,14 @@ _NOT_MAIN = {"nav": "navigation", "footer": "footers", "aside": "asides", "dialo
 _MAIN = ("main", "article", "blockquote")
 """Elements whose footers and asides belong to their text."""
 _SAME_FORMULA = "other forms of the same formula"
-_LANDMARKS = {"navigation": "nav", "main": "main", "contentinfo": "footer", "complementary": "aside"} | dict.fromkeys(
-    ("dialog", "alertdialog"), "dialog"
-)
+_LANDMARKS = {
+    "navigation": "nav",
+    "main": "main",
+    "contentinfo": "footer",
+    "complementary": "aside",
+    "dialog": "dialog",
+    "alertdialog": "dialog",
+}
 """Roles of elements, and the elements that have the role by default."""
 _NAVIGATION = ["navheader", "navfooter", "navbar", "breadcrumb", "breadcrumbs"]
 """Classes and ids of navigation in DocBook, Bootstrap and others."""
@@ -117,9 +122,13 @@ def content(raw: bytes) -> Iterator[tuple[str, str]]:
 def show(html: str) -> str:
     """The text nodes of a page or of a fragment that a browser shows, with a line break around blocks."""
     parser = lxml_html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True)
-    root = lxml_html.document_fromstring(_show_cdata(html).encode("utf-8", "replace") or b"<p>", parser=parser)
+    try:
+        root = lxml_html.document_fromstring(_show_cdata(html).encode("utf-8", "replace"), parser=parser)
+    except etree.ParserError:  # nothing, or nothing but comments
+        return ""
     walk = etree.iterwalk(root, events=("start", "end"))
-    blocks, parts = frozenset(_BLOCKS.split()), []
+    blocks, parts = frozenset(_BLOCKS.split()), [""]
+    is_raised = False
     for event, element in walk:
         is_shown = element.tag not in (*_NOT_SHOWN, *_ELSEWHERE)
         if event == "start" and not is_shown:
@@ -130,10 +139,13 @@ def show(html: str) -> str:
         above = element.getprevious() if element.tag == "a" and event == "start" else None
         if above is not None and above.tag == "a" and not above.tail:
             edge = " "
-        if event == "start" and element.tag == "sup":
-            before, raised = (next(filter(None, texts), "") for texts in (reversed(parts), element.itertext()))
-            edge = " " if markdown_writer.part_raised(before, raised) != raised else ""
-        parts += [edge, (element.text or "") if is_shown else ""] if event == "start" else [edge, element.tail or ""]
+        if element.tag == "sup":
+            is_raised = event == "start"
+        text = element.tail if event == "end" else element.text if is_shown else ""
+        if text and is_raised:
+            edge = " " if markdown_writer.separate_raised(parts[-1], text) != text else edge
+            is_raised = False
+        parts += filter(None, (edge, text))
     return "".join(parts)
 
 
@@ -233,15 +245,15 @@ def _name_landmarks(soup: BeautifulSoup) -> None:
 
 
 def _unlink(soup: BeautifulSoup) -> None:
-    """Remove the links of places to themselves, part links side by side, and make one line of each heading."""
+    """Remove the links of places to themselves, separate links side by side, and make one line of each heading."""
     for link in soup.find_all("a"):
         if link.get_text().strip() == "¶":  # in definitions too; other marks may be a part of the text there
             link.decompose()
         elif isinstance(link.next_sibling, Tag) and link.next_sibling.name == "a":
-            link.insert_after(" ")
+            link.append(" ")
     for heading in soup.find_all(_HEADINGS):
         for link in heading.find_all("a"):
-            if _PERMALINK.fullmatch(link.get_text()):
+            if _PERMALINK.fullmatch(link.get_text().strip()):
                 link.decompose()
             else:
                 link.unwrap()
@@ -463,7 +475,7 @@ class _PageConverter(MarkdownConverter):
 
     def convert_sup(self, el: Tag, text: str, parent_tags: set[str]) -> str:
         """A raised text, apart from a number before it."""
-        return markdown_writer.part_raised(_beside(el, "previous_sibling"), text, _beside(el, "next_sibling"))
+        return markdown_writer.separate_raised(_beside(el, "previous_sibling"), text, _beside(el, "next_sibling"))
 
     convert_b = convert_strong = _without_marks_in_words(_library.convert_b)
     convert_em = convert_i = _without_marks_in_words(_library.convert_em)

@@ -136,12 +136,12 @@ def content(raw: bytes) -> Iterator[tuple[str, str]]:
         return
     with zip_packages.opened(raw) as archive:
         if _CONTENT in archive.namelist():
-            yield "the document", _lines(_part_raised_spans(_part(archive, _CONTENT)), None)
+            yield "the document", _lines(_separate_raised_spans(_part(archive, _CONTENT)), None)
             return
         for name in archive.namelist():
             if _PARTS.fullmatch(name):
                 part = _part(archive, name)
-                shown = _part_raised(part) if _DOCUMENT.fullmatch(name) else part
+                shown = _separate_raised(part) if _DOCUMENT.fullmatch(name) else part
                 yield name.rpartition("/")[2].removesuffix(".xml"), _lines(shown, _OFFICE_TEXT)
             elif _CHART.fullmatch(name):
                 yield "a chart", " ".join(_chart_words(_part(archive, name)))
@@ -171,7 +171,7 @@ def _office(raw: bytes, archive: zipfile.ZipFile) -> Package:
     if b"delText" in text:
         left_out += _deleted(_lines(zip_packages.xml(text), _DELETED))
     if b":ruby>" in text or b"superscript" in text:
-        changed[main] = _part_raised(_write_readings(zip_packages.xml(text)))
+        changed[main] = _separate_raised(_write_readings(zip_packages.xml(text)))
     properties = zip_packages.xml(archive.read(_CORE)) if _CORE in names else etree.Element("none")
     extras = (*([] if slides else charts(archive)), *_comments(archive, names), *_headers(archive))
     return Package(_replace(raw, changed), _describe(properties, left_out), bool(slides), extras)
@@ -179,7 +179,7 @@ def _office(raw: bytes, archive: zipfile.ZipFile) -> Package:
 
 def _opendocument(raw: bytes, archive: zipfile.ZipFile) -> Package:
     names = archive.namelist()
-    root = _part_raised_spans(zip_packages.xml(archive.read(_CONTENT)))
+    root = _separate_raised_spans(zip_packages.xml(archive.read(_CONTENT)))
     pages = list(root.iter("{*}page"))
     left_out = [*itertools.chain.from_iterable(map(_placeholders, pages))]
     left_out += _deleted("".join(_lines(changes, None) for changes in root.iter("{*}tracked-changes")))
@@ -273,26 +273,27 @@ def _write_readings(document: Any) -> Any:
     return document
 
 
-def _part_raised(document: Any) -> Any:
+def _separate_raised(document: Any) -> Any:
     """Write raised numbers apart from the numbers before them, such as exponents."""
     texts = list(document.iter(f"{_WORD}t", f"{_WORD}tab", f"{_WORD}br", f"{_WORD}p"))
+    styles = (one for one in document.iter(f"{_WORD}vertAlign") if one.get(f"{_WORD}val") == "superscript")
+    raised = {one.getparent().getparent() for one in styles}
     for before, text, after in zip(texts, texts[1:], [*texts[2:], None], strict=False):
-        style = text.find(f"../{_WORD}rPr/{_WORD}vertAlign")
-        if style is not None and style.get(f"{_WORD}val") == "superscript":
+        if text.getparent() in raised:
             following = "" if after is None else after.text or ""
-            text.text = markdown_writer.part_raised(before.text or "", text.text or "", following)
+            text.text = markdown_writer.separate_raised(before.text or "", text.text or "", following)
     return document
 
 
-def _part_raised_spans(root: Any) -> Any:
-    """Like `_part_raised`, for a document of OpenDocument, whose styles raise texts."""
+def _separate_raised_spans(root: Any) -> Any:
+    """Like `_separate_raised`, for a document of OpenDocument, whose styles raise texts."""
     properties = (one for one in root.iter(f"{_STYLE}text-properties") if one.get(_POSITION, "").startswith("super"))
     raised = {one.getparent().get(f"{_STYLE}name") for one in properties}
     for span in root.iter(f"{_TEXT}span"):
         if span.get(f"{_TEXT}style-name") in raised:
             above = span.getprevious()
             before = span.getparent().text if above is None else above.tail or above.text
-            span.text = markdown_writer.part_raised(before or "", span.text or "", span.tail or "")
+            span.text = markdown_writer.separate_raised(before or "", span.text or "", span.tail or "")
     return root
 
 

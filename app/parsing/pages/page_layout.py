@@ -98,22 +98,25 @@ def _order(runs: Sequence[TextRun], depth: int) -> Iterator[TextRun]:
         inside = [run for run in runs if not run.x0 < gutter < run.x1 and bottom < (run.y0 + run.y1) / 2 <= top]
         columns = [run for run in inside if run.x1 <= gutter], [run for run in inside if run.x0 >= gutter]
         first, second = reversed(columns) if _is_right_to_left(inside) else columns
-        heading = _heading_below(first, second) if row is not None else []
-        for column in ([run for run in first if run not in heading], second):
+        end = _heading_top(first, second) if row is not None else float("-inf")
+        for column in ([run for run in first if run.y0 >= end], second):
             yield from _order(column, depth + 1)
-        yield from _rows(heading)
+        yield from _rows([run for run in first if run.y0 < end])
         if row is not None:
             yield row
         top = bottom
 
 
-def _heading_below(column: Sequence[TextRun], beside: Sequence[TextRun]) -> list[TextRun]:
-    """The last line of a column if it is a heading below all text beside the column: it heads what follows both."""
+def _heading_top(column: Sequence[TextRun], beside: Sequence[TextRun]) -> float:
+    """The y above the last line of a column if it is a heading below all text beside the column; else minus infinity.
+
+    Such a heading is about what follows both columns.
+    """
     rows = _rows(column) if beside else []
     if len(rows) < 2 or rows[-1].y1 > min(run.y0 for run in beside):
-        return []
+        return float("-inf")
     is_large = rows[-1].size > SIZE_CHANGE * statistics.median(run.size for run in beside)
-    return [run for run in column if run.y0 < rows[-1].y1] if is_large or rows[-1].is_bold else []
+    return rows[-1].y1 if is_large or rows[-1].is_bold else float("-inf")
 
 
 def _gutter(runs: Sequence[TextRun]) -> float | None:
