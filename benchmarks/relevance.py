@@ -44,9 +44,9 @@ HIT_WEIGHT = 1_000.0
 HIT_SHARES: dict[tuple[Store, bool], float] = {("whole", True): 1.0, ("half", True): 0.5, ("whole", False): 0.2}
 """The weight of the hits of a set by store, and by whether the questions are its own."""
 FEATURES = {
-    "both": ("cosine", "coverage", "closeness"),
+    "both": ("cosine", "closeness"),
     "vector": ("cosine",),
-    "text": ("coverage", "closeness"),
+    "text": ("closeness",),
     "foreign": ("cosine",),
     "unread": ("cosine",),
 }
@@ -64,7 +64,6 @@ class Question:
     kind: Kind
     group: str
     cosine: float
-    coverage: float
     closeness: float
     is_capped: bool
     scores: Sequence[float]
@@ -165,8 +164,7 @@ def _question(kind: Kind, asked: JudgedQuestion, answer: Answer) -> Question:
         kind,
         _group(known),
         known["best_cosine"] or 0.0,
-        known["best_coverage"] or 0.0,
-        known["closeness"],
+        known["closeness"] or 0.0,
         known["unknown_names"],
         [_score(hit, answer, known, over_hops=over_hops) for hit in hits],
         [asked.relevant.get(str(hit.candidate.uri), 0) > 0 for hit in hits],
@@ -179,7 +177,7 @@ def _group(known: dict[str, Any]) -> str:
         return "text"
     if known["other_language"]:
         return "foreign" if known["language_read"] else "unread"
-    return "vector" if known["best_coverage"] is None else "both"
+    return "vector" if known["closeness"] is None else "both"
 
 
 def _score(hit: Hit, answer: Answer, known: dict[str, Any], *, over_hops: bool) -> float:

@@ -191,8 +191,8 @@ class Term:
 class HybridResult:
     """The result of the hybrid statement: candidates in order, terms, corpus sizes and the vector plan.
 
-    `best_cosine` and `best_text_score` are the largest scores of the legs, whichever candidates they passed on; None
-    for a leg that found nothing. `weights` are those of the legs that ran, as the language of the query chose them.
+    `best_cosine` is the largest of the vector leg, whichever candidates it passed on; None if it found nothing.
+    `weights` are those of the legs that ran, as the language of the query chose them.
     """
 
     candidates: tuple[Candidate, ...]
@@ -205,7 +205,6 @@ class HybridResult:
     approximate: bool
     condition_plan: ConditionPlan = "none"
     best_cosine: float | None = None
-    best_text_score: float | None = None
     weights: Weights = Weights()
 
 

@@ -25,11 +25,10 @@ from app.text.words import characters
 
 @dataclass(frozen=True, slots=True)
 class OfQuery:
-    """The coefficients of the logit that a query is answered: of best cosine, best coverage, and closeness."""
+    """The coefficients of the logit that a query is answered: of the best cosine, and closeness."""
 
     intercept: float
     cosine: float = 0.0
-    coverage: float = 0.0
     closeness: float = 0.0
 
 
@@ -42,14 +41,14 @@ class OfHit:
     closeness: float = 0.0
 
 
-BOTH_LEGS = OfQuery(-4.9, 7.1, 1.5, 2.6)
+BOTH_LEGS = OfQuery(-4.9, 7.1, 3.5)
 VECTOR_LEG = OfQuery(-4.9, 9.4)
-TEXT_LEG = OfQuery(-2.0, coverage=3.2, closeness=3.9)
+TEXT_LEG = OfQuery(-1.9, closeness=5.5)
 OTHER_LANGUAGE = OfQuery(-3.7, 14.2)
 """For a query in another language than the documents: words are no evidence, and cosines are smaller."""
 UNREAD_LANGUAGE = OfQuery(-0.85, 3.0)
 """The same, if the model does not read both languages: a cosine is weak evidence."""
-HIT, HIT_OF_HOPS = OfHit(-1.1, 1.5), OfHit(5.4, 3.8, -2.5)
+HIT, HIT_OF_HOPS = OfHit(-1.0, 1.5), OfHit(5.4, 3.8, -2.5)
 """In one search, and over several hops. There the score is the sum of signals as a share of the largest sum. A passage
 with most of the query leaves less to the others there, and a topic that no sentence names has many answers."""
 
@@ -103,8 +102,8 @@ class Assessment:
     Attributes:
         fusion: The fusion whose scores order the hits.
         cosine: The best cosine similarity in units of its model; None without the vector leg.
-        coverage: The best BM25 score as a share of the largest for the query's words; None without the text leg.
-        closeness: The largest share of the query in one sentence of the best candidate, 0 to 1.
+        closeness: The largest share of the query that one sentence of the best candidate has with its title and
+            headings, 0 to 1; None without the text leg.
         share: The best sum of signals over several hops as a share of the largest sum; None for one search.
         is_foreign: Whether the query is in another language than the documents. Words are then no evidence.
         is_read: Whether the model reads the language of the documents, and further ones if the query is in another.
@@ -116,8 +115,7 @@ class Assessment:
 
     fusion: FusionUsed
     cosine: float | None
-    coverage: float | None
-    closeness: float = 0.0
+    closeness: float | None
     share: float | None = None
     is_foreign: bool = False
     is_read: bool = True
@@ -164,10 +162,9 @@ class Assessment:
         elif self.is_foreign:
             chosen = OTHER_LANGUAGE if self.is_read else UNREAD_LANGUAGE
         else:
-            chosen = VECTOR_LEG if self.coverage is None else BOTH_LEGS
+            chosen = VECTOR_LEG if self.closeness is None else BOTH_LEGS
         evidence = chosen.intercept + LITERAL * self.is_literal
-        evidence += chosen.cosine * (self.cosine or 0.0) + chosen.coverage * (self.coverage or 0.0)
-        evidence += chosen.closeness * self.closeness
+        evidence += chosen.cosine * (self.cosine or 0.0) + chosen.closeness * (self.closeness or 0.0)
         return min(logistic(evidence), self._most)
 
     @cached_property
@@ -175,7 +172,7 @@ class Assessment:
         return UNKNOWN_NAME if self.names_unknown else 1.0
 
     def _relevance(self, chosen: OfHit, score: float, calibration: LogitScale) -> float:
-        evidence = chosen.intercept + chosen.score * score_logit(score) + chosen.closeness * self.closeness
+        evidence = chosen.intercept + chosen.score * score_logit(score) + chosen.closeness * (self.closeness or 0.0)
         return min(calibrate(calibration, self._answered_by_first * logistic(evidence)), self._most)
 
 
@@ -231,32 +228,34 @@ def correct(terms: Sequence[Term], added: Iterable[AddedTerm]) -> Sequence[Term]
     return [corrected.get(term.lexeme, term) for term in terms if term.lexeme not in misspelt] if corrected else terms
 
 
-def coverage(text_score: float | None, terms: Sequence[Term]) -> float | None:
-    """Returns a BM25 score as a share of the upper bound for these terms; None without terms."""
-    bound = _total_idf(own_words(terms), terms) * float(scoring_constants.K1 + 1)
-    return min(1.0, (text_score or 0.0) / bound) if bound else None
+def closeness(content: str, terms: Sequence[Term], *, above: str = "") -> float | None:
+    """Returns the largest share of the query's idf, 0 to 1, whose words one sentence has with the headings `above` it.
 
-
-def closeness(text: str, terms: Sequence[Term]) -> float:
-    """Returns the largest share of the query's idf, 0 to 1, whose words are in one sentence of a text.
-
-    A word is found by its beginning, because lexemes are stems. Added terms count as in `coverage`. If the query has a
-    number or a code that is in no document, the result is 0: the sentence may be about another one.
+    None without words of a query. A word is found by its beginning, because lexemes are stems. Words that no document
+    contains count fully, added terms less than the query's own. If the query has a number or a code that is in no
+    document, the result is 0: the sentence may be about another one.
     """
     own = own_words(terms)
     total = _total_idf(own, terms)
-    if not total or any(not term.df and _DIGIT.search(term.lexeme) for term in own):
+    if not total:
+        return None
+    if any(not term.df and _DIGIT.search(term.lexeme) for term in own):
         return 0.0
     counted = [*own, *(term for term in terms if term.is_added and term.df)]
     prefixes = [(_beginning(term.lexeme), term.idf) for term in terms if term.is_expansion and term.df]
-    sentences = [f" {' '.join(words)} " for one in _SENTENCE_END.split(text) if (words := names.words(one))]
+    headings = names.space(names.words(above))
+    sentences = [names.space(words) for one in _SENTENCE_END.split(content) if (words := names.words(one))]
     whole = "".join(sentences)  # the words that it lacks are looked for once, however many sentences there are
-    sought = [(list(map(_beginning, term.parts)), term.idf * term.times) for term in counted]
-    sought = [one for one in sought if all(part in whole for part in one[0])]
+    sought = []
+    for term in counted:
+        parts = [part for part in map(_beginning, term.parts) if part not in headings]
+        if all(part in whole for part in parts):
+            sought.append((parts, term.idf * term.times))
     best = 0.0
     for sentence in sentences:
         found = sum(idf for parts, idf in sought if all(part in sentence for part in parts))
-        best = max(best, found + max((idf for prefix, idf in prefixes if prefix in sentence), default=0.0))
+        expanded = (idf for prefix, idf in prefixes if prefix in sentence or prefix in headings)
+        best = max(best, found + max(expanded, default=0.0))
     return min(1.0, best / total)
 
 

@@ -209,7 +209,6 @@ def _relevance_explained(assessed: relevance.Assessment | None) -> dict[str, Any
     return {
         "answered": assessed.answered,
         "best_cosine": assessed.cosine,
-        "best_coverage": assessed.coverage,
         "closeness": assessed.closeness,
         "other_language": assessed.is_foreign,
         "language_read": assessed.is_read,

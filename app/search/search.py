@@ -135,9 +135,11 @@ async def assess(search: SearchState) -> relevance.Assessment | None:
     parsed, result = search.parsed, search.result
     if not parsed.text:
         return None
-    best, config = (one.content, one.config) if (one := next(iter(result.candidates), None)) else ("", "")
+    best = next(iter(result.candidates), None)
+    content, config = (best.content, best.config) if best else ("", "")
+    above = " ".join((best.title, *best.heading_path)) if best else ""
     lacks_words = search.lacks_words
-    is_foreign = lacks_words and not languages.may_be_in(parsed.text, config, best)
+    is_foreign = lacks_words and not languages.may_be_in(parsed.text, config, content)
     lexical, read = search.request.lexical, search.context.services.embedder.model.languages
     terms = relevance.correct(result.terms, lexical.added) if lexical and lexical.added else result.terms
     entered = search.context.entered
@@ -145,8 +147,7 @@ async def assess(search: SearchState) -> relevance.Assessment | None:
     return relevance.Assessment(
         search.request.fusion,
         cosine=await _cosine(search),
-        coverage=relevance.coverage(result.best_text_score, terms),
-        closeness=relevance.closeness(best, terms),
+        closeness=relevance.closeness(content, terms, above=above),
         is_foreign=is_foreign,
         is_read=not read or is_read,
         is_literal=_is_literal(search),

@@ -72,15 +72,21 @@ async def test_a_word_that_a_passage_has_is_likely_answered_beside_other_languag
         await selections.delete(Filters(folder="others"), notes.user_id, db=notes.db, actor="test")
 
 
-async def test_a_document_in_another_language_leaves_the_coverage_of_a_query(tenant: Tenant) -> None:
+async def test_a_document_in_another_language_leaves_the_closeness_of_a_passage(tenant: Tenant) -> None:
     await tenant.many([Upload(f"Buoy {number} is painted.") for number in range(30)])
     await tenant.add("The weather was fine.")
     query = "weather of the wedding"
     before = await tenant.ask(query, explain=True)
     await tenant.add("Der Hafenmeister hat am Montag die Leinen geprüft.")
     after = await tenant.ask(query, explain=True)
-    known = [answer.explain["relevance"]["best_coverage"] for answer in (before, after)]
+    known = [answer.explain["relevance"]["closeness"] for answer in (before, after)]
     assert known[1] == pytest.approx(known[0], rel=0.05)
+
+
+async def test_the_title_above_a_sentence_counts_for_its_closeness(tenant: Tenant) -> None:
+    await tenant.add("It costs 4 euros a day. Pay at the gate.", title="Visitor parking")
+    answer = await tenant.ask("visitor parking costs", explain=True)
+    assert answer.explain["relevance"]["closeness"] == 1.0
 
 
 async def test_the_hits_of_several_hops_have_a_relevance_and_its_level(notes: Tenant) -> None:

@@ -13,13 +13,12 @@ from app.relevance import cosine_scales, relevance, unknown_names
 from app.relevance.relevance import UNKNOWN_NAME, Assessment, MeanEffect
 
 TERMS = (Term("lime", 3, 2.0), Term("mortar", 0, 4.0, times=2))
-BOUND = (2.0 + 2 * 4.0) * 2.2
 PREFIXED = (
     *TERMS,
     *(Term(*term, is_expansion=True) for term in (("config", 4, 3.0), ("confer", 9, 1.0), ("conf", 0, 5.0))),
 )
 CORRECTED = (*TERMS, Term("mortal", 1, 3.0, times=0.5, is_added=True))
-SEARCH = Assessment("convex", cosine=0.6, coverage=0.5)
+SEARCH = Assessment("convex", cosine=0.6, closeness=0.5)
 
 
 def test_the_effect_of_entities_on_the_mean_candidate_is_not_taken_for_relevance() -> None:
@@ -39,7 +38,7 @@ def test_a_misspelt_word_counts_as_its_correction_and_an_unknown_or_ambiguous_on
     portal = Term("portal", 9, 1.0, times=0.5, is_added=True)
     found = relevance.correct((*CORRECTED, portal), [mortal])
     assert found == [TERMS[0], Term("mortal", 1, 3.0, times=0.5), portal]
-    assert relevance.coverage(3.0, found) == pytest.approx(3.0 / ((2.0 + 1.5) * 2.2))
+    assert relevance.closeness("Mortal.", found) == pytest.approx(1.5 / 3.5)
     for added in (AddedTerm("synonyms", "mortar", lexemes=("mortal",)), replace(mortal, lexemes=("other",))):
         assert relevance.correct(CORRECTED, [added]) == CORRECTED
 
@@ -86,19 +85,10 @@ def test_relevance_falls_and_answerable_is_between_its_largest_value_and_that_of
     assert assessed.answerable(()) == 0.0
 
 
-def test_coverage_is_the_share_of_the_largest_score_that_the_terms_permit() -> None:
-    assert relevance.coverage(11.0, TERMS) == pytest.approx(11.0 / BOUND)
-    assert relevance.coverage(None, TERMS) == 0.0
-    assert relevance.coverage(BOUND + 1, TERMS) == 1.0
-    assert relevance.coverage(None, ()) is None
-    assert relevance.coverage(11.0, PREFIXED) == pytest.approx(11.0 / (BOUND + 3.0 * 2.2))
-    assert relevance.coverage(11.0, CORRECTED) == pytest.approx(11.0 / BOUND)
-
-
 def test_of_the_forms_of_a_word_in_several_languages_the_most_frequent_one_counts() -> None:
     english = (Term("code", 12, 5.0, places=(2,)), Term("wed", 0, 9.0, places=(5, 7)))
     other = (Term("cod", 3, 6.0, places=(2,)), Term("wedding", 0, 9.0, places=(5, 7)), Term("the", 1, 0.1, places=(1,)))
-    assert relevance.coverage(11.0, english + other) == pytest.approx(11.0 / ((5.0 + 9.0 + 0.1) * 2.2))
+    assert relevance.closeness("The code.", english + other) == pytest.approx((5.0 + 0.1) / (5.0 + 9.0 + 0.1))
 
 
 def test_closeness_is_the_largest_share_of_the_query_that_one_sentence_has() -> None:
@@ -106,13 +96,21 @@ def test_closeness_is_the_largest_share_of_the_query_that_one_sentence_has() -> 
     apart, together = "Lime is slaked. The mortars set slowly.", "Slaked at noon. Mortars of Limé: set slowly."
     assert of(apart, TERMS) == pytest.approx(8 / 10)
     assert of(together, TERMS) == 1.0
-    assert of("Sublime.", TERMS) == of("", TERMS) == of(together, ()) == 0.0
+    assert of("Sublime.", TERMS) == of("", TERMS) == 0.0
+    assert of(together, ()) is None
     assert of("A plaster.", (*TERMS, Term("plaster", 1, 3.0, times=0.5, is_added=True))) == pytest.approx(1.5 / 10)
     assert of("Configured at a conference.", PREFIXED) == pytest.approx(3 / 13)
     assert of("石灰と砂です。", (Term("石灰", 1, 1.0), Term("砂利", 1, 1.0))) == pytest.approx(1 / 2)
     assert of("Error 4012 of the gauge.", (Term("40", 1, 1.0), Term("error gaug", 1, 1.0))) == pytest.approx(1 / 2)
     assert of("Error of the gauge.", (Term("40", 0, 1.0), Term("error gaug", 1, 1.0))) == 0.0
     assert of("한국어 문장", (Term("국어", 1, 1.0),)) == 1.0
+
+
+def test_title_and_headings_belong_to_each_sentence() -> None:
+    of = relevance.closeness
+    assert of("It sets slowly.", TERMS, above="Lime") == pytest.approx(2 / 10)
+    assert of("Mortars. It sets slowly.", TERMS, above="Materials Lime") == 1.0
+    assert of("It sets slowly.", PREFIXED, above="Configuration") == pytest.approx(3 / 13)
 
 
 def test_levels_are_cut_offs_of_relevance() -> None:
@@ -122,12 +120,12 @@ def test_levels_are_cut_offs_of_relevance() -> None:
     assert not relevance.is_at_least("medium", "high")
 
 
-def test_a_better_cosine_more_covered_words_or_a_phrase_raise_answerable_and_the_relevance_of_every_hit() -> None:
-    raised = (replace(SEARCH, cosine=0.62), replace(SEARCH, coverage=0.52), replace(SEARCH, closeness=0.1))
+def test_a_better_cosine_a_closer_sentence_or_a_phrase_raise_answerable_and_the_relevance_of_every_hit() -> None:
+    raised = (replace(SEARCH, cosine=0.62), replace(SEARCH, closeness=0.52))
     for better in (*raised, replace(SEARCH, is_literal=True)):
         assert better.answered > SEARCH.answered
         assert better.relevance(0.5) > SEARCH.relevance(0.5)
-    hopeless = replace(SEARCH, cosine=-1.0, coverage=0.0)
+    hopeless = replace(SEARCH, cosine=-1.0, closeness=0.0)
     assert 0 < hopeless.relevance(1.0) < 1e-4
 
 

@@ -8,10 +8,10 @@
 -- Parts that a query does not need are omitted, because planning them costs as much as running them.
 -- Columns: one row per hit (a single row with chunk_id null if there is none), whose first columns are the fields of
 --   `types.Candidate` in their order; each row repeats the report
---   (corpus_chunks, scope_chunks, exact, vector_found, text_found, best_cosine, best_text), and the first row has the
---   terms, without those that no chunk contains and a language of the collection ignores. best_cosine and best_text are
---   the largest scores of the legs; weight_vector and weight_text are the chosen weights, if they depend on the language
---   of the query.
+--   (corpus_chunks, scope_chunks, exact, vector_found, text_found, best_cosine), and the first row has the
+--   terms, without those that no chunk contains and a language of the collection ignores. best_cosine is the largest
+--   score of the vector leg; weight_vector and weight_text are the chosen weights, if they depend on the language of the
+--   query.
 -- part vector  the vector leg
 -- part text  the text leg
 -- part languages  the weights depend on the language of the query
@@ -57,7 +57,7 @@ SELECT b.chunk_id, b.document_id, d.source_id, d.title, d.uri,
 -- if languages
        (SELECT w.vector FROM leg_weights AS w) AS weight_vector, (SELECT w.text FROM leg_weights AS w) AS weight_text,
 -- end
-       z.vector_found, z.text_found, z.best AS best_cosine, CAST(z.best_text AS float8) AS best_text,
+       z.vector_found, z.text_found, z.best AS best_cosine,
        CASE WHEN b.place IS NULL OR b.place = 1 THEN (
             SELECT coalesce(jsonb_agg(jsonb_build_array(t.lexeme, t.df, t.idf, t.times,
 -- if text

@@ -373,7 +373,6 @@ def _result(rows: Sequence[Any], request: HybridRequest, weights: Weights, compi
         approximate=plan == "hnsw" and report["vector_found"] < request.candidates,
         condition_plan=compiled.plan if compiled else _condition_plan(request.lexical),
         best_cosine=report["best_cosine"],
-        best_text_score=report["best_text"],
         weights=weights,
     )
 
