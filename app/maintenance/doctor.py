@@ -9,7 +9,7 @@ from typing import Literal
 
 from app import errors
 from app.database import driver_errors
-from app.database.schema import distribution, health, migration, reembedding
+from app.database.schema import citus, health, migration, reembedding
 from app.database.schema.health import ServerFacts
 from app.database.transactions import Database
 
@@ -101,7 +101,7 @@ async def _size(examined: Examined) -> Verdict:
     message = f"reached as {server.role} {way}; its size is {size / 1e6:.0f} MB"
     if nodes:
         message += f" on {len(nodes)} nodes, of which {sum(node.holds_shards for node in nodes)} hold users"
-    if problems := distribution.node_problems(nodes):
+    if problems := citus.node_problems(nodes):
         return "error", f"{message}. {'; '.join(problems[:5])}.", _NODES
     return "ok", message
 

@@ -103,7 +103,7 @@ FORMATS = (
         "binary",
         ("DOCX", "DOC"),
         ("docx", "docm", "dotx", "doc", "dot"),
-        "office.office",
+        "office.word_and_slides",
         entries=frozenset({"word/document.xml"}),
     ),
     FileFormat(
@@ -111,7 +111,7 @@ FORMATS = (
         "binary",
         ("PPTX", "PPT"),
         ("pptx", "pptm", "ppsx", "ppt", "pps"),
-        "office.office",
+        "office.word_and_slides",
         entries=frozenset({"ppt/presentation.xml"}),
     ),
     FileFormat(
@@ -119,7 +119,7 @@ FORMATS = (
         "binary",
         ("ODT", "ODP"),
         ("odt", "ott", "odp", "otp"),
-        "office.office",
+        "office.word_and_slides",
         mimetypes=frozenset(
             f"{_OPENDOCUMENT}{kind}".encode()
             for kind in ("text", "text-template", "presentation", "presentation-template")

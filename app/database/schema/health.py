@@ -18,7 +18,7 @@ from sqlalchemy.engine import Connection
 
 from app import errors
 from app.database import addresses, sql, transactions
-from app.database.schema import distribution, tables
+from app.database.schema import citus, tables
 
 _HNSW = {name: str(value) for name, value in tables.HNSW.items()}
 KEPT_FREE_BYTES = 200_000_000
@@ -148,7 +148,7 @@ def _compare(connection: Connection, dimension: int) -> list[str]:
     unprotected = sorted({table.name for table in tables.of_users()} - protected)
     problems += _index_differences(connection, base_type)
     problems += [f"table {name} has no row-level security or no policy" for name in unprotected]
-    return problems + distribution.differences(connection)
+    return problems + citus.differences(connection)
 
 
 _PROTECTED = sql.inline(

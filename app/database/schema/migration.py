@@ -23,7 +23,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app import __version__, errors
 from app.database import driver_errors, engines, sql
-from app.database.schema import distribution, health, reembedding, roles, tables
+from app.database.schema import citus, health, reembedding, roles, tables
 from app.database.transactions import Database
 
 if TYPE_CHECKING:  # a service whose schema is current does not load Alembic, which takes 7 MB
@@ -221,22 +221,22 @@ def upgrade_by(connection: Connection, migrate: Callable[[Config], None] | None,
         migrate(configuration(connection, model=model, dimension=dimension))
     reached = read_revision(connection) or ""
     roles.restrict(connection)
-    distribution.extend(connection)
+    citus.extend(connection)
     return reached
 
 
-async def distribute(dsn: str, *, shards: int | None = None) -> tuple[distribution.Distribution, list[str]]:
+async def distribute(dsn: str, *, shards: int | None = None) -> tuple[citus.Distribution, list[str]]:
     """Distribute the tables of users over a Citus cluster; `dsn` is the owner's address of its coordinator.
 
     Returns the distribution, and the functions that could not be marked leakproof. Raises SchemaMismatch, BadRequest.
     """
 
-    def run(connection: Connection) -> distribution.Distribution:
+    def run(connection: Connection) -> citus.Distribution:
         connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
         check_revision_on(connection)
-        return distribution.distribute(connection, shards=shards)
+        return citus.distribute(connection, shards=shards)
 
-    return await on_connection(dsn, run), await on_connection(dsn, distribution.mark_leakproof)
+    return await on_connection(dsn, run), await on_connection(dsn, citus.mark_leakproof)
 
 
 def configuration(connection: Connection, *, model: str, dimension: int) -> Config:
@@ -307,14 +307,14 @@ async def check(database: Database, *, model: str, dimension: int, target: tuple
 
 async def check_nodes(database: Database) -> None:
     """Raises SchemaMismatch if the tables are distributed and a node lacks a requirement or does not answer."""
-    if problems := distribution.node_problems(await nodes(database)):
+    if problems := citus.node_problems(await nodes(database)):
         raise errors.SchemaMismatch(f"The cluster is not complete: {'; '.join(problems[:5])}.")
 
 
-async def nodes(database: Database) -> list[distribution.Node]:
+async def nodes(database: Database) -> list[citus.Node]:
     """The nodes that the tables are distributed over, and the coordinator; none if they are not distributed."""
     async with database.shared() as connection:
-        return await connection.run_sync(distribution.nodes)
+        return await connection.run_sync(citus.nodes)
 
 
 async def check_role(database: Database, *, strict: bool) -> None:

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from app.database import pools, sql, vectors
 from app.database.pools import VectorTables
-from app.database.schema import distribution, tables
+from app.database.schema import citus, tables
 from app.database.transactions import Database, Reading, SharedTransaction, Transaction, Writing
 from app.database.vectors import VectorValue
 
@@ -201,7 +201,7 @@ async def begin(owner: Database, model: str, dimension: int) -> None:
     """Create the empty tables for another model. Raises Busy while writers or searches keep their locks."""
     async with owner.shared() as connection:
         await _run(connection, SWITCH_LOCK, *_create(dimension))
-        await connection.run_sync(distribution.extend)
+        await connection.run_sync(citus.extend)
         await connection.execute(sa.insert(tables.embedding_target).values(model=model, dimension=dimension))
 
 

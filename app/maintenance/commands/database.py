@@ -10,7 +10,7 @@ import typer
 from app import errors, runtime
 from app.cli import database_owner, options, terminal
 from app.database.schema import migration, roles
-from app.database.schema.distribution import Distribution
+from app.database.schema.citus import Distribution
 from app.runtime import models
 from app.settings import Settings, plain
 

@@ -26,7 +26,7 @@ from app import errors
 from app.database import addresses, driver_errors, engines, sql, transactions
 from app.database.embedded import embedded_programs
 from app.database.embedded.postgres import SERVICE_ROLE
-from app.database.schema import distribution, tables
+from app.database.schema import citus, tables
 
 LOCK_WAIT_S = 30
 """How long a dump waits for a migration, and a load for open transactions."""
@@ -157,7 +157,7 @@ async def _send_script(reader: Process, writer: Process) -> None:
     writer.stdin.write(before.encode())
     try:
         async for line in reader.stdout:
-            if not line.startswith((_NEW_SETTING, distribution.SETTING)):
+            if not line.startswith((_NEW_SETTING, citus.SETTING)):
                 writer.stdin.write(line)
             if line.startswith(b"COPY "):
                 break

@@ -20,7 +20,7 @@ from python_calamine import CalamineSheet, CalamineWorkbook, PasswordError, Shee
 
 from app.errors import UnreadableFile
 from app.parsing import markdown_writer, types, zip_packages
-from app.parsing.office import office
+from app.parsing.office import word_and_slides
 from app.parsing.rows import column_names
 from app.parsing.rows.column_names import Table
 from app.parsing.rows.records import Cell, RecordReader
@@ -189,7 +189,9 @@ def _read_parts(raw: bytes) -> tuple[Mapping[str, SheetParts], list[LeftOut]]:
             return _opendocument(zip_packages.xml(archive.read("content.xml")))
         if "xl/workbook.xml" not in names:
             return {}, []
-        left_out = [LeftOut("charts", text, text.partition("\n")[0][:_LONGEST_NAME]) for text in office.charts(archive)]
+        left_out = [
+            LeftOut("charts", text, text.partition("\n")[0][:_LONGEST_NAME]) for text in word_and_slides.charts(archive)
+        ]
         drawings = (zip_packages.xml(archive.read(name)) for name in names if _DRAWING.fullmatch(name))
         boxes = itertools.chain.from_iterable(drawing.iter("{*}txBody") for drawing in drawings)
         left_out += _text_boxes(" ".join(line.text or "" for line in box.iter("{*}t")) for box in boxes)

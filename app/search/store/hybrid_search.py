@@ -27,8 +27,8 @@ from app.query.types import (
     Term,
     Weights,
 )
-from app.search.store import conditions
-from app.search.store.conditions import Compiled
+from app.search.store import tsqueries
+from app.search.store.tsqueries import Compiled
 from app.text.queries.conditions import EMPTY, ConditionPlan
 
 EXACT_FLOOR = 4_000
@@ -174,7 +174,7 @@ async def visible(db: Reading, request: HybridRequest) -> HybridRequest:
 
 async def compile_conditions(db: Reading, lexical: LexicalQuery | None) -> Compiled | None:
     """Compiles the conditions of an expression for the user's configurations; None for a query without groups."""
-    return await conditions.compile(db, lexical) if lexical and lexical.groups else None
+    return await tsqueries.compile(db, lexical) if lexical and lexical.groups else None
 
 
 def prepare(

@@ -15,7 +15,7 @@ from citus import comparison
 from app import errors
 from app.database import transactions
 from app.database.embedded import postgres
-from app.database.schema import distribution, migration, reembedding
+from app.database.schema import citus, migration, reembedding
 from benchmarks import folders
 from benchmarks.fake_embedder import FakeEmbedder
 
@@ -62,7 +62,7 @@ def test_every_statement_that_reads_a_user_s_data_touches_one_shard(report) -> N
 
 
 async def test_repeating_it_changes_nothing_and_another_number_of_shards_is_refused(report) -> None:
-    assert (await migration.distribute(DSN)) == (distribution.Distribution(4, 2, ()), [])
+    assert (await migration.distribute(DSN)) == (citus.Distribution(4, 2, ()), [])
     with pytest.raises(errors.BadRequest, match="4 shards"):
         await migration.distribute(DSN, shards=8)
 

@@ -153,7 +153,7 @@ def nodes(connection: Connection) -> list[Node]:
 def _answers(connection: Connection) -> list[Node]:
     """The nodes of the cluster with their answers."""
     found = []
-    for row in connection.execute(sql.statement("distribution_nodes")):
+    for row in connection.execute(sql.statement("citus_nodes")):
         error, answer = "", {}
         if row.success:
             answer = json.loads(row.answer)

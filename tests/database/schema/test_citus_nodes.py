@@ -7,8 +7,8 @@ import asyncpg
 import pytest
 
 from app import errors
-from app.database.schema import distribution, migration
-from app.database.schema.distribution import Node
+from app.database.schema import citus, migration
+from app.database.schema.citus import Node
 from app.maintenance.commands import database as database_commands
 from app.settings import Settings
 
@@ -39,7 +39,7 @@ MARK = "jsonb_contains(jsonb,jsonb)"
     ],
 )
 def test_what_a_node_lacks_is_named(nodes: list[Node], problems: list[str]) -> None:
-    assert distribution.node_problems(nodes) == problems
+    assert citus.node_problems(nodes) == problems
 
 
 async def test_a_server_without_citus_is_refused_and_unchanged(address, database) -> None:
@@ -61,7 +61,7 @@ async def test_the_schema_depends_on_no_function_that_a_node_could_lack(owner: a
         "SELECT CAST(p.oid AS regprocedure)::text AS name FROM pg_proc AS p JOIN pg_language AS l ON l.oid = p.prolang"
         " WHERE p.pronamespace = 'stepwell'::regnamespace AND p.provolatile = 'i'"
     )
-    named = {f"stepwell.{function.replace(', ', ',')}" for function in distribution.FUNCTIONS}
+    named = {f"stepwell.{function.replace(', ', ',')}" for function in citus.FUNCTIONS}
     assert {row["name"] for row in rows} == named
 
 
