@@ -23,7 +23,7 @@ from app.multihop import hop_terms
 from app.parsing import encodings, formats, notebook, transcript
 from app.parsing.html import html_text
 from app.parsing.mail import mail
-from app.parsing.office import word_and_slides
+from app.parsing.office import rtf, word_and_slides
 from app.parsing.rows import column_names, csv_rows
 from app.parsing.types import InputFile
 from app.search.steps import corrections, snippets
@@ -160,7 +160,8 @@ WORK: dict[str, Callable[[str], object]] = {
     "HTML": reading(html_text),
     "text of a page": html_text.show,
     "CSV": reading(csv_rows),
-    "RTF": reading(word_and_slides, "{\\rtf1 ", "}"),
+    "RTF": reading(rtf, "{\\rtf1 ", "}"),
+    "words of RTF": lambda text: list(rtf.content(b"{\\rtf1 %s}" % text.encode("ascii", "replace"))),
     "transcript": reading(transcript, "WEBVTT\n\n00:01.000 --> 00:02.000\n"),
     "notebook": reading(notebook, '{"nbformat": 4, "cells": [{"cell_type": "markdown", "source": "', '"}]}'),
     "mailbox": reading(mail, "From a 12:30 b\n"),
