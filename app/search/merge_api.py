@@ -11,8 +11,8 @@ from typing_extensions import TypeAliasType
 
 from app.enums import ListMerge
 from app.http import admission, auth, bodies, problems, responses
-from app.query.merge_request import RerankRequest
 from app.search import merge_lists
+from app.search.merge_lists import RerankRequest
 
 HitAsSent = Annotated[
     dict[str, Any],

@@ -6,8 +6,8 @@ from collections.abc import Awaitable
 
 from harness import Tenant
 
-from app.query.merge_request import RankedList, RankedListHit, RerankRequest
 from app.search import merge_lists
+from app.search.merge_lists import RankedList, RankedListHit, RerankRequest
 from app.services import Services
 
 LOOP_SHARE = 0.25

@@ -16,9 +16,9 @@ from app import errors
 from app.documents.api.document_models import DocumentInput
 from app.entities import models as entity_models
 from app.entities.models import EntityInput
-from app.query.merge_request import RerankRequest
 from app.query.search_request import SearchRequest
 from app.requests import strict_json
+from app.search.merge_lists import RerankRequest
 
 MOST = 8.0
 LEAST_S = 0.003
