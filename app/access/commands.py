@@ -11,10 +11,10 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from app.access import keys, users
+from app.access import keys
 from app.access.store import audit as stored_audit
 from app.access.store import keys as stored_keys
-from app.access.store import users as stored_users
+from app.access.store import users
 from app.cli import database_owner, json_arguments, options, terminal
 from app.database import filters as compiled
 from app.database.transactions import SharedTransaction
@@ -122,7 +122,7 @@ UserName = Annotated[str, typer.Argument(help="The user's name.")]
 @users_app.command("list")
 def list_users(as_json: options.AsJson = False, data_dir: options.DataDir = None) -> None:
     """List all users with their numbers of live keys, documents, chunks and entities."""
-    rows = [dataclasses.asdict(user) for user in database_owner.run_once(data_dir, stored_users.list_users)]
+    rows = [dataclasses.asdict(user) for user in database_owner.run_once(data_dir, users.list_users)]
     terminal.end_with_json(rows, wanted=as_json)
     table = options.table("user_id", "keys", "documents", "chunks", "entities", ids=("user_id",))
     for row in rows:
@@ -156,7 +156,7 @@ def delete(
     """Delete a user's documents, entities and keys; the audit log records the deletion."""
     options.check_user(user)
     if not yes:
-        held = database_owner.run_once(data_dir, lambda owner: stored_users.count_rows(owner, user))
+        held = database_owner.run_once(data_dir, lambda owner: users.count_rows(owner, user))
         if any(held.values()):
             known = {name: held.get(name, 0) for name in ("documents", "chunks", "entities", "sources")}
             terminal.confirm(f"Delete {_format_counts(known)} of {user}, with keys and all else?")

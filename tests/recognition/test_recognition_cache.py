@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from harness import Tenant, as_owner, new_user
 from PIL import Image, ImageDraw
 
-from app.access import users
+from app.access.store import users
 from app.database.transactions import Database
 from app.documents import operations as documents
 from app.documents.files import file_reading

@@ -14,7 +14,7 @@ from harness import Tenant
 from requests_of import search_request
 
 from app import errors, samples
-from app.access import users
+from app.access.store import users
 from app.database import filters
 from app.database.calibration_types import LogitScale, RelevanceCalibration, StoredCalibration
 from app.database.filter_types import Filters

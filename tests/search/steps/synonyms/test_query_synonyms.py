@@ -8,7 +8,7 @@ from harness import Tenant, uris
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.access import users
+from app.access.store import users
 from app.database.filter_types import Filters
 from app.database.transactions import Database
 from app.search.steps.synonyms import lines as lines
