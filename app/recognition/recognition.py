@@ -1,7 +1,7 @@
-"""Recognises the pictures in a user's files, each once: the lines are kept, and found again by the picture.
+"""Opens the recogniser, and recognises the pictures in a user's files, each once: the lines are kept for the next time.
 
-They are encrypted with a key that is computed from the picture, so that the text of a deleted document is read only by
-who has the picture anyway.
+Kept lines are encrypted with a key that is computed from the picture, so that after a document is deleted, only who has
+the picture can read its text.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import json
 import logging
 import os
 import zlib
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import astuple
 from functools import partial
 from uuid import UUID
@@ -25,14 +26,32 @@ from app.parsing.process import Recognise, Unrecognised
 from app.parsing.types import Picture, RecognisedLine
 from app.recognition import process
 from app.recognition import store as recognised_pictures
-from app.recognition.process import Recogniser, RecognitionFailed
+from app.recognition.process import Recogniser, RecognitionFailed, RecognitionLimits
 from app.services import Services
+from app.settings import Settings, usable_cores
 
 log = logging.getLogger(__name__)
+MOST_THREADS = 4
+"""Threads beyond which recognising a page hardly gets faster."""
 NONCE_BYTES = 12
 FAILED = (
     "A page or picture could not be recognised within the limits of memory and time: save it in a lower resolution."
 )
+
+
+def is_wanted(settings: Settings) -> bool:
+    """Whether text in pictures is read."""
+    return settings.ocr == "auto" and process.is_installed()
+
+
+@asynccontextmanager
+async def open_recogniser(settings: Settings) -> AsyncIterator[Recogniser | None]:
+    """Yields the recogniser, whose process leaves half of the cores to the service; None without OCR."""
+    if not is_wanted(settings):
+        yield None
+        return
+    async with Recogniser(RecognitionLimits(threads=max(1, min(MOST_THREADS, usable_cores() // 2)))) as recogniser:
+        yield recogniser
 
 
 def recogniser(user_id: str, services: Services) -> Recognise | None:

@@ -21,7 +21,7 @@ from app.documents.storing import ingest
 from app.documents.types import Upload
 from app.errors import UnreadableFile
 from app.parsing.types import Picture, RecognisedLine
-from app.recognition import recognition_cache as picture_lines
+from app.recognition import recognition as picture_lines
 from app.recognition import store
 from app.recognition.process import Recogniser, RecognitionFailed
 from app.services import Services
