@@ -19,7 +19,7 @@ from app.documents.storing import ingest
 from app.documents.types import Upload
 from app.entities import operations as entities
 from app.entities.types import EntityFilter
-from app.query import hints
+from app.query import answer_hints
 from app.requests import cursors, field_types, filter_models
 from app.search.steps.guidance import entity_search
 from app.tools import ToolArguments, ToolContext, clamped, tool
@@ -103,11 +103,11 @@ async def list_documents(given: ListDocumentsArguments, context: ToolContext) ->
     only = DocumentFilter(given.uri, tuple((given.query or "").split()), Filters(metadata=given.metadata or None))
     rows = await documents.page(context.user_id, db=context.services.db, limit=given.limit + 1, after=after, only=only)
     shown, more = cursors.cut(rows, given.limit, lambda one: cursors.make(one.created_at, one.document_id))
-    missed = [] if rows or after else await hints.missed(only.filters, context.user_id, db=context.services.db)
+    missed = [] if rows or after else await answer_hints.missed(only.filters, context.user_id, db=context.services.db)
     return results.DocumentList(
         documents=[results.ToolDocument.show(document) for document in shown],
         next_cursor=more,
-        no_results_because=" ".join(hints.sentences(missed)) or None,
+        no_results_because=" ".join(answer_hints.sentences(missed)) or None,
     )
 
 

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from pydantic import Field
 
-from app.query import hints
+from app.query import answer_hints
 from app.query.types import Answer, Candidate, Hit
 from app.relevance import answerability
 from app.text import uris
@@ -130,7 +130,7 @@ class PassageList(ToolResult):
             advice=NO_ANSWER if kept and answerability.is_doubtful(score) else None,
             left_out=len(passages) - len(kept) or None,
             depth="thorough" if answer.depth == "thorough" else None,
-            no_results_because=None if passages else " ".join(hints.of(answer)) or None,
+            no_results_because=None if passages else " ".join(answer_hints.of(answer)) or None,
             degraded=list(answer.degraded) or None,
             relaxed=list(answer.relaxed) or None,
         )

@@ -14,7 +14,7 @@ from app.agents.results import PassageList
 from app.concurrency.limiter import Released
 from app.database.filter_types import Filters
 from app.enums import Depth, Mode
-from app.query import hints
+from app.query import answer_hints
 from app.query.search_request import SearchRequest, SimilarRequest
 from app.query.types import Answer
 from app.requests import field_types, filter_models
@@ -134,7 +134,7 @@ async def _run(
     answer = await context.admission.search(run)
     if not answer.hits and given.metadata:
         filters = Filters(metadata=given.metadata)
-        answer = await hints.complete(answer, filters, context.user_id, db=context.services.db)
+        answer = await answer_hints.complete(answer, filters, context.user_id, db=context.services.db)
     return PassageList.of(answer, max_tokens=given.max_tokens)
 
 

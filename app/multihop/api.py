@@ -10,9 +10,9 @@ from fastapi import Body, Request, Response
 from app import errors
 from app.http import auth, bodies, problems
 from app.query.search_request import SearchRequest
+from app.search import api as search_api
 from app.search import search
-from app.search.api import router as search_router
-from app.search.api.search_responses import SearchAnswer
+from app.search.models import SearchAnswer
 
 router = bodies.router("search", bodies.SearchRoute)
 
@@ -49,7 +49,7 @@ async def search_multihop(
     An error in a later hop does not fail the request: see `hops` and `degraded`.
     """
     query = _over_hops(body)
-    return await search_router.respond(request, user_id, partial(search.run, query, user_id, use), query, use)
+    return await search_api.respond(request, user_id, partial(search.run, query, user_id, use), query, use)
 
 
 def _over_hops(query: SearchRequest) -> SearchRequest:

@@ -15,8 +15,7 @@ from app import limits
 from app.cli import connecting, json_arguments, options, terminal
 from app.cli.client import Answer, Client
 from app.query import hop_signals
-from app.search.commands import hits
-from app.search.commands import search as plain
+from app.search import commands as plain
 
 
 @connecting.connect
@@ -77,14 +76,14 @@ def _headline(hop: Answer) -> str:
 
 
 def _hit(hit: Answer, places: Mapping[str, int]) -> Group:
-    title, *_ = (*hits.headings(hit), "")
+    title, *_ = (*plain.headings_of(hit), "")
     named = f" [bold]{escape(title)}[/]" if title else ""
-    headline = Text.from_markup(f"{places[hit['chunk_id']]}.{named} {hits.relevance(hit)}")
-    if (uri := hits.uri(hit)) and uri != title:
+    headline = Text.from_markup(f"{places[hit['chunk_id']]}.{named} {plain.relevance_of(hit)}")
+    if (uri := plain.uri_of(hit)) and uri != title:
         headline.append(f"\n{uri}", style="dim")
     if via := hit.get("via"):
         headline.append(f"\nfound through {via['name']} ({_label(via)}){_source(via, places)}", style="cyan")
-    return Group(headline, hits.sentences(hit))
+    return Group(headline, plain.sentences_of(hit))
 
 
 def _source(via: Answer, places: Mapping[str, int]) -> str:

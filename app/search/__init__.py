@@ -16,10 +16,10 @@ STEPS = (
 """The steps of a search, in order. The steps of other capabilities follow."""
 
 SEARCH = Capability(
-    routers=("search.api.router:router", "search.merge_api:router"),
+    routers=("search.api:router", "search.merge_api:router"),
     steps=STEPS,
     tags={"search": "Search for passages."},
     commands={
-        "search": Command("search", "search.commands.search:search", "Search the documents.", takes_query=True),
+        "search": Command("search", "search.commands:search", "Search the documents.", takes_query=True),
     },
 )

@@ -14,7 +14,7 @@ from app import settings as config
 from app.cli import options
 from app.cli.client import Answer, Client
 from app.multihop import commands as multihop
-from app.search.commands import search
+from app.search import commands as search
 from app.serving import in_process, listening, serving
 from app.settings import Settings
 from app.text.structure import sentences

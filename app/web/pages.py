@@ -22,7 +22,7 @@ from starlette.types import Scope
 
 from app.documents.files import left_out_rules
 from app.http import bodies
-from app.query import hop_signals, notices
+from app.query import answer_hints, hop_signals
 from app.relevance import answerability
 
 WEB = Path(__file__).parent
@@ -84,8 +84,8 @@ async def _tables(_: Request) -> Response:
     """A JavaScript module that gives the playground the constants of this program."""
     constants: dict[str, Any] = {
         "SIGNALS": {signal.name: signal.label for signal in hop_signals.SIGNALS},
-        "DEGRADED": notices.DEGRADED,
-        "RELAXED": notices.RELAXED,
+        "DEGRADED": answer_hints.DEGRADED,
+        "RELAXED": answer_hints.RELAXED,
         "LIKELY": answerability.LIKELY,
         "POSSIBLE": answerability.POSSIBLE,
         **{name: sorted(getattr(left_out_rules, name)) for name in _FOLDER_NAMES},

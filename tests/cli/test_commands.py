@@ -8,7 +8,7 @@ from typing import Any
 import harness
 import pytest
 
-from app.search.commands import hits
+from app.search import commands as search_commands
 
 Stepwell = Callable[..., Any]
 MEASURES = ("ndcg@10", "recall@2", "recall@5", "recall@10", "full_recall@5", "mrr@10", "p50_ms", "p95_ms", "skipped")
@@ -175,6 +175,6 @@ def test_the_demo_ingests_the_samples_and_answers_its_questions(stepwell: Stepwe
     ],
 )
 def test_matches_are_marked_in_the_sentences(text: str, matches: Any, plain: str, marked: list[str]) -> None:
-    shown = hits.sentences({"snippet": {"text": text, "matches": matches}})
+    shown = search_commands.sentences_of({"snippet": {"text": text, "matches": matches}})
     assert shown.plain == plain
     assert [plain[span.start : span.end] for span in shown.spans] == marked

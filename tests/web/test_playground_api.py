@@ -9,7 +9,7 @@ import example_app
 from example_app import assert_problem
 
 from app import enums
-from app.query import hop_signals, notices
+from app.query import answer_hints, hop_signals
 from app.web import pages
 
 HTML = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
@@ -72,4 +72,4 @@ def test_the_page_has_words_for_every_value_of_the_api() -> None:
     text = (pages.PLAYGROUND / "search/explain.js").read_text(encoding="utf-8")
     (body,) = re.findall(r"const PARTS = \{(.+?)\};", text, re.DOTALL)
     assert set(re.findall(r"^\s+(\w+):", body, re.MULTILINE)) == {"covers", "first", "rrf", "hop_1", "single_document"}
-    assert set(notices.DEGRADED) == set(get_args(enums.Degraded))
+    assert set(answer_hints.DEGRADED) == set(get_args(enums.Degraded))

@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import Body, Request, Response
 
 from app.http import admission, auth, bodies, problems, responses
-from app.search.api.router import check_vector
+from app.search.api import check_vector
 from app.search.steps.why import why
 from app.search.steps.why.models import Placement, WhyRequest
 

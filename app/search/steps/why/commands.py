@@ -13,7 +13,7 @@ from rich.markup import escape
 from app import errors, limits
 from app.cli import connecting, json_arguments, options, terminal
 from app.cli.client import Answer, Body, Client
-from app.search.commands import search
+from app.search import commands as search
 
 
 @connecting.connect

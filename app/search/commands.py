@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import math
+import re
 from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from app import errors, limits
 from app.cli import connecting, json_arguments, options, terminal
 from app.cli.client import Answer, Client
-from app.query import notices
+from app.query import answer_hints
 from app.relevance import answerability
-from app.search.commands import hits
+from app.text import uris
 
+_BREAKS = re.compile(r"[\r\t]|\n(?:[ \t\r]*\n)*")
 Recency = Annotated[
     str | None,
     typer.Option(
@@ -75,11 +78,49 @@ def show(answer: Answer, query: str) -> None:
     table.add_column("relevance", justify="right", no_wrap=True)
     table.add_column("passage", ratio=1, overflow="fold")
     for place, hit in enumerate(answer["results"], 1):
-        table.add_row(str(place), hits.relevance(hit), hits.place(hit).append_text(hits.sentences(hit)))
+        table.add_row(str(place), relevance_of(hit), place_of(hit).append_text(sentences_of(hit)))
     options.out.print(table)
     for warning in warnings(answer):
         options.out.print(warning)
     options.out.print(f"[dim]{answer['took_ms']:.0f} ms[/]")
+
+
+def uri_of(hit: Answer) -> str:
+    """The URI or path of a hit's document as people write it."""
+    return uris.show(hit["uri"] or "")
+
+
+def headings_of(hit: Answer) -> list[str]:
+    """The title of a hit's document and the headings above the passage, each once."""
+    return list(dict.fromkeys(part for part in (hit["title"] or uri_of(hit), *hit["heading_path"]) if part))
+
+
+def place_of(hit: Answer) -> Text:
+    """Returns the title and the headings of a hit, and on a second line the URI of its document."""
+    names, path = headings_of(hit), uri_of(hit)
+    shown = Text(" › ".join(names) + "\n" if names else "", style="bold")
+    if path and path not in names:
+        shown.append(f"{path}\n", style="dim not bold")
+    return shown
+
+
+def relevance_of(hit: Answer) -> str:
+    """The probability that a hit is relevant, in percent; its score if the embedding model is not calibrated."""
+    return f"{hit['score']:.3f}" if hit["relevance"] is None else f"{hit['relevance']:.0%}"
+
+
+def sentences_of(hit: Answer) -> Text:
+    """Returns the snippet of a hit, each paragraph on a line."""
+    snippet = hit["snippet"]
+    text = Text(_BREAKS.sub(_break, snippet["text"]), style="not bold")
+    for start, end in snippet["matches"]:
+        text.stylize("bold yellow", start, end)
+    return text
+
+
+def _break(found: re.Match[str]) -> str:
+    """As many characters as were found: with a blank line, the last one ends the line."""
+    return " " * (len(found[0]) - 1) + ("\n" if found[0].count("\n") > 1 else " ")
 
 
 def nothing(answer: Answer) -> list[str]:
@@ -89,7 +130,7 @@ def nothing(answer: Answer) -> list[str]:
 
 def warnings(answer: Answer) -> list[str]:
     """The warnings, as markup, for an answer whose passages may not fit the query."""
-    sentences = {**notices.DEGRADED, **notices.RELAXED}
+    sentences = {**answer_hints.DEGRADED, **answer_hints.RELAXED}
     codes = [code for name in ("degraded", "relaxed") for code in answer.get(name, ())]
     said = [f"[yellow]{escape(sentences.get(code, code))}[/]" for code in codes]
     if answer["results"] and answerability.is_unlikely(answer["answerable"]):

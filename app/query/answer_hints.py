@@ -1,16 +1,33 @@
-"""Says in sentences why an answer has no hits, or was not guided by entities, and what to change."""
+"""Says in sentences what an answer lacks: why it has no hits or no guidance, what was left out, and what to change."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from app import capability
-from app.database.filter_types import Filters
-from app.database.transactions import Database
-from app.query.types import Answer, MissedFilter
 
+if TYPE_CHECKING:  # a command that only prints the sentences does not import the database
+    from app.database.filter_types import Filters
+    from app.database.transactions import Database
+    from app.query.types import Answer, MissedFilter
+
+DEGRADED = {
+    "embedding_failed": "The query could not be embedded.",
+    "no_query_vector": "Only words were searched.",
+    "invalid_expression": "The expression could not be read, so its words were searched.",
+    "no_text_terms": "The query has no words that are indexed, so only vectors were searched.",
+    "llm_failed": "The language model failed, so names were found without it.",
+    "reranker_failed": "The re-ranker failed, so the order is that of the fusion.",
+    "hop2_failed": "The second hop failed, so only the first one is shown.",
+}
+RELAXED = {
+    "constraints_dropped": "No passage meets the quotes and required words, so they were not applied.",
+    "similar_words": "Words of similar spelling were searched for words that no passage contains.",
+    "nearest_vectors": "No word was found; these are the nearest passages.",
+}
 _NO_HITS = {
     "no_documents": "No documents are stored.",
     "filters_exclude_all": "The filters and exclusions leave out every document.",

@@ -11,7 +11,7 @@ from typing_extensions import TypeAliasType
 
 from app.enums import Confidence, ExtractorUsed, MatchedBy, SearchMode
 from app.http.responses import SCORE_DIGITS, Response, RoundedScore, ShownUri, is_empty, is_none
-from app.query import hints
+from app.query import answer_hints
 from app.query.hop_signals import LinkKind
 from app.query.types import Answer, Candidate, Hit
 from app.text import uris
@@ -246,7 +246,7 @@ def response_of(answer: Answer) -> dict[str, Any]:
     if_any = {
         "degraded": answer.degraded,
         "relaxed": answer.relaxed,
-        "hints": hints.of(answer),
+        "hints": answer_hints.of(answer),
         "excluded": answer.excluded,
         "explain": _explain(answer),
     }

@@ -10,12 +10,12 @@ from fastapi import Body, Request, Response
 
 from app.concurrency.limiter import Turn
 from app.http import admission, auth, bodies, problems, responses
-from app.query import hints
+from app.query import answer_hints
 from app.query.search_request import SearchRequest, SimilarRequest
 from app.query.types import Answer
 from app.requests import field_types
 from app.search import search, similar
-from app.search.api.search_responses import SearchAnswer, response_of
+from app.search.models import SearchAnswer, response_of
 from app.services import Services
 
 router = bodies.router("search", bodies.SearchRoute)
@@ -132,6 +132,6 @@ async def respond(
 ) -> Response:
     """Run a search when it is the user's turn, record the answer for metrics and logs, and return it as a response."""
     answer = await admission.in_turn(request, user_id, run)
-    answer = await hints.complete(answer, body.filters, user_id, db=use.db)
+    answer = await answer_hints.complete(answer, body.filters, user_id, db=use.db)
     request.state.answer, request.state.timings = answer, answer.timings
     return await responses.json(responses.cost_of(answer), partial(response_of, answer))

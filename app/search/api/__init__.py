@@ -1,1 +1,0 @@
-"""Serves search, two-pass search and similar passages."""

@@ -1,1 +1,0 @@
-"""Implements `stepwell search`, and prints hits."""
