@@ -17,7 +17,7 @@ from app.documents.types import ChunkDraft, DocumentDraft
 from app.enums import Vector
 from app.query.types import HybridRequest, HybridResult, LexicalQuery, Weights
 from app.search.store import hybrid_search
-from app.text.passages.chunking import Passage
+from app.text.chunking import Passage
 from app.text.queries.conditions import IndexText
 from app.text.words import tsvector_text
 from benchmarks.fake_embedder import FakeEmbedder

@@ -18,7 +18,7 @@ from app.query import answer_hints
 from app.query.types import Answer, Candidate, Hit
 from app.relevance import answerability
 from app.text import uris
-from app.text.passages import tokens
+from app.text.words import tokens
 from app.tools import NOTICE, InSeconds, NoneIfEmpty, Place, Texts, ToolResult, place, text
 
 NO_ANSWER = (

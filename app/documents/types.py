@@ -8,7 +8,7 @@ from datetime import datetime
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from app.enums import Json, StoreStatus
-from app.text.passages.chunking import Passage
+from app.text.chunking import Passage
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ Every function takes time linear in the length of its input, because documents a
 
     words        characters, cleaning, languages, and text as Postgres indexes it
     structure    headings, tables, sentences and metadata of documents
-    passages     chunks of a size in tokens
+    chunking     passages of a size in tokens
     names        names in texts and queries, and their comparison
     queries      parsed queries, and what passages contain of them
 """

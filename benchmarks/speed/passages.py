@@ -9,7 +9,7 @@ import numpy as np
 
 from app import errors, samples
 from app.evaluation import beir
-from app.text.passages import chunking
+from app.text import chunking
 from app.text.structure import frontmatter, sentences
 
 MAX_PASSAGES = 3_000

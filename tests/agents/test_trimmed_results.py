@@ -11,7 +11,7 @@ from app.agents import results
 from app.agents.results import PassageList, ToolPassage
 from app.query.types import Answer, Candidate, Hit
 from app.relevance import answerability
-from app.text.passages import tokens
+from app.text.words import tokens
 
 WORDS = st.lists(st.text("abcdefghij", min_size=1, max_size=14), min_size=1, max_size=120)
 

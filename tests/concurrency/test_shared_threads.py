@@ -10,7 +10,7 @@ import pytest
 
 from app.concurrency import offload
 from app.concurrency.offload import Threads
-from app.text.passages import chunking
+from app.text import chunking
 from app.text.structure import structure
 from app.text.words import cleaning
 

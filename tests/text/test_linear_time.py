@@ -28,13 +28,13 @@ from app.parsing.rows import column_names, csv_rows
 from app.parsing.types import InputFile
 from app.search.steps import corrections, snippets
 from app.search.steps.snippets import Sought
+from app.text import chunking
 from app.text.names import metadata_names, name_uses, names, query_words
 from app.text.names.gazetteer import Gazetteer
 from app.text.names.name_uses import NameUse
-from app.text.passages import chunking, tokens
 from app.text.queries import analysis, identifiers
 from app.text.structure import frontmatter, markups, sentences, structure
-from app.text.words import cleaning, languages, tsvector_text, word_spans
+from app.text.words import cleaning, languages, tokens, tsvector_text, word_spans
 
 FULL = os.environ.get("STEPWELL_FAULTS") == "full"
 SIZE, LARGEST = (4_000_000, 4_000_000) if FULL else (12_000, 200_000)

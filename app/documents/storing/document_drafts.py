@@ -17,11 +17,10 @@ from app.documents.types import ChunkDraft, CleanDocument, DocumentDraft, Upload
 from app.models.protocols import EmbeddingModel
 from app.parsing import formats
 from app.services import ChunkingOptions
-from app.text import uris
-from app.text.passages import chunking, tokens
-from app.text.passages.chunking import Passage
+from app.text import chunking, uris
+from app.text.chunking import Passage
 from app.text.structure import frontmatter, markups, metadata_json, structure
-from app.text.words import cleaning, languages, tsvector_text
+from app.text.words import cleaning, languages, tokens, tsvector_text
 from app.text.words.cleaning import CleanedPages
 
 DEFAULT_CONFIG = "english"

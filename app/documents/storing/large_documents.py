@@ -31,8 +31,8 @@ from app.jobs.workers import ClaimLost, JobKind, Run
 from app.models.protocols import EmbeddingModel
 from app.query import model_switch
 from app.services import ChunkingOptions, Services
+from app.text.chunking import Passage
 from app.text.names import names
-from app.text.passages.chunking import Passage
 
 LARGE = 1_000_000
 """A job stores a document whose text has more than this many characters."""

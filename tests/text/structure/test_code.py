@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.text.passages import chunking
+from app.text import chunking
 from app.text.structure import code
 
 PYTHON = '''"""A module of shelves.

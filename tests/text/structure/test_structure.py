@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.text.passages import chunking, tokens
+from app.text import chunking
 from app.text.structure import markups, sentences, structure
+from app.text.words import tokens
 
 
 def kinds(text: str, *, markdown: bool = True) -> list[tuple[str, str]]:

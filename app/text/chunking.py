@@ -17,8 +17,8 @@ from functools import partial
 from typing import Literal, get_args
 
 from app.concurrency import offload
-from app.text.passages import tokens
 from app.text.structure import code, conversations, markups, sentences, structure
+from app.text.words import tokens
 
 MAX_CHARACTERS = 8_000
 SLACK = 1.25  # a section up to this multiple of the target is not cut

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.text.passages import chunking, tokens
+from app.text import chunking
 from app.text.structure import structure
+from app.text.words import tokens
 
 LINES = (
     "# Top", "## Sub", "### Deep", "## Sub ##", "Setext", "======", "---", "", "", "- item one", "  more",

@@ -1,4 +1,0 @@
-"""Cuts documents into passages of a size in tokens.
-
-Entry: `chunking`. Other packages import its modules.
-"""
