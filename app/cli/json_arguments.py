@@ -1,6 +1,6 @@
 """Reads options whose value is JSON, such as `--filters`.
 
-In commands that have an operation the service checks the filters, in others `parse` does.
+The service checks the filters of commands that call it; in other commands `parse` does.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Shows progress as a bar, and where the output is redirected as a line every few seconds."""
+"""Shows progress: on a terminal as a bar, elsewhere as a line every few seconds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ INTERVAL_S = 5.0
 
 
 class Progress(progress.Progress):
-    """Rich's display of progress; without a terminal the columns besides bars are printed as lines.
+    """Rich's display of progress. Without a terminal, all columns but bars are printed as lines.
 
     Without `columns` it shows the description, the number of all, and the time that is left.
     """
@@ -27,7 +27,7 @@ class Progress(progress.Progress):
         self._shown: TaskID | None = None
 
     def start(self) -> None:
-        """Begins to show the tasks: the last one that was updated, as Rich does, or as lines, from a thread."""
+        """Begins to show the tasks: as Rich does, or the last updated one as lines, from a thread."""
         super().start()
         if self.disable:
             threading.Thread(target=self._print_lines, name="progress", daemon=True).start()

@@ -1,10 +1,11 @@
 """Limits concurrent work, and shares its places fairly between users.
 
-A user never holds all places, so that another one finds one free. Where none is, requests wait: one line per user,
-first come, first served within a line. A free place goes to the user who has used least, by the time for which its
-requests held places or by their number. Who comes after a pause begins at the share of the user served last, so that a
-pause saves nothing (start-time fair queueing: Goyal, Vin and Cheng 1996). Waiting is bounded in time and in number; a
-request that cannot be served in time is refused at once, with the time after which it is worth coming back.
+A user never holds all places, so that another user finds one free. If no place is free, requests wait: one line per
+user, first come, first served within a line. A free place goes to the user who has used least, measured by the time for
+which requests held places or by their number. A user who returns after a pause begins at the share of the user served
+last, so that a pause saves nothing (start-time fair queueing: Goyal, Vin and Cheng 1996). Waiting is bounded in time
+and in number; a request that cannot be served in time is refused at once, with the time after which it is worth coming
+back.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ LONGEST_RETRY_S = 60
 MAX_SHARES = 10_000
 """Users without a request whose use is remembered."""
 Rounds = Literal["time", "number"]
-"""What users have equal shares of: the time for which places are held, or the number of requests."""
+"""What is shared equally by the users: the time for which places are held, or the number of requests."""
 
 _REFUSED = "The service is busy with other requests: try again after the seconds that Retry-After names."
 
@@ -161,7 +162,7 @@ class Limiter:
     def _make_room(self, name: Hashable) -> None:
         """Raises Overloaded unless one more request of this user may wait.
 
-        Where as many wait as may, the last request of the longest line leaves for a user who has fewer waiting.
+        If `max_waiting` requests wait, the last one of the longest line gives way to a user with fewer waiting.
         """
         if self._timeout_s is not None and self._expected_wait_s(name) > self._timeout_s:
             raise self._refusal()

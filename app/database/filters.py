@@ -54,7 +54,7 @@ class _Condition:
 
 
 def restriction(filters: Filters, *, shows_entities: bool = False) -> Restriction:
-    """What a caller sees that sees only the documents which pass the filters.
+    """The restriction of a caller to the documents that pass the filters.
 
     Raises BadRequest for names of sources: a source is visible if one of its documents is, and its name may change.
     """

@@ -55,7 +55,7 @@ NEVER_STORED = Version()
 
 
 class VectorTables(NamedTuple):
-    """The object ids of the table of vectors in use and of the table being filled; 0 if there is none."""
+    """The object ids of the table of vectors in use and of the table being filled; 0 without such a table."""
 
     current: int = 0
     next: int = 0

@@ -156,9 +156,9 @@ class SearchTransaction(Reading):
     _plans_each = False
 
     async def use_custom_plans(self, *, always: bool = False) -> None:
-        """Plan every further statement for its own binds, unless the user has so few chunks that it costs more.
+        """Plan every further statement for its own binds, unless that costs more because the user has few chunks.
 
-        With `always`, do so in any case: a plan without the binds would read what other users have stored.
+        With `always`, plan in any case: a plan without the binds would read what other users have stored.
         """
         if not self._plans_each and (always or self.chunks > PLANNED_ABOVE):
             await self.execute(_USE_CUSTOM_PLANS)

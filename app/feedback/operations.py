@@ -65,7 +65,7 @@ async def expire_forever(services: Services) -> None:
 
 
 def group(given: Iterable[GivenFeedback]) -> list[beir.JudgedQuestion]:
-    """Groups judgements by query, in the order of each query's first. A query has the same id in every export.
+    """Groups judgements by query, ordered by the first judgement of each. A query has the same id in every export.
 
     A document, named by URI or else by id, has grade 1 if it or one of its passages helped, else 0.
     """

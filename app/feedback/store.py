@@ -1,4 +1,4 @@
-"""Stores feedback on the hits of searches, which its documents and its users take with them when they are deleted."""
+"""Stores feedback on the hits of searches. It is deleted with its document or its user."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _EXPIRE = sql.inline("SELECT stepwell.expire_feedback(:days::integer)")
 
 
 def feedback_id(given: FeedbackRequest) -> UUID:
-    """The id of the judgement on a query and a passage, which is the same for every later one."""
+    """The id of a judgement. A later judgement on the same query and passage has the same id."""
     return uuid5(_NAMESPACE, f"{given.chunk_id or given.document_id} {given.query}")
 
 

@@ -165,7 +165,7 @@ class DocumentsRoute(StrictRoute):
 
 
 class QuickRoute(StrictRoute):
-    """A route whose body must arrive within seconds; their number is not limited."""
+    """A route whose body must arrive within seconds; the number of such bodies is not limited."""
 
     @asynccontextmanager
     async def admit(self, request: Request, receive: Receive) -> AsyncIterator[Receive]:

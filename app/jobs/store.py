@@ -115,7 +115,7 @@ async def page(
 
 
 async def count_queue(db: Database) -> Rows:
-    """A row for each kind of which jobs wait or run. Raises DatabaseUnavailable."""
+    """A row for each kind of jobs that wait or run. Raises DatabaseUnavailable."""
     return await db.pool.rows(_QUEUE, {}, within_s=READ_S)
 
 
@@ -217,9 +217,9 @@ async def claim(
     user_id: str | None = None,
     served: Sequence[str] = (),
 ) -> Job | None:
-    """Claim the job with the earliest run_at, of one user if given; a job with an expired lease counts as waiting.
+    """Claim the job with the earliest run_at, of one user if given. A job with an expired lease counts as waiting.
 
-    Jobs of the users `served`, the last one at the end, come after those of others.
+    Jobs of the users `served` come after the jobs of others, and those of the last user in `served` at the end.
     """
     binds = {"kinds": list(kinds), "lease_s": lease_s, "of_user": user_id, "served": list(served)}
     row = (await db.execute(sql.statement("claim_job"), binds)).one_or_none()
@@ -253,7 +253,7 @@ async def finish(
 
 
 async def fail(db: SharedTransaction, job: Job, *, error: str) -> None:
-    """Mark a job as failed, and queue the kind of job that its payload names for this, unless the claim was lost."""
+    """Mark a job as failed, and queue the kind of job that its payload names for that, unless the claim was lost."""
     failed = await _end(db, job, status="failed", error=error)
     if failed and (kind := job.payload.get(ON_FAILURE)):
         await enqueue(db.as_user(job.user_id), kind)

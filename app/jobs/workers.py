@@ -181,9 +181,9 @@ async def run_next(
 ) -> tuple[str, int] | None:
     """Run the job that has waited longest, of the user served least recently; None if no job waits.
 
-    `served` are the users whose jobs the caller has run, the last one at the end, where that of this job is put.
-    Returns its kind and what was done, which `Outcomes` counts. A job that fails is queued again for a later attempt,
-    and its exception is raised.
+    `served` are the users whose jobs the caller has run, the last one at the end; the user of this job is put there.
+    Returns the job's kind and what was done, for `Outcomes` to count. A job that fails is queued again for a later
+    attempt, and its exception is raised.
     """
     services = services.whole
     outcomes = services.state(Outcomes)
@@ -246,7 +246,7 @@ async def _renew(run: Run) -> None:
 async def _record_failure(run: Run, error: Exception, code: str) -> None:
     """Queue the job again, unless its kind gives up because another attempt would fail too or too many have failed.
 
-    Failures because a remote model is not available are not too many: the job waits for the end of the outage.
+    Failures because a remote model is not available do not count: the job waits for the end of the outage.
     """
     job = run.job
     is_refused = isinstance(error, errors.StepwellError) and error.status < 500

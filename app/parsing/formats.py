@@ -17,8 +17,8 @@ class FileFormat:
     """A format that can be read: its names in messages, and the suffixes of its files without their point.
 
     `parser` is the module of this package that reads it; empty for plain text that needs none. `signature` matches the
-    beginning of every file; `entries` and `mimetypes` are those of which a ZIP archive in this format has one.
-    `needs_ocr`: all of its text is in pictures. docs/documents.md says what is read of each.
+    beginning of every file. A ZIP archive in this format has one of the `entries` or `mimetypes`. `needs_ocr`: all of
+    its text is in pictures. docs/documents.md says what is read of each.
     """
 
     name: str
@@ -65,7 +65,7 @@ MARKDOWN = FileFormat("markdown", "plain", ("Markdown",), ("md", "markdown", "md
 RECORDS = r"""\s*+(?:\{\s*+
     (?:"[^"\\]{0,100}+"\s*+:\s*+(?:"(?:[^"\\]|\\.){0,1000}+"|\{[^][{}]{0,1000}+\}|[-+.\w]{1,40}+)\s*+,\s*+){0,20}+
     "[^"\\]{0,100}+"\s*+:\s*+)?+\[\s*+(?=\{)"""
-"""The beginning of a JSON list of objects, which may be a member of an object behind members without lists."""
+"""The beginning of a JSON list of objects. The list may be a member of an object, after members without lists."""
 _RECORDS = re.compile(rb"(?:\xef\xbb\xbf)?+" + RECORDS.encode(), re.X)
 JSON = FileFormat("json", "plain", ("JSON",), ("json", "geojson", "topojson", "jsonc", "json5", "har", "webmanifest"))
 JSON_LIST = FileFormat("json_list", "plain", ("JSON lists",), parser="rows.json_list")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 LAST_LEVEL = 6
 LONGEST_REPEATED = 200
-"""A cell's text of at most this many characters is repeated in each cell that it extends over; else they are blank."""
+"""The text of a merged cell is repeated in all the cells that it covers, if it has at most this many characters."""
 _MARKUP = re.compile(r" {0,3}(?:#{1,6}\s|=+\s*$|-+\s*$|```|~~~)")
 _PATH = re.compile(r"(?:[A-Za-z]:[\\/]|[\\/]|https?:|file:).*\.\w{3,4}")
 _FENCE = re.compile("`{3,}")

@@ -18,7 +18,7 @@ from app.errors import UnreadableFile
 LARGEST_MEMBER = 64_000_000
 """Bytes of the largest file of an archive that is read."""
 MAX_ID = 200
-"""Characters of the longest id by which a document in a file is known."""
+"""Most characters of the id of a document in a file."""
 MAX_PIXELS = 16_000_000
 """Pixels of the largest picture that is recognised. Larger pictures are scaled down first."""
 PICTURE_CPU_S = 2

@@ -1,4 +1,4 @@
-"""Defines the request of a search, which is also the query that its steps read, and that for similar passages."""
+"""Defines the request of a search, which its steps read as the query, and the request for similar passages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CREATED_AT = "created_at"
 RERANK = "Rescore the top 25 to 100 hits: by cosine similarity to the query, or by the configured reranker."
 POOL_FACTOR = 4
 MIN_POOL, MAX_POOL = 25, 100
-"""Bounds of the number of hits to re-rank, which is four times the limit."""
+"""Least and most hits to re-rank. Between these bounds their number is four times the limit."""
 MIN_COMPARED = 10
 """If duplicates are collapsed, twice the limit of hits is read, and at least this many. If too many are duplicates, a
 page reads all others."""
@@ -169,7 +169,7 @@ class Ranking(field_types.WireModel):
 
     @classmethod
     def expanded(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """The options with the short names of those of guidance at their places, unless guidance is given too."""
+        """The options. Options of guidance by short names are moved to `guidance`, unless that is given too."""
         short = {name: value for name, value in given.items() if name in moved_fields.SHORT_GUIDANCE}
         if not short or given.get("guidance") is not None:
             return given
@@ -274,7 +274,7 @@ class SearchRequest(field_types.WireModel):
 
     @property
     def has_minimum(self) -> bool:
-        """Whether hits below a confidence or relevance are left out, which is known only after they are ordered."""
+        """Whether hits below a confidence or relevance are left out. Both are known only after the hits are ordered."""
         return self.ranking.min_confidence is not None or self.ranking.min_relevance is not None
 
     @property

@@ -29,7 +29,7 @@ class LanguageWeights:
 
     A query is in the language of the documents that contain most of its words, at least the share `least_share`, words
     that the language ignores among them. `unread` apply if the model does not read it: its text-search configuration is
-    not in `read_configs`. `foreign` apply if no documents contain so many.
+    not in `read_configs`. `foreign` apply if no documents contain that share.
     """
 
     read_configs: frozenset[str]
@@ -58,8 +58,9 @@ class AddedTerm:
 
     `origin` names the step. `word` is the word or phrase of the query that the term is added for, `text` the term as it
     is shown. `weight` is the number of occurrences in the query that it counts as, less than 1. `idf` is the largest
-    one that it may have; None for its own. `alternative_to` are the lexemes of the query that it is an alternative to;
-    a term that replaces its word has none. `corrects` are the misspelt lexemes, which no chunk contains.
+    idf that it may have; None if its own idf counts. `alternative_to` are the lexemes of the query that it is an
+    alternative to; a term that replaces its word has none. `corrects` are the misspelt lexemes, which no chunk
+    contains.
     """
 
     origin: str
@@ -80,10 +81,10 @@ class AddedTerm:
 
 @dataclass(frozen=True, slots=True)
 class LexicalQuery:
-    """Words of which any may match in the text leg, and conditions of both legs.
+    """The words of the text leg, any of which may match, and the conditions of both legs.
 
-    The terms of `added` may match too, with a smaller weight. A chunk must contain the words and phrases of `strict`
-    and none of `excluded`, and meet each of `groups`.
+    The terms of `added` may match too, with a smaller weight than the words. A chunk must contain the words and phrases
+    of `strict` and none of `excluded`, and meet each of `groups`.
     """
 
     words: IndexText
@@ -121,11 +122,11 @@ class HybridRequest:
 class Candidate(NamedTuple):
     """A chunk returned by the hybrid statement, with all components of its score.
 
-    `vector_score` is that of the vector leg, None if it did not find the chunk. `cosine`, the similarity to the query's
-    vector, and `text_score`, the BM25 score, are known of every chunk, if the leg ran. `vector_scaled` and
-    `text_scaled` (0 to 1) are the scores of the legs as a convex fusion adds them, 0 for a leg that did not find it.
-    `config` is the text-search configuration of its language, if a search has found it. It is a tuple, because a search
-    makes one of each row, and a frozen dataclass takes five times as long.
+    `vector_score` is the score of the vector leg, None if the leg did not find the chunk. `cosine`, the similarity to
+    the query's vector, and `text_score`, the BM25 score, are known of every chunk, if the leg ran. `vector_scaled` and
+    `text_scaled` (0 to 1) are the scores that a convex fusion adds, 0 if the leg did not find the chunk. `config` is
+    the text-search configuration of its language, if a search has found it. It is a tuple, because a search makes one
+    for each row, and a frozen dataclass takes five times as long to make.
     """
 
     chunk_id: UUID
@@ -191,8 +192,8 @@ class Term:
 class HybridResult:
     """The result of the hybrid statement: candidates in order, terms, corpus sizes and the vector plan.
 
-    `best_cosine` is the largest of the vector leg, whichever candidates it passed on; None if it found nothing.
-    `weights` are those of the legs that ran, as the language of the query chose them.
+    `best_cosine` is the largest of the vector leg, also of chunks that are no candidates; None if it found nothing.
+    `weights` are the weights of the legs that ran, chosen by the language of the query.
     """
 
     candidates: tuple[Candidate, ...]
@@ -212,9 +213,9 @@ class HybridResult:
 class ChunkLink:
     """A link to a chunk: the signal that it raises, and the name through which it leads there.
 
-    It starts at a source chunk, or at the query or a search if that is None. `chunks` is the number of chunks that
-    contain the name, `steps` that of the links from the source. `heading`: the name is that of the chunk's section and
-    not of its document.
+    It starts at a source chunk; if that is None, at the query or a search. `chunks` is the number of chunks that
+    contain the name, `steps` the number of links from the source. `heading`: the name is the chunk's section, not its
+    document.
     """
 
     signal: str
@@ -385,7 +386,8 @@ class MissedFilter:
     """A condition on metadata or a folder that no document meets, with the nearest stored key or value, if any.
 
     `present` are the commonest values of the key, or the commonest keys if no document has it. `of_type` is the type of
-    the nearest value if the condition has another type, or that of the values if the condition is a range of others.
+    the nearest value, if the condition has another type; for a range, the type of the values, if the bounds have
+    another.
     """
 
     key: str

@@ -87,7 +87,7 @@ async def _lines(
 
 
 class PictureKey:
-    """The key of a picture's row, and that of its encryption, of which neither can be computed from the other."""
+    """The key of a picture's row and the key of its encryption. Neither can be computed from the other."""
 
     def __init__(self, picture: Picture) -> None:
         digest = hashlib.sha512(f"{process.VERSION}\n{picture.width}\n".encode() + picture.pixels).digest()

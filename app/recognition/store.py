@@ -1,6 +1,6 @@
 """Keeps the lines that were recognised on a user's pictures, so that none is recognised twice.
 
-The lines are encrypted by the caller, and a row has no document: who deletes a document need not delete it.
+The caller encrypts the lines. A row belongs to no document, so it stays when a document is deleted.
 """
 
 from __future__ import annotations

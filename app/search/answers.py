@@ -68,10 +68,10 @@ def is_wanted(ranked: Hit, search: SearchState) -> bool:
 
 
 def hits_of(ranked: Sequence[Hit], search: SearchState, linked: Iterable[bool]) -> list[Hit]:
-    """Adds confidence, and the strategies that found them, to ranked hits, and leaves out their `more`.
+    """Adds to ranked hits their confidence and the strategies that found them; leaves out their `more`.
 
-    `linked` says which are linked to an entity that the query is almost certainly about. The scores are capped to 0 to
-    1: while hits are ordered, they may be outside.
+    `linked` says which hits are linked to an entity that the query is almost certainly about. Scores are capped to the
+    range 0 to 1, which they may leave while hits are ordered.
     """
     candidates = [one.candidate for one in ranked]
     passages = [(one.title, "\n".join((*one.heading_path, one.content))) for one in candidates]

@@ -198,5 +198,5 @@ def index_text(text: str) -> IndexText:
 
 
 def rrf_sum(score: float | None, weights: Weights) -> float:
-    """Computes the sum of weight / (k + rank) from an RRF score, which has scaled weights; 0 for None."""
+    """Computes the sum of weight / (k + rank) from an RRF score, whose weights are scaled; 0 for None."""
     return (score or 0.0) * (weights.vector + weights.text) / scoring_constants.TOTAL_WEIGHT

@@ -245,7 +245,7 @@ def _cut(
 def _share(left: int, limits: _Limits) -> float:
     """Returns the size of the next passage: SHARE of the target, or an equal part of the last EQUAL targets.
 
-    What follows later does not count, so a text that grows keeps its passages but the last ones.
+    Text after these targets does not count, so only the last passages change when a text grows.
     """
     if left <= limits.whole:
         return left

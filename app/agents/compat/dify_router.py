@@ -37,7 +37,7 @@ class RetrievalSetting(BaseModel):
 
 
 def _none(given: list[Any]) -> list[Any]:
-    """The empty list. Raises PydanticCustomError for conditions, which would otherwise be left out silently."""
+    """Accepts only an empty list. Raises PydanticCustomError for conditions, so that none is ignored silently."""
     if given:
         message = "Conditions on metadata are not supported: name a source as knowledge_id, or use a key with filters."
         raise PydanticCustomError("unsupported_condition", message)
@@ -45,7 +45,7 @@ def _none(given: list[Any]) -> list[Any]:
 
 
 class MetadataConditions(BaseModel):
-    """Conditions on metadata, of which there may be none."""
+    """Conditions on metadata. Only an empty list is accepted."""
 
     conditions: Annotated[list[Any], AfterValidator(_none)] = []
 

@@ -38,7 +38,7 @@ PATIENCE_S = 900.0
 REFUSALS = frozenset({400, 413, 415, 422})
 """Statuses that mean that no file of a request can be stored. Other error statuses end the command."""
 _UNREAD_PICTURES: dict[str, LeftOutReason] = {"unsupported_format": "binary", "no_text": "empty"}
-"""By the code with which the service refuses a picture, why it is left out: there is no OCR, or no text on it."""
+"""Why a picture is left out, by the code of the service's refusal: there is no OCR, or no text on it."""
 _PAGE_REFUSALS = frozenset({"site_unavailable", "fetch_not_allowed"})
 """Codes of requests whose page cannot be fetched."""
 _Batch = list[ListedFile]

@@ -159,9 +159,9 @@ CHUNK_BYTES_OF: Mapping[str, int] = {
 """Estimated bytes of a file per chunk, in formats that are packed or have more than text; a row of a sheet is one."""
 PICTURE_CHUNKS = 3.0
 ROWS = frozenset({"csv", "json_lines"})
-"""Formats of which each line is a document."""
+"""Formats in which each line is a document."""
 _QUOTED = re.compile(rb'"[^"]*+(?:"|\Z)')
-"""Text in quotes, whose line breaks end no row."""
+"""Text in quotes. Its line breaks do not end a row."""
 PRIOR_CHUNKS = 30.0
 """How many chunks of a format count as much as the estimate from its sizes."""
 

@@ -76,7 +76,7 @@ def is_blank_picture(head: bytes, name: str, error: UnreadableFile) -> bool:
 
 
 def title_of_blank(name: str) -> str | None:
-    """The title of a blank file with this name, if it is a note without text; else None.
+    """The title of a blank file with this name, if it is a note; else None.
 
     A blank Markdown file is a note if its name has several words.
     """
@@ -210,7 +210,7 @@ class _ArchiveMembers:
         return "empty" if error.code == "no_text" and blank else None
 
     def _named(self, member: ArchiveMember) -> NamedFile:
-        """The file with its uri: that of the archive and the path of the file, which is quoted in a `file:` uri."""
+        """The file with its uri: the archive's uri and the path of the file, which is quoted in a `file:` uri."""
         uri = self.archive.uri
         if uri is not None:
             uri = f"{uri}/{quote(member.path) if uri.startswith('file:') else member.path}"

@@ -39,10 +39,10 @@ _d = tables.documents.c
 
 
 async def clear(db: Writing, chunk_counts: Mapping[UUID, int]) -> LinkedNames:
-    """Delete the chunks of documents, given with their numbers of chunks, and their vectors, postings and mentions.
+    """Delete the chunks of documents, given with their numbers of chunks, with vectors, postings and mentions.
 
-    Returns the names in them; the caller prunes these after it has linked other versions. The postings of a long
-    document are only hidden, and a job removes them.
+    Returns the names that the chunks mention: the caller prunes them after it has linked other versions. The postings
+    of a document with more than MOST_UNINDEXED chunks are only hidden, and a job removes them.
     """
     document_ids = [document_id for document_id, count in chunk_counts.items() if count <= MOST_UNINDEXED]
     for document_id in chunk_counts.keys() - document_ids:
@@ -56,7 +56,7 @@ async def clear(db: Writing, chunk_counts: Mapping[UUID, int]) -> LinkedNames:
 
 
 async def hide(db: Writing, document_id: UUID, *, before: int | None) -> None:
-    """Delete the chunks of a document (if `before` is given, chunks with lower numbers), and hide their postings.
+    """Delete the chunks of a document, or only those with numbers below `before`, and hide their postings.
 
     A job removes the postings.
     """
@@ -69,9 +69,9 @@ async def hide(db: Writing, document_id: UUID, *, before: int | None) -> None:
 
 
 async def _delete_chunks(db: Writing, document_ids: Sequence[UUID], *, before: int | None) -> None:
-    """Delete the chunks of documents; if `before` is given, chunks with lower numbers.
+    """Delete the chunks of documents, or only those with numbers below `before`.
 
-    Rows that refer to them are deleted first, because the foreign keys would delete these one by one.
+    Rows that refer to chunks are deleted first: the foreign keys would delete them one by one.
     """
     for table in (tables.headings, tables.mentions, tables.embeddings, tables.chunks):
         c = table.c

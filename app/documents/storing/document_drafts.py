@@ -104,7 +104,7 @@ def cut(draft: DocumentDraft, *, model: EmbeddingModel, options: ChunkingOptions
 
 
 def passages(draft: DocumentDraft, *, model: EmbeddingModel, options: ChunkingOptions) -> list[Passage]:
-    """The passages of a document. A title without text has one passage of length 0, which stands for the title."""
+    """The passages of a document. A document with only a title has one passage of length 0 for the title."""
     if not draft.content:
         return [Passage(draft.title, 0, 0)]
     suffix = formats.suffix(str(draft.metadata.get("filename") or ""))
@@ -120,7 +120,7 @@ def passages(draft: DocumentDraft, *, model: EmbeddingModel, options: ChunkingOp
 
 
 def _is_code(document: Upload | CleanDocument) -> bool:
-    """Whether a text is source code by its first line, or the name of its file or URI; that of a page says nothing."""
+    """Whether a text is source code: by its first line, its file's name, or its URI unless that is a web address."""
     uri = "" if (document.uri or "").startswith(("http://", "https://")) else document.uri
     name = str(document.metadata.get("filename") or uri or "")
     return formats.is_code(name) or document.content.startswith("#!/")

@@ -169,7 +169,7 @@ class _Batch:
 
     Attributes:
         stored: The stored version of each draft that has one, by identity.
-        being_stored: The ids of documents of which jobs will store another version.
+        being_stored: The ids of the documents that a job will store in another version.
         writes: How many writes of this call had ended when `stored` and `being_stored` were read.
         model: The model that computed the vectors.
         uncounted: The keys of computed vectors that no document has counted.

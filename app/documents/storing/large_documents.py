@@ -128,7 +128,7 @@ def _queue(draft: DocumentDraft, document_id: UUID, job_id: UUID) -> IngestResul
 
 
 async def being_stored(versions: Sequence[StoredVersion], user_id: str, services: Services) -> frozenset[UUID]:
-    """The ids of the documents of which jobs will store another version."""
+    """The ids of the documents that a job will store in another version."""
     # A restricted caller has no privilege on staged versions. They matter only for how a document is written.
     async with services.db.whole.reading(user_id) as reading:
         pending = await staging.pending(reading, document_ids=[version.document_id for version in versions])

@@ -1,8 +1,8 @@
 """Dumps the schema `stepwell` to a file in pg_dump's custom format and loads such a file in one transaction.
 
-Programs of the system are used for a server that is reached over TCP, because those of the wheel are built without TLS;
-else the wheel's. Passwords are passed only through the environment. A file is loaded by psql in a single transaction
-that is committed only after pg_restore has read the whole file, so a failure leaves the database as it was.
+A server that is reached over TCP needs the system's programs, because the wheel's are built without TLS. For other
+servers the wheel's are used. Passwords are passed only through the environment. A file is loaded by psql in a single
+transaction that is committed only after pg_restore has read the whole file, so a failure leaves the database as it was.
 """
 
 from __future__ import annotations
@@ -263,7 +263,7 @@ def _major(program: Path) -> int:
 
 
 def _libpq(access: Access) -> dict[str, str]:
-    """The environment in which libpq connects to `access.dsn`, the password included."""
+    """The environment in which libpq connects to `access.dsn`, with the password."""
     address = addresses.read(access.dsn)
     variables = {
         "PGHOST": ",".join(host for host, _ in address.hosts) or None,

@@ -110,7 +110,7 @@ def _open(described: Int8Model, folder: Path, threads: int, cache: Path | None) 
 
 
 def _weights(described: Int8Model, folder: Path, cache: Path | None) -> Path | Mapping[str, bytes | bytearray]:
-    """The folder of the weights of 8 bits, or their content: the kept ones, else computed and, if possible, kept."""
+    """The folder of the weights of 8 bits, or their content. Missing weights are computed, and kept if possible."""
     if cache is not None and described.is_kept(cache):
         return cache
     published = folder / described.published

@@ -68,8 +68,8 @@ class Tokenizer(Protocol):
 class OnnxModel:
     """A graph whose inputs are token ids. `name` is the subject of its error messages.
 
-    `concurrency` is how many inferences run at once. `one_by_one`: a text has an inference of its own, because what the
-    graph makes of it would depend on the others. Raises ProviderError for a graph with other inputs than INPUTS.
+    `concurrency` is how many inferences run at once. `one_by_one`: each text has an inference of its own, because in a
+    batch its result would depend on the others. Raises ProviderError for a graph with other inputs than INPUTS.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class OnnxModel:
     def batches(self, encodings: Sequence[Tokens]) -> list[list[int]]:
         """The positions of encodings in batches for one call each, the longest first.
 
-        Those of a batch are at least half as long as its longest, so that little is padded.
+        The shortest of a batch has at least half the length of its longest, so that little is padded.
         """
         lengths = [len(encoding.ids) for encoding in encodings]
         batches: list[list[int]] = []
@@ -157,8 +157,8 @@ def open_session(
 ) -> onnxruntime.InferenceSession:
     """Load a graph; `threads` share each inference.
 
-    `weights` is the folder of the external data of a graph that is given as bytes, whose files are mapped into memory,
-    or the content of its files by name, which is copied. Raises what ONNX Runtime raises.
+    `weights` is the external data of a graph that is given as bytes: a folder, whose files are mapped into memory, or
+    the content of its files by name, which is copied. Raises what ONNX Runtime raises.
     """
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads

@@ -286,7 +286,7 @@ def _separate_raised(document: Any) -> Any:
 
 
 def _separate_raised_spans(root: Any) -> Any:
-    """Like `_separate_raised`, for a document of OpenDocument, whose styles raise texts."""
+    """Like `_separate_raised`, for a document of OpenDocument: there styles raise texts."""
     properties = (one for one in root.iter(f"{_STYLE}text-properties") if one.get(_POSITION, "").startswith("super"))
     raised = {one.getparent().get(f"{_STYLE}name") for one in properties}
     for span in root.iter(f"{_TEXT}span"):

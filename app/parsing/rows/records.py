@@ -18,7 +18,7 @@ TEXT_FIELDS = ("text", "content", "body")
 TITLE_FIELDS = ("title", "name", "subject")
 ID_FIELDS = ("id", "_id")
 MANY_FIELDS, MOST_FIELDS = 12, 1_000
-"""A record with more fields than the first number begins with the important ones; with more than the second, not."""
+"""Records with more than MANY_FIELDS and at most MOST_FIELDS fields begin with the important ones."""
 SAMPLE = 200
 """Number of records that determine which fields matter."""
 LONGEST_NAME = 120
@@ -42,7 +42,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    """The fields of a record with many fields, important ones first, and the field that names it; else both empty."""
+    """The fields of records with many fields, important ones first, and the field that names a record; else empty."""
 
     fields: Sequence[str] = ()
     name: str | None = None
@@ -52,9 +52,9 @@ class _Order:
 class RecordReader:
     """Reads records with the same fields. Each has a fragment that is unique in the file.
 
-    `text_field` is the field that holds the text. By default it is `text`, `content` or `body`, if there is such a
-    field, and the fields with prose, such as comments, stand below it. If there is none, or it is blank and there is
-    no title, the text is all fields, one per line.
+    `text_field` is the field that holds the text. By default it is `text`, `content` or `body`, and the fields with
+    prose, such as comments, stand below it. Without such a field, or if it and the title are blank, the text is all
+    fields, one per line.
     """
 
     text_field: str | None
@@ -68,7 +68,7 @@ class RecordReader:
     def documents(
         self, records: Iterable[tuple[str, Mapping[str, Any]]], *, shared: Mapping[str, Any]
     ) -> Iterator[ExtractedDocument]:
-        """The documents of records, which are given with their places. Omits documents without text and title.
+        """The documents of records, each given with its place in the file. Omits documents without text and title.
 
         All documents have the metadata `shared`. Raises UnreadableFile if a record lacks the requested field.
         """

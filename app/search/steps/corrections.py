@@ -83,7 +83,7 @@ def _forms(word: str, missing: Sequence[str]) -> tuple[str, ...]:
 class _StoredEdits:
     """The stored lexemes of a word's edits, most frequent first, and the idf of the first.
 
-    No correction counts more than that: the rarest neighbour of a word is rarely what was meant. The idf is None for a
+    No correction has a larger idf: the rarest neighbour of a word is rarely what was meant. The idf is None for a
     caller who does not see everything.
     """
 
@@ -158,7 +158,7 @@ def _unrelated(lexemes: Sequence[str], word: str, missing: Sequence[str]) -> lis
 
 
 def may_be_misspelt(query: str, literal: Iterable[str] = ()) -> list[str]:
-    """Returns the words of a query in which a typing error may be, each once, the longest first.
+    """Returns the words of a query that may have a typing error, each once, the longest first.
 
     Omits words in `literal`, identifiers, file names, numbers and acronyms, because they are meant as written, and
     words of other scripts than Latin, Cyrillic and Greek.

@@ -141,7 +141,8 @@ def _seek(name: str, found: SearchState, lexemes: Lexemes) -> Sought:
 class Sought:
     """The lexemes that a query looks for, in one text-search configuration.
 
-    `weights` has the weights of the query's lexemes, `names` those of the name by which a hop reached the passage.
+    `weights` has the weights of the query's lexemes. `names` has the weights of the lexemes in the name through which a
+    hop reached the passage.
     """
 
     weights: Mapping[str, float]
@@ -350,7 +351,7 @@ def _columns(text: str) -> Iterator[list[Span]]:
 
 
 def _turns(text: str, block: structure.Block) -> Iterator[Span]:
-    """The turns of a conversation, which begin with the speaker, and the sentences of those that are too long."""
+    """The turns of a conversation, each with its speaker; of turns that are too long, the sentences."""
     for start, end in conversations.turns(text, block.start, block.end):
         yield from [(start, end)] if end - start <= MAX_LENGTH else sentences.spans(text, start, end)
 

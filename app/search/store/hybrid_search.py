@@ -152,9 +152,10 @@ def _count_among_seen(db: Reading, *, is_filtered: bool) -> tuple[tuple[str, ...
 
 
 def _plans_once(db: Reading, asked: tuple[str, ...]) -> bool:
-    """Whether one plan serves a request with these parts before its restriction: PLAIN, or the caller's list is short.
+    """Whether one plan serves a request; `asked` has its parts before it was restricted.
 
-    All chunks of a short list are scanned exactly, and tested one by one for the conditions of an expression.
+    It does if the caller is unrestricted and the parts are in PLAIN, or the caller's list is short and there is no
+    filter: all chunks of a short list are scanned exactly, and tested one by one for the conditions of an expression.
     """
     is_plain = PLAIN.issuperset(asked)
     if db.restriction is None:

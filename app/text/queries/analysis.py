@@ -125,7 +125,7 @@ def parse(query: str, *, literal: Collection[str] = ()) -> ParsedQuery:
 def _sort(
     reading: QueryReading,
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[Condition, ...]]:
-    """The required words, the phrases, the exclusions, and the conditions that have none of these forms."""
+    """The required words, the phrases, the exclusions, and all other conditions."""
     required, phrases, excluded = list[str](), list[str](), list[str]()
     groups: list[Condition] = []
     for clause in reading.clauses:

@@ -2,8 +2,8 @@
 
 A text's language is detected by script, alphabet and frequent words (docs/decisions/0033-language-detection.md). The
 frequent words of a language come from jusText's lists, which are sorted by frequency. Each different word of a text is
-evidence for a language: the logarithm of LISTED divided by its rank there, because by Zipf's law the frequency of a
-word is inversely proportional to its rank.
+evidence for a language: the logarithm of LISTED / rank, with its rank in the language's list. By Zipf's law the
+frequency of a word is inversely proportional to its rank.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ _SCRIPTS_OF = {
     **dict.fromkeys(_SCRIPTS, ()),
     UNSTEMMED: (None, *_SHARED),
 }
-"""The scripts of the configurations that are not those of languages in Latin script (None) alone."""
+"""The scripts of each configuration, if any of its languages has another script than Latin (None)."""
 _OTHER_SCRIPT = rf"[^\W\d_\u0000-\u024f\u1e00-\u1eff{''.join(_SCRIPTS.values())}]"
 _PATTERNS = {
     **{config: re.compile(f"[{letters}]") for config, letters in _SCRIPTS.items()},
@@ -201,7 +201,7 @@ def config_of(text: str) -> str | None:
 
 
 def configs_of_script(text: str) -> frozenset[str]:
-    """Returns the configurations of the languages in whose script most letters of a text are; none for Latin."""
+    """Returns the configurations of the languages in the script of most letters of a text; none for Latin."""
     script = _script(text) if not text.isascii() else None
     if script is None:
         return frozenset()

@@ -29,7 +29,7 @@ from app.text.queries.conditions import ParsedQuery
 
 CANDIDATES_PER_HIT = 4
 MIN_CANDIDATES, MAX_CANDIDATES = 50, 200
-"""Bounds of the number of candidates to boost and blend, which is four times the limit."""
+"""Least and most candidates to boost and blend. Between these bounds their number is four times the limit."""
 MIN_ABOUTNESS = 0.1
 """Least aboutness with which an entity has an effect."""
 SURE_ABOUTNESS = 0.8

@@ -142,7 +142,7 @@ def _lead(result: HybridResult, documents: Container[UUID], exponent: float) -> 
 
 
 def _named_by_metadata(match: EntityMatch, result: HybridResult, linked: Mapping[UUID, float]) -> set[UUID]:
-    """The documents of candidates whose metadata name this entity, if the entity was made from metadata."""
+    """The documents among the candidates that name this entity in their metadata, if it was made from metadata."""
     strengths = {one.document_id: (linked.get(one.document_id, 0.0), one.title) for one in result.candidates}
     return {
         document_id

@@ -363,7 +363,7 @@ def _below(passage: PlacedPassage, code: KeptOutBy, *others: KeptOutBy) -> Obsta
 
 
 def _grouped_out(passage: PlacedPassage) -> Obstacle | None:
-    """If results are grouped, the result of the passage's document, which has no room for the passage."""
+    """The obstacle of grouped results: the result of the passage's document has no room for the passage."""
     size = passage.run.query.group_size
     if size is None or passage.hit is None:
         return None
