@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from typing import Annotated
+from uuid import UUID
 
 from fastapi import Body, Response
+from pydantic import BaseModel, Field
 
 from app.documents import selections
-from app.documents.api.selection_router import COUNTED, DocumentSelection, DocumentsReindex
+from app.documents.api.selection_router import COUNTED, DocumentSelection
 from app.http import auth, bodies, problems
 from app.maintenance import reindex
 
 router = bodies.router("documents")
 _LOCATION = {"Location": {"description": "Path of the job.", "schema": {"type": "string"}}}
+
+
+class DocumentsReindex(BaseModel):
+    """The job that compares documents with the current options, or the number of these documents."""
+
+    dry_run: bool = Field(description="Whether the documents were only counted.")
+    documents: int = Field(description="Number of documents that pass the filters.")
+    chunks: int | None = Field(None, description="With `dry_run`: number of their chunks; else null.")
+    job_id: UUID | None = Field(None, description="Job that compares them; null if there is nothing to do.")
 
 
 @router.post(

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from typing import Annotated, Any
-from uuid import UUID
 
 from fastapi import Body, Request
-from pydantic import BaseModel, Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from app.database.filter_types import Filters
@@ -63,15 +62,6 @@ class DocumentsDeletion(DocumentDeletion):
 
     dry_run: bool = Field(description="Whether the documents were only counted.")
     matched: RowNumbers | None = Field(None, description="With `dry_run`: what would be deleted; else null.")
-
-
-class DocumentsReindex(BaseModel):
-    """The job that compares documents with the current options, or the number of these documents."""
-
-    dry_run: bool = Field(description="Whether the documents were only counted.")
-    documents: int = Field(description="Number of documents that pass the filters.")
-    chunks: int | None = Field(None, description="With `dry_run`: number of their chunks; else null.")
-    job_id: UUID | None = Field(None, description="Job that compares them; null if there is nothing to do.")
 
 
 router = bodies.router("documents")
