@@ -166,7 +166,9 @@ async def _store_text(
     source: DocumentSource, uncut: DocumentDraft, user_id: str, services: Services
 ) -> IngestResult | None:
     large_documents.check_length(len(uncut.content))
-    cut = partial(large_documents.cut, uncut, model=services.embedder.model, options=services.chunking_options)
+    cut = partial(
+        large_documents.cut_unless_large, uncut, model=services.embedder.model, options=services.chunking_options
+    )
     draft = await offload.run_stoppable(len(uncut.content), cut)
     if draft.is_large:
         return await large_documents.queue_change(draft, user_id, services, source=source)

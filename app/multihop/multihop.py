@@ -245,7 +245,7 @@ class _MultihopSearch:
         first = self.state.first
         request = replace(first.request, fusion=self.strategy.merged_fusion())
         search = replace(first, query=self.query, request=request, hits=merged, keep_all=True)
-        return list((await state.run("order", search)).hits)
+        return list((await state.run_steps("order", search)).hits)
 
     async def _leading(self, order: Sequence[UUID]) -> list[HopChunk]:
         """The chunks among these that are still stored."""

@@ -63,7 +63,7 @@ async def answer(query: SearchRequest, user_id: str, services: Services, turn: R
     with context.timed("total"):
         wanted = pages.request_of(query, context)
         context.moment = wanted.moment
-        search = await state.run("order", await candidates(query, context, ahead=1))
+        search = await state.run_steps("order", await candidates(query, context, ahead=1))
         page = await pages.of_search(search, wanted)
         hits = answers.complete(page.hits, search)
         return await state.finish(search, answers.answer_of(search, page, hits))
@@ -112,12 +112,12 @@ async def _recall(search: SearchState, also: InTransaction | None) -> SearchStat
     try:
         async with context.services.db.searching(context.user_id, candidates=query.ranking.candidates) as db:
             context.version, context.entered = db.version, db.entered
-            search = await state.run("expand", search, db)
+            search = await state.run_steps("expand", search, db)
             with context.timed("recall"):
-                search = await search.run(db, search.request)
+                search = await search.recall(db, search.request)
             if search.request.weights.text > 0 and not search.result.terms:
                 search = replace(search, degraded=("no_text_terms",))
-            search = await state.run("recall", search, db)
+            search = await state.run_steps("recall", search, db)
             await source_names.read(context, search.result.candidates, db)
             if also is not None:
                 found = search

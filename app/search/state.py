@@ -138,7 +138,7 @@ class SearchState:
             return request
         return replace(request, limit=max(request.limit, self.pool), with_content=True)
 
-    async def run(self, db: SearchTransaction, request: HybridRequest) -> SearchState:
+    async def recall(self, db: SearchTransaction, request: HybridRequest) -> SearchState:
         """Runs the statement with a request. The state then has its candidates in their order."""
         result = await hybrid_search.hybrid(db, self.wide(request))
         chosen = replace(request, weights=result.weights, by_language=None) if request.by_language else request
@@ -193,7 +193,9 @@ def _of_phase(phase: Phase, every: tuple[Step, ...]) -> Sequence[Step]:
     return [step for step in every if getattr(step, phase) is not None]
 
 
-async def run(phase: Literal["expand", "recall", "order"], search: SearchState, *db: SearchTransaction) -> SearchState:
+async def run_steps(
+    phase: Literal["expand", "recall", "order"], search: SearchState, *db: SearchTransaction
+) -> SearchState:
     """Run the steps of a phase. For `expand` and `recall`, `db` is the transaction of the search's statement."""
     for step in steps(phase):
         if step.uses is None or step.uses(search):

@@ -147,7 +147,7 @@ def _draft(upload: Upload, model: EmbeddingModel, options: ChunkingOptions) -> D
     """The draft of an upload. The draft of a large upload has no chunks. Raises BadRequest."""
     large_documents.check_length(len(upload.content))
     hashed = document_drafts.hash_document(document_drafts.clean(upload, language=options.language))
-    return large_documents.cut(hashed, model=model, options=options)
+    return large_documents.cut_unless_large(hashed, model=model, options=options)
 
 
 _Drafted = tuple[Upload, DocumentDraft | errors.BadRequest]

@@ -59,7 +59,7 @@ def check_length(characters: int) -> None:
         raise errors.BadRequest(f"Must have at most {MOST_CHARACTERS:,} characters: split the text.", field="content")
 
 
-def cut(draft: DocumentDraft, *, model: EmbeddingModel, options: ChunkingOptions) -> DocumentDraft:
+def cut_unless_large(draft: DocumentDraft, *, model: EmbeddingModel, options: ChunkingOptions) -> DocumentDraft:
     """Cuts a document into chunks. A large document stays uncut, since its job cuts it. Raises what interrupts it."""
     if len(draft.content) > LARGE:
         return draft
@@ -68,7 +68,7 @@ def cut(draft: DocumentDraft, *, model: EmbeddingModel, options: ChunkingOptions
 
 
 def needs_job(draft: DocumentDraft) -> bool:
-    """Whether a job must store a document after `cut`."""
+    """Whether a job must store a document after `cut_unless_large`."""
     return not draft.chunks or len(draft.content) > LARGE or len(draft.chunks) > MANY_CHUNKS
 
 

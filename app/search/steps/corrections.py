@@ -68,7 +68,7 @@ async def recall(search: SearchState, db: SearchTransaction) -> SearchState:
         return search
     corrected = replace(request, lexical=replace(lexical, added=(*lexical.added, *corrections)))
     with search.context.timed("recall"):
-        return await replace(search, relaxed=(NAME,)).run(db, corrected)
+        return await replace(search, relaxed=(NAME,)).recall(db, corrected)
 
 
 def _forms(word: str, missing: Sequence[str]) -> tuple[str, ...]:

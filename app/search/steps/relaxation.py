@@ -33,7 +33,7 @@ async def recall(search: SearchState, db: SearchTransaction) -> SearchState:
             looser = _loosen(request, excludes=excludes, by_words=by_words)
             if looser is None:
                 continue
-            found = await replace(search, pool=0).run(db, looser)
+            found = await replace(search, pool=0).recall(db, looser)
             if found.result.candidates:
                 is_dropped = _conditions(search.request) != _conditions(looser)
                 dropped = ("constraints_dropped",) if is_dropped else ()

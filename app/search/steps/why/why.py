@@ -376,7 +376,7 @@ async def _search(query: SearchRequest, context: SearchContext) -> SearchRun:
     page = pages.request_of(query, context)
     context.moment = page.moment
     found = await search.candidates(query, context, ahead=1, keep_all=True)
-    ordered = await state.run("order", found)
+    ordered = await state.run_steps("order", found)
     every = replace(page, is_whole=True)
     results = (await pages.of_search(ordered, every)).hits
     return SearchRun(found, ordered, results, await _widest(found.request, context))
