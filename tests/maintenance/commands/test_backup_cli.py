@@ -30,7 +30,7 @@ def test_a_database_is_backed_up_restored_and_checked(stepwell, tmp_path):
 def test_what_is_no_file_is_refused(stepwell, tmp_path):
     for command in ("backup", "restore"):
         ran = stepwell(command, tmp_path)
-        assert (ran.code, "is a directory" in " ".join(ran.err.split())) == (2, True), ran.err
+        assert (ran.code, "is a directory" in " ".join(ran.err.replace("│", " ").split())) == (2, True), ran.err
     assert stepwell("restore", tmp_path / "missing").code == 2
     assert stepwell("db", "upgrade").code == 0
     assert "The folder cannot be written: No such file or directory." in stepwell("backup", tmp_path / "x" / "a").err
