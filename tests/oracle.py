@@ -74,12 +74,12 @@ class Corpus:
         }
 
     def leg(self, scores: Mapping[UUID, float], passing: Collection[UUID] | None = None, candidates: int = 100) -> Leg:
-        """The best `candidates` of those that pass, equal ones by id; of those at the cut the ones stored first."""
+        """The best `candidates` of those that pass, at the cut the first stored ones. Equal scores have one rank."""
         place = {row.chunk_id: row.chunk_no for row in self.rows}
         kept = {chunk: score for chunk, score in scores.items() if passing is None or chunk in passing}
         found = sorted(kept, key=lambda chunk: (-round(kept[chunk], 5), place[chunk]))[:candidates]
-        ordered = sorted(found, key=lambda chunk: (-round(kept[chunk], 5), chunk))
-        return Leg({chunk: kept[chunk] for chunk in ordered}, {chunk: n for n, chunk in enumerate(ordered, 1)})
+        ranks = {score: n for n, score in reversed([*enumerate((round(kept[chunk], 5) for chunk in found), 1)])}
+        return Leg({chunk: kept[chunk] for chunk in found}, {chunk: ranks[round(kept[chunk], 5)] for chunk in found})
 
 
 async def corpus(owner: asyncpg.Connection, user_id: str) -> Corpus:

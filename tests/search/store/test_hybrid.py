@@ -119,13 +119,16 @@ async def test_thresholds_apply_after_the_fusion(put, find) -> None:
     assert 0 < len(above.candidates) < 3
 
 
-async def test_ties_in_a_leg_are_ordered_by_chunk_id_so_that_equal_databases_give_equal_scores(put, find) -> None:
+async def test_equal_scores_of_a_leg_have_one_rank_so_that_equal_databases_give_equal_scores(put, find) -> None:
     for word in ("meadow", "castle", "lantern", "violin", "granite", "willow", "harbour", "reef"):
         await put(f"copper {word}", embedded=[angled(0.8)])
+    await put("copper far beyond the river", embedded=[angled(0.1)])
     for options in ({}, {"strict": ["copper"]}):
         found = await find("copper", at(1), **options)
-        by_id = sorted(found.candidates, key=lambda one: one.chunk_id)
-        assert [(one.vector_rank, one.text_rank) for one in by_id] == [(n, n) for n in range(1, 9)]
+        *tied, last = found.candidates
+        assert [one.chunk_id for one in tied] == sorted(one.chunk_id for one in tied)
+        assert {(one.vector_rank, one.text_rank) for one in tied} == {(1, 1)}
+        assert (last.vector_rank, last.text_rank) == (9, 9)
 
 
 USUAL, UNREAD, FOREIGN = Weights(0.4, 0.6), Weights(0.1, 0.9), Weights(0.8, 0.2)

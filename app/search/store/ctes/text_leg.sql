@@ -1,6 +1,6 @@
 -- Selects the best chunks by BM25, or none without the text leg. A chunk to which terms add is among `added`; any other is
 -- among the best only if it is among the best of those that generate candidates.
--- Equal scores are ordered by the chunk's id, which is the same in every database, and only those cut off by its number.
+-- Equal scores have one rank; of those at the cut the chunks stored first are selected.
 -- Columns: text_leg: chunk_no, score, rank.
 -- part text  the text leg
 -- part filtered  filters on documents
@@ -9,32 +9,29 @@
 -- :candidates bigint  maximum number of chunks that a leg passes to the fusion
 -- if text
 text_leg AS MATERIALIZED (
-    SELECT r.chunk_no, r.score, row_number() OVER (ORDER BY r.score DESC, r.tied_id, r.chunk_no) AS rank
+    SELECT f.chunk_no, f.score, rank() OVER (ORDER BY f.score DESC) AS rank
     FROM (
-        SELECT f.chunk_no, f.score, {{tied_id f, f.score}} AS tied_id
-        FROM (
 -- unless filtered or strict or excluding
-            (SELECT c.chunk_no, c.score FROM candidates AS c WHERE NOT (SELECT exist FROM additive) AND {{is_searched c}}
-             ORDER BY c.score DESC, c.chunk_no LIMIT :candidates)
-            UNION ALL
-            (SELECT s.chunk_no, max(s.score)
-             FROM (
-                 (SELECT g.chunk_no, g.score FROM generated AS g WHERE {{is_searched g}} ORDER BY g.score DESC, g.chunk_no LIMIT :candidates)
-                 UNION ALL
-                 SELECT a.chunk_no, a.score FROM added AS a WHERE {{is_searched a}}
-             ) AS s
-             GROUP BY s.chunk_no
-             ORDER BY max(s.score) DESC, s.chunk_no
-             LIMIT :candidates)
+        (SELECT c.chunk_no, c.score FROM candidates AS c WHERE NOT (SELECT exist FROM additive) AND {{is_searched c}}
+         ORDER BY c.score DESC, c.chunk_no LIMIT :candidates)
+        UNION ALL
+        (SELECT s.chunk_no, max(s.score)
+         FROM (
+             (SELECT g.chunk_no, g.score FROM generated AS g WHERE {{is_searched g}} ORDER BY g.score DESC, g.chunk_no LIMIT :candidates)
+             UNION ALL
+             SELECT a.chunk_no, a.score FROM added AS a WHERE {{is_searched a}}
+         ) AS s
+         GROUP BY s.chunk_no
+         ORDER BY max(s.score) DESC, s.chunk_no
+         LIMIT :candidates)
 -- end
 -- if filtered or strict or excluding
-            SELECT o.chunk_no, o.score
-            FROM (SELECT s.chunk_no, s.score FROM scored AS s ORDER BY s.score DESC, s.chunk_no OFFSET 0) AS o
-            WHERE {{passes_conditions o}}
-            LIMIT :candidates
+        SELECT o.chunk_no, o.score
+        FROM (SELECT s.chunk_no, s.score FROM scored AS s ORDER BY s.score DESC, s.chunk_no OFFSET 0) AS o
+        WHERE {{passes_conditions o}}
+        LIMIT :candidates
 -- end
-        ) AS f
-    ) AS r
+    ) AS f
 )
 -- end
 -- unless text

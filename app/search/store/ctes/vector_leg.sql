@@ -103,21 +103,18 @@ nearest_exactly AS MATERIALIZED (
 ),
 -- end
 vector_leg AS MATERIALIZED (
-    SELECT r.chunk_no, 1 - r.distance AS score, row_number() OVER (ORDER BY r.distance, r.tied_id, r.chunk_no) AS rank
+    SELECT n.chunk_no, 1 - n.distance AS score, rank() OVER (ORDER BY n.distance) AS rank
     FROM (
-        SELECT n.chunk_no, n.distance, {{tied_id n, n.distance}} AS tied_id
-        FROM (
 -- unless exact
-            SELECT i.chunk_no, i.distance FROM nearest_by_index AS i
+        SELECT i.chunk_no, i.distance FROM nearest_by_index AS i
 -- end
 -- unless graph or exact
-            UNION ALL
+        UNION ALL
 -- end
 -- unless graph
-            SELECT s.chunk_no, s.distance FROM nearest_exactly AS s
+        SELECT s.chunk_no, s.distance FROM nearest_exactly AS s
 -- end
-        ) AS n
-    ) AS r
+    ) AS n
 )
 -- end
 -- unless vector
