@@ -21,7 +21,6 @@ JOBS = "runs in jobs and writing transactions, which see everything"
 EXEMPT = {
     "chunks_failing_conditions": CONFIGS,
     "chunks_with_names": JOBS,
-    "conditions._OPERAND_QUERIES": CONFIGS,
     "counted_facets": "is replaced by facets for a restricted caller",
     "covered_words": SCORES,
     "differing_facets": "checks the database for its owner",
@@ -30,6 +29,7 @@ EXEMPT = {
     "repair_wrong_postings": "repairs the database for its owner",
     "signed_words": "reads the texts of chunks, of which row-level security shows the visible ones",
     "synonyms._LEXEMES_OF_QUERY": SCORES,
+    "tsqueries._OPERAND_QUERIES": CONFIGS,
     "visible_statistics": "is replaced by statistics_of_chunks for a restricted caller",
 }
 """Statements that read such rows without a join, by the reason."""
