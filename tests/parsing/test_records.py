@@ -222,3 +222,8 @@ def test_lists_objects_and_booleans_of_json_lines_are_words_in_the_text(read: Re
 def test_a_value_that_is_nested_very_deep_is_read(read: Read) -> None:
     (document,) = read(b'{"a": ' + b"[" * 600 + b"7" + b"]" * 600 + b"}", "a.jsonl")
     assert document.text == "a: " + "[" * 568 + "7" + "]" * 568
+
+
+def test_a_list_as_the_text_of_a_record_is_shown_without_marks_of_json(read: Read) -> None:
+    (document,) = read(json.dumps({"text": ["Lime", {"by": "Ana", "text": "Clay"}]}).encode(), "a.jsonl")
+    assert document.text == "Lime, by: Ana; text: Clay"

@@ -23,8 +23,6 @@ MAX_HEADER, MAX_CONTENT_HEADER = 4_000, 1_000
 """Characters of a header that are parsed, and of one on the content: the time grows with their square."""
 MAX_PARAMETERS = 20
 """Parameters of a header on the content that are read."""
-MAX_PEOPLE = 300
-"""People of a header in the metadata, which may have 64 KB."""
 KEPT_HEADERS = 8
 """Most parsed headers that are cached, because the library asks for the content type of a message a dozen times."""
 _SEPARATOR = re.compile(rb"^From (?:[^\r\n]*\d\d:\d\d[^\r\n]*|[^\s@]+@[^\s@]+(?=\r?\n[!-9;-~]+:))\r?\n", re.M)
@@ -92,9 +90,9 @@ def document(message: EmailMessage) -> ExtractedDocument | None:
         return None
 
     people = {name: _addresses(message, name) for name in _PEOPLE}
-    if unnamed := sum(len(found[MAX_PEOPLE:]) for found in people.values()):
+    if unnamed := sum(len(found[types.MAX_PEOPLE :]) for found in people.values()):
         body.warnings.append(f"people of the message: {unnamed} left out of the metadata")
-        people = {name: found[:MAX_PEOPLE] for name, found in people.items()}
+        people = {name: found[: types.MAX_PEOPLE] for name, found in people.items()}
     names = [name or address for found in people.values() for name, address in found]
     metadata: dict[str, Any] = {
         name: [address for _name, address in found if address] for name, found in people.items() if found

@@ -1,4 +1,7 @@
-"""Reads a JSON file that is a list of objects: each object is a document. Any other JSON file is one text."""
+"""Reads a JSON file that is a list of objects: each object is a document, or a message of one chat.
+
+Any other JSON file is one text.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.parsing import formats, types
-from app.parsing.rows import json_lines, records
+from app.parsing.rows import json_lines, messages, records
 from app.parsing.rows.column_names import Table
 from app.parsing.rows.records import RecordReader
 from app.parsing.types import ExtractedDocument, InputFile, LeftOut
@@ -34,6 +37,10 @@ class _List:
     def objects(self) -> Iterator[Mapping[str, Any]]:
         return (_decoder.raw_decode(self.text, start)[0] for start in self.starts)
 
+    def is_chat(self) -> bool:
+        """Whether the objects are messages of a chat."""
+        return messages.is_chat(self.text[: self.starts[0]], list(itertools.islice(self.objects(), records.SAMPLE)))
+
     def texts(self) -> Mapping[str, Any]:
         """The fields beside the list with a text that has words, which are about all objects."""
         scalars = {name: json_lines.scalars(value) for name, value in self.beside.items()}
@@ -49,8 +56,12 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
         return
     texts = found.texts()
     table = Table([], iter(()), above="\n".join(records.lines(texts, texts)))
-    numbered = ((f"item={number}", record) for number, record in enumerate(found.objects(), 1))
-    documents = RecordReader(file.text_field).documents(numbered, shared=table.shared)
+    if file.text_field is None and found.is_chat():
+        title = records.named(texts, records.TITLE_FIELDS)
+        documents = messages.read(found.objects(), str(texts[title]) if title else "", table.shared)
+    else:
+        numbered = ((f"item={number}", record) for number, record in enumerate(found.objects(), 1))
+        documents = RecordReader(file.text_field).documents(numbered, shared=table.shared)
     documents = itertools.chain(table.introduction("list", {}), documents)
     left_out = [LeftOut("fields beside the list", where=name) for name in found.beside if name not in texts]
     yield from types.annotate(documents, "No object of the list contains text or a title.", left_out=left_out)

@@ -84,32 +84,28 @@ class RecordReader:
                 yield document
 
     def _chosen(self, record: Mapping[str, Any]) -> str | None:
-        return self.text_field or _named(record, TEXT_FIELDS)
+        return self.text_field or named(record, TEXT_FIELDS)
 
     def _document(
         self, place: str, record: Mapping[str, Any], shared: Mapping[str, Any], order: _Order
     ) -> ExtractedDocument:
         if self.text_field is not None and self.text_field not in record:
             raise UnreadableFile("unknown_text_field", f"There is no field or column with this name ({place}).")
-        title = _named(record, TITLE_FIELDS)
+        title = named(record, TITLE_FIELDS)
         chosen = self._chosen(record)
-        if (
-            chosen is not None
-            and not column_names.show(record[chosen])
-            and not (title and column_names.show(record[title]))
-        ):
+        if chosen is not None and not _words(record[chosen]) and not (title and column_names.show(record[title])):
             chosen = None
         others = [name for name in record if name not in (chosen, title)]
         if chosen is not None:
-            below = [] if self.text_field else [name for name in others if _is_prose(record[name])]
-            text = "\n\n".join([column_names.show(record[chosen]), *lines(record, below)])
+            below = [] if self.text_field else [name for name in others if is_prose(record[name])]
+            text = "\n\n".join([_words(record[chosen]), *lines(record, below)])
         else:
             ordered = dict.fromkeys(itertools.chain((name for name in order.fields if name in record), record))
             text = "\n".join(lines(record, ordered))
             title = title or (order.name if order.name in record else None)
         values = {str(name): record[name] for name in others if column_names.show(record[name])}
         known = {name: value.value if isinstance(value, Cell) else value for name, value in values.items()}
-        name, date = _named(record, ID_FIELDS), _named(values, frontmatter.DATE_FIELDS)
+        name, date = named(record, ID_FIELDS), named(values, frontmatter.DATE_FIELDS)
         return ExtractedDocument(
             text,
             title=column_names.show(record[title]) if title and title != chosen else "",
@@ -131,16 +127,16 @@ def lines(record: Mapping[str, Any], names: Iterable[str]) -> Iterator[str]:
             yield _line(name, shown)
 
 
-def _is_prose(value: Any, levels: int = metadata_json.MAX_DEPTH) -> bool:
+def is_prose(value: Any, levels: int = metadata_json.MAX_DEPTH) -> bool:
     """Whether a text, or a text in a list or an object, has so many words that it is read and not only filtered by."""
     if levels and isinstance(value, dict | list):
-        return any(_is_prose(inner, levels - 1) for inner in (value.values() if isinstance(value, dict) else value))
+        return any(is_prose(inner, levels - 1) for inner in (value.values() if isinstance(value, dict) else value))
     return isinstance(value, str) and len(value.split(maxsplit=PROSE)) >= PROSE and is_text(value)
 
 
 def _has_prose(value: Any) -> bool:
     """Whether a value is a list or an object with prose, such as comments."""
-    return isinstance(value, dict | list) and _is_prose(value)
+    return isinstance(value, dict | list) and is_prose(value)
 
 
 def _line(name: str, shown: str) -> str:
@@ -186,7 +182,7 @@ def is_text(value: str) -> bool:
     return not is_link and 5 * letters >= 3 * len("".join(value[:MAX_ID].split())) and _WORD.search(value) is not None
 
 
-def _named(record: Mapping[str, Any], names: Iterable[str]) -> str | None:
+def named(record: Mapping[str, Any], names: Iterable[str]) -> str | None:
     """The first field that has one of the names in any case."""
     fields = {key.casefold(): key for key in reversed(list(record))}
     return next((fields[name] for name in names if name in fields), None)
