@@ -2,8 +2,9 @@
 
 A window of consecutive sentences scores the sum of the weights of the query's lexemes in it, each once. A phrase counts
 the weights of its words once more. Each sentence after the first costs a share of the weight of all lexemes. A window
-that says hardly more than the query, such as the term above a definition, is shown with the text around it. A passage
-without a match is kept whole, because any of its sentences may be the answer (docs/decisions/0026-snippets.md).
+that says hardly more than the query, such as the term above a definition, or that ends with a question, is shown with
+the text around it. A passage without a match is kept whole, because any of its sentences may be the answer
+(docs/decisions/0026-snippets.md).
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ MIN_OTHER_WORDS = 2
 """Least number of words besides the matches in a window. A window with fewer only repeats the query."""
 _RULE = re.compile(r"[\s|:=+-]*|\s*(?:`{3,}|~{3,}).*")
 _ITEM = re.compile(r"^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+", re.MULTILINE)
+_QUESTION_MARKS = ("?", "？", "؟")
 _BLANK_QUOTED = re.compile(r"\n[ \t]*+>[> \t]*+$", re.MULTILINE)
 
 Span = tuple[int, int]
@@ -271,14 +273,16 @@ def _best_window(text: str, words: Sequence[WordSpan], matches: _Matches, sought
         windows = [window for block in find(text) for window in _windows(block, matches, sought)]
         if windows:
             _score, _sentences, start, end = max(windows, key=lambda one: (one[0], -one[1], -one[2]))
-            if is_heading or (end - start < MAX_LENGTH and not _says_more(text, words, (start, end), matches)):
+            if is_heading or (end - start < MAX_LENGTH and not _says_enough(text, words, (start, end), matches)):
                 start, end = _extend(text, start, end)
             return _cut(text, (start, end), matches)
     return None
 
 
-def _says_more(text: str, words: Sequence[WordSpan], window: Span, matches: _Matches) -> bool:
-    """Whether a window has words besides its matches and the speaker or name of the field at its beginning."""
+def _says_enough(text: str, words: Sequence[WordSpan], window: Span, matches: _Matches) -> bool:
+    """Whether a window, which is no question, has words besides its matches and its speaker or name of a field."""
+    if text[window[0] : window[1]].endswith(_QUESTION_MARKS):
+        return False
     start, end = conversations.skip_speaker(text, window[0]), window[1]
     covered = [(one.start, one.end) for one in matches.within(start, end)]
     inside = words[
@@ -296,16 +300,20 @@ def _extend(text: str, start: int, end: int) -> Span:
     blocks = [block for block in structure.blocks(text) if block.end > start]
     if not blocks or blocks[0].kind in ("table", "fence"):
         return start, end
-    if conversations.is_conversation(text) and blocks[0].end - blocks[0].start <= MAX_LENGTH:
+    is_conversation = conversations.is_conversation(text)
+    if is_conversation and blocks[0].end - blocks[0].start <= MAX_LENGTH:
         return min(start, blocks[0].start), max(end, blocks[0].end)
-    after = (span for block in blocks for span in _units(text, block) if span[0] >= end)
+    after = (
+        span for block in blocks for span in _units(text, block, is_conversation=is_conversation) if span[0] >= end
+    )
     ends = (finish for _begin, finish in itertools.islice(after, MAX_SENTENCES - 1) if finish - start <= MAX_LENGTH)
     return start, max(ends, default=end)
 
 
-def _units(text: str, block: structure.Block) -> Iterable[Span]:
-    is_whole = block.kind in ("table", "fence")
-    return [(block.start, block.end)] if is_whole else sentences.spans(text, block.start, block.end)
+def _units(text: str, block: structure.Block, *, is_conversation: bool) -> Iterable[Span]:
+    if block.kind in ("table", "fence"):
+        return [(block.start, block.end)]
+    return _turns(text, block) if is_conversation else sentences.spans(text, block.start, block.end)
 
 
 def _windows(block: Sequence[Span], matches: _Matches, sought: Sought) -> Iterator[tuple[float, int, int, int]]:

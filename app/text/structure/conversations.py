@@ -7,8 +7,12 @@ from collections.abc import Iterator
 
 from app.text.structure import sentences
 
-_SPEAKER = re.compile(r"^[ \t]*(?:\[[^\]\n]{1,40}\][ \t]*)?[^\s:](?:[^:\n]|(?<=\d):(?=\d)){0,40}:[ \t]", re.MULTILINE)
-"""A speaker and a colon, also behind a time: `[12:05] Ana:`, `12/03/2025, 18:22 - Ana:`."""
+_SPEAKER = re.compile(
+    r"^[ \t]*(?:(?:\[[^\]\n]{1,40}\][ \t]*)?[^\s:](?:[^:\n]|(?<=\d):(?=\d)){0,40}:"
+    r"|[^<\n]{0,20}\d:\d\d\]?[ \t]{1,3}<[^\s<>]{0,2}[ \t]?[^\s<>]{1,40}>)[ \t]",
+    re.MULTILINE,
+)
+"""A speaker and a colon, also behind a time: `[12:05] Ana:`, `12/03/2025, 18:22 - Ana:`; or a nick: `12:05 <@ana>`."""
 _STAMP = re.compile(
     r"\W*(?:(?:time|date|zeit|datum|fecha|heure|hora|data)\s*:)?(?=[^\n]*\d)[\d\s_:.,/()\[\]TZAPMapm+-]+$"
 )

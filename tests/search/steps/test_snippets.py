@@ -51,6 +51,8 @@ DATES = "| Date | Topic |\n| --- | --- |\n| 3 May | lime |\n| 4 May | ash |\n| 5
 QUOTED = "Yes.\n\n> Best regards\n> Ana\n>\n> Lime slakes slowly in winter frost.\n> > \n> > When?"
 MARKS = "Sand. Set **`lime_limit`** to [the _slaked_ value](https://lime.example/a_b), not to *burnt* lime."
 CHAT = "Ana: Rain\nBo: I see. Bring lime, and ash\n[12:05] Ana: Now?\n12/03/2025, 18:22 - Bo: The clay waits. Come"
+PLAN = "\n".join(["12:04 <@bo> The clay waits", *["12:05 < kim> Wait. Rain falls here"] * 12])
+ASKED = f"12:01 < ana> Which lime for walls?\n12:02 <@bo> Ash. Only ash\n12:03 < ana> Fine\n{PLAN}"
 CODE = "def __init__(self, *lime): # **kept**"
 JAPANESE = "犬が走る。黒い猫が東京都で寝る。鳥も飛ぶ。"
 RECORD = "name: Ingrid Moen\nrole: Head of Payroll\nroom: A 2.17\nextension: 7024\nnote: on Monday the office is closed"
@@ -81,6 +83,18 @@ CASES: dict[str, tuple[str, str, dict[str, Any], str]] = {
     "a turn": (CHAT, "ash", {}, "Bo: I see. Bring lime, and «ash»"),
     "a turn behind a time": (CHAT, "come", {}, "12/03/2025, 18:22 - Bo: The clay waits. «Come»"),
     "a sentence of a long turn": (f"{CHAT}\nAna: {'Wait. ' * 80}Sand.", "sand", {}, "«Sand»."),
+    "the turns below a question": (
+        ASKED,
+        "which lime",
+        {},
+        "12:01 < ana> «Which» «lime» for walls?\n12:02 <@bo> Ash. Only ash\n12:03 < ana> Fine",
+    ),
+    "a question": (
+        "Who burns lime in winter? Ana and Bo. Ash is cheap. So is clay.",
+        "burns lime",
+        {},
+        "Who «burns» «lime» in winter? Ana and Bo. Ash is cheap.",
+    ),
     "code": (CODE, "lime", {"markdown": False}, "def __init__(self, *«lime»): # **kept**"),
 }
 
