@@ -45,8 +45,25 @@ def test_messages_under_a_name_are_read_in_the_order_of_their_times(read: Read) 
 
     newest_first = [message(30, {"nickname": "Maple"}, "TERN_TELEMETRY=0"), message(10, "Quill", "How to disable it?")]
     (document,) = read(json.dumps({"name": "Tern", "messages": newest_first}).encode(), "a.json")
-    assert document.text == "[2024-03-02 11:10] Quill: How to disable it?\nMaple: TERN_TELEMETRY=0"
-    assert (document.title, document.metadata["table"]) == ("Tern", "name: Tern")
+    assert document.text == "name: Tern\n\n[2024-03-02 11:10] Quill: How to disable it?\nMaple: TERN_TELEMETRY=0"
+    assert document.title == "Tern"
+
+
+def test_the_replies_of_a_thread_stand_below_its_first_message(read: Read) -> None:
+    sent = [
+        slack(0, "Ana", "Which port?"),
+        slack(60, "Kim", "Lunch"),
+        slack(9_000, "Bo", "5443 it is"),
+        slack(9_060, "Kim", "Tea"),
+    ]
+    sent[0]["thread_ts"] = sent[2]["thread_ts"] = sent[0]["ts"]
+    (document,) = read(json.dumps(sent).encode(), "a.json")
+    assert document.text.split("\n\n") == [
+        "[2024-01-15 11:00] Ana: Which port?",
+        "[2024-01-15 13:30] Bo: 5443 it is",
+        "[2024-01-15 11:01] Kim: Lunch",
+        "[2024-01-15 13:31] Kim: Tea",
+    ]
 
 
 def test_formatted_texts_are_joined_and_attachments_are_read_once(read: Read) -> None:

@@ -55,14 +55,15 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
         yield ExtractedDocument(markups.decode_json(text), markdown=False)
         return
     texts = found.texts()
-    table = Table([], iter(()), above="\n".join(records.lines(texts, texts)))
+    above = "\n".join(records.lines(texts, texts))
     if file.text_field is None and found.is_chat():
-        title = records.named(texts, records.TITLE_FIELDS)
-        documents = messages.read(found.objects(), str(texts[title]) if title else "", table.shared)
+        title = texts.get(records.named(texts, records.TITLE_FIELDS) or "")
+        documents = messages.read(found.objects(), title if isinstance(title, str) else "", above)
     else:
+        table = Table([], iter(()), above=above)
         numbered = ((f"item={number}", record) for number, record in enumerate(found.objects(), 1))
         documents = RecordReader(file.text_field).documents(numbered, shared=table.shared)
-    documents = itertools.chain(table.introduction("list", {}), documents)
+        documents = itertools.chain(table.introduction("list", {}), documents)
     left_out = [LeftOut("fields beside the list", where=name) for name in found.beside if name not in texts]
     yield from types.annotate(documents, "No object of the list contains text or a title.", left_out=left_out)
 

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from operator import attrgetter
 from typing import Any
 
 from app.parsing import zip_packages
@@ -22,17 +23,26 @@ MOST_PROSE = 20
 _SENDER_FIELDS = ("user_profile", "author", "from", "sender", "sender_name", "creator", "username", "user")
 _PERSON_FIELDS = ("real_name", "nickname", "display_name", "displayName", "name")
 _TIME_FIELDS = (*frontmatter.DATE_FIELDS, "timestamp", "timestamp_ms", "ts", "time")
+_THREAD_FIELD = "thread_ts"
+"""The field with the time of the message that begins the thread of a message."""
 _SINCE_1970 = re.compile(r"\d{9,10}(?:\.\d{1,9})?|\d{12,13}")
 _IN_LIST = re.compile(r'"messages"\s*:\s*\[\s*\Z')
 
 
 @dataclass(frozen=True, slots=True)
 class _Message:
-    """A message with text; `time` is that of the message before if it has none."""
+    """A message with text; `time` is that of the message before if it has none, `thread` that of what it replies to."""
 
     time: datetime | None
+    thread: datetime | None
     sender: str
     text: str
+
+    @property
+    def order(self) -> tuple[datetime, datetime]:
+        """Sorts messages by time, and the replies of a thread behind its first message."""
+        time = self.time or datetime.min.replace(tzinfo=UTC)
+        return self.thread or time, time
 
 
 def is_chat(before: str, sample: Sequence[Mapping[str, Any]]) -> bool:
@@ -47,25 +57,28 @@ def is_chat(before: str, sample: Sequence[Mapping[str, Any]]) -> bool:
     return 2 * sum(records.named(one, records.TITLE_FIELDS) is None for one in chat) > len(sample)
 
 
-def read(objects: Iterable[Mapping[str, Any]], title: str, shared: Mapping[str, Any]) -> Iterator[ExtractedDocument]:
-    """The conversation: paragraphs that begin with their time, with a line for each message. Nothing without text."""
+def read(objects: Iterable[Mapping[str, Any]], title: str, above: str) -> Iterator[ExtractedDocument]:
+    """The conversation: paragraphs that begin with their time, with a line for each message. Nothing without text.
+
+    `above` is text about all messages, which stands above them.
+    """
     messages, others = list[_Message](), defaultdict[str, list[str]](list)
     time: datetime | None = None
     for one in objects:
         time = _time(one) or time
         if said := _said(one):
-            messages.append(_Message(time, _sender(one), said))
+            messages.append(_Message(time, _moment(column_names.show(one.get(_THREAD_FIELD))), _sender(one), said))
         for name, value in _rest(one).items():
             others[name] += json_lines.scalars(value)
     if not messages:
         return
-    messages.sort(key=lambda message: message.time or datetime.min.replace(tzinfo=UTC))
+    messages.sort(key=attrgetter("order"))
     people = list(dict.fromkeys(message.sender for message in messages if message.sender))[:MAX_PEOPLE]
     yield ExtractedDocument(
-        "\n".join(_lines(messages)).lstrip(),
+        "\n".join([above, *_lines(messages)]).lstrip(),
         title=title,
-        metadata={**shared, "participants": people},
-        created_at=next((message.time for message in messages if message.time), None),
+        metadata={"participants": people},
+        created_at=min((message.time for message in messages if message.time), default=None),
         markdown=False,
         left_out=tuple(LeftOut("fields of messages", "\n".join(values), name) for name, values in others.items()),
     )
@@ -75,7 +88,7 @@ def _lines(messages: Sequence[_Message]) -> Iterator[str]:
     last: datetime | None = None
     for message in messages:
         turn = f"{message.sender}: {message.text}" if message.sender else message.text
-        if message.time and (last is None or message.time - last >= PAUSE):
+        if message.time and (last is None or abs(message.time - last) >= PAUSE):
             turn = f"\n[{message.time:%Y-%m-%d %H:%M}] {turn}"
         last = message.time
         yield turn

@@ -295,14 +295,17 @@ def _says_enough(text: str, words: Sequence[WordSpan], window: Span, matches: _M
 def _extend(text: str, start: int, end: int) -> Span:
     """The window with what follows and fits: sentences, or one table or block of code. In a table or code, the window.
 
-    Turns and fields, such as `role: Head of Payroll`, are shown with all of their paragraph if it fits.
+    Turns and fields, such as `role: Head of Payroll`, are shown with all of their paragraph if it fits, and the last
+    ones with what follows.
     """
     blocks = [block for block in structure.blocks(text) if block.end > start]
     if not blocks or blocks[0].kind in ("table", "fence"):
         return start, end
     is_conversation = conversations.is_conversation(text)
     if is_conversation and blocks[0].end - blocks[0].start <= MAX_LENGTH:
-        return min(start, blocks[0].start), max(end, blocks[0].end)
+        start, is_last = min(start, blocks[0].start), blocks[0].end <= end
+        if not is_last:
+            return start, blocks[0].end
     after = (
         span for block in blocks for span in _units(text, block, is_conversation=is_conversation) if span[0] >= end
     )

@@ -89,6 +89,12 @@ CASES: dict[str, tuple[str, str, dict[str, Any], str]] = {
         {},
         "12:01 < ana> «Which» «lime» for walls?\n12:02 <@bo> Ash. Only ash\n12:03 < ana> Fine",
     ),
+    "the last turn of a paragraph": (
+        "Bo: Yes\nAna: Which lime?\n\nBo: Ash\nKim: No",
+        "lime",
+        {},
+        "Bo: Yes\nAna: Which «lime»?\n\nBo: Ash\nKim: No",
+    ),
     "a question": (
         "Who burns lime in winter? Ana and Bo. Ash is cheap. So is clay.",
         "burns lime",
