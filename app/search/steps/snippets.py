@@ -362,9 +362,19 @@ def _columns(text: str) -> Iterator[list[Span]]:
 
 
 def _turns(text: str, block: structure.Block) -> Iterator[Span]:
-    """The turns of a conversation, each with its speaker; of turns that are too long, the sentences."""
+    """The turns of a conversation, which begin with the speaker, with the lines below them that fit; else sentences."""
+    begin = finish = -1
     for start, end in conversations.turns(text, block.start, block.end):
-        yield from [(start, end)] if end - start <= MAX_LENGTH else sentences.spans(text, start, end)
+        begins = any(map(conversations.begins_turn, text[start:end].split("\n")))
+        if begin >= 0 and (begins or end - begin > MAX_LENGTH):
+            yield begin, finish
+            begin = -1
+        if end - start > MAX_LENGTH:
+            yield from sentences.spans(text, start, end)
+        else:
+            begin, finish = (start if begin < 0 else begin), end
+    if begin >= 0:
+        yield begin, finish
 
 
 def _quoted(text: str, block: structure.Block) -> Iterator[structure.Block]:

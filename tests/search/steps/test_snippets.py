@@ -83,6 +83,12 @@ CASES: dict[str, tuple[str, str, dict[str, Any], str]] = {
     "a turn": (CHAT, "ash", {}, "Bo: I see. Bring lime, and «ash»"),
     "a turn behind a time": (CHAT, "come", {}, "12/03/2025, 18:22 - Bo: The clay waits. «Come»"),
     "a sentence of a long turn": (f"{CHAT}\nAna: {'Wait. ' * 80}Sand.", "sand", {}, "«Sand»."),
+    "a turn of several lines": (
+        "Bo: Rain\nAna: Mix lime\nand ash\nKim: Yes\nBo: No",
+        "lime",
+        {},
+        "Ana: Mix «lime»\nand ash",
+    ),
     "the turns below a question": (
         ASKED,
         "which lime",
