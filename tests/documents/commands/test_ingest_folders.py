@@ -193,6 +193,12 @@ def test_a_file_of_an_archive_that_fails_is_counted_with_the_archive(stepwell, t
     assert [one["path"] for one in ran.json["failures"]] == ["notes.zip/b.pdf", "notes.zip/c.zip"]
 
 
+def test_a_file_with_a_number_sign_in_its_name_is_named_whole(stepwell: Stepwell, tmp_path: Path) -> None:
+    write(tmp_path, {"#quay.log": "Lime\u200b sets.", "a#b.csv": "note\nClay\u200b waits.\n"})
+    ran = stepwell("ingest", tmp_path, "--user", harness.new_user(), "--json")
+    assert [Path(one["path"]).name for one in ran.json["warnings"]] == ["#quay.log", "a#b.csv"]
+
+
 def test_files_are_sent_in_batches_and_each_file_that_cannot_be_read_is_named(stepwell, tmp_path) -> None:
     write(tmp_path, {f"{number:02}.md": f"Note {number} about lime." for number in range(40)})
     for name in ("05.pdf", "35.pdf", "36.pdf"):
