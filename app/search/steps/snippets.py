@@ -280,8 +280,14 @@ def _best_window(text: str, words: Sequence[WordSpan], matches: _Matches, sought
 
 
 def _says_enough(text: str, words: Sequence[WordSpan], window: Span, matches: _Matches) -> bool:
-    """Whether a window, which is no question, has words besides its matches and its speaker or name of a field."""
-    if text[window[0] : window[1]].endswith(_QUESTION_MARKS):
+    """Whether a window has words besides its matches and its speaker or name of a field, and asks nothing.
+
+    The answer to a question is in another turn, or in another sentence.
+    """
+    said = text[window[0] : window[1]]
+    if said.endswith(_QUESTION_MARKS) or (
+        any(map(said.count, _QUESTION_MARKS)) and conversations.is_conversation(text)
+    ):
         return False
     start, end = conversations.skip_speaker(text, window[0]), window[1]
     covered = [(one.start, one.end) for one in matches.within(start, end)]

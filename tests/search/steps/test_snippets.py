@@ -52,7 +52,7 @@ QUOTED = "Yes.\n\n> Best regards\n> Ana\n>\n> Lime slakes slowly in winter frost
 MARKS = "Sand. Set **`lime_limit`** to [the _slaked_ value](https://lime.example/a_b), not to *burnt* lime."
 CHAT = "Ana: Rain\nBo: I see. Bring lime, and ash\n[12:05] Ana: Now?\n12/03/2025, 18:22 - Bo: The clay waits. Come"
 PLAN = "\n".join(["12:04 <@bo> The clay waits", *["12:05 < kim> Wait. Rain falls here"] * 12])
-ASKED = f"12:01 < ana> Which lime for walls?\n12:02 <@bo> Ash. Only ash\n12:03 < ana> Fine\n{PLAN}"
+ASKED = f"12:01 < ana> Which lime? For walls\n12:02 <@bo> Ash. Only ash\n12:03 < ana> Fine\n{PLAN}"
 CODE = "def __init__(self, *lime): # **kept**"
 JAPANESE = "犬が走る。黒い猫が東京都で寝る。鳥も飛ぶ。"
 RECORD = "name: Ingrid Moen\nrole: Head of Payroll\nroom: A 2.17\nextension: 7024\nnote: on Monday the office is closed"
@@ -93,7 +93,7 @@ CASES: dict[str, tuple[str, str, dict[str, Any], str]] = {
         ASKED,
         "which lime",
         {},
-        "12:01 < ana> «Which» «lime» for walls?\n12:02 <@bo> Ash. Only ash\n12:03 < ana> Fine",
+        "12:01 < ana> «Which» «lime»? For walls\n12:02 <@bo> Ash. Only ash\n12:03 < ana> Fine",
     ),
     "the last turn of a paragraph": (
         "Bo: Yes\nAna: Which lime?\n\nBo: Ash\nKim: No",
