@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -43,6 +43,9 @@ _NAMED = re.compile(
     re.IGNORECASE,
 )
 """A line of a law, a contract, a standard or a book that names its part."""
+_HANGING = re.compile(r"[^\W_](?!.*(?:\t| {3})).*")
+LEAST_INDENTED = 0.9
+"""Least share of the lines of plain text that are indented, or headings above such lines."""
 _CAPITALS = re.compile(r"(?![^\n]*(?:\t| {3}|  - |[^\W\d]:\S))[^\W_][^\n]*[^\W_)?]\s*")
 """A line that may be a heading in capitals, not the name and the value of a field: `BEGIN:VCARD`, `TY  - JOUR`."""
 _LETTER = re.compile(r"[^\W\d_]")
@@ -70,12 +73,13 @@ def title(text: str) -> str | None:
 def blocks(text: str, *, markdown: bool = True) -> list[Block]:
     """Returns the blocks of a text in order. Blank lines between blocks belong to none.
 
-    Plain text has only paragraphs and headings: underlined lines, and lines in capitals between blank lines, as in
-    manual pages. In Markdown, a heading is ATX or one underlined line. An unclosed fence extends to the end.
+    Plain text has only paragraphs and headings: underlined lines, lines in capitals between blank lines, as in manual
+    pages, and lines above indented text, as in changelogs. In Markdown, a heading is ATX or one underlined line. An
+    unclosed fence extends to the end.
     """
     if markdown:
         return list(_Scanner(text).run())
-    return fill(text, find_plain_headings(text))
+    return fill(text, find_plain_headings(text, _find_hanging(text)))
 
 
 def fill(text: str, headings: Iterable[Block]) -> list[Block]:
@@ -180,8 +184,11 @@ def _words_of(inline: str) -> str:
     return " ".join(_EMPHASIS.sub("", _LINK.sub(r"\1", inline)).split())
 
 
-def find_plain_headings(text: str) -> list[Block]:
-    """Returns the headings of a plain text in order, with the lines above and below that mark them."""
+def find_plain_headings(text: str, hanging: Collection[int] = ()) -> list[Block]:
+    """Returns the headings of a plain text in order, with the lines above and below that mark them.
+
+    `hanging` has the offsets of more headings.
+    """
     lines = list(visible_lines(text))
     capitals = [_is_capitals(line[0]) for line in lines]
     use_capitals = sum(capitals) <= max(1, MOST_CAPITALS * len(lines))
@@ -200,9 +207,25 @@ def find_plain_headings(text: str) -> list[Block]:
             end = below.end() if is_touching else line.end()
             words = f"{line[0].strip()} {below[0].strip()}" if is_part else line[0].strip()
             found.append(Block("heading", start, end, _level(style, styles), words))
-        elif use_capitals and capitals[number] and is_alone:
+        elif start in hanging or (use_capitals and capitals[number] and is_alone):
             found.append(Block("heading", start, line.end(), 2, line[0].strip()))
     return found
+
+
+def _find_hanging(text: str) -> Collection[int]:
+    """The offsets of lines between blank lines, above indented text, if nearly all other lines are indented."""
+    lines = list(visible_lines(text))
+    outer = [number for number, line in enumerate(lines) if not line[0][0].isspace()]
+    found = {
+        line.start()
+        for line, below in ((lines[number], lines[number + 1]) for number in outer if number + 1 < len(lines))
+        if below[0][0].isspace()
+        and below.start() > line.end() + 1
+        and text[max(0, line.start() - 2) : line.start()] in ("", "\n\n")
+        if len(line[0]) <= MAX_PLAIN_HEADING and _HANGING.fullmatch(line[0])
+    }
+    is_usual = len(outer) - len(found) <= (1 - LEAST_INDENTED) * len(lines)
+    return found if len(found) > 1 and is_usual else ()
 
 
 def _begin(text: str, above: re.Match[str] | None, line: re.Match[str], below: re.Match[str]) -> int | None:

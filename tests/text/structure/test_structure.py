@@ -128,6 +128,20 @@ def headings(text: str) -> list[tuple[int, str]]:
     return [(one.level, one.title) for one in structure.find_plain_headings(text)]
 
 
+CHANGELOG = "lime (2.1-3) stable; urgency=low\n\n  * Fix the kiln.\n\n -- Ana  Mon, 1 Jan\n\nlime (2.1-2) stable\n\n  * Slake.\n"
+
+
+def test_lines_above_indented_text_are_headings_but_no_title() -> None:
+    found = [text for kind, text in kinds(CHANGELOG, markdown=False) if kind == "heading"]
+    assert found == ["lime (2.1-3) stable; urgency=low", "lime (2.1-2) stable"]
+    assert structure.plain_title(CHANGELOG) == ""
+
+
+@pytest.mark.parametrize("text", [f"{CHANGELOG}\nOne more line.\n", CHANGELOG.partition("lime (2.1-2)")[0]])
+def test_one_line_above_indented_text_or_with_other_lines_is_no_heading(text: str) -> None:
+    assert {kind for kind, _ in kinds(text, markdown=False)} == {"paragraph"}
+
+
 def test_lines_in_capitals_of_a_manual_page_are_headings_and_its_name_is_the_title() -> None:
     assert headings(MANUAL) == [(2, "NAME"), (2, "SYNOPSIS"), (2, "DESCRIPTION"), (2, "EXIT STATUS")]
     assert structure.plain_title(MANUAL) == "grep, egrep - print lines that match patterns"
