@@ -73,7 +73,18 @@ _HIDDEN_IN_ROFF = re.compile(
     r"^(?:['.][ \t]*\\\".*|\.IX\b.*|\.[ \t]*de[1i]?[ \t](?:.*\n){1,60}?\.\.[ \t]*)(?:\n|$)", re.M
 )
 """Comments, entries of an index and definitions of macros, which no reader of the page sees."""
-_ROFF_PARAGRAPH = re.compile(r"(?<=[^\n]\n)(?=\.[ \t]*(?:[LPT]?P|[IH]P|TQ|Pp|It|nf|EX)\b)")
+_ROFF_PARAGRAPH = re.compile(r"(?<=[^\n]\n)(?=\.[ \t]*(?:[LPT]?P|[IH]P|TQ|Pp|It|nf|EX|[Ss]p|Vb)\b)")
+
+_REQUEST = re.compile(r"^\.[ \t]*([A-Z]{1,2}|[a-z]{2}|\\\})(?:[ \t]+(.*))?(?:\n|\Z)", re.M)
+_ARGUMENT = re.compile(r'"([^"\n]*)"?|(\S+)')
+_LAYOUT = r"TP TQ PP LP P HP RS RE EX EE PD UE ME sp br nf fi ad na nh hy ne in ti ta ft ps nr it ds Sp Vb Ve \}"
+_SHOWN: dict[str, tuple[str, int | None]] = {
+    **dict.fromkeys(("B", "I", "SM", "SB", "UR", "MT"), (" ", None)),
+    **dict.fromkeys(("BR", "BI", "IB", "IR", "RB", "RI"), ("", None)),
+    **dict.fromkeys(_LAYOUT.split(), ("", 0)),
+    "IP": ("", 1),
+}
+"""How the arguments of requests for fonts and layout are joined, and how many of them are text."""
 
 
 def find(text: str, suffix: str) -> Markup | None:
@@ -111,13 +122,26 @@ def _words(marked: str, markup: Markup) -> str:
 
 
 def decode_roff(text: str) -> str:
-    """Replaces the escapes in the source of a manual page by characters, and adds blank lines before paragraphs.
+    """Replaces the escapes in the source of a manual page by characters, and layout by blank lines before paragraphs.
 
-    Removes comments, which are mostly licences in English above a text in any language, and definitions of macros.
+    Keeps other requests, such as headings. Removes comments, which are mostly licences in English above a text in any
+    language, and definitions of macros.
     """
     shown = _HIDDEN_IN_ROFF.sub("", text)
     decoded = _IN_ROFF.sub(lambda one: _ROFF.get(one[one.lastgroup], one[0]) if one.lastgroup else "", shown)
-    return _ROFF_PARAGRAPH.sub("\n", decoded)
+    return _REQUEST.sub(_show_request, _ROFF_PARAGRAPH.sub("\n", decoded))
+
+
+def _show_request(request: re.Match[str]) -> str:
+    """The arguments that are text. Of a condition, the line that opens or closes a block has none."""
+    if request[1] in ("if", "ie", "el") and (request[2] or "").endswith(("\\{\\", "\\{")):
+        return ""
+    if request[1] not in _SHOWN:
+        return request[0]
+    separator, count = _SHOWN[request[1]]
+    words = [quoted or word for quoted, word in _ARGUMENT.findall(request[2] or "")]
+    text = separator.join(words[:count])
+    return f"{text}\n" if text else ""
 
 
 def decode_json(text: str) -> str:

@@ -41,7 +41,15 @@ def test_references_in_xml_become_characters_without_new_markup() -> None:
 def test_fonts_and_escapes_of_a_manual_page_do_not_hide_words() -> None:
     text = r"\fB\-\-all\fR=\f(CWx\fP \(bu \*(lqq\*(rq C:\ea\&b \s-1POSIX\s0 \n(.g \[zz] f\(:ur"
     assert markups.decode_roff(text) == r"--all=x • “q” C:\ab POSIX \n(.g \[zz] für"
-    assert markups.decode_roff(".SH OPTIONS\n.TP\nall\n") == ".SH OPTIONS\n\n.TP\nall\n"
+
+
+def test_the_layout_of_a_manual_page_is_blank_lines_and_its_fonts_are_text() -> None:
+    text = (
+        '.SH OPTIONS\n.TP\n.BR -e ", " --env =ENV\nNever \n.B "on prod" .\n.sp\n.if n \\{\\\n.RS 4\n.\\}\n.IP -f 4\nall'
+    )
+    shown = ".SH OPTIONS\n\n-e, --env=ENV\nNever \non prod .\n\n\n-f\nall"
+    assert markups.decode_roff(text) == shown
+    assert markups.decode_roff(".Nm ls\n.gitignore\n.Bogus") == ".Nm ls\n.gitignore\n.Bogus"
 
 
 def test_comments_macros_and_the_index_of_a_manual_page_are_no_text() -> None:

@@ -128,7 +128,9 @@ def headings(text: str) -> list[tuple[int, str]]:
     return [(one.level, one.title) for one in structure.find_plain_headings(text)]
 
 
-CHANGELOG = "lime (2.1-3) stable; urgency=low\n\n  * Fix the kiln.\n\n -- Ana  Mon, 1 Jan\n\nlime (2.1-2) stable\n\n  * Slake.\n"
+CHANGELOG = (
+    "lime (2.1-3) stable; urgency=low\n\n  * Burn.\n\n -- Ana  Mon, 1 Jan\n\nlime (2.1-2) stable\n\n  * Slake.\n"
+)
 
 
 def test_lines_above_indented_text_are_headings_but_no_title() -> None:
