@@ -25,14 +25,14 @@ from app.sources import SOURCES
 
 SERVING = Capability(
     commands={
-        "serve": Command("serve", "serving.serve:serve", "Run the service until it is stopped."),
+        "serve": Command("serve", "serving.commands:serve", "Run the service until it is stopped."),
         "serve-process": Command(
-            "serve", "serving.serve:serve_process", "Run one process of the service.", is_hidden=True
+            "serve", "serving.commands:serve_process", "Run one process of the service.", is_hidden=True
         ),
         "demo": Command(
             "serve", "serving.demo:demo", "Ingest sample notes, answer three questions and start the service."
         ),
-        "worker": Command("serve", "serving.serve:worker", "Run background jobs in a process of their own."),
+        "worker": Command("serve", "serving.commands:worker", "Run background jobs in a process of their own."),
         "openapi": Command("serve", "serving.openapi:openapi", "Print the OpenAPI document."),
     }
 )

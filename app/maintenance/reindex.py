@@ -17,7 +17,7 @@ from app import errors
 from app.concurrency import offload
 from app.database.filter_types import Filters
 from app.database.transactions import Database
-from app.documents import document_changes, selections
+from app.documents import document_patches, selections
 from app.documents.store import documents, rechunking
 from app.documents.store.documents import DocumentSource
 from app.documents.store.rechunking import Cut
@@ -154,7 +154,7 @@ async def _cut_again(document_id: UUID, user_id: str, services: Services) -> _Re
             await gazetteers.current(reading)
     except errors.NotFound:
         return None
-    document = document_changes.clean_document(source)
+    document = document_patches.clean_document(source)
     if source.cleaning_version != cleaning.VERSION:
         document = await offload.run_stoppable(len(document.content), partial(document_drafts.clean_again, document))
     draft = document_drafts.hash_document(document)

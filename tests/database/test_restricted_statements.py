@@ -24,7 +24,7 @@ EXEMPT = {
     "counted_facets": "is replaced by facets for a restricted caller",
     "covered_words": SCORES,
     "differing_facets": "checks the database for its owner",
-    "named_chunks._DOTTED_NUMBERS": JOBS,
+    "chunks_to_relink._DOTTED_NUMBERS": JOBS,
     "repair_drift": "repairs the database for its owner",
     "repair_wrong_postings": "repairs the database for its owner",
     "signed_words": "reads the texts of chunks, of which row-level security shows the visible ones",
@@ -36,7 +36,7 @@ EXEMPT = {
 READING_IN_CORE = {
     "store.py": "deletes counts in writing transactions, which see everything",
     "hidden_chunks.py": JOBS,
-    "named_chunks.py": JOBS,
+    "chunks_to_relink.py": JOBS,
     "repairs.py": "repairs the database for its owner",
 }
 """The modules that read such tables without a statement of their own."""

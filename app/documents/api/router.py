@@ -15,7 +15,7 @@ from fastapi import Body, Query, Request, Response
 from app import errors, limits
 from app.concurrency.limiter import Turn
 from app.database.filter_types import ORDERED_CHARACTERS, DocumentFilter
-from app.documents import document_changes
+from app.documents import document_patches
 from app.documents import operations as documents
 from app.documents.api import document_bodies
 from app.documents.api import document_examples as examples
@@ -298,7 +298,7 @@ async def change_document(
     The text is embedded and indexed again only if the text, the title or the language changes. Links to entities are
     always updated.
     """
-    patched = partial(document_changes.change, document_id, changed.shape(), user_id, use)
+    patched = partial(document_patches.apply, document_id, changed.shape(), user_id, use)
     stored = await admission.cancel_on_disconnect(request, patched)
     return _result(stored, request, response)
 

@@ -33,7 +33,7 @@ from app.concurrency import offload
 from app.database import retries
 from app.database.transactions import Database, Reading, Writing
 from app.entities.linking import entities_from_documents, mention_extraction
-from app.entities.store import mentions, name_changes, named_chunks, titles_and_headings
+from app.entities.store import chunks_to_relink, mentions, name_changes, titles_and_headings
 from app.jobs import store as jobs
 from app.jobs import workers
 from app.jobs.workers import JobKind, Run
@@ -181,14 +181,14 @@ async def _batch(db: Reading, progress: Mapping[str, Any]) -> _Changes | None:
         return None
     size = NAME_COST * len(changes)
     probes = await offload.run(size, lambda: [(probe, one) for one in changes for probe in _probes(one.key, one.name)])
-    dotted = await named_chunks.dotted_numbers(db, {number for probe, _change in probes for number in probe.numbers})
+    dotted = await chunks_to_relink.dotted_numbers(db, {number for probe, _ in probes for number in probe.numbers})
     forms = await offload.run(
         size,
-        lambda: [named_chunks.ChangedForm(probe.indexed(without=dotted), change.before) for probe, change in probes],
+        lambda: [chunks_to_relink.ChangedForm(probe.indexed(without=dotted), one.before) for probe, one in probes],
     )
     finder = _FormFinder((probe.form, change.before) for probe, change in probes)
-    linked = await named_chunks.link(db, await offload.run(size, _entities, probes))
-    found = await named_chunks.candidates(db, forms) | linked
+    linked = await chunks_to_relink.linked(db, await offload.run(size, _entities, probes))
+    found = await chunks_to_relink.candidates(db, forms) | linked
     is_resumed = until is not None and changes[-1].position <= (until[0], until[1].encode())
     return _Changes(changes, finder, sorted(found), frozenset(linked), progress["after"] if is_resumed else 0)
 
@@ -210,7 +210,7 @@ async def _follow(run: Run, batch: _Changes) -> int:
     for start in range(first, len(batch.candidates), READ):
         some = batch.candidates[start : start + READ]
         async with run.db.searching(run.user_id) as reading:
-            texts = await named_chunks.texts(reading, [number for number in some if number not in batch.linked])
+            texts = await chunks_to_relink.texts(reading, [number for number in some if number not in batch.linked])
         named = await offload.run(sum(len(text) for _number, text in texts), batch.finder.among, texts)
         found = sorted({*named, *batch.linked.intersection(some)})
         for begin in range(0, len(found), SLICE):

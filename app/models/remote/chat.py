@@ -9,7 +9,7 @@ from typing import Any, Literal
 from app import errors
 from app.models.calls import CallTimes
 from app.models.remote import endpoint
-from app.models.remote.prompts import PromptedLlm, Task
+from app.models.remote.prompted_llm import PromptedLlm, Task
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from app.enums import Vector
 from app.models import calls, protocols, unit_vectors
 from app.models.calls import BULK_ATTEMPT_S, CallTimes, ProviderModel, RemoteCalls
 from app.models.remote import endpoint
-from app.models.remote.prompts import PromptedLlm, Task
+from app.models.remote.prompted_llm import PromptedLlm, Task
 
 MODEL = "gemini-2.5-flash-lite"
 BATCH = 100

@@ -5,7 +5,7 @@ from typing import Any
 from harness import Tenant, uris
 
 from app.database.filter_types import DocumentFilter
-from app.documents import document_changes
+from app.documents import document_patches
 from app.documents import operations as documents
 from app.documents.types import Upload
 from app.services import ChunkingOptions
@@ -56,7 +56,7 @@ async def test_each_document_is_indexed_in_its_own_language_and_found_by_inflect
     document_id = document.document_id
     services: Any = tenant.services()
     patch = {"language": None}
-    await document_changes.change(document_id, patch, tenant.user_id, services)
+    await document_patches.apply(document_id, patch, tenant.user_id, services)
     assert (await _languages(tenant))["explicit"] == "german"
 
 

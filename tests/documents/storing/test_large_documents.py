@@ -14,7 +14,7 @@ from app import errors
 from app.concurrency.limiter import Limiter, Turn
 from app.database import filters
 from app.database.filter_types import Filters
-from app.documents import document_changes, selections
+from app.documents import document_patches, selections
 from app.documents import operations as documents
 from app.documents.store import documents as store_documents
 from app.documents.store import hidden_chunks, row_writes, staging
@@ -313,7 +313,7 @@ async def test_the_same_upload_is_queued_once(tenant: Tenant) -> None:
 
 async def _change(tenant: Tenant, stored: IngestResult, **patch: Any) -> IngestResult:
     services = tenant.services()
-    return await document_changes.change(stored.document_id, patch, tenant.user_id, services)
+    return await document_patches.apply(stored.document_id, patch, tenant.user_id, services)
 
 
 async def test_a_change_of_a_document_that_is_being_replaced_is_a_conflict(tenant: Tenant) -> None:
@@ -332,7 +332,7 @@ async def test_a_change_of_a_new_document_that_is_queued_is_a_conflict_for_those
     for db, error in ((tenant.db, errors.Conflict), (unseen, errors.NotFound)):
         services = dataclasses.replace(tenant.services(), db=db)
         with pytest.raises(error):
-            await document_changes.change(queued.document_id, {"title": "x"}, tenant.user_id, services)
+            await document_patches.apply(queued.document_id, {"title": "x"}, tenant.user_id, services)
         with pytest.raises(error):
             await ingest.replace(queued.document_id, Upload("Other."), tenant.user_id, services)
     await _work(tenant)

@@ -6,7 +6,7 @@ import pytest
 from harness import Tenant, uris
 
 from app import errors
-from app.documents import document_changes
+from app.documents import document_patches
 from app.documents import operations as documents
 from app.documents.types import Chunk, Document, IngestResult, Upload
 from app.maintenance import reindex
@@ -21,7 +21,7 @@ async def _stored(tenant: Tenant, document_id: Any) -> tuple[Document, list[Chun
 
 
 async def _change(tenant: Tenant, document_id: Any, **patch: Any) -> IngestResult:
-    return await document_changes.change(document_id, patch, tenant.user_id, tenant.services())
+    return await document_patches.apply(document_id, patch, tenant.user_id, tenant.services())
 
 
 async def test_a_title_alone_is_a_document_of_one_chunk_that_both_legs_find(tenant: Tenant) -> None:

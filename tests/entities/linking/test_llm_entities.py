@@ -13,7 +13,7 @@ from harness import Tenant
 
 from app import errors
 from app.database.transactions import Writing
-from app.documents import document_changes
+from app.documents import document_patches
 from app.documents import operations as documents
 from app.entities import operations as entities
 from app.entities.linking import llm_entities, mention_extraction
@@ -137,11 +137,11 @@ async def test_a_change_of_metadata_keeps_the_entities_and_another_text_asks_aga
     stored = await tenant.add(TEXT, "note")
     await _run_job(tenant, services)
     patch: dict[str, Any] = {"metadata": {"author": "Ben"}}
-    await document_changes.change(stored.document_id, patch, tenant.user_id, services)
+    await document_patches.apply(stored.document_id, patch, tenant.user_id, services)
     assert await _extracted(tenant) == {**STORED, "Ben": ("person", (), None)}
     assert await _run_job(tenant, services) is None
     patch = {"content": "Another text, about Ana Silva.", "metadata": {"author": None}}
-    await document_changes.change(stored.document_id, patch, tenant.user_id, services)
+    await document_patches.apply(stored.document_id, patch, tenant.user_id, services)
     assert await _extracted(tenant) == {}, "until the job has asked again"
     assert await _run_job(tenant, services) == 1
     assert await _extracted(tenant) == {"Ana Silva": ("person", (), None)}

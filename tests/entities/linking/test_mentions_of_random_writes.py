@@ -17,7 +17,7 @@ from app import errors
 from app.database import transactions
 from app.database.filter_types import DocumentFilter
 from app.derived_rows import Damage
-from app.documents import document_changes
+from app.documents import document_patches
 from app.documents import operations as documents
 from app.entities import operations as entities
 from app.entities.linking import mention_refresh
@@ -76,7 +76,7 @@ class _Writer:
         patch = {"title": one.name} if len(one.parts) % 2 else {"metadata": {"people": list(one.people) or None}}
         for document in await self._found(one.uri):
             services = self.tenant.services()
-            await document_changes.change(document.document_id, patch, self.tenant.user_id, services)
+            await document_patches.apply(document.document_id, patch, self.tenant.user_id, services)
 
     async def _delete(self, one: Write) -> None:
         for document in await self._found(one.uri):

@@ -10,7 +10,7 @@ from fake_provider import FakeProvider, assert_provider_error
 
 from app.errors import ProviderError
 from app.models.calls import CallTimes
-from app.models.remote import prompts
+from app.models.remote import prompted_llm
 from app.models.remote.chat import ChatLlm
 from app.models.remote.gemini import MODEL, GeminiLlm
 
@@ -34,7 +34,7 @@ async def llm(provider: FakeProvider) -> AsyncIterator[ChatLlm]:
     ("kind", "path", "own"),
     [
         ("openai", "/v1/chat/completions", {"response_format": {"type": "json_object"}}),
-        ("ollama", "/v1/api/chat", {"format": prompts.SCHEMA, "stream": False}),
+        ("ollama", "/v1/api/chat", {"format": prompted_llm.SCHEMA, "stream": False}),
     ],
 )
 async def test_terms_are_proposed_in_json(provider: FakeProvider, kind: Kind, path: str, own: dict[str, Any]) -> None:
@@ -150,7 +150,7 @@ async def test_gemini_proposes_terms_and_names_entities_under_a_schema(provider:
     await llm.aclose()
     configs = [body["generationConfig"] for _path, body in provider.requests]
     assert all(f"models/{MODEL}:generateContent" in path for path, _body in provider.requests)
-    assert [config["responseJsonSchema"] for config in configs] == [prompts.SCHEMA, prompts.ENTITY_SCHEMA]
+    assert [config["responseJsonSchema"] for config in configs] == [prompted_llm.SCHEMA, prompted_llm.ENTITY_SCHEMA]
     assert (configs[0]["responseMimeType"], configs[1]["maxOutputTokens"]) == ("application/json", 1_500)
     assert llm.name == MODEL
 

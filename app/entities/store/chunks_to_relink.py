@@ -90,7 +90,7 @@ _LINKED = sql.inline(
 )
 
 
-async def link(db: Reading, before: dict[UUID, int]) -> set[int]:
+async def linked(db: Reading, before: dict[UUID, int]) -> set[int]:
     """The chunks that are linked to some entities; for each entity, the chunks before its number."""
     binds = {"entity_ids": list(before), "befores": list(before.values())}
     return set(await db.scalars(_LINKED, {"user_id": db.user_id, **binds}))

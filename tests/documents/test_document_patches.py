@@ -7,7 +7,7 @@ import pytest
 from harness import Tenant, uris
 
 from app.database.transactions import Database
-from app.documents import document_changes
+from app.documents import document_patches
 from app.documents import operations as documents
 from app.documents.types import IngestResult
 from app.entities.linking import mention_refresh
@@ -16,7 +16,7 @@ TEXT = "# Lime\n\nAna Silva and Ilse Brandt use lime mortar.\n\n## Harbour Light
 
 
 async def _change(tenant: Tenant, stored: IngestResult, patch: dict[str, Any]) -> IngestResult:
-    return await document_changes.change(stored.document_id, patch, tenant.user_id, tenant.services())
+    return await document_patches.apply(stored.document_id, patch, tenant.user_id, tenant.services())
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ ATTEMPTS = 16
 have at once, each attempt stores one."""
 
 
-async def change(document_id: UUID, patch: Json, user_id: str, services: Services) -> IngestResult:
+async def apply(document_id: UUID, patch: Json, user_id: str, services: Services) -> IngestResult:
     """Apply a JSON merge patch (RFC 7396) with fields of an upload to a document. Null means the default.
 
     Raises NotFound, Conflict, BadRequest with the field, ProviderError, DatabaseUnavailable; then nothing is stored.
