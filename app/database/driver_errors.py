@@ -90,9 +90,9 @@ _STATES: dict[type[errors.StepwellError], dict[tuple[Any, str], str]] = {
         (_OTHER_TARGET, ""): "No server in DATABASE_URL is what target_session_attrs asks for.",
     },
 }
-"""The driver's errors that are a state of the database: what they become, kind, part of the message, and ours.
+"""Our error by the driver's error, its class and a part of its message, and our message, in which {} is the driver's.
 
-The first that fits counts. {} is the driver's message.
+They are states of the database, not defects. The first that fits counts.
 """
 
 

@@ -1,6 +1,6 @@
-"""Changes attributes or the text of a stored document. Fields that the change does not name keep their values.
+"""Applies a patch to a stored document: changes its text or attributes. Fields that a patch does not name are kept.
 
-The change is applied to the stored version. It is written only if that version is still stored, so that no concurrent
+A patch is applied to the version that is read, and written only if that version is still stored, so that no concurrent
 change is lost. Chunks are cut and embedded again only if the text, the title or the language changes.
 """
 
@@ -27,8 +27,8 @@ from app.text.structure import structure
 from app.text.words import cleaning
 
 ATTEMPTS = 16
-"""How many times a change is applied, if other changes are stored at the same time: of as many requests as a user may
-have at once, each attempt stores one."""
+"""How often a patch is applied again because another change was stored meanwhile: at each attempt, one of the requests
+that a user may have at once succeeds."""
 
 
 async def apply(document_id: UUID, patch: Json, user_id: str, services: Services) -> IngestResult:

@@ -1,4 +1,4 @@
-"""Reads and deletes a user's documents, and checks that the database can serve."""
+"""Reads and deletes a user's documents, and counts what is stored."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def get(document_id: UUID, user_id: str, *, db: Database) -> Document:
 
 @retry_read
 async def get_containing(id: UUID, user_id: str, *, db: Database) -> tuple[documents.DocumentSource, int]:
-    """The document with this id, and 0; or the document of the chunk with this id, and its offset. Raises NotFound."""
+    """The document with this id, and 0; or that of the chunk with this id, and the chunk's offset. Raises NotFound."""
     async with db.reading(user_id) as reading:
         document_id, start = await documents.of_chunk(reading, id) or (id, 0)
         return await documents.source(reading, document_id), start

@@ -1,4 +1,4 @@
-"""Defines the types of entities and of their links to documents."""
+"""Defines entities as they are given and as they are stored, filters of them, and their links to documents."""
 
 from __future__ import annotations
 

@@ -112,5 +112,5 @@ async def _record(key: str, user_id: str, use: KeptResponse, request: Request) -
 
 
 def _stored_key(key: str, db: Database) -> str:
-    """The key as it is stored: callers who see the same share keys, and no other caller can send one of theirs."""
+    """The key as it is stored: shared by callers who see the same documents, and out of reach for all others."""
     return key if db.audience is None else f"{db.audience}\n{key}"

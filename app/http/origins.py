@@ -43,7 +43,7 @@ class Authority(NamedTuple):
 
 
 def install(app: FastAPI, *, hosts: Collection[str] | None, allowed: Collection[str]) -> None:
-    """Check hosts and origins. Call it last but for `request_log.install`, so that a refused request costs little.
+    """Check hosts and origins. Install nothing after it but the request log, so that a refused request costs little.
 
     `hosts` are names as `Settings.hosts` holds them, each for any port unless it has one; None allows every host.
     `allowed` are origins of other sites that may call the service, such as `https://app.example`.
@@ -122,7 +122,7 @@ def _is_foreign(origins: list[bytes], sites: list[bytes], host: Authority | None
 
 
 def _opens_a_page(scope: Scope) -> bool:
-    """Whether somebody follows a link to a page that holds no data."""
+    """Whether the request opens, by a link, a page without data."""
     return (
         scope["method"] in {"GET", "HEAD"}
         and scope["path"] in PAGES

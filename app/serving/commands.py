@@ -95,7 +95,7 @@ def _configure_logs(settings: Settings) -> None:
 
 
 def _refuse_start(error: StepwellError) -> None:
-    """End the command with the status of the error, which is logged, or else printed by the caller."""
+    """End the command with the status of the error. It is logged, or raised for the caller to print."""
     if not options.err.quiet:
         raise error
     log.critical("the service did not start", extra={"code": error.code, "reason": error.message})

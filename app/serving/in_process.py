@@ -34,7 +34,7 @@ from app.settings import Settings
 ADDRESS = "http://127.0.0.1"
 CONNECTIONS = 4
 WAIT_S = 0.2
-"""Pause between two looks for jobs."""
+"""Pause before jobs are looked for again."""
 
 
 def client(user: str, data_dir: Path | None) -> Client:
@@ -165,7 +165,7 @@ async def _open(user: str, settings: Settings, portal: BlockingPortal) -> AsyncI
 
 
 class _Authenticated:
-    """The application for whoever has opened the database, who needs no key: every request is one of the user."""
+    """The application without authentication, since the caller has opened the database: all requests are the user's."""
 
     def __init__(self, app: object, user: str) -> None:
         self._app = app

@@ -159,7 +159,7 @@ async def delete(source_id: UUID, user_id: str, services: Services, *, actor: st
 
 
 async def _enqueue(writing: Writing, source_id: UUID) -> UUID:
-    """The job of a source that waits, or a new one: one that runs may have passed what has changed since."""
+    """The source's waiting job, or a new one. A running job does not count: it may have passed what has changed."""
     kind = source_sync.KIND
     waiting = await jobs.open_of_source(writing, kind.name, source_id, only_queued=True)
     job_id = waiting[0] if waiting else await kind.add(writing, {"source_id": str(source_id)})

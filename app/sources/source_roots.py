@@ -17,7 +17,7 @@ _OUTSIDE = "The folder is not in one that is allowed by STEPWELL_SOURCE_ROOTS."
 
 
 def allowed(path: str, user_id: str, roots: SourceRoots) -> tuple[Path, str | None]:
-    """The folder of a path below the user's roots, free of symbolic links, and the name of a file in it if it is one.
+    """The real folder at a path below the user's roots; for the path of a file, the file's folder and its name.
 
     A relative path is looked up in each root. Raises `folder_not_allowed`, also if a symbolic link leads out of the
     root, and BadRequest where nothing exists.
@@ -47,7 +47,7 @@ def any_folder(path: str) -> tuple[Path, str | None]:
 
 
 def check(folder: Path, user_id: str, roots: SourceRoots, *, confined: bool) -> None:
-    """Raises `source_unavailable` where the folder is gone or a link has replaced it, or `folder_not_allowed`."""
+    """Raises `source_unavailable` if the folder is gone or became a link, `folder_not_allowed` if it is in no root."""
     if os.path.realpath(folder) != str(folder) or not folder.is_dir() or not os.access(folder, os.R_OK | os.X_OK):
         raise errors.Conflict(
             "The folder of the source is missing, cannot be read, or has been replaced by a symbolic link.",

@@ -26,7 +26,7 @@ SEQUENTIALLY = "SET LOCAL citus.multi_shard_modify_mode TO 'sequential'"
 LOCK_LOCALLY = "ALTER FUNCTION stepwell.vector_tables(boolean) SET citus.enable_ddl_propagation = off"
 """Locks only the coordinator's table, because all transactions pass it. The function's LOCK would go to all nodes."""
 SETTING = b'    SET "citus.'
-"""The beginning of such a line in a dump. If Citus is not loaded, only a superuser may set the parameter."""
+"""How a line of a dump begins that sets a parameter of Citus. Without Citus, only a superuser may set it."""
 
 
 @dataclass(frozen=True, slots=True)

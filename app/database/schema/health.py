@@ -74,7 +74,7 @@ _NOT_LEAKPROOF = sql.inline(
 
 
 async def not_leakproof(database: transactions.Database) -> list[str]:
-    """The operators that are not leakproof but must be, to use an index; by their name for ALTER FUNCTION."""
+    """The functions of operators that use an index only if leakproof, and are not; as ALTER FUNCTION names them."""
     async with database.shared() as connection:
         return list(await connection.scalars(_NOT_LEAKPROOF))
 

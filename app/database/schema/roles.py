@@ -72,7 +72,7 @@ _MISSING_ROLES = sql.inline(
 
 
 def check_creation(owner: Connection) -> None:
-    """Raise SchemaMismatch if a role is missing that this one may not create; with the statements for a superuser.
+    """Raise SchemaMismatch, with statements for a superuser, if a role is missing that the connected one cannot create.
 
     A superuser, or an owner with CREATEROLE, creates both. Otherwise the roles and the membership must exist before.
     """

@@ -37,12 +37,12 @@ from app.text.names import names
 LARGE = 1_000_000
 """A job stores a document whose text has more than this many characters."""
 MANY_CHUNKS = 3_000
-"""Jobs store a document, or further documents of a request, with more than this many chunks."""
+"""Jobs store a document with more chunks than this, and documents beyond so many chunks of a request."""
 MOST_CHARACTERS = 50_000_000
 CHUNKS = 128
 """Chunks that are staged, embedded or published together. Staging a slice holds the user's lock."""
 LEXEMES = 2_000
-"""Number of lexemes whose postings one transaction searches for hidden chunks."""
+"""Number of lexemes from whose postings one transaction removes hidden chunks."""
 STAGED_ROWS = 2_000
 """Number of staged chunks that one transaction deletes."""
 LOCK_S = 30

@@ -30,7 +30,7 @@ from app.text.names.names import Name, WrittenWords
 SLICE = 128
 """Number of chunks whose names are extracted at once."""
 Excluded = frozenset[tuple[str, UUID]]
-"""Pairs of a key of a name and an entity that a document does not mean by the name."""
+"""Pairs of a name's key and an entity with the name that a document does not mean by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ def _tags(head: DocumentHead, keys: Sequence[str]) -> list[metadata_names.Tag]:
 
 
 async def link_again(db: Writing, chunk_nos: Sequence[int], *, keys: Sequence[str]) -> None:
-    """Replace the mentions in the existing ones of these chunks, as if the chunks were stored now."""
+    """Replace the mentions in those of these chunks that still exist, as if they were stored now."""
     gazetteer = (await gazetteers.current(db)).gazetteer
     chunks = await mentions.chunk_texts_of(db, chunk_nos)
     heads = await mentions.heads(db, {chunk.document_id for chunk in chunks})

@@ -1,4 +1,4 @@
-"""Finds the chunks that may contain a changed name, and replaces the mentions of chunks."""
+"""Finds the chunks to link again because a name has changed, and replaces their mentions."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ _LINKED = sql.inline(
 
 
 async def linked(db: Reading, before: dict[UUID, int]) -> set[int]:
-    """The chunks that are linked to some entities; for each entity, the chunks before its number."""
+    """The chunks that mention one of some entities: of each entity, the chunks before the number given for it."""
     binds = {"entity_ids": list(before), "befores": list(before.values())}
     return set(await db.scalars(_LINKED, {"user_id": db.user_id, **binds}))
 

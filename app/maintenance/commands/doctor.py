@@ -91,20 +91,20 @@ async def _database(settings: Settings) -> list[Finding]:
 
 
 async def embed(model: Embedder) -> str:
-    """What the model says of a query: its dimensions. Raises ProviderError."""
+    """Embeds a query; returns a sentence on the dimensions. Raises ProviderError."""
     vector = await model.embed_query("test query")
     unit_vectors.unit_vectors([vector], count=1, dimension=model.model.dimension)
     return f"{model.model.name} returns {len(vector)} dimensions"
 
 
 async def propose(model: Llm) -> str:
-    """How many terms the model proposes for a passage. Raises ProviderError."""
+    """Asks for terms from a passage; returns a sentence on their number. Raises ProviderError."""
     proposed = await model.propose("Who wrote the survey?", [PASSAGE])
     return f"{model.name} proposes {len(proposed.terms)} terms"
 
 
 async def score(model: Reranker) -> str:
-    """Whether the model scores a passage. Raises ProviderError."""
+    """Scores a passage; returns a sentence that it did. Raises ProviderError."""
     await model.scores("survey", [PASSAGE])
     return f"{model.name} scores a passage"
 

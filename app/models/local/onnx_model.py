@@ -29,12 +29,12 @@ from app.errors import ProviderError
 
 MAX_THREADS = 4
 TOKENS_PER_THREAD = 600
-"""Tokens of a batch for each thread of an inference. Measured: more need more than a core's cache and take longer, and
-less is padded in small batches."""
+"""Tokens of a batch for each thread of an inference. Measured: more tokens exceed a core's cache and take longer, and
+larger batches need more padding."""
 TOKENIZER_BATCH = 64  # texts; a query can be tokenized only between two calls
 DOCUMENTS_NICENESS = 10
-"""How much lower the priority of threads that embed documents is. Measured: storing is up to an eighth faster, because
-vectors are written as soon as they are computed, instead of on one core after the model has finished."""
+"""Niceness of threads that embed documents. Measured: storing is up to an eighth faster, because vectors are written as
+soon as they are computed, and not on one core after the model has finished."""
 INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids", "position_ids"})
 
 Ids = npt.NDArray[np.int64]

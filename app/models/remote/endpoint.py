@@ -14,7 +14,7 @@ from app import errors
 from app.models import calls
 
 MAX_BYTES = 1_000_000
-"""Of an answer to a query. Terms and a hundred scores take a few thousand; a server may send the passages back."""
+"""Largest answer to a query. Terms or a hundred scores take a few thousand; a server may send the passages back."""
 QUERY_CONNECTIONS, BULK_CONNECTIONS = 8, 4
 """Concurrent calls of each process to one model."""
 QUERY_WAIT_S, BULK_WAIT_S = 1.0, 30.0

@@ -19,13 +19,13 @@ from app.models.calls import CallTimes, ProviderModel, RemoteCalls
 from app.models.protocols import Proposal
 
 MAX_CHARACTERS = 20_000
-"""Of an answer."""
+"""Longest answer that is read."""
 MAX_TOKENS, MAX_REASONING_TOKENS = 300, 2_000
-"""That a model may generate, and one that reasons before it answers."""
+"""Tokens of an answer; the second number is for a model that reasons before it answers."""
 MAX_ENTITY_TOKENS, MAX_ENTITY_REASONING_TOKENS = 1_500, 4_000
-"""The same for entities."""
+"""The same for an answer with entities."""
 MAX_ATTEMPTS = 50
-"""Places of an answer that are parsed as JSON."""
+"""Places in an answer at which JSON is looked for."""
 NOT_ANSWERED = "The language model did not answer with the requested JSON."
 _OPENING = re.compile(r"[\[{]")
 SCHEMA: dict[str, Any] = {

@@ -248,7 +248,7 @@ def _underline(line: str, below: re.Match[str], is_over: bool) -> str:
 
 
 def _is_part(line: str, below: re.Match[str]) -> bool:
-    """Whether a line only names a part, as `CHAPTER I.`, and the line below it, alone before a blank one, its title."""
+    """Whether a line only names a part, as `CHAPTER I.` does, and the line below, before a blank line, is its title."""
     named = _NAMED.fullmatch(line.strip())
     is_last = below.string[below.end() : below.end() + 2] in ("\n\n", "\n", "")
     is_short = len(below[0]) <= MAX_PLAIN_HEADING and _LETTER.search(below[0]) is not None

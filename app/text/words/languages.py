@@ -102,8 +102,8 @@ LEAST_SHARE = 0.2
 LEAD = 1.5
 """The evidence for the language must be at least this many times the evidence for English."""
 RIVAL, LISTED_AT_ALL = 0.6, 2.0
-"""A query's language has at least this share of the evidence for the likeliest language. There each listed word is so
-much more evidence: "do" is frequent in Portuguese, but "What does it do?" has three words of English."""
+"""A query may be in a language with at least this share of the evidence for the likeliest one. Each listed word of a
+query counts so much more: "do" is frequent in Portuguese, but "What does it do?" has three words of English."""
 LEAST_SCRIPT = 0.5
 """Another script than Latin decides if it has more than this share of the letters."""
 PRESENT_SCRIPT = 0.1
@@ -144,7 +144,7 @@ _ALPHABETS = {
     "Serbian": "абвгдежзиклмнопрстуфхцчшђјљњћџ",
     "Ukrainian": "абвгдежзийклмнопрстуфхцчшщьюяєіїґ",
 }
-"""They distinguish short texts, whose frequent words are short and shared."""
+"""They tell apart languages in short texts, whose few frequent words are in the lists of several languages."""
 MOST_FOREIGN = 0.01
 """A larger share of letters outside of a language's alphabet excludes the language. A foreign name has fewer."""
 _SCRIPTS = {
@@ -213,8 +213,8 @@ def may_be_in(text: str, config: str, passage: str = "") -> bool:
 
     A query has too few words for `config_of`, which must be sure. Here the evidence for the language must be at least
     RIVAL times that for any other. A query without frequent words may be in any language of its script. Pieces of
-    identifiers are no words. If the passage of a document in Latin script is in another one, as in a Chinese page of
-    commands, its script decides.
+    identifiers are no words. If the document is in Latin script but the passage is not, as in a Chinese page of
+    commands, the passage's script decides.
     """
     if config in _SCRIPTS and config not in _SHARED:
         return _PATTERNS[config].search(text) is not None
