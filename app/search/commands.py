@@ -105,7 +105,7 @@ def place_of(hit: Answer) -> Text:
 
 
 def relevance_of(hit: Answer) -> str:
-    """The probability that a hit is relevant, in percent; its score if the embedding model is not calibrated."""
+    """The relevance of a hit in percent, or its score if it has no relevance."""
     return f"{hit['score']:.3f}" if hit["relevance"] is None else f"{hit['relevance']:.0%}"
 
 

@@ -94,3 +94,20 @@ def test_messages_are_documents_if_a_field_is_named_for_their_text(read: Read) -
     sent = [slack(number, "Ana", f"The pump of quay {number} is loud.") for number in range(2)]
     first, _second = read(json.dumps(sent).encode(), "a.json", "text")
     assert (first.text, first.metadata["user"]) == ("The pump of quay 0 is loud.", "U7")
+
+
+def test_participants_beyond_the_most_are_said_to_be_left_out_of_the_metadata(read: Read) -> None:
+    sent = [slack(number, f"Person {number}", f"The pump of quay {number} is loud.") for number in range(302)]
+    (document,) = read(json.dumps(sent).encode(), "a.json")
+    assert len(document.metadata["participants"]) == 300
+    assert "participants: 2 left out of the metadata" in document.warnings
+    assert "Person 301: The pump" in document.text
+
+
+def test_a_sender_that_is_nested_hundreds_of_levels_deep_has_no_name(read: Read) -> None:
+    nested: dict[str, Any] = {"name": "Ana"}
+    for _ in range(600):
+        nested = {"name": nested}
+    sent = [slack(number, "Ana", f"The pump of quay {number} is loud.") for number in range(3)]
+    (document,) = read(json.dumps([*sent, sent[0] | {"user_profile": nested, "user": ""}]).encode(), "a.json")
+    assert document.metadata["participants"] == ["Ana"]

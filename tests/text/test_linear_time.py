@@ -24,7 +24,7 @@ from app.parsing import encodings, formats, notebook, transcript
 from app.parsing.html import html_text
 from app.parsing.mail import mail
 from app.parsing.office import rtf, word_and_slides
-from app.parsing.rows import column_names, csv_rows
+from app.parsing.rows import column_names, csv_rows, json_list
 from app.parsing.types import InputFile
 from app.search.steps import corrections, snippets
 from app.search.steps.snippets import Sought
@@ -164,6 +164,7 @@ WORK: dict[str, Callable[[str], object]] = {
     "words of RTF": lambda text: list(rtf.content(b"{\\rtf1 %s}" % text.encode("ascii", "replace"))),
     "transcript": reading(transcript, "WEBVTT\n\n00:01.000 --> 00:02.000\n"),
     "notebook": reading(notebook, '{"nbformat": 4, "cells": [{"cell_type": "markdown", "source": "', '"}]}'),
+    "chat": reading(json_list, '{"messages": [{"ts": "1700000000", "user": "a", "text": "', '"}]}'),
     "mailbox": reading(mail, "From a 12:30 b\n"),
     "OpenDocument": reading(word_and_slides, "<office:text>", "</office:text>", made_files.opendocument),
     "columns": lambda text: column_names.columns([str(number) for number in range(len(text))]),

@@ -73,13 +73,15 @@ def read(objects: Iterable[Mapping[str, Any]], title: str, above: str) -> Iterat
     if not messages:
         return
     messages.sort(key=attrgetter("order"))
-    people = list(dict.fromkeys(message.sender for message in messages if message.sender))[:MAX_PEOPLE]
+    people = list(dict.fromkeys(message.sender for message in messages if message.sender))
+    unnamed = len(people[MAX_PEOPLE:])
     yield ExtractedDocument(
         "\n".join([above, *_lines(messages)]).lstrip(),
         title=title,
-        metadata={"participants": people},
+        metadata={"participants": people[:MAX_PEOPLE]},
         created_at=min((message.time for message in messages if message.time), default=None),
         markdown=False,
+        warnings=(f"participants: {unnamed} left out of the metadata",) if unnamed else (),
         left_out=tuple(LeftOut("fields of messages", "\n".join(values), name) for name, values in others.items()),
     )
 
@@ -121,13 +123,10 @@ def _prose(record: Mapping[str, Any], text: str) -> Iterator[str]:
 
 
 def _sender(record: Mapping[str, Any]) -> str:
-    return next((name for field in _SENDER_FIELDS if (name := _person(record.get(field)))), "")
-
-
-def _person(value: Any) -> str:
-    if isinstance(value, dict):
-        return next((name for field in _PERSON_FIELDS if (name := _person(value.get(field)))), "")
-    return " ".join(value.split()) if isinstance(value, str) else ""
+    given = [record.get(field) for field in _SENDER_FIELDS]
+    named = [[one.get(field) for field in _PERSON_FIELDS] if isinstance(one, dict) else [one] for one in given]
+    names = (" ".join(name.split()) for name in itertools.chain(*named) if isinstance(name, str))
+    return next(filter(None, names), "")
 
 
 def _time(record: Mapping[str, Any]) -> datetime | None:
