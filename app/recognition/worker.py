@@ -28,7 +28,7 @@ def main() -> None:
 
     while (message := limited_process.read(source)) is not None:
         width, height = message["width"], message["height"]
-        picture = np.frombuffer(source.read(width * height), dtype=np.uint8).reshape(height, width)
+        picture: Any = np.frombuffer(source.read(width * height), dtype=np.uint8).reshape(height, width)
         lines = [] if picture.min() == picture.max() else _lines(engine, picture)
         limited_process.write(target, {"lines": lines})
         target.flush()

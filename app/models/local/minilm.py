@@ -53,7 +53,7 @@ class Safetensors:
     def words(self) -> tuple[npt.NDArray[np.int8], Floats]:
         """The embeddings of words in 8 bits, with a scale for each."""
         words = self.read("embeddings.word_embeddings.weight")
-        scales = np.abs(words).max(axis=1) / np.float32(GREATEST)
+        scales: Floats = np.asarray(np.abs(words).max(axis=1) / np.float32(GREATEST), np.float32)
         return round_rows(words, scales), scales[:, None]
 
 
