@@ -14,7 +14,7 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What an enumeration means, as JSON schemas say it; a schema defines each enumeration once."""
+    """Adds a description to an enumeration in JSON schemas, where each enumeration is defined once."""
 
     text: str
     values: tuple[str, ...] = ()

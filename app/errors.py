@@ -6,7 +6,7 @@ StepwellError                the caller could not prevent it
 ├── RequestRefused           the request is refused before its content is read
 ├── Unauthorized             no valid API key
 ├── Forbidden                the key or the configuration does not allow it
-│   └── OutsideOfKey         a write with filters concerns what does not pass them
+│   └── OutsideOfKey         a write with a restricted key concerns what the key hides
 ├── NotFound
 ├── Conflict
 ├── Unavailable              carries Retry-After
@@ -133,7 +133,7 @@ class Forbidden(StepwellError):
 
 
 class OutsideOfKey(Forbidden):
-    """A write with a key that has filters concerns what does not pass them."""
+    """A write concerns a document that does not pass the filters of the key."""
 
     code = "outside_of_key"
 
@@ -186,7 +186,7 @@ class Overloaded(Unavailable):
 
 
 class ModelReplaced(Unavailable):
-    """The stored vectors are those of another model than the one that computed a vector; `reembed` has replaced it."""
+    """`reembed` has just replaced the model: a vector was computed with another model than the stored vectors."""
 
     code = "model_replaced"
 

@@ -46,8 +46,8 @@ class Budget:
 class ChunkingOptions:
     """The size and the overlap of chunks in tokens, and the metadata keys whose values name entities.
 
-    With `llm_entities` the language model is asked for the entities of a document once it is stored. `language` is that
-    of a document which names none; None: it is detected.
+    With `llm_entities` the language model is asked for the entities of a document once it is stored. `language` is used
+    for documents that name no language; if it is None, their language is detected.
     """
 
     target: int = 160
@@ -96,15 +96,15 @@ class Services:
         return replace(self, db=self.db.restricted(restriction))
 
     def option(self, kind: type[T]) -> T:
-        """The options of a type that a capability has made of the settings, or those without settings."""
+        """The options of this type that a capability has made from the settings, or else the type's defaults."""
         return cast(T, self.options[kind]) if kind in self.options else kind()
 
     def opened(self, kind: type[T]) -> T | None:
-        """What a capability has opened of a type; None if it has not."""
+        """The object of this type that a capability has opened, see `Capability.opens`; None if it has opened none."""
         return cast("T | None", self.states.get(kind))
 
     def state(self, kind: type[T]) -> T:
-        """What a capability keeps in this process, such as a cache: one of a type, made when it is first used."""
+        """The object of this type that a capability keeps in this process, such as a cache. It is made on first use."""
         if kind not in self.states:
             self.states[kind] = kind()
         return cast(T, self.states[kind])

@@ -204,7 +204,10 @@ class Settings(ProviderSettings):
 
     @property
     def searches_at_once(self) -> int:
-        """The maximum number of concurrent searches; by default the number of usable cores, and one for other users."""
+        """The maximum number of concurrent searches; by default one more than the usable cores.
+
+        One user never holds all places, so the additional one is free for another user.
+        """
         return self.max_concurrent_searches or usable_cores() + 1
 
     def of_process(self, number: int) -> Settings:

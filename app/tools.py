@@ -186,8 +186,8 @@ Handler = Callable[[Any, ToolContext], Awaitable[ToolResult]]
 class Tool:
     """A tool: what a model reads about it, the models of its arguments and result, and its handler; see `tool`.
 
-    `scope` is the scope of the keys that may call it. Only tools of the scope `write` change what is searched; one that
-    `stores` keeps something else. The handler of one that `is_search` asks for its admission itself.
+    A key needs `scope` to call it. Only tools of the scope `write` change what is searched. `stores` is set for a tool
+    that stores something else, such as feedback. `is_search` is set if the handler asks for its admission itself.
     """
 
     name: str

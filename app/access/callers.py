@@ -24,7 +24,7 @@ MAX_REMEMBERED = 1_000
 class Caller:
     """The authenticated sender of a request; `key_id` is None if no key is needed.
 
-    `restriction` is what the sender sees; None if that is everything of the user.
+    `restriction` limits what the sender sees; None if the sender sees everything that the user has stored.
     """
 
     user_id: str

@@ -39,8 +39,8 @@ _FORM = re.compile(r"sw_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 class Grant:
     """The scopes of a key, its expiry and a name for display.
 
-    `filters` are those of a search as JSON: the key sees only the documents that pass, of their entities the
-    descriptions and facts only with `shows_entities`. None: it sees everything.
+    With `filters` (filters of a search, as JSON) the key sees only the documents that pass. Descriptions and facts of
+    their entities are then hidden, unless `shows_entities` is set. Without filters the key sees everything.
     """
 
     scopes: tuple[str, ...] = ("search", "write")

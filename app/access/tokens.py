@@ -1,8 +1,8 @@
 """Verifies short-lived tokens that a holder of a key signs without asking the service.
 
-A token is a JWT (RFC 7519) that is signed with Ed25519. The pair of a key is derived from its secret, and only the
-public half is stored: whoever reads the database or a backup cannot sign. The header names the key, whose scopes and
-filters bound those of the token.
+A token is a JWT (RFC 7519) that is signed with Ed25519. The private and the public half of the signing key are derived
+from the secret of the API key. Only the public half is stored, so nobody can sign with what a database or a backup
+contains. The header of a token names its API key. A token never allows more than the scopes and filters of that key.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Claims(BaseModel):
 
 
 def private_half(secret: str) -> Ed25519PrivateKey:
-    """The key that signs the tokens of a key with this secret (HKDF-SHA256, RFC 5869)."""
+    """The Ed25519 key that signs tokens, derived from the secret of an API key (HKDF-SHA256, RFC 5869)."""
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.kdf.hkdf import HKDF
@@ -63,7 +63,7 @@ def private_half(secret: str) -> Ed25519PrivateKey:
 
 
 def public_half(secret: str) -> bytes:
-    """The public half of that key, 32 bytes."""
+    """The public half of the key from `private_half`, 32 bytes. It verifies tokens."""
     return private_half(secret).public_key().public_bytes_raw()
 
 

@@ -24,7 +24,7 @@ def list_all() -> tuple[Tool, ...]:
 
 
 def find(name: str, scopes: Collection[str] = ("admin",), *, optional: Collection[str] = ()) -> Tool:
-    """The tool of this name if it is offered, whatever its scope; `optional` are the optional tools that are.
+    """The tool of this name, whatever its scope. An optional tool is found only if it is among `optional`.
 
     Raises NotFound, which names the nearest of the tools that a key with these scopes may call.
     """

@@ -33,7 +33,7 @@ class Backend:
 
     @property
     def reads_pictures(self) -> bool:
-        """Whether text in pictures is read, or a service decides that."""
+        """Whether to send pictures. True for a service, which decides itself whether it reads the text in them."""
         return True
 
     def start_jobs(self) -> None:
@@ -119,7 +119,7 @@ class Client:
                 return items
 
     def wait_for_job(self, job_id: str, progress: Progress) -> Answer:
-        """A job once it is done, failed or cancelled, or has failed and waits to be tried again."""
+        """Waits for a job and returns it: done, failed or cancelled, or queued again after a failed attempt."""
         self.backend.start_jobs()
         pause_s = FIRST_PAUSE_S
         while True:

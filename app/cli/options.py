@@ -106,7 +106,7 @@ def check_user(user: str) -> str:
 
 
 def check_target(path: Path | None, *, option: str) -> None:
-    """Raises BadRequest where a file of this name cannot be written, before the work whose result it gets."""
+    """Raises BadRequest if a file cannot be written. Call it before the work whose result goes into the file."""
     if path is None:
         return
     folder = path.absolute().parent
@@ -132,7 +132,7 @@ def absolute_path(named: str) -> str:
 
 
 def unused_llm_key(chosen: Settings) -> tuple[str, str] | None:
-    """What a key of a language model without STEPWELL_LLM means, and what would use it; None if there is none."""
+    """Says that a language model's key is set but not used, and which setting would use it; None if none is set."""
     if chosen.llm != "none":
         return None
     if chosen.gemini_api_key and chosen.embedder != "gemini":
@@ -175,7 +175,7 @@ def moment(at: str | None) -> str:
 
 
 def print_table(filled: Table, *, empty: str = "None found.") -> None:
-    """Prints a table as wide as the terminal, or wider where its ids would not fit otherwise; `empty` without rows."""
+    """Prints a table, or `empty` if it has no rows. It is wider than the terminal only if its ids would not fit."""
     if not filled.row_count:
         out.print(empty, soft_wrap=True, markup=False)
         return

@@ -15,9 +15,9 @@ INTERVAL_S = 5.0
 
 
 class Progress(progress.Progress):
-    """Rich's display of progress. Without a terminal, all columns but bars are printed as lines.
+    """Rich's display of progress. If the output is no terminal, it prints lines, without bars.
 
-    Without `columns` it shows the description, the number of all, and the time that is left.
+    The default columns are the description, a bar, the numbers done and in all, and the time left.
     """
 
     def __init__(self, *columns: ProgressColumn, console: Console, transient: bool = False) -> None:
@@ -27,7 +27,7 @@ class Progress(progress.Progress):
         self._shown: TaskID | None = None
 
     def start(self) -> None:
-        """Begins to show the tasks: as Rich does, or the last updated one as lines, from a thread."""
+        """Begins to show the tasks. Without a terminal, a thread prints lines about the task updated last."""
         super().start()
         if self.disable:
             threading.Thread(target=self._print_lines, name="progress", daemon=True).start()

@@ -43,7 +43,7 @@ class _Rendered:
 
 
 def write(text: str, *, nl: bool = True) -> None:
-    """Writes a text to standard output as it is, for other programs to read."""
+    """Writes a text without control characters to standard output, for other programs to read."""
     typer.echo(printable(text), nl=nl)
 
 

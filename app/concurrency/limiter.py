@@ -97,8 +97,8 @@ class Limiter:
     """At most `places` requests run at a time; at most `max_waiting` wait, each `timeout_s` seconds at most.
 
     A user holds at most `of_user` places: by default one fewer than all, unless there is only one. `rounds` says what
-    users have equal shares of. `clock` returns seconds and never goes back. `running` and `waiting` are the requests
-    that hold a place and that wait for one.
+    is shared equally between users, see `Rounds`. `clock` returns seconds and never goes back. `running` is the number
+    of requests that hold a place, `waiting` the number of requests that wait for one.
     """
 
     def __init__(

@@ -41,7 +41,7 @@ class JudgedQuestion:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationSet:
-    """Documents (`uri` = `_id`), judged queries, the number of those without text and title, and entities."""
+    """Documents (`uri` = `_id`), judged queries, entities, and the number of documents without text and title."""
 
     documents: tuple[Upload, ...]
     questions: tuple[JudgedQuestion, ...]

@@ -63,7 +63,7 @@ class Judgements:
 class AskedQuestion:
     """The uncalibrated predictions for one question.
 
-    `relevance` and `hops` are of the hits of one search and over several hops; `answerable` has one per strategy.
+    `relevance` has the hits of one search, `hops` the hits over several hops. `answerable` has one for each strategy.
     """
 
     relevance: Sequence[Prediction]

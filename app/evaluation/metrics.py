@@ -78,7 +78,7 @@ class Calibration:
 
 
 def measure_calibration(predictions: Iterable[Prediction]) -> Calibration:
-    """Returns how well at least one prediction agrees with the outcomes.
+    """Returns how well predictions agree with the outcomes. At least one prediction is needed.
 
     Expected calibration error: Naeini et al., "Obtaining Well Calibrated Probabilities Using Bayesian Binning" (2015).
     Brier score: Brier (1950).

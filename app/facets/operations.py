@@ -1,4 +1,4 @@
-"""Counts the facets of metadata, repairs stored counts, and finds what a filter without documents stands for."""
+"""Counts the facets of metadata, repairs stored counts, and suggests a key or value for a filter that finds nothing."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ async def run(query: FacetQuery, user_id: str, services: Services) -> Sequence[F
 
 @transactions.retry_read
 async def missed(filters: Filters, user_id: str, *, db: transactions.Database) -> list[MissedFilter]:
-    """The conditions on metadata that no document meets by themselves, with the nearest key or value.
+    """The conditions on metadata that no document meets, each tested alone, with the nearest key or value.
 
-    A folder counts if only its path is missing. Conditions in groups are left out, but for those of `all`.
+    A folder is included if only the beginning of its path is missing. Of groups, only `all` is examined.
     """
     found = []
     async with db.reading(user_id) as reading:

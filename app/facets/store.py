@@ -44,7 +44,7 @@ _TYPE_NAMES = {"array": "list"}
 
 
 async def record(db: Writing, *, added: Sequence[Json] = (), removed: Sequence[Json] = ()) -> None:
-    """Count the metadata of new versions of documents, and no longer that of the versions that they replace."""
+    """Add the metadata of new versions of documents to the counts, and subtract that of replaced or deleted ones."""
     binds = {"added": _texts(added), "removed": _texts(removed)}
     if binds["added"] == binds["removed"]:
         return

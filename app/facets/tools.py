@@ -47,7 +47,7 @@ class ToolFacet(ToolResult):
 
 
 class FacetEntries(ToolResult):
-    """Keys of metadata, those whose values most documents share first."""
+    """Keys of metadata. Keys whose values are shared by many documents come first."""
 
     notice: str = Field(NOTICE, description="How to treat the texts.")
     facets: list[ToolFacet] = Field(description="Keys, those with shared values first.")
@@ -61,7 +61,7 @@ def _text(value: Any) -> str:
 
 
 async def list_facets(given: ListFacetsArguments, context: ToolContext) -> FacetEntries:
-    """The keys of metadata with their types and commonest values; those with unique values or none last."""
+    """The keys of metadata with their types and commonest values. Keys whose values repeat most come first."""
     query = FacetQuery(Filters(metadata=given.metadata or None), given.key, given.prefix or "", given.limit)
     found = await facets.run(query, context.user_id, context.services)
     shared = sorted(found, key=lambda facet: (not facet.distinct, facet.distinct / facet.documents))

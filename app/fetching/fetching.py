@@ -1,8 +1,8 @@
 """Fetches one page or file over HTTP within limits of size, time and redirects.
 
-The site is not trusted. Hosts of the public Internet only are connected to: a name is resolved once, and what is
-checked is connected to. Nothing of another request is sent, and what is received is counted before and after it is
-decompressed.
+The site is not trusted. Connections are made only to hosts of the public Internet: the name of a host is resolved once,
+and its checked address is the one that is used. A request sends only its address and fixed headers. The size of a
+response is limited both before and after it is decompressed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Defines a fetched page, and the hosts of which pages are fetched."""
+"""Defines a fetched page, and the hosts from which pages may be fetched."""
 
 from __future__ import annotations
 

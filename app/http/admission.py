@@ -1,4 +1,4 @@
-"""Limits what requests of a kind run at once, and how many a user sends in a minute.
+"""Limits how many requests of a kind run at once, and how many requests a user sends in a minute.
 
 A search takes its turn after it is authenticated, read and validated, so that neither an invalid key nor a slow body
 holds one. An upload takes its turn once its body has been received; bodies over 1 MB are on disk until then, and their

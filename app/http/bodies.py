@@ -43,7 +43,7 @@ class ReceivedRequest(Request):
         super().__init__(request.scope, receive, request._send)
 
     def set_body(self, body: bytes) -> None:
-        """Make `body` what the framework reads; no message is received for it."""
+        """Give the framework this body, so that it does not receive one."""
         self._body = body
 
 
@@ -124,9 +124,9 @@ class StrictRoute(APIRoute):
 
     @asynccontextmanager
     async def admit(self, request: Request, receive: Receive) -> AsyncIterator[Receive]:
-        """What a request holds while it is read and answered, and how it is received then.
+        """Holds a place while a request is read and answered. Yields the function that receives its messages.
 
-        The bodies that a user sends at once are limited, and so are the reads. Raises Overloaded.
+        A GET takes a turn of the user's reads; a request with a body takes a turn of bodies. Raises Overloaded.
         """
         caller: Caller | None = getattr(request.state, "caller", None)
         state = request.app.state
@@ -152,7 +152,9 @@ class DocumentsRoute(StrictRoute):
 
     @asynccontextmanager
     async def admit(self, request: Request, receive: Receive) -> AsyncIterator[Receive]:
-        """The body, and a turn of an upload. Raises DiskFull, Overloaded and the errors of receiving."""
+        """Also receives the whole body first, then waits for a turn of uploads. Raises DiskFull, Overloaded and the
+        errors of receiving.
+        """
         async with super().admit(request, receive) as receive:
             if request.method not in ("POST", "PUT", "PATCH"):
                 yield receive
@@ -169,7 +171,7 @@ class QuickRoute(StrictRoute):
 
     @asynccontextmanager
     async def admit(self, request: Request, receive: Receive) -> AsyncIterator[Receive]:
-        """Nothing."""
+        """Holds no place."""
         yield receive
 
 

@@ -24,7 +24,7 @@ _OF_OPERATIONS = frozenset({404, 409, 422})
 
 
 def install(app: FastAPI) -> None:
-    """Complete the document that `app.openapi` returns, once: FastAPI keeps it."""
+    """Let `app.openapi` return the completed document. It is completed once, because FastAPI caches it."""
     generate = app.openapi
 
     def openapi() -> dict[str, Any]:

@@ -20,8 +20,8 @@ SCORE_DIGITS = 4
 class Response(BaseModel):
     """A response whose fields are the attributes of a core type, or of another object.
 
-    A field has the attribute's name; one of another name, or inside another attribute, has a `validation_alias`, which
-    is not part of the contract.
+    A field has the name of the attribute that it shows. If the attribute has another name, or is inside another
+    attribute, `validation_alias` says where it is; this alias is not part of the contract.
     """
 
     model_config = ConfigDict(from_attributes=True, validate_by_name=True, validate_by_alias=True)

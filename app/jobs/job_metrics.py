@@ -1,4 +1,4 @@
-"""Adds to the metrics what jobs wait, run and have failed."""
+"""Adds the queue of jobs, and the outcomes of the jobs that this process has run, to the metrics."""
 
 from __future__ import annotations
 

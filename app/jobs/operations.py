@@ -23,7 +23,7 @@ KEEP_ALIVE_S = 10.0
 
 @retry_read
 async def get(job_id: UUID, user_id: str, *, db: Database) -> JobState:
-    """One job, with what its kind adds to its result. Raises NotFound."""
+    """One job. Its result includes the details that `JobKind.details` finds for its kind. Raises NotFound."""
     async with db.primary.reading(user_id) as reading:
         found = await _read(reading, job_id)
         details = next((kind.details for kind in workers.every_kind() if kind.name == found.kind), None)
@@ -47,9 +47,10 @@ async def page(
 
 
 async def follow(shown: JobState, user_id: str, *, db: Database) -> AsyncGenerator[JobState | None, None]:
-    """A job as it was found, and after each change until it has ended; None where nothing changes for KEEP_ALIVE_S.
+    """Yields a job at once and after each change until it has ended; None if nothing has changed for KEEP_ALIVE_S.
 
-    While the database is unavailable nothing changes. A job that is gone is done: some are removed as they finish.
+    If the database is unavailable, the job counts as unchanged. If the job no longer exists, it counts as done, because
+    some jobs are deleted when they finish.
     """
     yield shown
     waited = 0.0
@@ -68,7 +69,7 @@ async def follow(shown: JobState, user_id: str, *, db: Database) -> AsyncGenerat
 
 
 async def cancel(job_id: UUID, user_id: str, *, db: Database) -> JobState:
-    """Cancel a job that waits or runs; one that has ended stays as it is. Its files that failed are not listed.
+    """Cancel a job that waits or runs; one that has ended stays as it is. The result is without `JobKind.details`.
 
     Raises NotFound, and Conflict where a job of its kind cannot be cancelled.
     """

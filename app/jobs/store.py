@@ -200,7 +200,7 @@ async def enqueue_for_documents(db: Writing, kind: str, document_ids: Sequence[U
 async def cancel(db: Writing, job_id: UUID) -> None:
     """Cancel a job that waits or runs; one that has ended stays. Its worker stops at its next renewal.
 
-    Queues the kind of job that its payload names for this. Under the user's lock.
+    If its payload names a kind of job to run then (ON_FAILURE), this is queued. Under the user's lock.
     """
     change = sa.update(tables.jobs).where(_j.user_id == db.user_id, _j.job_id == job_id, _j.status.in_(_OPEN))
     ended = change.values(status="cancelled", leased_until=None, finished_at=sa.func.now())
@@ -227,7 +227,7 @@ async def claim(
 
 
 async def renew(db: SharedTransaction, job: Job, *, lease_s: float) -> bool:
-    """Extend the lease of a job; false if it was cancelled or claimed again, not if this claim has just finished it."""
+    """Extend the lease of a job. False if the job was cancelled or claimed again; true if it has just finished."""
     if await _change(db, job, leased_until=_after(lease_s)):
         return True
     lost = sa.or_(_j.status == "cancelled", _j.attempts > job.attempts)
@@ -253,7 +253,7 @@ async def finish(
 
 
 async def fail(db: SharedTransaction, job: Job, *, error: str) -> None:
-    """Mark a job as failed, and queue the kind of job that its payload names for that, unless the claim was lost."""
+    """Mark a job as failed, and queue the kind that its payload names (ON_FAILURE); nothing if the claim was lost."""
     failed = await _end(db, job, status="failed", error=error)
     if failed and (kind := job.payload.get(ON_FAILURE)):
         await enqueue(db.as_user(job.user_id), kind)
@@ -287,7 +287,7 @@ async def open_of_source(db: Reading, kind: str, source_id: UUID, *, only_queued
 
 
 async def prune(db: Transaction, job: Job, *, kept: int) -> None:
-    """Delete the finished jobs of the user, the kind and the payload of a job, except the `kept` latest."""
+    """Delete the finished jobs with the user, kind and payload of this job, except the `kept` latest ones."""
     done = (_j.user_id == job.user_id, _j.kind == job.kind, _j.status == "done")
     alike = sa.select(_j.job_id).where(*done, _j.payload == dict(job.payload))
     ended = alike.order_by(_j.finished_at.desc()).offset(kept).scalar_subquery()

@@ -54,7 +54,7 @@ class ClaimLost(errors.StepwellError):
 
 @dataclass(frozen=True, slots=True)
 class JobKind:
-    """A kind of background job: what does the work of one, with what it runs, may be cancelled and is deleted.
+    """A kind of background job: who does its work, and how its jobs are queued, cancelled and deleted.
 
     Attributes:
         name: The kind as it is stored, and shown to the user.
@@ -181,7 +181,7 @@ async def run_next(
 ) -> tuple[str, int] | None:
     """Run the job that has waited longest, of the user served least recently; None if no job waits.
 
-    `served` are the users whose jobs the caller has run, the last one at the end; the user of this job is put there.
+    `served` lists the users whose jobs the caller has run, the latest last; the user of this job is moved to its end.
     Returns the job's kind and what was done, for `Outcomes` to count. A job that fails is queued again for a later
     attempt, and its exception is raised.
     """

@@ -69,7 +69,7 @@ class ProviderModel(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CallTimes:
-    """Seconds that a query may take, and for which a call in bulk starts new attempts."""
+    """Time limits in seconds: `query_s` for a query, and `bulk_s`, after which a call in bulk is not tried again."""
 
     query_s: float
     bulk_s: float = BULK_PATIENCE_S

@@ -23,10 +23,11 @@ _NOMIC = ("search_query: ", "search_document: ")
 
 @dataclass(frozen=True, slots=True)
 class KnownModel:
-    """What is known of a model; an empty part is not.
+    """What is known of a model; an empty field means unknown.
 
-    `repository` is its place on the Hugging Face hub. `max_tokens` is the most tokens of a text, a prefix is put before
-    each query or passage. `languages` are the ISO 639-1 codes of those that it was trained to read.
+    `repository` is its place on the Hugging Face hub. `max_tokens` is the largest number of tokens in a text. The
+    prefixes are put before each query or passage. `languages` are the ISO 639-1 codes of the languages that it was
+    trained to read.
     """
 
     repository: str = ""
@@ -81,10 +82,10 @@ DIGESTS = {
 
 
 def repository(name: str) -> str:
-    """The name with its owner of a model that may be named without one."""
+    """The name of a model with its owner. Adds the owner to the name of a known model."""
     return name if "/" in name else find(name).repository or name
 
 
 def find(name: str) -> KnownModel:
-    """What is known of a model, by its name with or without an owner; of an unknown one, nothing."""
+    """What is known of a model, by its name with or without an owner. For an unknown model all fields are empty."""
     return MODELS.get(name.rpartition("/")[2].lower(), KnownModel())

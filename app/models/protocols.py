@@ -30,7 +30,7 @@ class EmbeddingModel:
 
     @property
     def key_name(self) -> str:
-        """The name that is part of the keys of chunks' vectors; another one after the model was replaced."""
+        """The name in the embedding keys of chunks. After the model was replaced, it stays the first model's name."""
         return self.keyed_by or self.name
 
 

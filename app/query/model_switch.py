@@ -33,7 +33,7 @@ ATTEMPTS = 3
 class ActiveModel:
     """A stored model with the embedder that computes its vectors.
 
-    `model` has the name that the keys of chunks' vectors contain.
+    `model` also has the name in the embedding keys of chunks (`keyed_by`), which may be an earlier model's.
     """
 
     stored: reembedding.StoredModel
@@ -91,7 +91,7 @@ class SwitchingEmbedder:
 
     @contextmanager
     def pinned(self) -> Iterator[ActiveModel]:
-        """Use one model in a block; its transactions raise ModelReplaced where the vectors are another one's."""
+        """Use one model in a block. Its transactions raise ModelReplaced if the stored vectors are another model's."""
         active = self.active
         token = _pinned.set(active)
         try:

@@ -106,8 +106,9 @@ class Group(field_types.WireModel):
 class Recency(field_types.WireModel):
     """How much newer documents are raised, and older ones lowered.
 
-    `score · (1 + weight · (2 · 0.5^(age / half_life_days) − 1))`: a new document gains the share `weight`, one as old
-    as the half-life keeps its score, as one without a date does, and a very old one loses the share `weight`.
+    `score · (1 + weight · (2 · 0.5^(age / half_life_days) − 1))`: a new document gains the share `weight`, a
+    document as old as the half-life keeps its score, and a very old document loses the share `weight`. A document
+    without a date keeps its score.
     """
 
     half_life_days: Annotated[field_types.Number, Field(ge=MIN_HALF_LIFE, le=MAX_HALF_LIFE)] = Field(

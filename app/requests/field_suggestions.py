@@ -1,4 +1,4 @@
-"""Suggests the field or parameter that an unknown name probably stands for, and the value that an unknown one does."""
+"""Suggests which field, parameter or value is probably meant by an unknown one."""
 
 from __future__ import annotations
 
@@ -78,9 +78,9 @@ _PARTITION = "The API key decides whose documents are searched; filters select s
 
 
 def advice(unknown: str, known: Mapping[str, str]) -> dict[str, str]:
-    """The path of the known name that is nearest to `unknown` as `nearest`, or what else to do as `remark`, if any.
+    """Advice on an unknown name: `nearest`, the path of the known name nearest to it, or `remark`, what else to do.
 
-    `known` maps names to their paths: those of the object with the unknown name, and of the objects inside it.
+    It may be empty. `known` maps the names that the object and the objects inside it may have to their paths.
     """
     if not _NAME.fullmatch(unknown):
         return {}
@@ -100,7 +100,7 @@ def are_objects_with(required: Sequence[str], value: object) -> bool:
 
 
 def is_search_option(name: str) -> bool:
-    """Returns whether a name is that of an option of a search, here or in another product, and no key of metadata."""
+    """Returns whether a name is an option of a search, here or in another product, so hardly a key of metadata."""
     plain = _plain(name)
     return any(plain in (_plain(option), *_OTHER_NAMES.get(option, "").split()) for option in _SEARCH_OPTIONS)
 

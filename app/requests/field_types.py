@@ -54,7 +54,7 @@ def check_user(user_id: str) -> None:
 
 
 class WireModel(BaseModel):
-    """Base of every request model: unknown fields are rejected, and null means the default of a field that has one."""
+    """Base of every request model. Unknown fields are rejected. Null in a field with a default means the default."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
     null_is_default: ClassVar[bool] = True
@@ -80,7 +80,7 @@ class WireModel(BaseModel):
 
     @classmethod
     def expanded(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """The fields as they were sent, with short forms at the places for which they stand."""
+        """The fields as sent, with fields in a short form moved to their full place. Subclasses override it."""
         return given
 
 
@@ -130,7 +130,7 @@ def _unknown(model: type[WireModel], name: str, value: object) -> PydanticCustom
 
 
 def wrong(model: type[WireModel], path: tuple[str, ...], code: str, message: str) -> ValidationError:
-    """The error of a field that others make necessary or impossible."""
+    """The error of a field that is missing or not allowed because of the other fields."""
     error = PydanticCustomError(code, "{message}", {"message": message})
     line = InitErrorDetails(type=error, loc=path, input=None)
     return ValidationError.from_exception_data(model.__name__, [line], hide_input=True)
@@ -179,7 +179,7 @@ def expect_metadata(metadata: dict[str, Any]) -> None:
 
 
 def check_length(text: str, most: int) -> str:
-    """The same text to search by. Raises PydanticCustomError if it is longer than `most`, by `analysis.length`."""
+    """Returns a query unchanged. Raises PydanticCustomError if its `analysis.length` is more than `most`."""
     if len(text) > most:
         raise PydanticCustomError("string_too_long", "Must have at most {max_length} characters.", {"max_length": most})
     if analysis.length(text) > most:

@@ -82,9 +82,10 @@ def target(settings: Settings) -> tuple[str, int] | None:
 async def open_stored(
     settings: Settings, database: Database, *, patience_s: float = BULK_PATIENCE_S
 ) -> AsyncIterator[SwitchingEmbedder]:
-    """Opens the configured embedder, and the next one if there is one; the vectors may be switched to it.
+    """Opens the configured embedder, and the next one if the settings name one.
 
-    If they have been, the previous embedder is not opened. Raises ProviderError, SchemaMismatch.
+    If the stored vectors are already those of the next model, only its embedder is opened. Raises ProviderError,
+    SchemaMismatch.
     """
     stored = await reembedding.read_stored(database)
     following = settings.next()
@@ -136,9 +137,9 @@ async def _embedder(settings: Settings, patience_s: float) -> OnnxEmbedder | Htt
 
 
 def computed_weights(settings: Settings) -> Path | None:
-    """Returns the folder of weights that are computed at the first start; None where no folder belongs to the service.
+    """Returns the folder for weights that are computed at the first start; None if the service has no data folder.
 
-    With a database elsewhere, that is so unless STEPWELL_DATA_DIR names one.
+    It has none if DATABASE_URL is set and STEPWELL_DATA_DIR is not.
     """
     if settings.database_url is not None and settings.data_dir is None:
         return None
@@ -209,7 +210,7 @@ def _llm(settings: Settings) -> ChatLlm | GeminiLlm:
 async def open_reranker(settings: Settings) -> AsyncIterator[Reranker | None]:
     """Opens the configured cross-encoder; None without one.
 
-    One in a folder that cannot be loaded is opened too, as a model whose calls fail: searches do not depend on it.
+    If a model in a folder cannot be loaded, a model whose calls fail is opened, because searches work without it.
     """
     kind = settings.reranker
     if kind == "cosine":

@@ -111,7 +111,7 @@ def _judge(ranked: Sequence[Hit], search: SearchState) -> Sequence[tuple[float |
 
 
 def score_before_reranking(hit: Hit) -> float:
-    """The score by which the search has ordered a hit, before anything re-ranked or dated the best hits."""
+    """The score of a hit before re-ranking and before the age of its document changed it."""
     steps = hit.explain or {}
     first = next((steps[name] for name in ("rerank", "recency") if name in steps), None)
     return hit.candidate.score if first is None else float(first["score_before"])

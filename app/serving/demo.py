@@ -89,7 +89,7 @@ def _sentences(answer: Answer, words: str) -> Iterator[tuple[int, str]]:
 
 
 def with_free_port(settings: Settings) -> Settings:
-    """Returns the settings, with a free port where theirs is in use, which is said."""
+    """Returns the settings. If their port is in use, prints that and sets a free port."""
     try:
         listening.check_port(settings)
     except errors.Conflict:

@@ -1,7 +1,8 @@
-"""Adds up the metrics of the processes of a service, which read each other's over sockets in a folder of theirs.
+"""Adds up the metrics of the processes of a service. They read each other's metrics over sockets in a shared folder.
 
-Whoever reads the metrics of a process keeps them in a file, from which its successor counts on, so that no count
-decreases. Counters, histograms and most gauges are added; of the gauges in `HIGHEST` the highest value counts.
+When a process reads another's metrics, it keeps them in a file. If that other process is replaced, the new one counts
+on from the file, so that no count decreases. Counters, histograms and most gauges are added; of the gauges in `HIGHEST`
+the highest value counts.
 """
 
 from __future__ import annotations

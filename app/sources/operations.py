@@ -91,7 +91,7 @@ def _named(draft: SourceDraft, known: Source | None, taken: Mapping[UUID, str]) 
 async def find(keys: Sequence[str], user_id: str, *, db: Database) -> list[UUID]:
     """The ids of the sources with these ids, names in any case, or paths or URIs of folders.
 
-    Raises NotFound, and Conflict if several have a name or a folder.
+    Raises NotFound, and Conflict if several sources have the same name or folder.
     """
     async with db.primary.reading(user_id) as reading:
         drafts = await store.drafts(reading)

@@ -55,7 +55,7 @@ class FileVersion:
 
     @property
     def has_stale_documents(self) -> bool:
-        """Whether documents may be stored that the file does not contain any more."""
+        """Whether the file may have stored documents that it no longer contains."""
         return self.error is None and not self.is_same and self.known is not None and self.known.stored > 0
 
     def outcome(self) -> str:
@@ -72,7 +72,7 @@ class FileVersion:
         )
 
     def record(self, job_id: UUID) -> KnownFile:
-        """What a job records of it; after a failure the stored version stays the one that was recorded."""
+        """What a job records of it. After a failure the recorded version stays, with the error."""
         before = replace(self.known or KnownFile(self.path, None, None, None, 0, None, job_id), job_id=job_id)
         if self.error is not None:
             return replace(before, error=self.error, documents=len(self.stored) or before.documents)
@@ -120,7 +120,7 @@ async def _uploads(
 
 
 async def _uploads_of(source: Source, version: FileVersion, reader: FileReader) -> AsyncGenerator[Upload, None]:
-    """The documents of a file, which `version` is completed with. Raises nothing: errors are noted in it."""
+    """The documents of a file. Completes `version` and notes errors in it instead of raising them."""
     folder, name = Path(source.draft.path), version.path.rpartition("/")[2]
     try:
         raw, state = await asyncio.to_thread(source_roots.read, folder, version.path)

@@ -48,7 +48,7 @@ class FoundFile:
 class Scan:
     """The files of a folder by path, what could not be listed, and what is left out.
 
-    `composed` are the paths in NFC of which a file was found, but for those in ASCII.
+    `composed` has the paths of the files in NFC, except ASCII paths. It finds two files with names that look the same.
     """
 
     files: dict[str, FoundFile] = field(default_factory=dict)
@@ -62,8 +62,8 @@ class Scan:
 class Plan:
     """What is to be done with the files of a source.
 
-    `store` are the paths of files to be read, `renamed` pairs of a file that is gone and its new path, and `removed`
-    the other files that are gone, also those of which nothing is stored.
+    `store` has the paths of files to read. `renamed` has pairs of a file that is gone and its new path. `removed` has
+    the other files that are gone, including files without stored documents.
     """
 
     store: list[str] = field(default_factory=list)
@@ -150,7 +150,7 @@ def content_hash(raw: bytes) -> bytes:
 
 
 def recorded_mtime(state: os.stat_result) -> int | None:
-    """The time of change to record of a file that was read; None if it is too recent to prove anything later."""
+    """The file's time of change, to record; None if it is so recent that a later change may leave it the same."""
     return None if time.time_ns() - state.st_mtime_ns < RECENT_NS else state.st_mtime_ns
 
 

@@ -64,7 +64,7 @@ class _Watch:
     queued: dict[tuple[str, UUID], float] = field(default_factory=dict)
 
     async def follow(self) -> None:
-        """Queue jobs after events and in intervals, until the watched folders are others."""
+        """Queue jobs after events and in intervals. Returns once the set of watched folders has changed."""
         watched = await self.compare()
         if not watched:
             return

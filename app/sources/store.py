@@ -163,7 +163,7 @@ _LINK_FILES = sql.inline(
 
 
 async def link(db: Writing, source_id: UUID, paths: Mapping[UUID, str]) -> None:
-    """Make documents those of files of a source, by the paths of their files."""
+    """Record which files of a source documents come from: `paths` has the path of each document's file."""
     binds = {"user_id": db.user_id, "source_id": source_id, "document_ids": list(paths), "paths": list(paths.values())}
     await db.execute(_LINK_FILES, binds)
 
@@ -184,7 +184,7 @@ _MOVE_DOCUMENTS = sql.inline(
 
 
 async def move(db: Writing, uris: Mapping[bytes, tuple[UUID, str]]) -> None:
-    """Give documents new uris, by the identities that follow from these; no document has one of them."""
+    """Give documents new uris, by the identities of these uris. No document may have one of these identities yet."""
     binds = {
         "identities": list(uris),
         "document_ids": [document_id for document_id, _uri in uris.values()],
@@ -252,7 +252,7 @@ _UNRECORDED = sql.inline(
 
 
 async def unrecorded_paths(db: Reading, source_id: UUID) -> list[str]:
-    """The paths of files of which documents are stored, but which a job that ended in between has not recorded."""
+    """The paths of files with stored documents but without a record, because a job was interrupted before it."""
     return list(await db.scalars(_UNRECORDED, {"user_id": db.user_id, "source_id": source_id}))
 
 

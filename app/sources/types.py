@@ -44,7 +44,7 @@ class SourceDraft:
 
     @property
     def folder_name(self) -> str:
-        """The name of the folder; that of the root of a file system is its path."""
+        """The name of the folder; for the root of a file system, its path."""
         return uris.compose(Path(self.path).name or self.path)
 
     @property
@@ -65,8 +65,8 @@ class FileFailure:
 class Source:
     """A stored source with the latest job that synchronises it, and the result of the latest one that is done.
 
-    `files` of its files are stored, `failed` could not be, and `documents` come from them, where these were counted;
-    `failures` are the first of those that could not be.
+    `files` and `failed` are the numbers of files that are stored and that could not be, `documents` the number of its
+    documents; they are 0 if nothing was counted. `failures` has the first files that could not be stored.
     """
 
     source_id: UUID
@@ -105,7 +105,7 @@ class KnownFile:
 
     @property
     def is_stored(self) -> bool:
-        """Whether a version of the file is stored, or documents of one that is to be read again."""
+        """Whether a version is recorded. A file that is to be read again counts while it has stored documents."""
         return self.content_hash is not None or self.stored > 0
 
     def has(self, content_hash: bytes | None) -> bool:
@@ -118,8 +118,7 @@ class KnownFile:
 class SourceRoots:
     """Folders that sources may be added from; with `per_user` only from the subfolder with the name of the user.
 
-    Watched sources are compared with their folders
-    every `watch_interval_s`.
+    Watched sources are compared with their folders every `watch_interval_s`.
     """
 
     folders: tuple[Path, ...] = ()

@@ -30,7 +30,7 @@ _a, _u = tables.audit_log.c, tables.key_uses.c
 class Event:
     """`actor` performed `action` on the id `target`; `counts` are rows by kind.
 
-    Those of a key with filters are what restricts it. Contains no other user content.
+    When a key with filters is created, `counts` has its filters. An event contains no other content of a user.
     """
 
     user_id: str

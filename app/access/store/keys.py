@@ -75,7 +75,7 @@ async def verify(db: Database, *, key_id: str, secret_hash: bytes, within_s: flo
 
 
 async def of_token(db: Database, *, key_id: str, within_s: float) -> Verified | None:
-    """The live key with this id that has a pair for tokens, whose signature the caller verifies.
+    """The live key with this id, if it can sign tokens. The caller verifies the token's signature.
 
     Raises DatabaseUnavailable after `within_s`.
     """
@@ -120,7 +120,7 @@ async def can_restrict(db: SharedTransaction) -> bool:
 
 
 async def revoke(db: SharedTransaction, *, key_id: str) -> str | None:
-    """Revoke a key from now on; returns its user, None where there is no such key that is not revoked."""
+    """Revoke a key from now on. Returns its user; None if the key does not exist or was revoked before."""
     change = sa.update(tables.api_keys).where(_k.key_id == key_id, _k.revoked_at.is_(None))
     found: str | None = await db.scalar(change.values(revoked_at=sa.func.now()).returning(_k.user_id))
     return found
@@ -136,7 +136,7 @@ async def live(db: SharedTransaction, *, key_id: str) -> Key | None:
 
 
 async def expire(db: SharedTransaction, *, key_id: str, at: datetime) -> None:
-    """Let a key expire at a time, or when it does already if that is earlier."""
+    """Let a key expire at a time. A key that expires earlier keeps its expiry."""
     change = sa.update(tables.api_keys).where(_k.key_id == key_id)
     await db.execute(change.values(expires_at=sa.func.least(_k.expires_at, at)))
 

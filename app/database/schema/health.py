@@ -74,7 +74,7 @@ _NOT_LEAKPROOF = sql.inline(
 
 
 async def not_leakproof(database: transactions.Database) -> list[str]:
-    """The functions of operators that use an index only if leakproof, and are not; as ALTER FUNCTION names them."""
+    """The functions of operators that are not leakproof and so use no index, as ALTER FUNCTION names them."""
     async with database.shared() as connection:
         return list(await connection.scalars(_NOT_LEAKPROOF))
 

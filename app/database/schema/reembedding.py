@@ -86,7 +86,7 @@ _i, _t = tables.embedding_identity.c, tables.embedding_target.c
 class StoredModel:
     """A model whose vectors are stored in the table with the object id `table`.
 
-    `keyed_by` is the name of the model that the keys of chunks' vectors contain.
+    `keyed_by` is the model's name in the embedding keys of chunks. It stays the same when the model is replaced.
     """
 
     model: str

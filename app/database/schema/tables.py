@@ -40,14 +40,14 @@ def tenant(*, is_key: bool = False) -> list[sa.Column[str] | sa.CheckConstraint]
 
 
 def user_table(name: str, *items: sa.schema.SchemaItem) -> sa.Table:
-    """A table with rows of users, whose first column, and that of its primary key, is the user."""
+    """A table with rows of users. `user_id` is its first column and the first column of its primary key."""
     return sa.Table(name, metadata, *tenant(is_key=True), *items)
 
 
 def belongs_to(
     parent: sa.Column[Any], column: str | None = None, *, name: str | None = None
 ) -> sa.ForeignKeyConstraint:
-    """The reference of a column to a row of the same user, with which this one is deleted."""
+    """A foreign key to a row of the same user. When that row is deleted, the rows that refer to it are deleted too."""
     target = [parent.table.c.user_id, parent]
     return sa.ForeignKeyConstraint(["user_id", column or parent.name], target, ondelete="CASCADE", name=name)
 

@@ -1,4 +1,4 @@
-"""Stores the numbers of hidden chunks, and removes the postings of hidden chunks that no job publishes.
+"""Stores which chunks are hidden, and removes the postings of hidden chunks that will never be shown again.
 
 Searches skip the postings of hidden chunks. Chunks are hidden while a job stores their document, and after their
 document is deleted or replaced. A job then removes their postings in slices.
@@ -64,7 +64,10 @@ async def count(db: Reading, job_id: UUID) -> int:
 
 
 async def unindex(db: Writing, job_id: UUID, *, after: str, limit: int) -> str | None:
-    """Remove some lexemes' postings of a job's hidden chunks; returns the last lexeme. Takes the user's lock."""
+    """Remove the postings of a job's hidden chunks for up to `limit` lexemes after `after`, in alphabetical order.
+
+    Returns the last of these lexemes, None if there was none. Takes the user's lock.
+    """
     await db.hold()
     binds = {"user_id": db.user_id, "job_id": job_id, "after": after, "limit": limit}
     last: str | None = await db.scalar(sql.statement("unindex_hidden"), binds)

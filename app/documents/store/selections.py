@@ -1,4 +1,4 @@
-"""Lists the documents that pass filters, and counts the rows of documents in every table."""
+"""Lists the documents that pass filters, and reads their numbers of chunks."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def page(db: Reading, filters: Filters, *, after: SelectedDocument | None,
 
 
 async def count(db: Reading, document_ids: Sequence[UUID]) -> dict[UUID, RowCounts]:
-    """The numbers of chunks of those of the documents that exist."""
+    """The number of chunks of each document, by id. Documents that no longer exist are omitted."""
     query = sa.select(_d.document_id, _d.chunk_count).where(_d.user_id == db.user_id)
     rows = await db.execute(query.where(sql.among(_d.document_id, document_ids)))
     return {row.document_id: RowCounts(1, row.chunk_count) for row in rows}

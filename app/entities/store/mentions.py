@@ -121,7 +121,7 @@ async def ensure(db: Writing, named: Sequence[Name | Tag], *, origin: str) -> se
 
 
 async def known_openings(db: Reading, words: Iterable[str], pairs: Iterable[str]) -> set[str]:
-    """The words among these that are names, and the pairs of words that are names or begin longer names."""
+    """The words that are names by themselves, and the pairs of words that are names or begin longer names."""
     binds = {"words": "\n".join(sorted(words)), "pairs": "\n".join(sorted(pairs))}
     rows = await db.execute(sql.statement("openings_of_names"), {"user_id": db.user_id, **binds})
     return set(rows.scalars())

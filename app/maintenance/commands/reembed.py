@@ -87,7 +87,7 @@ def _say(text: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class FillingState:
-    """How many chunks this command has given a vector of the other model, of how many that had none."""
+    """How many chunks this command has embedded with the other model, and how many there are to embed."""
 
     done: int
     total: int

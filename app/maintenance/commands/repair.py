@@ -50,9 +50,9 @@ def repair(
 
 
 async def compare(settings: Settings, chosen: list[str], *, dry_run: bool) -> tuple[dict[str, Damage], int]:
-    """The damage by user, of all unless some are chosen, and of how many the mentions could not be compared.
+    """Repairs the chosen users, or all users if none is chosen; with `dry_run` it only compares.
 
-    It is repaired unless `dry_run`.
+    Returns the damage by user, and for how many users the mentions could not be compared.
     """
     keys = settings.entity_keys
     async with owner_at_revision(settings) as owner:

@@ -143,7 +143,7 @@ class SentencePieces(TokenOffsets):
         self._most = max_tokens - 2
 
     def encode(self, texts: Sequence[Text]) -> list[Pieces]:
-        """The pieces of texts; pairs are for re-rankers, which this is not for."""
+        """The pieces of texts. Pairs of texts are not supported, because only re-rankers need them."""
         found = self._processor.encode(cast("list[str]", list(texts)), return_type=int)
         whole = ([BEGIN, *ids[: self._most], END] for ids in found)
         return [Pieces(ids, [0] * len(ids)) for ids in whole]

@@ -36,7 +36,7 @@ os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")  # noqa: TID251
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """The files of a repository that are used, and the SHA-256 of those that are known."""
+    """A repository: which of its files are used, and the SHA-256 of files for which it is known in advance."""
 
     name: str
     files: re.Pattern[str] = MODEL

@@ -51,10 +51,10 @@ class PublishedWeights(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Int8Model:
-    """A model, its layers and its graph, the file of its weights of 8 bits, and the published ones.
+    """A model, its number of layers and its graph; its file of 8-bit weights, and the published file they come from.
 
-    Of each file of weights its name and digest are known, and of the published one how it is read. `tokenizer` opens
-    the tokenizer in the folder of the published files.
+    `sha256` and `published_sha256` are the digests of the two files. `read` reads the published weights. `tokenizer`
+    opens the tokenizer in the folder of the published files.
     """
 
     model: EmbeddingModel
@@ -153,7 +153,7 @@ def tensors(stored: PublishedWeights, layers: int) -> Iterator[tuple[str, Tensor
 
 
 def scales_without_saturation(rows: Floats) -> Floats:
-    """The scale of each row, an output's weights: the least with which no two neighbours exceed GREATEST.
+    """The scale of each row (the weights of an output): the smallest for which no sum of neighbours exceeds GREATEST.
 
     Neighbours are the elements 2i and 2i + 1.
     """

@@ -80,7 +80,7 @@ def packaged() -> Path:
 
 
 def find(hub: Hub) -> Path:
-    """The folder of both files: the installed package's, else one into which they are downloaded if missing.
+    """The folder with the published files: of the installed package, or else one into which they are downloaded.
 
     Raises ProviderError, which says both ways to get them.
     """

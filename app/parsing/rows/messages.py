@@ -48,8 +48,8 @@ class _Message:
 def is_chat(before: str, sample: Sequence[Mapping[str, Any]]) -> bool:
     """Whether the objects of a list are messages of a chat, given the text before the list and the first objects.
 
-    Messages are those of a list `messages` or of the type `message`. Most have a text, a sender and a time, and no
-    title, as mails have.
+    The list must be named `messages`, or the objects have the type `message`. Most must have a text, a sender and a
+    time, but no title: objects with titles are mails.
     """
     is_listed = _IN_LIST.search(before[-records.LONGEST_NAME :]) is not None
     found = [one for one in sample if is_listed or one.get("type") == "message"]
