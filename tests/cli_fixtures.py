@@ -17,7 +17,7 @@ import pytest
 from fastapi import FastAPI
 
 from app import __main__ as root
-from app.cli import options
+from app.cli import terminal
 from app.database.embedded import postgres
 from app.database.transactions import Database
 from app.main import create_app
@@ -98,7 +98,7 @@ def run_command(monkeypatch, capsys, _built_once, _logging_as_before) -> Callabl
     def run(*arguments: object) -> Ran:
         monkeypatch.setattr(sys, "argv", ["stepwell", *map(str, arguments)])
         capsys.readouterr()
-        monkeypatch.setattr(options.err, "quiet", False)
+        monkeypatch.setattr(terminal.err, "quiet", False)
         with pytest.raises(SystemExit) as left:
             root.main()
         said = capsys.readouterr()

@@ -52,7 +52,7 @@ def create(
     key = database_owner.run(data_dir, lambda db: keys.create(user, grant, db=db, actor=database_owner.actor()))
     restricted = {} if grant.filters is None else {"filters": grant.filters, "entities": entities}
     terminal.end_with_json({"key": key, "user": user, "scopes": scopes, **restricted}, wanted=as_json)
-    options.err.print(f"A key for {user} ({', '.join(scopes)}). It is not shown again:")
+    terminal.err.print(f"A key for {user} ({', '.join(scopes)}). It is not shown again:")
     terminal.write(key)
 
 
@@ -74,17 +74,17 @@ def list_keys(
         for key in found
     ]
     terminal.end_with_json(rows, wanted=as_json)
-    table = options.table("key", "user", "scopes", "valid", "sees", ids=("key", "user"))
+    table = terminal.table("key", "user", "scopes", "valid", "sees", ids=("key", "user"))
     for row in rows:
-        shown = options.cell(row["name"], identity=row["key_id"])
+        shown = terminal.cell(row["name"], identity=row["key_id"])
         days = {"from": row["created_at"], "until": row["expires_at"], "revoked": row["revoked_at"]}
         valid = "\n".join(f"{what} {at:%Y-%m-%d %H:%M}" for what, at in days.items() if at)
         sees = ["everything"]
         if row["filters"] is not None:
             sees = [json.dumps(row["filters"]), *(["entities"] if row["entities"] else [])]
         signs = "signs tokens" if row["tokens"] else "signs no tokens"
-        table.add_row(shown, row["user_id"], ", ".join(row["scopes"]), valid, options.cell(*sees, signs))
-    options.print_table(table)
+        table.add_row(shown, row["user_id"], ", ".join(row["scopes"]), valid, terminal.cell(*sees, signs))
+    terminal.print_table(table)
 
 
 @keys_app.command()
@@ -99,7 +99,7 @@ def rotate(
     key = database_owner.run(data_dir, lambda db: keys.rotate(key_id, db=db, grace=days, actor=actor))
     terminal.end_with_json({"key": key, "grace_days": grace}, wanted=as_json)
     left = f"works for {grace} more day{'s' * (grace > 1)}" if grace else "works no longer"
-    options.err.print(f"The old key {left}. The new one is not shown again:")
+    terminal.err.print(f"The old key {left}. The new one is not shown again:")
     terminal.write(key)
 
 
@@ -112,7 +112,7 @@ def revoke(
     """Revoke a key at once."""
     database_owner.run(data_dir, lambda db: keys.revoke(key_id, db=db, actor=database_owner.actor()))
     terminal.end_with_json({"revoked": True}, wanted=as_json)
-    options.err.print("Revoked.")
+    terminal.err.print("Revoked.")
 
 
 users_app = typer.Typer(help="Users: list, export, delete.", no_args_is_help=True)
@@ -124,10 +124,10 @@ def list_users(as_json: options.AsJson = False, data_dir: options.DataDir = None
     """List all users with their numbers of live keys, documents, chunks and entities."""
     rows = [dataclasses.asdict(user) for user in database_owner.run_once(data_dir, users.list_users)]
     terminal.end_with_json(rows, wanted=as_json)
-    table = options.table("user_id", "keys", "documents", "chunks", "entities", ids=("user_id",))
+    table = terminal.table("user_id", "keys", "documents", "chunks", "entities", ids=("user_id",))
     for row in rows:
         table.add_row(*map(str, row.values()))
-    options.print_table(table)
+    terminal.print_table(table)
 
 
 @users_app.command()
@@ -143,7 +143,7 @@ def export(
         data_dir, lambda db: users.export(user, file.absolute(), db=db, actor=database_owner.actor())
     )
     terminal.end_with_json(written, wanted=as_json)
-    options.out.print(f"Wrote {file}: {_format_counts(written)}.", soft_wrap=True, markup=False)
+    terminal.out.print(f"Wrote {file}: {_format_counts(written)}.", soft_wrap=True, markup=False)
 
 
 @users_app.command()
@@ -167,9 +167,9 @@ def delete(
         table = Table("table", "deleted", "left")
         for name, count in deleted.items():
             table.add_row(name, str(count), str(left[name]))
-        options.out.print(table)
+        terminal.out.print(table)
     if remaining := sum(left.values()):
-        options.err.print(f"{remaining} rows were written meanwhile by requests that were running: delete again.")
+        terminal.err.print(f"{remaining} rows were written meanwhile by requests that were running: delete again.")
         raise typer.Exit(1)
 
 
@@ -193,8 +193,8 @@ def show_audit(
     if prune is not None:
         gone = database_owner.run_once(data_dir, lambda owner: stored_audit.prune(owner, days=prune))
         terminal.end_with_json(gone, wanted=as_json)
-        pruned = options.format_count(gone["audit_log"], "event")
-        terminal.write(f"Deleted {pruned}, {options.format_count(gone['key_uses'], 'key use')}.")
+        pruned = terminal.format_count(gone["audit_log"], "event")
+        terminal.write(f"Deleted {pruned}, {terminal.format_count(gone['key_uses'], 'key use')}.")
         return
 
     async def read(owner: SharedTransaction) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -203,21 +203,21 @@ def show_audit(
 
     events, uses = database_owner.run_once(data_dir, read)
     terminal.end_with_json({"events": events, "key_uses": uses}, wanted=as_json)
-    table = options.table("at", "user", "event", ids=("event",))
+    table = terminal.table("at", "user", "event", ids=("event",))
     for row in events:
         counts = ", ".join(_format_field(name, count) for name, count in row["counts"].items() if count)
-        event = options.cell(row["action"], counts, f"by {row['actor']}", identity=row["target"])
+        event = terminal.cell(row["action"], counts, f"by {row['actor']}", identity=row["target"])
         table.add_row(_moment(row["at"]), row["user_id"], event)
-    options.print_table(table)
-    table = options.table("day", "user", "key", "scope", "uses", "last used", ids=("key",))
+    terminal.print_table(table)
+    table = terminal.table("day", "user", "key", "scope", "uses", "last used", ids=("key",))
     for row in uses:
         used_at = _moment(row["last_used_at"])
         table.add_row(str(row["day"]), row["user_id"], row["key_id"], row["scope"], str(row["uses"]), used_at)
-    options.print_table(table)
+    terminal.print_table(table)
 
 
 def _moment(at: datetime) -> str:
-    return options.moment(at.isoformat())
+    return terminal.moment(at.isoformat())
 
 
 def _format_field(name: str, value: object) -> str:

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from app.query import answer_hints
 from app.query.types import Answer, Candidate, Hit
-from app.relevance import answerability
+from app.relevance import answerable_levels
 from app.text import uris
 from app.text.words import tokens
 from app.tools import NOTICE, InSeconds, NoneIfEmpty, Place, Texts, ToolResult, place, text
@@ -125,9 +125,9 @@ class PassageList(ToolResult):
         score = answer.answerable
         return cls(
             results=kept,
-            answerable=None if score is None or score >= answerability.LIKELY else round(score, 2),
+            answerable=None if score is None or score >= answerable_levels.LIKELY else round(score, 2),
             hops=hops if any(hop.terms for hop in hops) else None,
-            advice=NO_ANSWER if kept and answerability.is_doubtful(score) else None,
+            advice=NO_ANSWER if kept and answerable_levels.is_doubtful(score) else None,
             left_out=len(passages) - len(kept) or None,
             depth="thorough" if answer.depth == "thorough" else None,
             no_results_because=None if passages else " ".join(answer_hints.of(answer)) or None,

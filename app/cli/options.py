@@ -1,17 +1,14 @@
-"""Defines the options, tables and checks that several commands share."""
+"""Defines the options and checks that several commands share."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Coroutine
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
-from rich.cells import cell_len
 from rich.markup import escape
-from rich.table import Column, Table
-from rich.text import Text
 
 from app.cli import terminal
 from app.errors import BadRequest, StepwellError
@@ -61,11 +58,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 LOCAL = "local"
 USAGE = frozenset({400, 413, 422})
 """Statuses of errors in what a command was given; all others say that it could not be done."""
-PADDING, NARROWEST = 3, 12
-"""Characters that a table's column takes beside its values, and the narrowest column whose values may wrap."""
 Result = TypeVar("Result")
-
-out, err = terminal.console(), terminal.console(stderr=True)
 
 
 def settings(data_dir: Path | None = None, **overrides: Any) -> Settings:
@@ -76,7 +69,7 @@ def settings(data_dir: Path | None = None, **overrides: Any) -> Settings:
     chosen = config.load(data_dir=data_dir, **overrides)
     logging_setup.configure("debug" if chosen.log_level == "debug" else "error", chosen.log_json)
     for warning in config.unknown_variables():
-        err.print(f"[yellow]Warning:[/] {escape(warning)}", soft_wrap=True)
+        terminal.err.print(f"[yellow]Warning:[/] {escape(warning)}", soft_wrap=True)
     return chosen
 
 
@@ -93,7 +86,7 @@ def run(work: Coroutine[Any, Any, Result], *, loop: Callable[[], asyncio.Abstrac
 
 def report_interrupt(state: str = "") -> typer.Exit:
     """Says that the command was interrupted, and what it has done; returns what ends it with status 130."""
-    err.print(f"Interrupted. {state}".rstrip(), soft_wrap=True)
+    terminal.err.print(f"Interrupted. {state}".rstrip(), soft_wrap=True)
     return typer.Exit(130)
 
 
@@ -145,59 +138,6 @@ def unused_llm_key(chosen: Settings) -> tuple[str, str] | None:
         f"{variable} is set and no language model is used: nothing is sent to one",
         f"STEPWELL_LLM={value} lets it read questions and passages of searches over several hops.",
     )
-
-
-def table(*columns: str, ids: Collection[str] = ()) -> Table:
-    """A table that shows every value in full: ids on one line each, other values on as many lines as they need."""
-    made = Table()
-    for name in columns:
-        made.add_column(name, overflow="fold", min_width=1 if name in ids else None)
-    return made
-
-
-def cell(*lines: str | None, identity: object = None) -> Text:
-    """Lines of a value in a table: the first plain, further ones dim, and an id, which stays whole, as the last."""
-    shown = Text(next(iter(lines), None) or "")
-    for line in (*lines[1:], None if identity is None else str(identity)):
-        if line:
-            shown.append(f"\n{line}" if shown.plain else line, style="dim")
-    return shown
-
-
-def format_count(number: int, noun: str) -> str:
-    """A number with its noun, in the singular for one."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def moment(at: str | None) -> str:
-    """A time of the API as a date and a time of day below it."""
-    return "" if at is None else at[:16].replace("T", "\n")
-
-
-def print_table(filled: Table, *, empty: str = "None found.") -> None:
-    """Prints a table, or `empty` if it has no rows. It is wider than the terminal only if its ids would not fit."""
-    if not filled.row_count:
-        out.print(empty, soft_wrap=True, markup=False)
-        return
-    for column in filled.columns:
-        if column.min_width is not None:
-            column.min_width = max((cell_len(_last_line(one)) for one in column.cells), default=1)
-    widths = [column.min_width or min(NARROWEST, _natural(column)) for column in filled.columns]
-    needed = sum(widths) + PADDING * len(widths) + 1
-    if needed > out.width:
-        filled.width = needed
-    out.print(filled, crop=False)
-
-
-def _last_line(cell: object) -> str:
-    """The last line of a cell, on which an id stands."""
-    return (cell.plain if isinstance(cell, Text) else str(cell)).rpartition("\n")[2]
-
-
-def _natural(column: Column) -> int:
-    """The width that a column has where there is room."""
-    shown = [cell.plain if isinstance(cell, Text) else str(cell) for cell in (column.header, *column.cells)]
-    return max((cell_len(line) for one in shown for line in one.splitlines()), default=0)
 
 
 def status(error: StepwellError) -> int:

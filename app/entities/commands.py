@@ -37,11 +37,11 @@ def bring(
         terminal.write_json(answer)
     else:
         counts = ", ".join(f"{answer[name]} {name}" for name in ("added", "updated", "unchanged", "refused"))
-        options.out.print(f"{counts}.")
+        terminal.out.print(f"{counts}.")
         for line in answer["lines"]:
             if line["status"] == "refused":
                 detail = escape(f"{line['field']}: {line['detail']}")
-                options.err.print(f"[red]line {line['line']}[/] {detail}")
+                terminal.err.print(f"[red]line {line['line']}[/] {detail}")
     if answer["refused"]:
         raise typer.Exit(1)
 
@@ -58,11 +58,11 @@ def list_all(
     """List entities by name, or by similarity to --q."""
     found = _find(client, q, type, limit)
     terminal.end_with_json(found, wanted=as_json)
-    table = options.table("entity", "type", "role", "origin", ids=("entity",))
+    table = terminal.table("entity", "type", "role", "origin", ids=("entity",))
     for one in found:
-        shown = options.cell(one["name"], ", ".join(one["aliases"]), identity=one["entity_id"])
+        shown = terminal.cell(one["name"], ", ".join(one["aliases"]), identity=one["entity_id"])
         table.add_row(shown, one["type"], escape(one["role"] or ""), one["origin"])
-    options.print_table(table, empty=_none(type))
+    terminal.print_table(table, empty=_none(type))
 
 
 @app.command()
@@ -77,11 +77,11 @@ def search(
     """Find entities by names and meaning, with their scores and what matched."""
     answer = client.post("/entities/search", {"query": query, "limit": limit, "type": type})
     terminal.end_with_json(answer, wanted=as_json)
-    table = options.table("score", "entity", "type", "matched by", ids=("entity",))
+    table = terminal.table("score", "entity", "type", "matched by", ids=("entity",))
     for one in answer["entities"]:
-        shown = options.cell(one["name"], one["role"], identity=one["entity_id"])
+        shown = terminal.cell(one["name"], one["role"], identity=one["entity_id"])
         table.add_row(f"{one['score']:.2f}", shown, one["type"], one["matched_by"])
-    options.print_table(table, empty=_none(type))
+    terminal.print_table(table, empty=_none(type))
 
 
 def _none(type: str | None) -> str:
@@ -100,7 +100,7 @@ def show(
     entity = _resolve(name_or_id, client)
     documents = client.list(f"/entities/{entity['entity_id']}/documents", "documents", limit=MOST_SHOWN)
     terminal.end_with_json({**entity, "documents": documents}, wanted=as_json)
-    options.out.print(
+    terminal.out.print(
         f"[bold]{escape(entity['name'])}[/] ({entity['type']}, {entity['origin']}) {entity['entity_id']}",
         soft_wrap=True,
     )
@@ -113,16 +113,16 @@ def show(
     ]
     for label, value in rows:
         if value:
-            options.out.print(f"{label}: {escape(str(value))}")
+            terminal.out.print(f"{label}: {escape(str(value))}")
     if not documents:
-        options.out.print("No document is linked to it.")
+        terminal.out.print("No document is linked to it.")
         return
     table = Table("strength", "document", "mentions")
     for document in documents:
         counts = ", ".join(f"{kind} {count}" for kind, count in sorted(document["mentions"].items()))
         named = document["title"] or uris.show(document["uri"] or "")
         table.add_row(f"{document['strength']:.2f}", escape(named), counts)
-    options.out.print(table)
+    terminal.out.print(table)
 
 
 def _find(client: Client, q: str | None, type: str | None, limit: int) -> list[Answer]:

@@ -68,7 +68,7 @@ def evaluate(
             "1 relevant document is" if len(loaded.missing) == 1 else f"{len(loaded.missing)} relevant documents are"
         )
         warning = f"{count} not in the corpus, so no search finds them: {escape(named)}"
-        options.err.print(f"[yellow]Warning:[/] {warning}", soft_wrap=True)
+        terminal.err.print(f"[yellow]Warning:[/] {warning}", soft_wrap=True)
     report = options.run(_evaluate(loaded, others, strategy, tenant, options.settings(data_dir)))
     title = f"{folder.name}, {mode}" + ("" if ranking == "{}" else f", {ranking}")
     terminal.end_with_json(report.as_json(), wanted=as_json)
@@ -79,7 +79,7 @@ def evaluate(
 
 def _show_calibration(report: EvaluationReport) -> None:
     if report.predictions is None:
-        options.out.print("No hit has a relevance.")
+        terminal.out.print("No hit has a relevance.")
         return
     for name, pairs in (("relevance", report.predictions.relevance), ("answerable", report.predictions.answerable)):
         found = metrics.measure_calibration(pairs)
@@ -87,9 +87,9 @@ def _show_calibration(report: EvaluationReport) -> None:
         table = Table("predicted", "observed", "number", title=f"{name} of {found.count}")
         for each in found.bins:
             table.add_row(f"{each.mean:.3f}", f"{each.observed:.3f}", f"{each.count}")
-        options.out.print(table)
+        terminal.out.print(table)
         brier = f"{found.brier:.4f} (of the base rate: {found.base_brier:.4f})"
-        options.out.print(f"ECE {found.ece:.3f}, AUROC {auroc}, Brier score {brier}")
+        terminal.out.print(f"ECE {found.ece:.3f}, AUROC {auroc}, Brier score {brier}")
 
 
 def _show_report(report: EvaluationReport, title: str) -> None:
@@ -98,12 +98,12 @@ def _show_report(report: EvaluationReport, title: str) -> None:
         table.add_row(name, f"{value}")
     for name, changed in (report.comparison or {}).items():
         table.add_row(f"{name} against flat", f"{len(changed)}: {' '.join(changed)}" if changed else "0")
-    options.out.print(table)
+    terminal.out.print(table)
     if report.kinds:
         kinds = Table("type", "queries", "ndcg@10", "recall@5", title="by type of question")
         for kind, means in report.kinds.items():
             kinds.add_row(kind, f"{means['queries']}", f"{means['ndcg@10']}", f"{means['recall@5']}")
-        options.out.print(kinds)
+        terminal.out.print(kinds)
 
 
 async def _evaluate(
@@ -113,7 +113,7 @@ async def _evaluate(
     tenant: Tenant,
     settings: Settings,
 ) -> EvaluationReport:
-    with Progress(console=options.err, transient=True) as bar:
+    with Progress(console=terminal.err, transient=True) as bar:
         tasks = {stage: bar.add_task(stage, total=None) for stage in ("ingesting", "asking")}
 
         def show(stage: str, done: int, total: int) -> None:
@@ -156,7 +156,7 @@ def calibrate(
     if folder is None:
         options.run(_reset(user_id, settings))
         terminal.end_with_json({"reset": True}, wanted=as_json)
-        options.out.print("The defaults are used again.")
+        terminal.out.print("The defaults are used again.")
         return
     foreign = [question for other in unanswerable or () for question in beir.read_questions(other)]
     given = Judgements(beir.read_judged_questions(folder), foreign, only_judged)
@@ -180,7 +180,7 @@ async def _reset(user_id: str, settings: Settings) -> None:
 
 
 async def _fit(given: Judgements, user_id: str, settings: Settings, *, store: bool) -> Fitted:
-    with Progress(console=options.err, transient=True) as bar:
+    with Progress(console=terminal.err, transient=True) as bar:
         task = bar.add_task("asking", total=None)
         async with runtime.open_services(settings) as services:
             fitted = await calibration.fit_user(
@@ -203,15 +203,15 @@ def _show(fitted: Fitted, is_stored: bool) -> None:
             before, after = effect.before, effect.after
             errors_of = (before.base_brier, before.brier, after.brier, before.ece, after.ece)
             table.add_row(name, str(before.count), f"{before.base_rate:.2f}", *(f"{one:.3f}" for one in errors_of))
-    options.out.print(table)
-    options.out.print("Measured on questions of other folds than those of the fit.")
+    terminal.out.print(table)
+    terminal.out.print("Measured on questions of other folds than those of the fit.")
     scales = fitted.stored.calibration
     named = {"relevance": scales.relevance, "over several hops": scales.hops, "answerable": scales.answerable}
     for name, scale in named.items():
-        options.out.print(f"{name}: logit = {scale.intercept:.3f} + {scale.slope:.3f} · logit of the default")
+        terminal.out.print(f"{name}: logit = {scale.intercept:.3f} + {scale.slope:.3f} · logit of the default")
     if fitted.answerable is None:
-        options.out.print("`answerable` stays as it is: no judged question is without an answer; see --unanswerable.")
+        terminal.out.print("`answerable` stays as it is: no judged question is without an answer; see --unanswerable.")
     if is_stored:
-        options.out.print("Stored. `stepwell calibrate --reset` removes it.")
+        terminal.out.print("Stored. `stepwell calibrate --reset` removes it.")
     else:
-        options.out.print("Not stored" + ("." if fitted.helps else ": it is not better than the defaults."))
+        terminal.out.print("Not stored" + ("." if fitted.helps else ": it is not better than the defaults."))

@@ -30,13 +30,13 @@ def facets(
     of = "files" if files else "metadata"
     answer = client.get("/facets", key=key, prefix=prefix, limit=limit, of=of, filters=json_arguments.filters(filters))
     terminal.end_with_json(answer, wanted=as_json)
-    table = options.table("key", "documents", "types", "values")
+    table = terminal.table("key", "documents", "types", "values")
     for one in answer["facets"]:
         values = ", ".join(f"{_show(value['value'])} ({value['documents']})" for value in one["values"])
         more = ", …" if one["distinct"] > len(one["values"]) else ""
         table.add_row(escape(one["key"]), str(one["documents"]), ", ".join(one["types"]), escape(values + more))
     sought = key or (f"{prefix}…" if prefix else None)
-    options.print_table(
+    terminal.print_table(
         table, empty=f"No document has the key {sought}: `stepwell facets` lists all." if sought else "None found."
     )
 

@@ -33,7 +33,7 @@ def give(
         raise errors.BadRequest("Use one of --helpful, --not-helpful and --withdraw.", field="--helpful")
     answer = _given(client, {"query": query, "helpful": helpful}, passage)
     terminal.end_with_json(answer, wanted=as_json)
-    options.out.print("Withdrawn." if withdraw else f"Stored: {'helpful' if helpful else 'not helpful'}.")
+    terminal.out.print("Withdrawn." if withdraw else f"Stored: {'helpful' if helpful else 'not helpful'}.")
 
 
 def _given(client: Client, judgement: Body, passage: str) -> Answer:
@@ -73,5 +73,5 @@ def export(
 
     questions, documents = options.run(write())
     terminal.end_with_json({"questions": questions, "documents": documents}, wanted=as_json)
-    counts = (options.format_count(questions, "question"), options.format_count(documents, "document"))
-    options.out.print(f"Wrote {folder}: {', '.join(counts)}.", markup=False)
+    counts = (terminal.format_count(questions, "question"), terminal.format_count(documents, "document"))
+    terminal.out.print(f"Wrote {folder}: {', '.join(counts)}.", markup=False)

@@ -27,11 +27,11 @@ def list_jobs(
     """List jobs, newest first."""
     found = client.list("/jobs", "jobs", limit=limit)
     terminal.end_with_json(found, wanted=as_json)
-    table = options.table("job", "status", "progress", "created", ids=("job",))
+    table = terminal.table("job", "status", "progress", "created", ids=("job",))
     for job in found:
-        shown = options.cell(job["kind"], identity=job["job_id"])
-        table.add_row(shown, job["status"], escape(_progress(job)), options.moment(job["created_at"]))
-    options.print_table(table)
+        shown = terminal.cell(job["kind"], identity=job["job_id"])
+        table.add_row(shown, job["status"], escape(_progress(job)), terminal.moment(job["created_at"]))
+    terminal.print_table(table)
 
 
 @app.command()
@@ -47,7 +47,7 @@ def cancel(client: Client, job_id: JobId, as_json: options.AsJson = False) -> No
     """Cancel a job that waits or runs."""
     job = client.post(f"/jobs/{job_id}/cancel")
     if job["status"] != "cancelled":
-        options.err.print(f"The job has ended: its status is {job['status']}.")
+        terminal.err.print(f"The job has ended: its status is {job['status']}.")
     _show(job, as_json=as_json)
 
 
@@ -55,8 +55,8 @@ def _show(job: Answer, *, as_json: bool) -> None:
     terminal.end_with_json(job, wanted=as_json)
     for name, value in job.items():
         if name != "progress":
-            options.out.print(f"[bold]{name}[/]: {escape(str(value))}", soft_wrap=True)
-    options.out.print(f"[bold]progress[/]: {escape(_progress(job))}")
+            terminal.out.print(f"[bold]{name}[/]: {escape(str(value))}", soft_wrap=True)
+    terminal.out.print(f"[bold]progress[/]: {escape(_progress(job))}")
 
 
 def _progress(job: Answer) -> str:

@@ -46,7 +46,7 @@ def multihop(
     )  # fmt: skip
     answer = client.post("/search/multihop", {**request, "detail": "full" if as_json else "compact"})
     terminal.end_with_json(answer, wanted=as_json)
-    options.out.print(chain(answer))
+    terminal.out.print(chain(answer))
 
 
 def chain(answer: Answer) -> Tree:
@@ -67,7 +67,7 @@ def chain(answer: Answer) -> Tree:
 
 
 def _headline(hop: Answer) -> str:
-    headline = f"hop {hop['hop']}: {options.format_count(hop['result_count'], 'passage')}"
+    headline = f"hop {hop['hop']}: {terminal.format_count(hop['result_count'], 'passage')}"
     if terms := hop.get("expanded_terms"):
         headline += f", searched for {', '.join(map(escape, terms))}"
     if questions := hop.get("questions"):

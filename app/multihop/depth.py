@@ -17,7 +17,7 @@ from app.enums import DepthReason, DepthUsed
 from app.multihop import multihop
 from app.query.search_request import SearchRequest
 from app.query.types import Answer, Candidate, EntityMatch
-from app.relevance import answerability
+from app.relevance import answerable_levels
 from app.search import search
 from app.search.steps.guidance import entity_match_scores, entity_matching
 from app.search.steps.guidance.entity_matching import EntityCache
@@ -119,7 +119,7 @@ def _reason(parsed: ParsedQuery, found: Answer) -> DepthReason:
     keys |= {" ".join(words) for title in titles if _may_be_name(words := names.words(title))}
     if not keys:
         return "no_names"
-    is_doubtful = answerability.is_doubtful(found.answerable)
+    is_doubtful = answerable_levels.is_doubtful(found.answerable)
     return "divided" if _is_divided(names.words(parsed.text), keys, passages, is_doubtful) else "together"
 
 

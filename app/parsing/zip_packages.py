@@ -1,4 +1,4 @@
-"""Checks and opens ZIP archives, recognises documents in archives, and reads XML, Office properties and dates."""
+"""Checks and opens ZIP archives, recognises documents in them, and reads the XML of Office files."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ import posixpath
 import re
 import stat
 import zipfile
-from datetime import UTC, datetime
 from typing import Any
 
 from lxml import etree
 
-from app.enums import Json
 from app.errors import UnreadableFile, UnreadableReason
 from app.parsing import formats
 from app.parsing.formats import FileFormat
@@ -35,16 +33,6 @@ _REMEDIES: dict[str, tuple[UnreadableReason, str]] = {
     "__properties_version1.0": ("unsupported_format", "A MSG file of Outlook cannot be read: save it as EML."),
 }
 """What to do with a file that has a stream of this name."""
-_NOBODY = frozenset(
-    {
-        *("", "anonymous", "apache poi", "author", "microsoft office user", "openpyxl", "python-docx", "python-pptx"),
-        *("unknown", "user", "windows user", "your user name"),
-    }
-)
-"""What programs write as the author where they know no person."""
-
-_SEPARATORS = [re.compile(";"), re.compile(r"\s*,(?:\s+and)?\s+|\s+(?:and|und|et|&)\s+"), re.compile(r"\s+and\s+")]
-"""What stands between the names of several authors. The first that leaves whole names counts."""
 
 
 def check(file: InputFile) -> FileFormat:
@@ -124,29 +112,6 @@ def targets(archive: zipfile.ZipFile, part: str) -> dict[str, tuple[str, str]]:
         )
         for one in relations
     }
-
-
-def author(name: str) -> Json:
-    """The author as metadata, a list if there are several; empty if the name is not that of a person."""
-    if name.strip("()").casefold() in _NOBODY:
-        return {}
-    lists = (_split(separator, name) for separator in _SEPARATORS)
-    return {"author": next((names for names in lists if len(names) > 1), name)}
-
-
-def _split(separator: re.Pattern[str], name: str) -> list[str]:
-    """The names between separators; empty if one of them is a single word, such as of `Veit, Ana`."""
-    names = [part.strip() for part in separator.split(name) if part.strip()]
-    return names if all(" " in one for one in names) else []
-
-
-def moment(text: str) -> datetime | None:
-    """Reads an ISO 8601 time, in UTC if it has no zone, and converts it to UTC. None for other text."""
-    try:
-        found = datetime.fromisoformat(text.strip())
-        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
 
 
 def check_old_office(file: InputFile) -> FileFormat:

@@ -16,7 +16,7 @@ from app import errors, limits
 from app.cli import connecting, json_arguments, options, terminal
 from app.cli.client import Answer, Client
 from app.query import answer_hints
-from app.relevance import answerability
+from app.relevance import answerable_levels
 from app.text import uris
 
 _BREAKS = re.compile(r"[\r\t]|\n(?:[ \t\r]*\n)*")
@@ -71,7 +71,7 @@ def show(answer: Answer, query: str) -> None:
     """Prints a compact answer as a table, with matches highlighted."""
     if not answer["results"]:
         for line in nothing(answer):
-            options.out.print(escape(line), soft_wrap=True)
+            terminal.out.print(escape(line), soft_wrap=True)
         return
     table = Table(title=escape(query), title_justify="left", expand=True, show_lines=True)
     table.add_column("#", justify="right", no_wrap=True)
@@ -79,10 +79,10 @@ def show(answer: Answer, query: str) -> None:
     table.add_column("passage", ratio=1, overflow="fold")
     for place, hit in enumerate(answer["results"], 1):
         table.add_row(str(place), relevance_of(hit), place_of(hit).append_text(sentences_of(hit)))
-    options.out.print(table)
+    terminal.out.print(table)
     for warning in warnings(answer):
-        options.out.print(warning)
-    options.out.print(f"[dim]{answer['took_ms']:.0f} ms[/]")
+        terminal.out.print(warning)
+    terminal.out.print(f"[dim]{answer['took_ms']:.0f} ms[/]")
 
 
 def uri_of(hit: Answer) -> str:
@@ -133,7 +133,7 @@ def warnings(answer: Answer) -> list[str]:
     sentences = {**answer_hints.DEGRADED, **answer_hints.RELAXED}
     codes = [code for name in ("degraded", "relaxed") for code in answer.get(name, ())]
     said = [f"[yellow]{escape(sentences.get(code, code))}[/]" for code in codes]
-    if answer["results"] and answerability.is_unlikely(answer["answerable"]):
+    if answer["results"] and answerable_levels.is_unlikely(answer["answerable"]):
         share = f"{answer['answerable']:.0%}"
         said.insert(0, f"[yellow]No answer likely[/] ({share}): the passages are the nearest ones.")
     return said

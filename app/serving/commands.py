@@ -13,7 +13,7 @@ import typer
 
 from app import logging_setup
 from app import settings as config
-from app.cli import options
+from app.cli import options, terminal
 from app.errors import StepwellError
 from app.serving import listening
 from app.settings import Settings
@@ -89,14 +89,14 @@ async def _work(settings: Settings) -> None:
 
 def _configure_logs(settings: Settings) -> None:
     """Log as the settings say, uncaught exceptions and warnings included."""
-    options.err.quiet = logging_setup.writes_json(settings.log_json)
+    terminal.err.quiet = logging_setup.writes_json(settings.log_json)
     logging_setup.configure(settings.log_level, settings.log_json)
     logging_setup.log_uncaught()
 
 
 def _refuse_start(error: StepwellError) -> None:
     """End the command with the status of the error. It is logged, or raised for the caller to print."""
-    if not options.err.quiet:
+    if not terminal.err.quiet:
         raise error
     log.critical("the service did not start", extra={"code": error.code, "reason": error.message})
     raise typer.Exit(options.status(error)) from error

@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from app import errors, logging_setup, samples
 from app import settings as config
-from app.cli import options
+from app.cli import options, terminal
 from app.cli.client import Answer, Client
 from app.multihop import commands as multihop
 from app.search import commands as search
@@ -32,11 +32,11 @@ def demo(
     settings = with_sample_folder(config.load(data_dir=data_dir, port=port, workers=1))
     settings = settings if settings.log_json is not None else settings.model_copy(update={"log_json": False})
     with in_process.client(user, data_dir) as client:
-        options.err.print("Starting Postgres and loading the model, which is downloaded once if no package has it …")
+        terminal.err.print("Starting Postgres and loading the model, which is downloaded once if no package has it …")
         stored = client.send("POST", "/documents", json=sample_documents())["documents"]
         client.backend.finish_jobs()
         chunks = sum(one["chunk_count"] for one in stored)
-        options.err.print(f"{len(stored)} sample notes of a small company: {chunks} passages.")
+        terminal.err.print(f"{len(stored)} sample notes of a small company: {chunks} passages.")
         for question in samples.QUESTIONS:
             if question.words:
                 _ask(question, client)
@@ -64,19 +64,19 @@ def sample_documents() -> list[Answer]:
 
 def _ask(question: samples.SampleQuestion, client: Client) -> None:
     """Shows the passages that a question finds, and the sentence in them that answers it."""
-    options.out.print()
+    terminal.out.print()
     request = {"query": question.text, "detail": "compact"}
     if question.kind == "multihop":
         answer = client.post("/search/multihop", request)
-        options.out.print(multihop.chain(answer))
+        terminal.out.print(multihop.chain(answer))
     else:
         answer = client.post("/search", {**request, "limit": 3})
         search.show(answer, question.text)
     found = next(_sentences(answer, question.words), None)
     if found is None:
-        options.out.print(f"[yellow]None of these passages has the answer, “{escape(question.words)}”.[/]")
+        terminal.out.print(f"[yellow]None of these passages has the answer, “{escape(question.words)}”.[/]")
     else:
-        options.out.print(f"[bold green]Answer[/] (passage {found[0]}): {escape(found[1])}")
+        terminal.out.print(f"[bold green]Answer[/] (passage {found[0]}): {escape(found[1])}")
 
 
 def _sentences(answer: Answer, words: str) -> Iterator[tuple[int, str]]:
@@ -96,7 +96,7 @@ def with_free_port(settings: Settings) -> Settings:
         with socket.socket() as probe:
             probe.bind((settings.host, 0))
             free = probe.getsockname()[1]
-        options.err.print(
+        terminal.err.print(
             f"Port {settings.port} is in use: the demo serves on http://{settings.host}:{free} (--port chooses one).",
             soft_wrap=True,
         )

@@ -20,7 +20,7 @@ from starlette.types import Receive, Scope, Send
 
 from app import errors, runtime
 from app.access.callers import Caller
-from app.cli import options
+from app.cli import options, terminal
 from app.cli.client import API, Backend, Client
 from app.cli.progress import Progress
 from app.entities.linking import llm_entities, mention_refresh
@@ -184,13 +184,13 @@ async def _finish_jobs(user_id: str, services: Services) -> None:
     left = 0
     if services.chunking_options.llm_entities:
         total = left = await llm_entities.waiting(user_id, services.db)
-        with Progress(console=options.err) as bar:
+        with Progress(console=terminal.err) as bar:
             task = bar.add_task("Extracting entities", total=total)
             async with aclosing(llm_entities.run_waiting(user_id, services)) as run:
                 async for left in run:
                     bar.update(task, completed=total - left)
     if left:
-        options.err.print(
+        terminal.err.print(
             f"Documents that wait for the language model: {left}. A service, `stepwell worker` or this command, "
             "if it is repeated, asks it about them.",
             soft_wrap=True,

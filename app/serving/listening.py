@@ -9,7 +9,7 @@ import socket
 from collections.abc import Iterator
 
 from app import errors, logging_setup
-from app.cli import options
+from app.cli import terminal
 from app.runtime import local_token
 from app.settings import Settings
 
@@ -80,8 +80,8 @@ def announce(settings: Settings, *, token: str) -> None:
         file = {"token_file": str(settings.folder / local_token.FILE_NAME)} if token else {}
         log.info("starting", extra={"action": "starting", "address": address, **file})
         return
-    options.err.print(
+    terminal.err.print(
         f"Stepwell listens on {address} (playground at /, Swagger UI at /docs). Ctrl-C stops it.", soft_wrap=True
     )
     if token:
-        options.err.print(f"Requests need the header Authorization: Bearer {token}", soft_wrap=True)
+        terminal.err.print(f"Requests need the header Authorization: Bearer {token}", soft_wrap=True)

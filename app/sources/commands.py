@@ -57,7 +57,7 @@ def add(
         terminal.write_json(added)
     else:
         line = f"Source {added['name']} ({added['source_id']}): {added['path']}"
-        options.out.print(escape(line), soft_wrap=True)
+        terminal.out.print(escape(line), soft_wrap=True)
         _show(added["job"])
     _exit(added["job"])
 
@@ -68,14 +68,14 @@ def listed(client: Client, as_json: options.AsJson = False) -> None:
     """List sources, newest first."""
     found = client.list("/sources", "sources", limit=MAX_SOURCES)
     terminal.end_with_json(found, wanted=as_json)
-    table = options.table("source", "files", "documents", "synced", ids=("source",))
+    table = terminal.table("source", "files", "documents", "synced", ids=("source",))
     for one in found:
         globs = " ".join(glob for glob in one["globs"] if glob not in EVERYTHING)
-        shown = options.cell(one["name"], f"{one['path']} {globs}".strip(), identity=one["source_id"])
+        shown = terminal.cell(one["name"], f"{one['path']} {globs}".strip(), identity=one["source_id"])
         failed = f"{one['failed']} failed" if one["failed"] else None
-        synced = options.cell(options.moment(one["synced_at"]), "watched" if one["watch"] else None)
-        table.add_row(shown, options.cell(str(one["files"]), failed), str(one["documents"]), synced)
-    options.print_table(table)
+        synced = terminal.cell(terminal.moment(one["synced_at"]), "watched" if one["watch"] else None)
+        table.add_row(shown, terminal.cell(str(one["files"]), failed), str(one["documents"]), synced)
+    terminal.print_table(table)
 
 
 @app.command()
@@ -103,12 +103,12 @@ def remove(
     if not yes:
         found = client.get(_place(client, source))
         named = f"{found['name']} ({found['path']})"
-        documents = options.format_count(found["documents"], "document")
+        documents = terminal.format_count(found["documents"], "document")
         terminal.confirm(f"Remove the source {named} with {documents}?")
     removed = client.delete(_place(client, source))
     terminal.end_with_json(removed, wanted=as_json)
-    numbers = (options.format_count(removed[f"{noun}s_deleted"], noun) for noun in ("document", "chunk", "vector"))
-    options.out.print("Removed the source, {}, {} and {}.".format(*numbers))
+    numbers = (terminal.format_count(removed[f"{noun}s_deleted"], noun) for noun in ("document", "chunk", "vector"))
+    terminal.out.print("Removed the source, {}, {} and {}.".format(*numbers))
 
 
 def _place(client: Client, source: str) -> str:
@@ -146,7 +146,7 @@ def _follow(client: Client, queued: Answer, progress: Callable[[Answer], object]
 def _progress() -> Iterator[Callable[[Answer], object]]:
     """Shows the states of a job as a bar."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=options.err) as bar:
+    with Progress(*columns, console=terminal.err) as bar:
         task = bar.add_task("Synchronising files", total=None)
 
         def show(job: Answer) -> None:
@@ -157,20 +157,20 @@ def _progress() -> Iterator[Callable[[Answer], object]]:
 
 def _show(job: Answer) -> None:
     if job["status"] == "queued":
-        options.err.print(
+        terminal.err.print(
             f"[red]The job failed[/]: {job['error']}. The service tries again at {job['run_at'][:19]}: "
             f"`stepwell jobs show {job['job_id']}` tells how it went.",
             soft_wrap=True,
         )
         return
     if job["status"] != "done":
-        options.err.print(f"[red]The job is {job['status']}[/]: {job['error'] or 'cancelled'}.")
+        terminal.err.print(f"[red]The job is {job['status']}[/]: {job['error'] or 'cancelled'}.")
         return
     result = job["result"]
-    options.out.print(", ".join(f"{result[name]} {name}" for name in COUNTED) + f"; {result['embedded']} embedded.")
+    terminal.out.print(", ".join(f"{result[name]} {name}" for name in COUNTED) + f"; {result['embedded']} embedded.")
     ingest_report.show_left_out(result.get("left_out", {}))
     for failure in result.get("failures", ()):
-        options.err.print(f"[red]failed[/] {escape(failure['path'])}: {escape(failure['reason'])}", soft_wrap=True)
+        terminal.err.print(f"[red]failed[/] {escape(failure['path'])}: {escape(failure['reason'])}", soft_wrap=True)
 
 
 def _exit(job: Answer) -> None:

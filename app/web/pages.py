@@ -23,7 +23,7 @@ from starlette.types import Scope
 from app.documents.files import left_out_rules
 from app.http import bodies
 from app.query import answer_hints, hop_signals
-from app.relevance import answerability
+from app.relevance import answerable_levels
 
 WEB = Path(__file__).parent
 PLAYGROUND = WEB / "playground"
@@ -86,8 +86,8 @@ async def _tables(_: Request) -> Response:
         "SIGNALS": {signal.name: signal.label for signal in hop_signals.SIGNALS},
         "DEGRADED": answer_hints.DEGRADED,
         "RELAXED": answer_hints.RELAXED,
-        "LIKELY": answerability.LIKELY,
-        "POSSIBLE": answerability.POSSIBLE,
+        "LIKELY": answerable_levels.LIKELY,
+        "POSSIBLE": answerable_levels.POSSIBLE,
         **{name: sorted(getattr(left_out_rules, name)) for name in _FOLDER_NAMES},
         "MAX_BYTES": bodies.MAX_BYTES,
     }

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from app import runtime
-from app.cli import options
+from app.cli import options, terminal
 from app.settings import Settings
 from benchmarks import ablation as measuring
 from benchmarks import folders
@@ -29,7 +29,7 @@ def ablation(
         raise typer.BadParameter(f"Unknown: {', '.join(sorted(unknown))}.", param_hint="--without")
     with folders.data_dir(data_dir) as chosen:
         measured = options.run(_measure(sets, parts, options.settings(chosen)))
-    options.out.print(_table(measured, parts))
+    terminal.out.print(_table(measured, parts))
 
 
 async def _measure(sets: list[Path], parts: list[str], settings: Settings) -> list[Measured]:

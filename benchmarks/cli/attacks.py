@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from app import errors
-from app.cli import options
+from app.cli import options, terminal
 from benchmarks.attacks import attacks as story
 from benchmarks.service import ROOT
 
@@ -32,14 +32,14 @@ def attacks(
     earlier: dict[str, str] = {}
     if before is not None:
         with story.worktree(before) as checkout:
-            options.err.print(f"Revision {before}")
+            terminal.err.print(f"Revision {before}")
             interpreter = str(python.absolute()) if python else sys.executable
-            earlier = options.run(story.run(checkout, names, options.err.print, python=interpreter))
-    options.err.print("This checkout")
-    now = options.run(story.run(ROOT, names, options.err.print))
+            earlier = options.run(story.run(checkout, names, terminal.err.print, python=interpreter))
+    terminal.err.print("This checkout")
+    now = options.run(story.run(ROOT, names, terminal.err.print))
     if markdown is not None:
         markdown.write_text(story.markdown(earlier, now), encoding="utf-8")
     table = Table("attack", "before", "after", show_lines=True)
     for name, result in now.items():
         table.add_row(story.ATTACKS[name][0], earlier.get(name, "n/a"), result)
-    options.out.print(table)
+    terminal.out.print(table)

@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 
 from app import errors
-from app.cli import options
+from app.cli import options, terminal
 from benchmarks.cli import corpora
 from benchmarks.cli.corpora import CorpusServices
 from benchmarks.speed import benchmark, budgets, vectors
@@ -40,7 +40,7 @@ def bench(
         typer.echo(json.dumps({"sizes": [report.as_json() for report in reports], "budgets": lines}))
     else:
         for table in _tables(reports):
-            options.out.print(table)
+            terminal.out.print(table)
 
 
 def _sizes(given: Sequence[str]) -> list[int]:

@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as ProgressBars
 
 from app import runtime
-from app.cli import database_owner, options
+from app.cli import database_owner, options, terminal
 from app.services import Services
 from app.settings import Settings
 from benchmarks import folders
@@ -54,7 +54,7 @@ def opened(data_dir: Path | None, *, keep: bool) -> Iterator[Path]:
         else:
             data_dir.mkdir(parents=True, exist_ok=True)
             parent = data_dir.absolute()
-        options.err.print(f"The corpora are in {parent}.")
+        terminal.err.print(f"The corpora are in {parent}.")
         yield parent
 
 
@@ -93,13 +93,13 @@ async def _run(
     measure: Callable[[CorpusServices], Awaitable[T]],
 ) -> T:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with ProgressBars(*columns, console=options.err, transient=True) as bar:
+    with ProgressBars(*columns, console=terminal.err, transient=True) as bar:
         tasks = {"": bar.add_task(parameters.name, total=None)}
         printed: dict[str, float] = {}
 
         def show(stage: str, done: int, total: int) -> None:
-            if not options.err.is_terminal and (done == total or time.monotonic() - printed.get(stage, 0) > LINE_S):
-                options.err.print(f"{stage}: {done:,} of {total:,}")
+            if not terminal.err.is_terminal and (done == total or time.monotonic() - printed.get(stage, 0) > LINE_S):
+                terminal.err.print(f"{stage}: {done:,} of {total:,}")
                 printed[stage] = time.monotonic()
             if stage not in tasks:
                 tasks[stage] = bar.add_task(stage)

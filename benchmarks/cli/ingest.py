@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 
 from app import runtime
-from app.cli import options
+from app.cli import options, terminal
 from app.database import transactions
 from app.database.embedded import postgres
 from app.database.schema import migration
@@ -81,8 +81,8 @@ async def _compare(
         rows = {"first": [_row(upload) for upload in first], "uploads": [_row(upload) for upload in parts[number]]}
         order.write_text(json.dumps({"data_dir": str(data_dirs[one]), **rows}), encoding="utf-8")
         found[one][number] = await Launch(data_dirs[one], checkout=one).printed(Path(storing.__file__), order)
-        options.out.print(f"{one}, round {number + 1}: {_rate(found[one][number]):.1f} chunks/s", soft_wrap=True)
-    options.out.print(_ratios({one: [rounds[n] for n in sorted(rounds)] for one, rounds in found.items()}))
+        terminal.out.print(f"{one}, round {number + 1}: {_rate(found[one][number]):.1f} chunks/s", soft_wrap=True)
+    terminal.out.print(_ratios({one: [rounds[n] for n in sorted(rounds)] for one, rounds in found.items()}))
 
 
 def _row(upload: Upload) -> dict[str, Any]:
@@ -118,8 +118,8 @@ async def _speed(uploads: Sequence[Upload], rounds: int, data_dir: Path) -> None
         compared = await speed.compare(uploads, services, data_dir, rounds=rounds)
     for name, rates in (("model alone", compared.model), ("stored", compared.stored)):
         for rate in rates:
-            options.out.print(f"{name}: {_shown(rate)}")
-    options.out.print(
+            terminal.out.print(f"{name}: {_shown(rate)}")
+    terminal.out.print(
         f"storing has {compared.of_model:.2f} of the model's speed, {compared.of_model_by_cpu:.2f} by CPU time"
     )
 
@@ -152,7 +152,7 @@ async def _memory(temporary: Path, folder_mb: int, document_mb: int) -> None:
 
 
 def _print(name: str, run: MemoryRun) -> None:
-    options.out.print(f"{name}, {run.took_s:.0f} s; memory in MB before it, and in tenths of the time:")
+    terminal.out.print(f"{name}, {run.took_s:.0f} s; memory in MB before it, and in tenths of the time:")
     for part, curve in run.curves.items():
         sizes = " ".join(f"{size:.0f}" for size in curve.at(POINTS))
-        options.out.print(f"{part}: {curve.before:.0f}, then {sizes}; {curve.grown:+.0f} MB at most", soft_wrap=True)
+        terminal.out.print(f"{part}: {curve.before:.0f}, then {sizes}; {curve.grown:+.0f} MB at most", soft_wrap=True)

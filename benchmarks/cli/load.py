@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from app.cli import options
+from app.cli import options, terminal
 from benchmarks import folders, pairs
 from benchmarks import load as loads
 from benchmarks.load import LoadFigures, Target
@@ -75,7 +75,7 @@ def load(
     """Measure answers per second, latency and refusals under load, over a synthetic corpus."""
     settings = dict(one.split("=", 1) for one in setting or [])
     counts = [int(count) for count in clients.split(",")]
-    options.out.width = max(options.out.width, WIDTH)
+    terminal.out.width = max(terminal.out.width, WIDTH)
     numbers = [int(count) for count in workers.split(",")]
     kinds = [json.loads(one) for one in fields or ["{}"]]
     places = [one.resolve() for one in checkout or [ROOT]]
@@ -98,7 +98,7 @@ async def _run(plan: Plan, chunks: int, data_dir: Path) -> None:
         for name, figures in (await _served(plan, checkout, corpora[checkout], workers, title)).items():
             found[checkout].setdefault(f"{name}, workers: {workers}", []).append(figures)
     if len(plan.checkouts) > 1:
-        options.out.print(_ratios(found))
+        terminal.out.print(_ratios(found))
 
 
 async def _served(plan: Plan, checkout: Path, corpus: Corpus, workers: int, title: str) -> dict[str, LoadFigures]:
@@ -115,7 +115,7 @@ async def _served(plan: Plan, checkout: Path, corpus: Corpus, workers: int, titl
         for name, figures in rows.items():
             table.add_row(name, *_row(figures, best))
         table.caption = f"{before:.0f}, then {service.memory_mb():.0f} MB; {_projection(list(rows.values()))}"
-    options.out.print(table)
+    terminal.out.print(table)
     return rows
 
 

@@ -11,7 +11,7 @@ import typer
 import uvloop
 
 from app import errors, runtime
-from app.cli import options
+from app.cli import options, terminal
 from app.database.embedded.postgres import EmbeddedPostgres
 from app.evaluation import beir
 from app.settings import Settings
@@ -68,12 +68,12 @@ def peers(
     if as_json:
         typer.echo(comparison.as_json(reports, embedding_ms))
         return
-    table = options.table(*header)
+    table = terminal.table(*header)
     for row in rows:
         table.add_row(*row)
-    options.print_table(table)
+    terminal.print_table(table)
     for line in notes:
-        options.out.print(line, soft_wrap=True)
+        terminal.out.print(line, soft_wrap=True)
 
 
 def _keys(only: str) -> tuple[str, ...]:
@@ -101,7 +101,7 @@ async def _run(
 
 
 def _show(line: str) -> None:
-    options.err.print(line, soft_wrap=True)
+    terminal.err.print(line, soft_wrap=True)
 
 
 def _header(named: Sequence[NamedSet]) -> list[str]:

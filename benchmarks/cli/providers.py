@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from app.cli import options
+from app.cli import options, terminal
 from app.settings import Settings
 from benchmarks import folders, provider_faults
 from benchmarks.provider_faults import FAULTS, FaultDrill, FaultFigures
@@ -31,7 +31,7 @@ def providers(
     table = Table(*COLUMNS)
     for figures in measured:
         table.add_row(*_row(figures))
-    options.out.print(table)
+    terminal.out.print(table)
     if any(set(one.statuses) != {200} or one.without_hits or one.longest_ms > DEADLINE_MS for one in measured):
         raise typer.Exit(1)
 

@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from app import runtime
-from app.cli import options
+from app.cli import options, terminal
 from app.settings import Settings
 from benchmarks import folders
 from benchmarks import relevance as fitting
@@ -33,8 +33,8 @@ def relevance(
         with folders.data_dir(data_dir) as chosen:
             options.run(_collect(sets, options.settings(chosen), found))
     samples = fitting.load([found, *(beside or ())])
-    options.out.print(_figures(fitting.leave_out(samples, models=models)))
-    options.out.print(_coefficients(fitting.fit(samples)))
+    terminal.out.print(_figures(fitting.leave_out(samples, models=models)))
+    terminal.out.print(_coefficients(fitting.fit(samples)))
 
 
 async def _collect(sets: list[Path], settings: Settings, file: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from app.cli import options
+from app.cli import options, terminal
 from benchmarks import folders
 from benchmarks.soak import soak as story
 from benchmarks.soak.soak import Outcome
@@ -28,14 +28,14 @@ def soak(
     """Run the service under mixed load, hostile clients and kills; exit status 1 after any violation."""
     with folders.data_dir(data_dir) as chosen:
         outcome = options.run(
-            story.run(chosen.absolute(), minutes=minutes, rate=rate, seed=seed, report=options.err.print)
+            story.run(chosen.absolute(), minutes=minutes, rate=rate, seed=seed, report=terminal.err.print)
         )
     if as_json:
         typer.echo(json.dumps(dataclasses.asdict(outcome)))
     else:
-        options.out.print(_table(outcome))
+        terminal.out.print(_table(outcome))
     for violation in outcome.violations[:50]:
-        options.err.print(f"Violation: {violation}")
+        terminal.err.print(f"Violation: {violation}")
     if outcome.violations:
         raise typer.Exit(1)
 

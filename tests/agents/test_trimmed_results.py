@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from app.agents import results
 from app.agents.results import PassageList, ToolPassage
 from app.query.types import Answer, Candidate, Hit
-from app.relevance import answerability
+from app.relevance import answerable_levels
 from app.text.words import tokens
 
 WORDS = st.lists(st.text("abcdefghij", min_size=1, max_size=14), min_size=1, max_size=120)
@@ -68,7 +68,7 @@ FOUND = Answer(
 
 
 @pytest.mark.parametrize(
-    ("answerable", "is_advised"), [(None, False), (0.0, True), (answerability.DOUBTFUL, False), (0.9, False)]
+    ("answerable", "is_advised"), [(None, False), (0.0, True), (answerable_levels.DOUBTFUL, False), (0.9, False)]
 )
 def test_only_a_result_without_a_likely_answer_has_advice(answerable: float | None, is_advised: bool) -> None:
     found = PassageList.of(replace(FOUND, answerable=answerable), max_tokens=500)

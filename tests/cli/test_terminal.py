@@ -125,12 +125,12 @@ def printed(monkeypatch: pytest.MonkeyPatch) -> Console:
 
 
 def test_long_values_wrap_and_ids_stay_whole(printed: Console) -> None:
-    table = options.table("document", "chunks", "changed", ids=("document",))
+    table = terminal.table("document", "chunks", "changed", ids=("document",))
     ids = [str(uuid4()) for _ in range(2)]
     for document_id, title in zip(ids, ("Reset of the Gannet " * 8, "Ω" * 90), strict=True):
         uri = f"file:///srv/notes/{'deep/' * 20}reset.md"
-        table.add_row(options.cell(title, uri, identity=document_id), "1,234", options.moment("2026-01-02T03:04:05Z"))
-    options.print_table(table)
+        table.add_row(terminal.cell(title, uri, identity=document_id), "1,234", terminal.moment("2026-01-02T03:04:05Z"))
+    terminal.print_table(table)
     lines = printed.export_text().splitlines()
     assert max(map(len, lines)) == 80
     for shown in (*ids, "2026-01-02", "03:04", "1,234"):

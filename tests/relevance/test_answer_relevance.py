@@ -30,7 +30,7 @@ from app.evaluation.calibration import Judgements
 from app.models.local.onnx_embedder import OnnxEmbedder
 from app.multihop import multihop
 from app.query.types import Answer
-from app.relevance import answerability, cosine_scales, relevance
+from app.relevance import answerable_levels, cosine_scales, relevance
 from app.relevance import calibration_store as calibrations
 from app.search import search
 from benchmarks.fake_embedder import FakeEmbedder
@@ -68,7 +68,7 @@ async def test_a_word_that_a_passage_has_is_likely_answered_beside_other_languag
     for others in (("Der Hafenmeister hat am Montag die Leinen geprüft.",), ("Buoy painted.",) * 90):
         await notes.many([Upload(text, uri=f"others/{number}") for number, text in enumerate(others)])
         answer = await notes.ask("controller")
-        assert not answerability.is_unlikely(answer.answerable)
+        assert not answerable_levels.is_unlikely(answer.answerable)
         await selections.delete(Filters(folder="others"), notes.user_id, db=notes.db, actor="test")
 
 

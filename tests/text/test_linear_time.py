@@ -24,7 +24,7 @@ from app.parsing import encodings, formats, notebook, transcript
 from app.parsing.html import html_text
 from app.parsing.mail import mail
 from app.parsing.office import rtf, word_and_slides
-from app.parsing.rows import column_names, csv_rows, json_list
+from app.parsing.rows import csv_rows, header_rows, json_list
 from app.parsing.types import InputFile
 from app.search.steps import corrections, snippets
 from app.search.steps.snippets import Sought
@@ -167,7 +167,7 @@ WORK: dict[str, Callable[[str], object]] = {
     "chat": reading(json_list, '{"messages": [{"ts": "1700000000", "user": "a", "text": "', '"}]}'),
     "mailbox": reading(mail, "From a 12:30 b\n"),
     "OpenDocument": reading(word_and_slides, "<office:text>", "</office:text>", made_files.opendocument),
-    "columns": lambda text: column_names.columns([str(number) for number in range(len(text))]),
+    "columns": lambda text: header_rows.columns([str(number) for number in range(len(text))]),
     "format of a file": lambda text: formats.sniff(text.encode("utf-8", "replace"), "a"),
     "structure": structure.blocks,
     "title": structure.title,

@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal
 import httpx
 import typer
 
-from app.cli import client, options
+from app.cli import client, options, terminal
 
 TIMEOUT_S = 120.0
 CONNECT_TIMEOUT_S = 5.0
@@ -68,7 +68,7 @@ def _needs_key(url: str) -> bool:
     try:
         return httpx.get(address, timeout=CONNECT_TIMEOUT_S).status_code in (401, 403)
     except httpx.HTTPError:
-        options.err.print("The service does not answer. If it needs no key, remove the one from the configuration.")
+        terminal.err.print("The service does not answer. If it needs no key, remove the one from the configuration.")
         return True
 
 

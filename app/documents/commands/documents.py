@@ -23,13 +23,13 @@ def stats(client: Client, as_json: options.AsJson = False) -> None:
     terminal.end_with_json(found, wanted=as_json)
     for name, value in found.items():
         if not isinstance(value, list | dict):
-            options.out.print(f"[bold]{name}[/]: {'–' if value is None else escape(str(value))}", soft_wrap=True)
+            terminal.out.print(f"[bold]{name}[/]: {'–' if value is None else escape(str(value))}", soft_wrap=True)
     equal = found["duplicates"]
-    options.out.print(f"[bold]documents with the text of an older one[/]: {equal['documents']}")
+    terminal.out.print(f"[bold]documents with the text of an older one[/]: {equal['documents']}")
     for one in equal["sets"]:
         named = ", ".join(uris.show(document["uri"] or "") or document["title"] for document in one["documents"])
         more = ", …" if one["count"] > len(one["documents"]) else ""
-        options.out.print(f"[bold]equal texts[/]: {escape(named)}{more}", soft_wrap=True)
+        terminal.out.print(f"[bold]equal texts[/]: {escape(named)}{more}", soft_wrap=True)
 
 
 FIRST_WORDS = 50
@@ -50,12 +50,12 @@ def list_all(
     """List documents without their text, newest first."""
     found = client.list("/documents", "documents", limit=limit, query=query, filters=json_arguments.filters(filters))
     terminal.end_with_json(found, wanted=as_json)
-    table = options.table("document", "chunks", "updated", ids=("document",))
+    table = terminal.table("document", "chunks", "updated", ids=("document",))
     for document in found:
         named = document["title"] or textwrap.shorten(document["content"] or "", FIRST_WORDS, placeholder=" …")
-        shown = options.cell(named, uris.show(document["uri"] or ""), identity=document["document_id"])
-        table.add_row(shown, str(document["chunk_count"]), options.moment(document["updated_at"]))
-    options.print_table(table)
+        shown = terminal.cell(named, uris.show(document["uri"] or ""), identity=document["document_id"])
+        table.add_row(shown, str(document["chunk_count"]), terminal.moment(document["updated_at"]))
+    terminal.print_table(table)
 
 
 @app.command()
@@ -68,7 +68,7 @@ def show(client: Client, id_or_uri: IdOrUri, as_json: options.AsJson = False) ->
     for name in fields:
         value = "–" if found[name] in (None, "") else found[name]
         value = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        options.out.print(f"[bold]{name}[/]: {escape(uris.show(value) if name == 'uri' else value)}", soft_wrap=True)
+        terminal.out.print(f"[bold]{name}[/]: {escape(uris.show(value) if name == 'uri' else value)}", soft_wrap=True)
     terminal.write(f"\n{found['content']}")
 
 
@@ -100,7 +100,7 @@ def delete(
         terminal.confirm(f"Delete {named}?")
     deleted = client.delete(f"/documents/{found['document_id']}")
     terminal.end_with_json(deleted, wanted=as_json)
-    options.out.print(f"Deleted a document with {options.format_count(deleted['chunks_deleted'], 'chunk')}.")
+    terminal.out.print(f"Deleted a document with {terminal.format_count(deleted['chunks_deleted'], 'chunk')}.")
 
 
 def find(client: Client, id_or_uri: str) -> Answer:
@@ -126,9 +126,9 @@ def _delete_selected(client: Client, selected: Answer, *, dry_run: bool, yes: bo
     done = client.post("/documents/delete", selected)
     terminal.end_with_json(done, wanted=as_json)
     deleted = {"documents": done["documents_deleted"], "chunks": done["chunks_deleted"]}
-    options.out.print(f"Deleted {_numbers(deleted)}.")
+    terminal.out.print(f"Deleted {_numbers(deleted)}.")
 
 
 def _numbers(counts: Answer) -> str:
-    documents = options.format_count(counts["documents"], "document")
-    return f"{documents} with {options.format_count(counts['chunks'], 'chunk')}"
+    documents = terminal.format_count(counts["documents"], "document")
+    return f"{documents} with {terminal.format_count(counts['chunks'], 'chunk')}"

@@ -152,7 +152,7 @@ def _run(files: Files, summary: Summary, client: Client) -> None:
     if files.listed:
         _store(files, summary, _Sender(client, files.text_field))
     elif not (files.addresses or summary.failures):
-        options.err.print("No file that can be stored was found.")
+        terminal.err.print("No file that can be stored was found.")
     for address in files.addresses:
         _fetch(address, files.text_field, summary, client)
     client.backend.finish_jobs()
@@ -162,7 +162,7 @@ def _run(files: Files, summary: Summary, client: Client) -> None:
 def _store(files: Files, summary: Summary, sender: _Sender) -> None:
     """Stores the files, and shows the progress."""
     estimate, number = Estimate(files.listed), len(files.listed)
-    with Progress(*COLUMNS, console=options.err) as bar:
+    with Progress(*COLUMNS, console=terminal.err) as bar:
         task = bar.add_task("ingest", total=1.0, read=0, files=number, chunks=0, estimate=files.chunks)
         for sent in _send(files.listed, sender):
             _count(sent, summary)

@@ -17,7 +17,7 @@ from typing import Any
 
 from rich.markup import escape
 
-from app.cli import options
+from app.cli import terminal
 from app.documents.files.left_out_rules import LeftOutCounts
 from app.enums import LeftOutReason
 from app.parsing import formats
@@ -216,7 +216,7 @@ def show_left_out(counted: Mapping[str, Any]) -> None:
     for reason, label in LABELS.items():
         if (found := counted.get(reason)) is not None:
             examples = ", ".join(found["examples"]) + (", …" if found["count"] > len(found["examples"]) else "")
-            options.err.print(f"Left out {found['count']} {label}: {escape(examples)}", soft_wrap=True)
+            terminal.err.print(f"Left out {found['count']} {label}: {escape(examples)}", soft_wrap=True)
 
 
 MOST_WARNED = 30
@@ -231,10 +231,10 @@ def show(summary: Summary) -> None:
     show_left_out(summary.left_out.as_json())
     _show_warnings(summary.warnings)
     for path, reason in summary.failures:
-        options.err.print(f"[red]failed[/] {escape(path)}: {escape(summary.reason(path, reason))}", soft_wrap=True)
+        terminal.err.print(f"[red]failed[/] {escape(path)}: {escape(summary.reason(path, reason))}", soft_wrap=True)
     counts, failed = summary.counts, len(summary.failures)
-    chunks = options.format_count(summary.chunks, "chunk")
-    options.out.print(
+    chunks = terminal.format_count(summary.chunks, "chunk")
+    terminal.out.print(
         f"{counts['added']} added, {counts['replaced']} replaced, {counts['unchanged']} unchanged, "
         f"{failed} failed; {chunks} in {timedelta(seconds=round(summary.seconds))}."
     )
@@ -252,11 +252,11 @@ def _show_warnings(warnings: Sequence[tuple[str, str]]) -> None:
     for kind, paths in by_kind.items():
         if len(paths) >= COMMON:
             example = f"{kind}: {len(paths):,} files, such as {paths[0]}"
-            options.err.print(f"[yellow]warning[/] {escape(example)}", soft_wrap=True)
+            terminal.err.print(f"[yellow]warning[/] {escape(example)}", soft_wrap=True)
     for path, found in islice(by_path.items(), MOST_WARNED):
-        options.err.print(f"[yellow]warning[/] {escape(path)}: {escape(' '.join(found))}", soft_wrap=True)
+        terminal.err.print(f"[yellow]warning[/] {escape(path)}: {escape(' '.join(found))}", soft_wrap=True)
     if by_path.keys() != {path for path, _warning in warnings} or len(by_path) > MOST_WARNED:
-        options.err.print("With --json all warnings of each file are printed.", soft_wrap=True)
+        terminal.err.print("With --json all warnings of each file are printed.", soft_wrap=True)
 
 
 def _kind(warning: str) -> str:
@@ -266,7 +266,7 @@ def _kind(warning: str) -> str:
 
 def so_far(summary: Summary, files: Files) -> str:
     """What an interrupted ingest has stored, and how to go on."""
-    chunks = options.format_count(summary.chunks, "chunk")
+    chunks = terminal.format_count(summary.chunks, "chunk")
     return (
         f"{summary.read:,} of {len(files.listed):,} files are done, with {chunks}. "
         "Repeat the command to continue: files that have not changed are not stored again."
@@ -276,11 +276,11 @@ def so_far(summary: Summary, files: Files) -> str:
 def _show_formats(summary: Summary, columns: Sequence[str]) -> None:
     if len(summary.formats) < 2:
         return
-    table = options.table("format", *columns)
+    table = terminal.table("format", *columns)
     for name, count in sorted(summary.formats.items(), key=lambda item: (-item[1].files, item[0])):
         label = formats.BY_NAME[name].label if name in formats.BY_NAME else "other"
         table.add_row(label, *(f"{getattr(count, column):,}" for column in columns))
-    options.err.print(table)
+    terminal.err.print(table)
 
 
 def planned(summary: Summary, files: Files) -> dict[str, object]:
@@ -295,13 +295,13 @@ def planned(summary: Summary, files: Files) -> dict[str, object]:
 def show_plan(summary: Summary, plan: Mapping[str, Any]) -> None:
     """Prints what an ingest would read."""
     if pages := plan.get("pages"):
-        options.out.print(f"{options.format_count(pages, 'page')} would be fetched.")
+        terminal.out.print(f"{terminal.format_count(pages, 'page')} would be fetched.")
     files, chunks = (
-        options.format_count(plan[name], noun) for name, noun in (("files", "file"), ("estimated_chunks", "chunk"))
+        terminal.format_count(plan[name], noun) for name, noun in (("files", "file"), ("estimated_chunks", "chunk"))
     )
     counted = f"{files} would be read: about {chunks}."
-    options.out.print(counted, soft_wrap=True)
+    terminal.out.print(counted, soft_wrap=True)
     _show_formats(summary, ("files", "bytes"))
     show_left_out(summary.left_out.as_json())
     for path, reason in summary.failures:
-        options.err.print(f"[red]failed[/] {escape(path)}: {escape(reason)}", soft_wrap=True)
+        terminal.err.print(f"[red]failed[/] {escape(path)}: {escape(reason)}", soft_wrap=True)

@@ -36,7 +36,7 @@ def backup(
         raise errors.BadRequest("This file exists: add --replace to replace it.", field="FILE")
     archive = options.run(_backup(options.settings(data_dir), file.absolute()))
     terminal.end_with_json({"file": str(file), **_as_json(archive)}, wanted=as_json)
-    options.out.print(f"Wrote {file}: {_show(archive)}.", soft_wrap=True, markup=False)
+    terminal.out.print(f"Wrote {file}: {_show(archive)}.", soft_wrap=True, markup=False)
 
 
 def restore(
@@ -62,12 +62,12 @@ def restore(
     done |= {"service_needs_password": needs_password, "users_repaired": rebuilt}
     terminal.end_with_json(done, wanted=as_json)
     shown = f"Restored {file}: {_show(restored.archive)}; now at revision {revision}."
-    options.out.print(shown, soft_wrap=True, markup=False)
+    terminal.out.print(shown, soft_wrap=True, markup=False)
     if restored.stems_differ:
         major = restored.archive.server_major
-        options.out.print(f"Postgres {major} wrote it and has other stems: rows of {rebuilt} users were rebuilt.")
+        terminal.out.print(f"Postgres {major} wrote it and has other stems: rows of {rebuilt} users were rebuilt.")
     if needs_password:
-        options.out.print("stepwell_service has no password yet: run `stepwell db upgrade --set-service-password`.")
+        terminal.out.print("stepwell_service has no password yet: run `stepwell db upgrade --set-service-password`.")
 
 
 async def _backup(settings: Settings, file: Path) -> Archive:

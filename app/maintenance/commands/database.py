@@ -39,9 +39,9 @@ def upgrade(
     seconds = round(time.monotonic() - began, 1)
     terminal.end_with_json({"revision": revision, "seconds": seconds}, wanted=as_json)
     if dry_run:
-        options.out.print(f"The database would be at revision {revision} after {seconds} s.")
+        terminal.out.print(f"The database would be at revision {revision} after {seconds} s.")
     else:
-        options.out.print(f"The database is at revision {revision}.")
+        terminal.out.print(f"The database is at revision {revision}.")
 
 
 @app.command()
@@ -61,9 +61,9 @@ def distribute(
     counts = {"distributed": list(found.added), "shards": found.shards, "nodes": found.nodes}
     terminal.end_with_json({**counts, "not_leakproof": unmarked}, wanted=as_json)
     done = f"{len(found.added)} tables were distributed" if found.added else "All tables were distributed already"
-    options.out.print(f"{done}: {found.shards} shards on {found.nodes} nodes.")
+    terminal.out.print(f"{done}: {found.shards} shards on {found.nodes} nodes.")
     for problem in unmarked:
-        options.err.print(f"Not marked as leakproof: {problem}", soft_wrap=True)
+        terminal.err.print(f"Not marked as leakproof: {problem}", soft_wrap=True)
 
 
 @app.command()
@@ -71,7 +71,7 @@ def check(as_json: options.AsJson = False, data_dir: options.DataDir = None) -> 
     """Check that the database has this version's schema; report the first difference otherwise."""
     options.run(_check(options.settings(data_dir)))
     terminal.end_with_json({"up_to_date": True}, wanted=as_json)
-    options.out.print("The database has the schema of this version.")
+    terminal.out.print("The database has the schema of this version.")
 
 
 async def _upgrade(settings: Settings, *, set_service_password: bool) -> str:
@@ -90,7 +90,7 @@ async def _rehearse(settings: Settings) -> str:
 
 
 def _print_step(step: object) -> None:
-    options.err.print(str(step), markup=False, soft_wrap=True)
+    terminal.err.print(str(step), markup=False, soft_wrap=True)
 
 
 async def _distribute(settings: Settings, shards: int | None) -> tuple[Distribution, list[str]]:

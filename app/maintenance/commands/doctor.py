@@ -152,4 +152,4 @@ def _print(findings: list[Finding]) -> None:
     for finding in findings:
         fix = f"\n[bold]→[/] {escape(finding.fix)}" if finding.fix else ""
         table.add_row(MARKS[finding.level], finding.name, escape(finding.message) + fix)
-    options.out.print(table)
+    terminal.out.print(table)

@@ -74,7 +74,7 @@ async def _reembed(settings: Settings) -> StoredModel:
             return stored
         await begin(owner, name)
         async with models.open_embedder(following, patience_s=models.COMMAND_PATIENCE_S) as embedder:
-            with Progress(console=options.err) as bar:
+            with Progress(console=terminal.err) as bar:
                 task = bar.add_task("Embedding chunks", total=None)
                 async for state in fill(Services(database, embedder), owner):
                     bar.update(task, completed=state.done, total=state.total or None)
@@ -82,7 +82,7 @@ async def _reembed(settings: Settings) -> StoredModel:
 
 
 def _say(text: str) -> None:
-    options.out.print(text, soft_wrap=True)
+    terminal.out.print(text, soft_wrap=True)
 
 
 @dataclass(frozen=True, slots=True)

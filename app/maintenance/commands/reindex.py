@@ -36,14 +36,14 @@ def reindex(
     if dry_run:
         counts = options.run(_count(settings, chosen))
         terminal.end_with_json(counts, wanted=as_json)
-        terminal.write(f"{options.format_count(sum(counts.values()), 'document')} would be compared.")
+        terminal.write(f"{terminal.format_count(sum(counts.values()), 'document')} would be compared.")
         return
     done = options.run(_reindex(settings, chosen, every=every))
     terminal.end_with_json({one: dataclasses.asdict(reindexed) for one, reindexed in done.items()}, wanted=as_json)
     total = sum(done.values(), Reindexed())
-    compared = options.format_count(total.compared, "document")
-    embedded = options.format_count(total.embedded, "chunk")
-    options.out.print(f"{compared} compared, {total.cut} cut again, {embedded} embedded.")
+    compared = terminal.format_count(total.compared, "document")
+    embedded = terminal.format_count(total.embedded, "chunk")
+    terminal.out.print(f"{compared} compared, {total.cut} cut again, {embedded} embedded.")
 
 
 async def _count(settings: Settings, chosen: list[str]) -> dict[str, int]:
@@ -64,7 +64,7 @@ async def _reindex(settings: Settings, chosen: list[str], *, every: bool) -> dic
         done = dict.fromkeys(users, Reindexed())
         for one in users:
             total = None if every else await pipeline.count(one, cut, db=owner)
-            with Progress(console=options.err) as bar:
+            with Progress(console=terminal.err) as bar:
                 task = bar.add_task(f"Documents of {one}", total=total)
                 async for now in pipeline.run(one, services, which="every" if every else "outdated"):
                     done[one] = now

@@ -39,14 +39,14 @@ def repair(
     for one, damage in found.items():
         counts = [f"{damage[kind.kind]} {kind.noun}" for kind in pipeline.every() if kind.kind in damage]
         if damage:
-            options.out.print(f"{one}: {', '.join(counts)}", markup=False, soft_wrap=True)
+            terminal.out.print(f"{one}: {', '.join(counts)}", markup=False, soft_wrap=True)
     wrong = sum(bool(damage) for damage in found.values())
     done = "would be rebuilt" if dry_run else "were rebuilt"
     result = f"rows of {wrong} {done}" if wrong else "nothing was wrong"
-    options.out.print(f"{options.format_count(len(found), 'user')} compared; {result}.")
+    terminal.out.print(f"{terminal.format_count(len(found), 'user')} compared; {result}.")
     if waiting:
-        users = options.format_count(waiting, "user")
-        options.out.print(f"Mentions of {users} were not compared: jobs are linking their texts. Try again.")
+        users = terminal.format_count(waiting, "user")
+        terminal.out.print(f"Mentions of {users} were not compared: jobs are linking their texts. Try again.")
 
 
 async def compare(settings: Settings, chosen: list[str], *, dry_run: bool) -> tuple[dict[str, Damage], int]:

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from app.errors import UnreadableFile
-from app.parsing import zip_packages
+from app.parsing import file_properties, zip_packages
 from app.parsing.html import html_text
 from app.parsing.types import ExtractedDocument, InputFile, LeftOut
 
@@ -44,7 +44,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
         title=title,
         metadata={"author": author} if author else {},
         language=language or None,
-        created_at=zip_packages.moment(date),
+        created_at=file_properties.moment(date),
         left_out=tuple(left_out),
     )
 

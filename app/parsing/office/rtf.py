@@ -9,7 +9,7 @@ from contextlib import suppress
 import anydoc
 
 from app.errors import UnreadableFile
-from app.parsing import zip_packages
+from app.parsing import file_properties
 from app.parsing.office import office_markdown
 from app.parsing.office.office_markdown import Writer
 from app.parsing.pages import pictures
@@ -61,8 +61,8 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     yield ExtractedDocument(
         text,
         title=_property(file.raw, b"title"),
-        metadata=zip_packages.author(author),
-        created_at=zip_packages.moment(time),
+        metadata=file_properties.author(author),
+        created_at=file_properties.moment(time),
         warnings=tuple(embedded.warnings),
         left_out=(*contents, *writer.left_out, *embedded.left_out),
     )

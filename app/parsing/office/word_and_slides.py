@@ -20,7 +20,7 @@ import anydoc
 from lxml import etree
 
 from app.errors import UnreadableFile
-from app.parsing import markdown_writer, zip_packages
+from app.parsing import file_properties, markdown_writer, zip_packages
 from app.parsing.office import office_markdown
 from app.parsing.office.office_markdown import PAGE, Writer
 from app.parsing.pages import pictures
@@ -208,8 +208,8 @@ def _describe(properties: Any, left_out: Iterable[LeftOut]) -> ExtractedDocument
     return ExtractedDocument(
         "",
         zip_packages.words_of(properties, "title"),
-        zip_packages.author(author),
-        created_at=zip_packages.moment(created),
+        file_properties.author(author),
+        created_at=file_properties.moment(created),
         left_out=tuple(left_out),
     )
 

@@ -13,8 +13,8 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from app.parsing import formats, types
-from app.parsing.rows import column_names
-from app.parsing.rows.column_names import Table
+from app.parsing.rows import header_rows
+from app.parsing.rows.header_rows import Table
 from app.parsing.rows.records import RecordReader
 from app.parsing.types import ExtractedDocument, InputFile, LeftOut
 
@@ -30,7 +30,7 @@ _SEPARATOR = re.compile(r'"?sep=(.)"?\r?\n')
 def read(file: InputFile) -> Iterator[ExtractedDocument]:
     """The rows. Raises UnreadableFile for a file without rows below the names of the columns."""
     rows = _Rows(file.raw.decode(), file.name)
-    table = column_names.find(enumerate(rows.read(), 1))
+    table = header_rows.find(enumerate(rows.read(), 1))
     reader = RecordReader(file.text_field)
     left_out: list[LeftOut] = []
     records = _records(table, reader.chosen_by_name(table.names), left_out)
@@ -41,7 +41,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
 
 def content(raw: bytes) -> Iterator[tuple[str, str]]:
     """The cells of the rows, without the names of the columns: each document repeats those."""
-    table = column_names.find(enumerate(_Rows(raw.decode(), "").read(), 1))
+    table = header_rows.find(enumerate(_Rows(raw.decode(), "").read(), 1))
     yield "the lines above the table", table.above
     yield "the table", "\n".join(itertools.chain.from_iterable(cells for _, cells in table.rows))
 
@@ -134,7 +134,7 @@ def _records(table: Table, needed: Sequence[str], left_out: list[LeftOut]) -> It
     """
     names, blank = table.names, {name for name in table.names if not name.isdecimal()}
     for number, row in table.rows:
-        columns = itertools.chain(names, map(column_names.Unnamed, itertools.count(len(names) + 1)))
+        columns = itertools.chain(names, map(header_rows.Unnamed, itertools.count(len(names) + 1)))
         record = dict(zip(columns, row, strict=False))
         if blank:
             blank.difference_update([name for name, cell in zip(names, row, strict=False) if cell.strip()])

@@ -14,7 +14,7 @@ from typing import Any
 
 from app.parsing import formats, types
 from app.parsing.rows import json_lines, messages, records
-from app.parsing.rows.column_names import Table
+from app.parsing.rows.header_rows import Table
 from app.parsing.rows.records import RecordReader
 from app.parsing.types import ExtractedDocument, InputFile, LeftOut
 from app.text.structure import markups

@@ -11,8 +11,8 @@ from datetime import UTC, datetime, timedelta
 from operator import attrgetter
 from typing import Any
 
-from app.parsing import zip_packages
-from app.parsing.rows import column_names, json_lines, records
+from app.parsing import file_properties
+from app.parsing.rows import header_rows, json_lines, records
 from app.parsing.types import MAX_PEOPLE, ExtractedDocument, LeftOut
 from app.text.structure import frontmatter
 
@@ -67,7 +67,7 @@ def read(objects: Iterable[Mapping[str, Any]], title: str, above: str) -> Iterat
     for one in objects:
         time = _time(one) or time
         if said := _said(one):
-            messages.append(_Message(time, _moment(column_names.show(one.get(_THREAD_FIELD))), _sender(one), said))
+            messages.append(_Message(time, _moment(header_rows.show(one.get(_THREAD_FIELD))), _sender(one), said))
         for name, value in _rest(one).items():
             others[name] += json_lines.scalars(value)
     if not messages:
@@ -131,11 +131,11 @@ def _sender(record: Mapping[str, Any]) -> str:
 
 def _time(record: Mapping[str, Any]) -> datetime | None:
     """The time of a message in ISO 8601, or in seconds or milliseconds since 1970; in UTC if it has no zone."""
-    shown = (column_names.show(record.get(field)) for field in _TIME_FIELDS)
+    shown = (header_rows.show(record.get(field)) for field in _TIME_FIELDS)
     return next((time for text in shown if text and (time := _moment(text))), None)
 
 
 def _moment(text: str) -> datetime | None:
     if _SINCE_1970.fullmatch(text):
         return datetime.fromtimestamp(float(text) / (1 if len(text.partition(".")[0]) <= 10 else 1_000), UTC)
-    return zip_packages.moment(text)
+    return file_properties.moment(text)

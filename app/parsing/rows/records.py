@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.errors import UnreadableFile
-from app.parsing import types, zip_packages
-from app.parsing.rows import column_names
+from app.parsing import file_properties, types
+from app.parsing.rows import header_rows
 from app.parsing.types import MAX_ID, ExtractedDocument
 from app.text.structure import frontmatter, metadata_json
 
@@ -93,7 +93,7 @@ class RecordReader:
             raise UnreadableFile("unknown_text_field", f"There is no field or column with this name ({place}).")
         title = named(record, TITLE_FIELDS)
         chosen = self._chosen(record)
-        if chosen is not None and not _words(record[chosen]) and not (title and column_names.show(record[title])):
+        if chosen is not None and not _words(record[chosen]) and not (title and header_rows.show(record[title])):
             chosen = None
         others = [name for name in record if name not in (chosen, title)]
         if chosen is not None:
@@ -103,16 +103,16 @@ class RecordReader:
             ordered = dict.fromkeys(itertools.chain((name for name in order.fields if name in record), record))
             text = "\n".join(lines(record, ordered))
             title = title or (order.name if order.name in record else None)
-        values = {str(name): record[name] for name in others if column_names.show(record[name])}
+        values = {str(name): record[name] for name in others if header_rows.show(record[name])}
         known = {name: value.value if isinstance(value, Cell) else value for name, value in values.items()}
         name, date = named(record, ID_FIELDS), named(values, frontmatter.DATE_FIELDS)
         return ExtractedDocument(
             text,
-            title=column_names.show(record[title]) if title and title != chosen else "",
+            title=header_rows.show(record[title]) if title and title != chosen else "",
             metadata={**shared, **known},
-            fragment=types.identify(place, column_names.show(record[name]) if name else "", self.seen),
+            fragment=types.identify(place, header_rows.show(record[name]) if name else "", self.seen),
             markdown=chosen is not None,
-            created_at=zip_packages.moment(column_names.show(values[date])) if date else None,
+            created_at=file_properties.moment(header_rows.show(values[date])) if date else None,
         )
 
 
@@ -140,7 +140,7 @@ def _has_prose(value: Any) -> bool:
 
 
 def _line(name: str, shown: str) -> str:
-    return shown if isinstance(name, column_names.Unnamed) else f"{name}: {shown}"
+    return shown if isinstance(name, header_rows.Unnamed) else f"{name}: {shown}"
 
 
 def _words(value: Any, levels: int = metadata_json.MAX_DEPTH) -> str:
@@ -149,7 +149,7 @@ def _words(value: Any, levels: int = metadata_json.MAX_DEPTH) -> str:
         return "; ".join(_line(name, shown) for name, inner in value.items() if (shown := _words(inner, levels - 1)))
     if levels and isinstance(value, list):
         return ", ".join(shown for inner in value if (shown := _words(inner, levels - 1)))
-    return column_names.show(value).lower() if isinstance(value, bool) else column_names.show(value)
+    return header_rows.show(value).lower() if isinstance(value, bool) else header_rows.show(value)
 
 
 def _order(records: Sequence[Mapping[str, Any]]) -> _Order:
@@ -157,7 +157,7 @@ def _order(records: Sequence[Mapping[str, Any]]) -> _Order:
 
     The first name is the name of the record: a short text that differs in most records.
     """
-    values = {name: [column_names.show(record.get(name)) for record in records] for name in records[0]}
+    values = {name: [header_rows.show(record.get(name)) for record in records] for name in records[0]}
     prose = {name for name in values if 2 * sum(_has_prose(record.get(name)) for record in records) > len(records)}
     ranks = {name: 0 if name in prose else _rank(list(filter(None, found))) for name, found in values.items()}
     fields = sorted(ranks, key=ranks.__getitem__)

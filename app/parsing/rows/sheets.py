@@ -21,8 +21,8 @@ from python_calamine import CalamineSheet, CalamineWorkbook, PasswordError, Shee
 from app.errors import UnreadableFile
 from app.parsing import markdown_writer, types, zip_packages
 from app.parsing.office import word_and_slides
-from app.parsing.rows import column_names
-from app.parsing.rows.column_names import Table
+from app.parsing.rows import header_rows
+from app.parsing.rows.header_rows import Table
 from app.parsing.rows.records import Cell, RecordReader
 from app.parsing.types import ExtractedDocument, InputFile, LeftOut
 
@@ -89,7 +89,7 @@ def content(raw: bytes) -> Iterator[tuple[str, str]]:
     for name in _names(workbook, are_visible=True):
         sheet = workbook.get_sheet_by_name(name)
         table = _table([list(map(_value, cells)) for cells in sheet.to_python(skip_empty_area=False)], sheet, [])
-        cells = (column_names.show(cell) for _, row in table.rows for cell in row)
+        cells = (header_rows.show(cell) for _, row in table.rows for cell in row)
         yield f"sheet {name}", "\n".join((table.above, *cells))
 
 
@@ -108,7 +108,7 @@ def _rows(file: InputFile, workbook: CalamineWorkbook, parts: Mapping[str, Sheet
         rows = (
             (f"row={number}{suffix}", dict(zip(table.names, row, strict=True)))
             for number, row in table.rows
-            if any(map(column_names.show, row))
+            if any(map(header_rows.show, row))
         )
         shared = {"sheet": name} if len(visible) > 1 else {}
         yield from table.introduction(f"row=1{suffix}", shared)
@@ -140,9 +140,9 @@ def _table(rows: list[list[Any]], sheet: CalamineSheet, merged: Sequence[tuple[P
             row[left : right + 1] = [rows[top][left]] * len(row[left : right + 1])
         if right > left and right - left + 1 < sheet.total_width:
             spanned.add(top + 1)
-    table = column_names.find(enumerate(rows, 1), spanned)
+    table = header_rows.find(enumerate(rows, 1), spanned)
     for (top, left), (bottom, right) in ranges:
-        is_long = len(column_names.show(rows[top][left])) > markdown_writer.LONGEST_REPEATED
+        is_long = len(header_rows.show(rows[top][left])) > markdown_writer.LONGEST_REPEATED
         is_wide = is_long or right - left + 1 >= sheet.total_width
         seen = {""}
         for column in range(left, min(right + 1, len(table.heads))):

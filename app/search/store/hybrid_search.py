@@ -11,7 +11,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from app import errors
-from app.database import filters, sql, unsupported_operators
+from app.database import filters, foreign_operators, sql
 from app.database.transactions import Reading
 from app.documents.store import visible_documents
 from app.enums import Vector, VectorPlan
@@ -109,7 +109,7 @@ async def _run(
     asked = needed_parts(request)
     is_filtered = "filtered" in asked
     if is_filtered or db.restriction is not None:
-        await unsupported_operators.check(db, request.filters)
+        await foreign_operators.check(db, request.filters)
     request = await visible(db, request)
     needed = asked if db.restriction is None else needed_parts(request)
     hidden = ("hidden",) if db.has_hidden else ()

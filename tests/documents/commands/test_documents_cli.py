@@ -7,7 +7,7 @@ from typing import Any
 import harness
 import pytest
 
-from app.cli import options
+from app.cli import terminal
 
 Stepwell = Callable[..., Any]
 
@@ -45,7 +45,7 @@ def test_a_file_is_shown_and_deleted_by_its_path_or_uri_and_by_no_empty_selectio
 ) -> None:
     path = tmp_path / "Boje ü.txt"
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(options.out, "_width", 300)
+    monkeypatch.setattr(terminal.out, "_width", 300)
     assert str(path) in stepwell("documents", "list", "--user", user).out
     for named in (path, path.as_uri(), f"file://{path}", path.name):
         shown = stepwell("documents", "show", named, "--user", user)

@@ -57,7 +57,7 @@ def clear(client: Client, as_json: options.AsJson = False) -> None:
 def _put(client: Client, groups: list[dict[str, Any]], *, as_json: bool) -> None:
     counts = client.send("PUT", "/synonyms", json={"groups": groups})
     terminal.end_with_json(counts, wanted=as_json)
-    options.out.print(f"{counts['groups']} groups, {counts['terms']} words and phrases.")
+    terminal.out.print(f"{counts['groups']} groups, {counts['terms']} words and phrases.")
 
 
 def _place(field: str | None) -> int | None:

@@ -50,7 +50,7 @@ def _show(lines: Body) -> None:
     for name, value in lines.items():
         if value not in (None, [], {}):
             shown = value if isinstance(value, str) else json.dumps(value)
-            options.out.print(f"[bold]{name.replace('_', ' ')}[/]: {escape(shown)}", soft_wrap=True)
+            terminal.out.print(f"[bold]{name.replace('_', ' ')}[/]: {escape(shown)}", soft_wrap=True)
 
 
 def _leg(leg: Body) -> str:

@@ -7,7 +7,7 @@ import pytest
 import xlsxwriter
 from reading import Read
 
-from app.parsing.rows import column_names
+from app.parsing.rows import header_rows
 
 N = None
 
@@ -34,7 +34,7 @@ N = None
     ],
 )
 def test_names_are_found_below_titles_and_comments_and_on_two_rows(rows, names, above) -> None:
-    table = column_names.find(enumerate(rows, 1))
+    table = header_rows.find(enumerate(rows, 1))
     assert (table.names, table.above) == (names, above)
     assert list(table.rows)[-1] == (len(rows), rows[-1])
 

@@ -1,0 +1,42 @@
+"""Reads the author and the time in a file's properties, as every format of files has them."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+from app.enums import Json
+
+_NOBODY = frozenset(
+    {
+        *("", "anonymous", "apache poi", "author", "microsoft office user", "openpyxl", "python-docx", "python-pptx"),
+        *("unknown", "user", "windows user", "your user name"),
+    }
+)
+"""What programs write as the author where they know no person."""
+
+_SEPARATORS = [re.compile(";"), re.compile(r"\s*,(?:\s+and)?\s+|\s+(?:and|und|et|&)\s+"), re.compile(r"\s+and\s+")]
+"""What stands between the names of several authors. The first that leaves whole names counts."""
+
+
+def author(name: str) -> Json:
+    """The author as metadata, a list if there are several; empty if the name is not that of a person."""
+    if name.strip("()").casefold() in _NOBODY:
+        return {}
+    lists = (_split(separator, name) for separator in _SEPARATORS)
+    return {"author": next((names for names in lists if len(names) > 1), name)}
+
+
+def _split(separator: re.Pattern[str], name: str) -> list[str]:
+    """The names between separators; empty if one of them is a single word, such as of `Veit, Ana`."""
+    names = [part.strip() for part in separator.split(name) if part.strip()]
+    return names if all(" " in one for one in names) else []
+
+
+def moment(text: str) -> datetime | None:
+    """Reads an ISO 8601 time, in UTC if it has no zone, and converts it to UTC. None for other text."""
+    try:
+        found = datetime.fromisoformat(text.strip())
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
