@@ -15,7 +15,7 @@ import server_folders
 from rich.console import Console
 
 from app import capability
-from app.cli import options, terminal
+from app.cli import terminal
 from app.database.embedded.postgres import EmbeddedPostgres
 from app.database.schema import tables
 
@@ -120,7 +120,7 @@ def test_printable_text_stays_as_it_is() -> None:
 def printed(monkeypatch: pytest.MonkeyPatch) -> Console:
     """What commands print on a terminal of 80 columns."""
     recorded = Console(width=80, record=True, highlight=False)
-    monkeypatch.setattr(options, "out", recorded)
+    monkeypatch.setattr(terminal, "out", recorded)
     return recorded
 
 
