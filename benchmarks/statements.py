@@ -9,8 +9,8 @@ from unittest import mock
 
 import sqlalchemy as sa
 
-from app.database import connections
-from app.database.connections import Connection
+from app.database import pooled_connection
+from app.database.pooled_connection import Connection
 from app.database.transactions import Database
 
 
@@ -21,7 +21,7 @@ def recorded(database: Database, record: Callable[[str, Any], None]) -> Iterator
 
     async def recording(self: Connection, statement: sa.Executable, binds: Any = None) -> Any:
         if self.engine is engine and self.runs_on_driver(statement, binds):
-            text, names = connections.write(statement, engine.dialect)
+            text, names = pooled_connection.write(statement, engine.dialect)
             record(text, [binds[name] for name in names])
         return await execute(self, statement, binds)
 

@@ -18,7 +18,7 @@ from app.enums import Vector
 from app.query.types import HybridRequest, HybridResult, LexicalQuery, Weights
 from app.search.store import hybrid_search
 from app.text.chunking import Passage
-from app.text.queries.conditions import IndexText
+from app.text.queries.parsed_query import IndexText
 from app.text.words import tsvector_text
 from benchmarks.fake_embedder import FakeEmbedder
 

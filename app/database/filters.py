@@ -23,7 +23,7 @@ from app import errors
 from app.database.filter_types import BOUNDS, Filters, Restriction, is_operator_object
 from app.database.transactions import Reading
 from app.enums import Json
-from app.text import dates, uris
+from app.text import iso_dates, uris
 
 MAX_LISTS = 3
 """Most lists of objects in one statement. The shortest lists are chosen."""
@@ -218,9 +218,9 @@ def _of_document(filters: Filters) -> Iterator[_Condition]:
         if ids is not None:
             predicates.append(_variable(name, map(str, ids)))
     if filters.created_after is not None:
-        predicates.append(f"$created >= {dates.since_1970(filters.created_after)}")
+        predicates.append(f"$created >= {iso_dates.since_1970(filters.created_after)}")
     if filters.created_before is not None:
-        predicates.append(f"$created < {dates.since_1970(filters.created_before)}")
+        predicates.append(f"$created < {iso_dates.since_1970(filters.created_before)}")
     yield from (_Condition(predicate, part=DOCUMENT) for predicate in predicates)
     yield from _of_uri(filters)
 
@@ -282,7 +282,7 @@ def _moments_in_range(key: str, bounds: Mapping[str, Any], *, moments: str = "@.
     limits: dict[str, float] = {}
     for operator, bound in bounds.items():
         if isinstance(bound, str):
-            if (moment := dates.microseconds(bound)) is None:
+            if (moment := iso_dates.microseconds(bound)) is None:
                 raise ValueError(f"{bound!r} is not a date or time in ISO 8601")
             limits[operator] = moment
     if len(limits) < len(bounds):

@@ -27,10 +27,10 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from sqlalchemy.pool import AsyncAdaptedQueuePool
 
 from app import errors
-from app.database import connections, driver_errors, engines
+from app.database import driver_errors, pooled_connection, sqlalchemy_engines
 from app.database.calibration_types import RelevanceCalibration
-from app.database.connections import Connection, Durations, Row, Rows
 from app.database.driver_errors import UNREACHABLE, RecoveryConflict, StandbyBehind, Unresponsive
+from app.database.pooled_connection import Connection, Durations, Row, Rows
 from app.enums import StandbyStatus
 
 log = logging.getLogger(__name__)
@@ -186,7 +186,7 @@ class Pool:
 
         It is cancelled after `within_s` seconds, including the wait for a connection. Raises DatabaseUnavailable.
         """
-        async with connections.within(within_s), self._translate_errors(read_only=False):
+        async with pooled_connection.within(within_s), self._translate_errors(read_only=False):
             connection, rows = await self._run_first(statement, values)
             await self._give_back(connection)
             return rows
@@ -225,10 +225,10 @@ class Pool:
         self.durations.waiting += 1
         try:
             # The pool limits the wait for a free connection; this also limits opening a new one.
-            async with asyncio.timeout(self._pool.timeout() + connections.REACH_S):
+            async with asyncio.timeout(self._pool.timeout() + pooled_connection.REACH_S):
                 await self._open(connection)
         except TimeoutError as error:
-            raise connections.unresponsive() from error
+            raise pooled_connection.unresponsive() from error
         finally:
             self.durations.waiting -= 1
             self.durations.waits.add(time.perf_counter() - began)
@@ -294,7 +294,7 @@ class Pool:
 
     async def close_idle(self) -> None:
         """Close the connections that are not in use within DISPOSE_S seconds; new ones can be opened."""
-        with engines.closing_within(DISPOSE_S):
+        with sqlalchemy_engines.closing_within(DISPOSE_S):
             await self.engine.dispose()
 
     def in_use(self) -> int:

@@ -25,8 +25,8 @@ from sqlalchemy import exc
 
 from app import errors
 from app.database import driver_errors, sql
-from app.database.connections import Rows
 from app.database.driver_errors import Rerouted, StandbyBehind, Unresponsive
+from app.database.pooled_connection import Rows
 from app.database.pools import Entered, Entry, Lag, ReadRoute, ReadRoutes, Reason, StandbyReport, Target
 from app.database.transactions import Database
 

@@ -21,10 +21,10 @@ from cachetools import Cache
 
 from app import errors
 from app.concurrency.limiter import Limiter
-from app.database import connections, driver_errors, engines, pools, sql
-from app.database.connections import Rows
+from app.database import driver_errors, pooled_connection, pools, sql, sqlalchemy_engines
 from app.database.driver_errors import Rerouted
 from app.database.filter_types import Restriction
+from app.database.pooled_connection import Rows
 from app.database.pools import Entered, Entry, Pool, ReadRoute, ReadRoutes, ServerHooks
 
 log = logging.getLogger(__name__)
@@ -212,7 +212,7 @@ class Writing(Reading):
 
 def _limit_s(timeout_ms: int) -> float:
     """The client's time limit in seconds for a statement with this statement_timeout."""
-    return timeout_ms / 1000 + connections.SLACK_S
+    return timeout_ms / 1000 + pooled_connection.SLACK_S
 
 
 ReadingKind = TypeVar("ReadingKind", bound=Reading)
@@ -371,7 +371,7 @@ class Database:
         If `within_s` is given, everything, including the wait for a connection, is cancelled after this many seconds.
         Raises Busy, DatabaseUnavailable, DeadlineExceeded, ReadOnly.
         """
-        async with connections.within(within_s), self.pool.transaction(self._entry(_ENTER_SHARED)) as entered:
+        async with pooled_connection.within(within_s), self.pool.transaction(self._entry(_ENTER_SHARED)) as entered:
             yield SharedTransaction(entered)
 
     @asynccontextmanager
@@ -486,7 +486,7 @@ def connect(
     prepares: bool | None = None,
     revision: str | None = None,
 ) -> Database:
-    """A Database on `dsn`. No connection is opened yet. For `prepares` see `engines.create`.
+    """A Database on `dsn`. No connection is opened yet. For `prepares` see `sqlalchemy_engines.create`.
 
     If `revision` is given, nothing is written in a database at another revision.
 
@@ -495,4 +495,6 @@ def connect(
     """
     pool = {"pool_size": pool_size, "max_overflow": 0, "pool_timeout": pool_wait_s, "pool_use_lifo": True}
     options = {**pool, "pool_reset_on_return": None, "isolation_level": "AUTOCOMMIT"}
-    return Database(Pool(engines.create(dsn, prepares=prepares, **options), hooks), limits=limits, revision=revision)
+    return Database(
+        Pool(sqlalchemy_engines.create(dsn, prepares=prepares, **options), hooks), limits=limits, revision=revision
+    )

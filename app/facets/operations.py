@@ -16,7 +16,7 @@ from app.facets import store
 from app.facets.types import Facet, FacetCache, FacetQuery
 from app.query.types import MissedFilter
 from app.services import Services
-from app.text import dates
+from app.text import iso_dates
 
 NEAREST_SCORE = 70
 """Least similarity, of 100, of a key or value and the stored one that is suggested for it."""
@@ -97,7 +97,7 @@ async def _is_met(reading: transactions.Reading, key: str, wanted: Any, facet: F
 def _may_compare(bound: Any, facet: Facet) -> bool:
     """Whether a range of dates may have a value in it: one of the texts is a date, or not all are known."""
     is_known = isinstance(bound, str) and "list" not in facet.types and facet.distinct <= len(facet.values)
-    return not is_known or any(dates.microseconds(_text(one.value)) is not None for one in facet.values)
+    return not is_known or any(iso_dates.microseconds(_text(one.value)) is not None for one in facet.values)
 
 
 def _value(wanted: Any) -> Any:

@@ -19,7 +19,7 @@ from prometheus_client.registry import Collector
 from starlette.types import Scope
 
 from app import __version__, enums, errors
-from app.database.connections import Durations
+from app.database.pooled_connection import Durations
 from app.database.pools import Lag
 from app.enums import BreakerState
 from app.http import auth, bodies, problems

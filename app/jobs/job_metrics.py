@@ -10,7 +10,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from app import errors
-from app.database.connections import Rows
+from app.database.pooled_connection import Rows
 from app.http.metrics import Metrics
 from app.jobs import store as jobs
 from app.jobs.workers import Outcomes

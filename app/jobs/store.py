@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
 from app.database import sql
-from app.database.connections import Rows
+from app.database.pooled_connection import Rows
 from app.database.schema import tables
 from app.database.transactions import Database, Reading, SharedTransaction, Transaction, Writing
 from app.enums import JobStatus

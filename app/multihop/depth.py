@@ -24,7 +24,7 @@ from app.search.steps.guidance.entity_matching import EntityCache
 from app.services import Services
 from app.text.names import names
 from app.text.queries import analysis
-from app.text.queries.conditions import ParsedQuery
+from app.text.queries.parsed_query import ParsedQuery
 from app.text.words import word_lists
 
 BEST, MIN_TITLE_WORDS, MAX_TITLE_WORDS = 5, 2, 7

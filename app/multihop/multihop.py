@@ -33,7 +33,7 @@ from app.search.rank_fusion import Scored
 from app.search.state import Page, SearchContext, SearchState
 from app.services import Services
 from app.text.names import names
-from app.text.queries.conditions import ParsedQuery
+from app.text.queries.parsed_query import ParsedQuery
 
 _WAYS = [link.name for link in sorted(hop_signals.LINKS.values(), key=lambda link: link.start != "source")]
 """Links from sources, then links from the query and from searches: their order in the strategies of a hit."""

@@ -18,7 +18,7 @@ from app.documents.store import visible_documents
 from app.enums import Vector
 from app.query import hop_signals
 from app.query.types import ChunkLink
-from app.text.queries.conditions import IndexText
+from app.text.queries.parsed_query import IndexText
 
 MAX_SOURCES = 10
 MAX_NAMES = 12

@@ -14,9 +14,9 @@ from typing import BinaryIO
 
 from app.concurrency import limited_process
 from app.errors import UnreadableFile
-from app.parsing import formats, lost_text, types, zip_packages
+from app.parsing import completeness, formats, types, zip_packages
+from app.parsing.completeness import Content
 from app.parsing.formats import FileFormat
-from app.parsing.lost_text import Content
 from app.parsing.types import ArchiveMember, ExtractedDocument, InputFile, Picture, RecognisedLine
 
 DAMAGED = "The file is damaged, or its content does not have the format that its beginning has."
@@ -82,7 +82,7 @@ def read(file: InputFile, sniffed: FileFormat) -> Iterator[ExtractedDocument | A
     format = checks[sniffed](file) if sniffed in checks else sniffed
     module = importlib.import_module(f"app.parsing.{format.parser}")
     content: Content | None = getattr(module, "content", None)
-    return lost_text.check(module.read(file), content, file.raw) if content else module.read(file)
+    return completeness.check(module.read(file), content, file.raw) if content else module.read(file)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from app.database.filter_types import Filters
 from app.enums import MatchedBy, Origin
 from app.query import hop_signals
 from app.text.names.name_uses import NameUse
-from app.text.queries.conditions import Condition, ConditionPlan, IndexText
+from app.text.queries.parsed_query import Condition, ConditionPlan, IndexText
 
 
 @dataclass(frozen=True, slots=True)

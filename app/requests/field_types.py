@@ -30,7 +30,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from app import errors, limits
 from app.requests import field_suggestions
-from app.text import dates
+from app.text import iso_dates
 from app.text.queries import analysis
 from app.text.structure import metadata_json
 from app.text.words import cleaning
@@ -204,7 +204,7 @@ def _moment(given: object) -> object:
     if isinstance(given, datetime):
         return given
     try:
-        if isinstance(given, str) and (read := dates.moment(given)) is not None:
+        if isinstance(given, str) and (read := iso_dates.moment(given)) is not None:
             return read
     except OverflowError as error:
         raise PydanticCustomError("datetime_parsing", "Must lie between the years 1 and 9999 in UTC.") from error

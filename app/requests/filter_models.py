@@ -12,7 +12,7 @@ from app import limits
 from app.database import foreign_operators
 from app.database.filter_types import BOUNDS, OPERANDS, OPERATORS, Filters, is_operator_object
 from app.requests import field_types
-from app.text import dates
+from app.text import iso_dates
 
 MAX_GROUP_DEPTH = 4
 MAX_GROUPED_VALUES = 200
@@ -62,7 +62,7 @@ def _check_operand(operator: str, operand: Any) -> None:
             raise PydanticCustomError("invalid_operand", f"{operator} takes {OPERANDS[operator].takes}.")
         return
     is_number = isinstance(operand, int | float) and not isinstance(operand, bool)
-    is_moment = isinstance(operand, str) and dates.microseconds(operand) is not None
+    is_moment = isinstance(operand, str) and iso_dates.microseconds(operand) is not None
     if not is_number and not is_moment:
         raise PydanticCustomError(
             "invalid_range",

@@ -14,7 +14,7 @@ from app.query.types import Answer, Candidate, Hit, HybridResult
 from app.relevance import relevance
 from app.search import state
 from app.search.state import Page, SearchState
-from app.text.queries import analysis, conditions
+from app.text.queries import analysis, parsed_query
 
 
 def answer_of(search: SearchState, page: Page, hits: tuple[Hit, ...]) -> Answer:
@@ -186,7 +186,7 @@ def _query_explained(search: SearchState) -> dict[str, Any]:
         "required": list(parsed.required),
         "phrases": list(parsed.phrases),
         "excluded": list(parsed.excluded),
-        "groups": list(map(conditions.write, parsed.groups)),
+        "groups": list(map(parsed_query.write, parsed.groups)),
         "expression_error": parsed.expression_error,
         "condition_plan": result.condition_plan,
         "vector_plan": result.vector_plan,

@@ -22,7 +22,7 @@ from app.query.types import Answer, Candidate, Hit, HybridRequest, HybridResult
 from app.relevance import relevance
 from app.search.store import hybrid_search
 from app.services import Services
-from app.text.queries.conditions import ParsedQuery
+from app.text.queries.parsed_query import ParsedQuery
 
 T = TypeVar("T")
 Phase = Literal["expand", "recall", "order", "finish", "explain"]

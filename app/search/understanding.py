@@ -25,8 +25,8 @@ from app.query.search_request import SearchRequest
 from app.query.types import HybridRequest, LanguageWeights, LexicalQuery, Weights
 from app.search.state import SearchContext, SearchState
 from app.search.store import vocabulary
-from app.text.queries import analysis, conditions
-from app.text.queries.conditions import IndexText, ParsedQuery
+from app.text.queries import analysis, parsed_query
+from app.text.queries.parsed_query import IndexText, ParsedQuery
 from app.text.words import languages, tsvector_text
 
 log = logging.getLogger(__name__)
@@ -185,7 +185,7 @@ def lexical_query(parsed: ParsedQuery) -> LexicalQuery:
         strict=tuple(index_text(text) for text in (*parsed.required, *parsed.phrases)),
         excluded=tuple(index_text(text) for text in parsed.excluded),
         groups=tuple(
-            conditions.mapped(group, lambda operand: replace(operand, indexed=index_text(operand.text)))
+            parsed_query.mapped(group, lambda operand: replace(operand, indexed=index_text(operand.text)))
             for group in parsed.groups
         ),
     )

@@ -21,7 +21,7 @@ from pgvector.asyncpg import register_vector
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app import errors
-from app.database import engines, sql, vectors
+from app.database import sql, sqlalchemy_engines, vectors
 from app.database.pools import Entered, VectorTables
 from app.database.schema import tables
 from app.database.transactions import Writing
@@ -264,7 +264,7 @@ def _statement(name: str) -> sa.TextClause:
 @asynccontextmanager
 async def owning(dsn: str) -> AsyncIterator[Owner]:
     """Connects to the database at `dsn` as its owner, with the settings that the service's statements run with."""
-    engine = engines.create(dsn, pool_size=1, max_overflow=0, isolation_level="AUTOCOMMIT")
+    engine = sqlalchemy_engines.create(dsn, pool_size=1, max_overflow=0, isolation_level="AUTOCOMMIT")
     try:
         async with engine.connect() as connection:
             for name, value in _SETTINGS.items():

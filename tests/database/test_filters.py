@@ -11,7 +11,7 @@ from app.database import filters as translation
 from app.database import sql
 from app.database.filter_types import BOUNDS, OPERANDS, Filters
 from app.database.transactions import Database
-from app.text import dates
+from app.text import iso_dates
 
 DOCUMENTS, FILTERS, TEXTS = 60, 250, 5_000
 PASSING = (
@@ -46,7 +46,7 @@ async def test_python_and_sql_read_the_same_dates(owner: asyncpg.Connection) -> 
     rows = await owner.fetch(
         "SELECT t.text, stepwell.microseconds(t.text) AS moment FROM unnest($1::text[]) AS t (text)", texts
     )
-    assert [(row["text"], dates.microseconds(row["text"])) for row in rows] == [tuple(row) for row in rows]
+    assert [(row["text"], iso_dates.microseconds(row["text"])) for row in rows] == [tuple(row) for row in rows]
     assert sum(row["moment"] is not None for row in rows) > TEXTS / 4
 
 

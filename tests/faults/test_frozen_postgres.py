@@ -22,7 +22,7 @@ import running_service
 from harness import Tenant
 from running_service import DOCUMENTS, SEARCH, locked_chunks, unavailable, until
 
-from app.database import engines, pools, transactions
+from app.database import pools, sqlalchemy_engines, transactions
 from app.database.embedded import postgres
 from app.database.transactions import Database, TimeLimits
 from app.settings import Settings
@@ -127,7 +127,7 @@ async def test_a_shutdown_does_not_wait_for_a_frozen_server(own_server: postgres
         for _ in range(8):
             await stack.enter_async_context(database.shared())
     with _frozen(own_server):
-        async with asyncio.timeout(pools.DISPOSE_S + engines.CLOSE_S + 1):
+        async with asyncio.timeout(pools.DISPOSE_S + sqlalchemy_engines.CLOSE_S + 1):
             await database.close()
 
 

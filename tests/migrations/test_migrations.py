@@ -17,7 +17,7 @@ from alembic.script import ScriptDirectory
 from alembic.util.exc import CommandError
 
 from app import errors
-from app.database import engines, transactions
+from app.database import sqlalchemy_engines, transactions
 from app.database.schema import migration, tables
 
 MODEL, DIMENSION = "fake", 64
@@ -102,7 +102,7 @@ async def test_alembic_in_a_checkout_takes_the_steps_of_db_upgrade(empty, monkey
 
 async def test_alembic_finds_no_difference_between_tables_and_migrations(wide) -> None:
     assert tables.embeddings.c.embedding.type.dim == REAL_DIMENSION
-    engine = engines.create(wide.owner_dsn, pool_size=1)
+    engine = sqlalchemy_engines.create(wide.owner_dsn, pool_size=1)
     try:
         async with engine.begin() as connection:
             await connection.run_sync(_alembic_check)
@@ -213,7 +213,7 @@ async def test_a_role_that_bypasses_row_level_security_is_refused_if_there_are_m
 
 
 async def test_migrations_have_no_downgrade(address) -> None:
-    engine = engines.create(address.owner_dsn, pool_size=1)
+    engine = sqlalchemy_engines.create(address.owner_dsn, pool_size=1)
     try:
         async with engine.connect() as connection:
             with pytest.raises(RuntimeError, match="forward"):

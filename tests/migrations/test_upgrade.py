@@ -25,7 +25,7 @@ from app.query.types import HybridRequest, LexicalQuery, Weights
 from app.search.store import hybrid_search
 from app.services import ChunkingOptions
 from app.text import uris
-from app.text.queries.conditions import IndexText
+from app.text.queries.parsed_query import IndexText
 
 MODEL, DIMENSION = "fake", 64
 REVISIONS = [script.revision for script in ScriptDirectory(str(migration.scripts())).walk_revisions()][::-1]

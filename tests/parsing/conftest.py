@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from reading import Read
 
-from app.parsing import formats, lost_text, worker
+from app.parsing import completeness, formats, worker
 from app.parsing.types import ExtractedDocument, InputFile
 
 
@@ -17,7 +17,7 @@ def read() -> Read:
     def documents(raw: bytes, name: str = "", text_field: str | None = None) -> list[ExtractedDocument]:
         found: list[Any] = list(worker.read(InputFile(raw, name, text_field), formats.sniff(raw, name)))
         warnings = itertools.chain.from_iterable(getattr(one, "warnings", ()) for one in found)
-        assert not [warning for warning in warnings if warning.startswith((lost_text.LOST, lost_text.UNKNOWN))]
+        assert not [warning for warning in warnings if warning.startswith((completeness.LOST, completeness.UNKNOWN))]
         return found
 
     return documents

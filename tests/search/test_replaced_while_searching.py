@@ -12,8 +12,8 @@ from harness import Tenant
 from requests_of import search_request
 
 from app.database import transactions
-from app.database.connections import Connection
 from app.database.filter_types import DocumentFilter
+from app.database.pooled_connection import Connection
 from app.documents import operations as documents
 from app.multihop import multihop
 from app.query.search_request import SearchRequest

@@ -15,7 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from app.database import sql
-from app.database.connections import Rows
+from app.database.pooled_connection import Rows
 from app.database.schema import tables
 from app.database.transactions import Database, SharedTransaction
 

@@ -22,7 +22,7 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app import __version__, errors
-from app.database import driver_errors, engines, sql
+from app.database import driver_errors, sql, sqlalchemy_engines
 from app.database.schema import citus, health, reembedding, roles, tables
 from app.database.transactions import Database
 
@@ -136,7 +136,7 @@ async def on_connection(dsn: str, run: Callable[[Connection], _Returned], report
 
     `report` gets the progress of a statement that runs for long.
     """
-    engine = engines.create(dsn, pool_size=1, max_overflow=0)
+    engine = sqlalchemy_engines.create(dsn, pool_size=1, max_overflow=0)
     try:
         with driver_errors.explaining():
             async with engine.begin() as connection, _watching(dsn, connection, report):
@@ -177,7 +177,7 @@ async def _watching(dsn: str, connection: AsyncConnection, report: Report | None
 
 
 async def _watch(dsn: str, pid: int, report: Report) -> None:
-    engine = engines.create(dsn, pool_size=1, max_overflow=0, isolation_level="AUTOCOMMIT")
+    engine = sqlalchemy_engines.create(dsn, pool_size=1, max_overflow=0, isolation_level="AUTOCOMMIT")
     phase, began, before = None, 0.0, 0.0
     try:
         while True:

@@ -23,7 +23,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from app import errors
-from app.database import addresses, driver_errors, engines, sql, transactions
+from app.database import addresses, driver_errors, sql, sqlalchemy_engines, transactions
 from app.database.embedded import embedded_programs
 from app.database.embedded.postgres import SERVICE_ROLE
 from app.database.schema import citus, tables
@@ -196,7 +196,7 @@ async def target(database: transactions.Database) -> RestoreTarget:
 
 async def vacuum(dsn: str) -> None:
     """Collect the planner's statistics of restored tables, which are not part of a backup."""
-    engine = engines.create(dsn, pool_size=1, max_overflow=0, isolation_level="AUTOCOMMIT")
+    engine = sqlalchemy_engines.create(dsn, pool_size=1, max_overflow=0, isolation_level="AUTOCOMMIT")
     try:
         with driver_errors.explaining():
             async with engine.connect() as connection:

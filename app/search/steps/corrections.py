@@ -19,8 +19,8 @@ from app.query.types import AddedTerm, LexicalQuery, Term
 from app.relevance import stem_matching
 from app.search import understanding
 from app.search.state import SearchState, Step
-from app.text.queries import analysis, conditions, syntax
-from app.text.queries.conditions import IndexText, ParsedQuery
+from app.text.queries import analysis, parsed_query, syntax
+from app.text.queries.parsed_query import IndexText, ParsedQuery
 
 ORIGIN = "corrections"
 NAME = "similar_words"
@@ -52,7 +52,7 @@ async def recall(search: SearchState, db: SearchTransaction) -> SearchState:
         return search
     terms = _own(search.result.terms, lexical)
     groups = () if search.found_nothing else search.parsed.groups  # a prefix that a passage begins with is no error
-    prefixes = [one.text for group in groups for one in conditions.operands(group) if one.is_prefix]
+    prefixes = [one.text for group in groups for one in parsed_query.operands(group) if one.is_prefix]
     words = _unknown(search.parsed, terms, prefixes)
     if not words or (db.restriction is not None and len(words) > MAX_OF_PART):
         return search

@@ -12,7 +12,7 @@ from operator import attrgetter
 from app.database.transactions import SearchTransaction
 from app.query.types import HybridRequest, LexicalQuery, Weights
 from app.search.state import SearchState, Step
-from app.text.queries.conditions import EMPTY, Negation
+from app.text.queries.parsed_query import EMPTY, Negation
 
 _NO_CONDITIONS = LexicalQuery(EMPTY)
 

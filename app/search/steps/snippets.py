@@ -24,7 +24,7 @@ from app.documents.store import chunk_reads
 from app.documents.store.chunk_reads import TextKind
 from app.query.types import Answer, Hit, MatchedSpan, Snippet
 from app.search.state import SearchContext, SearchState, Step
-from app.text.queries import conditions
+from app.text.queries import parsed_query
 from app.text.structure import conversations, markdown_to_text, sentences, structure
 from app.text.words import tsvector_text, word_spans
 from app.text.words.word_spans import WordSpan
@@ -78,9 +78,9 @@ def _name(hit: Hit) -> str:
     return hit.via.name if hit.via else ""
 
 
-def _phrases(parsed: conditions.ParsedQuery) -> list[str]:
+def _phrases(parsed: parsed_query.ParsedQuery) -> list[str]:
     """The phrases that a query wants, including phrases in groups."""
-    operands = (one for group in parsed.groups for one in conditions.operands(group, wanted=True))
+    operands = (one for group in parsed.groups for one in parsed_query.operands(group, wanted=True))
     return [*parsed.phrases, *(one.text for one in operands if one.is_phrase)]
 
 

@@ -29,7 +29,7 @@ from app.query.types import (
 )
 from app.search.store import tsqueries
 from app.search.store.tsqueries import Compiled
-from app.text.queries.conditions import EMPTY, ConditionPlan
+from app.text.queries.parsed_query import EMPTY, ConditionPlan
 
 EXACT_FLOOR = 4_000
 """If at most this many chunks pass a filter, an exact scan costs less than a search of the HNSW graph

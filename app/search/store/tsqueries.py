@@ -11,8 +11,8 @@ from app.database import sql
 from app.database.transactions import Reading
 from app.query.types import LexicalQuery
 from app.search.store import vocabulary
-from app.text.queries import conditions
-from app.text.queries.conditions import Combination, Condition, ConditionPlan, Field, Negation, TextCondition
+from app.text.queries import parsed_query
+from app.text.queries.parsed_query import Combination, Condition, ConditionPlan, Field, Negation, TextCondition
 
 MAX_EXPANSIONS = 32
 """Most words that are scored for a prefix. The most frequent are chosen."""
@@ -76,7 +76,7 @@ async def compile(db: Reading, lexical: LexicalQuery) -> Compiled:
     As in Postgres, an operand that a configuration does not index imposes nothing, nor does a group of such operands.
     """
     condition = _whole(lexical)
-    every = list(conditions.operands(condition))
+    every = list(parsed_query.operands(condition))
     binds = {
         "user_id": db.user_id,
         "folded": [one.indexed.folded for one in every],
@@ -108,7 +108,7 @@ def _suffix(operand: TextCondition) -> str:
 def _with_queries(condition: Condition, queries: Sequence[str]) -> Condition:
     """Sets the text of each operand to its tsquery, which is empty if the configuration does not index the operand."""
     following = iter(queries)
-    return conditions.mapped(condition, lambda operand: replace(operand, text=next(following)))
+    return parsed_query.mapped(condition, lambda operand: replace(operand, text=next(following)))
 
 
 def _text(condition: Condition) -> str:
@@ -139,7 +139,7 @@ def _needs_something(condition: Condition) -> bool:
 
 async def _expansions(db: Reading, analysed: Iterable[Condition]) -> tuple[str, ...]:
     """The stored lexemes that begin with the wanted prefixes."""
-    wanted = (one for condition in analysed for one in conditions.operands(condition, wanted=True) if one.is_prefix)
+    wanted = (one for condition in analysed for one in parsed_query.operands(condition, wanted=True) if one.is_prefix)
     prefixes = dict.fromkeys(text.replace("''", "'") for one in wanted for text in _PREFIX.findall(one.text))
     if not prefixes:
         return ()

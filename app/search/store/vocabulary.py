@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from app.database import sql
 from app.database.transactions import Reading
 from app.documents.store import visible_documents
-from app.text.queries.conditions import IndexText
+from app.text.queries.parsed_query import IndexText
 
 MOST_READ = 200
 """If a restricted caller sees at most this many chunks, lexemes are read from their texts, not from postings."""

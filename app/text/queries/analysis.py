@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from app.enums import QueryType
 from app.text.queries import syntax
-from app.text.queries.conditions import Condition, Negation, ParsedQuery, is_simple
+from app.text.queries.parsed_query import Condition, Negation, ParsedQuery, is_simple
 from app.text.queries.syntax import QueryReading
 from app.text.words import characters, cleaning, word_lists
 

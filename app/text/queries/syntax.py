@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, cast, get_args
 
 from app.enums import ExpressionError
-from app.text.queries.conditions import (
+from app.text.queries.parsed_query import (
     OPERATORS,
     Combination,
     Condition,

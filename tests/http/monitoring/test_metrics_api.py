@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from app import errors, main
 from app.access import callers
 from app.access import keys as access_keys
-from app.database import connections, transactions
+from app.database import pooled_connection, transactions
 from app.http.metrics import Metrics
 from app.serving import shared_metrics
 from app.settings import Settings
@@ -143,7 +143,7 @@ async def test_connections_and_searches_show_while_they_last(database):
 
 
 async def test_statements_are_timed_by_the_name_of_their_file_and_slow_ones_are_logged(client, monkeypatch, caplog):
-    monkeypatch.setattr(connections, "SLOW_S", 0.0)
+    monkeypatch.setattr(pooled_connection, "SLOW_S", 0.0)
     before = await counts(client)
     await client.post("/api/rag/documents", json={"content": "Pilots board by a ladder."})
     found = await grown(client, before)

@@ -15,7 +15,7 @@ from app.multihop import store as links
 from app.multihop.store import LinkedChunk, LinkScope, LinkSource, SourceIdentifier
 from app.query.types import ChunkLink
 from app.text.names import names
-from app.text.queries.conditions import IndexText
+from app.text.queries.parsed_query import IndexText
 from app.text.words import tsvector_text
 from benchmarks.fake_embedder import FakeEmbedder
 

@@ -16,7 +16,7 @@ import pytest
 from app.database import transactions
 from app.database.transactions import Database
 from app.search.store import hybrid_search
-from app.text.queries.conditions import Combination, Condition, IndexText, Negation, TextCondition
+from app.text.queries.parsed_query import Combination, Condition, IndexText, Negation, TextCondition
 from benchmarks.fake_embedder import FakeEmbedder
 
 OWN, OTHERS = 120, 900

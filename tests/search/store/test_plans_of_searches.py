@@ -25,7 +25,7 @@ from app.multihop.store import LinkScope, LinkSource, SourceIdentifier
 from app.query import hop_signals
 from app.query.types import HybridRequest
 from app.search.store import hybrid_search
-from app.text.queries.conditions import IndexText, TextCondition
+from app.text.queries.parsed_query import IndexText, TextCondition
 from benchmarks.fake_embedder import FakeEmbedder
 
 CHUNKS, OTHERS = 4_000, 500

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from app.text.queries import analysis, conditions
-from app.text.queries.conditions import Combination, Condition, Negation, TextCondition
+from app.text.queries import analysis, parsed_query
+from app.text.queries.parsed_query import Combination, Condition, Negation, TextCondition
 
 
 def _groups(query: str) -> list[str]:
-    return list(map(conditions.write, analysis.parse(query).groups))
+    return list(map(parsed_query.write, analysis.parse(query).groups))
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def _combined(inner: st.SearchStrategy[Condition]) -> st.SearchStrategy[Conditio
 
 @given(_combined(_WORDS | _combined(_WORDS)))
 def test_a_condition_is_written_as_it_is_read(condition: Condition) -> None:
-    text = conditions.write(Combination("or", (condition, TextCondition("quay", is_prefix=True))))
+    text = parsed_query.write(Combination("or", (condition, TextCondition("quay", is_prefix=True))))
     assert _groups(text) == [text]
 
 

@@ -20,7 +20,7 @@ from app.search.steps.guidance import entity_match_scores, store
 from app.search.steps.guidance.store import Match, Namesake
 from app.text.names import fuzzy_names, name_uses, names, query_words
 from app.text.names.name_uses import NameForm, NameUse, QueryText
-from app.text.queries.conditions import ParsedQuery
+from app.text.queries.parsed_query import ParsedQuery
 from app.text.words import tsvector_text
 
 EXPLICIT = ("name", "fuzzy", "role", "team")

@@ -20,7 +20,7 @@ from app.search.state import SearchContext
 from app.search.steps.guidance import entity_match_scores, entity_matching
 from app.services import Services
 from app.text.queries import analysis
-from app.text.queries.conditions import ParsedQuery
+from app.text.queries.parsed_query import ParsedQuery
 
 
 class EntitySearchRequest(field_types.WireModel):

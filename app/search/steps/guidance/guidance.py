@@ -25,7 +25,7 @@ from app.search.steps.guidance import blending, entity_matching, query_aboutness
 from app.search.steps.guidance.entity_matching import EntityCache, EntityMatches
 from app.search.steps.guidance.store import EntityLinks
 from app.text.queries import analysis
-from app.text.queries.conditions import ParsedQuery
+from app.text.queries.parsed_query import ParsedQuery
 
 CANDIDATES_PER_HIT = 4
 MIN_CANDIDATES, MAX_CANDIDATES = 50, 200

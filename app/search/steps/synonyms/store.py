@@ -12,7 +12,7 @@ from app.database import sql
 from app.database.schema import tables
 from app.database.transactions import Reading, Writing
 from app.search.steps.synonyms.lines import SynonymGroup
-from app.text.queries.conditions import IndexText
+from app.text.queries.parsed_query import IndexText
 
 _t = tables.tenants.c
 

@@ -29,8 +29,8 @@ from app.search.steps.why.models import KeptOutBy, LegPlace, OrderingStep, Place
 from app.search.store import hybrid_search
 from app.services import Services
 from app.text import uris
-from app.text.queries import conditions
-from app.text.queries.conditions import EMPTY
+from app.text.queries import parsed_query
+from app.text.queries.parsed_query import EMPTY
 
 Change = Mapping[str, Any]
 
@@ -279,7 +279,7 @@ async def _failing_condition(db: Reading, run: SearchRun, chunk_id: UUID) -> str
     excluded = zip(parsed.excluded, lexical.excluded, strict=False)
     named = [(f'It lacks "{word}".', LexicalQuery(EMPTY, strict=(text,))) for word, text in required]
     named += [(f'It contains "{word}".', LexicalQuery(EMPTY, excluded=(text,))) for word, text in excluded]
-    named += [(f"It fails {conditions.write(one)}.", LexicalQuery(EMPTY, groups=(one,))) for one in lexical.groups]
+    named += [(f"It fails {parsed_query.write(one)}.", LexicalQuery(EMPTY, groups=(one,))) for one in lexical.groups]
     failing = [
         reason for reason, condition in named if await hybrid_search.failing_conditions(db, [chunk_id], condition)
     ]

@@ -24,7 +24,7 @@ from sqlalchemy.sql.selectable import TypedReturnsRows
 from sqlalchemy.util import greenlet_spawn
 
 from app import errors
-from app.database import driver_errors, engines, sql
+from app.database import driver_errors, sql, sqlalchemy_engines
 from app.database.driver_errors import UNREACHABLE, Unresponsive
 
 log = logging.getLogger(__name__)
@@ -156,7 +156,7 @@ class Connection:
         if not self._pooled.is_valid:
             return
         is_open = not (self._driver.is_closed() or self._driver.is_in_transaction())
-        if is_open and self._pooled.info.get(engines.KNOWS_VECTORS, False):
+        if is_open and self._pooled.info.get(sqlalchemy_engines.KNOWS_VECTORS, False):
             self._pooled.close()  # without awaiting: the pool resets nothing and has room for all it has opened
         else:
             await self.invalidate()

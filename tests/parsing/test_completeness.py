@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import made_files
 import pytest
 
-from app.parsing import lost_text
+from app.parsing import completeness
 from app.parsing.pages import pdf
 from app.parsing.types import ExtractedDocument, InputFile, LeftOut
 
@@ -14,7 +14,7 @@ PAGES = ["Payslip of Ana Lind\nGross pay: 2,950.00", "Payslip of Carla Moss\nGro
 
 def warnings(document: ExtractedDocument, parts: Sequence[str]) -> tuple[str, ...]:
     content = [(f"page {number}", part) for number, part in enumerate(parts, 1)]
-    (checked,) = lost_text.check([document], lambda _raw: content, b"")
+    (checked,) = completeness.check([document], lambda _raw: content, b"")
     return checked.warnings
 
 
@@ -80,13 +80,13 @@ def test_content_that_cannot_be_read_is_a_warning_and_no_failure() -> None:
     def content(_raw: bytes) -> list[tuple[str, str]]:
         raise ValueError("damaged")
 
-    (checked,) = lost_text.check([ExtractedDocument("text")], content, b"")
-    assert checked.warnings == (lost_text.UNKNOWN,)
+    (checked,) = completeness.check([ExtractedDocument("text")], content, b"")
+    assert checked.warnings == (completeness.UNKNOWN,)
 
 
 def test_a_page_that_the_reader_of_pdf_drops_is_found() -> None:
     raw = made_files.pdf([["First page."], ["Second page of 1912."]])
     (document,) = pdf.read(InputFile(raw))
     cut = ExtractedDocument(document.text[: document.page_starts[1]])
-    (checked,) = lost_text.check([cut], pdf.content, raw)
+    (checked,) = completeness.check([cut], pdf.content, raw)
     assert checked.warnings[0].startswith("Not in the stored text: 4 words and numbers of page 2")
