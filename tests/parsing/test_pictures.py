@@ -207,6 +207,14 @@ async def test_the_time_of_recognition_counts_for_the_request_which_may_be_sent_
             _ = [one async for one in parser.documents(raw, formats.BY_NAME["pdf"])]
 
 
+async def test_a_page_that_is_larger_than_the_limit_is_read_smaller() -> None:
+    """Apps that scan with a telephone write a point for each pixel."""
+    recognised = Recognised()
+    async with Parser(LIMITS, recognise=recognised.lines) as parser:
+        assert (await _document(parser, _scans(_image(size=(1240, 1754))))).text == "Line 1"
+    assert recognised.seen[0].width * recognised.seen[0].height > 15_900_000
+
+
 def test_blank_pages_are_not_sent() -> None:
     recognised = Recognised()
     white = Image.new("L", (600, 300), 255)

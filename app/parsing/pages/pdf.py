@@ -296,9 +296,9 @@ class PagePictures:
         around, inner = view.box(page.get_bbox()), view.box(box or page.get_bbox())
         crop = (inner[0] - around[0], inner[1] - around[1], around[2] - inner[2], around[3] - inner[3])
         bitmap = page.render(scale=scale, crop=crop, grayscale=True)
-        image = bitmap.to_pil().convert("L")
+        image = bitmap.to_pil()
         low, high = image.getextrema()
-        picture = Picture(image.width, image.height, image.tobytes()) if low < high else None
+        picture = pictures.grey(image) if low < high else None  # by rounding, it may exceed the limit a little
         bitmap.close()
         page.close()
         return picture, scale
