@@ -41,6 +41,11 @@ W = (
     'xmlns:wps="http://schemas.microsoft.com/office/word/2010/wordprocessingShape" '
     'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"'
 )
+FIELD = (
+    '<w:r><w:fldChar w:fldCharType="begin"><w:ffData>%s</w:ffData></w:fldChar><w:fldChar w:fldCharType="end"/></w:r>'
+)
+BOX = FIELD % "<w:checkBox>%s</w:checkBox>"
+ENTRIES = '<w:listEntry w:val="weekly"/><w:listEntry w:val="monthly"/>'
 SHAPE = "http://schemas.microsoft.com/office/word/2010/wordprocessingShape"
 
 
@@ -54,6 +59,14 @@ SHAPE = "http://schemas.microsoft.com/office/word/2010/wordprocessingShape"
             '<w:r><w:fldChar w:fldCharType="end"/></w:r>',
             "7",
         ),
+        (BOX % '<w:default w:val="0"/><w:checked/>', "☒"),
+        (BOX % '<w:default w:val="1"/><w:checked w:val="0"/>', "☐"),
+        (BOX % '<w:default w:val="1"/>' + BOX % "", "☒☐"),
+        (FIELD % f'<w:ddList><w:result w:val="1"/>{ENTRIES}</w:ddList>', "monthly"),
+        (FIELD % f"<w:ddList>{ENTRIES}</w:ddList>", "weekly"),
+        ('<w:r><w:sym w:font="Wingdings" w:char="F0FE"/><w:t> paid</w:t></w:r>', "☒ paid"),
+        ('<w:r><w:t>5 </w:t><w:sym w:font="Symbol" w:char="F06D"/><w:t>g</w:t></w:r>', "5 μg"),
+        ('<w:r><w:t>5</w:t><w:sym w:font="Webdings" w:char="x"/></w:r>', "5"),
         ("<m:oMath><m:r><m:t>x=12</m:t></m:r></m:oMath>", "$x=12$"),
         (
             "<m:oMath><m:r><m:t>u</m:t></m:r><m:r><m:rPr><m:sty m:val='p'/></m:rPr><m:t>=</m:t></m:r><m:sSup><m:e><m:r>"
@@ -80,6 +93,14 @@ SHAPE = "http://schemas.microsoft.com/office/word/2010/wordprocessingShape"
     ids=[
         "simple field",
         "field",
+        "checked",
+        "unchecked",
+        "default",
+        "chosen",
+        "first entry",
+        "box of a font",
+        "greek",
+        "unknown sign",
         "formula",
         "formula with upright operators",
         "text box",
@@ -134,6 +155,19 @@ def _table(document: Any, *rows: tuple[str, ...]) -> Any:
         for column, value in enumerate(row):
             table.cell(number, column).text = value
     return table
+
+
+def test_a_row_in_content_controls_is_a_row(read: Read) -> None:
+    document = docx.Document()
+    table = _table(document, ("part", "kg"), ("lime", "20"), ("sand", "60"))._tbl
+    content = "<w:sdt><w:sdtContent><w:sdt><w:sdtContent/></w:sdt></w:sdtContent></w:sdt>".replace(
+        "sdt>", f"sdt {W}>", 1
+    )
+    control = parse_xml(content)
+    control[0][0][0].append(table[-1])
+    table.append(control)
+    (found,) = read(made_files.saved(document), "a.docx")
+    assert found.text.endswith("| lime | 20 |\n| sand | 60 |")
 
 
 def test_titles_stand_above_the_names_of_columns_and_blank_rows_are_no_rows(read: Read) -> None:

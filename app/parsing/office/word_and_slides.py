@@ -48,6 +48,21 @@ _DIGITS = 15
 _SYMBOL = re.compile(r"[^\x00-\x7f]")
 """A sign of a formula, which the library writes as a command of LaTeX."""
 _DELETED = frozenset({"delText"})
+_REWRITTEN = re.compile(rb":ruby>|superscript|:sym |:ffData>|:sdt>")
+"""What the library does not read, or reads as a part of the word before it."""
+_CHECKED, _BLANK = "\u2612", "\u2610"
+_SIGNS = {
+    f"{font} {ord(code):02X}": character
+    for font, codes, characters in (
+        ("Wingdings", "oqrx\xa8\xfb\xfc\xfd\xfe", "☐☐☐☒☐✗✓☒☒"),
+        ("Wingdings 2", "PQRST\x99\xa3", "✓✗☒☒☒☐☐"),
+        ("Symbol", "abcdefghijklmnopqrstuvwxyz", "αβχδεφγηιϕκλμνοπθρστυϖωξψζ"),
+        ("Symbol", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ"),
+        ("Symbol", "\xa3\xa5\xae\xb0\xb1\xb3\xb4\xb9\xbb\xd6", "≤∞→°±≥×≠≈√"),
+    )
+    for code, character in zip(codes, characters, strict=True)
+}
+"""Boxes, Greek letters and operators by their fonts and codes, which are not Unicode."""
 _BREAKS = frozenset(
     {"p", "h", "tc", "br", "cr", "tab", "cm", "table-cell", "line-break", "s", "note", "annotation"}
     | {"covered-table-cell", "list-item", "oMath", "pt", "rt", "rubyBase"}
@@ -141,7 +156,7 @@ def content(raw: bytes) -> Iterator[tuple[str, str]]:
         for name in archive.namelist():
             if _PARTS.fullmatch(name):
                 part = _part(archive, name)
-                shown = _separate_raised(part) if _DOCUMENT.fullmatch(name) else part
+                shown = _separate_raised(_write_signs(part)) if _DOCUMENT.fullmatch(name) else part
                 yield name.rpartition("/")[2].removesuffix(".xml"), _lines(shown, _OFFICE_TEXT)
             elif _CHART.fullmatch(name):
                 yield "a chart", " ".join(_chart_words(_part(archive, name)))
@@ -170,8 +185,8 @@ def _office(raw: bytes, archive: zipfile.ZipFile) -> Package:
     text = archive.read(main) if main else b""
     if b"delText" in text:
         left_out += _deleted(_lines(zip_packages.xml(text), _DELETED))
-    if b":ruby>" in text or b"superscript" in text:
-        changed[main] = _separate_raised(_write_readings(zip_packages.xml(text)))
+    if _REWRITTEN.search(text):
+        changed[main] = _separate_raised(_write_signs(_write_readings(zip_packages.xml(text))))
     properties = zip_packages.xml(archive.read(_CORE)) if _CORE in names else etree.Element("none")
     extras = (*([] if slides else charts(archive)), *_comments(archive, names), *_headers(archive))
     return Package(_replace(raw, changed), _describe(properties, left_out), bool(slides), extras)
@@ -271,6 +286,40 @@ def _write_readings(document: Any) -> Any:
         text.text = f"{base}({reading})" if reading else base
         ruby.getparent().replace(ruby, text)
     return document
+
+
+def _write_signs(document: Any) -> Any:
+    """Write symbols and the values of form fields as text, and move rows out of content controls."""
+    for control in list(document.iter(f"{_WORD}sdt")):
+        if control.getparent() is not None and control.getparent().tag == f"{_WORD}tbl":
+            for row in control.findall(f"{_WORD}sdtContent/*"):
+                control.addprevious(row)
+    for element in list(document.iter(f"{_WORD}sym", f"{_WORD}ffData")):
+        is_symbol = element.tag == f"{_WORD}sym"
+        text = etree.Element(f"{_WORD}t")
+        text.text = _symbol(element) if is_symbol else _field_value(element)
+        (element if is_symbol else element.getparent()).addprevious(text)
+    return document
+
+
+def _symbol(symbol: Any) -> str:
+    """The character of a symbol; empty if its font or code is not known."""
+    code = symbol.get(f"{_WORD}char", "")[-2:].upper()
+    return _SIGNS.get(f"{symbol.get(f'{_WORD}font')} {code}", "")
+
+
+def _field_value(data: Any) -> str:
+    """A check box, or the chosen entry of a list. Empty for a field of text, whose value is text."""
+    if data.find(f"{_WORD}checkBox") is not None:
+        return _BLANK if _setting(data, "checkBox", "checked", "1") in ("0", "false") else _CHECKED
+    entries = (one.get(f"{_WORD}val", "") for one in data.iterfind(f"{_WORD}ddList/{_WORD}listEntry"))
+    return {str(number): entry for number, entry in enumerate(entries)}.get(_setting(data, "ddList", "result", "0"), "")
+
+
+def _setting(data: Any, kind: str, name: str, bare: str) -> str:
+    """What is chosen in a form field, else its default, else 0; `bare` is the value of an element without one."""
+    found = (data.find(f"{_WORD}{kind}/{_WORD}{one}") for one in (name, "default"))
+    return next((str(one.get(f"{_WORD}val", bare)) for one in found if one is not None), "0")
 
 
 def _separate_raised(document: Any) -> Any:
