@@ -152,11 +152,26 @@ def test_a_formula_without_its_result_is_named(read: Read) -> None:
     sheet = (
         '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>'
         '<row r="1"><c r="A1" t="inlineStr"><is><t>a</t></is></c><c r="B1" t="inlineStr"><is><t>b</t></is></c></row>'
-        '<row r="2"><c r="A2"><v>1</v></c><c r="B2"><f>A2*2</f></c></row></sheetData></worksheet>'
+        '<row r="2"><c r="A2"><v>1</v></c><c r="B2"><f>A2*2</f></c><c r="C2"><f>A2*3</f><v></v></c>'
+        '<c r="D2" t="str"><f>IF(A2,"","b")</f><v></v></c></row></sheetData></worksheet>'
     )
     raw = made_files.replace_entry(made_files.sheets({"S": [["a"]]}), "xl/worksheets/sheet1.xml", sheet)
     (document,) = read(raw, "a.xlsx")
-    assert document.warnings == ("Left out as formulas without a result in the file: S B2.",)
+    assert document.warnings == ("Left out as formulas without a result in the file: S B2, S C2.",)
+
+
+def test_hours_are_shown_as_in_the_sheet_and_printed_headers_are_named(read: Read) -> None:
+    target = io.BytesIO()
+    with xlsxwriter.Workbook(target) as book:
+        sheet = book.add_worksheet("May")
+        sheet.set_header('&LRef: &"Arial,Bold"TC-4410 && more')
+        sheet.set_footer("Page &P of &N")
+        sheet.write_row("A1", ["who", "hours"])
+        sheet.write("A2", "Ana")
+        sheet.write("B2", 1.5625, book.add_format({"num_format": "[h]:mm"}))
+    (document,) = read(target.getvalue(), "a.xlsx")
+    assert document.text == "who: Ana\nhours: 37:30"
+    assert document.warnings == ("Left out as printed headers and footers: 1 line, May.",)
 
 
 def test_the_cells_of_an_ods_are_shown_and_merged_as_in_the_sheet(read: Read) -> None:

@@ -6,6 +6,7 @@ The library does not return number formats, merged cells of ODS, comments or cha
 from __future__ import annotations
 
 import datetime
+import html
 import io
 import itertools
 import re
@@ -29,9 +30,14 @@ from app.parsing.types import ExtractedDocument, InputFile, LeftOut
 _DIGITS = 15
 """Decimal digits that a spreadsheet computes with. Further digits are noise."""
 _REFERENCE = re.compile(rb'\br="([A-Z]{1,3})(\d{1,7})"')
+_STYLED, _STYLE = re.compile(rb"<(?:\w+:)?c\b[^<>]*>"), re.compile(rb'\bs="(\d+)"')
 _NO_RESULT = re.compile(
-    rb"<(?:\w+:)?c\b([^>]*)>\s*<(?:\w+:)?f\b(?:[^>]*/>|[^<]*</(?:\w+:)?f>)\s*(?:<(?:\w+:)?v\s*/>\s*)?</(?:\w+:)?c>"
+    rb"<(?:\w+:)?c\b([^<>]*)>\s*<(?:\w+:)?f\b(?:[^<>]*/>|[^<]*</(?:\w+:)?f>)\s*(?:<(?:\w+:)?v\s*(?:/>|></(?:\w+:)?v>)\s*)?</(?:\w+:)?c>"
 )
+_EMPTY_TEXT = b't="str"'
+"""The kind of a formula's result that is a text, which may be empty."""
+_PRINTED = re.compile(rb"<(?:\w+:)?(?:odd|even|first)(?:Header|Footer)\b[^<>]*>([^<]+)<")
+_PRINT_CODE = re.compile(r'&(?:"[^"]*"|\d{1,3}|[A-Z])')
 _LONGEST_NAME = 60
 _DRAWING = re.compile(r"xl/drawings/drawing\d+\.xml")
 _TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
@@ -175,7 +181,9 @@ def _value(cell: object) -> Any:
     if isinstance(cell, datetime.date):
         return cell.isoformat()
     if isinstance(cell, datetime.timedelta):
-        return str(cell)
+        minutes, seconds = divmod(round(abs(cell.total_seconds())), 60)
+        shown = f"{minutes // 60}:{minutes % 60:02}" + f":{seconds:02}" * (seconds > 0)
+        return f"-{shown}" if cell.days < 0 else shown
     return cell
 
 
@@ -201,8 +209,9 @@ def _read_parts(raw: bytes) -> tuple[Mapping[str, SheetParts], list[LeftOut]]:
         for element in zip_packages.xml(archive.read("xl/workbook.xml")).iter("{*}sheet"):
             sheet, (_kind, part) = element.get("name", ""), targets.get(element.get(zip_packages.RELATION), ("", ""))
             if part in names:
-                parts[sheet] = SheetParts(_styled(archive.read(part), codes))
-                left_out += _no_results(archive.read(part), sheet)
+                raw_sheet = archive.read(part)
+                parts[sheet] = SheetParts(_styled(raw_sheet, codes))
+                left_out += itertools.chain(_no_results(raw_sheet, sheet), _printed(raw_sheet, sheet))
                 left_out += _comments(archive, part, sheet)
         return parts, left_out
 
@@ -221,21 +230,29 @@ def _codes(archive: zipfile.ZipFile) -> dict[bytes, str]:
 def _styled(sheet: bytes, codes: Mapping[bytes, str]) -> dict[Place, str]:
     """The formats of the cells of a sheet that have one of these styles."""
     found: dict[Place, str] = {}
-    cells = re.finditer(rb'<(?:\w+:)?c\b([^>]*?\bs="(' + b"|".join(codes) + rb')"[^>]*)>', sheet) if codes else ()
-    for cell in cells:
-        if (reference := _REFERENCE.search(cell[1])) is not None:
+    for cell in _STYLED.finditer(sheet) if codes else ():
+        style, reference = _STYLE.search(cell[0]), _REFERENCE.search(cell[0])
+        if style and reference and style[1] in codes:
             column = 0
             for letter in reference[1]:
                 column = 26 * column + letter - ord("A") + 1
-            found[int(reference[2]) - 1, column - 1] = codes[cell[2]]
+            found[int(reference[2]) - 1, column - 1] = codes[style[1]]
     return found
 
 
 def _no_results(sheet: bytes, name: str) -> Iterator[LeftOut]:
     """The formulas without a result in the file; some programs write such files."""
-    cells = (reference for cell in _NO_RESULT.finditer(sheet) if (reference := _REFERENCE.search(cell[1])))
-    for reference in cells:
+    cells = (cell[1] for cell in _NO_RESULT.finditer(sheet) if _EMPTY_TEXT not in cell[1])
+    for reference in filter(None, map(_REFERENCE.search, cells)):
         yield LeftOut("formulas without a result in the file", where=f"{name} {(reference[1] + reference[2]).decode()}")
+
+
+def _printed(sheet: bytes, name: str) -> Iterator[LeftOut]:
+    """The headers and footers that are printed, apart from those with the number of the page."""
+    for found in _PRINTED.finditer(sheet):
+        text = _PRINT_CODE.sub(" ", shown := html.unescape(found[1].decode(errors="replace")))
+        if "&P" not in shown and text.strip():
+            yield LeftOut("printed headers and footers", " ".join(text.split()), name)
 
 
 def _comments(archive: zipfile.ZipFile, part: str, sheet: str) -> Iterator[LeftOut]:
