@@ -1,12 +1,17 @@
 """PDFs become text in reading order with headings, tables and pages. Unreadable PDFs are refused with a reason."""
 
+import ctypes
+import io
 import itertools
 import zlib
 from datetime import UTC, datetime
 
 import made_files
+import pypdfium2 as pdfium
 import pytest
+from pypdfium2 import raw as pdfium_c
 from reading import Read, refusal
+from reportlab.pdfgen.canvas import Canvas
 
 from app.parsing.pages import page_layout, pdf
 from app.parsing.pages.page_layout import TextRun
@@ -50,7 +55,9 @@ def test_several_authors_are_a_list(read: Read, author: str, authors: object) ->
     assert read(made_files.pdf([PROSE], author=author))[0].metadata == {"author": authors}
 
 
-@pytest.mark.parametrize("title", ["Microsoft Word - tides", "my tides.docx", "plots/tides.graffle", "2"])
+@pytest.mark.parametrize(
+    "title", ["Microsoft Word - tides", "my tides.docx", "plots/tides.graffle", "2", "(anonymous)"]
+)
 def test_what_programs_write_in_place_of_a_title_is_none(read: Read, title: str) -> None:
     (document,) = read(made_files.pdf([[title, *PROSE]], title=title))
     assert (document.title, document.text.startswith("#")) == ("", False)
@@ -198,7 +205,7 @@ TABLE = "| Port | High |\n| --- | --- |\n| Lindau | 3.5 m |\n| Bregenz | 4.1 m |
         ),
         (
             made_files.form_pdf({"Name": "Anna Lind", "Berth": "41"}, choice="Ferry", checked=True, note="Ask again"),
-            "Name: Anna Lind\n\nBerth: 41\n\nFerry\n\n[x] Agreed\n\nNote: Ask again",
+            "Name: Anna Lind\nBerth: 41\n\nFerry\n[x] Agreed\n\nNote: Ask again",
         ),
         (made_files.pdf([["First line", "-----", "last line"]]), "First line\n\\-----\nlast line"),
         (made_files.pdf([["1 Winds . . . . . . . . 12", "2 Currents .........", "and so on ..."]]),
@@ -219,6 +226,31 @@ def test_a_page_has_its_text_as_it_is_read(read: Read, raw: bytes, text: str) ->
 def test_a_table_on_a_page_that_is_turned_is_read_upright(read: Read, rotation: int) -> None:
     (document,) = read(made_files.ruled_table([["Port", "High"], ["Lindau", "3.5 m"]], rotation=rotation))
     assert "The table below lists the tides.\n\n| Port | High |\n| --- | --- |\n| Lindau | 3.5 m |" in document.text
+
+
+def test_a_high_form_field_is_no_heading(read: Read) -> None:
+    drawn = Canvas("")
+    for number, line in enumerate(PROSE):
+        drawn.drawString(72, 700 - 14 * number, line)
+    drawn.acroForm.textfield(value="Left arm was replaced", x=72, y=500, width=300, height=60, fieldFlags="multiline")
+    (document,) = read(drawn.getpdfdata())
+    assert document.text == "\n".join(PROSE) + "\n\nLeft arm was replaced"
+
+
+def test_attached_files_and_stamps_whose_text_is_drawn_are_named(read: Read) -> None:
+    made = pdfium.PdfDocument(made_files.pdf([PROSE]))
+    made.new_attachment("annex A.csv").set_data(b"body,price\n")
+    page = made[0]
+    stamp = pdfium_c.FPDFPage_CreateAnnot(page, pdfium_c.FPDF_ANNOT_STAMP)
+    pdfium_c.FPDFAnnot_SetRect(stamp, pdfium_c.FS_RECTF(300, 130, 500, 100))
+    text = pdfium_c.FPDFPageObj_NewTextObj(made, b"Helvetica", 12.0)
+    pdfium_c.FPDFText_SetText(text, (ctypes.c_ushort * 5)(*map(ord, "PAID"), 0))
+    pdfium_c.FPDFAnnot_AppendObject(stamp, text)
+    pdfium_c.FPDFPage_CloseAnnot(stamp)
+    target = io.BytesIO()
+    made.save(target)
+    (document,) = read(target.getvalue())
+    assert document.warnings == ("Left out as attachments: annex A.csv.", "Left out as stamps: page 1.")
 
 
 def test_cells_of_spaced_letters_are_read_as_words(read: Read) -> None:

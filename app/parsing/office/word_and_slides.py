@@ -313,7 +313,8 @@ def _field_value(data: Any) -> str:
     if data.find(f"{_WORD}checkBox") is not None:
         return _BLANK if _setting(data, "checkBox", "checked", "1") in ("0", "false") else _CHECKED
     entries = (one.get(f"{_WORD}val", "") for one in data.iterfind(f"{_WORD}ddList/{_WORD}listEntry"))
-    return {str(number): entry for number, entry in enumerate(entries)}.get(_setting(data, "ddList", "result", "0"), "")
+    listed = {str(number): entry for number, entry in enumerate(entries)}
+    return str(listed.get(_setting(data, "ddList", "result", "0"), ""))
 
 
 def _setting(data: Any, kind: str, name: str, bare: str) -> str:

@@ -41,6 +41,7 @@ _LEADERS = re.compile(r"(?:\s?[.·…]){5,}\s?")
 """The dots between an entry of a table of contents and its page."""
 _NOT_A_TITLE = re.compile(
     r"(?i)microsoft (?:word|powerpoint)|untitled|\.(?:docx?|pptx?|tex|indd|dvi|pdf)$|^\S+\.[a-z]\w*$|^[\W\d]*$"
+    r"|^\(\w+\)$"
 )
 """What programs write in place of a title, the name of a file, or a number."""
 
@@ -49,7 +50,8 @@ _NOT_A_TITLE = re.compile(
 class PageRuns:
     """The content of a page: its runs, the turn that makes them level, its pictures without text, and other lines.
 
-    Pictures are boxes on the page. `hidden` is the text beyond the edges of a page with other text.
+    Pictures are boxes on the page. `hidden` is the text beyond the edges of a page with other text. `has_stamp` is set
+    if the text of a stamp is only drawn.
     """
 
     runs: list[TextRun] = field(default_factory=list)
@@ -57,6 +59,7 @@ class PageRuns:
     pictures: Sequence[Box] = ()
     asides: list[PageLine] = field(default_factory=list)
     hidden: str = ""
+    has_stamp: bool = False
     is_damaged: bool = False
 
 
@@ -88,7 +91,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
         created_at=moment(properties.get("CreationDate", "")),
         page_starts=pictures.page_starts(texts),
         warnings=(*warnings, *embedded.warnings),
-        left_out=(*left_out, *_hidden(found), *embedded.left_out),
+        left_out=(*left_out, *_hidden(found), *_attached(document, found), *embedded.left_out),
     )
 
 
@@ -165,12 +168,12 @@ def _page(opened: OpenedFile, index: int) -> PageRuns:
     by_length = sorted(groups.items(), key=lambda group: sum(len(word.text) for word in group[1]), reverse=True)
     (angle, words), *others = by_length or [(0, [])]
     turn = PageTurn.of(angle)
-    runs = _runs(words, pdf_tables.drawn(paths, page.get_bbox()), turn, list(pdf_words.values(page, turn)))
+    runs = _runs(words, pdf_tables.drawn(paths, page.get_bbox()), turn, list(pdf_words.values(page, turn, words)))
     large = [box for box in _large(page, images) if not any(_is_inside(run, turn.box(box)) for run in runs)]
     turned = [line for _, group in others for line in page_layout.lines(_runs(group, (), turn, ()))]
     notes = [PageLine(note, 0.0, begins=True) for note in pdf_words.notes(page)]
     asides = [replace(line, size=0.0, is_aside=True) for line in (*turned, *notes)]
-    return PageRuns(runs, turn, large[:MAX_OF_PAGE], asides, hidden)
+    return PageRuns(runs, turn, large[:MAX_OF_PAGE], asides, hidden, pdf_words.has_stamp(page))
 
 
 def _divide(words: Iterable[Word], page: Box) -> tuple[list[Word], str]:
@@ -189,6 +192,14 @@ def _hidden(pages: Sequence[PageRuns]) -> Iterator[LeftOut]:
     found = {number: page.hidden for number, page in enumerate(pages, 1) if page.hidden}
     if found:
         yield LeftOut("text beyond the edges of the page", "\n".join(found.values()), margins.spans(found))
+
+
+def _attached(document: pdfium.PdfDocument, pages: Sequence[PageRuns]) -> Iterator[LeftOut]:
+    """The attached files, and the stamps whose text is only drawn."""
+    for number in range(min(MAX_OBJECTS, document.count_attachments())):
+        yield LeftOut("attachments", where=document.get_attachment(number).get_name())
+    if stamped := [number for number, page in enumerate(pages, 1) if page.has_stamp]:
+        yield LeftOut("stamps", where=margins.spans(stamped))
 
 
 def _runs(words: Sequence[Word], drawn: Sequence[Box], turn: PageTurn, values: Sequence[TextRun]) -> list[TextRun]:

@@ -11,6 +11,7 @@ import ctypes
 import itertools
 import math
 import re
+import statistics
 import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -55,6 +56,8 @@ Cell = tuple[int, int, int]
 """A cell of a table: the number of the table on the page, of the row and of the column."""
 MAX_ANNOTATIONS = 5_000
 """Most annotations of a page that are read."""
+MAX_STAMPS = 20
+"""Most stamps of a page that are examined: their drawings may be large."""
 _HIDDEN = pdfium_c.FPDF_ANNOT_FLAG_HIDDEN | pdfium_c.FPDF_ANNOT_FLAG_NOVIEW
 _CHECKED = (pdfium_c.FPDF_FORMFIELD_CHECKBOX, pdfium_c.FPDF_FORMFIELD_RADIOBUTTON)
 _CHOICES = (pdfium_c.FPDF_FORMFIELD_COMBOBOX, pdfium_c.FPDF_FORMFIELD_LISTBOX)
@@ -251,10 +254,14 @@ def _is_apart(box: Box, word: Word) -> bool:
     return left - box[2] > WIDE_GAP * size or right < box[0]
 
 
-def values(page: pdfium.PdfPage, turn: PageTurn) -> Iterator[TextRun]:
-    """The values of the form fields of a turned page, each at its field's place; `[x]` for a checked box."""
+def values(page: pdfium.PdfPage, turn: PageTurn, words: Iterable[Word] = ()) -> Iterator[TextRun]:
+    """The values of the form fields of a turned page, each at its field's place; `[x]` for a checked box.
+
+    Lines are at most as high as the words of the page: the box of a field says nothing about its font.
+    """
     if page.formenv is None:
         return
+    highest = statistics.median([word.box[3] - word.box[1] for word in words] or [math.inf])
     form = page.formenv
     for annotation in _annotations(page):
         kind = pdfium_c.FPDFAnnot_GetFormFieldType(form, annotation)
@@ -266,7 +273,8 @@ def values(page: pdfium.PdfPage, turn: PageTurn) -> Iterator[TextRun]:
             left, bottom, right, top = turn.box((rect.left, rect.bottom, rect.right, rect.top))
             height = (top - bottom) / len(lines)
             for number, line in enumerate(lines):  # one below the other in the box of the field
-                yield TextRun(line, left, top - (number + 1) * height, right, top - number * height)
+                middle, half = top - (number + 0.5) * height, min(height, highest) / 2
+                yield TextRun(line, left, middle - half, right, middle + half)
 
 
 def _value(form: Any, annotation: Any, kind: int) -> str:
@@ -291,6 +299,18 @@ def notes(page: pdfium.PdfPage) -> Iterator[str]:
             yield text
         else:
             yield f"Note by {author}: {text}" if author else f"Note: {text}"
+
+
+def has_stamp(page: pdfium.PdfPage) -> bool:
+    """Whether a page has a stamp that says nothing but in what is drawn, other than a picture."""
+    stamps = (one for one in _annotations(page) if pdfium_c.FPDFAnnot_GetSubtype(one) == pdfium_c.FPDF_ANNOT_STAMP)
+    silent = (one for one in stamps if not _string(pdfium_c.FPDFAnnot_GetStringValue, one, b"Contents"))
+    return any(map(_is_drawn, itertools.islice(silent, MAX_STAMPS)))
+
+
+def _is_drawn(annotation: Any) -> bool:
+    drawn = (pdfium_c.FPDFAnnot_GetObject(annotation, n) for n in range(pdfium_c.FPDFAnnot_GetObjectCount(annotation)))
+    return any(pdfium_c.FPDFPageObj_GetType(one) != pdfium_c.FPDF_PAGEOBJ_IMAGE for one in drawn)
 
 
 def _annotations(page: pdfium.PdfPage) -> Iterator[Any]:
