@@ -30,6 +30,12 @@ N = None
         ([["## x", "", ""], ["#CHROM", "POS", "REF"], ["1", "2", "A"]], ["#CHROM", "POS", "REF"], "## x"),
         ([[N, "Fees", N], ["Port", "Small", "Large"], ["Delft", 1, 2]], ["Port", "Fees Small", "Fees Large"], ""),
         ([["Port", "Fees", N], [N, "Small", "Large"], ["Delft", 1, 2]], ["Port", "Fees Small", "Fees Large"], ""),
+        (
+            [["Name", "Ana", N], ["On", "5 May", N], [N, N, N], [*"abcd"], [1, "x", 3]],
+            [*"abcd"],
+            "Name Ana\nOn 5 May",
+        ),
+        ([["name", "city"], ["Ana", "Rome"], [N, N], ["Bo", "Oslo", "x"], ["Eva", "Ulm", 3]], ["name", "city"], ""),
         ([["X", "Q1", N, "Q2", N], [N, *"abab"], ["x", 1, 2, 3, 4]], ["X", "Q1 a", "Q1 b", "Q2 a", "Q2 b"], ""),
     ],
 )
@@ -43,6 +49,8 @@ def test_a_title_is_metadata_of_each_row_and_a_long_text_is_a_document(read: Rea
     (document,) = read(b"Prices of 2026\nname;price\nbolt;3\n", "a.csv")
     assert (document.text, document.metadata) == ("name: bolt\nprice: 3", {"table": "Prices of 2026", "price": "3"})
     assert (document.fragment, document.warnings) == ("row=3", ())
+    above, document = read(b"Offer 7,,\nTo,Ana,\nOn,5 May,\n,,\npart,kg,price,sum\nbolt,3,4,12\n", "a.csv")
+    assert (above.text, document.text) == ("Offer 7\nTo Ana\nOn 5 May", "part: bolt\nkg: 3\nprice: 4\nsum: 12")
     above, document = read(b"# " + b"word " * 60 + b"\nname;price\nbolt;3\n", "a.csv")
     assert document.metadata == {"price": "3"}
     assert (above.text.count("word"), above.fragment, document.fragment) == (60, "row=1", "row=3")

@@ -15,8 +15,8 @@ SAMPLE = 50
 """Number of rows that determine where the names are."""
 _BELOW = 20
 """One of this many rows below the name of a group has a number."""
-LONGEST_TITLE = 200
-"""Lines above the names with at most this many characters are metadata of each row."""
+LONGEST_TITLE, TITLE_LINES = 200, 2
+"""Lines above the names that are metadata of each row: at most this many characters and lines."""
 _NUMBER = re.compile(r"[-+(]?[^\w\s]?\s?\d[\d.,:/%\s-]*\)?\s?[^\w\s]?")
 Row = tuple[int, Sequence[Any]]
 """The number of a row in its file, and its cells."""
@@ -42,13 +42,17 @@ class Table:
     first: int = 1
 
     @property
+    def _is_text(self) -> bool:
+        return len(self.above) > LONGEST_TITLE or self.above.count("\n") >= TITLE_LINES
+
+    @property
     def shared(self) -> dict[str, str]:
-        """The lines above the names as metadata of each row; empty if the lines are long."""
-        return {"table": self.above} if 0 < len(self.above) <= LONGEST_TITLE else {}
+        """The lines above the names as metadata of each row; empty if they are a text."""
+        return {"table": self.above} if self.above and not self._is_text else {}
 
     def introduction(self, place: str, shared: Mapping[str, Any]) -> Iterator[ExtractedDocument]:
-        """A document of the lines above the names if they are too long for metadata."""
-        if len(self.above) > LONGEST_TITLE:
+        """A document of the lines above the names if they are a text."""
+        if self._is_text:
             yield ExtractedDocument(self.above, metadata=dict(shared), fragment=place, markdown=False)
 
 
@@ -101,8 +105,17 @@ def _place(sample: Sequence[Row], spanned: Collection[int]) -> int:
         if first.startswith("# ") or (first.startswith("#") and len(row) < width):  # a comment
             continue
         if _is_group(sample, place, spanned) or not _is_title(row, found[place + 1 :], width):
-            return place if place + 1 < len(found) else 0
+            below = (later for later in range(place + 1, len(found) - 1) if _begins_below(sample, found, later))
+            return next(below, place if place + 1 < len(found) else 0)
     return 0
+
+
+def _begins_below(sample: Sequence[Row], found: Sequence[dict[int, str]], place: int) -> bool:
+    """Whether a table begins at a row below a form: below a blank row, by two cells wider than all above it."""
+    names, widest = found[place].values(), max(len(set(row.values())) for row in found[:place])
+    if sample[place][0] - sample[place - 1][0] < 2 or not widest + 1 < len(names) == len(set(names)):
+        return False
+    return not any(map(_is_number, names)) and any(map(_is_number, found[place + 1].values()))
 
 
 def _is_title(row: dict[int, str], below: Sequence[dict[int, str]], width: int) -> bool:
