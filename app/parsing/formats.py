@@ -64,8 +64,8 @@ TEXT = FileFormat(
 MARKDOWN = FileFormat("markdown", "plain", ("Markdown",), ("md", "markdown", "mdown", "mkd", "mdx", "qmd", "rmd"))
 RECORDS = r"""\s*+(?:\{\s*+
     (?:"[^"\\]{0,100}+"\s*+:\s*+(?:"(?:[^"\\]|\\.){0,1000}+"|\{[^][{}]{0,1000}+\}|[-+.\w]{1,40}+)\s*+,\s*+){0,20}+
-    "[^"\\]{0,100}+"\s*+:\s*+)?+\[\s*+(?=\{)"""
-"""The beginning of a JSON list of objects. The list may be a member of an object, after members without lists."""
+    "[^"\\]{0,100}+"\s*+:\s*+){0,3}+\[\s*+(?=\{)"""
+"""The beginning of a JSON list of objects. The list may be in up to three objects, after members without lists."""
 _RECORDS = re.compile(rb"(?:\xef\xbb\xbf)?+" + RECORDS.encode(), re.X)
 JSON = FileFormat("json", "plain", ("JSON",), ("json", "geojson", "topojson", "jsonc", "json5", "har", "webmanifest"))
 JSON_LIST = FileFormat("json_list", "plain", ("JSON lists",), parser="rows.json_list")

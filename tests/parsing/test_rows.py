@@ -51,7 +51,14 @@ def test_a_column_named_text_is_the_text_and_the_others_are_metadata(read: Read,
 
 @pytest.mark.parametrize("indent", [None, 1])
 @pytest.mark.parametrize(
-    "around", ["%s", '{"tickets": %s, "count": 2, "next": null}', '{"n": 2, "of": {"a": 1}, "d": %s}']
+    "around",
+    [
+        "%s",
+        '{"tickets": %s, "count": 2, "next": null}',
+        '{"n": 2, "of": {"a": 1}, "d": %s}',
+        '{"status": "ok", "message": {"facets": {}, "items": %s, "rows": 20}}',
+        '{"took": 3, "hits": {"total": {"value": 2}, "hits": %s}}',
+    ],
 )
 def test_each_object_of_a_json_list_is_a_document(read: Read, around: str, indent: int | None) -> None:
     tickets = [
@@ -88,7 +95,8 @@ def test_texts_beside_a_json_list_are_kept_with_its_objects(read: Read, about: s
         '[{"a": "Caf\\u00e9"}] // a comment',
         '{"a": [{"b": "Caf\\u00e9"}], "c": [{"d": 1}]}',
         '{"a": [{"b": "Caf\\u00e9"}], "c": "%s"}' % ("long " * 500),
-        '{"a": {"b": [{"c": "Caf\\u00e9"}]}}',
+        '{"a": {"b": {"c": {"d": [{"e": "Caf\\u00e9"}]}}}}',
+        '{"a": {"b": [{"c": "Caf\\u00e9 %s"}], "d": {"e": [{"f": 1}]}}}' % ("long " * 50),
         "[" * 3_000 + '{"a": "Caf\\u00e9"}',
         '[{"a": ' + "[" * 100_000,
     ],
@@ -222,6 +230,11 @@ def test_lists_objects_and_booleans_of_json_lines_are_words_in_the_text(read: Re
 def test_a_value_that_is_nested_very_deep_is_read(read: Read) -> None:
     (document,) = read(b'{"a": ' + b"[" * 600 + b"7" + b"]" * 600 + b"}", "a.jsonl")
     assert document.text == "a: " + "[" * 568 + "7" + "]" * 568
+
+
+def test_a_list_as_the_title_of_a_record_is_shown_without_marks_of_json(read: Read) -> None:
+    (document,) = read(b'[{"title": ["Tides of the bay"], "n": 1}]', "a.json")
+    assert document.title == "Tides of the bay"
 
 
 def test_a_list_as_the_text_of_a_record_is_shown_without_marks_of_json(read: Read) -> None:

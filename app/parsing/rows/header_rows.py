@@ -105,17 +105,19 @@ def _place(sample: Sequence[Row], spanned: Collection[int]) -> int:
         if first.startswith("# ") or (first.startswith("#") and len(row) < width):  # a comment
             continue
         if _is_group(sample, place, spanned) or not _is_title(row, found[place + 1 :], width):
-            below = (later for later in range(place + 1, len(found) - 1) if _begins_below(sample, found, later))
-            return next(below, place if place + 1 < len(found) else 0)
+            return _begin_below_form(sample, found, place) or (place if place + 1 < len(found) else 0)
     return 0
 
 
-def _begins_below(sample: Sequence[Row], found: Sequence[dict[int, str]], place: int) -> bool:
-    """Whether a table begins at a row below a form: below a blank row, by two cells wider than all above it."""
-    names, widest = found[place].values(), max(len(set(row.values())) for row in found[:place])
-    if sample[place][0] - sample[place - 1][0] < 2 or not widest + 1 < len(names) == len(set(names)):
-        return False
-    return not any(map(_is_number, names)) and any(map(_is_number, found[place + 1].values()))
+def _begin_below_form(sample: Sequence[Row], found: Sequence[dict[int, str]], place: int) -> int:
+    """The place of a table's names below a form: below a blank row, two cells wider than all above it; 0 if none."""
+    widest = list(itertools.accumulate((len(set(row.values())) for row in found), max))
+    for later in range(place + 1, len(found) - 1):
+        names, is_apart = found[later].values(), sample[later][0] - sample[later - 1][0] > 1
+        if is_apart and widest[later - 1] + 1 < len(names) == len(set(names)) and not any(map(_is_number, names)):
+            if any(map(_is_number, found[later + 1].values())):
+                return later
+    return 0
 
 
 def _is_title(row: dict[int, str], below: Sequence[dict[int, str]], width: int) -> bool:

@@ -109,6 +109,18 @@ def _beside(around: str) -> Mapping[str, Any] | None:
     """The fields with a value in a JSON text with NaN for the list; None if another has objects."""
     value = json.loads(around, parse_constant=lambda _name: None)
     others = value if isinstance(value, dict) else {}
-    if any(isinstance(other, list) and any(isinstance(inner, dict) for inner in other) for other in others.values()):
+    if any(map(_has_objects, others.values())):
         return None
     return {name: other for name, other in others.items() if other is not None}
+
+
+def _has_objects(value: Any) -> bool:
+    """Whether a value, or a member of it, is a list of objects."""
+    rest = [value]
+    while rest:
+        one = rest.pop()
+        if isinstance(one, dict):
+            rest.extend(one.values())
+        elif isinstance(one, list) and any(isinstance(inner, dict) for inner in one):
+            return True
+    return False

@@ -108,7 +108,7 @@ class RecordReader:
         name, date = named(record, ID_FIELDS), named(values, frontmatter.DATE_FIELDS)
         return ExtractedDocument(
             text,
-            title=header_rows.show(record[title]) if title and title != chosen else "",
+            title=_words(record[title]) if title and title != chosen else "",
             metadata={**shared, **known},
             fragment=types.identify(place, header_rows.show(record[name]) if name else "", self.seen),
             markdown=chosen is not None,
