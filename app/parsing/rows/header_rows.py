@@ -114,9 +114,10 @@ def _begin_below_form(sample: Sequence[Row], found: Sequence[dict[int, str]], pl
     widest = list(itertools.accumulate((len(set(row.values())) for row in found), max))
     for later in range(place + 1, len(found) - 1):
         names, is_apart = found[later].values(), sample[later][0] - sample[later - 1][0] > 1
-        if is_apart and widest[later - 1] + 1 < len(names) == len(set(names)) and not any(map(_is_number, names)):
-            if any(map(_is_number, found[later + 1].values())):
-                return later
+        if not is_apart or widest[later - 1] + 1 >= len(names) or len(names) > len(set(names)):
+            continue
+        if not any(map(_is_number, names)) and any(map(_is_number, found[later + 1].values())):
+            return later
     return 0
 
 
