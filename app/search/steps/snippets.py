@@ -2,8 +2,8 @@
 
 A window of consecutive sentences scores the sum of the weights of the query's lexemes in it, each once. A phrase counts
 the weights of its words once more. Each sentence after the first costs a share of the weight of all lexemes. A window
-that says hardly more than the query, such as the term above a definition, or that ends with a question, is shown with
-the text around it. A passage without a match is kept whole, because any of its sentences may be the answer
+that is short, such as the term above a definition, or that ends with a question or a colon, is shown with the text
+around it. A passage without a match is kept whole, because any of its sentences may be the answer
 (docs/decisions/0026-snippets.md).
 """
 
@@ -40,11 +40,12 @@ BEFORE_FIRST_MATCH = 60
 """Code points of a cut sentence before its first match."""
 SENTENCE_COST = 0.1
 """Cost of each sentence after the first, as a share of the weight of all lexemes of the query."""
-MIN_OTHER_WORDS = 2
-"""Least number of words besides the matches in a window. A window with fewer only repeats the query."""
+SHORT = 120
+"""A window with fewer code points is shown with what follows, such as the value below the name of a field."""
 _RULE = re.compile(r"[\s|:=+-]*|\s*(?:`{3,}|~{3,}).*")
 _ITEM = re.compile(r"^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+", re.MULTILINE)
 _QUESTION_MARKS = ("?", "？", "؟")
+_ANNOUNCING = (*_QUESTION_MARKS, ":", "：")
 _BLANK_QUOTED = re.compile(r"\n[ \t]*+>[> \t]*+$", re.MULTILINE)
 
 Span = tuple[int, int]
@@ -180,7 +181,7 @@ def choose(text: str, sought: Sought, lexemes: Mapping[str, frozenset[str]], *, 
     every = [*_word_matches(spans, found, sought), *_phrase_matches(spans, found, sought)]
     every.sort(key=lambda one: (one.start, -one.end))
     matches = _Matches(every, [one.start for one in every])
-    start, end = _best_window(text, spans, matches, sought) or next(sentences.trim(text, 0, len(text)), (0, len(text)))
+    start, end = _best_window(text, matches, sought) or next(sentences.trim(text, 0, len(text)), (0, len(text)))
     shown = markdown_to_text.part(text, markdown_to_text.marks(text) if markdown else (), start, end)
     merged = _merge(text, matches.within(start, end))
     spans_shown = (MatchedSpan(*one, shown.place(one[0]), shown.place(one[1])) for one in merged)
@@ -263,7 +264,7 @@ class _Matches:
         return weights
 
 
-def _best_window(text: str, words: Sequence[WordSpan], matches: _Matches, sought: Sought) -> Span | None:
+def _best_window(text: str, matches: _Matches, sought: Sought) -> Span | None:
     """The window with the highest score; of equal windows the shortest, then the first. None without a match.
 
     The names of the columns of a table are chosen only if no sentence or row matches, with the first row. A heading is
@@ -273,29 +274,16 @@ def _best_window(text: str, words: Sequence[WordSpan], matches: _Matches, sought
         windows = [window for block in find(text) for window in _windows(block, matches, sought)]
         if windows:
             _score, _sentences, start, end = max(windows, key=lambda one: (one[0], -one[1], -one[2]))
-            if is_heading or (end - start < MAX_LENGTH and not _says_enough(text, words, (start, end), matches)):
+            if is_heading or end - start < SHORT or (end - start < MAX_LENGTH and _announces(text, start, end)):
                 start, end = _extend(text, start, end)
             return _cut(text, (start, end), matches)
     return None
 
 
-def _says_enough(text: str, words: Sequence[WordSpan], window: Span, matches: _Matches) -> bool:
-    """Whether a window has words besides its matches and its speaker or name of a field, and asks nothing.
-
-    The answer to a question is in another turn, or in another sentence.
-    """
-    said = text[window[0] : window[1]]
-    if said.endswith(_QUESTION_MARKS) or (
-        any(map(said.count, _QUESTION_MARKS)) and conversations.is_conversation(text)
-    ):
-        return False
-    start, end = conversations.skip_speaker(text, window[0]), window[1]
-    covered = [(one.start, one.end) for one in matches.within(start, end)]
-    inside = words[
-        bisect_left(words, start, key=lambda one: one.start) : bisect_left(words, end, key=lambda one: one.start)
-    ]
-    others = (one for one in inside if one.in_sequence and not any(a <= one.start < b for a, b in covered))
-    return len(list(itertools.islice(others, MIN_OTHER_WORDS))) == MIN_OTHER_WORDS
+def _announces(text: str, start: int, end: int) -> bool:
+    """Whether a window asks or announces something, which is in the next sentence or turn."""
+    said = text[start:end]
+    return said.endswith(_ANNOUNCING) or (any(map(said.count, _QUESTION_MARKS)) and conversations.is_conversation(text))
 
 
 def _extend(text: str, start: int, end: int) -> Span:

@@ -29,12 +29,6 @@ def begins_turn(text: str) -> bool:
     return _SPEAKER.match(text) is not None
 
 
-def skip_speaker(text: str, start: int) -> int:
-    """Returns the offset behind the speaker at an offset, or the offset if none is there."""
-    speaker = _SPEAKER.match(text, start)
-    return speaker.end() if speaker else start
-
-
 def turns(text: str, start: int, end: int) -> Iterator[sentences.Span]:
     """Yields the lines of a conversation. A line that has only a time is joined with the next line."""
     begin = finish = -1

@@ -56,7 +56,7 @@ async def test_a_later_hop_marks_the_name_by_which_it_was_reached(caller: Caller
     answer = (await caller.client.post(MULTIHOP, json=body)).json()
     reached = next(hit for hit in answer["results"] if "via" in hit and hit["title"] == "Ilse Brandt")
     text, matches = shown(reached)
-    assert text == "Ilse Brandt spent her youth in Lundby."
+    assert text == "Ilse Brandt spent her youth in Lundby. She trained as a painter."
     assert matches == ["Ilse", "Brandt"]
 
 

@@ -59,7 +59,6 @@ RECORD = "name: Ingrid Moen\nrole: Head of Payroll\nroom: A 2.17\nextension: 702
 CONSOLE = "First wait.\n\n**Linux**\n\n```\nmake lime\n```\n\nThen rest."
 CASES: dict[str, tuple[str, str, dict[str, Any], str]] = {
     "most words": (LIME, "masons lime frost", {}, "«Lime» sets slowly, e.g. in «frost». The «masons» wait."),
-    "record": (RECORD, "head payroll", {"markdown": False}, RECORD.replace("Head of Payroll", "«Head» of «Payroll»")),
     "words of a record": (RECORD, "monday", {"markdown": False}, RECORD.split("\n")[4].replace("Monday", "«Monday»")),
     "code below": (CONSOLE, "linux", {}, "«Linux»\n\nmake lime\n\nThen rest."),
     "abbreviations": (LIME, "Callow", {}, "We met Dr. «Callow» at 10 a.m. in the yard."),
@@ -107,14 +106,39 @@ CASES: dict[str, tuple[str, str, dict[str, Any], str]] = {
         {},
         "Who «burns» «lime» in winter? Ana and Bo. Ash is cheap.",
     ),
+    "what a colon announces": (
+        "title: Tides of the lime works\nauthors:\n- Ana Keller\n- Bo Lind\n\nyear: 2012",
+        "authors tides",
+        {"markdown": False},
+        "title: «Tides» of the lime works\n«authors»:\n- Ana Keller\n- Bo Lind\n\nyear: 2012",
+    ),
     "code": (CODE, "lime", {"markdown": False}, "def __init__(self, *«lime»): # **kept**"),
 }
 
 
 @pytest.mark.parametrize(("text", "query", "given", "shown"), CASES.values(), ids=CASES)
-def test_the_best_sentences_are_shown_with_their_matches(text: str, query: str, given: Any, shown: str) -> None:
+def test_the_best_sentences_are_shown_with_their_matches(
+    monkeypatch: pytest.MonkeyPatch, text: str, query: str, given: Any, shown: str
+) -> None:
+    monkeypatch.setattr(snippets, "SHORT", 10)
     options = dict(given)
     assert marked(choose(text, query, *options.pop("phrases", ()), **options)) == shown
+
+
+FORM = "Policy number Renewal date\nHC-77 1 May 2026\nExcess Class\n£250 Social\nNobody else drives."
+LONG = f"Lime sets {'very ' * 30}slowly."
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "shown"),
+    [
+        (FORM, "renewal", FORM.replace("Renewal", "«Renewal»")),
+        (RECORD, "head payroll", RECORD.replace("Head of Payroll", "«Head» of «Payroll»")),
+        (f"{LONG} Ash is cheap.", "lime", LONG.replace("Lime", "«Lime»")),
+    ],
+)
+def test_what_is_short_is_shown_with_what_follows(text: str, query: str, shown: str) -> None:
+    assert marked(choose(text, query, markdown=False)) == shown
 
 
 def test_a_long_sentence_is_cut_at_white_space_around_its_matches() -> None:
