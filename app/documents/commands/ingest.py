@@ -60,6 +60,7 @@ def ingest(
 ) -> None:
     """Add files; the command may be interrupted and repeated, and embeds no text twice.
 
+    It deletes nothing: rows and files that are gone keep their documents. `stepwell sources add` follows a folder.
     Of folders, every file is read that is text or has a supported format. Left out and counted are hidden files, what
     .gitignore files exclude, installed packages, build outputs, lock files, minified files, and the files of a Postgres
     server, such as those of the data folder.
