@@ -311,7 +311,7 @@ def opendocument(
     names = "".join(
         f' xmlns:{prefix}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
         for prefix, name in {
-            **{name: name for name in ("office", "text", "table", "meta", "presentation", "manifest", "style")},
+            **{name: name for name in ("office", "text", "table", "meta", "presentation", "manifest", "style", "form")},
             "draw": "drawing",
         }.items()
     )

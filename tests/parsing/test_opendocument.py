@@ -52,6 +52,23 @@ def test_a_text_box_beside_the_paragraphs_is_text(read: Read, within: str) -> No
     assert (document.text, document.warnings) == ("Lime\n\nboxed", ())
 
 
+def test_the_controls_of_a_form_are_text_at_their_places(read: Read) -> None:
+    fields = (
+        '<form:checkbox form:id="a" form:label="owner" form:current-state="checked"/>'
+        '<form:radio form:id="b" form:label="tenant" form:current-selected="false" form:selected="true"/>'
+        '<form:text form:id="c" form:current-value="Ana Veit"/><form:listbox form:id="d">'
+        '<form:option form:label="weekly"/><form:option form:label="monthly" form:current-selected="true"/>'
+        "</form:listbox>"
+    )
+    places = "".join(f'<draw:control draw:control="{id}"/>, ' for id in "abcx")
+    body = (
+        f"<office:text><office:forms><form:form>{fields}</form:form></office:forms><text:p>You: {places}end</text:p>"
+        '<draw:control draw:control="d"/></office:text>'
+    )
+    (document,) = read(made_files.opendocument(body), "a.odt")
+    assert (document.text, document.warnings) == ("You: ☒ owner, ☐ tenant, Ana Veit, , end\n\nmonthly", ())
+
+
 def test_ids_may_have_any_form(read: Read) -> None:
     raw = made_files.opendocument('<office:text><text:p xml:id="a#1">Lime dries.</text:p></office:text>')
     assert read(raw, "a.odt")[0].text == "Lime dries."

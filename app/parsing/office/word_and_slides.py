@@ -85,6 +85,9 @@ _WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _DRAWN = "{urn:oasis:names:tc:opendocument:xmlns:drawing:1.0}*"
 _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 _LEVEL = f"{_TEXT}outline-level"
+_CONTROL = _DRAWN.replace("*", "control")
+"""An element, and its attribute with the id of a field of a form."""
+_FORM = "{urn:oasis:names:tc:opendocument:xmlns:form:1.0}"
 _STYLE = "{urn:oasis:names:tc:opendocument:xmlns:style:1.0}"
 _PARENT, _POSITION = f"{_STYLE}parent-style-name", f"{_STYLE}text-position"
 _CLASS = "{urn:oasis:names:tc:opendocument:xmlns:presentation:1.0}class"
@@ -151,7 +154,7 @@ def content(raw: bytes) -> Iterator[tuple[str, str]]:
         return
     with zip_packages.opened(raw) as archive:
         if _CONTENT in archive.namelist():
-            yield "the document", _lines(_separate_raised_spans(_part(archive, _CONTENT)), None)
+            yield "the document", _lines(_write_controls(_separate_raised_spans(_part(archive, _CONTENT))), None)
             return
         for name in archive.namelist():
             if _PARTS.fullmatch(name):
@@ -201,6 +204,7 @@ def _opendocument(raw: bytes, archive: zipfile.ZipFile) -> Package:
     for page in pages:
         page.insert(0, etree.fromstring(_FRAME))
     _wrap_shapes(root)
+    _write_controls(root)
     _mark_titles(root)
     comments = [f"Comment: {text}" for text in map(_take, list(root.iter("{*}annotation"))) if text]
     parts = (_part(archive, name) for name in names if _OBJECT.fullmatch(name))
@@ -355,6 +359,29 @@ def _wrap_shapes(root: Any) -> None:
         paragraph = etree.Element(f"{_TEXT}p")
         shape.getparent().replace(shape, paragraph)
         paragraph.append(shape)
+
+
+def _write_controls(root: Any) -> Any:
+    """Write the controls of forms as text: boxes with their labels, chosen entries, or values."""
+    fields = {one.get(f"{_FORM}id"): one for one in root.iter(f"{_FORM}*")}
+    for control in list(root.iter(_CONTROL)):
+        found = fields.get(control.get(_CONTROL))
+        span = etree.Element(f"{_TEXT}span")
+        span.text, span.tail = "" if found is None else _control_text(found), control.tail
+        control.getparent().replace(control, span)
+    return root
+
+
+def _control_text(found: Any) -> str:
+    def is_chosen(one: Any) -> bool:
+        states = ("current-state", "current-selected", "state", "selected")
+        return next((one.get(_FORM + state) for state in states if one.get(_FORM + state)), "") in ("checked", "true")
+
+    label = found.get(f"{_FORM}label", "")
+    if found.tag in (f"{_FORM}checkbox", f"{_FORM}radio"):
+        return f"{_CHECKED if is_chosen(found) else _BLANK} {label}"
+    chosen = (one.get(f"{_FORM}label", "") for one in found.iter(f"{_FORM}option") if is_chosen(one))
+    return ", ".join(chosen) or str(found.get(f"{_FORM}current-value", found.get(f"{_FORM}value", "")))
 
 
 def _mark_titles(root: Any) -> None:
