@@ -50,7 +50,8 @@ def test_a_title_is_metadata_of_each_row_and_a_long_text_is_a_document(read: Rea
     assert (document.text, document.metadata) == ("name: bolt\nprice: 3", {"table": "Prices of 2026", "price": "3"})
     assert (document.fragment, document.warnings) == ("row=3", ())
     above, document = read(b"Offer 7,,\nTo,Ana,\nOn,5 May,\n,,\npart,kg,price,sum\nbolt,3,4,12\n", "a.csv")
-    assert (above.text, document.text) == ("Offer 7\nTo Ana\nOn 5 May", "part: bolt\nkg: 3\nprice: 4\nsum: 12")
+    assert (above.text, document.text) == (document.metadata["table"], "part: bolt\nkg: 3\nprice: 4\nsum: 12")
+    assert above.text == "Offer 7\nTo Ana\nOn 5 May"
     above, document = read(b"# " + b"word " * 60 + b"\nname;price\nbolt;3\n", "a.csv")
     assert document.metadata == {"price": "3"}
     assert (above.text.count("word"), above.fragment, document.fragment) == (60, "row=1", "row=3")

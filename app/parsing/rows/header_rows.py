@@ -15,8 +15,8 @@ SAMPLE = 50
 """Number of rows that determine where the names are."""
 _BELOW = 20
 """One of this many rows below the name of a group has a number."""
-LONGEST_TITLE, TITLE_LINES = 200, 2
-"""Lines above the names that are metadata of each row: at most this many characters and lines."""
+LONGEST_TITLE = 200
+"""Lines above the names with at most this many characters are metadata of each row."""
 _NUMBER = re.compile(r"[-+(]?[^\w\s]?\s?\d[\d.,:/%\s-]*\)?\s?[^\w\s]?")
 Row = tuple[int, Sequence[Any]]
 """The number of a row in its file, and its cells."""
@@ -42,17 +42,13 @@ class Table:
     first: int = 1
 
     @property
-    def _is_text(self) -> bool:
-        return len(self.above) > LONGEST_TITLE or self.above.count("\n") >= TITLE_LINES
-
-    @property
     def shared(self) -> dict[str, str]:
-        """The lines above the names as metadata of each row; empty if they are a text."""
-        return {"table": self.above} if self.above and not self._is_text else {}
+        """The lines above the names as metadata of each row; empty if the lines are long."""
+        return {"table": self.above} if 0 < len(self.above) <= LONGEST_TITLE else {}
 
     def introduction(self, place: str, shared: Mapping[str, Any]) -> Iterator[ExtractedDocument]:
-        """A document of the lines above the names if they are a text."""
-        if self._is_text:
+        """A document of the lines above the names if they are several, such as the fields of a form, or long."""
+        if "\n" in self.above or len(self.above) > LONGEST_TITLE:
             yield ExtractedDocument(self.above, metadata=dict(shared), fragment=place, markdown=False)
 
 
