@@ -363,25 +363,27 @@ def _wrap_shapes(root: Any) -> None:
 
 def _write_controls(root: Any) -> Any:
     """Write the controls of forms as text: boxes with their labels, chosen entries, or values."""
-    fields = {one.get(f"{_FORM}id"): one for one in root.iter(f"{_FORM}*")}
-    for control in list(root.iter(_CONTROL)):
-        found = fields.get(control.get(_CONTROL))
+    controls = list(root.iter(_CONTROL))
+    texts = {one.get(f"{_FORM}id"): _control_text(one) for one in root.iter(f"{_FORM}*")} if controls else {}
+    for control in controls:
         span = etree.Element(f"{_TEXT}span")
-        span.text, span.tail = "" if found is None else _control_text(found), control.tail
+        span.text, span.tail = texts.pop(control.get(_CONTROL), ""), control.tail  # each field has one control
         control.getparent().replace(control, span)
     return root
 
 
 def _control_text(found: Any) -> str:
-    def is_chosen(one: Any) -> bool:
-        states = ("current-state", "current-selected", "state", "selected")
-        return next((one.get(_FORM + state) for state in states if one.get(_FORM + state)), "") in ("checked", "true")
-
     label = found.get(f"{_FORM}label", "")
     if found.tag in (f"{_FORM}checkbox", f"{_FORM}radio"):
-        return f"{_CHECKED if is_chosen(found) else _BLANK} {label}"
-    chosen = (one.get(f"{_FORM}label", "") for one in found.iter(f"{_FORM}option") if is_chosen(one))
+        return f"{_CHECKED if _is_chosen(found) else _BLANK} {label}"
+    chosen = (one.get(f"{_FORM}label", "") for one in found.iterchildren(f"{_FORM}option") if _is_chosen(one))
     return ", ".join(chosen) or str(found.get(f"{_FORM}current-value", found.get(f"{_FORM}value", "")))
+
+
+def _is_chosen(field: Any) -> bool:
+    """Whether a box or entry is chosen; else whether it is by default."""
+    states = ("current-state", "current-selected", "state", "selected")
+    return next((one for state in states if (one := field.get(_FORM + state))), "") in ("checked", "true")
 
 
 def _mark_titles(root: Any) -> None:
