@@ -287,10 +287,10 @@ def _announces(text: str, start: int, end: int) -> bool:
 
 
 def _extend(text: str, start: int, end: int) -> Span:
-    """The window with what follows and fits: sentences, or one table or block of code. In a table or code, the window.
+    """The window with what follows in its section and fits: sentences, or one table or block of code.
 
-    Turns and fields, such as `role: Head of Payroll`, are shown with all of their paragraph if it fits, and the last
-    ones with what follows.
+    In a table or code, the window. Turns and fields, such as `role: Head of Payroll`, are shown with all of their
+    paragraph if it fits, and the last ones with what follows.
     """
     blocks = [block for block in structure.blocks(text) if block.end > start]
     if not blocks or blocks[0].kind in ("table", "fence"):
@@ -300,11 +300,15 @@ def _extend(text: str, start: int, end: int) -> Span:
         start, is_last = min(start, blocks[0].start), blocks[0].end <= end
         if not is_last:
             return start, blocks[0].end
-    after = (
-        span for block in blocks for span in _units(text, block, is_conversation=is_conversation) if span[0] >= end
-    )
+    section = blocks if blocks[0].kind == "heading" else itertools.takewhile(_is_no_heading, blocks)
+    units = (_units(text, block, is_conversation=is_conversation) for block in section if _is_no_heading(block))
+    after = (span for span in itertools.chain.from_iterable(units) if span[0] >= end)
     ends = (finish for _begin, finish in itertools.islice(after, MAX_SENTENCES - 1) if finish - start <= MAX_LENGTH)
     return start, max(ends, default=end)
+
+
+def _is_no_heading(block: structure.Block) -> bool:
+    return block.kind != "heading"
 
 
 def _units(text: str, block: structure.Block, *, is_conversation: bool) -> Iterable[Span]:

@@ -135,6 +135,7 @@ LONG = f"Lime sets {'very ' * 30}slowly."
         (FORM, "renewal", FORM.replace("Renewal", "«Renewal»")),
         (RECORD, "head payroll", RECORD.replace("Head of Payroll", "«Head» of «Payroll»")),
         (f"{LONG} Ash is cheap.", "lime", LONG.replace("Lime", "«Lime»")),
+        ("Ash is cheap.\n\n# Lime\n\nIt sets.", "ash", "«Ash» is cheap."),
     ],
 )
 def test_what_is_short_is_shown_with_what_follows(text: str, query: str, shown: str) -> None:
