@@ -22,7 +22,7 @@ LOST = "Not in the stored text"
 """The beginning of a warning about text that was lost without a reason."""
 RECORDS = 2_000
 """Number of texts of records that are counted together."""
-MOST_PLACES, MOST_EXAMPLES = 5, 3
+MOST_PLACES, LONGEST_PLACE, MOST_EXAMPLES = 5, 200, 3
 UNKNOWN = "The text that was read could not be compared with the content of the file."
 _EACH = "\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # scripts without spaces, of which each character counts
 _TOKEN = re.compile(rf"(?:(?<!\w)[-\u2212])?\d++(?:[.,:/]\d++)*+|[{_EACH}]|[^\W\d_{_EACH}]++")
@@ -130,7 +130,7 @@ def _reason(reason: str, found: Sequence[LeftOut]) -> str:
     """A sentence that says how much is left out for a reason, and where."""
     lines = sum(bool(line.strip()) for one in found for line in one.text.split("\n"))
     amount = f"{lines:,} line{'s' * (lines > 1)}" if lines else ""
-    places = list(dict.fromkeys(one.where for one in found if one.where))
+    places = list(dict.fromkeys(one.where[:LONGEST_PLACE] for one in found if one.where))
     more = f"and {len(places) - MOST_PLACES:,} more" if len(places) > MOST_PLACES else ""
     return f"Left out as {reason}: {', '.join(filter(None, [amount, *places[:MOST_PLACES], more])) or len(found)}."
 

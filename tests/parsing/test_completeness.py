@@ -47,11 +47,13 @@ def test_what_is_left_out_on_purpose_is_named_by_its_reason_and_is_no_loss() -> 
         LeftOut("lines repeated as headers", "Bay report", "page 2"),
         LeftOut("lines repeated as headers", "Bay report", "page 3"),
         LeftOut("pictures without OCR"),
+        LeftOut("attachments", where="a" * 1_000_000),
     )
     document = ExtractedDocument("Bay report\nWinds", left_out=left_out)
     assert warnings(document, ["Bay report", "Bay report\nWinds", "Bay report"]) == (
         "Left out as lines repeated as headers: 2 lines, page 2, page 3.",
         "Left out as pictures without OCR: 1.",
+        f"Left out as attachments: {'a' * 200}.",
     )
 
 

@@ -173,7 +173,7 @@ def test_hours_are_shown_as_in_the_sheet_and_printed_headers_are_named(read: Rea
     target = io.BytesIO()
     with xlsxwriter.Workbook(target) as book:
         sheet = book.add_worksheet("May")
-        sheet.set_header('&LRef: &"Arial,Bold"TC-4410 && more')
+        sheet.set_header('&LRef: &"Arial,Bold"TC-4410 && more&RPage &P')
         sheet.set_footer("Page &P of &N")
         sheet.write_row("A1", ["who", "hours"])
         sheet.write("A2", "Ana")

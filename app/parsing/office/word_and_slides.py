@@ -189,7 +189,9 @@ def _office(raw: bytes, archive: zipfile.ZipFile) -> Package:
     if b"delText" in text:
         left_out += _deleted(_lines(zip_packages.xml(text), _DELETED))
     if _REWRITTEN.search(text):
-        changed[main] = _separate_raised(_write_signs(_write_readings(zip_packages.xml(text))))
+        document = _write_readings(zip_packages.xml(text))
+        left_out += _unread_symbols(document)
+        changed[main] = _separate_raised(_write_signs(document))
     properties = zip_packages.xml(archive.read(_CORE)) if _CORE in names else etree.Element("none")
     extras = (*([] if slides else charts(archive)), *_comments(archive, names), *_headers(archive))
     return Package(_replace(raw, changed), _describe(properties, left_out), bool(slides), extras)
@@ -310,6 +312,12 @@ def _symbol(symbol: Any) -> str:
     """The character of a symbol; empty if its font or code is not known."""
     code = symbol.get(f"{_WORD}char", "")[-2:].upper()
     return _SIGNS.get(f"{symbol.get(f'{_WORD}font')} {code}", "")
+
+
+def _unread_symbols(document: Any) -> list[LeftOut]:
+    """The fonts with symbols whose characters are not known."""
+    fonts = dict.fromkeys(one.get(f"{_WORD}font", "") for one in document.iter(f"{_WORD}sym") if not _symbol(one))
+    return [LeftOut("symbols of fonts", where=font) for font in fonts]
 
 
 def _field_value(data: Any) -> str:

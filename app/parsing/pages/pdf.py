@@ -12,6 +12,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -197,7 +198,10 @@ def _hidden(pages: Sequence[PageRuns]) -> Iterator[LeftOut]:
 def _attached(document: pdfium.PdfDocument, pages: Sequence[PageRuns]) -> Iterator[LeftOut]:
     """The attached files, and the stamps whose text is only drawn."""
     for number in range(min(MAX_OBJECTS, document.count_attachments())):
-        yield LeftOut("attachments", where=document.get_attachment(number).get_name())
+        name = ""
+        with suppress(pdfium.PdfiumError):
+            name = document.get_attachment(number).get_name()
+        yield LeftOut("attachments", where=name)
     if stamped := [number for number, page in enumerate(pages, 1) if page.has_stamp]:
         yield LeftOut("stamps", where=margins.spans(stamped))
 

@@ -30,14 +30,13 @@ from app.parsing.types import ExtractedDocument, InputFile, LeftOut
 _DIGITS = 15
 """Decimal digits that a spreadsheet computes with. Further digits are noise."""
 _REFERENCE = re.compile(rb'\br="([A-Z]{1,3})(\d{1,7})"')
-_STYLED, _STYLE = re.compile(rb"<(?:\w+:)?c\b[^<>]*>"), re.compile(rb'\bs="(\d+)"')
 _NO_RESULT = re.compile(
     rb"<(?:\w+:)?c\b([^<>]*)>\s*<(?:\w+:)?f\b(?:[^<>]*/>|[^<]*</(?:\w+:)?f>)\s*(?:<(?:\w+:)?v\s*(?:/>|></(?:\w+:)?v>)\s*)?</(?:\w+:)?c>"
 )
 _EMPTY_TEXT = b't="str"'
 """The kind of a formula's result that is a text, which may be empty."""
 _PRINTED = re.compile(rb"<(?:\w+:)?(?:odd|even|first)(?:Header|Footer)\b[^<>]*>([^<]+)<")
-_PRINT_CODE = re.compile(r'&(?:"[^"]*"|\d{1,3}|[A-Z])')
+_PRINT_SECTION, _PRINT_CODE = re.compile(r"(?<!&)&[LCR]"), re.compile(r'&(?:"[^"]*"|\d{1,3}|[A-Z])')
 _LONGEST_NAME = 60
 _DRAWING = re.compile(r"xl/drawings/drawing\d+\.xml")
 _TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
@@ -230,13 +229,13 @@ def _codes(archive: zipfile.ZipFile) -> dict[bytes, str]:
 def _styled(sheet: bytes, codes: Mapping[bytes, str]) -> dict[Place, str]:
     """The formats of the cells of a sheet that have one of these styles."""
     found: dict[Place, str] = {}
-    for cell in _STYLED.finditer(sheet) if codes else ():
-        style, reference = _STYLE.search(cell[0]), _REFERENCE.search(cell[0])
-        if style and reference and style[1] in codes:
+    styled = rb'<(?:\w+:)?c\b(?=[^<>]*?\bs="(' + b"|".join(codes) + rb')")[^<>]*+>'
+    for cell in re.finditer(styled, sheet) if codes else ():
+        if (reference := _REFERENCE.search(cell[0])) is not None:
             column = 0
             for letter in reference[1]:
                 column = 26 * column + letter - ord("A") + 1
-            found[int(reference[2]) - 1, column - 1] = codes[style[1]]
+            found[int(reference[2]) - 1, column - 1] = codes[cell[1]]
     return found
 
 
@@ -248,11 +247,12 @@ def _no_results(sheet: bytes, name: str) -> Iterator[LeftOut]:
 
 
 def _printed(sheet: bytes, name: str) -> Iterator[LeftOut]:
-    """The headers and footers that are printed, apart from those with the number of the page."""
+    """The left, middle and right texts of printed headers and footers, apart from those with the number of the page."""
     for found in _PRINTED.finditer(sheet):
-        text = _PRINT_CODE.sub(" ", shown := html.unescape(found[1].decode(errors="replace")))
-        if "&P" not in shown and text.strip():
-            yield LeftOut("printed headers and footers", " ".join(text.split()), name)
+        sections = _PRINT_SECTION.split(html.unescape(found[1].decode(errors="replace")))
+        texts = (_PRINT_CODE.sub(" ", section).split() for section in sections if "&P" not in section)
+        if text := " ".join(itertools.chain.from_iterable(texts)):
+            yield LeftOut("printed headers and footers", text, name)
 
 
 def _comments(archive: zipfile.ZipFile, part: str, sheet: str) -> Iterator[LeftOut]:
