@@ -36,7 +36,10 @@ _CLOSING = re.compile(r"\s*\([^()]*\)\s*$")
 _TOKEN = re.compile(r"[^\W_](?:\.[^\W_])+\.?|[^\W_]+(?:['’.-][^\W_]+)*\.?")
 _POSSESSIVE = re.compile(r"['’]s?$")
 _JOINT = re.compile(r"[ \t]+|\n(?=[^\n#*+-])|[ \t]*[–—-][ \t]*")
-_SENTENCE_END = re.compile(r"[.!?:;…][\"'”’»)\]]*\s+[\"'“‘«(\[]*$|^\s*[\"'“‘«(\[#>*+-]*\s*$|\n[\s\"'“‘«(\[#>*+-]*$")
+_OPENING = r"\"'“‘„‚«‹(\["
+_SENTENCE_END = re.compile(
+    rf"[.!?:;…][\"'”’»)\]]*\s+[{_OPENING}]*$|^\s*[{_OPENING}#>*+-]*\s*$|\n[\s{_OPENING}#>*+-]*$|[¿¡]$"
+)
 _NUMERAL = re.compile(r"[IVXLC]{1,6}|\d{1,4}")
 _HEADING = re.compile(r"^ {0,3}(?:#{1,6}[ \t]|=|-)", re.MULTILINE)
 _FILE_NAME = re.compile(

@@ -26,6 +26,8 @@ def _found(text: str) -> list[str]:
         ("On Monday in January it rained.", []),
         ("all lower case, as in some languages. この文には大文字がない。", []),
         ("- Item one\n- Thing two", []),
+        ("¿Qué firmó Odinga? Y entonces, ¿Cuándo volvió?", ["Odinga"]),
+        ("Er schrieb: „Gestern kam der Brief.“", ["Brief"]),
         ("", []),
     ],
 )
