@@ -16,8 +16,8 @@ from app.database.transactions import retry_read
 from app.enums import DepthReason, DepthUsed
 from app.multihop import multihop
 from app.query.search_request import SearchRequest
-from app.query.types import Answer, Candidate, EntityMatch
-from app.relevance import answerable_levels
+from app.query.types import Answer, Candidate, EntityMatch, Term
+from app.relevance import relevance
 from app.search import search
 from app.search.steps.guidance import entity_match_scores, entity_matching
 from app.search.steps.guidance.entity_matching import EntityCache
@@ -116,17 +116,22 @@ def _reason(parsed: ParsedQuery, found: Answer) -> DepthReason:
     passages = [hit.candidate for hit in found.hits[:BEST]]
     titles = (one.title for one, hit in zip(passages, found.hits, strict=False) if "title" in hit.strategies)
     keys = {name.key for name in names.find(parsed.text)}
-    keys |= {" ".join(words) for title in titles if _may_be_name(words := names.words(title))}
+    keys |= {" ".join(words) for title in titles if _may_be_name(words := names.words(title), passages)}
     if not keys:
         return "no_names"
-    is_doubtful = answerable_levels.is_doubtful(found.answerable)
-    return "divided" if _is_divided(names.words(parsed.text), keys, passages, is_doubtful) else "together"
+    is_question = len(names.words(parsed.text)) <= MAX_WORDS
+    return "divided" if is_question and _is_divided(found.terms, keys, passages) else "together"
 
 
-def _may_be_name(title: Sequence[str]) -> bool:
-    """Whether a title looks like a name that a query may contain in lower case."""
+def _may_be_name(title: Sequence[str], passages: Sequence[Candidate]) -> bool:
+    """Whether a title looks like a name that a query may contain in lower case.
+
+    A title whose words a passage writes in lower case is a phrase such as "information retrieval": links ignore it.
+    """
     counted = [word for word in title if word not in word_lists.FUNCTION_WORDS]
-    return len(title) >= MIN_TITLE_WORDS and len(counted) <= MAX_TITLE_WORDS
+    small = " ".join(title)
+    is_phrase = small != small.upper() and any(small in one.content for one in passages)
+    return len(title) >= MIN_TITLE_WORDS and len(counted) <= MAX_TITLE_WORDS and not is_phrase
 
 
 @retry_read
@@ -142,17 +147,13 @@ def _describes(matches: Iterable[EntityMatch]) -> bool:
     return any(match.key and not entity_match_scores.is_automatic(match.origin, match.type) for match in matches)
 
 
-def _is_divided(query: Sequence[str], keys: set[str], passages: Sequence[Candidate], is_doubtful: bool) -> bool:
-    """Whether a passage has a name of the question, but no passage has all names and all words that the passages have.
+def _is_divided(terms: Iterable[Term], keys: set[str], passages: Iterable[Candidate]) -> bool:
+    """Whether a passage has a name of the question, but none has all names and all words that documents contain.
 
-    Without such a name there is nothing to follow. A doubtful answer is also divided if all passages together lack a
-    word of the question, because another document may contain it.
+    Without such a name there is nothing to follow.
     """
-    texts = [names.words(" ".join((one.title, *one.heading_path, one.content))) for one in passages]
-    named = [{key for key in keys if names.space([key]) in names.space(text)} for text in texts]
-    words = {word for word in query if word not in word_lists.FUNCTION_WORDS | word_lists.QUESTION_WORDS}
-    found = [words.intersection(text) for text in texts]
-    whole = [has for has, of in zip(found, named, strict=True) if of == keys]
-    together = set[str]().union(*found)
-    lacks_words = is_doubtful and together < words
-    return len(query) <= MAX_WORDS and any(named) and (lacks_words or all(has < together for has in whole))
+    texts = [names.space(names.words(" ".join((one.title, *one.heading_path, one.content)))) for one in passages]
+    named = [{key for key in keys if names.space([key]) in text} for text in texts]
+    words = [term for term in relevance.own_words(terms) if term.df]
+    whole = (text for text, found in zip(texts, named, strict=True) if found == keys)
+    return any(named) and not any(all(relevance.contains(text, word) for word in words) for text in whole)

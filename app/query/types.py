@@ -407,7 +407,7 @@ class Answer:
     whether it was a search or one over several hops, and `depth_reason` why, if the caller left the choice open or made
     it. `missed` are the conditions on metadata that no document meets, in an answer without hits. `excluded` are the
     words and phrases that the query excludes. `guided` is whether entities have guided a search that had to use them,
-    None for any other.
+    None for any other. `terms` are the lexemes of the query, after one search.
     """
 
     hits: tuple[Hit, ...]
@@ -434,6 +434,7 @@ class Answer:
     missed: tuple[MissedFilter, ...] = ()
     excluded: tuple[str, ...] = ()
     guided: bool | None = None
+    terms: tuple[Term, ...] = ()
 
     @property
     def took_ms(self) -> float:

@@ -259,6 +259,11 @@ def closeness(content: str, terms: Sequence[Term], *, above: str = "") -> float 
     return min(1.0, best / total)
 
 
+def contains(text: str, term: Term) -> bool:
+    """Returns whether a text, in the form of `names.space`, contains a term. A word is found by its beginning."""
+    return all(part in text for part in map(_beginning, term.parts))
+
+
 def _beginning(lexeme: str) -> str:
     """The text that finds a word: a space and its beginning. The last letter of a longer stem may differ (`deliveri`).
 

@@ -40,6 +40,7 @@ def answer_of(search: SearchState, page: Page, hits: tuple[Hit, ...]) -> Answer:
         next_cursor=page.next_cursor,
         explain=_query_explained(search) if query.explain else None,
         excluded=parsed.excluded,
+        terms=result.terms,
         depth="fast",
         depth_reason="requested",
     )

@@ -77,7 +77,6 @@ async def test_auto_keeps_the_best_hit_of_one_search_first(film: Tenant) -> None
     fast, auto, thorough = [await _ask(film, depth, question) for depth in ("fast", "auto", "thorough")]
     first = fast.hits[0].candidate.uri
     assert [answer.hits[0].candidate.uri == first for answer in (auto, thorough)] == [True, False]
-    assert "director" in [hit.candidate.uri for hit in auto.hits]
     combined = [hit.combined_score or 0.0 for hit in auto.hits]
     assert combined == sorted(combined, reverse=True)
 
@@ -89,3 +88,27 @@ async def test_a_title_in_small_letters_is_a_name_unless_it_is_a_sentence(tenant
     await tenant.add("The engineers who investigated shells of steel.", uri="engineers", title="engineers")
     asked = [await _ask(tenant, "auto", f"which engineers investigated the {title} of steel") for title in titles]
     assert [answer.depth_reason for answer in asked] == ["divided", "no_names"]
+
+
+async def test_a_title_that_passages_write_in_small_letters_is_no_name(tenant: Tenant) -> None:
+    await tenant.add("Algebra was used early.", uri="title", title="Information Retrieval")
+    await tenant.add("Groups are used in information retrieval.", uri="use", title="Groups")
+    answer = await _ask(tenant, "auto", "the use of abstract algebra in information retrieval systems")
+    assert answer.depth_reason == "no_names"
+
+
+async def test_one_search_is_enough_if_a_passage_has_the_names_and_the_words_in_any_form(tenant: Tenant) -> None:
+    await tenant.add("Silent Harbour was directed by Ilse Brandt.", uri="film", title="Silent Harbour")
+    await tenant.add("Whoever directs a play works from a harbour of notes.", uri="guide", title="Plays")
+    assert (await _ask(tenant, "auto", "Who directs Silent Harbour?")).depth_reason == "together"
+
+
+async def test_auto_goes_further_for_a_word_that_only_documents_beyond_the_best_five_contain(tenant: Tenant) -> None:
+    review = "The director of Silent Harbour, review {}: the director is Ilse Brandt."
+    await tenant.add_all([Upload(review.format(n), uri=f"review {n}", title="Silent Harbour") for n in range(8)])
+    await tenant.add_all([Upload(f"Painter {n} was schooled in Lundby.", uri=f"painter {n}") for n in range(8)])
+    await tenant.add("Trained as a painter and schooled in Lundby.", uri="director", title="Ilse Brandt")
+    question = "Where was the director of Silent Harbour schooled?"
+    fast, auto = [await _ask(tenant, depth, question) for depth in ("fast", "auto")]
+    assert "director" not in [hit.candidate.uri for hit in fast.hits[:5]]
+    assert auto.depth_reason == "divided"
