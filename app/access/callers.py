@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 
 from app import errors
 from app.access import keys, tokens
@@ -17,7 +17,7 @@ from app.requests.filter_models import SearchFilters
 from app.text import unstorable_json
 
 MAX_REMEMBERED = 1_000
-"""Restrictions that are kept as SQL."""
+"""Most restrictions that a process remembers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ async def identify(presented: str, *, db: Database) -> Caller:
     """Who presents a key, or a token that is signed with one. Raises Unauthorized, Forbidden, DatabaseUnavailable."""
     if tokens.is_token(presented):
         key, claims = await keys.verify_token(presented, db=db)
-        # By default a token has those scopes of its key that tokens may have.
+        # A token may have the scopes of its key that are in tokens.SCOPES. If it names none, it has them all.
         granted = set(tokens.SCOPES) if "admin" in key.scopes else set(tokens.SCOPES) & set(key.scopes)
         if set(claims.scopes) - granted:
             raise errors.Unauthorized("The key of this token lacks one of the token's scopes.")
@@ -47,11 +47,12 @@ async def identify(presented: str, *, db: Database) -> Caller:
 
 
 def _restrict(key: Verified, claims: Claims | None) -> Restriction | None:
-    """What passes the filters of a key and of the token signed with it; None: everything.
+    """The restriction by the filters of a key and of the token signed with it; None if neither has filters.
 
-    Raises Unauthorized if the token asks for more than the key shows. Filters that cannot be read show nothing.
+    Raises Unauthorized if the token asks for more than the key shows, or has filters that cannot be read. Raises
+    Forbidden if the filters of the key cannot be read.
     """
-    own, entities = ((claims.filters or None), claims.entities) if claims else (None, None)
+    own, entities = (claims.filters or None, claims.entities) if claims else (None, None)
     if entities and key.filters is not None and not key.shows_entities:
         raise errors.Unauthorized("The key of this token does not show descriptions and facts of entities.")
     both = tuple(json.dumps(each, sort_keys=True) for each in (key.filters, own) if each is not None)
@@ -70,8 +71,7 @@ def _restrict(key: Verified, claims: Claims | None) -> Restriction | None:
 @lru_cache(MAX_REMEMBERED)
 def _restriction(given: tuple[str, ...], shows_entities: bool) -> Restriction:
     """The restriction to what passes one or two filters, which are JSON. Raises ValueError, BadRequest."""
-    own, *others = map(_read_filters, given)
-    return filters.restriction(filters.both(own, *others) if others else own, shows_entities=shows_entities)
+    return filters.restriction(reduce(filters.both, map(_read_filters, given)), shows_entities=shows_entities)
 
 
 def _read_filters(given: str) -> Filters:

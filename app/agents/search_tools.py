@@ -21,8 +21,6 @@ from app.requests import field_types, filter_models
 from app.search import search, similar, source_names
 from app.tools import ToolArguments, ToolContext, clamped, tool
 
-_DEFAULT_TOKENS = 3_000
-
 
 class Question(ToolArguments):
     """What to search for."""
@@ -52,11 +50,11 @@ class FilterArguments(ToolArguments):
     )
     created_before: field_types.Moment | None = Field(None, description="Only documents created before then.")
     max_tokens: Annotated[int, *clamped(100, 20_000)] = Field(
-        _DEFAULT_TOKENS, description="Approximate size of the result; what does not fit is left out."
+        3_000, description="Approximate size of the result; what does not fit is left out."
     )
 
     async def filters(self, context: ToolContext) -> Filters:
-        """The filters as a core type; only names of sources are read from the database. Raises NotFound, Conflict."""
+        """The filters as a core type. Sources are looked up in the database. Raises NotFound, Conflict."""
         return Filters(
             document_ids=None if self.document_ids is None else tuple(self.document_ids),
             source_ids=await self._source_ids(context),
@@ -77,10 +75,7 @@ class FilterArguments(ToolArguments):
 class SearchArguments(FilterArguments, Question):
     """Arguments of a search by a question or keywords."""
 
-    snippets: bool = Field(
-        False,
-        description="Return only the best one to three sentences of each passage.",
-    )
+    snippets: bool = Field(False, description="Return only the best one to three sentences of each passage.")
     metadata: filter_models.MetadataFilter = Field(
         default_factory=dict,
         description='Values of the documents\' metadata by key, such as {"team": "tide"}, or operators: '
@@ -97,7 +92,7 @@ class SearchArguments(FilterArguments, Question):
 
 
 class Neighbours(ToolArguments):
-    """Whose neighbours to search."""
+    """The passage whose neighbours are searched."""
 
     chunk_id: UUID = Field(description="Id of a passage, from the result of a search.")
     limit: Annotated[int, *clamped(1, limits.MAX_HITS)] = Field(5, description="Maximum number of passages.")

@@ -63,7 +63,7 @@ def connect(url: str, api_key: str | None) -> Client:
         if not api_key.isascii() or not api_key.isprintable():
             raise errors.BadRequest("A key has printable ASCII characters only.", field="--api-key")
         headers["Authorization"] = f"Bearer {api_key}"
-    # The certificates of authorities take longer to load than a request: only where an address needs them.
+    # Loading the certificates of authorities takes longer than a request, so they are loaded only for HTTPS.
     verified = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if address.startswith("http://") else True
     return Client(httpx.Client(base_url=address + API, headers=headers, timeout=TIMEOUT, verify=verified), Backend())
 

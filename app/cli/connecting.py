@@ -16,7 +16,7 @@ from app.cli.client import Client
 from app.errors import BadRequest
 
 IN_PROCESS = "serving.in_process:client"
-"""What opens the application in this process; it stands above the command line, and is imported when it is needed."""
+"""Opens the application in this process. Its layer is above `cli`, so it is imported by name when it is needed."""
 Command = Callable[..., None]
 User = Annotated[
     str | None, typer.Option("--user", help="The user who owns the documents.", show_default=options.LOCAL)
@@ -44,7 +44,7 @@ OPTIONS: dict[str, Any] = {"user": User, "url": Url, "api_key": ApiKey, "data_di
 
 
 def connect(command: Command) -> Command:
-    """A command with the options that choose its client, which it gets as its first argument."""
+    """Adds the options that choose a client to a command, and calls it with this client as its first argument."""
 
     @functools.wraps(command)
     def run(context: typer.Context, **given: Any) -> None:
@@ -81,7 +81,7 @@ def open_client(url: str | None, api_key: str | None, user: str | None, data_dir
 
 
 def _url(context: typer.Context, url: str | None) -> str | None:
-    """The address of the service. The options of a database on the command line are more than the variable."""
+    """The address of the service. On the command line, options of a database override STEPWELL_URL."""
     source = context.get_parameter_source("url")
     if url is None or source is None or source.name != "ENVIRONMENT":
         return url

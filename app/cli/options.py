@@ -57,7 +57,7 @@ User = Annotated[str, typer.Option("--user", help="The user who owns the documen
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 LOCAL = "local"
 USAGE = frozenset({400, 413, 422})
-"""Statuses of errors in what a command was given; all others say that it could not be done."""
+"""Statuses of errors in the input of a command. All other statuses mean that the command could not be carried out."""
 Result = TypeVar("Result")
 
 
@@ -85,7 +85,7 @@ def run(work: Coroutine[Any, Any, Result], *, loop: Callable[[], asyncio.Abstrac
 
 
 def report_interrupt(state: str = "") -> typer.Exit:
-    """Says that the command was interrupted, and what it has done; returns what ends it with status 130."""
+    """Says that the command was interrupted, and what it has done; returns the exception for status 130."""
     terminal.err.print(f"Interrupted. {state}".rstrip(), soft_wrap=True)
     return typer.Exit(130)
 

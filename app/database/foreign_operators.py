@@ -80,14 +80,13 @@ def _find_in(value: Any, path: Path) -> Iterator[Path]:
 async def check(db: Reading, given: Filters) -> None:
     """Raises BadRequest for a key such as `eq` in an object, unless a document that the caller sees has that key.
 
-    Raises Forbidden if the key is in the filters of the caller's key or token. Without such keys, nothing is read.
+    Raises Forbidden instead if it is in the filters of the caller's API key or token. The database is read only if the
+    filters have such a key.
     """
     if unknown := await _first_unknown(db, _find(given)):
         field, instead = unstorable_json.path_of(("filters", *unknown)), advice(str(unknown[-1]))
         raise errors.BadRequest(f"This is no operator, and no document has such a key: {instead}.", field=field)
-    if db.restriction is None:
-        return
-    if unknown := await _first_unknown(db, _find(db.restriction.filters)):
+    if db.restriction is not None and (unknown := await _first_unknown(db, _find(db.restriction.filters))):
         field, instead = unstorable_json.path_of(unknown), advice(str(unknown[-1]))
         raise errors.Forbidden(f"The filters of this key or token have no such operator ({field}): {instead}.")
 

@@ -227,7 +227,7 @@ class Connection:
 
     @staticmethod
     def runs_on_driver(statement: sa.Executable, binds: ManyBinds) -> TypeGuard[sa.TextClause]:
-        """Whether a statement is text and runs once. Such a statement does not need SQLAlchemy."""
+        """Whether a statement is text with at most one set of binds. Such a statement does not need SQLAlchemy."""
         return type(statement) is sa.TextClause and not isinstance(binds, list | tuple)
 
     async def scalars(self, statement: sa.Executable, binds: Binds = None) -> sa.ScalarResult[Any]:

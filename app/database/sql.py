@@ -34,7 +34,6 @@ import sqlalchemy as sa
 Record = TypeVar("Record")
 Kind = Literal["statements", "ctes", "fragments"]
 FOLDER = Path(__file__).parents[1]
-_OWNER = {"user_id": "text"}
 NAMES: weakref.WeakKeyDictionary[sa.Executable, str] = weakref.WeakKeyDictionary()
 """The names of the statements that are in files."""
 _BIND = re.compile(r"-- :(\w+)(\??) ([\w\[\]:]+)(?: |$)")
@@ -91,7 +90,7 @@ def files(kind: Kind = "statements") -> Mapping[str, Path]:
 def statement(name: str | tuple[str, ...], *parts: str) -> sa.TextClause:
     """The statement in `<name>.sql` with these parts. Raises ValueError for a part that it does not declare.
 
-    Several names are the names of its files of CTEs, in order, followed by its own name.
+    The name of a composed statement comes last in a tuple, after the names of its files of CTEs, in order.
     """
     made = load(name).compiled(*parts)
     NAMES[made] = name if isinstance(name, str) else name[-1]
@@ -191,7 +190,7 @@ def _expand(source: str) -> StatementSource:
         written += included.splitlines()
     arguments = tuple(match[1] for line in header if (match := _ARGUMENT.match(line)))
     if any("user_id" in _USED_BIND.findall(line) for line in written if not _is_comment(line)):
-        _declare(binds, _OWNER)
+        _declare(binds, {"user_id": "text"})
     return StatementSource(binds, frozenset(parts), arguments, tuple(written))
 
 

@@ -92,7 +92,7 @@ class ChunkDraft:
 class Document:
     """A stored document.
 
-    In listings `markdown` is unknown, and `content` is its beginning if the document has neither title nor uri.
+    In listings `markdown` is None, and `content` has only the beginning of a document without title and uri, else None.
     """
 
     document_id: UUID

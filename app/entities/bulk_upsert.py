@@ -2,7 +2,7 @@
 
 A line with an id replaces the entity with that id or adds one, even if others have its type and name. A line without an
 id replaces the user's entity with its type and name, or adds one. If there are several, it replaces the one whose id is
-derived from type and name. The lines take effect one by one, but only one line may add or replace an entity. All valid
+derived from type and name. The lines take effect one by one, and no two may add or replace the same entity. All valid
 lines are stored in one transaction; every other line is rejected with an error. Members are given by id or by name.
 Planning is linear in the size of the lines; large requests are planned outside the event loop.
 """
@@ -124,7 +124,7 @@ class PlanStep:
 
 @dataclass(slots=True)
 class EntityPlan:
-    """The step or the error of each line, by line number; `lost` has the ids of entities that are not added."""
+    """The step or the error of each line, by line number; `lost` has the ids that refused lines would have added."""
 
     steps: dict[int, PlanStep] = field(default_factory=dict)
     refused: dict[int, errors.StepwellError] = field(default_factory=dict)
@@ -219,7 +219,7 @@ def _match_lines(
                     raise errors.Conflict(EXTRACTED_ID, field="entity_id")
             else:
                 usual = new_ids[pair]
-                # An entity that was renamed, before or in this request, keeps the id of its first name.
+                # The usual id may be that of an entity that once had this name and was renamed, maybe in this request.
                 new = uuid4() if usual in before or usual in taken else usual
                 entity_id = _same(by_pair.get(pair, set()), usual) or new
             if entity_id in taken:

@@ -22,7 +22,7 @@ from app.relevance import calibration_store as calibrations
 from app.settings import Settings
 
 NAMED = 3
-"""Missing documents that are named."""
+"""Most missing documents that the warning names."""
 
 
 def evaluate(
@@ -62,11 +62,9 @@ def evaluate(
     tenant = Tenant.of(str(folder.resolve())) if user is None else Tenant(options.check_user(user), exclusive=False)
     strategy = Strategy(mode, json_arguments.parse(ranking, Ranking, field="ranking"), compare, collapse)
     loaded, others = beir.load(folder), [question for other in wrong or () for question in beir.read_questions(other)]
-    if loaded.missing:
-        named = ", ".join(loaded.missing[:NAMED]) + (", …" if len(loaded.missing) > NAMED else "")
-        count = (
-            "1 relevant document is" if len(loaded.missing) == 1 else f"{len(loaded.missing)} relevant documents are"
-        )
+    if missing := loaded.missing:
+        named = ", ".join(missing[:NAMED]) + (", …" if len(missing) > NAMED else "")
+        count = "1 relevant document is" if len(missing) == 1 else f"{len(missing)} relevant documents are"
         warning = f"{count} not in the corpus, so no search finds them: {escape(named)}"
         terminal.err.print(f"[yellow]Warning:[/] {warning}", soft_wrap=True)
     report = options.run(_evaluate(loaded, others, strategy, tenant, options.settings(data_dir)))
@@ -184,10 +182,7 @@ async def _fit(given: Judgements, user_id: str, settings: Settings, *, store: bo
         task = bar.add_task("asking", total=None)
         async with runtime.open_services(settings) as services:
             fitted = await calibration.fit_user(
-                given,
-                user_id,
-                services,
-                progress=lambda done, total: bar.update(task, completed=done, total=total),
+                given, user_id, services, progress=lambda done, total: bar.update(task, completed=done, total=total)
             )
             if store and fitted.helps:
                 await calibrations.put(user_id, fitted.stored, db=services.db)

@@ -41,9 +41,7 @@ class ToolFacet(ToolResult):
     def of(cls, facet: Facet) -> Self:
         """The entry of a facet."""
         values = {_text(one.value): one.documents for one in facet.values}
-        return cls(
-            key=facet.key, types=list(facet.types), documents=facet.documents, distinct=facet.distinct, values=values
-        )
+        return cls.show(facet, types=list(facet.types), values=values)
 
 
 class FacetEntries(ToolResult):
@@ -54,7 +52,7 @@ class FacetEntries(ToolResult):
 
 
 def _text(value: Any) -> str:
-    """A value as a key of an object: JSON, without the quotes of strings that are not read as something else."""
+    """A value as a key of an object: JSON, but strings have no quotes unless they would read as another type."""
     if not isinstance(value, str):
         return json.dumps(value)
     return json.dumps(value, ensure_ascii=False) if _LITERAL.fullmatch(value) else value

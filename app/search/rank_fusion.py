@@ -66,8 +66,7 @@ def rrf(lists: Sequence[tuple[str, float, Sequence[Id]]], *, k: int) -> dict[Id,
     parts: dict[Id, dict[str, float]] = {}
     for name, weight, ids in lists:
         for rank, chunk_id in enumerate(dict.fromkeys(ids), 1):
-            shares = parts.setdefault(chunk_id, {})
-            shares[name] = shares.get(name, 0.0) + weight / (k + rank)
+            parts.setdefault(chunk_id, {})[name] = weight / (k + rank)
     return {chunk_id: Scored(sum(shares.values()), shares) for chunk_id, shares in parts.items()}
 
 

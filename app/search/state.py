@@ -33,11 +33,11 @@ NOTHING = HybridResult((), (), 0, 0, "none", 0, 0, approximate=False)
 class SearchContext:
     """One search in progress.
 
-    `version` is the user's version in the snapshot of the chunks, `entered` what the first statement of the transaction
-    of the search has read in it. `source_names` has the names of the sources read so far, by id. `timings` has the
+    `version` is the version of the user's data that the search reads, `entered` what the first statement of its
+    transaction has read. `source_names` has the names of the sources read so far, by id. `timings` has the
     duration of each stage in milliseconds, `degraded` the inputs that could not be used, `relaxed` the applied
-    relaxations. The search gives `turn` back while it waits for a remote provider. `moment` counts as the present, in
-    microseconds since 1970: for all pages it is the time of the first.
+    relaxations. The search gives `turn` back while it waits for a remote provider. `moment` is the time that
+    counts as now, in microseconds since 1970. On later pages it is that of the first page.
     """
 
     services: Services
@@ -71,7 +71,7 @@ class SearchState:
 
     Attributes:
         request: The request of the last or next statement.
-        pool: The least number of candidates that the statement returns with their text, for steps that move them.
+        pool: The least number of candidates that the statement returns, with their text, for steps that reorder them.
         result: What the statement has found, with the candidates that steps have added.
         hits: The hits in their current order.
         assessment: Assesses the relevance of hits; None for a vector without a text.
@@ -85,7 +85,7 @@ class SearchState:
         spare_vector: The vector for such a step.
         relaxed: What was changed in the query so that it finds something.
         degraded: The parts of the query that could not be used.
-        notes: What steps keep for their later functions, by type.
+        notes: What functions of steps leave for those of later phases, by type.
     """
 
     query: SearchRequest
@@ -118,17 +118,12 @@ class SearchState:
         """Whether chunks were found, but none contains a word of the query."""
         return bool(self.result.candidates) and not all([term.df for term in self.result.terms])
 
-    @property
-    def is_incomplete(self) -> bool:
-        """Whether nothing was found, or no chunk contains some word of the query."""
-        return self.found_nothing or self.lacks_words
-
     def noted(self, *notes: object) -> SearchState:
-        """Adds what a step keeps for its later functions."""
+        """Adds what a function of a step leaves for those of later phases."""
         return replace(self, notes={**self.notes, **{type(one): one for one in notes}})
 
     def note(self, kind: type[T]) -> T | None:
-        """What a step kept; None if it has not run."""
+        """The note of this type; None if the step that leaves it has not run."""
         found: T | None = self.notes.get(kind)
         return found
 
@@ -167,7 +162,7 @@ class Step:
     """An optional part of a search, with a function for each phase that it takes part in.
 
     Attributes:
-        uses: Whether a search uses the functions of a phase, except `explain`; by default every search does.
+        uses: Whether a search calls the functions of the step, except `explain`; by default every search does.
         expand: Runs before the statement, in its transaction: adds terms, or asks for more candidates.
         recall: Runs after the statement, in its transaction: finds more, or orders what was found.
         order: Orders the hits of one search or of several hops; no transaction is open.

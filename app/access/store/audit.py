@@ -44,7 +44,7 @@ _RECORD = sql.inline(
     """
     INSERT INTO stepwell.audit_log (user_id, event_id, actor, action, target, counts)
     SELECT :user_id, e.event_id, e.actor, e.action, e.target, CAST(e.counts AS jsonb)
-    FROM unnest(:event_ids::uuid[], :actors::text[], :actions::text[], :targets::text[], :counts::text[])
+    FROM unnest(:event_ids::uuid[], :actor::text[], :action::text[], :target::text[], :counts::text[])
         AS e (event_id, actor, action, target, counts)
     ON CONFLICT DO NOTHING
     """
@@ -53,18 +53,11 @@ _RECORD = sql.inline(
 
 async def record(db: Transaction, *events: Event) -> None:
     """Add events of one user, in the transaction of the changes that they describe."""
-    columns = {
-        "event_ids": [uuid4() for _event in events],
-        "actors": [event.actor for event in events],
-        "actions": [event.action for event in events],
-        "targets": [event.target for event in events],
-        "counts": [json.dumps(event.counts) for event in events],
-    }
-    await db.execute(_RECORD, {"user_id": events[0].user_id, **columns})
+    made = {"event_ids": [uuid4() for _event in events], "counts": [json.dumps(event.counts) for event in events]}
+    columns = sql.columns(events, "actor", "action", "target")
+    await db.execute(_RECORD, {"user_id": events[0].user_id, **made, **columns})
 
 
-MAX_USES = 10**12
-"""Uses of a key for one scope that are counted on one day; the database function counts no more either."""
 _COUNT_USES = sql.inline("SELECT stepwell.count_key_uses(:key_ids::text[], :scopes::text[], :uses::bigint[])")
 
 
@@ -73,7 +66,7 @@ async def count_uses(db: SharedTransaction, uses: Mapping[tuple[str, str], int])
     binds = {
         "key_ids": [key_id for key_id, _scope in uses],
         "scopes": [scope for _key_id, scope in uses],
-        "uses": [min(count, MAX_USES) for count in uses.values()],
+        "uses": list(uses.values()),
     }
     await db.execute(_COUNT_USES, binds)
 
@@ -94,7 +87,7 @@ async def has_event(db: SharedTransaction, *, user_id: str, action: Action, targ
 
 
 async def key_uses(db: SharedTransaction, *, user_id: str | None, limit: int) -> list[dict[str, Any]]:
-    """The latest uses of keys, by column, newest first: requests of one scope on one day (UTC). Requires the owner."""
+    """The latest uses of keys by column, newest first: one row per key, scope and day (UTC). Requires the owner."""
     query = sa.select(_u.day, _u.user_id, _u.key_id, _u.scope, _u.uses, _u.last_used_at)
     query = query.order_by(_u.day.desc(), _u.last_used_at.desc(), _u.key_id, _u.scope).limit(limit)
     if user_id is not None:

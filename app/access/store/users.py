@@ -45,7 +45,7 @@ async def export(user_id: str, file: Path, *, db: Database, actor: str) -> dict[
     """Write a user's data to a new ZIP file of JSON lines; returns the number of lines by part.
 
     Each part is read by one statement, and so is consistent in itself. The file has mode 0600; it is removed if the
-    export fails. Raises NotFound, BadRequest where it exists already or cannot be written.
+    export fails. Raises NotFound, and BadRequest if the file exists already or cannot be written.
     """
     try:
         handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -35,11 +35,11 @@ START_WAIT_S = 120
 STOP_WAIT_S = {"fast": 10, "immediate": 30}
 """Seconds per shutdown mode. Postgres 18.4 ignores a fast shutdown while it recovers from a crashed child process."""
 CHARACTER_TYPES = ("C.UTF-8", "en_US.UTF-8", "C")
-"""Determines what the text parser treats as a letter; with plain C a typographic quote is part of a word."""
+"""Locales to try, in order. They determine what the text parser treats as a letter; with C, also typographic quotes."""
 _ENVIRONMENT = {
     "PATH": "/usr/bin:/bin",
     "LC_ALL": "C",
-    # A session of glibc keeps this memory between statements: by default, each returns its hash tables to the system.
+    # glibc then keeps freed memory for later statements. By default, each returns its hash tables to the system.
     "MALLOC_TRIM_THRESHOLD_": str(8 << 20),
     "MALLOC_MMAP_THRESHOLD_": str(8 << 20),
 }

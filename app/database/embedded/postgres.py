@@ -49,7 +49,7 @@ LOCK_WAIT_S = 180.0
 LEFTOVER_GRACE_S = 0.5
 LEFTOVER_WAIT_S = 10.0
 EXIT_S = 1.0
-"""Most seconds between the end of the file with the server's pid, for which `pg_ctl` waits, and that of its process."""
+"""Most seconds to wait for the end of the server's process after its pid file is removed, when `pg_ctl` returns."""
 POLL_S = 0.02
 RESERVE_BYTES = 20_000_000
 """Disk space that a start needs: for a segment of the write-ahead log (16 MiB), the pid and the logs."""
@@ -392,7 +392,7 @@ def _runs(process: psutil.Process) -> bool:
 
 
 def _keep_reserve(base: Path) -> None:
-    """Write the file if it is missing and the disk has room for twice as much."""
+    """Reserve the space with a file, if it is missing and the disk has room for twice as much."""
     file = base / "reserve"
     if file.exists() or shutil.disk_usage(base).free < 2 * RESERVE_BYTES:
         return

@@ -22,11 +22,10 @@ VECTOR = (0, 8)
 """The oldest version of pgvector with iterative scans."""
 FUNCTIONS = ("microseconds(text)", "moments(jsonb)", "with_characters(tsvector)", "link_strength(text, bigint)")
 """The functions that statements call on the node of a user."""
-SEQUENTIALLY = "SET LOCAL citus.multi_shard_modify_mode TO 'sequential'"
 LOCK_LOCALLY = "ALTER FUNCTION stepwell.vector_tables(boolean) SET citus.enable_ddl_propagation = off"
-"""Locks only the coordinator's table, because all transactions pass it. The function's LOCK would go to all nodes."""
+"""The LOCK in this function then locks only the coordinator's table, which all transactions pass, not every node's."""
 SETTING = b'    SET "citus.'
-"""How a line of a dump begins that sets a parameter of Citus. Without Citus, only a superuser may set it."""
+"""The beginning of a line in a dump that sets a parameter of Citus. Without Citus, only a superuser may set one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +69,7 @@ def distribute(connection: Connection, *, shards: int | None = None) -> Distribu
     if shards is not None and before.get(FIRST, shards) != shards:
         raise errors.BadRequest(f"The tables are distributed in {before[FIRST]} shards already.", field="--shards")
     added = [name for name in _names(connection) if name not in before]
-    connection.execute(sa.text(SEQUENTIALLY))
+    connection.execute(sa.text("SET LOCAL citus.multi_shard_modify_mode TO 'sequential'"))
     connection.execute(sa.text(LOCK_LOCALLY))
     for name in added:
         connection.execute(*_creation(name, shards))
@@ -91,7 +90,9 @@ def extend(connection: Connection) -> None:
 
 
 def mark_leakproof(connection: Connection) -> list[str]:
-    """Mark on the other nodes the functions that are leakproof on the coordinator; returns failures by node.
+    """Mark the functions that are leakproof on the coordinator as leakproof on the other nodes too.
+
+    Returns a message for each node and function where that failed.
 
     Each node commits on its own.
     """

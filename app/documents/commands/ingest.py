@@ -256,9 +256,8 @@ class _Sender:
 
 
 def _fetch(address: str, text_field: str | None, summary: Summary, client: Client) -> None:
-    given = {"url": address} if text_field is None else {"url": address, "text_field": text_field}
     try:
-        answer = client.post("/documents", given)
+        answer = client.post("/documents", {"url": address, "text_field": text_field})
     except errors.StepwellError as error:
         if error.status not in REFUSALS and error.code not in _PAGE_REFUSALS:
             raise

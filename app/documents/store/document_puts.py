@@ -40,7 +40,7 @@ class StoredVersion:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a draft is stored: its document, with the stored version and the versions that jobs have staged.
+    """Where a draft is stored: its document, the stored version if there is one, and whether jobs have staged others.
 
     The id of a new document is derived from its identity, unless a document that was moved to another uri has that id.
     """
@@ -143,5 +143,5 @@ async def _chosen(db: Writing, document_id: UUID, same: StoredVersion | None) ->
         raise restricted_writes.not_found()
     if same is not None and same.document_id != document_id:
         raise errors.Conflict("Another document already has this uri or this content.", field="uri")
-    # A draft never equals a version with another identity.
+    # The empty hashes equal none: a draft with another identity always changes the document.
     return Target(document_id, same or StoredVersion(document_id, b"", b"", chunk_count), is_staged=True)

@@ -71,9 +71,7 @@ async def record(db: Writing, source: DocumentSource, cut: Cut) -> None:
 
 
 def _by(which: Which) -> sa.ColumnElement[bool]:
-    if which == "every":
-        return sa.true()
-    if which == "marked":
-        return _d.chunk_tokens == _MARK
-    cut = Cut(*which)
-    return sa.or_(_d.chunk_tokens != cut.tokens, _d.chunk_overlap != cut.overlap, _d.cleaning_version != cut.cleaning)
+    if not isinstance(which, Cut):
+        return sa.true() if which == "every" else _d.chunk_tokens == _MARK
+    changed = (_d.chunk_tokens != which.tokens, _d.chunk_overlap != which.overlap)
+    return sa.or_(*changed, _d.cleaning_version != which.cleaning)

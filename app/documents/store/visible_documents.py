@@ -1,7 +1,9 @@
-"""Lists the documents that a restricted caller sees, if they are few, for the policies and filters of a transaction.
+"""Lists the ids of the documents that a restricted caller sees, if they are few, and gives the list to transactions.
+
+Policies and filters then compare with the list instead of testing the caller's restriction on each document.
 
 A process keeps the lists of its most recent callers. Every change of documents raises the version of the user's data,
-and only a transaction that sees the version of a list uses it.
+and a list is used only by transactions that read the version for which it was made.
 """
 
 from __future__ import annotations

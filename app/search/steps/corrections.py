@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from operator import attrgetter
 from typing import Any
 
 from app.database import sql
@@ -197,4 +196,4 @@ def _alphabet(word: str) -> str | None:
     return next((letters for letters in _ALPHABETS if set(word.casefold()) <= set(letters)), None)
 
 
-STEP = Step(uses=attrgetter("is_incomplete"), recall=recall, explain=explain)
+STEP = Step(uses=lambda search: search.found_nothing or search.lacks_words, recall=recall, explain=explain)

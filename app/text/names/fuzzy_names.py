@@ -25,7 +25,7 @@ MAX_SPAN_WORDS = 5
 MIN_LETTERS = 5
 """Least number of letters in a misspelling. Shorter words resemble many names."""
 LETTERS_PER_EDIT = 4
-"""Each word of a misspelling has at most one edit for this many letters; other words and names have more."""
+"""Each word of a misspelling has at most one edit for this many letters. With more edits it is another word."""
 _CUTOFF = 100 * MIN_SIMILARITY
 _SHARED_WEIGHT = np.int16(5)
 _MIN_LENGTH_RATIO = 0.6
@@ -184,8 +184,8 @@ class FuzzyNames:
 def is_misspelling(words: Sequence[str], known: str) -> bool:
     """Returns whether words may be a misspelling of a name: long enough, and each a few edits from its counterpart.
 
-    An edit inserts, deletes, replaces or transposes letters (optimal string alignment distance). Some words of the name
-    itself are a part of the name, not a misspelling.
+    An edit inserts, deletes, replaces or transposes letters (optimal string alignment distance). If all words
+    are words of the name, and it has others, they are a part of it and not a misspelling.
     """
     if sum(map(len, words)) < MIN_LETTERS:
         return False

@@ -9,13 +9,12 @@ in mixed case its parts ("CliffClarke" equals "Cliff Clarke"). A name of only fu
 
 from __future__ import annotations
 
-import itertools
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Self
 from uuid import UUID
 
@@ -27,7 +26,7 @@ MAX_KEY_BYTES = 1_000
 """Largest number of bytes in a key. An entry of a B-tree index of Postgres has up to 2,700."""
 
 MAX_LETTERS, MAX_LENGTH = 4, 12
-"""Symbols count in names of at most this many letters and digits, and characters; elsewhere they are punctuation."""
+"""Most letters and digits, and most characters, of a name whose symbols count. In others they are punctuation."""
 _SYMBOLS = frozenset("&#@%*/\\")
 _EMPHASIS = "*"
 """A symbol only inside a name. Around a name it is a mark of Markdown."""
@@ -44,7 +43,7 @@ Entry = tuple[str, UUID]
 class NameMatch:
     """A match: the entities with the name, its key, and its position in words as `names.words` splits them.
 
-    `others` are the keys of joined names that the same words match.
+    `others` are the keys of further names that the same words match, such as joined ones.
     """
 
     entity_ids: tuple[UUID, ...]
@@ -263,7 +262,7 @@ def _parts(name: str) -> list[str] | None:
     humps = [place for place in range(1, len(name)) if name[place - 1].islower() and name[place].isupper()]
     if not humps or not _is_mixed(name):
         return None
-    return names.words(" ".join(name[start:end] for start, end in itertools.pairwise((0, *humps, len(name)))))
+    return names.words(" ".join(name[start:end] for start, end in pairwise((0, *humps, len(name)))))
 
 
 def _is_mixed(name: str) -> bool:
@@ -317,7 +316,7 @@ def _stands(key: str, text: str, offsets: Sequence[tuple[int, int]], words: Sequ
 
 def _join_with_symbols(words: Sequence[str], text: str, offsets: Sequence[tuple[int, int]]) -> str:
     """Returns words with the symbols between them in a text. Anything else between them becomes a space."""
-    gaps = (re.sub(r"\s+", "", text[end:start]) for (_first, end), (start, _last) in itertools.pairwise(offsets))
+    gaps = (re.sub(r"\s+", "", text[end:start]) for (_first, end), (start, _last) in pairwise(offsets))
     between = (gap if gap and all(map(_is_symbol, gap)) else " " for gap in gaps)
     return words[0] + "".join(gap + word for gap, word in zip(between, words[1:], strict=True))
 

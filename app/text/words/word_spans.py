@@ -9,9 +9,7 @@ from typing import NamedTuple
 
 from app.text.words import characters
 
-_PART = re.compile(
-    rf"[^\W_{characters.UNSPACED}][{characters.MARK}]*+(?:[^\W_{characters.UNSPACED}][{characters.MARK}]*+)*+"
-)
+_PART = re.compile(rf"(?:[^\W_{characters.UNSPACED}][{characters.MARK}]*+)++")
 _TOKEN = re.compile(
     rf"(?P<unspaced>[{characters.UNSPACED}]+)"
     rf"|(?:[A-Za-z]\.){{2,}}[A-Za-z]?(?![\w@/-])"  # U.S.

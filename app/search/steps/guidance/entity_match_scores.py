@@ -12,10 +12,9 @@ from uuid import UUID
 
 from app.enums import MatchedBy, Origin
 from app.query.types import EntityMatch
+from app.text.names.fuzzy_names import MIN_SIMILARITY
 
 MIN_FUZZY, MAX_FUZZY = 0.6, 0.95
-MIN_SIMILARITY = 0.75
-"""Least similarity of spelling, 0 to 1, for a fuzzy match."""
 PART_SCORE = 0.9
 """Score of a match by first or last name alone, however many people have that name."""
 ROLE_SCORE = 0.6
@@ -44,9 +43,7 @@ _OWNERS: tuple[Origin, ...] = ("user", "metadata", "title", "text")
 
 def fuzzy(similarity: float) -> float:
     """Scores a similarity of spelling: linear from 0.6 at MIN_SIMILARITY to 0.95 at 1."""
-    return MIN_FUZZY + (MAX_FUZZY - MIN_FUZZY) * max(
-        0.0, min(1.0, (similarity - MIN_SIMILARITY) / (1 - MIN_SIMILARITY))
-    )
+    return MIN_FUZZY + (MAX_FUZZY - MIN_FUZZY) * ((similarity - MIN_SIMILARITY) / (1 - MIN_SIMILARITY))
 
 
 def fact(covered: float, terms: int) -> float:

@@ -40,7 +40,10 @@ class AnalysedTerm:
 
 
 class AnalysedSynonyms:
-    """The synonyms of a user: their groups, and the analysed terms by configuration and text or first lexeme."""
+    """The groups of synonyms of a user, and the analysed terms by configuration and text.
+
+    `by_first` has the texts of the terms by configuration and first lexeme.
+    """
 
     def __init__(self, groups: Sequence[SynonymGroup], terms: Mapping[tuple[str, str], AnalysedTerm]) -> None:
         self.groups, self.terms = groups, terms
@@ -119,7 +122,7 @@ async def analyse(
     """Each term that a text-search configuration indexes, with the configuration and the place of the term."""
     for first in range(0, len(terms), SLICE):
         some = terms[first : first + SLICE]
-        binds = {"configs": list(configs), "folded": [one.folded for one in some], "plain": [one.plain for one in some]}
+        binds = {"configs": list(configs), **sql.columns(some, "folded", "plain")}
         for row in await db.execute(_LEXEMES_OF_TERMS, binds):
             offsets = tuple(position - row.positions[0] for position in row.positions)
             yield row.config, first + row.place - 1, AnalysedTerm(tuple(row.lexemes), offsets, row.query)
