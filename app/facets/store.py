@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 
-from app.database import filters, foreign_operators, sql
+from app.database import filters, foreign_filter_operators, sql
 from app.database.schema import tables
 from app.database.transactions import Reading, Writing
 from app.enums import Json
@@ -76,7 +76,7 @@ def _texts(metadata: Sequence[Json]) -> list[str]:
 
 async def count(db: Reading, query: FacetQuery) -> list[Facet]:
     """The facets of the documents that pass the filters, those of most documents first."""
-    await foreign_operators.check(db, query.filters)
+    await foreign_filter_operators.check(db, query.filters)
     among = filters.visible(db, query.filters)
     filtering = filters.binds(among)
     name = "file_facets" if query.of == "files" else "facets" if among else "counted_facets"

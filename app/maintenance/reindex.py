@@ -18,9 +18,9 @@ from app.concurrency import offload
 from app.database.filter_types import Filters
 from app.database.transactions import Database
 from app.documents import document_patches, selections
-from app.documents.store import documents, rechunking
+from app.documents.store import documents, documents_to_rechunk
 from app.documents.store.documents import DocumentSource
-from app.documents.store.rechunking import Cut
+from app.documents.store.documents_to_rechunk import Cut
 from app.documents.storing import document_drafts, document_writes, large_documents
 from app.documents.storing.document_writes import ChunkVectors
 from app.documents.types import DocumentDraft
@@ -61,7 +61,7 @@ class _Recut:
 async def count(user_id: str, options: ChunkingOptions, *, db: Database) -> int:
     """How many of a user's documents were cut with other options."""
     async with db.reading(user_id) as reading:
-        return await rechunking.count(reading, _cut(options))
+        return await documents_to_rechunk.count(reading, _cut(options))
 
 
 async def request(filters: Filters, user_id: str, *, db: Database) -> tuple[UUID | None, int]:
@@ -73,7 +73,7 @@ async def request(filters: Filters, user_id: str, *, db: Database) -> tuple[UUID
     total = 0
     async for page in selections.pages(filters, user_id, db=db):
         async with db.locking(user_id) as writing:
-            await rechunking.mark(writing, page)
+            await documents_to_rechunk.mark(writing, page)
         total += len(page)
     if not total:
         return None, 0
@@ -86,7 +86,7 @@ async def _run_job(job_run: Run) -> int:
     user_id, db = job_run.user_id, job_run.db
     before = Reindexed(*(job_run.job.progress.get(name, 0) for name in ("done", "cut", "embedded")))
     async with db.reading(user_id) as reading:
-        total = before.compared + await rechunking.count(reading, "marked")
+        total = before.compared + await documents_to_rechunk.count(reading, "marked")
     done = before
     async for now in run(user_id, job_run.services, which="marked"):
         done = before + now
@@ -137,7 +137,7 @@ async def _ids(user_id: str, services: Services, which: Which) -> AsyncIterator[
     after, listed = None, _cut(services.chunking_options) if which == "outdated" else which
     while True:
         async with services.db.reading(user_id) as reading:
-            page = await rechunking.page(reading, listed, after=after, limit=PAGE)
+            page = await documents_to_rechunk.page(reading, listed, after=after, limit=PAGE)
         for document_id in page:
             yield document_id
         if len(page) < PAGE:
@@ -150,7 +150,7 @@ async def _cut_again(document_id: UUID, user_id: str, services: Services) -> _Re
     try:
         async with services.db.reading(user_id) as reading:
             source = await documents.source(reading, document_id)
-            stored = await rechunking.passages(reading, document_id)
+            stored = await documents_to_rechunk.passages(reading, document_id)
             await gazetteers.current(reading)
     except errors.NotFound:
         return None
@@ -187,7 +187,7 @@ async def _store(recut: _Recut, user_id: str, services: Services, found: ChunkVe
             return (await large_documents.settle(queued, user_id, services)).status == "replaced"
         async with services.db.writing(user_id) as writing:
             if recut.same:
-                await rechunking.record(writing, source, _cut(options))
+                await documents_to_rechunk.record(writing, source, _cut(options))
                 return False
             return await document_writes.change(writing, source, recut.draft, found, options)
     except (errors.NotFound, errors.Conflict):  # deleted, or another document has the text as it is cleaned now

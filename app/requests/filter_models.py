@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, GetCoreSchemaHandle
 from pydantic_core import PydanticCustomError, core_schema
 
 from app import limits
-from app.database import foreign_operators
+from app.database import foreign_filter_operators
 from app.database.filter_types import BOUNDS, OPERANDS, OPERATORS, Filters, is_operator_object
 from app.requests import field_types
 from app.text import iso_dates
@@ -36,7 +36,7 @@ def _condition(given: Any) -> Any:
             )
         return given
     if not given.keys() <= set(OPERATORS):
-        advised = next((advice for key in given if (advice := foreign_operators.advice(key)) is not None), None)
+        advised = next((advice for key in given if (advice := foreign_filter_operators.advice(key)) is not None), None)
         raise PydanticCustomError(
             "unknown_operator",
             f"Has an unknown operator: the operators are {KNOWN}, without $ and without other keys beside them. "

@@ -16,7 +16,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from app import capability, errors, limits
-from app.database import filters, foreign_operators, sql
+from app.database import filters, foreign_filter_operators, sql
 from app.database.filter_types import ORDERED_CHARACTERS, DocumentFilter
 from app.database.schema import tables
 from app.database.transactions import Reading, Writing
@@ -171,7 +171,7 @@ async def page(
     db: Reading, *, limit: int, after: tuple[datetime | str, UUID] | None, only: DocumentFilter
 ) -> list[Document]:
     """The user's documents without their text, from the position `after` on: a time or title, and an id."""
-    await foreign_operators.check(db, only.filters)
+    await foreign_filter_operators.check(db, only.filters)
     filtering = filters.binds(filters.visible(db, only.filters))
     parts, binds = [*filtering], {"user_id": db.user_id, "limit": limit, **filtering}
     if only.order != "newest":

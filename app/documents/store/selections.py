@@ -10,7 +10,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from app.database import filters as conditions
-from app.database import foreign_operators, sql
+from app.database import foreign_filter_operators, sql
 from app.database.filter_types import Filters
 from app.database.schema import tables
 from app.database.transactions import Reading
@@ -30,7 +30,7 @@ class SelectedDocument(NamedTuple):
 async def page(db: Reading, filters: Filters, *, after: SelectedDocument | None, limit: int) -> list[SelectedDocument]:
     """The next documents that pass the filters, oldest first."""
     if after is None:
-        await foreign_operators.check(db, filters)
+        await foreign_filter_operators.check(db, filters)
     filtering = conditions.binds(conditions.visible(db, filters))
     parts, binds = [*filtering], {"user_id": db.user_id, "limit": limit, **filtering}
     if after is not None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from app.database import sql
 from app.database.transactions import Reading, SearchTransaction
-from app.documents.store import visible_documents
+from app.documents.store import visible_document_lists
 from app.query.types import AddedTerm, LexicalQuery, Term
 from app.relevance import stem_matching
 from app.search import understanding
@@ -105,7 +105,7 @@ async def _read(db: Reading, words: Sequence[str]) -> dict[str, _StoredEdits]:
         "edits_plain": [text.plain for text in changed],
         "limit": MAX_LEXEMES + 1,
     }
-    parts, seen = await visible_documents.wanted(db)
+    parts, seen = await visible_document_lists.wanted(db)
     rows = await db.execute(sql.statement("corrections_of_words", *parts), {**binds, **seen})
     is_whole = db.restriction is None  # the idf counts all documents
     return {row.word: _StoredEdits(row.lexemes, row.idf if is_whole else None) for row in rows}

@@ -11,9 +11,9 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from app import errors
-from app.database import filters, foreign_operators, sql
+from app.database import filters, foreign_filter_operators, sql
 from app.database.transactions import Reading
-from app.documents.store import visible_documents
+from app.documents.store import visible_document_lists
 from app.enums import Vector, VectorPlan
 from app.query import scoring_constants
 from app.query.types import (
@@ -109,7 +109,7 @@ async def _run(
     asked = needed_parts(request)
     is_filtered = "filtered" in asked
     if is_filtered or db.restriction is not None:
-        await foreign_operators.check(db, request.filters)
+        await foreign_filter_operators.check(db, request.filters)
     request = await visible(db, request)
     needed = asked if db.restriction is None else needed_parts(request)
     hidden = ("hidden",) if db.has_hidden else ()
@@ -169,7 +169,7 @@ async def visible(db: Reading, request: HybridRequest) -> HybridRequest:
     """Restricts the request to what the caller of the transaction sees, so that both legs are cut within it."""
     if db.restriction is None:
         return request
-    await visible_documents.prepare(db)
+    await visible_document_lists.prepare(db)
     return dataclasses.replace(request, filters=filters.visible(db, request.filters))
 
 
