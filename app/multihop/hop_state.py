@@ -133,7 +133,13 @@ class HopState:
 
     @property
     def question_idf(self) -> dict[str, float]:
-        """The idf of the question's lexemes that any chunk contains."""
+        """The idf of the question's lexemes that any chunk contains.
+
+        Empty for a question in another language than the documents: they share words only by chance.
+        """
+        assessed = self.first.assessment
+        if assessed is not None and assessed.is_foreign:
+            return {}
         return {term.lexeme: term.idf for term in self.first.result.terms if term.df and not term.is_added}
 
     @property

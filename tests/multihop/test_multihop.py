@@ -14,7 +14,7 @@ from app import errors
 from app.database import transactions
 from app.documents.types import Upload
 from app.enums import Vector
-from app.models.protocols import Proposal
+from app.models.protocols import EmbeddingModel, Proposal
 from app.multihop import multihop
 from app.query.search_request import GuidanceOptions
 from app.query.types import Answer
@@ -239,3 +239,28 @@ async def test_a_database_failure_in_hop_2_leaves_hop_1_and_is_reported(library,
     assert {hit.hop for hit in answer.hits} == {1}
     assert answer.degraded == ("hop2_failed",)
     assert (answer.hops[1].result_count, answer.hops[1].error) == (0, "search_timeout")
+
+
+class Translator(FakeEmbedder):
+    """A model that reads English and Spanish."""
+
+    WORDS = {"harbour": "puerto", "close": "cierra", "fog": "niebla"}
+
+    @property
+    def model(self) -> EmbeddingModel:
+        return replace(super().model, languages=frozenset(("en", "es")))
+
+    async def embed_query(self, text: str) -> Vector:
+        return await super().embed_query(" ".join(self.WORDS.get(word, word) for word in text.lower().split()))
+
+
+async def test_words_that_another_language_has_by_chance_do_not_count_over_hops(tenant: Tenant) -> None:
+    tenant.embedder = Translator()
+    texts = {
+        "puerto": "El puerto de Gannet cierra cuando la niebla cubre el faro y los barcos esperan fuera.",
+        "pescador": "Cada noche el pescador de Gannet come su pan y sus peces en la casa que está al lado del faro.",
+        "barco": "El barco de Gannet sale cada mañana a las siete y regresa por la noche desde la isla.",
+    }
+    await tenant.add_all(texts)
+    answer = await tenant.ask("does the harbour close in fog if ships come", depth="thorough", limit=3)
+    assert uris(answer)[0] == "puerto"
