@@ -59,6 +59,13 @@ def test_page_numbers_in_many_forms_are_left_out(form: str) -> None:
     assert margins.NUMBERS in [one.reason for one in left_out]
 
 
+def test_the_number_of_a_manual_beside_page_numbers_is_kept_once_and_a_code_alone_is_text() -> None:
+    pages = [[f"Body {word}.", f"PC-24-01 | Page {n}"] for n, word in enumerate("abcd", 1)]
+    assert remove(*pages)[0] == [["Body a.", "PC-24-01"], ["Body b."], ["Body c."], ["Body d."]]
+    codes = [[f"Body {word}.", "PC-24-01"] for word in "abcd"]
+    assert remove(*codes) == (codes, ())
+
+
 def test_roman_numbers_and_numbers_that_begin_later_count_pages() -> None:
     kept, _left_out = remove(*([f"Body {number}.", number] for number in ("iii", "iv", "v", "1", "2", "3", "4")))
     assert kept == [[f"Body {number}."] for number in ("iii", "iv", "v", "1", "2", "3", "4")]

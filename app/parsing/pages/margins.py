@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from app.parsing.pages.page_layout import PageLine
@@ -59,7 +59,7 @@ def remove(pages: Sequence[Sequence[PageLine]]) -> tuple[list[list[PageLine]], t
     lines = {place: pages[place[0]][place[1]].text for place in outermost}
     counted = _count(pages, outermost)
     texts = {place: counted[place].rest if place in counted else text for place, text in lines.items()}
-    repeated = dict.fromkeys(_repeat(texts))
+    repeated = dict.fromkeys(_repeat(texts, counted))
     kept: list[list[PageLine]] = [[] for _ in pages]
     for page, found in enumerate(pages):
         for at, line in enumerate(found):
@@ -138,11 +138,14 @@ def _roman(digits: str) -> int:
     )
 
 
-def _repeat(texts: Mapping[Place, str]) -> Iterator[Place]:
-    """The lines that are on at least MIN_PAGES neighbouring pages, except the first occurrence."""
+def _repeat(texts: Mapping[Place, str], counted: Collection[Place]) -> Iterator[Place]:
+    """The lines that are on at least MIN_PAGES neighbouring pages, except the first occurrence.
+
+    A line without a word, such as the number of a manual, counts only beside a page number.
+    """
     places: defaultdict[str, list[Place]] = defaultdict(list)
     for place, text in texts.items():
-        if _WORD.search(text) and not _VALUE.search(text):
+        if (_WORD.search(text) or (text and place in counted)) and not _VALUE.search(text):
             places[" ".join(text.casefold().split())].append(place)
     for found in places.values():
         for run in _runs(found, MIN_PAGES):
