@@ -13,8 +13,8 @@ from pypdfium2 import raw as pdfium_c
 from reading import Read, refusal
 from reportlab.pdfgen.canvas import Canvas
 
-from app.parsing.pages import page_layout, pdf
-from app.parsing.pages.page_layout import TextRun
+from app.parsing.pages import page_layout, pdf, pdf_headings
+from app.parsing.pages.page_layout import PageLine, TextRun
 
 PROSE = ["The wind blows from the west in the morning and calms at night."] * 8
 SIDES = ((0.0, "left"), (240.0, "right"))
@@ -105,6 +105,16 @@ def test_a_bold_heading_in_a_slightly_larger_font_needs_no_space_above_it(read: 
     lines[4] = (0.0, 56.0, "Helvetica-Bold 11", "Currents")
     (document,) = read(made_files.placed(lines))
     assert "at night.\n\n## Currents\n\nThe wind" in document.text
+    sizes = {"Wind.": 9.5, "Currents": 9.99, "Calm.": 9.5, "Rain.": 9.5}
+    page = [PageLine(text, size, is_bold=size > 9.5) for text, size in sizes.items()]
+    assert list(pdf_headings.find([page], ())) == [(0, 1)], "fonts of 9.5 and 10 points, as PDFium measures them"
+
+
+def test_the_rows_of_tables_count_as_lines_beside_which_headings_are_few() -> None:
+    table = PageLine("| port | tide |\n| --- | --- |\n" + "| Merrow | 3.1 |\n" * 8, 10.0, is_block=True)
+    headings = [PageLine(text, 14.0, begins=True) for text in ("1 Winds", "2 Tides")]
+    page = [headings[0], PageLine("The wind is calm.", 10.0, begins=True), headings[1], table]
+    assert sorted(pdf_headings.find([page], ())) == [(0, 0), (0, 2)]
 
 
 def test_accents_that_are_drawn_over_letters_are_read_with_them(read: Read) -> None:

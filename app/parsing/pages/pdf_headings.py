@@ -113,7 +113,7 @@ def _larger(pages: Sequence[Sequence[PageLine]], body: float, count_others: Coun
                 candidates[page, index] = Heading(0, count)
                 sizes[page, index] = _round(lines[index].size)
             index += max(1, count)
-    total = sum(len(lines) for lines in pages)
+    total = sum(line.text.count("\n") + 1 for line in itertools.chain.from_iterable(pages))  # a table has many
     if sum(heading.count for heading in candidates.values()) > MAX_SHARE * total:
         return {}
     ranked = sorted(set(sizes.values()), reverse=True)
@@ -139,8 +139,9 @@ def _bold_lines(lines: Sequence[PageLine], first: int, body: float) -> int:
     found = list(bold)
     text = " ".join(line.text for line in found)
     is_whole = first + len(found) < len(lines) and 0 < len(found) <= MAX_LINES and len(text) <= MAX_BOLD
-    is_apart = is_whole and (found[0].begins or found[0].size >= body + 0.5)
-    if not is_apart or found[0].size < body - 0.5:
+    size = round(after[0].size, 1)
+    is_apart = is_whole and (found[0].begins or size >= body + 0.5)
+    if not is_apart or size < body - 0.5:
         return 0
     is_row = any(len(line.parts) > 2 or len("".join(line.parts[:-1])) > MAX_NUMBER for line in found)
     return 0 if is_row or _NO_HEADING.search(text) or not _is_mostly_letters(text) else len(found)
