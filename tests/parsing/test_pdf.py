@@ -110,6 +110,13 @@ def test_a_bold_heading_in_a_slightly_larger_font_needs_no_space_above_it(read: 
     assert list(pdf_headings.find([page], ())) == [(0, 1)], "fonts of 9.5 and 10 points, as PDFium measures them"
 
 
+def test_a_unit_with_a_raised_exponent_that_begins_a_line_is_no_heading(read: Read) -> None:
+    lines = [(0.0, 14.0 * n, "Helvetica 10", line) for n, line in enumerate(PROSE)]
+    lines[4:5] = [(0.0, 56.0, "Helvetica 10", "min"), (16.1, 51.0, "Helvetica 8", "-1")]
+    (document,) = read(made_files.placed(lines))
+    assert "at night.\nmin-1\nThe wind" in document.text
+
+
 def test_the_rows_of_tables_count_as_lines_beside_which_headings_are_few() -> None:
     table = PageLine("| port | tide |\n| --- | --- |\n" + "| Merrow | 3.1 |\n" * 8, 10.0, is_block=True)
     headings = [PageLine(text, 14.0, begins=True) for text in ("1 Winds", "2 Tides")]

@@ -50,6 +50,8 @@ _MARKED = re.compile(
 """Words and numbers that may begin or end with a note's mark or an exponent: 1Department, Sandersonb, 20041, 106."""
 RAISED = 1.0
 """Points from the base of a line to the base of a raised sign, at least."""
+MARK = 0.9
+"""A raised or lowered sign at the end of a word has at most this share of the height of its first character."""
 _RIGHT_TO_LEFT = frozenset({"R", "AL"})
 Box = tuple[float, float, float, float]
 Cell = tuple[int, int, int]
@@ -173,13 +175,15 @@ def words(page: pdfium.PdfTextPage, characters: Sequence[str]) -> Iterator[Word]
 
 
 def _word(page: pdfium.PdfTextPage, text: str, places: tuple[int, int], is_first: bool, is_bold: bool) -> Word:
-    """A word. `places` has the places of its first and last character."""
+    """A word. `places` has the places of its first and last character. A smaller last one adds no height."""
     angle = round(math.degrees(pdfium_c.FPDFText_GetCharAngle(page, places[0]))) % 360
     quarter = round(angle / 90) * 90
     angle = quarter % 360 if abs(angle - quarter) <= SKEW else angle
-    left, bottom, right, top = zip(*(_box(page, place, angle) for place in set(places)), strict=True)
+    left, bottom, right, top = zip(*(_box(page, place, angle) for place in dict.fromkeys(places)), strict=True)
     whole = join(text).replace(HYPHEN, "-").replace("\x02", "-")
-    box = min(left), min(bottom), max(right), max(top)
+    is_marked = text[0].isalnum() and top[-1] - bottom[-1] < MARK * (top[0] - bottom[0])
+    count = 1 if is_marked else 2
+    box = min(left), min(bottom[:count]), max(right), max(top[:count])
     return Word(whole, box, angle, is_first, is_bold)
 
 
