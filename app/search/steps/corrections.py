@@ -1,13 +1,16 @@
 """Corrects typing errors: adds similar stored words to a query with words that no chunk contains.
 
+Codes that no chunk contains are searched as chunks write them: `E-2041` for `E2041`.
+
 The vector leg always finds something, so nobody would notice a misspelt word. If every word of the query is stored,
 nothing is looked up (docs/decisions/0027-typing-errors.md).
 """
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -42,9 +45,52 @@ _ALPHABETS = (
     "αβγδεζηθικλμνξοπρστυφχψωςάέήίόύώ",
 )
 _WORD = re.compile(r"[^\W\d_]+")
+MAX_WRITINGS = 4
+"""Most other writings of the codes of a query that are searched for."""
+READ = 5
+"""Chunks in which another writing is looked for: where a letter is a stop word, a chunk may have the number alone."""
+_CODE = re.compile(r"(?<![^\W_])(?:[^\W\d_]{1,8}[ -]\d{1,12}|\d{1,12}[ -][^\W\d_]{1,8}|[^\W_]{2,24})(?![^\W_])")
+_JOINT = re.compile(r"(?<=\d)(?=[^\W\d_])|(?<=[^\W\d_])(?=\d)")
 
 
 async def recall(search: SearchState, db: SearchTransaction) -> SearchState:
+    """Run the statement again with corrections of the unknown codes and words, if there are any."""
+    return await _correct(await _rewrite_codes(search, db), db)
+
+
+async def _rewrite_codes(search: SearchState, db: SearchTransaction) -> SearchState:
+    """Run the statement again with the unknown codes of the query as chunks write them."""
+    if (lexical := search.request.lexical) is None:
+        return search
+    missing = {term.lexeme for term in _own(search.result.terms, lexical) if not term.df}
+    found: dict[str, str] = {}
+    for code, other in itertools.islice(_other_writings(search.parsed.words, missing), MAX_WRITINGS):
+        text = understanding.index_text(other)
+        wanted = replace(lexical, words=text, strict=(*lexical.strict, text))
+        tried = await search.recall(db, replace(search.request, limit=READ, with_content=True, lexical=wanted))
+        pattern = re.compile(rf"(?<![^\W_]){other.replace(' ', '[ -]')}(?![^\W_])", re.IGNORECASE)
+        if any(pattern.search(one.content) for one in tried.result.candidates):
+            found[code] = other
+    if not found:
+        return search
+    words = _CODE.sub(lambda match: found.get(match[0], match[0]), search.parsed.words)
+    added = (*lexical.added, *(AddedTerm(ORIGIN, code, other) for code, other in found.items()))  # to be explained
+    rewritten = replace(lexical, words=understanding.index_text(words), added=added)
+    return await replace(search, relaxed=(NAME,)).recall(db, replace(search.request, lexical=rewritten))
+
+
+def _other_writings(words: str, missing: set[str]) -> Iterator[tuple[str, str]]:
+    """The codes of a query with an unknown part, and other writings: `E 2041` for `E2041`, `P0301` for `P-0301`."""
+    for code in dict.fromkeys(_CODE.findall(words)):
+        parts = re.split("[ -]", code)
+        if missing.isdisjoint(map(str.casefold, parts)):
+            continue
+        if len(parts) > 1:
+            yield code, "".join(parts)
+        yield from ((code, f"{code[: at.start()]} {code[at.start() :]}") for at in _JOINT.finditer(code))
+
+
+async def _correct(search: SearchState, db: SearchTransaction) -> SearchState:
     """Run the statement again with corrections of the unknown words, if there are any."""
     request, lexical = search.request, search.request.lexical
     if lexical is None:
@@ -118,9 +164,9 @@ def _edits(word: str) -> IndexText:
 
 
 def explain(search: SearchState) -> dict[str, Any]:
-    """The lexemes that correct each misspelt word."""
+    """The lexemes that correct each misspelt word, and how chunks write a code."""
     added = search.request.lexical.added if search.request.lexical else ()
-    return {"corrections": {one.word: list(one.lexemes) for one in added if one.origin == ORIGIN}}
+    return {"corrections": {one.word: list(one.lexemes) or [one.text] for one in added if one.origin == ORIGIN}}
 
 
 def _own(terms: Sequence[Term], lexical: LexicalQuery) -> list[Term]:

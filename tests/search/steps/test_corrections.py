@@ -70,6 +70,28 @@ async def test_identifiers_and_what_is_required_are_not_corrected(bakery: Tenant
     assert answer.explain["corrections"] == {}
 
 
+@pytest.mark.parametrize(
+    ("query", "uri", "written"),
+    [
+        ("KX4471", "codes", {"KX4471": ["KX 4471"]}),
+        ("which part replaces kx4417?", "codes", {"kx4417": ["kx 4417"]}),
+        ("KX4471 OR A-27", "codes", {"KX4471": ["KX 4471"], "A-27": ["A27"]}),
+        ("alarm A 27", "alarm", {"A 27": ["A27"]}),
+    ],
+)
+async def test_a_code_that_is_unknown_is_searched_as_passages_write_it(bakery, query, uri, written) -> None:
+    await bakery.add("Alarm A27: the water freezes. Room 28.", "alarm")
+    answer = await bakery.ask(query, explain=True)
+    assert (uris(answer)[0], answer.relaxed, answer.explain["corrections"]) == (uri, ("similar_words",), written)
+    assert answer.hits[0].relevance > 0.05
+
+
+@pytest.mark.parametrize("query", ["KX4472", "A28", "KX447", '"KX4471"', "+KX4471", "4471KX"])
+async def test_a_code_that_no_passage_writes_otherwise_is_not_corrected(bakery: Tenant, query: str) -> None:
+    await bakery.add("Alarm A27: the water freezes. Room 28.", "alarm")
+    assert (await bakery.ask(query, explain=True)).explain["corrections"] == {}
+
+
 async def test_a_prefix_is_corrected_only_if_no_passage_meets_it(bakery: Tenant) -> None:
     await bakery.add_all({"lights": "The floodlight of the yard.", "floor": "The floor of the yard."})
     assert (await bakery.ask("flood* yard")).relaxed == ()
