@@ -12,6 +12,7 @@ _MARKUP = re.compile(r" {0,3}(?:#{1,6}\s|=+\s*$|-+\s*$|```|~~~)")
 _PATH = re.compile(r"(?:[A-Za-z]:[\\/]|[\\/]|https?:|file:).*\.\w{3,4}")
 _FENCE = re.compile("`{3,}")
 _NUMBER, _RAISED = re.compile(r"\d[.,:;]?$"), re.compile(r"\s*[-+\u2212]?\d")
+_WORD, _NOTE = re.compile(r"[^\W\d_]{3}[.,:;!?]?$"), re.compile(r"\s*\d{1,3}\s*")
 
 
 def escape(line: str) -> str:
@@ -40,8 +41,12 @@ def describe(alt: object) -> str:
 
 
 def separate_raised(before: str, raised: str, after: str = "") -> str:
-    """A raised text. A number is kept apart from digits before it: 10^6, or 1 1/2 with a fraction bar after it."""
-    if not (_NUMBER.search(before[-2:]) and _RAISED.match(raised)):
+    """A raised text. A number is kept apart from digits before it: 10^6, or 1 1/2 with a fraction bar after it.
+
+    The number of a note is kept apart from the word before it, too. Units have fewer letters.
+    """
+    is_note = _WORD.search(before[-4:]) and _NOTE.fullmatch(raised)
+    if not is_note and not (_NUMBER.search(before[-2:]) and _RAISED.match(raised)):
         return raised
     return f"{' ' if after.startswith(('/', '⁄')) else '^'}{raised.strip()}"
 
