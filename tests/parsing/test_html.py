@@ -128,6 +128,14 @@ def test_a_raised_number_is_no_part_of_the_number_or_word_before_it(read: Read) 
     assert document.warnings == ()
 
 
+def test_the_number_of_a_printed_page_does_not_divide_a_word_and_is_named(read: Read) -> None:
+    page = """<p>The town was foun<span class="x pagenum">[Pg 13]</span>ded in 1253 <span role=doc-pagebreak>14</span>
+    by the king<a epub:type="pagebreak" id=p15>15</a>.</p><div class=pagenum>Kept.</div>"""
+    (document,) = read(page.encode(), "a.html")
+    assert " ".join(document.text.split()) == "The town was founded in 1253 by the king. Kept."
+    assert document.warnings == ("Left out as page numbers: 3 lines.",)
+
+
 CONSENT = "<div role=dialog><h2>We value your privacy</h2><p>We store cookies.</p><button>Accept</button></div>"
 
 

@@ -57,6 +57,8 @@ _LANDMARKS = {
 """Roles of elements, and the elements that have the role by default."""
 _NAVIGATION = ["navheader", "navfooter", "navbar", "breadcrumb", "breadcrumbs"]
 """Classes and ids of navigation in DocBook, Bootstrap and others."""
+_PAGE_NUMBERS = frozenset({"pagenum", "pagebreak", "doc-pagebreak"})
+"""The class, role and type of the numbers of printed pages in books. They may stand within words."""
 _CONTAINERS = ("div", "section", "ul", "ol")
 _INLINE = ("span", "a")
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
@@ -72,6 +74,7 @@ _PUBLISHED = re.compile(r'"datePublished"\s*+:\s*+"([^"]{4,40})"')
 _TEX = re.compile(r"(?i)\btex\b")
 _STYLED = re.compile(r"\{\\displaystyle (.*)\}", re.S)
 _GAP = re.compile(r"\n{4,}")
+_KIND = re.compile(r"[\w-]+")
 _WORD, _NUMBER = re.compile(r"\w+"), re.compile(r"\d+")
 _BLOCKS = (
     "address annotation article aside blockquote body br button caption center code dd details dialog dir div dl dt "
@@ -130,7 +133,7 @@ def show(html: str) -> str:
     blocks, parts = frozenset(_BLOCKS.split()), [""]
     is_raised = False
     for event, element in walk:
-        is_shown = element.tag not in (*_NOT_SHOWN, *_ELSEWHERE)
+        is_shown = element.tag not in (*_NOT_SHOWN, *_ELSEWHERE) and not _is_page_number(element.tag, element.attrib)
         if event == "start" and not is_shown:
             walk.skip_subtree()
         if event == "start" and element.tag == "img" and (description := markdown_writer.describe(element.get("alt"))):
@@ -200,7 +203,7 @@ def _prepare(soup: BeautifulSoup) -> list[LeftOut]:
     """Show a page like a browser: values of fields as text, tables with all cells. Returns what a browser hides."""
     for element in soup.find_all(_NOT_SHOWN):
         element.decompose()
-    left_out = [*_write_formulas(soup), *_remove(soup, _ELSEWHERE), *_unchosen(soup)]
+    left_out = [*_write_formulas(soup), *_remove(soup, _ELSEWHERE), *_empty_page_numbers(soup), *_unchosen(soup)]
     _write_fields(soup)
     for picture in soup.find_all("img"):
         if description := markdown_writer.describe(picture.get("alt")):
@@ -212,6 +215,22 @@ def _prepare(soup: BeautifulSoup) -> list[LeftOut]:
     _unlink(soup)
     _fill_tables(soup)
     return left_out
+
+
+def _empty_page_numbers(soup: BeautifulSoup) -> Iterator[LeftOut]:
+    """Empty the numbers of printed pages. To remove each would take quadratic time."""
+    for number in soup.find_all(lambda element: _is_page_number(element.name, element.attrs)):
+        if not number.decomposed and (text := number.get_text("\n")).strip():
+            number.clear(decompose=True)
+            yield LeftOut("page numbers", text)
+
+
+def _is_page_number(name: object, attributes: Any) -> bool:
+    """Whether an element is the number of a printed page in a line."""
+    if name not in _INLINE:
+        return False
+    kinds = (attributes.get(kind) for kind in ("class", "role", "epub:type"))
+    return not _PAGE_NUMBERS.isdisjoint(_KIND.findall(" ".join(map(str, kinds))))
 
 
 def _write_formulas(soup: BeautifulSoup) -> Iterator[LeftOut]:
