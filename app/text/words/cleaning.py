@@ -91,6 +91,8 @@ _NOTES = (
 )
 _FENCE = re.compile(r" {0,3}(?:```|~~~)")
 _HYPHENS = ("-", "\u2010")
+_LINE_END_MARK = re.compile("(?<=[^\\W\\d_])[\u00ad\u00ac\u2e17](?=\n)")
+"""What programs for scans write as the hyphen at the end of a line: a soft hyphen, a not sign, a double hyphen."""
 _INDENTED_PROSE = re.compile(r"[ \t]+(?:[^\W\d_][^\s=<>{}]*+[ \t]++){4}")
 _NOT_PROSE = re.compile(r"(?: {4}|\t| {0,3}(?:[-*+>|#]|\d{1,9}[.)]\s|```|~~~))")
 _STRUCTURE = re.compile(r"\s*(?:#{1,6}\s|\||```|~~~|[-*+]\s|\d{1,9}[.)]\s)")
@@ -180,7 +182,7 @@ def _repaired_and_cleaned(text: str, noted: list[str], words: Words) -> str | No
 
 
 def _once(text: str, noted: list[str], words: Words) -> str:
-    text = _with_line_feeds(text)
+    text = _LINE_END_MARK.sub("-", _with_line_feeds(text))
     if "\x1b" in text:
         text = _without(_TERMINAL, text, _TERMINAL_NOTE, noted)
     if "data:" in text:

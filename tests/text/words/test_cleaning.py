@@ -129,6 +129,7 @@ def test_what_scanners_and_editors_leave_behind_is_removed(dirty, expected):
         ("the well-\nness and self-\nishness", "the wellness and selfishness"),
         ("gre\u2010\nping of files", "greping of files"),
         ("    named input files for a pat‐\n    tern", "    named input files for a pattern"),
+        ("the high\u00ad\nway, the har¬\nbour, die Hafen⸗\nbehörde", "the highway, the harbour, die Hafenbehörde"),
         ("the state-of-the-\nart pier", "the state-of-the-art pier"),
         ("the state-\nof-the-art pier", "the state-of-the-art pier"),
         ("her mother-in-\nlaw", "her mother-in-law"),
