@@ -22,6 +22,8 @@ _HEAD = 2_048
 """Bytes at the beginning of a text in which its encoding is declared."""
 _WINDOWS = "cp1252"
 _LATIN = (_WINDOWS, "cp1250", "iso8859-2", "cp1254", "cp1257", "iso8859-16", "iso8859-13")
+_DOS, _DOS_LETTERS = "cp850", re.compile(rb"(?<=[A-Za-z])(?:[\x81\x82\x84](?=[a-z\s.,])|\x94(?=[a-z]))")
+"""The letters ü, é, ä and ö of DOS, in words. No encoding of Windows has letters there."""
 _OTHER_SCRIPTS = (
     *("cp1251", "koi8-r", "cp1253", "cp1255", "cp1256", "cp874"),
     *("cp932", "euc-jp", "gb18030", "big5", "cp949"),
@@ -46,7 +48,13 @@ _NOT_DECLARED = re.compile(r"utf-?_?(?:16|32|7)|.*escape|idna|punycode|undefined
 _NOT_ASCII = bytes(range(0x80, 0x100))
 MIXED = 0.1
 """A text is in UTF-8 if at most this share of its characters beyond ASCII is not."""
-_NAMES = {_WINDOWS: "Windows-1252", "cp1250": "Windows-1250", "cp1254": "Windows-1254", "cp1257": "Windows-1257"}
+_NAMES = {
+    _DOS: "the encoding of DOS (850)",
+    _WINDOWS: "Windows-1252",
+    "cp1250": "Windows-1250",
+    "cp1254": "Windows-1254",
+    "cp1257": "Windows-1257",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +106,8 @@ def guess(raw: bytes) -> str:
     first = next((place.start() for place in re.finditer(rb"[\x80-\xff]", raw)), 0)
     sample = raw[max(0, first - _HEAD) : first + _SAMPLE]
     foreign = len(re.findall(rb"[\x80-\xff]", sample))
+    if 3 * len(_DOS_LETTERS.findall(sample)) > foreign:
+        return _DOS
     if foreign > FOREIGN * (foreign + len(re.findall(b"[A-Za-z]", sample))):
         encoding = _detected(sample, (*_LATIN, *_OTHER_SCRIPTS))
         words = _decode(sample, encoding) or ""
