@@ -84,6 +84,11 @@ SHAPE = "http://schemas.microsoft.com/office/word/2010/wordprocessingShape"
         ('<w:ins w:id="1" w:author="a"><w:r><w:t>added</w:t></w:r></w:ins>', "added"),
         ('<w:moveFrom w:id="1" w:author="a"><w:r><w:t>kiln</w:t></w:r></w:moveFrom><w:r><w:t>here</w:t></w:r>', "here"),
         (
+            "<w:r><w:rPr><w:strike/></w:rPr><w:t>33 N·m </w:t></w:r><w:r><w:rPr><w:b/><w:strike/></w:rPr>"
+            '<w:t>dry</w:t></w:r><w:r><w:t xml:space="preserve"> 45 N·m</w:t></w:r>',
+            "~~33 N·m dry~~ 45 N·m",
+        ),
+        (
             "<w:r><w:ruby><w:rubyPr/><w:rt><w:r><w:t>かんじ</w:t></w:r></w:rt>"
             "<w:rubyBase><w:r><w:t>漢字</w:t></w:r></w:rubyBase></w:ruby></w:r>",
             "漢字(かんじ)",
@@ -104,6 +109,7 @@ SHAPE = "http://schemas.microsoft.com/office/word/2010/wordprocessingShape"
         "text box",
         "insertion",
         "move",
+        "crossed out",
         "reading",
     ],
 )

@@ -22,6 +22,7 @@ _GAP = re.compile(r"\n{3,}")
 Grid = Sequence[Sequence[tuple[CellSlot, Cell | None]]]
 _NUMBER = re.compile(r"\W*\d[\d\W]*")
 _BLANKS = re.compile(r"[^\S\n]+")
+_CROSSED_OUT = re.compile(r"\A(\s*+)(.*\S)(\s*)\Z", re.DOTALL)
 _UPRIGHT = re.compile(r" ?\\mathrm\{(\\[A-Za-z]+|[^A-Za-z\\{}]+)\} ?")
 """An operator or a number in a formula that a file calls upright, as all of them are."""
 
@@ -112,7 +113,10 @@ class Writer:
         return "; ".join(filter(None, (" ".join(self._cell(cell.blocks) for cell in row).strip() for row in cells)))
 
     def _text(self, inlines: Iterable[Inline]) -> str:
-        return "".join(map(self._inline, inlines))
+        """The text of a line. What is crossed out is marked, because it does not hold any more."""
+        runs = itertools.groupby(inlines, _is_crossed_out)
+        texts = (("".join(map(self._inline, run)), is_crossed_out) for is_crossed_out, run in runs)
+        return "".join(_CROSSED_OUT.sub(r"\1~~\2~~\3", text) if crossed_out else text for text, crossed_out in texts)
 
     def _inline(self, inline: Inline) -> str:
         kind = inline.kind
@@ -139,6 +143,11 @@ class Writer:
         yield markdown_writer.describe(inline.alt)
         if asset is not None:
             yield self._embedded.text(asset.data)
+
+
+def _is_crossed_out(inline: Inline) -> bool:
+    style = inline.style if inline.kind == "text" else None
+    return style is not None and style.strike
 
 
 def _formula(text: str | None) -> str:
