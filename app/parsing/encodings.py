@@ -24,6 +24,8 @@ _WINDOWS = "cp1252"
 _LATIN = (_WINDOWS, "cp1250", "iso8859-2", "cp1254", "cp1257", "iso8859-16", "iso8859-13")
 _DOS, _DOS_LETTERS = "cp850", re.compile(rb"(?<=[A-Za-z])(?:[\x81\x82\x84](?=[a-z\s.,])|\x94(?=[a-z]))")
 """The letters ü, é, ä and ö of DOS, in words. No encoding of Windows has letters there."""
+_QUOTES = re.compile(rb"(?<![A-Za-z])[\x91\x93](?=[A-Za-z])")
+"""Opening quotes of Windows."""
 _OTHER_SCRIPTS = (
     *("cp1251", "koi8-r", "cp1253", "cp1255", "cp1256", "cp874"),
     *("cp932", "euc-jp", "gb18030", "big5", "cp949"),
@@ -106,7 +108,7 @@ def guess(raw: bytes) -> str:
     first = next((place.start() for place in re.finditer(rb"[\x80-\xff]", raw)), 0)
     sample = raw[max(0, first - _HEAD) : first + _SAMPLE]
     foreign = len(re.findall(rb"[\x80-\xff]", sample))
-    if 3 * len(_DOS_LETTERS.findall(sample)) > foreign:
+    if 3 * len(_DOS_LETTERS.findall(sample)) > foreign and not _QUOTES.search(sample):
         return _DOS
     if foreign > FOREIGN * (foreign + len(re.findall(b"[A-Za-z]", sample))):
         encoding = _detected(sample, (*_LATIN, *_OTHER_SCRIPTS))

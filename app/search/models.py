@@ -20,7 +20,7 @@ PAGE = "Page of a PDF or slide that holds the middle of the passage, from 1; nul
 MORE = "With `ranking.group`: further hits of the same document, best first; absent if there are none."
 RELAXED = (
     "What was not searched as written: `constraints_dropped` (quotes and required words that no passage meets), "
-    "`similar_words` (stored words that differ by a typing error from unknown ones were searched too), "
+    "`similar_words` (unknown words were corrected, or unknown codes searched as texts write them), "
     "`nearest_vectors`."
 )
 RELEVANCE = (

@@ -241,17 +241,18 @@ async def test_a_database_failure_in_hop_2_leaves_hop_1_and_is_reported(library,
     assert (answer.hops[1].result_count, answer.hops[1].error) == (0, "search_timeout")
 
 
+SPANISH = {"harbour": "puerto", "close": "cierra", "fog": "niebla"}
+
+
 class Translator(FakeEmbedder):
     """A model that reads English and Spanish."""
-
-    WORDS = {"harbour": "puerto", "close": "cierra", "fog": "niebla"}
 
     @property
     def model(self) -> EmbeddingModel:
         return replace(super().model, languages=frozenset(("en", "es")))
 
     async def embed_query(self, text: str) -> Vector:
-        return await super().embed_query(" ".join(self.WORDS.get(word, word) for word in text.lower().split()))
+        return await super().embed_query(" ".join(SPANISH.get(word, word) for word in text.lower().split()))
 
 
 async def test_words_that_another_language_has_by_chance_do_not_count_over_hops(tenant: Tenant) -> None:

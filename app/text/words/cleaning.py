@@ -12,7 +12,7 @@ from itertools import pairwise
 from app.concurrency import offload
 from app.text.words import characters
 
-VERSION = 6
+VERSION = 7
 """Version of the rules of cleaning and cutting. A reindex applies them to documents with another version.
 
 2: mojibake is repaired, chunks are measured by the tokens of the embedding model.
