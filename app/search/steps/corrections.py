@@ -8,9 +8,11 @@ nothing is looked up (docs/decisions/0027-typing-errors.md).
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -44,6 +46,19 @@ _ALPHABETS = (
     "абвгдеёжзийклмнопрстуфхцчшщъыьэюя",
     "αβγδεζηθικλμνξοπρστυφχψωςάέήίόύώ",
 )
+_ACCENTS = (
+    "catalan àçèéíïòóúü|danish åæø|finnish äö|french éèêàâçîïôùû|hungarian áéíóöőúüű|irish áéíóú|italian àèéìòù|"
+    "lithuanian ąčęėįšųūž|norwegian åæø|portuguese ãáâçéêíóôõú|romanian ăâîșț|spanish íñóü|swedish åäö|turkish çğıöşü"
+)
+_ACCENTED = {config: letters for config, letters in map(str.split, _ACCENTS.split("|"))}
+"""The letters that people type without accents, in languages whose stemmers need these. German's stemmer does not."""
+_CONFIGS = sql.inline(
+    "SELECT s.config FROM stepwell.text_statistics AS s WHERE s.user_id = :user_id AND s.chunks > 0 ORDER BY s.config"
+)
+MAX_RESPELLED = 400
+"""Most words that a word without accents may stand for."""
+SPELLED, MISSPELT = 0.99, 0.5
+"""What a word with its accents counts as, and the correction of a typing error, in occurrences of the query's word."""
 _WORD = re.compile(r"[^\W\d_]+")
 MAX_WRITINGS = 4
 """Most other writings of the codes of a query that are searched for."""
@@ -101,11 +116,20 @@ async def _correct(search: SearchState, db: SearchTransaction) -> SearchState:
     words = _unknown(search.parsed, terms, prefixes)
     if not words or (db.restriction is not None and len(words) > MAX_OF_PART):
         return search
-    found = await _read(db, words)
+    respelled = _respell_all(words, await db.scalars(_CONFIGS, {"user_id": db.user_id}))
+    spelled = await _read(db, respelled) if respelled else {}
+    found = spelled | await _read(db, {word: edits(word) for word in words if word not in spelled})
     missing = [term.lexeme for term in terms if not term.df]
     lexemes = {word: _unrelated(found[word].lexemes, word, missing) for word in words if word in found}
     corrections = [
-        AddedTerm(ORIGIN, word, lexemes=tuple(known), idf=found[word].idf, corrects=_forms(word, missing))
+        AddedTerm(
+            ORIGIN,
+            word,
+            lexemes=tuple(known),
+            weight=SPELLED if word in spelled else MISSPELT,
+            idf=found[word].idf,
+            corrects=_forms(word, missing),
+        )
         for word, known in lexemes.items()
         if 1 <= len(known) <= MAX_LEXEMES
     ]
@@ -136,15 +160,15 @@ class _StoredEdits:
     idf: float | None
 
 
-async def _read(db: Reading, words: Sequence[str]) -> dict[str, _StoredEdits]:
+async def _read(db: Reading, edited: Mapping[str, Iterable[str]]) -> dict[str, _StoredEdits]:
     """The stored edits of each word that no visible chunk contains.
 
     A word without a lexeme of its own, such as a stop word, has no corrections.
     """
-    own, changed = list(map(understanding.index_text, words)), list(map(_edits, words))
+    own, changed = list(map(understanding.index_text, edited)), list(map(_index, edited.values()))
     binds = {
         "user_id": db.user_id,
-        "words": words,
+        "words": list(edited),
         "words_folded": [text.folded for text in own],
         "words_plain": [text.plain for text in own],
         "edits_folded": [text.folded for text in changed],
@@ -157,9 +181,9 @@ async def _read(db: Reading, words: Sequence[str]) -> dict[str, _StoredEdits]:
     return {row.word: _StoredEdits(row.lexemes, row.idf if is_whole else None) for row in rows}
 
 
-def _edits(word: str) -> IndexText:
-    """The edits of a word as they are indexed. ASCII letters are indexed as they are; to analyse them takes .6 ms."""
-    text = " ".join(edits(word))
+def _index(words: Iterable[str]) -> IndexText:
+    """Words as they are indexed. ASCII letters are indexed as they are; to analyse hundreds of them takes .6 ms."""
+    text = " ".join(words)
     return IndexText(text, text) if text.isascii() else understanding.index_text(text)
 
 
@@ -233,6 +257,33 @@ def edits(word: str) -> list[str]:
     found += [before + letter + after[1:] for before, after in splits[1:] if after for letter in letters]
     found += [before + letter + after for before, after in splits for letter in letters]
     return [one for one in dict.fromkeys(found) if one != word]
+
+
+def _respell_all(words: Iterable[str], configs: Iterable[str]) -> dict[str, list[str]]:
+    """What the words may be, written with the accents of the languages of the documents."""
+    used = [_typed(config) for config in configs if config in _ACCENTED]
+    found = {word: [one for typed in used for one in _respell(word, typed)] for word in words}
+    return {word: respelled for word, respelled in found.items() if respelled}
+
+
+@functools.cache
+def _typed(config: str) -> dict[str, list[str]]:
+    """The letters with accents of a language, by what people type instead of them."""
+    typed: defaultdict[str, list[str]] = defaultdict(list)
+    for letter in _ACCENTED[config]:
+        typed[understanding.index_text(letter).folded].append(letter)
+    return typed
+
+
+def _respell(word: str, typed: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """The words with one letter with an accent, then those with two, and so on; at most MAX_RESPELLED."""
+    parts = re.findall("|".join(typed) + "|.", word)
+    places = [place for place, part in enumerate(parts) if part in typed]
+    chosen = itertools.chain.from_iterable(itertools.combinations(places, count + 1) for count in range(len(places)))
+    written = ((some, letters) for some in chosen for letters in itertools.product(*(typed[parts[at]] for at in some)))
+    for some, letters in itertools.islice(written, MAX_RESPELLED):
+        changed = dict(zip(some, letters, strict=True))
+        yield "".join(changed.get(place, part) for place, part in enumerate(parts))
 
 
 def _alphabet(word: str) -> str | None:

@@ -135,3 +135,20 @@ async def test_a_relative_of_an_inflected_word_is_no_correction_of_it(bakery: Te
     await bakery.add("The supplier of the account.", "supplier")
     assert (await bakery.ask("who supplies croissant")).relaxed == ()
     assert (await bakery.ask("accoun croissant")).relaxed == ("similar_words",), "the last letter may be missing"
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "query"),
+    [
+        ("fr", "Les élèves de l'école préparent une représentation.", "representation eleves ecole"),
+        ("pt", "A estação da região não está em construção.", "estacao regiao construcao"),
+        ("tr", "Çağrı merkezi akşamları kapalıdır.", "cagri merkezi aksamlari"),
+    ],
+)
+async def test_words_without_their_accents_count_like_the_words(tenant: Tenant, language, text, query) -> None:
+    await tenant.add(text, uri="meant", language=language)
+    await tenant.add("Une autre note, eine andere Notiz, başka bir not.", uri="other", language=language)
+    answer = await tenant.ask(query, mode="lexical", explain=True)
+    assert (uris(answer), answer.relaxed) == (["meant"], ("similar_words",))
+    assert all(len(known) == 1 for known in answer.explain["corrections"].values())
+    assert {term["times"] for term in answer.explain["terms"] if term["df"]} <= {0.99, 1}
