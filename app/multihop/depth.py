@@ -6,6 +6,7 @@ about a person, project or team that the user has described is left to entity gu
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -30,6 +31,8 @@ from app.text.words import word_lists
 BEST, MIN_TITLE_WORDS, MAX_TITLE_WORDS = 5, 2, 7
 """The number of best hits to read, and the least and the largest number of words in a title that counts as a name
 without capitals; the largest number excludes function words. A longer title is a sentence."""
+COMMON_DF, COMMON_IDF = 10, math.log(10)
+"""A word in more than ten passages and more than a tenth of all is common."""
 MAX_WORDS = 32
 """Largest number of words in a question. A longer query is a text, and no passage has all of its words."""
 DIRECT_TYPES = ("phrase", "technical")
@@ -116,22 +119,23 @@ def _reason(parsed: ParsedQuery, found: Answer) -> DepthReason:
     passages = [hit.candidate for hit in found.hits[:BEST]]
     titles = (one.title for one, hit in zip(passages, found.hits, strict=False) if "title" in hit.strategies)
     keys = {name.key for name in names.find(parsed.text)}
-    keys |= {" ".join(words) for title in titles if _may_be_name(words := names.words(title), passages)}
+    keys |= {" ".join(words) for title in titles if _may_be_name(words := names.words(title), found.terms)}
     if not keys:
         return "no_names"
     is_question = len(names.words(parsed.text)) <= MAX_WORDS
     return "divided" if is_question and _is_divided(found.terms, keys, passages) else "together"
 
 
-def _may_be_name(title: Sequence[str], passages: Sequence[Candidate]) -> bool:
+def _may_be_name(title: Sequence[str], terms: Iterable[Term]) -> bool:
     """Whether a title looks like a name that a query may contain in lower case.
 
-    A title whose words a passage writes in lower case is a phrase such as "information retrieval": links ignore it.
+    A title of common words, such as "information retrieval" in a library about it, is a subject.
     """
     counted = [word for word in title if word not in word_lists.FUNCTION_WORDS]
-    small = " ".join(title)
-    is_phrase = small != small.upper() and any(small in one.content for one in passages)
-    return len(title) >= MIN_TITLE_WORDS and len(counted) <= MAX_TITLE_WORDS and not is_phrase
+    text = names.space(title)
+    own = (term for term in terms if term.df and relevance.contains(text, term))
+    names_something = any(term.df <= COMMON_DF or term.idf >= COMMON_IDF for term in own)
+    return len(title) >= MIN_TITLE_WORDS and len(counted) <= MAX_TITLE_WORDS and names_something
 
 
 @retry_read

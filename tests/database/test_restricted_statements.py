@@ -22,6 +22,7 @@ EXEMPT = {
     "chunks_failing_conditions": CONFIGS,
     "chunks_with_names": JOBS,
     "counted_facets": "is replaced by facets for a restricted caller",
+    "corrections._CONFIGS": CONFIGS,
     "covered_words": SCORES,
     "differing_facets": "checks the database for its owner",
     "chunks_to_relink._DOTTED_NUMBERS": JOBS,

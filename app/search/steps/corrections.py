@@ -41,17 +41,19 @@ MAX_LEXEMES = 3
 SHORTEST, LONGEST = 5, 24
 """Least and most letters of a word in which typing errors are corrected. Shorter words have too many neighbours."""
 _LATIN = "abcdefghijklmnopqrstuvwxyz"
-_ALPHABETS = (
-    f"{_LATIN}äöüßàâçèéêëîïôùûñáíóúãõåøæ",
-    "абвгдеёжзийклмнопрстуфхцчшщъыьэюя",
-    "αβγδεζηθικλμνξοπρστυφχψωςάέήίόύώ",
-)
 _ACCENTS = (
     "catalan àçèéíïòóúü|danish åæø|finnish äö|french éèêàâçîïôùû|hungarian áéíóöőúüű|irish áéíóú|italian àèéìòù|"
     "lithuanian ąčęėįšųūž|norwegian åæø|portuguese ãáâçéêíóôõú|romanian ăâîșț|spanish íñóü|swedish åäö|turkish çğıöşü"
 )
 _ACCENTED = {config: letters for config, letters in map(str.split, _ACCENTS.split("|"))}
 """The letters that people type without accents, in languages whose stemmers need these. German's stemmer does not."""
+_ALPHABETS = (
+    f"{_LATIN}äöüßàâçèéêëîïôùûñáíóúãõåøæ",
+    *(_LATIN + letters for letters in ("ąćęłńóśźż", "áčďéěíňóřšťúůýž", *_ACCENTED.values())),
+    "абвгдеёжзийклмнопрстуфхцчшщъыьэюя",
+    "абвгґдеєжзиіїйклмнопрстуфхцчшщьюя",
+    "αβγδεζηθικλμνξοπρστυφχψωςάέήίόύώ",
+)
 _CONFIGS = sql.inline(
     "SELECT s.config FROM stepwell.text_statistics AS s WHERE s.user_id = :user_id AND s.chunks > 0 ORDER BY s.config"
 )

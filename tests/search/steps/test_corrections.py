@@ -31,6 +31,7 @@ def test_identifiers_names_of_files_numbers_and_quoted_words_are_meant_as_they_a
     [
         *(("croissnat", "croissant"), ("delivry", "delivery"), ("cormorannt", "cormorant"), ("boyler", "boiler")),
         *(("известко", "известка"), ("mörtl", "mörtel"), ("oiler", "boiler")),
+        *(("çağrıı", "çağrı"), ("żółtty", "żółty"), ("їжакк", "їжак")),
     ],
 )
 def test_a_word_is_among_the_edits_of_a_word_that_differs_by_one_typing_error(written: str, meant: str) -> None:
