@@ -66,7 +66,11 @@ MAX_WRITINGS = 4
 """Most other writings of the codes of a query that are searched for."""
 READ = 5
 """Chunks in which another writing is looked for: where a letter is a stop word, a chunk may have the number alone."""
-_CODE = re.compile(r"(?<![^\W_])(?:[^\W\d_]{1,8}[ -]\d{1,12}|\d{1,12}[ -][^\W\d_]{1,8}|[^\W_]{2,24})(?![^\W_])")
+_CODE = re.compile(
+    r"(?<![^\W_])(?:[^\W\d_]{1,8}-\d{1,12}|\d{1,12}-[^\W\d_]{1,8}|(?:[A-Za-z]|[A-Z]{2,8}) \d{1,12}|[^\W_]{2,24})"
+    r"(?![^\W_])"
+)
+"""What may be a code. A word with a number after it is none, or each number that is not stored would take a search."""
 _JOINT = re.compile(r"(?<=\d)(?=[^\W\d_])|(?<=[^\W\d_])(?=\d)")
 
 

@@ -93,6 +93,15 @@ async def test_a_code_that_no_passage_writes_otherwise_is_not_corrected(bakery: 
     assert (await bakery.ask(query, explain=True)).explain["corrections"] == {}
 
 
+async def test_a_number_that_is_not_stored_takes_no_further_statement(bakery: Tenant) -> None:
+    counts = []
+    for query in ("boiler price", "boiler price 987", "the price of part 987 in 1893"):
+        with counted_statements(bakery) as run:
+            await bakery.ask(query)
+        counts.append(len(run))
+    assert counts[0] == counts[1] == counts[2]
+
+
 async def test_a_prefix_is_corrected_only_if_no_passage_meets_it(bakery: Tenant) -> None:
     await bakery.add_all({"lights": "The floodlight of the yard.", "floor": "The floor of the yard."})
     assert (await bakery.ask("flood* yard")).relaxed == ()
