@@ -135,7 +135,7 @@ class HopState:
     def question_idf(self) -> dict[str, float]:
         """The idf of the question's lexemes that any chunk contains.
 
-        Empty for a question in another language than the documents: they share words only by chance.
+        Empty for a question in another language than the documents: most words that they share are accidental.
         """
         assessed = self.first.assessment
         if assessed is not None and assessed.is_foreign:

@@ -58,13 +58,13 @@ _CONFIGS = sql.inline(
     "SELECT s.config FROM stepwell.text_statistics AS s WHERE s.user_id = :user_id AND s.chunks > 0 ORDER BY s.config"
 )
 MAX_RESPELLED = 400
-"""Most words that a word without accents may stand for."""
+"""Most words that a word without accents may stand for, in all languages of the documents together."""
 SPELLED, MISSPELT = 0.99, 0.5
 """What a word with its accents counts as, and the correction of a typing error, in occurrences of the query's word."""
 _WORD = re.compile(r"[^\W\d_]+")
 MAX_WRITINGS = 4
 """Most other writings of the codes of a query that are searched for."""
-READ = 5
+MAX_READ = 5
 """Chunks in which another writing is looked for: where a letter is a stop word, a chunk may have the number alone."""
 _CODE = re.compile(
     r"(?<![^\W_])(?:[^\W\d_]{1,8}-\d{1,12}|\d{1,12}-[^\W\d_]{1,8}|(?:[A-Za-z]|[A-Z]{2,8}) \d{1,12}|[^\W_]{2,24})"
@@ -88,7 +88,7 @@ async def _rewrite_codes(search: SearchState, db: SearchTransaction) -> SearchSt
     for code, other in itertools.islice(_other_writings(search.parsed.words, missing), MAX_WRITINGS):
         text = understanding.index_text(other)
         wanted = replace(lexical, words=text, strict=(*lexical.strict, text))
-        tried = await search.recall(db, replace(search.request, limit=READ, with_content=True, lexical=wanted))
+        tried = await search.recall(db, replace(search.request, limit=MAX_READ, with_content=True, lexical=wanted))
         pattern = re.compile(rf"(?<![^\W_]){other.replace(' ', '[ -]')}(?![^\W_])", re.IGNORECASE)
         if any(pattern.search(one.content) for one in tried.result.candidates):
             found[code] = other
@@ -122,7 +122,7 @@ async def _correct(search: SearchState, db: SearchTransaction) -> SearchState:
     words = _unknown(search.parsed, terms, prefixes)
     if not words or (db.restriction is not None and len(words) > MAX_OF_PART):
         return search
-    respelled = _respell_all(words, await db.scalars(_CONFIGS, {"user_id": db.user_id}))
+    respelled = spellings(words, await db.scalars(_CONFIGS, {"user_id": db.user_id}))
     spelled = await _read(db, respelled) if respelled else {}
     found = spelled | await _read(db, {word: edits(word) for word in words if word not in spelled})
     missing = [term.lexeme for term in terms if not term.df]
@@ -265,10 +265,11 @@ def edits(word: str) -> list[str]:
     return [one for one in dict.fromkeys(found) if one != word]
 
 
-def _respell_all(words: Iterable[str], configs: Iterable[str]) -> dict[str, list[str]]:
-    """What the words may be, written with the accents of the languages of the documents."""
+def spellings(words: Iterable[str], configs: Iterable[str]) -> dict[str, list[str]]:
+    """Returns what each word may be, with the accents of languages that are given by their configurations."""
     used = [_typed(config) for config in configs if config in _ACCENTED]
-    found = {word: [one for typed in used for one in _respell(word, typed)] for word in words}
+    most = MAX_RESPELLED // max(1, len(used))
+    found = {word: [one for typed in used for one in itertools.islice(_spellings(word, typed), most)] for word in words}
     return {word: respelled for word, respelled in found.items() if respelled}
 
 
@@ -281,13 +282,13 @@ def _typed(config: str) -> dict[str, list[str]]:
     return typed
 
 
-def _respell(word: str, typed: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """The words with one letter with an accent, then those with two, and so on; at most MAX_RESPELLED."""
+def _spellings(word: str, typed: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """The words with an accent on one letter, then those with accents on two, and so on."""
     parts = re.findall("|".join(typed) + "|.", word)
     places = [place for place, part in enumerate(parts) if part in typed]
     chosen = itertools.chain.from_iterable(itertools.combinations(places, count + 1) for count in range(len(places)))
     written = ((some, letters) for some in chosen for letters in itertools.product(*(typed[parts[at]] for at in some)))
-    for some, letters in itertools.islice(written, MAX_RESPELLED):
+    for some, letters in written:
         changed = dict(zip(some, letters, strict=True))
         yield "".join(changed.get(place, part) for place, part in enumerate(parts))
 

@@ -162,3 +162,11 @@ async def test_words_without_their_accents_count_like_the_words(tenant: Tenant, 
     assert (uris(answer), answer.relaxed) == (["meant"], ("similar_words",))
     assert all(len(known) == 1 for known in answer.explain["corrections"].values())
     assert {term["times"] for term in answer.explain["terms"] if term["df"]} <= {0.99, 1}
+
+
+def test_a_word_has_a_limited_number_of_spellings_however_many_languages_the_documents_have() -> None:
+    word, languages = "internationalisation", ("french", "italian", "portuguese", "hungarian", "turkish")
+    for some in (languages[:1], languages):
+        assert 300 < len(corrections.spellings([word], some)[word]) <= corrections.MAX_RESPELLED
+    assert corrections.spellings(["cagri"], ["turkish"])["cagri"][-1] == "çağrı"
+    assert corrections.spellings([word], ["english", "german"]) == {}
