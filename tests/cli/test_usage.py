@@ -3,16 +3,11 @@
 import re
 import socket
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
 import stamina
-
-from app import errors
-from app import settings as config
-from app.serving import demo
 
 Stepwell = Callable[..., Any]
 
@@ -113,35 +108,6 @@ def test_a_wrong_filter_is_an_error_that_names_its_place_and_the_fix(stepwell: S
         assert (ran.code, "recency" in _plain(ran.err)) == (2, True)
 
 
-def test_an_unknown_variable_is_reported_with_the_nearest_setting(stepwell, monkeypatch) -> None:
-    monkeypatch.setenv("STEPWELL_CHUNK_TOKEN", "50")
-    ran = stepwell("db", "check")
-    assert ran.code == 0
-    assert "STEPWELL_CHUNK_TOKEN is no setting and is ignored. Did you mean STEPWELL_CHUNK_TOKENS?" in ran.err
-    assert "Warning" not in ran.out
-
-
-def test_a_setting_is_read_from_the_file_that_a_variable_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    secret = tmp_path / "database-url"
-    secret.write_text("postgresql://stepwell_service:hunter2@127.0.0.1:9/db\n")
-    monkeypatch.setenv("DATABASE_URL_FILE", str(secret))
-    monkeypatch.setenv("STEPWELL_MIGRATION_URL_FILE", "")
-    assert config.plain(config.load().database_url) == secret.read_text().strip()
-    assert config.load().migration_url is None
-    monkeypatch.setenv("DATABASE_URL_FILE", f"{secret}s")
-    with pytest.raises(errors.BadRequest) as refused:
-        config.load()
-    assert refused.value.field == "DATABASE_URL_FILE"
-
-
-def test_settings_by_any_spelling_and_the_variables_of_compose_are_known() -> None:
-    known = ("STEPWELL_PORT", "stepwell_port", "STEPWELL_DATABASE_URL", "STEPWELL_AUTH", "STEPWELL_OWNER_PASSWORD")
-    assert config.unknown_variables(dict.fromkeys((*known, "STEPWELL_LLM_API_KEY_FILE"), "1")) == []
-    assert config.unknown_variables({"PATH": "", "STEPWELL_QQQQ": "1"}) == [
-        "STEPWELL_QQQQ is no setting and is ignored."
-    ]
-
-
 @pytest.mark.parametrize(
     ("arguments", "variable"),
     [
@@ -176,13 +142,6 @@ def test_a_port_in_use_is_reported_before_the_database_is_opened(stepwell, monke
     assert ran.code == 1
     assert f"Port {taken_port} of 127.0.0.1 is in use" in _plain(ran.err)
     assert "--port" in ran.err
-
-
-def test_the_demo_says_which_port_it_uses_instead_of_a_taken_one(capsys, taken_port):
-    free = demo.with_free_port(config.Settings(port=taken_port)).port
-    assert free != taken_port
-    said = _plain(capsys.readouterr().err)
-    assert f"Port {taken_port} is in use: the demo serves on http://127.0.0.1:{free} " in said
 
 
 def test_a_data_folder_that_cannot_be_used_is_named_without_a_number_of_an_error(stepwell, monkeypatch) -> None:

@@ -353,3 +353,44 @@ async def test_entities_are_extracted_before_the_command_ends_or_it_says_how_man
     assert (ran.code, ran.json["added"]) == (0, 2)
     assert "Documents that wait for the language model: 2." in ran.err
     assert len(provider.requests) == 3, "a model that refuses is not asked about each document"
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    """A folder with notes, a picture and a hidden file."""
+    folder = tmp_path / "notes"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "lime.md").write_text(
+        "---\ntitle: Mortar\nteam: masonry\n---\nBelow the third landing we use lime.", encoding="utf-8"
+    )
+    (folder / "deep" / "dog.txt").write_text("A dog is a loyal companion that likes walks.", encoding="utf-8")
+    (folder / "latin.txt").write_bytes("Café au lait.".encode("latin-1"))
+    (folder / "picture.png").write_bytes(b"\x89PNG")
+    (folder / ".hidden.md").write_text("Hidden.", encoding="utf-8")
+    return folder
+
+
+def test_a_folder_is_ingested_and_a_second_time_changes_nothing(stepwell: Stepwell, notes: Path) -> None:
+    user = harness.new_user()
+    first = stepwell("ingest", notes, "--user", user, "--json")
+    assert first.code == 0, first.err
+    counts = {
+        "added": 3,
+        "replaced": 0,
+        "unchanged": 0,
+        "failed": 0,
+        "chunks": 3,
+        "left_out": {
+            "binary": {"count": 1, "examples": ["picture.png"]},
+            "hidden": {"count": 1, "examples": [".hidden.md"]},
+        },
+        "failures": [],
+        "warnings": [{"path": str(notes / "latin.txt"), "warning": "not UTF-8: read as Windows-1252"}],
+    }
+    assert first.json == counts
+    again = stepwell("ingest", notes, "--user", user)
+    assert again.code == 0
+    assert "0 added, 0 replaced, 3 unchanged, 0 failed" in again.out
+    (notes / "lime.md").write_text("We use cement now.", encoding="utf-8")
+    changed = stepwell("ingest", notes / "lime.md", notes, "--user", user, "--json").json
+    assert (changed["added"], changed["replaced"], changed["unchanged"]) == (0, 1, 2)

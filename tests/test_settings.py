@@ -1,0 +1,56 @@
+"""Settings are read from variables, in any spelling, and from files; a wrong or an unknown one is named."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app import errors
+from app import settings as config
+from app.settings import Settings
+
+Stepwell = Callable[..., Any]
+
+
+def test_an_empty_variable_is_unset(monkeypatch):
+    for variable, _, _ in Settings().described():
+        monkeypatch.setenv(variable, "")
+    assert Settings() == Settings.model_validate({})
+
+
+def test_an_unknown_variable_is_reported_with_the_nearest_setting(stepwell, monkeypatch) -> None:
+    monkeypatch.setenv("STEPWELL_CHUNK_TOKEN", "50")
+    ran = stepwell("db", "check")
+    assert ran.code == 0
+    assert "STEPWELL_CHUNK_TOKEN is no setting and is ignored. Did you mean STEPWELL_CHUNK_TOKENS?" in ran.err
+    assert "Warning" not in ran.out
+
+
+def test_a_setting_is_read_from_the_file_that_a_variable_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = tmp_path / "database-url"
+    secret.write_text("postgresql://stepwell_service:hunter2@127.0.0.1:9/db\n")
+    monkeypatch.setenv("DATABASE_URL_FILE", str(secret))
+    monkeypatch.setenv("STEPWELL_MIGRATION_URL_FILE", "")
+    assert config.plain(config.load().database_url) == secret.read_text().strip()
+    assert config.load().migration_url is None
+    monkeypatch.setenv("DATABASE_URL_FILE", f"{secret}s")
+    with pytest.raises(errors.BadRequest) as refused:
+        config.load()
+    assert refused.value.field == "DATABASE_URL_FILE"
+
+
+def test_settings_by_any_spelling_and_the_variables_of_compose_are_known() -> None:
+    known = ("STEPWELL_PORT", "stepwell_port", "STEPWELL_DATABASE_URL", "STEPWELL_AUTH", "STEPWELL_OWNER_PASSWORD")
+    assert config.unknown_variables(dict.fromkeys((*known, "STEPWELL_LLM_API_KEY_FILE"), "1")) == []
+    assert config.unknown_variables({"PATH": "", "STEPWELL_QQQQ": "1"}) == [
+        "STEPWELL_QQQQ is no setting and is ignored."
+    ]
+
+
+def test_a_bad_setting_is_named(stepwell: Stepwell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STEPWELL_POOL_SIZE", "many")
+    ran = stepwell("search", "lime")
+    assert ran.code == 2
+    assert "POOL_SIZE" in ran.err
+    assert "many" not in ran.err.replace("how many", "")
