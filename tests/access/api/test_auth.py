@@ -1,7 +1,9 @@
 """Tests of authentication: every request without a valid key is rejected."""
 
+import asyncio
 import logging
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import harness
 import pytest
@@ -11,6 +13,8 @@ from fastapi import FastAPI
 
 from app.access import keys
 from app.access.store import keys as stored_keys
+from app.database.transactions import Database
+from app.http.auth import MAX_GUESSES
 
 
 async def _status(app: FastAPI, headers: dict[str, str], **params: str) -> int:
@@ -81,3 +85,25 @@ async def test_no_log_line_holds_a_key_or_a_text(caller: Caller, caplog: pytest.
     assert logged
     assert caller.key not in logged
     assert "zyxwv" not in logged
+
+
+async def test_guessed_keys_share_few_lookups_and_a_key_that_was_valid_does_not_wait_for_them(
+    app: FastAPI, caller: Caller, database: Database, owner: Any
+) -> None:
+    assert (await caller.client.get("/api/rag/stats")).status_code == 200
+    guesses = [f"sw_{number:012x}_" + "0" * 43 for number in range(20)]
+
+    async def reached(count: int) -> None:
+        async with asyncio.timeout(30):
+            while database.in_use() != count:  # noqa: ASYNC110 - the pool sets no event
+                await asyncio.sleep(0)
+
+    async with harness.client(app) as client:
+        async with owner.transaction():
+            await owner.execute("LOCK TABLE stepwell.api_keys IN ACCESS EXCLUSIVE MODE")
+            asked = [asyncio.create_task(client.get("/api/rag/stats", headers={"X-API-Key": key})) for key in guesses]
+            await reached(MAX_GUESSES)
+            valid = [asyncio.create_task(caller.client.get("/api/rag/stats")) for _ in range(5)]
+            await reached(MAX_GUESSES + 1)  # one look-up for all five
+        assert {(await one).status_code for one in asked} == {401}
+        assert {(await one).status_code for one in valid} == {200}

@@ -1,4 +1,4 @@
-"""Tests the shares of users in turns and in bodies being received, and the deadline of whatever searches."""
+"""Tests the quotas of users, their shares in turns and in bodies being received, and the deadline of searches."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import harness
+import httpx
 import pytest
 from api_caller import Caller
 from example_app import assert_problem
@@ -114,3 +115,41 @@ async def test_whatever_searches_ends_at_the_deadline_of_its_request(database: D
             response = await client.post(f"/api/rag/{path}", json=bodies.get(path, query))
             assert_problem(response, 504, "search_timeout")
             assert app.state.searches.running == 0, path
+
+
+def test_a_quota_allows_a_burst_and_refills_evenly() -> None:
+    now = 0.0
+    limit = admission.RateLimit(6, clock=lambda: now)
+    assert [limit.spend("a").remaining for _ in range(6)] == [5, 4, 3, 2, 1, 0]
+    refused = limit.spend("a")
+    assert (refused.remaining, refused.reset_s, refused.retry_after_s) == (0, 60, 10)
+    assert limit.spend("b").remaining == 5
+    now = 9.0
+    assert limit.spend("a").retry_after_s == 1
+    now = 10.0
+    assert limit.spend("a") == admission.Spent(0, 60)
+    now = 100.0
+    assert limit.spend("a").remaining == 5
+
+
+async def test_each_user_has_a_quota(database: Database) -> None:
+    services, user = await harness.services(database), harness.new_user()
+    first, second, other = [await harness.create_key(database, name) for name in (user, user, harness.new_user())]
+    settings = Settings(auth="api_key", rate_limit_user=3)
+    async with harness.calling(settings, services) as client:
+
+        async def asked(key: str) -> httpx.Response:
+            return await client.get("/api/rag/stats", headers={"X-API-Key": key})
+
+        allowed = [await asked(first) for _ in range(3)]
+        assert [one.status_code for one in allowed] == [200] * 3
+        assert allowed[0].headers["ratelimit-policy"] == '"user";q=3;w=60'
+        assert allowed[0].headers["ratelimit"] == '"user";r=2;t=20'
+        refused = await asked(first)
+        assert_problem(refused, 429, "rate_limited")
+        assert int(refused.headers["retry-after"]) in range(1, 21)
+        assert '"user";r=0' in refused.headers["ratelimit"]
+        assert (await asked(second)).status_code == 429, "keys of a user share the quota"
+        assert (await asked(other)).status_code == 200
+        assert (await client.get("/healthz")).headers.get("ratelimit") is None
+        assert (await client.get("/api/rag/stats")).status_code == 401

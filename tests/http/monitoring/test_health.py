@@ -1,5 +1,6 @@
 """Tests of the liveness and readiness endpoints."""
 
+import asyncio
 from dataclasses import replace
 
 import harness
@@ -8,7 +9,10 @@ from example_app import assert_problem
 from fastapi import FastAPI
 
 from app import __version__
+from app.database import transactions
 from app.database.transactions import Database
+from app.errors import DatabaseUnavailable
+from app.http.health import ReadinessCheck
 from app.runtime import models
 from app.settings import Settings
 
@@ -51,3 +55,16 @@ async def test_a_database_of_another_model_is_not_ready(database: Database) -> N
     services = replace(await harness.services(database), expected_schema=("another-model", 384))
     async with harness.calling(Settings(), services) as client:
         assert_problem(await client.get("/readyz"), 503, "schema_mismatch")
+
+
+async def test_readiness_is_checked_once_in_two_seconds(database: Database) -> None:
+    good = await harness.services(database)
+    lost = replace(good, db=transactions.connect("postgresql://stepwell@/stepwell?host=/nonexistent/socket/folder"))
+    ready, unready = ReadinessCheck(), ReadinessCheck()
+    await asyncio.gather(*(ready(good) for _ in range(5)))
+    await ready(lost)
+    with pytest.raises(DatabaseUnavailable):
+        await unready(lost)
+    with pytest.raises(DatabaseUnavailable):
+        await unready(good)
+    await lost.db.close()
