@@ -1,4 +1,4 @@
-"""Work on large inputs runs outside the event loop, and its cost grows linearly."""
+"""Work on large inputs runs outside the event loop."""
 
 import gc
 import time

@@ -20,12 +20,28 @@ from app.database.calibration_types import LogitScale, RelevanceCalibration
 from app.database.filter_types import Filters
 from app.database.schema import migration, reembedding
 from app.derived_rows import Damage
+from app.entities.linking import mention_refresh
+from app.entities.store import mentions, name_changes
 from app.maintenance import repair
 from app.query.types import HybridRequest, LexicalQuery, Weights
 from app.search.store import hybrid_search
 from app.services import ChunkingOptions
 from app.text import uris
+from app.text.names import names
 from app.text.queries.parsed_query import IndexText
+
+DOCUMENT = "11111111-1111-1111-1111-111111111111"
+WAITING = f"""
+INSERT INTO stepwell.tenants (user_id) VALUES ('ana'), ('bob'), ('cy');
+INSERT INTO stepwell.documents (user_id, document_id, identity, title, config, content, content_hash, attributes_hash,
+                                chunk_count, names_version)
+VALUES ('bob', '{DOCUMENT}', '\\x00', 'Long', 'english', 'Long.', '\\x00', '\\x00', 0, {names.VERSION});
+INSERT INTO stepwell.jobs (job_id, user_id, kind, payload)
+VALUES (gen_random_uuid(), 'ana', 'relink', '{{}}'),
+       (gen_random_uuid(), 'bob', 'link_document', '{{"document_id": "{DOCUMENT}"}}');
+INSERT INTO stepwell.entity_changes (user_id, name_key, name, version, pending, lowered)
+VALUES ('ana', 'ana', 'Ana', 3, true, true), ('ana', 'ben', 'Ben', 2, false, false), ('cy', 'cy', 'Cy', 1, true, false);
+"""
 
 MODEL, DIMENSION = "fake", 64
 REVISIONS = [script.revision for script in ScriptDirectory(str(migration.scripts())).walk_revisions()][::-1]
@@ -195,8 +211,8 @@ async def _columns(owner: asyncpg.Connection) -> dict[str, list[str]]:
 async def _rows(owner: asyncpg.Connection, columns: dict[str, list[str]]) -> dict[str, list[dict[str, str]]]:
     """Every row of each table, with its given columns as text."""
     found = {}
-    for table, names in columns.items():
-        listed = ", ".join(f'"{name}"::text' for name in names)
+    for table, named in columns.items():
+        listed = ", ".join(f'"{name}"::text' for name in named)
         found[table] = [dict(row) for row in await owner.fetch(f"SELECT {listed} FROM stepwell.{table}")]
     return found
 
@@ -257,3 +273,25 @@ async def test_a_slow_revision_shows_how_far_it_is_and_how_long_it_will_take(pop
         assert [step for step in of_phase if step.left_s is not None and step.left_s >= 0]
     assert re.fullmatch(r"UPDATE public.large .* … \d+%, \d+ s so far, about \d+ s left", str(updating[-1]))
     assert [step.revision for step in steps if isinstance(step, migration.AppliedRevision)][-1] == "9999"
+
+
+async def test_0042_keeps_what_waits_to_be_linked(new_database) -> None:
+    empty = await new_database()
+    await _upgrade(empty, "0040")
+    owner = await empty.connect()
+    database, as_owner = (transactions.connect(dsn, pool_size=1) for dsn in (empty.service_dsn, empty.owner_dsn))
+    try:
+        await owner.execute(WAITING)
+        await _upgrade(empty)
+        assert sorted(await mention_refresh.enqueue_all(as_owner)) == ["bob", "cy"], "ana has a job"
+        async with database.reading("ana") as reading:
+            (change,) = await name_changes.pending(reading, limit=9)
+            assert (change.key, change.name, change.before) == ("ana", "Ana", 2**63 - 1)
+        async with database.reading("bob") as reading:
+            assert [str(one) for one in await mentions.unread(reading, version=names.VERSION, limit=9)] == [DOCUMENT]
+        jobs = await owner.fetch("SELECT user_id, kind FROM stepwell.jobs ORDER BY user_id")
+        assert [tuple(row) for row in jobs] == [("ana", "relink"), ("bob", "relink"), ("cy", "relink")]
+    finally:
+        await owner.close()
+        await database.close()
+        await as_owner.close()

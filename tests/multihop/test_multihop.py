@@ -265,3 +265,9 @@ async def test_words_that_another_language_has_by_chance_do_not_count_over_hops(
     await tenant.add_all(texts)
     answer = await tenant.ask("does the harbour close in fog if ships come", depth="thorough", limit=3)
     assert uris(answer)[0] == "puerto"
+
+
+async def test_a_user_without_documents_gets_an_empty_answer(tenant: Tenant) -> None:
+    answer = await _ask(tenant, "anything")
+    assert (list(answer.hits), answer.fallback_reason, answer.total_results) == ([], "no_documents", 0)
+    assert [hop.result_count for hop in answer.hops or ()] == [0]

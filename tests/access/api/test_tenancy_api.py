@@ -65,7 +65,7 @@ ASKING = [
     if {"query", "vector"} & (fields := schema_of(operation).get("properties", {}).keys())
     and not {"lists", "document_id"} & fields
 ]
-"""Operations that look for something; one that orders given lists is asked in test_rerank_api.py."""
+"""Operations that look for something; one that orders given lists is asked in test_rerank_and_merge_api.py."""
 
 
 def named(cases: list[tuple[str, str, dict[str, Any]]]) -> list[Any]:

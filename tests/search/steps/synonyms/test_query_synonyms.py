@@ -2,7 +2,9 @@
 
 from typing import Any
 
+import fuzz_service
 import harness
+import httpx
 import pytest
 from harness import Tenant, uris
 from hypothesis import given
@@ -143,3 +145,18 @@ def test_a_query_contains_a_term_whose_lexemes_it_has_at_the_same_distances() ->
     assert not lines.contains(("state", "art"), (0, 1), query)
     assert not lines.contains(("state", "museum"), (0, 1), query)
     assert lines.contains(("gallery",), (0,), query)
+
+
+def _store_and_search(client: httpx.Client) -> None:
+    most = range(lines.MAX_TERMS)
+    groups = [
+        {"terms": [f"word{n} of kind {k}" for k in most], "expand_to": [f"term {n} {k}" for k in most]}
+        for n in range(lines.MAX_GROUPS)
+    ]
+    client.put("/synonyms", json={"groups": groups}).raise_for_status()
+    client.post("/search", json={"query": "word7 of kind 3 and lime"}).raise_for_status()
+
+
+def test_the_most_groups_do_not_hold_the_event_loop(address: Any) -> None:
+    costliest = fuzz_service.costliest(address.service_dsn, _store_and_search)
+    assert costliest["ms"] <= fuzz_service.MOST_MS, costliest["stack"]

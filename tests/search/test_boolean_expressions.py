@@ -1,4 +1,4 @@
-"""The conditions of expressions are met by every hit: compared with an evaluator of its own over the stored texts."""
+"""The conditions of Boolean expressions are met by every hit: compared with an evaluator over the stored texts."""
 
 import random
 import re

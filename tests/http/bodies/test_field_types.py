@@ -1,4 +1,4 @@
-"""Tests of the field types of requests."""
+"""Tests of the field types of requests: queries, numbers, moments and metadata."""
 
 import json
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Tests the depth of searches over REST, and multi-hop searches."""
+"""Tests over REST which depth `auto` chooses, and why."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -61,9 +61,3 @@ async def test_auto_leaves_a_question_about_a_described_entity_to_guidance(calle
 @pytest.mark.parametrize("fields", [{"min_confidence": "low"}, {"limit": 21}])
 async def test_an_option_that_hops_do_not_support_decides(reader: Caller, fields: dict[str, Any]) -> None:
     assert chosen(await reader.search(QUESTION, depth="auto", explain=True, **fields)) == ("fast", "options")
-
-
-async def test_a_user_without_documents_gets_an_empty_answer(caller: Caller) -> None:
-    answer = await caller.post("/api/rag/search/multihop", {"query": "anything"})
-    assert (answer["results"], answer["hints"], answer["total_results"]) == ([], ["No documents are stored."], 0)
-    assert [hop["result_count"] for hop in answer["hops"]] == [0]
