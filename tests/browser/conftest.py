@@ -11,7 +11,7 @@ import harness
 import httpx
 import pytest
 from playground_page import CHROMIUM, FLAGS, PATIENCE_MS, STORED, Playground
-from playwright.async_api import BrowserContext, async_playwright
+from playwright.async_api import BrowserContext, Page, async_playwright
 
 from app.database import transactions
 from app.database.transactions import Database
@@ -144,3 +144,9 @@ async def open_page(context: BrowserContext, url: str) -> AsyncIterator[Callable
     for playground in opened:
         assert playground.violations() == []
         await playground.page.close()
+
+
+@pytest.fixture
+async def page(playground: Playground, client: httpx.AsyncClient) -> Page:
+    """The page that the tests share."""
+    return playground.page

@@ -30,6 +30,8 @@ SCREENS: dict[Literal["light", "dark"], ViewportSize] = {"light": PHONE, "dark":
 AXE_RUN = "axe.run({resultTypes: ['violations']})"
 FAILED_RESPONSE = "Failed to load resource"
 """How Chromium logs a response with an error status, which some tests provoke."""
+ASKS = "!dispatchEvent(new Event('beforeunload', { cancelable: true }))"
+"""Whether the browser would ask before the page is closed."""
 
 
 @dataclass(slots=True)

@@ -1,15 +1,7 @@
-"""Tests of the playground's lists of documents and entities, and of uploads, in a real Chromium."""
+"""Tests of the playground's lists of documents and entities in a real Chromium."""
 
-import httpx
-import pytest
-from playground_page import STORED, Playground
+from playground_page import STORED
 from playwright.async_api import Page, Route
-
-
-@pytest.fixture
-async def page(playground: Playground, client: httpx.AsyncClient) -> Page:
-    """The page that the tests share."""
-    return playground.page
 
 
 async def titles(page: Page) -> list[str]:
@@ -126,75 +118,6 @@ async def test_entities_are_added_changed_merged_found_with_their_documents_and_
     await page.get_by_text("Deleted Ben Okafor.").wait_for()
 
 
-async def test_uploads_are_sent_in_order_with_sizes_checked_first_and_cleared(page, tmp_path, client) -> None:
-    folder = tmp_path / "kept"
-    left_out = (".DS_Store", "Thumbs.db", ".git/config", "node_modules/p/README.md", "uv.lock", "app.min.js")
-    files = {"n10.md": "Ten.", "n2.md": "Two.", "sub/rows.csv": "a,b\n1,2\n3,4\n", "sub/bad.pdf": "%PDF-1.4 broken"}
-    for name, text in (files | dict.fromkeys(left_out, "x")).items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-    sent: list[str] = []
-    page.on("request", lambda request: sent.append(request.url) if request.url.endswith("/upload") else None)
-    await page.locator("nav a[href='#documents']").click()
-    await page.locator("#folder").set_input_files(folder)
-    await page.get_by_text("3 of 4 files are stored. 6 hidden or generated ones are left out.").wait_for()
-    shown = await page.locator("#uploads strong").all_inner_texts()
-    assert shown == ["kept/n2.md", "kept/n10.md", "kept/sub/bad.pdf", "kept/sub/rows.csv"]
-    await (
-        page.locator("#uploads .row[data-state=failed]", has_text="kept/sub/bad.pdf").get_by_text("damaged").wait_for()
-    )
-    assert len(sent) == 4
-    await page.evaluate(
-        """() => {
-            const chosen = new DataTransfer();
-            chosen.items.add(new File([new Uint8Array(64_000_000)], "large.txt"));
-            const input = document.getElementById("files");
-            input.files = chosen.files;
-            input.dispatchEvent(new Event("change"));
-        }"""
-    )
-    await page.locator("#uploads .row", has_text="Not stored: It has 64 MB, and a request at most 64 MB").wait_for()
-    await page.get_by_text("0 of 1 files are stored.").wait_for()
-    assert len(sent) == 4, "a file that is too large is not sent"
-    await page.get_by_role("button", name="Clear", exact=True).click()
-    assert await page.locator("#uploads .row").count() == 0
-    assert await page.locator("#uploading").is_hidden()
-
-
-async def test_files_that_are_dropped_in_the_zone_are_stored_and_beside_it_neither_stored_nor_opened(page, client):
-    await page.locator("nav a[href='#documents']").click()
-    drop = """(target) => {
-        const dropped = new DataTransfer();
-        dropped.items.add(new File(["Dropped."], "dropped.txt"));
-        const options = {dataTransfer: dropped, bubbles: true, cancelable: true};
-        const events = ["dragover", "drop"].map((kind) => new DragEvent(kind, options));
-        return events.map((event) => !document.querySelector(target).dispatchEvent(event));
-    }"""
-    assert await page.evaluate(drop, "#drop") == [True, True]
-    await page.locator("#uploads .row", has_text="dropped.txt").get_by_text("Stored, 1 chunk").wait_for()
-    assert (await client.delete("documents", params={"uri": "dropped.txt"})).status_code == 200
-    await page.locator("#uploads-clear").click()
-    for target in ("h1", "#documents", "body"):
-        assert await page.evaluate(drop, target) == [True, True], "the browser would open the file"
-    assert "Nothing is stored" in await page.locator("#uploads-pace").inner_text()
-    assert await page.locator("#uploads .row").count() == 0
-    text = "new DragEvent('drop', {dataTransfer: new DataTransfer(), cancelable: true})"
-    assert await page.evaluate(f"document.body.dispatchEvent({text})"), "a dropped text goes into a field"
-
-
-async def test_a_problem_is_on_the_page_once(page: Page) -> None:
-    async def failing(route: Route) -> None:
-        problem = {"status": 503, "title": "Unavailable", "detail": "The database is away.", "code": "unavailable"}
-        await route.fulfill(status=503, json=problem)
-
-    await page.route("**/api/rag/**", failing)
-    await page.locator("nav a[href='#documents']").click()
-    for view in ("entities", "documents"):
-        await page.locator(f"nav a[href='#{view}']").click()
-        await page.locator(f"#view-{view} .problem").first.wait_for()
-        assert await page.get_by_text("The database is away.").count() == 1
-
-
 async def test_axe_finds_no_violation_in_lists_and_dialogs_at_390_and_1280_pixels(playground, page, client, tmp_path):
     aud = {"type": "person", "name": "Aud Okafor", "aliases": ["aokafor"], "role": "rigger"}
     (await client.post("entities", json=aud)).raise_for_status()
@@ -216,17 +139,3 @@ async def test_axe_finds_no_violation_in_lists_and_dialogs_at_390_and_1280_pixel
             await page.keyboard.press("Escape")
     await page.locator("nav a[href='#documents']").click()
     await page.locator("#uploads-clear").click()
-
-
-async def test_the_page_begins_with_titles_that_differ(playground: Playground, client: httpx.AsyncClient) -> None:
-    rows = [{"uri": f"tides.csv#row={number}", "title": "Tides", "content": f"Low at {number}"} for number in range(3)]
-    (await client.post("documents", json=rows)).raise_for_status()
-    await playground.page.goto(f"{playground.url}/#search")
-    await playground.page.reload()
-    offered = playground.page.locator(".samples button span")
-    await offered.nth(2).wait_for()
-    found = await offered.all_inner_texts()
-    assert found[0] == "Tides"
-    assert len(set(found)) == len(found) == 3
-    for row in rows:
-        (await client.delete("documents", params={"uri": row["uri"]})).raise_for_status()

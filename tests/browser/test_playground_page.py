@@ -1,0 +1,159 @@
+"""Tests in a real Chromium of the playground as a page: what it loads, what its policy stops, its key and problems."""
+
+import json
+
+import harness
+import httpx
+from playground_page import Playground
+from playwright.async_api import BrowserContext, Page, Route
+
+from app.database.transactions import Database
+from app.web import pages
+
+SCRIPT = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
+HOSTILE = f"# {SCRIPT}\n\n[a](javascript:document.title='owned') ![b](//x/y.png)\n\nZorvex {SCRIPT} ends."
+CHOOSE = """([name, content]) => {
+    const chosen = new DataTransfer();
+    chosen.items.add(new File([content], name));
+    document.getElementById("files").files = chosen.files;
+    document.getElementById("files").dispatchEvent(new Event("change"));
+}"""
+EVERYTHING_STORED = """async () => JSON.stringify({
+    local: {...localStorage}, session: {...sessionStorage}, cookie: document.cookie, url: location.href,
+    history: history.state, databases: await indexedDB.databases(), caches: await caches.keys(), name: window.name,
+    html: document.documentElement.outerHTML,
+})"""
+
+
+async def test_markup_in_texts_metadata_names_and_files_is_shown_as_text_everywhere(playground, client) -> None:
+    page = playground.page
+    document = {"uri": f"x/{SCRIPT}", "title": f"Title {SCRIPT}", "content": HOSTILE}
+    metadata = {f"key {SCRIPT}": SCRIPT, "author": f"Zorvex {SCRIPT}"}
+    stored = (await client.post("documents", json={**document, "metadata": metadata})).json()
+    entity = {"type": "person", "name": f"Aard {SCRIPT}", "role": SCRIPT, "aliases": [f"Zz {SCRIPT}"]}
+    named = (await client.post("entities", json=entity)).raise_for_status().json()
+    cards = await playground.search('"zorvex" img onerror ends')
+    assert await cards.first.locator("h3").inner_text() == f"Title {SCRIPT}"
+    assert await cards.first.locator(".uri").inner_text() == f"x/{SCRIPT}"
+    assert f"Zorvex {SCRIPT}" in await cards.first.locator(".snippet").inner_text()
+    await cards.first.locator("h3 a").click()
+    await page.locator(".text").wait_for()
+    assert await page.locator("#document-title").inner_text() == f"Title {SCRIPT}"
+    assert await page.title() == f"Title {SCRIPT} · Stepwell"
+    assert SCRIPT in await page.locator(".document-head .metadata").inner_text()
+    assert f"Zorvex {SCRIPT} ends." in await page.locator(".text").inner_text()
+    assert await page.locator(".text a").count() == 0
+    await page.get_by_role("button", name="Edit").click()
+    assert json.loads(await page.locator("#document [name=metadata]").input_value()) == metadata
+    await page.get_by_role("button", name="Cancel").click()
+    await page.locator("#view-document").get_by_role("button", name="Delete").click()
+    assert f"Title {SCRIPT}" in await page.locator("#confirm-text").inner_text()
+    await page.keyboard.press("Escape")
+    await page.goto(f"{playground.url}/#documents?query=onerror&folder={SCRIPT}")
+    await page.get_by_role("button", name="Remove the filter folder").click()
+    await page.locator("#documents").get_by_text(f"Title {SCRIPT}").wait_for()
+    await page.get_by_label(f"Select Title {SCRIPT}").wait_for()
+    await page.evaluate(CHOOSE, [f"{SCRIPT}.bin", "\0\x01"])
+    await page.locator("#uploads .row[data-state=failed]", has_text="onerror").wait_for()
+    await page.locator("#uploads-clear").click()
+    await page.locator("nav [data-view=entities]").click()
+    await page.get_by_role("button", name="Edit Aard").click()
+    await page.locator("#entity-title", has_text="onerror").wait_for()
+    await page.locator("#entity-dialog").get_by_role("button", name="Cancel").click()
+    assert await page.locator("main img, main script, dialog img").count() == 0
+    assert await page.title() == "Entities · Stepwell"
+    await client.delete(f"documents/{stored['document_id']}")
+    await client.delete(f"entities/{named['entity_id']}")
+
+
+async def test_the_page_works_without_the_features_that_may_be_left_out(context: BrowserContext, url: str) -> None:
+    opened = Playground(await context.new_page(), url)
+    await opened.page.route(
+        "**/features/features.js", lambda route: route.fulfill(body="", content_type="text/javascript")
+    )
+    await opened.open()
+    assert await (await opened.search("lime mortar")).count() == 5
+    await opened.page.goto(f"{url}/#documents")
+    await opened.page.locator("#documents .row").first.wait_for()
+    assert await opened.texts(".facet, .thumbs, .why-not") == []
+    assert opened.violations() == []
+    await opened.page.close()
+
+
+async def test_the_page_loads_every_file_of_its_folder_and_its_policy_stops_what_it_does_not_hold(open_page, url):
+    opened = await open_page("/playground")
+    async with httpx.AsyncClient(base_url=url) as client:
+        assert (await client.get("/playground")).headers["content-security-policy"] == pages.POLICY
+    loaded = {path.rpartition("/")[2] for path in opened.requested if "/playground/assets/" in path}
+    assert loaded == {"tables.js"} | {path.name for path in pages.PLAYGROUND.rglob("*.*")} - {"index.html"}
+    attacks = (
+        "document.body.innerHTML = '<b>owned</b>'",
+        "const b = document.querySelector('button'); b.setAttribute('onclick', 'document.title = 1'); b.click()",
+        "document.body.append(Object.assign(document.createElement('script'), {text: 'document.title = 1'}))",
+        "document.body.append(Object.assign(document.createElement('img'), {src: 'http://localhost:1/'}))",
+        "await fetch('http://localhost:1/')",
+    )
+    for number, attack in enumerate(attacks, 1):
+        await opened.page.evaluate(f"async () => {{ try {{ {attack} }} catch {{}} }}")
+        assert len([line for line in opened.logged if line.startswith("error")]) >= number, attack
+    assert await opened.page.title() == "Search · Stepwell"
+    assert [failure for failure in opened.refused if failure != "csp"] == []
+    opened.logged.clear()
+    opened.requested.clear()
+
+
+async def test_without_a_key_the_page_says_what_to_do_and_with_one_it_works_and_stores_it_nowhere(
+    open_page, keyed_url: str, database: Database
+) -> None:
+    opened = await open_page(at=keyed_url)
+    page = opened.page
+    assert "This service needs a key" in await page.locator("#access").inner_text()
+    await opened.search("mortar")
+    assert "This service needs a key" in await page.locator("#answer").inner_text()
+    await page.locator("#answer").get_by_role("button", name="Enter a key").click()
+    await page.locator("#key:focus").wait_for()
+    await page.keyboard.type("sk_wrong")
+    await page.keyboard.press("Tab")
+    await page.locator("#access").get_by_text("does not accept this key").wait_for()
+    user = harness.new_user()
+    key = await harness.create_key(database, user)
+    async with httpx.AsyncClient(base_url=keyed_url, headers={"X-API-Key": key}) as client:
+        stored = await client.post("/api/rag/documents", json={"content": "# Lime mortar\n\nLime sets slowly."})
+        assert stored.status_code == 201
+    await page.locator("#key").fill(key)
+    await page.locator("#key").press("Tab")
+    await page.locator(".card h3", has_text="Lime mortar").wait_for()
+    await page.get_by_text("This request as a command").click()
+    assert "Bearer $STEPWELL_API_KEY" in await page.locator(".code pre").first.inner_text()
+    assert key not in await page.evaluate(EVERYTHING_STORED)
+    assert not [line for line in [*opened.logged, *opened.requested] if key in line]
+    await page.reload()
+    await page.locator("#answer .message").wait_for()
+    assert await page.locator("#key").input_value() == ""
+
+
+async def test_a_problem_is_on_the_page_once(page: Page) -> None:
+    async def failing(route: Route) -> None:
+        problem = {"status": 503, "title": "Unavailable", "detail": "The database is away.", "code": "unavailable"}
+        await route.fulfill(status=503, json=problem)
+
+    await page.route("**/api/rag/**", failing)
+    await page.locator("nav a[href='#documents']").click()
+    for view in ("entities", "documents"):
+        await page.locator(f"nav a[href='#{view}']").click()
+        await page.locator(f"#view-{view} .problem").first.wait_for()
+        assert await page.get_by_text("The database is away.").count() == 1
+
+
+async def test_the_page_begins_with_titles_that_differ(playground: Playground, client: httpx.AsyncClient) -> None:
+    rows = [{"uri": f"tides.csv#row={number}", "title": "Tides", "content": f"Low at {number}"} for number in range(3)]
+    (await client.post("documents", json=rows)).raise_for_status()
+    await playground.page.goto(f"{playground.url}/#search")
+    await playground.page.reload()
+    offered = playground.page.locator(".samples button span")
+    await offered.nth(2).wait_for()
+    found = await offered.all_inner_texts()
+    assert found[0] == "Tides"
+    assert len(set(found)) == len(found) == 3
+    for row in rows:
+        (await client.delete("documents", params={"uri": row["uri"]})).raise_for_status()
