@@ -75,7 +75,7 @@ def _restriction(given: tuple[str, ...], shows_entities: bool) -> Restriction:
 
 
 def _read_filters(given: str) -> Filters:
-    """Filters that a token or a stored key has. Raises ValueError for what a request may not contain."""
+    """Filters of a token or a stored key. Raises ValueError for what a search does not take, and for no condition."""
     if any(unstorable_json.find_unusable(json.loads(given))):
         raise ValueError("a value that Postgres cannot store")
     found = SearchFilters.model_validate_json(given).shape()

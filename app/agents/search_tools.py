@@ -125,7 +125,7 @@ async def find_similar_chunks(given: SimilarArguments, context: ToolContext) -> 
 async def _run(
     run: Callable[[Released], Awaitable[Answer]], given: FilterArguments, context: ToolContext
 ) -> PassageList:
-    """The result of a search that was admitted, trimmed to the requested size."""
+    """Run a search once it is admitted, and trim its passages to the requested size."""
     answer = await context.admission.search(run)
     if not answer.hits and given.metadata:
         filters = Filters(metadata=given.metadata)

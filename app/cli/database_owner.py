@@ -61,7 +61,7 @@ async def open_owner(settings: Settings) -> AsyncIterator[Database]:
 
 @asynccontextmanager
 async def open_dsn(settings: Settings) -> AsyncIterator[str]:
-    """Returns the owner's address: STEPWELL_MIGRATION_URL, else DATABASE_URL, else the embedded server's."""
+    """Yields the owner's address: STEPWELL_MIGRATION_URL, else DATABASE_URL, else that of the embedded server."""
     if _is_embedded(settings):
         async with postgres.EmbeddedPostgres(settings.folder) as server:
             yield server.owner_dsn

@@ -125,7 +125,7 @@ def absolute_path(named: str) -> str:
 
 
 def unused_llm_key(chosen: Settings) -> tuple[str, str] | None:
-    """Says that a language model's key is set but not used, and which setting would use it; None if none is set."""
+    """Says that a language model's key is set and not used, and which setting uses it; None if there is no such key."""
     if chosen.llm != "none":
         return None
     if chosen.gemini_api_key and chosen.embedder != "gemini":

@@ -99,7 +99,7 @@ class Restriction:
 
 
 ORDERED_CHARACTERS = 100
-"""Number of characters of a title that order documents."""
+"""By how many characters at their beginning titles are ordered."""
 
 
 @dataclass(frozen=True, slots=True)

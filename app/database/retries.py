@@ -12,17 +12,20 @@ from app import errors
 P = ParamSpec("P")
 T = TypeVar("T")
 BUSY_S = 30.0
-"""How long a step is repeated while other writes of the user hold the lock."""
+"""Seconds for which a step is repeated while other writes hold the user's lock."""
 
 
 async def while_busy(step: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
-    """The result of a step that takes the user's lock. Raises Busy after BUSY_S seconds, and what else it raises."""
+    """Repeat a step while it raises Busy, and return its result. Raises Busy after BUSY_S seconds, others at once."""
     repeated = stamina.AsyncRetryingCaller(attempts=None, timeout=BUSY_S, wait_initial=0.05, wait_max=0.5)
     return await repeated(errors.Busy, step, *args, **kwargs)
 
 
 async def while_unavailable(seconds: float, step: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
-    """The result of a step. Raises DatabaseUnavailable or Busy after `seconds`, and what else the step raises."""
+    """Repeat a step while it raises DatabaseUnavailable or Busy, and return its result.
+
+    Raises these errors after `seconds`, and others at once.
+    """
     most = min(2.0, seconds / 4)
     repeated = stamina.AsyncRetryingCaller(
         attempts=None, timeout=seconds, wait_initial=0.1, wait_max=most, wait_jitter=most / 2

@@ -78,14 +78,14 @@ def read_judged_questions(folder: Path) -> list[JudgedQuestion]:
 
 
 def read_questions(folder: Path) -> list[JudgedQuestion]:
-    """Reads the questions of a folder without judgements. Raises BadRequest as `load` does."""
+    """Reads the questions of a folder and none of its judgements. Raises BadRequest as `load` does."""
     return [_question(row, {}) for row in _rows(folder / QUERIES, "_id", "text")]
 
 
 async def write(folder: Path, judged: Sequence[JudgedQuestion], documents: AsyncIterable[Upload]) -> int:
-    """Writes a set without entities into a folder that is made; replaces existing files.
+    """Writes a set without entities, and returns the number of its documents, which are read one by one.
 
-    The documents are read one by one. Returns their number.
+    Creates the folder if it is missing, and replaces existing files.
     """
     _write_questions(folder, judged)
     count = 0

@@ -62,7 +62,7 @@ _COUNT_USES = sql.inline("SELECT stepwell.count_key_uses(:key_ids::text[], :scop
 
 
 async def count_uses(db: SharedTransaction, uses: Mapping[tuple[str, str], int]) -> None:
-    """Add uses by key id and scope to today's; unknown keys are skipped."""
+    """Add uses, by key id and scope, to those of today (UTC). Unknown keys and scopes are skipped."""
     binds = {
         "key_ids": [key_id for key_id, _scope in uses],
         "scopes": [scope for _key_id, scope in uses],
@@ -72,7 +72,7 @@ async def count_uses(db: SharedTransaction, uses: Mapping[tuple[str, str], int])
 
 
 async def events(db: SharedTransaction, *, user_id: str | None, limit: int) -> list[dict[str, Any]]:
-    """The latest events with their times, by column, newest first. Requires the owner."""
+    """The latest events, newest first, each as its columns by name. Requires the owner."""
     query = sa.select(_a.at, _a.user_id, _a.actor, _a.action, _a.target, _a.counts)
     query = query.order_by(_a.at.desc(), _a.event_id).limit(limit)
     if user_id is not None:
@@ -87,7 +87,7 @@ async def has_event(db: SharedTransaction, *, user_id: str, action: Action, targ
 
 
 async def key_uses(db: SharedTransaction, *, user_id: str | None, limit: int) -> list[dict[str, Any]]:
-    """The latest uses of keys by column, newest first: one row per key, scope and day (UTC). Requires the owner."""
+    """The latest uses of keys, newest first: columns by name for each key, scope and day (UTC). Requires the owner."""
     query = sa.select(_u.day, _u.user_id, _u.key_id, _u.scope, _u.uses, _u.last_used_at)
     query = query.order_by(_u.day.desc(), _u.last_used_at.desc(), _u.key_id, _u.scope).limit(limit)
     if user_id is not None:

@@ -92,9 +92,7 @@ def extend(connection: Connection) -> None:
 def mark_leakproof(connection: Connection) -> list[str]:
     """Mark the functions that are leakproof on the coordinator as leakproof on the other nodes too.
 
-    Returns a message for each node and function where that failed.
-
-    Each node commits on its own.
+    Each node commits on its own. Returns a message for each node and function where that failed.
     """
     known = nodes(connection)
     ours = {name for node in known if node.coordinator for name in node.unmarked}

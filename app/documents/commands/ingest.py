@@ -36,7 +36,7 @@ FIRST_CHUNKS = 8.0
 PATIENCE_S = 900.0
 """For how many seconds a batch is sent again while the service or its model is not available."""
 REFUSALS = frozenset({400, 413, 415, 422})
-"""Statuses that mean that no file of a request can be stored. Other error statuses end the command."""
+"""Statuses of a refused request. Its files are then sent one by one. Other error statuses end the command."""
 _UNREAD_PICTURES: dict[str, LeftOutReason] = {"unsupported_format": "binary", "no_text": "empty"}
 """Why a picture is left out, by the code of the service's refusal: there is no OCR, or no text on it."""
 _PAGE_REFUSALS = frozenset({"site_unavailable", "fetch_not_allowed"})

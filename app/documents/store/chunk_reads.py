@@ -29,7 +29,7 @@ async def by_id(
 
 
 async def ids(db: Reading, *, chunk_id: UUID | None, document_id: UUID | None, identity: bytes | None) -> list[UUID]:
-    """The ids of a document's chunks, in order, by the document's id or identity; or `chunk_id` if it is stored."""
+    """The ids of the chunks of a document, given by its id or identity, in order; or `chunk_id`, if it is stored."""
     query = sa.select(_c.chunk_id).where(_c.user_id == db.user_id)
     if chunk_id is not None:
         query = query.where(_c.chunk_id == chunk_id)

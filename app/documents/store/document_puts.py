@@ -40,7 +40,7 @@ class StoredVersion:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a draft is stored: its document, the stored version if there is one, and whether jobs have staged others.
+    """Where a draft is stored: its document, the stored version if there is one, and whether a job has staged another.
 
     The id of a new document is derived from its identity, unless a document that was moved to another uri has that id.
     """
@@ -51,12 +51,12 @@ class Target:
 
 
 async def find(db: Reading, *, identity: bytes) -> StoredVersion | None:
-    """The user's document with this identity."""
+    """The stored version of the user's document with this identity; None if there is none."""
     return (await find_many(db, identities=[identity])).get(identity)
 
 
 async def find_many(db: Reading, *, identities: Sequence[bytes]) -> dict[bytes, StoredVersion]:
-    """The user's documents with these identities, by identity."""
+    """The stored versions of the user's documents with these identities, by identity."""
     query = sa.select(_d.identity, _d.document_id, _d.content_hash, _d.attributes_hash, _d.chunk_count)
     rows = await db.execute(query.where(_d.user_id == db.user_id, sql.among(_d.identity, identities)))
     return {identity: StoredVersion(*rest) for identity, *rest in rows}
@@ -84,11 +84,10 @@ async def put(
 ) -> tuple[list[PutDocument], LinkedNames]:
     """Store drafts with different identities. Each replaces the document with its identity and has one result.
 
-    With `document_id` a single draft replaces that document. Raises what `targets` raises.
-
-    An identical document stays unchanged. Jobs that would store other versions are cancelled. `vectors_by_key` must
-    contain the embedding key of every chunk; for `names_version` see `row_writes.write`. Also returns the names in
-    the replaced versions; the caller prunes them after it has linked the new versions.
+    An identical document stays unchanged. With `document_id` a single draft replaces that document. Jobs that would
+    store other versions are cancelled. `vectors_by_key` must contain the embedding key of every chunk; for
+    `names_version` see `row_writes.write`. Also returns the names in the replaced versions; the caller prunes them
+    after it has linked the new versions. Raises what `targets` raises.
     """
     first_no = await db.lock(chunks=sum(len(draft.chunks) for draft in drafts))
     found = await targets(db, drafts, document_id=document_id)
@@ -113,7 +112,9 @@ async def put(
 async def targets(
     db: Writing, drafts: Sequence[DocumentDraft], *, document_id: UUID | None = None
 ) -> dict[bytes, Target]:
-    """Where drafts are stored, by identity; with `document_id`, where the single draft is. Under the user's lock.
+    """Where drafts are stored, by identity. With `document_id` a single draft replaces that document.
+
+    Under the user's lock.
 
     Raises OutsideOfKey, NotFound if no document has this id, and Conflict if another document has the identity.
     """
@@ -137,7 +138,10 @@ async def targets(
 
 
 async def _chosen(db: Writing, document_id: UUID, same: StoredVersion | None) -> Target:
-    """This document as the target of a draft. `same` is the document with the draft's identity."""
+    """This document as the target of a draft. `same` is the stored document with the draft's identity, if there is one.
+
+    Raises NotFound, and Conflict if `same` is another document.
+    """
     count = sa.select(_d.chunk_count).where(_d.user_id == db.user_id, _d.document_id == document_id)
     if (chunk_count := await db.scalar(count)) is None:
         raise restricted_writes.not_found()

@@ -40,8 +40,8 @@ async def enqueue(db: Writing, document_ids: Sequence[UUID]) -> None:
 async def run_waiting(user_id: str, services: Services) -> AsyncGenerator[int, None]:
     """Run the user's jobs that can run now. Yields after each job how many still wait.
 
-    A job with an unusable answer is left for a later attempt; if the model fails otherwise, all jobs are. It does not
-    wait for jobs of other workers. Raises DatabaseUnavailable.
+    A job whose answer cannot be used is left for a later attempt, and the next one runs. After another failure of the
+    model no further job runs. Jobs of other workers are not waited for. Raises DatabaseUnavailable.
     """
     while True:
         try:
@@ -62,7 +62,10 @@ async def waiting(user_id: str, db: Database) -> int:
 
 
 async def _extract(run: workers.Run) -> int:
-    """Ask the model. Without a model, or with the setting off, the job ends without a result."""
+    """Store the entities that the model names in a document, and return their number.
+
+    Without a model, or with the setting off, the job stores nothing.
+    """
     user_id, document_id = run.job.user_id, UUID(run.job.payload["document_id"])
     llm, options = run.services.llm, run.services.chunking_options
     async with run.db.reading(user_id) as reading:
@@ -96,7 +99,7 @@ async def _ask(llm: Llm, chunks: Sequence[mentions.ChunkText]) -> list[dict[str,
 
 
 def _parts(chunks: Sequence[mentions.ChunkText]) -> list[str]:
-    """The texts of whole chunks, at most PART characters each, with the title before the first."""
+    """The text of each request: chunks with at most PART characters together. The title is before the first chunk."""
     parts: list[str] = []
     for chunk in chunks:
         text = f"{chunk.opening.title}\n{chunk.content}" if chunk.opening else chunk.content
@@ -111,7 +114,7 @@ def _parts(chunks: Sequence[mentions.ChunkText]) -> list[str]:
 
 
 def _check(answer: Sequence[object], text: str) -> dict[str, dict[str, Any]]:
-    """The entities of an answer by key of name. Names, aliases and roles must occur in the text."""
+    """The entities of an answer by the keys of their names. Names, aliases and roles are kept if the text has them."""
     proposed = [one for one in answer if isinstance(one, Mapping)][:PER_PART]
     written = [name for one in proposed for name in (_line(one.get("name")), *_aliases(one)) if name]
     in_text = gazetteers.Gazetteer.build((name, _NO_ID) for name in written)
