@@ -66,6 +66,7 @@ async def test_a_request_that_only_reads_cannot_open_a_transaction_that_writes(d
         with pytest.raises(RuntimeError, match="only reads"):
             async with transaction:
                 pass
-    async with view.reading(user) as reading:
-        with pytest.raises(asyncpg.PostgresError, match="read-only transaction"):
-            await reading.execute(transactions.sa.text("DELETE FROM stepwell.documents"))
+    for one in (view, database):
+        async with one.reading(user) as reading:
+            with pytest.raises(asyncpg.PostgresError, match="read-only transaction"):
+                await reading.execute(transactions.sa.text("DELETE FROM stepwell.documents"))

@@ -11,10 +11,10 @@ import pytest
 import sqlalchemy as sa
 from harness import Tenant
 
-from app.database import transactions, vectors
+from app.database import transactions
 from app.database.filter_types import DocumentFilter, Filters
 from app.database.schema import tables
-from app.database.transactions import Database, Writing
+from app.database.transactions import Database
 from app.documents.store import document_puts, documents
 from app.documents.types import DocumentDraft
 from app.search.store import hybrid_search
@@ -206,14 +206,6 @@ async def test_negative_control_a_session_setting_is_kept_on_the_connection(alon
         assert await shared.scalar(VISIBLE) == 1
 
 
-async def test_reading_writes_nothing(database, user) -> None:
-    with pytest.raises(Exception, match="read-only transaction"):
-        async with database.reading(user) as reading:
-            await document_puts.put(Writing(reading.entered, user), [hybrid.draft()], vectors_by_key={})
-    async with database.writing(user) as writing:
-        await document_puts.put(writing, [hybrid.draft()], vectors_by_key={})
-
-
 @pytest.mark.parametrize("hostile", HOSTILE)
 async def test_any_text_is_a_valid_user_id(database, embedder, owner, hostile) -> None:
     await hybrid.store(database, hostile, _draft(), embedder=embedder)
@@ -226,13 +218,3 @@ async def test_the_empty_user_owns_nothing(database, embedder) -> None:
     with pytest.raises(Exception, match=r"row-level security|ck_tenants_user_id"):
         await hybrid.store(database, "", _draft(), embedder=embedder)
     assert (await hybrid.run(database, hybrid.request("", "copper"))).corpus_chunks == 0
-
-
-async def test_vectors_are_stored_with_16_bits_a_number(database, user, embedder) -> None:
-    vector = [1.0, -0.5, 1e-7, *([0.25] * 61)]
-    await hybrid.store(database, user, hybrid.draft("copper"), embedded=[vector], embedder=embedder)
-    found = await hybrid.run(database, hybrid.request(user, "copper"))
-    async with database.reading(user) as reading:
-        stored = await hybrid_search.vector_of(reading, found.candidates[0].chunk_id)
-    assert stored == pytest.approx(vector, rel=2**-11, abs=2**-25)
-    assert vectors.as_text(vector).startswith("[1,-0.5,1e-07,")

@@ -9,6 +9,7 @@ import oracle
 import pytest
 from query_vectors import WORDS, at, ids
 
+from app.database import vectors
 from app.database.filter_types import Filters
 from app.database.transactions import Database
 from app.search.store import hybrid_search
@@ -117,3 +118,13 @@ async def test_the_graph_s_rows_are_estimated_with_those_of_other_users_and_with
         assert stored <= reading.graph_rows <= 1.3 * stored
     async with database.reading(user) as reading:
         assert reading.graph_rows == 0
+
+
+async def test_vectors_are_stored_with_16_bits_a_number(database, user, embedder) -> None:
+    vector = [1.0, -0.5, 1e-7, *([0.25] * 61)]
+    await hybrid.store(database, user, hybrid.draft("copper"), embedded=[vector], embedder=embedder)
+    found = await hybrid.run(database, hybrid.request(user, "copper"))
+    async with database.reading(user) as reading:
+        stored = await hybrid_search.vector_of(reading, found.candidates[0].chunk_id)
+    assert stored == pytest.approx(vector, rel=2**-11, abs=2**-25)
+    assert vectors.as_text(vector).startswith("[1,-0.5,1e-07,")
