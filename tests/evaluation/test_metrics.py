@@ -45,7 +45,7 @@ def test_a_percentile_is_the_nearest_rank() -> None:
     assert metrics.percentile([float(n) for n in range(1, 101)], 0.95) == 95.0
 
 
-def test_the_figures_of_four_predictions() -> None:
+def test_the_figures_of_four_predictions_are_those_computed_by_hand() -> None:
     found = metrics.measure_calibration([(0.1, False), (0.2, True), (0.25, False), (0.9, True)])
     assert (found.count, found.base_rate, found.base_brier) == (4, 0.5, 0.25)
     assert found.brier == pytest.approx((0.1**2 + 0.8**2 + 0.25**2 + 0.1**2) / 4)

@@ -42,13 +42,13 @@ def test_the_best_of_equal_passages_has_the_others_whatever_their_titles() -> No
     assert (other, other.duplicates) == (hits[1], ())
 
 
-def test_versions_that_differ_in_a_number_are_none() -> None:
+def test_versions_that_differ_in_a_number_are_no_duplicates() -> None:
     words = DICE.choices(WORDS, k=120)
     texts = [" ".join((*words[:40], *number.split(), *words[40:])) for number in ("€24,", "€28,", "2.5 and", "24")]
     assert contents([hit(text) for text in texts]) == texts[:3]
 
 
-def test_passages_under_another_title_or_heading_are_no_versions_of_each_other() -> None:
+def test_passages_under_another_title_or_heading_are_no_duplicates() -> None:
     village = "{} is part of the name of two villages, both located in Gmina Susz, within Iława County, in Poland."
     one, other = village.format("Lubnowy"), village.format("Jawty")
     assert contents([hit(one, "Lubnowy"), hit(other, "Jawty")]) == [one, other]
@@ -67,7 +67,7 @@ def test_passages_under_another_title_or_heading_are_no_versions_of_each_other()
         tuple(f"{name} wants pull requests of payments to be squashed into one commit." for name in ("Ana", "Bo")),
     ],
 )
-def test_passages_that_say_something_else_are_none(one: str, other: str) -> None:
+def test_passages_that_say_something_else_are_no_duplicates(one: str, other: str) -> None:
     assert contents([hit(one), hit(other)]) == [one, other]
 
 

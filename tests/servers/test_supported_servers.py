@@ -157,7 +157,7 @@ def bearer(key: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("pooling", ["direct", "session", "transaction"])
-async def test_embedded_18(new_database, pooling):
+async def test_the_service_works_on_the_embedded_server(new_database, pooling):
     with embedded(await new_database(), pooling) as database:
         await drive(database)
 
@@ -170,7 +170,7 @@ async def test_a_pooler_by_statement_is_refused_in_a_sentence(new_database):
 
 
 @pytest.mark.parametrize("pooling", ["direct", "session", "transaction"])
-async def test_debian_15_with_tls(debian, pooling):
+async def test_the_service_works_on_postgres_15_with_tls(debian, pooling):
     async with on_debian(debian, pooling) as database:
         await drive(database)
 
@@ -185,12 +185,12 @@ async def test_a_server_without_pgvector_is_told_from_a_role_that_may_not_instal
 
 
 @pytest.mark.parametrize("pooling", ["direct", "transaction"])
-async def test_debian_15_with_pgvector_in_another_schema(debian, pooling):
+async def test_the_service_works_where_pgvector_is_in_another_schema(debian, pooling):
     async with on_debian(debian, pooling, schema="extensions") as database:
         await drive(database)
 
 
-async def test_debian_15_with_an_owner_without_createrole(debian):
+async def test_the_service_works_where_the_owner_may_not_create_roles(debian):
     async with on_debian(debian, "direct", creates_roles=False) as database:
         for role, rights in ((postgres.SERVICE_ROLE, postgres.SERVICE_RIGHTS), (postgres.RESTRICTED_ROLE, "NOLOGIN")):
             await run(debian, "postgres", f"CREATE ROLE {role} {rights} PASSWORD '{debian_servers.PASSWORD}'")

@@ -28,7 +28,7 @@ async def test_a_write_that_is_sent_again_gets_its_first_response_and_is_not_don
     assert stored["content"] == "Newer."
 
 
-async def test_every_kind_of_write_takes_a_key(caller: Caller) -> None:
+async def test_every_kind_of_write_takes_an_idempotency_key(caller: Caller) -> None:
     document_id = (await caller.add("Lime.", "lime"))["document_id"]
     path = f"{DOCUMENTS}/{document_id}"
     requests: list[tuple[str, str, dict[str, Any]]] = [

@@ -61,7 +61,7 @@ def test_every_statement_that_reads_a_user_s_data_touches_one_shard(report) -> N
     assert report.routed.total > 30
 
 
-async def test_repeating_it_changes_nothing_and_another_number_of_shards_is_refused(report) -> None:
+async def test_distributing_again_changes_nothing_and_another_number_of_shards_is_refused(report) -> None:
     assert (await migration.distribute(DSN)) == (citus.Distribution(4, 2, ()), [])
     with pytest.raises(errors.BadRequest, match="4 shards"):
         await migration.distribute(DSN, shards=8)

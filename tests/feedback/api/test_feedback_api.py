@@ -61,12 +61,12 @@ async def test_a_key_with_filters_judges_no_document_that_it_does_not_see(caller
     assert await judged(owner, caller.user_id) == []
 
 
-async def test_the_client_gives_it(caller: Caller, hit: dict[str, Any]) -> None:
+async def test_the_client_gives_feedback(caller: Caller, hit: dict[str, Any]) -> None:
     given = await AsyncClient(http=caller.client).give_feedback(QUERY, True, chunk_id=UUID(hit["chunk_id"]))
     assert (str(given.document_id), given.helpful) == (hit["document_id"], True)
 
 
-async def test_it_is_deleted_with_its_document(caller: Caller, hit: dict[str, Any], owner: asyncpg.Connection) -> None:
+async def test_a_judgement_is_deleted_with_its_document(caller: Caller, hit: dict, owner: asyncpg.Connection) -> None:
     await give(caller, chunk_id=hit["chunk_id"])
     replaced = await caller.add("The copper lantern hangs over the bridge.", "weir.md")
     assert replaced["document_id"] == hit["document_id"]
@@ -124,7 +124,7 @@ async def test_optional_tools_are_offered_and_called_where_they_are_named(databa
     assert added.json()["status"] == "added"
 
 
-async def test_none_is_taken_where_none_is_kept(database: Database, owner: asyncpg.Connection) -> None:
+async def test_no_feedback_is_taken_where_none_is_kept(database: Database, owner: asyncpg.Connection) -> None:
     services = replace(await harness.services(database), options={FeedbackOptions: FeedbackOptions(days=0)})
     async with harness.running(Settings(auth="none"), services) as app, harness.client(app) as client:
         body = {"query": QUERY, "document_id": str(uuid4()), "helpful": True}

@@ -51,7 +51,7 @@ def test_tokens_begin_in_the_text_where_its_pieces_do(model):
         assert bool(starts) == bool(text.strip())
 
 
-def test_it_reads_many_languages_and_its_package_is_not_imported(model):
+def test_e5_reads_many_languages_and_its_package_is_not_imported(model):
     assert {"el", "es", "tr", "zh"} < model.model.languages
     assert e5.PACKAGE not in sys.modules
 

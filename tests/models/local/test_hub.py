@@ -181,7 +181,7 @@ async def test_what_is_known_of_a_model_is_used_where_its_files_say_nothing(serv
 
 
 @pytest.mark.parametrize("name", ["cross", "none"])
-async def test_a_re_ranker_is_downloaded_or_open_and_fails(server, tmp_path, name):
+async def test_a_re_ranker_is_downloaded_or_has_an_open_breaker(server, tmp_path, name):
     server.folders[f"{OWNER}/cross"] = small_models.cross_encoder(tmp_path / "cross", labels=1)
     settings = settings_of(server, tmp_path / "data", reranker="hub", reranker_model=f"{OWNER}/{name}")
     async with models.open_reranker(settings) as reranker:

@@ -101,7 +101,7 @@ async def test_texts_are_lower_cased_if_the_model_wants_it(load: Callable[..., O
     assert list(embedder.model.token_starts("İ LIME  mortar")) == [0, 2, 8]
 
 
-async def test_all_usual_inputs_are_given(load: Callable[..., OnnxEmbedder]) -> None:
+async def test_a_model_gets_all_the_usual_inputs(load: Callable[..., OnnxEmbedder]) -> None:
     inputs = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
     assert await load(inputs=inputs).embed_query("lime") == await load().embed_query("lime")
 
@@ -190,7 +190,7 @@ async def test_a_cross_encoder_in_a_folder_scores_passages(tmp_path: Path, label
         lambda folder: shutil.rmtree(folder),
     ],
 )
-async def test_a_cross_encoder_that_cannot_be_loaded_is_open_and_fails(tmp_path: Path, spoil: Any) -> None:
+async def test_a_cross_encoder_that_cannot_be_loaded_has_an_open_breaker_and_fails(tmp_path: Path, spoil: Any) -> None:
     folder = small_models.cross_encoder(tmp_path / "cross")
     spoil(folder)
     async with models.open_reranker(Settings(reranker="onnx", reranker_model=str(folder))) as reranker:
