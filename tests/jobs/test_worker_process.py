@@ -1,4 +1,4 @@
-"""`stepwell jobs` shows and cancels jobs, and `stepwell worker` runs them in a separate process."""
+"""`stepwell worker` runs queued jobs in a process of its own, until it is stopped."""
 
 import asyncio
 import os
