@@ -2,7 +2,6 @@
 
 import base64
 import json
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -132,38 +131,3 @@ async def test_a_list_that_ends_in_the_stored_version_stores_that_version(caller
     assert [document["status"] for document in answer["documents"]] == ["replaced", "replaced"]
     stored = await caller.client.get(f"{DOCUMENTS}/{answer['documents'][1]['document_id']}")
     assert stored.json()["content"] == "Stored."
-
-
-async def test_the_uri_of_a_file_is_shown_as_its_path_and_every_spelling_means_the_same_document(caller) -> None:
-    """`first` is how a document is stored: the URI of a file, as the command line sends it, or its path."""
-    for number, name in enumerate(
-        ("file:///home/ana/Meine%20Dokumente%20%C3%BC/{}.md", "/home/ana/Meine Dokumente ü/{}.md")
-    ):
-        first, path = name.format(number), f"/home/ana/Meine Dokumente ü/{number}.md"
-        stored = await caller.add(f"# Lime {number}\n\nWe use lime.", first)
-        at = f"{DOCUMENTS}/{stored['document_id']}"
-        assert stored["uri"] == path
-        spellings = (path, f"file://{path}", Path(path).as_uri())
-        for given in spellings:
-            again = await caller.add(f"# Lime {number}\n\nWe use lime.", given)
-            assert (again["status"], again["document_id"], again["uri"]) == ("unchanged", stored["document_id"], path)
-            found = (await caller.client.get(DOCUMENTS, params={"uri": given})).json()["documents"]
-            assert [one["uri"] for one in found] == [path]
-            folder = given.rpartition("/")[0]
-            for filters in ({"uri_prefix": given[:-4]}, {"folder": folder}):
-                hits = (await caller.search(f"lime {number}", filters=filters))["results"]
-                assert path in [hit["uri"] for hit in hits]
-            patched = await caller.client.patch(at, json={"uri": given, "metadata": {"read": given}})
-            put = await caller.client.put(at, json={"content": "# Lime\n\nWe use lime.", "uri": given})
-            assert [one.json()["uri"] for one in (patched, put)] == [path, path]
-            assert (await caller.add(f"# Lime {number}\n\nWe use lime.", first))["document_id"] == stored["document_id"]
-        several = [{"content": f"Version {given}", "uri": given} for given in spellings]
-        listed = (await caller.client.post(DOCUMENTS, json=several)).json()["documents"]
-        assert {one["document_id"] for one in listed} == {stored["document_id"]}
-        deleted = await caller.client.delete(DOCUMENTS, params={"uri": spellings[number]})
-        assert deleted.status_code == 200
-        new = (await caller.client.post(DOCUMENTS, json=several)).json()["documents"]
-        assert [one["status"] for one in new] == ["added", "replaced", "replaced"]
-        assert len({one["document_id"] for one in new}) == 1
-        assert (await caller.client.delete(DOCUMENTS, params={"uri": path})).status_code == 200
-    assert (await caller.client.get(DOCUMENTS)).json()["documents"] == []

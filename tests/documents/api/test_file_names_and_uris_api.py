@@ -1,9 +1,10 @@
 """A file name in a form becomes a relative path without what could mislead, and nothing is opened by it.
 
-Every URI is stored in NFC and found in NFD too.
+A URI is stored in one form, and found by each of its spellings.
 """
 
 import unicodedata
+from pathlib import Path
 
 import pytest
 from api_caller import Caller
@@ -84,3 +85,38 @@ async def test_a_uri_means_the_same_document_in_both_unicode_forms_wherever_it_i
         for given in (composed, unicodedata.normalize("NFD", composed)):
             await caller.add("Lime.", composed)
             assert (await delete(given)).json()["documents_deleted"] == 1
+
+
+async def test_the_uri_of_a_file_is_shown_as_its_path_and_every_spelling_means_the_same_document(caller) -> None:
+    """`first` is how a document is stored: the URI of a file, as the command line sends it, or its path."""
+    for number, name in enumerate(
+        ("file:///home/ana/Meine%20Dokumente%20%C3%BC/{}.md", "/home/ana/Meine Dokumente ü/{}.md")
+    ):
+        first, path = name.format(number), f"/home/ana/Meine Dokumente ü/{number}.md"
+        stored = await caller.add(f"# Lime {number}\n\nWe use lime.", first)
+        at = f"{DOCUMENTS}/{stored['document_id']}"
+        assert stored["uri"] == path
+        spellings = (path, f"file://{path}", Path(path).as_uri())
+        for given in spellings:
+            again = await caller.add(f"# Lime {number}\n\nWe use lime.", given)
+            assert (again["status"], again["document_id"], again["uri"]) == ("unchanged", stored["document_id"], path)
+            found = (await caller.client.get(DOCUMENTS, params={"uri": given})).json()["documents"]
+            assert [one["uri"] for one in found] == [path]
+            folder = given.rpartition("/")[0]
+            for filters in ({"uri_prefix": given[:-4]}, {"folder": folder}):
+                hits = (await caller.search(f"lime {number}", filters=filters))["results"]
+                assert path in [hit["uri"] for hit in hits]
+            patched = await caller.client.patch(at, json={"uri": given, "metadata": {"read": given}})
+            put = await caller.client.put(at, json={"content": "# Lime\n\nWe use lime.", "uri": given})
+            assert [one.json()["uri"] for one in (patched, put)] == [path, path]
+            assert (await caller.add(f"# Lime {number}\n\nWe use lime.", first))["document_id"] == stored["document_id"]
+        several = [{"content": f"Version {given}", "uri": given} for given in spellings]
+        listed = (await caller.client.post(DOCUMENTS, json=several)).json()["documents"]
+        assert {one["document_id"] for one in listed} == {stored["document_id"]}
+        deleted = await caller.client.delete(DOCUMENTS, params={"uri": spellings[number]})
+        assert deleted.status_code == 200
+        new = (await caller.client.post(DOCUMENTS, json=several)).json()["documents"]
+        assert [one["status"] for one in new] == ["added", "replaced", "replaced"]
+        assert len({one["document_id"] for one in new}) == 1
+        assert (await caller.client.delete(DOCUMENTS, params={"uri": path})).status_code == 200
+    assert (await caller.client.get(DOCUMENTS)).json()["documents"] == []
