@@ -33,7 +33,7 @@ CASES = [
     ({"x) || (1 == 1": {"gte": 0}}, set()),
     ({":user_id": {"gte": 0}}, set()),
 ]
-"""What the random filters of tests/database/test_filters.py do not contain, above all keys that could be taken for code."""
+"""What the random filters of tests/database/test_filters.py lack, above all keys that could be taken for code."""
 DAY = datetime(2024, 3, 2, tzinfo=UTC)
 OLD, BLUE, NEW = Filters(metadata={"year": 1999}), Filters(metadata={"tags": "blue"}), Filters(created_after=DAY)
 
