@@ -98,20 +98,6 @@ async def test_every_tool_returns_over_the_bridge_what_it_returns_over_rest(app:
         assert (await call(client, "delete_document", **arguments["delete_document"]))["documents_deleted"] == 1
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments", "words"),
-    [
-        ("list_documents", {"created_after": "2026-01-31"}, "The arguments are query, uri, metadata, limit, cursor."),
-        ("search_documents", {"query": "lime", "file_types": ["md"]}, "The arguments are query, "),
-    ],
-)
-async def test_a_condition_that_a_tool_does_not_take_is_refused_with_its_arguments(app, caller, tool, arguments, words):
-    async with connected(app, caller) as client:
-        result = await client.call_tool(tool, arguments)
-    assert result.is_error
-    assert words in result.content[0].text
-
-
 @pytest.mark.parametrize("value", ["NaN", "1e999", str(2**63), "1" + "0" * 400, '"\\u0000"', '[{"\\u0000": 1}]'])
 async def test_arguments_that_cannot_be_stored_are_refused_with_their_field(caller: Caller, value: str) -> None:
     arguments = f'{{"content": "Lime.", "metadata": {{"k": {value}}}}}'

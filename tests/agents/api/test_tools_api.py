@@ -145,6 +145,8 @@ async def test_documents_are_listed_by_words_uri_and_metadata(caller: Caller) ->
         ("get_document", {"document_id": "notes/none.md"}, 404, "list_documents finds some by words"),
         ("search", {"query": "lime"}, 404, "There is no such tool. Did you mean search_documents?"),
         ("list_documents", {"cursor": "x"}, 422, "cursor"),
+        ("list_documents", {"created_after": "2026-01-31"}, 422, "are query, uri, metadata, limit, cursor."),
+        ("search_documents", {"query": "lime", "file_types": ["md"]}, 422, "The arguments are query, "),
         ("add_document", {"content": " "}, 422, "Must contain visible text"),
         ("nope", {}, 404, "There is no such tool. The tools are search_documents, "),
     ],
