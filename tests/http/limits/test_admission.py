@@ -1,4 +1,4 @@
-"""Tests the quotas of users, their shares in turns and in bodies being received, and the deadline of searches."""
+"""Tests quotas, the shares of users in turns and in bodies being received, and how searches wait and end."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -13,12 +13,21 @@ from api_caller import Caller
 from example_app import assert_problem
 from fastapi import FastAPI
 
+from app import main
 from app import settings as config
 from app.concurrency.limiter import Limiter
 from app.database.transactions import Database
 from app.http import admission, metrics
 from app.services import Budget
 from app.settings import Settings
+
+GATED = [
+    ("search", {"query": "lime"}),
+    ("search/two-pass", {"query": "lime"}),
+    ("search/multihop", {"query": "lime"}),
+    ("similar", {"vector": [0.05] * 384}),
+    ("rerank", {"lists": [{"name": "theirs", "hits": [{"chunk_id": "a"}]}]}),
+]
 
 DOCUMENTS = "/api/rag/documents"
 Newcomer = Callable[..., Awaitable[Caller]]
@@ -153,3 +162,37 @@ async def test_each_user_has_a_quota(database: Database) -> None:
         assert (await asked(other)).status_code == 200
         assert (await client.get("/healthz")).headers.get("ratelimit") is None
         assert (await client.get("/api/rag/stats")).status_code == 401
+
+
+@pytest.mark.parametrize(("path", "body"), GATED, ids=[path for path, _ in GATED])
+async def test_a_search_without_a_place_is_refused_and_one_with_a_place_waits_for_its_turn(
+    database: Database, path: str, body: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings(max_concurrent_searches=1)
+    monkeypatch.setattr(main, "MAX_WAITING_SEARCHES", 1)
+    services = await harness.services(database)
+    async with harness.running(settings, services) as app, harness.client(app) as client, asyncio.timeout(60):
+        searches = app.state.searches
+        async with searches.turn("somebody else"):
+            waiting = asyncio.create_task(client.post(f"/api/rag/{path}", json=body))
+            while not searches.waiting:
+                assert not waiting.done()
+                await asyncio.sleep(0)
+            refused = await client.post(f"/api/rag/{path}", json=body)
+            assert_problem(refused, 503, "overloaded")
+            assert refused.headers["retry-after"] == "1"
+            assert not waiting.done()
+        assert (await waiting).status_code == 200
+        assert (searches.running, searches.waiting) == (0, 0)
+
+
+async def test_a_search_that_is_refused_by_its_fields_needs_no_turn(database, monkeypatch) -> None:
+    settings = Settings(max_concurrent_searches=1)
+    monkeypatch.setattr(main, "MAX_WAITING_SEARCHES", 0)
+    services = await harness.services(database)
+    async with (
+        harness.running(settings, services) as app,
+        harness.client(app) as client,
+        app.state.searches.turn("somebody else"),
+    ):
+        assert_problem(await client.post("/api/rag/search", json={"limit": 3}), 422, "invalid_request", "query")

@@ -1,6 +1,5 @@
 """Tests of the endpoints for searches, and of what they share between users."""
 
-import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
@@ -12,9 +11,7 @@ from api_caller import Caller
 from example_app import assert_problem
 from openapi_operations import OPERATIONS, bodies
 
-from app import main
 from app.agents import registry
-from app.database.transactions import Database
 from app.settings import Settings
 from benchmarks.fake_embedder import FakeEmbedder
 
@@ -78,49 +75,6 @@ async def test_similar_accepts_vectors_of_every_length(reader: Caller, number: f
     assert await scores(number) == pytest.approx(await scores(0.05), abs=1e-4)
     short = await reader.client.post("/api/rag/similar", json={"vector": [number] * 383})
     assert "Must have 384 numbers" in assert_problem(short, 422, "invalid_vector", "vector")["detail"]
-
-
-GATED = [
-    ("search", {"query": "lime"}),
-    ("search/two-pass", {"query": "lime"}),
-    ("search/multihop", {"query": "lime"}),
-    ("similar", {"vector": [0.05] * 384}),
-    ("rerank", {"lists": [{"name": "theirs", "hits": [{"chunk_id": "a"}]}]}),
-]
-
-
-@pytest.mark.parametrize(("path", "body"), GATED, ids=[path for path, _ in GATED])
-async def test_a_search_without_a_place_is_refused_and_one_with_a_place_waits_for_its_turn(
-    database: Database, path: str, body: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settings = Settings(max_concurrent_searches=1)
-    monkeypatch.setattr(main, "MAX_WAITING_SEARCHES", 1)
-    services = await harness.services(database)
-    async with harness.running(settings, services) as app, harness.client(app) as client, asyncio.timeout(60):
-        searches = app.state.searches
-        async with searches.turn("somebody else"):
-            waiting = asyncio.create_task(client.post(f"/api/rag/{path}", json=body))
-            while not searches.waiting:
-                assert not waiting.done()
-                await asyncio.sleep(0)
-            refused = await client.post(f"/api/rag/{path}", json=body)
-            assert_problem(refused, 503, "overloaded")
-            assert refused.headers["retry-after"] == "1"
-            assert not waiting.done()
-        assert (await waiting).status_code == 200
-        assert (searches.running, searches.waiting) == (0, 0)
-
-
-async def test_a_search_that_is_refused_by_its_fields_needs_no_turn(database, monkeypatch) -> None:
-    settings = Settings(max_concurrent_searches=1)
-    monkeypatch.setattr(main, "MAX_WAITING_SEARCHES", 0)
-    services = await harness.services(database)
-    async with (
-        harness.running(settings, services) as app,
-        harness.client(app) as client,
-        app.state.searches.turn("somebody else"),
-    ):
-        assert_problem(await client.post("/api/rag/search", json={"limit": 3}), 422, "invalid_request", "query")
 
 
 async def test_every_hit_of_a_leg_has_the_scores_of_both(reader: Caller) -> None:

@@ -127,13 +127,6 @@ async def test_mmr_ranks_a_different_passage_before_a_repetition(shelf: Tenant) 
     assert uris(plain)[step["place_before"] - 1] == uris(answer)[1]
 
 
-async def test_other_users_vectors_are_never_compared(shelf: Tenant) -> None:
-    stranger = Tenant(shelf.db)
-    await stranger.add("Lime mortar landing, lime mortar landing.", "secret")
-    answer = await asked(shelf, rerank="cosine", mmr=True, limit=50)
-    assert set(uris(answer)) == set(SHELF)
-
-
 async def test_reranked_hits_keep_their_entity_links(tenant: Tenant) -> None:
     await tenant.add_all({"ana": "Ana Torres calibrated the buoy.", **SHELF})
     await linking.add_entities(tenant, linking.person("Ana Torres"))
