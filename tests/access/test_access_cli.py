@@ -2,6 +2,7 @@
 
 import io
 import json
+import resource
 import stat
 import subprocess
 import sys
@@ -166,6 +167,17 @@ def test_users_are_listed_with_their_counts_and_exported_with_their_data_and_no_
     assert stepwell("users", "export", harness.new_user(), tmp_path / "nobody.zip").code == 1
     assert not (tmp_path / "nobody.zip").exists()
     assert ("user.exported", filled) in _actions(stepwell, filled)
+
+
+def test_an_export_for_which_there_is_no_room_is_one_sentence_and_leaves_no_file(stepwell, filled, tmp_path):
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, hard))
+    try:
+        ran = stepwell("users", "export", filled, file := tmp_path / "export.zip")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert (ran.code, "The file cannot be written: File too large." in ran.err) == (2, True)
+    assert not file.exists()
 
 
 def test_a_deleted_user_remains_only_in_the_audit_log_and_other_users_are_kept(stepwell, filled, monkeypatch) -> None:

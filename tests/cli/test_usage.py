@@ -39,6 +39,7 @@ def without_retries() -> Iterator[None]:
     [
         (("openapi", "--write", "FOLDER"), "This is a folder"),
         (("backup", "FOLDER"), "is a directory"),
+        (("restore", "FOLDER"), "is a directory"),
         (("restore", "none.dump"), "does not exist"),
         (("ingest", ""), "A path has a name"),
         (("stats", "--data-dir", ""), "A path has a name"),
