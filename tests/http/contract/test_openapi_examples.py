@@ -5,7 +5,7 @@ from typing import Any
 
 import httpx
 import pytest
-from openapi_operations import OPERATIONS, bodies, filled, sample_service, send, usable
+from openapi_operations import OPERATIONS, bodies, filled, sample_service, send
 
 
 def cases(name: str) -> Iterator[Any]:
@@ -48,12 +48,3 @@ async def test_an_example_succeeds_on_the_sample_notes(client, operation_id, pat
 async def test_an_example_of_an_unknown_id_gets_the_problem_of_404(client, operation_id, path, kind, content) -> None:
     response = await send(client, operation_id, path, kind, content)
     assert (response.status_code, response.json()["code"]) == (404, "not_found")
-
-
-@pytest.mark.parametrize("operation_id", list(OPERATIONS))
-async def test_an_unknown_parameter_gets_a_problem(client: httpx.AsyncClient, operation_id: str) -> None:
-    method, path, operation = OPERATIONS[operation_id]
-    sent = usable(path, operation)
-    joint = "&" if "?" in sent else "?"
-    response = await client.request(method, f"{sent}{joint}verbose=1")
-    assert [one["field"] for one in response.json()["errors"]] == ["verbose"]

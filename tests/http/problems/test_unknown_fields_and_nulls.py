@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from api_caller import Caller
 from example_app import CANARY, assert_problem
+from openapi_operations import OPERATIONS, usable
 
 API = "/api/rag"
 SEARCH, MULTIHOP, SIMILAR, RERANK = f"{API}/search", f"{API}/search/multihop", f"{API}/similar", f"{API}/rerank"
@@ -89,7 +90,6 @@ PARAMETERS = [
     (DOCUMENTS, "offset", "Did you mean cursor?"),
     (DOCUMENTS, "xyzzy", "check its spelling"),
     (ENTITIES, "query", "Did you mean q?"),
-    ("/healthz", "verbose", "check its spelling"),
 ]
 
 
@@ -128,3 +128,12 @@ def _schema(document: dict[str, Any], path: str) -> dict[str, Any]:
     schema = next(iter(schema.get("anyOf", [schema])))
     found: dict[str, Any] = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
     return found
+
+
+@pytest.mark.parametrize("operation_id", list(OPERATIONS))
+async def test_every_operation_refuses_an_unknown_query_parameter(new_caller: Any, operation_id: str) -> None:
+    method, path, operation = OPERATIONS[operation_id]
+    sent = usable(path, operation)
+    joint = "&" if "?" in sent else "?"
+    response = await (await new_caller("admin")).client.request(method, f"{sent}{joint}verbose=1")
+    assert [one["field"] for one in response.json()["errors"]] == ["verbose"]
