@@ -59,11 +59,11 @@ async def test_dify_retrieves_records_and_gets_its_own_errors(caller: Caller) ->
 async def test_search_and_fetch_return_documents_with_addresses(caller, monkeypatch) -> None:
     monkeypatch.setattr(chatgpt, "PART", 20)
     await caller.add("Lime mortar hardens slowly.", uri="https://notes.example/lime")
-    found = (await caller.client.post("/api/rag/tools/search", json={"query": "mortar"})).json()["results"]
+    found = (await caller.call("search", query="mortar"))["results"]
     assert [one["url"] for one in found] == ["https://notes.example/lime"]
-    read = (await caller.client.post("/api/rag/tools/fetch", json={"id": found[0]["id"]})).json()
+    read = await caller.call("fetch", id=found[0]["id"])
     assert read.keys() == {"id", "title", "text", "url", "metadata"}
-    rest = (await caller.client.post("/api/rag/tools/fetch", json={"id": read["metadata"]["continues_at"]})).json()
+    rest = await caller.call("fetch", id=read["metadata"]["continues_at"])
     assert read["text"] + rest["text"] == "Lime mortar hardens slowly."
     assert "continues_at" not in rest["metadata"]
     assert (await caller.client.post("/api/rag/tools/fetch", json={"id": "x"})).status_code == 404

@@ -30,7 +30,7 @@ async def facets(caller: Caller, **parameters: Any) -> dict[str, Any]:
     found = await counted(caller, **parameters)
     arguments = {**parameters, **parameters.get("filters", {})}
     arguments.pop("filters", None)
-    listed = (await caller.client.post("/api/rag/tools/list_facets", json=arguments)).json()["facets"]
+    listed = (await caller.call("list_facets", **arguments))["facets"]
     shares = [(not one["distinct"], one["distinct"] / one["documents"]) for one in listed]
     assert shares == sorted(shares)
     assert {one["key"]: (one["documents"], list(one["values"].values())) for one in listed} == {

@@ -66,6 +66,5 @@ async def test_a_hit_that_only_its_vector_found_is_shown_whole_as_the_answer_may
     hit = (await caller.search("unrelated", mode="semantic", detail="compact"))["results"][0]
     whole = {"text": content.replace("*", ""), "matches": []}
     assert hit["snippet"] == whole
-    call = {"query": "unrelated", "mode": "semantic", "snippets": True}
-    found = (await caller.client.post("/api/rag/tools/search_documents", json=call)).json()
+    found = await caller.call("search_documents", query="unrelated", mode="semantic", snippets=True)
     assert found["results"][0]["content"] == whole["text"]

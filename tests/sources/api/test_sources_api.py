@@ -115,7 +115,7 @@ async def test_names_of_sources_are_unique_and_by_default_those_of_their_folders
     unknown = await caller.client.post(tool, json={"query": "lime", "sources": ["none"]})
     assert_problem(unknown, 404, "not_found", "sources")
     assert (await caller.client.get(f"{SOURCES}/project docs")).json()["source_id"] == unnamed["source_id"]
-    listed = (await caller.client.post("/api/rag/tools/list_sources", json={})).json()["sources"]
+    listed = (await caller.call("list_sources"))["sources"]
     assert {source["name"] for source in listed} == {"Project Docs", "notes (2)", "notes (3)"}
 
 
@@ -204,10 +204,8 @@ async def test_sources_are_listed_in_pages(caller: Caller, root: Path) -> None:
     for name in ("a", "b", "c"):
         (root / caller.user_id / name).mkdir(parents=True)
         await caller.client.post(SOURCES, json={"path": name})
-    first = (await caller.client.get(SOURCES, params={"limit": 2})).json()
-    rest = (await caller.client.get(SOURCES, params={"limit": 2, "cursor": first["next_cursor"]})).json()
-    listed = [source["path"].rpartition("/")[2] for source in (*first["sources"], *rest["sources"])]
-    assert (listed, rest["next_cursor"]) == (["c", "b", "a"], None)
+    pages = [page["sources"] async for page in caller.pages(SOURCES, limit=2)]
+    assert [[source["path"][-1] for source in page] for page in pages] == [["c", "b"], ["a"]]
 
 
 @pytest.mark.parametrize(
