@@ -22,10 +22,7 @@ async def while_busy(step: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P
 
 
 async def while_unavailable(seconds: float, step: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Repeat a step while it raises DatabaseUnavailable or Busy, and return its result.
-
-    Raises these errors after `seconds`, and others at once.
-    """
+    """Repeat a step for `seconds` while it raises DatabaseUnavailable or Busy, and return its result."""
     most = min(2.0, seconds / 4)
     repeated = stamina.AsyncRetryingCaller(
         attempts=None, timeout=seconds, wait_initial=0.1, wait_max=most, wait_jitter=most / 2

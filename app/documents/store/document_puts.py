@@ -112,9 +112,7 @@ async def put(
 async def targets(
     db: Writing, drafts: Sequence[DocumentDraft], *, document_id: UUID | None = None
 ) -> dict[bytes, Target]:
-    """Where drafts are stored, by identity. With `document_id` a single draft replaces that document.
-
-    Under the user's lock.
+    """Where drafts are stored, by identity. With `document_id` a single draft is stored there. Under the user's lock.
 
     Raises OutsideOfKey, NotFound if no document has this id, and Conflict if another document has the identity.
     """
@@ -138,10 +136,7 @@ async def targets(
 
 
 async def _chosen(db: Writing, document_id: UUID, same: StoredVersion | None) -> Target:
-    """This document as the target of a draft. `same` is the stored document with the draft's identity, if there is one.
-
-    Raises NotFound, and Conflict if `same` is another document.
-    """
+    """This document as a draft's target; `same` is the stored one with its identity. Raises NotFound, Conflict."""
     count = sa.select(_d.chunk_count).where(_d.user_id == db.user_id, _d.document_id == document_id)
     if (chunk_count := await db.scalar(count)) is None:
         raise restricted_writes.not_found()

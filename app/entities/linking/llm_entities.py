@@ -62,10 +62,7 @@ async def waiting(user_id: str, db: Database) -> int:
 
 
 async def _extract(run: workers.Run) -> int:
-    """Store the entities that the model names in a document, and return their number.
-
-    Without a model, or with the setting off, the job stores nothing.
-    """
+    """Store the entities that the model names, and return their number: 0 without a model or the setting."""
     user_id, document_id = run.job.user_id, UUID(run.job.payload["document_id"])
     llm, options = run.services.llm, run.services.chunking_options
     async with run.db.reading(user_id) as reading:

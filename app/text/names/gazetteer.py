@@ -268,8 +268,7 @@ def _parts(name: str) -> list[str] | None:
 def _is_mixed(name: str) -> bool:
     """Returns whether a name has two or more humps, as "LiHua" has. A hump is a capital with small letters after it.
 
-    After a hyphen, parts of other letters may follow. Letters beyond ASCII count as capital and as small. Takes linear
-    time.
+    After a hyphen any letters may follow. Letters beyond ASCII count as capital and as small. Takes linear time.
     """
     first, *others = name.split("-")
     if not _HUMPS.fullmatch(first) or not all(map(_LETTERS.fullmatch, others)):
