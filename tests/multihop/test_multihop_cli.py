@@ -38,3 +38,4 @@ def test_the_tree_shows_that_nothing_was_found_and_what_failed(stepwell: Callabl
     drawn = stepwell("multihop", "nothing [red]here[/]", "--user", harness.new_user()).out
     assert "nothing [red]here[/]" in drawn
     assert "Nothing found." in drawn
+    assert "No documents are stored." in drawn

@@ -146,6 +146,7 @@ async def test_no_search_returns_another_users_chunks(app, alice, bob, owner, me
         {"query": SECRET, "limit": 20, "explain": True},
         {"query": f'"{SECRET}"', "mode": "lexical"},
         {"query": SECRET, "mode": "semantic"},
+        {"query": SECRET, "ranking": {"rerank": "cosine", "mmr": True}},
         {"query": SECRET, "filters": {"document_ids": [document_id]}},
         {"query": SECRET, "filters": {"metadata": {"secret": True}}},
         {"query": "quibblewor", "mode": "lexical"},
