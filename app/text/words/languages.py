@@ -4,6 +4,7 @@ A text's language is detected by script, alphabet and frequent words (docs/decis
 frequent words of a language come from jusText's lists, which are sorted by frequency. Each different word of a text is
 evidence for a language: the logarithm of LISTED / rank, with its rank in the language's list. By Zipf's law the
 frequency of a word is inversely proportional to its rank.
+Letters that English lacks are evidence, too.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import itertools
 import math
 import re
 import unicodedata
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -95,8 +96,11 @@ LISTED = 400
 """Number of known words per language."""
 SAMPLE, SAMPLES = 2_000, 3
 """Code points of a sample, and samples of a longer text: from its beginning, its middle and its end."""
-LEAST_WORDS = 4
-"""Least number of different frequent words of a language, other than English, in a text in Latin script."""
+LEAST_WORDS, LEAST_FREQUENT = 4, 2
+"""Least number of different words of a language, other than English, in a text in Latin script: frequent words, and
+words with letters that English lacks. So many of them must be frequent: foreign names alone are no foreign text."""
+SPELLED = 1.0
+"""The evidence of a word with letters that English lacks, for each language that has all of these letters."""
 LEAST_SHARE = 0.2
 """Least evidence for the language per different word of the text."""
 LEAD = 1.5
@@ -194,10 +198,15 @@ def config_of(text: str) -> str | None:
             return script if script.title() in possible else UNSTEMMED
         return _BY_WORDS[max(evidence, key=lambda name: sum(evidence[name]))]
     # In Latin script, a text may be English unless there is clear evidence of another language.
-    best = max(evidence, key=lambda name: sum(evidence[name]), default="")
-    found = evidence.get(best, ())
+    spelled = Counter(name for word in words if not word.isascii() for name in _languages_with_letters_of(word))
+    sums = {
+        name: sum(found) + SPELLED * spelled[name]
+        for name, found in evidence.items()
+        if len(found) >= LEAST_FREQUENT and len(found) + spelled[name] >= LEAST_WORDS
+    }
+    best = max(sums, key=sums.__getitem__, default="")
     needed = max(LEAST_SHARE * len(words), LEAD * sum(evidence.get("English", ())))
-    return _BY_WORDS[best] if len(found) >= LEAST_WORDS and sum(found) >= needed else None
+    return _BY_WORDS[best] if best and sums[best] >= needed else None
 
 
 def configs_of_script(text: str) -> frozenset[str]:
@@ -251,6 +260,24 @@ def _evidence(words: Iterable[str]) -> dict[str, list[float]]:
         for name, weight in frequent.get(word, ()):
             evidence[name].append(weight)
     return evidence
+
+
+def _languages_with_letters_of(word: str) -> Iterable[str]:
+    """Returns the lists of the languages that have all letters of a word beyond ASCII."""
+    letters = _letters()
+    return frozenset.intersection(*(letters.get(letter, frozenset()) for letter in word if not letter.isascii()))
+
+
+@functools.cache
+def _letters() -> Mapping[str, frozenset[str]]:
+    """Returns, by letter beyond ASCII, the lists of the languages with at least two frequent words that have it."""
+    words = ((name, letter) for word, lists in _frequent_words().items() for name, _ in lists for letter in set(word))
+    uses = Counter(pair for pair in words if not pair[1].isascii())
+    found: dict[str, set[str]] = defaultdict(set)
+    for (name, letter), count in uses.items():
+        if count > 1:
+            found[letter].add(name)
+    return {letter: frozenset(names) for letter, names in found.items()}
 
 
 @functools.cache

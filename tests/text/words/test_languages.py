@@ -61,6 +61,8 @@ TEXTS = {
     "hindi": "अनुबंध समाप्त करने की सूचना अवधि तीन महीने है और यह लिखित में होनी चाहिए।",
     "greek": "Η προθεσμία καταγγελίας είναι τρεις μήνες.",
     "armenian": "Պայմանագրի լուծման ժամկետը երեք ամիս է։",
+    "turkish, with few frequent words": "Fatura otuz gün içinde ödenmelidir.",
+    "spanish, with few frequent words": "La factura debe pagarse en treinta días después de su envío.",
     "tamil": "ஒப்பந்தத்தை முடிக்க மூன்று மாத அறிவிப்பு தேவை.",
 }
 UNSTEMMED = {
@@ -80,12 +82,14 @@ WITHOUT = {
     "code": "def de(la, el):\n    for i in range(10):\n        if la in el or not i:\n            return None\n",
     "a table": "id,name,de,la\n1,Ana,3,4\n2,Ben,5,6",
     "numbers": "12 345 2026-11-24 0x1f",
+    "foreign names alone": "Erdoğan Gökçe, Jürgen Müller, Łukasz Żółć, François Hérault",
+    "a foreign title in English": "Los Hijos de López is an Argentine film that was made in 1980 by the same crew.",
     "foreign names in English": "Los Angeles, San Diego and El Paso are cities in the south-west of the United States.",
 }
 
 
 CASES = [
-    *((text, config) for config, text in TEXTS.items()),
+    *((text, name.partition(",")[0]) for name, text in TEXTS.items()),
     *((text, languages.UNSTEMMED) for text in UNSTEMMED.values()),
     *((text, None) for text in WITHOUT.values()),
 ]
