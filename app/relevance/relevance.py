@@ -74,6 +74,14 @@ UNKNOWN: Confidence = "medium"
 """The confidence of hits without a relevance, such as the neighbours of a vector without a text."""
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+|(?<=[。！？])")
 _DIGIT = re.compile(r"\d")
+PREFIXED = frozenset({"arabic", "indonesian", "irish"})
+"""Text-search configurations whose stems are found anywhere in a word: "مدرس" is the stem of "المدرسة"."""
+SERBIAN = "serbian"
+"""The text-search configuration that writes Cyrillic words in Latin letters."""
+_IN_LATIN = str.maketrans(
+    dict(zip("абвгдђежзијклмнопрстћуфхцчш", "abvgdđežzijklmnoprstćufhcčš", strict=True))
+    | {"љ": "lj", "њ": "nj", "џ": "dž"}
+)
 _UNSPACED = re.compile(rf"[{characters.UNSPACED}]")
 
 
@@ -228,12 +236,13 @@ def correct(terms: Sequence[Term], added: Iterable[AddedTerm]) -> Sequence[Term]
     return [corrected.get(term.lexeme, term) for term in terms if term.lexeme not in misspelt] if corrected else terms
 
 
-def closeness(content: str, terms: Sequence[Term], *, above: str = "") -> float | None:
+def closeness(content: str, terms: Sequence[Term], *, above: str = "", config: str = "") -> float | None:
     """Returns the largest share of the query's idf, 0 to 1, whose words one sentence has with the headings `above` it.
 
-    None without words of a query. A word is found by its beginning, because lexemes are stems. Words that no document
-    contains count fully, added terms less than the query's own. If the query has a number or a code that is in no
-    document, the result is 0: the sentence may be about another one.
+    None without words of a query. A word is found by its beginning, because lexemes are stems; `config`, the passage's
+    text-search configuration, may take off beginnings, too. Words that no document contains count fully, added terms
+    less than the query's own. If the query has a number or a code that is in no document, the result is 0: the sentence
+    may be about another one.
     """
     own = own_words(terms)
     total = _total_idf(own, terms)
@@ -243,12 +252,16 @@ def closeness(content: str, terms: Sequence[Term], *, above: str = "") -> float 
         return 0.0
     counted = [*own, *(term for term in terms if term.is_added and term.df)]
     prefixes = [(_beginning(term.lexeme), term.idf) for term in terms if term.is_expansion and term.df]
+    if config == SERBIAN:
+        content, above = (text.casefold().translate(_IN_LATIN) for text in (content, above))
     headings = names.space(names.words(above))
     sentences = [names.space(words) for one in _SENTENCE_END.split(content) if (words := names.words(one))]
     whole = "".join(sentences)  # the words that it lacks are looked for once, however many sentences there are
     sought = []
     for term in counted:
-        parts = [part for part in map(_beginning, term.parts) if part not in headings]
+        begun = map(_beginning, term.parts)
+        found_by = map(str.lstrip, begun) if config in PREFIXED else begun
+        parts = [part for part in found_by if part not in headings]
         if all(part in whole for part in parts):
             sought.append((parts, term.idf * term.times))
     best = 0.0

@@ -147,7 +147,7 @@ async def assess(search: SearchState) -> relevance.Assessment | None:
     return relevance.Assessment(
         search.request.fusion,
         cosine=await _cosine(search),
-        closeness=relevance.closeness(content, terms, above=above),
+        closeness=relevance.closeness(content, terms, above=above, config=config),
         is_foreign=is_foreign,
         is_read=not read or is_read,
         is_literal=_is_literal(search),

@@ -106,6 +106,20 @@ def test_closeness_is_the_largest_share_of_the_query_that_one_sentence_has() -> 
     assert of("한국어 문장", (Term("국어", 1, 1.0),)) == 1.0
 
 
+@pytest.mark.parametrize(
+    ("config", "lexemes", "text"),
+    [
+        ("arabic", "مدرس جديد", "افتتحت المدرسة الجديدة"),
+        ("serbian", "račun ljubav", "Љубав и рачун"),
+        ("indonesian", "baca", "Ia membaca"),
+    ],
+)
+def test_words_are_found_as_their_language_stems_them(config: str, lexemes: str, text: str) -> None:
+    terms = [Term(lexeme, 1, 1.0) for lexeme in lexemes.split()]
+    assert relevance.closeness(text, terms, config=config) == 1.0
+    assert relevance.closeness(text, terms, config="english") == 0.0
+
+
 def test_title_and_headings_belong_to_each_sentence() -> None:
     of = relevance.closeness
     assert of("It sets slowly.", TERMS, above="Lime") == pytest.approx(2 / 10)
