@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -186,6 +186,12 @@ class Term:
     def parts(self) -> tuple[str, ...]:
         """The lexemes as chunks contain them."""
         return tuple(self.lexeme.split(" "))
+
+
+def absent_terms(terms: Sequence[Term]) -> list[Term]:
+    """Returns the terms of words that no chunk contains in the form of any language."""
+    stored = {place for one in terms if one.df for place in one.places}
+    return [one for one in terms if not one.df and not (one.places and stored.issuperset(one.places))]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from app.query.types import Term
+from app.query.types import Term, absent_terms
 from app.relevance import stem_matching
 from app.text.names import names, query_words
 from app.text.queries import identifiers
@@ -27,10 +27,11 @@ def find(
     the terms of the text leg, including those that steps have added. `config` is the text-search configuration of the
     documents. `known_words` are known in another way, such as aliases. `best` is the text of the best candidate.
     """
-    missing = [stem_matching.fold(one.lexeme) for one in terms if not one.df and not one.is_added]
+    absent = dict.fromkeys(absent_terms(terms))
+    missing = [stem_matching.fold(one.lexeme) for one in absent if not one.is_added]
     if not missing:
         return []
-    known = {lexeme: stem_matching.fold(lexeme) for one in terms if one.df for lexeme in one.parts}
+    known = {lexeme: stem_matching.fold(lexeme) for one in terms if one not in absent for lexeme in one.parts}
     long = [folded for lexeme, folded in known.items() if len(lexeme) >= stem_matching.SHORTEST]
     read = query_words.read(query)
     indexed = [index for index, word in enumerate(read.words) if _has_stem(word, (*known.values(), *missing))]

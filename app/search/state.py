@@ -18,7 +18,7 @@ from app.database.transactions import SearchTransaction
 from app.enums import Degraded, Vector
 from app.models import protocols
 from app.query.search_request import SearchRequest
-from app.query.types import Answer, Candidate, Hit, HybridRequest, HybridResult
+from app.query.types import Answer, Candidate, Hit, HybridRequest, HybridResult, absent_terms
 from app.relevance import relevance
 from app.search.store import hybrid_search
 from app.services import Services
@@ -116,7 +116,8 @@ class SearchState:
     @property
     def lacks_words(self) -> bool:
         """Whether chunks were found, but none contains a word of the query."""
-        return bool(self.result.candidates) and not all([term.df for term in self.result.terms])
+        terms = self.result.terms
+        return bool(self.result.candidates) and not all([term.df for term in terms]) and bool(absent_terms(terms))
 
     def noted(self, *notes: object) -> SearchState:
         """Adds what a function of a step leaves for those of later phases."""

@@ -68,3 +68,14 @@ def test_the_best_passage_may_write_an_identifier_in_another_way(written: str) -
 def test_capitals_say_nothing_in_german() -> None:
     assert find_unknown("Wie hoch ist der Mietpreis?", "hoch", "mietpreis", "german") == []
     assert find_unknown("Wann tritt der Fehler E9999 auf?", "tritt fehl", "e9999", "german") == ["e9999"]
+
+
+def test_a_word_is_known_if_documents_of_one_language_have_it() -> None:
+    stored = [Term("libr", 1, 1.4, places=(5,)), Term("nin", 1, 1.4, places=(2,)), Term("devuelv", 1, 1.4, places=(3,))]
+    other = [
+        Term("libros", 0, 2.5, places=(5,)),
+        Term("nino", 0, 2.5, places=(2,)),
+        Term("devuelve", 0, 2.5, places=(3,)),
+    ]
+    assert unknown_names.find("el nino devuelve los libros", [*other, *stored], config="spanish") == []
+    assert unknown_names.find("el nino devuelve los libros", [*other, *stored[::2]], config="spanish") == ["nino"]
