@@ -19,7 +19,7 @@ from typing import Any
 from app.database import sql
 from app.database.transactions import Reading, SearchTransaction
 from app.documents.store import visible_document_lists
-from app.query.types import AddedTerm, LexicalQuery, Term
+from app.query.types import AddedTerm, LexicalQuery, Term, absent_terms
 from app.relevance import stem_matching
 from app.search import understanding
 from app.search.state import SearchState, Step
@@ -38,8 +38,11 @@ MAX_LEXEMES = 3
 """Most lexemes that correct a word. If there are more, they are neighbours by chance, and none is searched."""
 
 
-SHORTEST, LONGEST = 5, 24
-"""Least and most letters of a word in which typing errors are corrected. Shorter words have too many neighbours."""
+SHORTEST, SHORTEST_EDITED, LONGEST = 3, 5, 24
+"""Least letters of a word without accents, and least and most of one with a typing error: short ones have too many
+edits."""
+ARABIC = "\u0600"
+"""The first letter of the scripts in which stems may begin within a word."""
 _LATIN = "abcdefghijklmnopqrstuvwxyz"
 _ACCENTS = (
     "catalan àçèéíïòóúü|danish åæø|finnish äö|french éèêàâçîïôùû|hungarian áéíóöőúüű|irish áéíóú|italian àèéìòù|"
@@ -53,6 +56,8 @@ _ALPHABETS = (
     "абвгдеёжзийклмнопрстуфхцчшщъыьэюя",
     "абвгґдеєжзиіїйклмнопрстуфхцчшщьюя",
     "αβγδεζηθικλμνξοπρστυφχψωςάέήίόύώ",
+    "ءآأؤإئابةتثجحخدذرزسشصضطظعغفقكلمنهوىيپچژکگی",
+    "אבגדהוזחטיךכלםמןנסעףפץצקרשת",
 )
 _CONFIGS = sql.inline(
     "SELECT s.config FROM stepwell.text_statistics AS s WHERE s.user_id = :user_id AND s.chunks > 0 ORDER BY s.config"
@@ -83,7 +88,7 @@ async def _rewrite_codes(search: SearchState, db: SearchTransaction) -> SearchSt
     """Run the statement again with the unknown codes of the query as chunks write them."""
     if (lexical := search.request.lexical) is None:
         return search
-    missing = {term.lexeme for term in _own(search.result.terms, lexical) if not term.df}
+    missing = {term.lexeme for term in absent_terms(_own(search.result.terms, lexical))}
     found: dict[str, str] = {}
     for code, other in itertools.islice(_other_writings(search.parsed.words, missing), MAX_WRITINGS):
         text = understanding.index_text(other)
@@ -120,12 +125,12 @@ async def _correct(search: SearchState, db: SearchTransaction) -> SearchState:
     groups = () if search.found_nothing else search.parsed.groups  # a prefix that a passage begins with is no error
     prefixes = [one.text for group in groups for one in parsed_query.operands(group) if one.is_prefix]
     words = _unknown(search.parsed, terms, prefixes)
-    if not words or (db.restriction is not None and len(words) > MAX_OF_PART):
+    edited = [word for word in words if len(word) >= SHORTEST_EDITED]
+    if not words or (db.restriction is not None and len(edited) > MAX_OF_PART):
         return search
-    respelled = spellings(words, await db.scalars(_CONFIGS, {"user_id": db.user_id}))
-    spelled = await _read(db, respelled) if respelled else {}
-    found = spelled | await _read(db, {word: edits(word) for word in words if word not in spelled})
-    missing = [term.lexeme for term in terms if not term.df]
+    spelled = await _read(db, spellings(words, await db.scalars(_CONFIGS, {"user_id": db.user_id})))
+    found = spelled | await _read(db, {word: edits(word) for word in edited if word not in spelled})
+    missing = [term.lexeme for term in absent_terms(terms)]
     lexemes = {word: _unrelated(found[word].lexemes, word, missing) for word in words if word in found}
     corrections = [
         AddedTerm(
@@ -171,6 +176,8 @@ async def _read(db: Reading, edited: Mapping[str, Iterable[str]]) -> dict[str, _
 
     A word without a lexeme of its own, such as a stop word, has no corrections.
     """
+    if not edited:
+        return {}
     own, changed = list(map(understanding.index_text, edited)), list(map(_index, edited.values()))
     binds = {
         "user_id": db.user_id,
@@ -212,16 +219,21 @@ def _unknown(parsed: ParsedQuery, terms: Sequence[Term], prefixes: Sequence[str]
     A word that begins with a known lexeme may have that lexeme in another language, so it counts as known.
     """
     known = [term.lexeme for term in terms if term.df and len(term.lexeme) >= stem_matching.SHORTEST]
-    firsts = {term.lexeme[0] for term in terms if not term.df}
+    firsts = {term.lexeme[0] for term in absent_terms(terms)}
     if not firsts:
         return []
     words = may_be_misspelt(parsed.words, (*parsed.phrases, *parsed.required, *prefixes))
     forms = {word: {word, understanding.index_text(word).folded} for word in words}
-    unknown = [word for word in words if firsts.intersection(form[0] for form in forms[word] if form)]
+    unknown = [word for word in words if any(firsts.intersection(form[: _prefix(form)]) for form in forms[word])]
     is_known = {
         word: any(stem_matching.may_be_stem(stem, form) for form in forms[word] for stem in known) for word in unknown
     }
     return [word for word in unknown if not is_known[word]][:MAX_WORDS]
+
+
+def _prefix(form: str) -> int:
+    """Within how many letters a stem of a word begins: Arabic's stemmer takes off `wal` and the like."""
+    return 4 if form[:1] >= ARABIC else 1
 
 
 def _unrelated(lexemes: Sequence[str], word: str, missing: Sequence[str]) -> list[str]:
@@ -233,10 +245,10 @@ def _unrelated(lexemes: Sequence[str], word: str, missing: Sequence[str]) -> lis
 
 
 def may_be_misspelt(query: str, literal: Iterable[str] = ()) -> list[str]:
-    """Returns the words of a query that may have a typing error, each once, the longest first.
+    """Returns the words of a query that may have a typing error or lack accents, each once, the longest first.
 
     Omits words in `literal`, identifiers, file names, numbers and acronyms, because they are meant as written, and
-    words of other scripts than Latin, Cyrillic and Greek.
+    words of other scripts than Latin, Cyrillic, Greek, Arabic and Hebrew.
     """
     kept = {word.casefold() for text in literal for word in _WORD.findall(text)}
     kept |= {word.casefold() for word in analysis.identifiers(query)}
@@ -244,7 +256,7 @@ def may_be_misspelt(query: str, literal: Iterable[str] = ()) -> list[str]:
     found: dict[str, None] = {}
     for word in query.split():
         bare = word.strip(syntax.EDGES)
-        is_usual = all_capitals or bare[1:].islower()
+        is_usual = all_capitals or bare[1:] == bare[1:].lower()
         if is_usual and SHORTEST <= len(bare) <= LONGEST and _WORD.fullmatch(bare) and _alphabet(bare):
             found[bare.casefold()] = None
     return sorted((word for word in found if word not in kept), key=len, reverse=True)
