@@ -12,6 +12,7 @@ _MARKUP = re.compile(r" {0,3}(?:#{1,6}\s|=+\s*$|-+\s*$|```|~~~)")
 _PATH = re.compile(r"(?:[A-Za-z]:[\\/]|[\\/]|https?:|file:).*\.\w{3,4}")
 _FENCE = re.compile("`{3,}")
 _NUMBER, _RAISED = re.compile(r"\d[.,:;]?$"), re.compile(r"\s*[-+\u2212]?\d")
+_FRACTION = re.compile(r"[/⁄]\s*(?:\d|$)")
 _WORD, _NOTE = re.compile(r"[^\W\d_]{3}[.,:;!?]?$"), re.compile(r"\s*\d{1,3}\s*")
 
 
@@ -48,7 +49,7 @@ def separate_raised(before: str, raised: str, after: str = "") -> str:
     is_note = _WORD.search(before[-4:]) and _NOTE.fullmatch(raised)
     if not is_note and not (_NUMBER.search(before[-2:]) and _RAISED.match(raised)):
         return raised
-    return f"{' ' if after.startswith(('/', '⁄')) else '^'}{raised.strip()}"
+    return f"{' ' if _FRACTION.match(after) else '^'}{raised.strip()}"
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:

@@ -120,10 +120,10 @@ def test_the_date_is_that_of_the_data_for_search_engines_if_no_element_declares_
 def test_a_raised_number_is_no_part_of_the_number_or_word_before_it(read: Read) -> None:
     page = """<p>10<sup>6</sup> cells, 10<sup>-3</sup> m<sup>2</sup>, 1<sup>1</sup>/<sub>2</sub> tsp, 2<sup>nd</sup>,
     &pound;310,000<a href="#n"><sup>3</sup></a>, in 1998.<sup>4</sup>, CO<sub>2</sub>,
-    the mill<sup>5</sup> was old.<a><sup>12</sup></a> s min<sup>-1</sup></p>"""
+    the mill<sup>5</sup> was old.<a><sup>12</sup></a> s min<sup>-1</sup>, 4 x 10<sup>9</sup>/l</p>"""
     (document,) = read(page.encode(), "a.html")
     assert " ".join(document.text.split()) == (
-        "10^6 cells, 10^-3 m2, 1 1/2 tsp, 2nd, £310,000^3, in 1998.^4, CO2, the mill^5 was old.^12 s min-1"
+        "10^6 cells, 10^-3 m2, 1 1/2 tsp, 2nd, £310,000^3, in 1998.^4, CO2, the mill^5 was old.^12 s min-1, 4 x 10^9/l"
     )
     assert document.warnings == ()
 

@@ -153,3 +153,13 @@ def test_a_raised_number_is_no_digit_of_the_number_before_it(read: Read) -> None
     found = made_files.opendocument(f"<office:text><text:p>{line}</text:p></office:text>", styles=style)
     (document,) = read(found, "a.odt")
     assert (document.text, document.warnings) == ("About 10^6 cells of 5 m2, 1 1/2 tsp, 4th", ())
+    cells = "".join(
+        f"<table:table-cell office:value-type='string'><text:p>{text}</text:p></table:table-cell>"
+        for text in ("unit", line)
+    )
+    rows = cells.replace("</table:table-cell>", "</table:table-cell></table:table-row><table:table-row>", 1)
+    sheet = f"<table:table table:name='S'><table:table-row>{rows}</table:table-row></table:table>"
+    found = made_files.opendocument(
+        f"<office:spreadsheet>{sheet}</office:spreadsheet>", kind="spreadsheet", styles=style
+    )
+    assert read(found, "a.ods")[0].text == "unit: About 10^6 cells of 5 m2, 1 1/2 tsp, 4th"

@@ -214,6 +214,15 @@ def test_rows_of_all_sheets_are_documents_with_typed_values(read: Read) -> None:
     assert documents[2].text == "Lime mortar."
 
 
+def test_a_raised_number_in_a_cell_is_no_digit_of_the_number_before_it(read: Read) -> None:
+    raised = '<r><rPr><vertAlign val="superscript"/></rPr><t>9</t></r>'
+    runs = f"<r><t xml:space='preserve'>4 x </t></r><r><t>10</t></r>{raised}<r><t>/l</t></r>"
+    texts = f"<si><t>unit</t></si><si>{runs}</si>"
+    texts = f'<sst xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main">{texts}</sst>'
+    raw = made_files.replace_entry(made_files.sheets({"A": [["unit"], ["x"]]}), "xl/sharedStrings.xml", texts)
+    assert [(one.text, one.warnings) for one in read(raw, "a.xlsx")] == [("unit: 4 x 10^9/l", ())]
+
+
 def test_numbers_of_json_lines_are_text_as_they_are_written_and_numbers_in_metadata(read: Read) -> None:
     (first, second) = read(b'{"a": 1.10, "b": [-40, 2.50]}\n{"text": "x", "a": 1.10, "c": 1e3}', "a.jsonl")
     assert first.text == "a: 1.10\nb: -40, 2.50"

@@ -43,8 +43,10 @@ def test_a_table_has_its_rows(read: Read) -> None:
         (b"a{\\pict\\bin5 {{{{{}b", "ab"),
         (rb"\intbl no cell", "no cell"),
         (rb"l\rquote usine", "l’usine"),
+        (rb"4 x 10{\super 9}/l, 10{\b -}{1\super\b1 2}", "4 x 10^9/l, 10-1^2"),
+        (rb"{\f0\fs22 10}{\f0\super\lang9 -3}{\f0  m}{\super 2}, 1{\super 1}/{\sub 2}", "10^-3 m2, 1 1/2"),
     ],
-    ids=["bytes", "unicode", "pair", "symbols", "link", "picture", "binary", "open row", "quote"],
+    ids=["bytes", "unicode", "pair", "symbols", "link", "picture", "binary", "open row", "quote", "raised", "runs"],
 )
 def test_characters_and_what_is_no_text(read: Read, body: bytes, text: str) -> None:
     assert _text(read, body) == text

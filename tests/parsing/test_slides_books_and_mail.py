@@ -53,6 +53,17 @@ def test_a_chart_stands_on_its_slide_with_its_title_series_categories_and_values
     assert second == "## Ports\n\nPorts of 2026\n\nHigh: Lindau 7, Husum 8"
 
 
+def test_a_raised_number_is_no_digit_of_the_number_before_it(read: Read) -> None:
+    deck = pptx.Presentation()
+    slide = deck.slides.add_slide(deck.slide_layouts[5])
+    for text, raised in (("4 x 10", "0"), ("9", "30000"), ("/l, CO", "0"), ("2", "-25000")):
+        run = slide.shapes.title.text_frame.paragraphs[0].add_run()
+        run.text = text
+        run.font._element.set("baseline", raised)
+    (document,) = read(made_files.saved(deck), "a.pptx")
+    assert (document.text, document.warnings) == ("## 4 x 10^9/l, CO2", ())
+
+
 def test_the_number_of_a_slide_is_left_out_and_named(read: Read) -> None:
     deck = pptx.Presentation()
     slide = deck.slides.add_slide(deck.slide_layouts[5])

@@ -9,7 +9,7 @@ from contextlib import suppress
 import anydoc
 
 from app.errors import UnreadableFile
-from app.parsing import file_properties
+from app.parsing import file_properties, markdown_writer
 from app.parsing.office import office_markdown
 from app.parsing.office.office_markdown import Writer
 from app.parsing.pages import pictures
@@ -38,6 +38,11 @@ _BREAK = re.compile(
     rb"-?\d{0,10} ?|~)"
 )
 _CODE = re.compile(rb"\\'[0-9a-fA-F]{2}|\\u-?\d{1,5} ?\??")
+_FORMAT = rb"(?:[{}\r\n]|\\(?!super|par|tab|line|cell|row|sect|page|u-?\d)[a-z]{1,32}+-?\d{0,10}+ ?)*+"
+_RAISED = re.compile(
+    rb"(?<=[\s{}?])([^\s\\{}]{1,40}+)(%s\\super(?![a-z0]) ?%s)([-+]?\d{1,9})(?=%s(/[^\\{}]?|))" % ((_FORMAT,) * 3)
+)
+"""A word or number, and a raised number after it."""
 _ESCAPED = re.compile(rb"\\[{}\\]")
 _CONTROL = re.compile(rb"\\[a-zA-Z]{1,32}-?\d{0,10} ?|[\r\n{}]|\\.")
 
@@ -47,7 +52,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     if not file.raw.rstrip(b"\r\n\t \x00").endswith(b"}"):
         raise UnreadableFile("damaged", "The document is incomplete: its end is missing. Transfer it again.")
     try:
-        document = anydoc.to_document(_HEADER.sub(rb"{\\par", file.raw))
+        document = anydoc.to_document(_HEADER.sub(rb"{\\par", _separate_raised(file.raw)))
     except anydoc.ConvertError as error:
         raise UnreadableFile("damaged", "The document is damaged: save it again.") from error
     embedded = Embedded(file.recognise)
@@ -70,12 +75,22 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
 
 def content(raw: bytes) -> Iterator[tuple[str, str]]:
     """The words of the document, except words with characters that are written as codes."""
-    raw = _ESCAPED.sub(b" ", raw)
+    raw = _ESCAPED.sub(b" ", _separate_raised(raw))
     for _ in range(_DEPTH):
         raw = _NO_TEXT.sub(b"", raw)
     for pattern, written in ((_CODE, b"\xff"), (_BREAK, b" \x00 "), (_CONTROL, b"")):
         raw = pattern.sub(written, raw)
     yield "", " ".join(word for word in raw.decode("ascii", "replace").split() if "\ufffd" not in word)
+
+
+def _separate_raised(raw: bytes) -> bytes:
+    """The file with raised numbers apart from the numbers before them, such as exponents."""
+
+    def separate(found: re.Match[bytes]) -> bytes:
+        before, shown, raised, after = (part.decode("latin-1") for part in found.groups())
+        return f"{before}{shown}{markdown_writer.separate_raised(before, raised, after)}".encode("latin-1")
+
+    return _RAISED.sub(separate, raw)
 
 
 def _property(raw: bytes, name: bytes) -> str:

@@ -82,6 +82,9 @@ _FRAME = f"""<draw:frame xmlns:draw="urn:oasis:names:tc:opendocument:xmlns:drawi
  xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0" presentation:class="title">
 <draw:text-box><text:p>{PAGE}</text:p></draw:text-box></draw:frame>"""
 _WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_DRAWING = _TITLE[:-1]
+_RUNS = [f"{kind}{name}" for kind in (_WORD, _DRAWING) for name in ("t", "tab", "br", "p")]
+"""Texts, and what divides them."""
 _DRAWN = "{urn:oasis:names:tc:opendocument:xmlns:drawing:1.0}*"
 _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 _LEVEL = f"{_TEXT}outline-level"
@@ -154,12 +157,13 @@ def content(raw: bytes) -> Iterator[tuple[str, str]]:
         return
     with zip_packages.opened(raw) as archive:
         if _CONTENT in archive.namelist():
-            yield "the document", _lines(_write_controls(_separate_raised_spans(_part(archive, _CONTENT))), None)
+            yield "the document", _lines(_write_controls(separate_raised_spans(_part(archive, _CONTENT))), None)
             return
         for name in archive.namelist():
             if _PARTS.fullmatch(name):
                 part = _part(archive, name)
-                shown = _separate_raised(_write_signs(part)) if _DOCUMENT.fullmatch(name) else part
+                part = _write_signs(part) if _DOCUMENT.fullmatch(name) else part
+                shown = _separate_raised(part) if _DOCUMENT.fullmatch(name) or _SLIDE.fullmatch(name) else part
                 yield name.rpartition("/")[2].removesuffix(".xml"), _lines(shown, _OFFICE_TEXT)
             elif _CHART.fullmatch(name):
                 yield "a chart", " ".join(_chart_words(_part(archive, name)))
@@ -182,7 +186,7 @@ def _office(raw: bytes, archive: zipfile.ZipFile) -> Package:
     for name, slide in slides.items():
         for tree in slide.iter("{*}spTree"):
             tree.insert(0, _shape(PAGE))
-        _write_charts(archive, name, slide)
+        _write_charts(archive, name, _separate_raised(slide))
     changed = dict(slides)
     main = next(filter(_DOCUMENT.fullmatch, names), "")
     text = archive.read(main) if main else b""
@@ -194,12 +198,12 @@ def _office(raw: bytes, archive: zipfile.ZipFile) -> Package:
         changed[main] = _separate_raised(_write_signs(document))
     properties = zip_packages.xml(archive.read(_CORE)) if _CORE in names else etree.Element("none")
     extras = (*([] if slides else charts(archive)), *_comments(archive, names), *_headers(archive))
-    return Package(_replace(raw, changed), _describe(properties, left_out), bool(slides), extras)
+    return Package(replace_parts(raw, changed), _describe(properties, left_out), bool(slides), extras)
 
 
 def _opendocument(raw: bytes, archive: zipfile.ZipFile) -> Package:
     names = archive.namelist()
-    root = _separate_raised_spans(zip_packages.xml(archive.read(_CONTENT)))
+    root = separate_raised_spans(zip_packages.xml(archive.read(_CONTENT)))
     pages = list(root.iter("{*}page"))
     left_out = [*itertools.chain.from_iterable(map(_placeholders, pages))]
     left_out += _deleted("".join(_lines(changes, None) for changes in root.iter("{*}tracked-changes")))
@@ -219,7 +223,7 @@ def _opendocument(raw: bytes, archive: zipfile.ZipFile) -> Package:
         paragraph.tag = f"{_TEXT}section"  # the library reads the paragraphs of a section
     document = replace(_describe(properties, left_out), language=zip_packages.words_of(properties, "language") or None)
     extras = (*_distinct(objects), *comments, *itertools.filterfalse(_PAGE_NUMBER.fullmatch, _distinct(headers)))
-    return Package(_replace(raw, {_CONTENT: root}), document, bool(pages), extras)
+    return Package(replace_parts(raw, {_CONTENT: root}), document, bool(pages), extras)
 
 
 def _describe(properties: Any, left_out: Iterable[LeftOut]) -> ExtractedDocument:
@@ -243,7 +247,7 @@ def _part(archive: zipfile.ZipFile, name: str) -> Any:
         return etree.Element("none")
 
 
-def _replace(raw: bytes, parts: Mapping[str, Any]) -> bytes:
+def replace_parts(raw: bytes, parts: Mapping[str, Any]) -> bytes:
     """Replaces parts of a package. The new parts follow the ones that they replace."""
     if not parts:
         return raw
@@ -251,7 +255,7 @@ def _replace(raw: bytes, parts: Mapping[str, Any]) -> bytes:
     with warnings.catch_warnings(), zipfile.ZipFile(target, "a") as archive:
         warnings.simplefilter("ignore")  # that the names are there already
         for name, root in parts.items():
-            archive.writestr(name, etree.tostring(root))
+            archive.writestr(name, root if isinstance(root, bytes) else etree.tostring(root))
     return target.getvalue()
 
 
@@ -335,19 +339,21 @@ def _setting(data: Any, kind: str, name: str, bare: str) -> str:
     return next((str(one.get(f"{_WORD}val", bare)) for one in found if one is not None), "0")
 
 
-def _separate_raised(document: Any) -> Any:
-    """Write raised numbers apart from the numbers before them, such as exponents."""
-    texts = list(document.iter(f"{_WORD}t", f"{_WORD}tab", f"{_WORD}br", f"{_WORD}p"))
-    styles = (one for one in document.iter(f"{_WORD}vertAlign") if one.get(f"{_WORD}val") == "superscript")
-    raised = {one.getparent().getparent() for one in styles}
+def _separate_raised(part: Any) -> Any:
+    """Write raised numbers of a document or slide apart from the numbers before them, such as exponents."""
+    texts = list(part.iter(*_RUNS))
+    raised = {
+        one.getparent().getparent() for one in part.iter("{*}vertAlign") if one.get(f"{_WORD}val") == "superscript"
+    }
+    raised |= {one.getparent() for one in part.iter(f"{_DRAWING}rPr") if one.get("baseline", "0")[0] in "123456789"}
     for before, text, after in zip(texts, texts[1:], [*texts[2:], None], strict=False):
         if text.getparent() in raised:
             following = "" if after is None else after.text or ""
             text.text = markdown_writer.separate_raised(before.text or "", text.text or "", following)
-    return document
+    return part
 
 
-def _separate_raised_spans(root: Any) -> Any:
+def separate_raised_spans(root: Any) -> Any:
     """Like `_separate_raised`, for a document of OpenDocument: there styles raise texts."""
     properties = (one for one in root.iter(f"{_STYLE}text-properties") if one.get(_POSITION, "").startswith("super"))
     raised = {one.getparent().get(f"{_STYLE}name") for one in properties}

@@ -43,6 +43,16 @@ _TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
 _OFFICE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
 _NUMBERS = frozenset({"float", "percentage", "currency"})
 _CELLS = (f"{_TABLE}table-cell", f"{_TABLE}covered-table-cell")
+_TEXTS = re.compile(r"content\.xml|xl/(?:sharedStrings|worksheets/[^/]+)\.xml")
+"""The parts that may have the texts of cells."""
+_LOOK = rb"(?:<(?!/?(?:\w+:)?[rt]\b)(?![^<>]*superscript)[^<>]*+>)*+"
+_RUN = rb"</(?:\w+:)?t></(?:\w+:)?r><(?:\w+:)?r>" + _LOOK
+_BEGIN = rb"<(?:\w+:)?t\b[^<>]*+>"
+_RAISED = re.compile(
+    rb"([^<>]{1,8})(%s<[^<>]*\"superscript\"[^<>]*+>%s%s)([^<>]{1,8})(?=<)(?=(?:%s%s([^<>]{0,2}))?)"
+    % (_RUN, _LOOK, _BEGIN, _RUN, _BEGIN)
+)
+"""A text in a cell, and the raised text after it."""
 Place = tuple[int, int]
 """The row and the column of a cell, from 0."""
 BUILT_IN = {1: "0", 2: "0.00", 3: "#,##0", 4: "#,##0.00", 9: "0%", 10: "0.00%", 37: "#,##0", 39: "#,##0.00"}
@@ -75,7 +85,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     Raises UnreadableFile. The library panics on some damaged files; this is raised for them too.
     """
     try:
-        workbook = CalamineWorkbook.from_filelike(io.BytesIO(file.raw))
+        workbook = _open(file.raw)
         parts, left_out = _read_parts(file.raw)
         left_out += [LeftOut("hidden sheets", where=name) for name in _names(workbook, are_visible=False)]
         nothing = "The sheets have no cells with text or numbers."
@@ -90,12 +100,31 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
 
 def content(raw: bytes) -> Iterator[tuple[str, str]]:
     """The values of all cells of each visible sheet, without the names of columns: each document repeats those."""
-    workbook = CalamineWorkbook.from_filelike(io.BytesIO(raw))
+    workbook = _open(raw)
     for name in _names(workbook, are_visible=True):
         sheet = workbook.get_sheet_by_name(name)
         table = _table([list(map(_value, cells)) for cells in sheet.to_python(skip_empty_area=False)], sheet, [])
         cells = (header_rows.show(cell) for _, row in table.rows for cell in row)
         yield f"sheet {name}", "\n".join((table.above, *cells))
+
+
+def _open(raw: bytes) -> CalamineWorkbook:
+    """The workbook, with raised numbers apart from the numbers before them: the library joins 10 and its exponent."""
+    if raw.startswith(b"PK"):
+        with zip_packages.opened(raw) as archive:
+            for name in filter(_TEXTS.fullmatch, archive.namelist()):
+                if b"super" in (part := archive.read(name)):
+                    text: Any = _RAISED.sub(_separate, part)
+                    if name == "content.xml":
+                        text = word_and_slides.separate_raised_spans(zip_packages.xml(part))
+                    raw = word_and_slides.replace_parts(raw, {name: text})
+    return CalamineWorkbook.from_filelike(io.BytesIO(raw))
+
+
+def _separate(found: re.Match[bytes]) -> bytes:
+    """A raised text and the text before it. A raised number is kept apart from digits before it."""
+    before, raised, after = ((part or b"").decode(errors="replace") for part in found.group(1, 3, 4))
+    return found[1] + found[2] + markdown_writer.separate_raised(before, raised, after).encode()
 
 
 def _rows(file: InputFile, workbook: CalamineWorkbook, parts: Mapping[str, SheetParts]) -> Iterator[ExtractedDocument]:
