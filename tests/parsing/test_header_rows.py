@@ -45,6 +45,22 @@ def test_names_are_found_below_titles_and_comments_and_on_two_rows(rows, names, 
     assert list(table.rows)[-1] == (len(rows), rows[-1])
 
 
+@pytest.mark.parametrize(
+    ("rows", "spanned", "names", "above"),
+    [
+        ([["Drug", "Day", "Day"], ["Drug", "A", "B"], ["C", "no", "yes"]], {1}, ["Drug", "Day A", "Day B"], ""),
+        ([["", "Q", "Q"], ["Who", "1st", "2nd"], ["Ana", "no", "yes"]], {1}, ["Who", "Q 1st", "Q 2nd"], ""),
+        ([["Drug", "Day", "Day"], ["", "A", "B"], ["C", "no", "yes"]], {1}, ["Drug", "Day A", "Day B"], ""),
+        ([["Who", "Call", "Call"], ["Ana", "no", "yes"], ["Eva", "no", "yes"]], {1}, ["Who", "Call", "Call 3"], ""),
+        ([["All", "All", ""], ["Who", "No", "On"], ["Ana", "5", "yes"]], {1}, ["Who", "No", "On"], "All"),
+    ],
+    ids=["merged downwards", "apart", "blank below", "one row", "title"],
+)
+def test_the_names_below_merged_cells_of_words_are_found(rows, spanned, names, above) -> None:
+    table = header_rows.find(enumerate(rows, 1), spanned)
+    assert (table.names, table.above) == (names, above)
+
+
 def test_a_title_is_metadata_of_each_row_and_a_long_text_is_a_document(read: Read) -> None:
     (document,) = read(b"Prices of 2026\nname;price\nbolt;3\n", "a.csv")
     assert (document.text, document.metadata) == ("name: bolt\nprice: 3", {"table": "Prices of 2026", "price": "3"})

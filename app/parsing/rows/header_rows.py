@@ -129,19 +129,26 @@ def _is_title(row: dict[int, str], below: Sequence[dict[int, str]], width: int) 
 
 
 def _is_group(sample: Sequence[Row], place: int, spanned: Collection[int]) -> bool:
-    """Whether a row has the names of groups of columns: there are names below it, and numbers below the names."""
+    """Whether a row has the names of groups of columns: there are names below it, and numbers below the names.
+
+    Below merged cells there may be words: the first column, or one that is merged downwards, shows that the names are
+    on two rows. One merged cell from the first column on is a title.
+    """
     if place + 2 >= len(sample):
         return False
     row, names = _filled(sample[place][1]), _filled(sample[place + 1][1])
-    if any(map(_is_number, names.values())) or not any(
-        _is_number(text) for _, cells in sample[place + 2 : place + _BELOW] for text in _filled(cells).values()
-    ):
+    if any(map(_is_number, names.values())):
         return False
+    below = (_filled(cells).values() for _, cells in sample[place + 2 : place + _BELOW])
+    has_numbers = any(map(_is_number, itertools.chain.from_iterable(below)))
     if sample[place][0] in spanned:
-        return True
+        is_title = 0 in row and len(set(row.values())) == 1
+        are_two = (0 in row) != (0 in names) or any(row.get(column) == name for column, name in names.items())
+        return not is_title and (has_numbers or are_two)
     first = min(names)
     repeats = len(set(names.values())) < len(names)
-    return not names.keys() <= row.keys() and (0 not in row or first > 0 or row[0] == names[0] or repeats)
+    is_apart = not names.keys() <= row.keys()
+    return has_numbers and is_apart and (0 not in row or first > 0 or row[0] == names[0] or repeats)
 
 
 def _join(groups: Sequence[str], names: Sequence[str]) -> list[str]:
