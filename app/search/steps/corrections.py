@@ -12,7 +12,7 @@ import functools
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -72,10 +72,12 @@ MAX_WRITINGS = 4
 MAX_READ = 5
 """Chunks in which another writing is looked for: where a letter is a stop word, a chunk may have the number alone."""
 _CODE = re.compile(
-    r"(?<![^\W_])(?:[^\W\d_]{1,8}-\d{1,12}|\d{1,12}-[^\W\d_]{1,8}|(?:[A-Za-z]|[A-Z]{2,8}) \d{1,12}|[^\W_]{2,24})"
-    r"(?![^\W_])"
+    r"(?<![^\W_])(?:[A-Za-z]\d{1,4}\.[^\W_]{1,8}|[^\W\d_]{1,8}-\d{1,12}|\d{1,12}-[^\W\d_]{1,8}"
+    r"|(?:[A-Za-z]|[A-Z]{2,8}) \d{1,12}|[^\W_]{2,24})(?![^\W_])"
 )
 """What may be a code. A word with a number after it is none, or each number that is not stored would take a search."""
+_PAIR = re.compile(r"(?<![^\W_])[A-Za-z]{1,3}\d{1,4}[A-Za-z]? [A-Za-z]{1,3}\d{1,4}(?![^\W_])")
+"""Two parts that may be one code, such as `N02 BE01`."""
 _JOINT = re.compile(r"(?<=\d)(?=[^\W\d_])|(?<=[^\W\d_])(?=\d)")
 
 
@@ -89,7 +91,9 @@ async def _rewrite_codes(search: SearchState, db: SearchTransaction) -> SearchSt
     if (lexical := search.request.lexical) is None:
         return search
     missing = {term.lexeme for term in absent_terms(_own(search.result.terms, lexical))}
-    found: dict[str, str] = {}
+    points = dict(itertools.islice(_with_points(search.parsed.words, missing), MAX_WRITINGS))
+    stored = await _read(db, points)
+    found = {code: one.lexemes[0] for code, one in stored.items() if one.lexemes[0] in points[code]}
     for code, other in itertools.islice(_other_writings(search.parsed.words, missing), MAX_WRITINGS):
         text = understanding.index_text(other)
         wanted = replace(lexical, words=text, strict=(*lexical.strict, text))
@@ -99,7 +103,8 @@ async def _rewrite_codes(search: SearchState, db: SearchTransaction) -> SearchSt
             found[code] = other
     if not found:
         return search
-    words = _CODE.sub(lambda match: found.get(match[0], match[0]), search.parsed.words)
+    codes = "|".join(map(re.escape, found))
+    words = re.sub(rf"(?<![^\W_])(?:{codes})(?![^\W_])", lambda match: found[match[0]], search.parsed.words)
     added = (*lexical.added, *(AddedTerm(ORIGIN, code, other) for code, other in found.items()))  # to be explained
     rewritten = replace(lexical, words=understanding.index_text(words), added=added)
     return await replace(search, relaxed=(NAME,)).recall(db, replace(search.request, lexical=rewritten))
@@ -107,13 +112,21 @@ async def _rewrite_codes(search: SearchState, db: SearchTransaction) -> SearchSt
 
 def _other_writings(words: str, missing: set[str]) -> Iterator[tuple[str, str]]:
     """The codes of a query with an unknown part, and other writings: `E 2041` for `E2041`, `P0301` for `P-0301`."""
-    for code in dict.fromkeys(_CODE.findall(words)):
-        parts = re.split("[ -]", code)
-        if missing.isdisjoint(map(str.casefold, parts)):
+    for code in dict.fromkeys((*_PAIR.findall(words), *_CODE.findall(words))):
+        parts = re.split("[ .-]", code)
+        if missing.isdisjoint(map(str.casefold, (code, *parts))):
             continue
         if len(parts) > 1:
             yield code, "".join(parts)
-        yield from ((code, f"{code[: at.start()]} {code[at.start() :]}") for at in _JOINT.finditer(code))
+        else:
+            yield from ((code, f"{code[: at.start()]} {code[at.start() :]}") for at in _JOINT.finditer(code))
+
+
+def _with_points(words: str, missing: Collection[str]) -> Iterator[tuple[str, list[str]]]:
+    """The unknown codes of a query, each with a point behind three or more characters: `J45.909` for `J45909`."""
+    for code in dict.fromkeys(_CODE.findall(words)):
+        if (one := code.casefold()) in missing and one.isalnum() and _JOINT.search(one):
+            yield code, [f"{one[:at]}.{one[at:]}" for at in range(3, len(one))]
 
 
 async def _correct(search: SearchState, db: SearchTransaction) -> SearchState:

@@ -82,18 +82,22 @@ async def test_identifiers_and_what_is_required_are_not_corrected(bakery: Tenant
         ("which part replaces kx4417?", "codes", {"kx4417": ["kx 4417"]}),
         ("KX4471 OR A-27", "codes", {"KX4471": ["KX 4471"], "A-27": ["A27"]}),
         ("alarm A 27", "alarm", {"A 27": ["A27"]}),
+        ("what is J45909", "lists", {"J45909": ["j45.909"]}),
+        ("N02 BE01", "lists", {"N02 BE01": ["N02BE01"]}),
+        ("B20.15", "lists", {"B20.15": ["B2015"]}),
     ],
 )
 async def test_a_code_that_is_unknown_is_searched_as_passages_write_it(bakery, query, uri, written) -> None:
     await bakery.add("Alarm A27: the water freezes. Room 28.", "alarm")
+    await bakery.add("J45.909 asthma, N02BE01 paracetamol, B2015 a bin.", "lists")
     answer = await bakery.ask(query, explain=True)
     assert (uris(answer)[0], answer.relaxed, answer.explain["corrections"]) == (uri, ("similar_words",), written)
     assert answer.hits[0].relevance > 0.05
 
 
-@pytest.mark.parametrize("query", ["KX4472", "A28", "KX447", '"KX4471"', "+KX4471", "4471KX"])
+@pytest.mark.parametrize("query", ["KX4472", "A28", "KX447", '"KX4471"', "+KX4471", "4471KX", "J4590", "J45 909"])
 async def test_a_code_that_no_passage_writes_otherwise_is_not_corrected(bakery: Tenant, query: str) -> None:
-    await bakery.add("Alarm A27: the water freezes. Room 28.", "alarm")
+    await bakery.add("Alarm A27: the water freezes. Room 28. J45.909 asthma.", "alarm")
     assert (await bakery.ask(query, explain=True)).explain["corrections"] == {}
 
 
