@@ -122,14 +122,16 @@ def test_comments_are_before_the_numbers_of_a_record_with_many_fields(read: Read
     assert first.title == "Pump 0"
 
 
-def test_prose_beside_the_text_of_a_record_is_text_and_metadata(read: Read) -> None:
+def test_prose_and_the_number_beside_the_text_of_a_record_are_text_and_metadata(read: Read) -> None:
     answers = [{"by": "Ana", "text": "The fuse of the pump is gone."}, {"by": "Kim", "text": "Replaced."}]
     ticket = {"title": "Pump", "body": "It stands still.", "team": "dock", "tags": ["pump", "fuse"], "answers": answers}
+    ticket |= {"number": 412, "State": "open"}
     (document,) = read(json.dumps(ticket).encode(), "a.jsonl")
     assert document.text == (
         "It stands still.\n\nanswers:\n- by: Ana; text: The fuse of the pump is gone.\n- by: Kim; text: Replaced."
+        "\n\nnumber: 412\n\nState: open"
     )
-    assert document.metadata == {name: ticket[name] for name in ("team", "tags", "answers")}
+    assert document.metadata == {name: ticket[name] for name in ("team", "tags", "answers", "number", "State")}
     raw = b"body,team,remedy\nIt stands still.,dock,Take out the fuse and wait.\n"
     (row,) = read(raw, "a.csv")
     assert row.text == "It stands still.\n\nremedy: Take out the fuse and wait."

@@ -17,6 +17,8 @@ from app.text.structure import frontmatter, metadata_json
 TEXT_FIELDS = ("text", "content", "body")
 TITLE_FIELDS = ("title", "name", "subject")
 ID_FIELDS = ("id", "_id")
+SHORT_FIELDS = frozenset({"number", "key", "state", "status"})
+"""Fields without prose that stand below the text: people search for an issue by its number."""
 MANY_FIELDS, MOST_FIELDS = 12, 1_000
 """Records with more than MANY_FIELDS and at most MOST_FIELDS fields begin with the important ones."""
 SAMPLE = 200
@@ -53,8 +55,8 @@ class RecordReader:
     """Reads records with the same fields. Each has a fragment that is unique in the file.
 
     `text_field` is the field that holds the text. By default it is `text`, `content` or `body`, and the fields with
-    prose, such as comments, stand below it. Without such a field, or if it and the title are blank, the text is all
-    fields, one per line.
+    prose, such as comments, and SHORT_FIELDS stand below it. Without such a field, or if it and the title are blank,
+    the text is all fields, one per line.
     """
 
     text_field: str | None
@@ -97,8 +99,8 @@ class RecordReader:
             chosen = None
         others = [name for name in record if name not in (chosen, title)]
         if chosen is not None:
-            below = [] if self.text_field else [name for name in others if is_prose(record[name])]
-            text = "\n\n".join([_words(record[chosen]), *lines(record, below)])
+            below = [name for name in others if name.casefold() in SHORT_FIELDS or is_prose(record[name])]
+            text = "\n\n".join([_words(record[chosen]), *lines(record, [] if self.text_field else below)])
         else:
             ordered = dict.fromkeys(itertools.chain((name for name in order.fields if name in record), record))
             text = "\n".join(lines(record, ordered))
