@@ -32,6 +32,7 @@ FIRST_LINES = 6
 """Number of visible lines in which the title of a text is searched."""
 MAX_TITLE = 200
 _UNDERLINE = re.compile(r"([=\-~^*#+_])\1{2,}\s*")
+_GAP = re.compile(r"\S(?:\t| {2})")
 MOST_CENTRED, MAX_INDENT = 3, 3
 """Most lines of a centred title, and the indent that it exceeds."""
 _TITLE = r"(?!.*(?:\t| {3}|\.{3})).*[^\s.,:;]"
@@ -241,6 +242,8 @@ def _underline(line: str, below: re.Match[str], is_over: bool) -> str:
     match = _UNDERLINE.fullmatch(below[0])
     length = len(line.strip())
     if match is None or length > MAX_PLAIN_HEADING or line[:1].isspace() or not _LETTER.search(line):
+        return ""
+    if len(_GAP.findall(line.rstrip())) > 1:  # the names of columns
         return ""
     is_apart = below.string[below.end() : below.end() + 2] in ("\n\n", "\n", "")
     is_long_enough = length / 2 <= len(below[0].strip())

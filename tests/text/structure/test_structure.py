@@ -155,6 +155,8 @@ def test_lines_in_capitals_of_a_manual_page_are_headings_and_its_name_is_the_tit
 def test_underlined_lines_of_notes_are_headings_and_the_first_is_the_title() -> None:
     assert headings(NOTES) == [(1, "Harbour notes"), (2, "Fees"), (2, "OPENING HOURS")]
     assert structure.plain_title(NOTES) == "Harbour notes"
+    columns = "Test        Result   Unit\n-------------------------\nSodium      138      mmol/l\n"
+    assert (headings(columns), structure.plain_title(f"{columns}\n\n{NOTES}")) == ([], "Harbour notes")
     assert structure.plain_title("a line of a log\n" * 20 + f"\n{NOTES}") == ""
 
 
