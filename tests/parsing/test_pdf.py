@@ -138,10 +138,10 @@ def test_ligatures_without_a_name_are_read_as_letters_and_bullets_as_bullets(rea
 
 def test_raised_marks_of_notes_and_affiliations_are_no_part_of_the_words_beside_them(read: Read) -> None:
     words = [(0, "Brandauer"), (54, "a"), (90, "2004"), (114, "12"), (150, "17"), (157, "Auler"), (220, "XVII")]
-    words += [(244, "e"), (270, "1,310"), (300, "6")]
+    words += [(244, "e"), (270, "1,310"), (300, "6"), (330, "2.10"), (354, "-3")]
     drawn = [(x, 0.0, "Courier 6", text) if len(text) < 3 else (x, 4.0, "Courier 10", text) for x, text in words]
     (document,) = read(made_files.placed(drawn))
-    assert (document.text, document.warnings) == ("Brandauer a 2004 12 17 Auler XVIIe 1,310 6", ())
+    assert (document.text, document.warnings) == ("Brandauer a 2004 12 17 Auler XVIIe 1,310 6 2.10 -3", ())
 
 
 def test_a_title_of_two_lines_is_one_heading_and_a_formula_in_a_larger_font_is_none(read: Read) -> None:

@@ -45,9 +45,9 @@ _LIGATURES = dict(
 _BULLET = "\x88"
 """The code of TeX's bullet in such fonts."""
 _MARKED = re.compile(
-    r"(?<!\w)(?:\d{1,2}[^\W\d_]{2,}|[a-z][A-Z][a-z]+|\d[\d.,]{0,20}\d|[^\W\d_]{3,}\d{1,2}|[A-Z][^\W\d_]+[a-z][a-h])(?!\w)"
+    r"(?<!\w)(?:\d{1,2}[^\W\d_]{2,}|[a-z][A-Z][a-z]+|\d[\d.,]{0,20}[\d\-−]\d{0,2}|[^\W\d_]{3,}\d{1,2}|[A-Z][^\W\d_]+[a-z][a-h])(?!\w)"
 )
-"""Words and numbers that may begin or end with a note's mark or an exponent: 1Department, Sandersonb, 20041, 106."""
+"""Words and numbers that may begin or end with a note's mark or an exponent: 1Department, Sandersonb, 106, 10-3."""
 RAISED = 1.0
 """Points from the base of a line to the base of a raised sign, at least."""
 MARK = 0.9
@@ -139,7 +139,7 @@ def _part_mark(page: pdfium.PdfTextPage, found: list[str], word: tuple[int, int]
     if len(steps) == 1:
         place = word[0] + steps[0]
         ends = found[word[0] : place], found[place : word[1]]
-        mark = "".join(ends[heights[0] < heights[-1]])
+        mark = "".join(ends[heights[0] < heights[-1]]).lstrip("-−")
         if len(mark) <= 2 and (mark.isdecimal() or (len(mark) == 1 and mark.islower())):
             found[place] = " " + found[place]
 
