@@ -56,12 +56,13 @@ def test_a_chart_stands_on_its_slide_with_its_title_series_categories_and_values
 def test_a_raised_number_is_no_digit_of_the_number_before_it(read: Read) -> None:
     deck = pptx.Presentation()
     slide = deck.slides.add_slide(deck.slide_layouts[5])
-    for text, raised in (("4 x 10", "0"), ("9", "30000"), ("/l, CO", "0"), ("2", "-25000")):
-        run = slide.shapes.title.text_frame.paragraphs[0].add_run()
-        run.text = text
-        run.font._element.set("baseline", raised)
+    for frame in (slide.shapes.title.text_frame, slide.notes_slide.notes_text_frame):
+        for text, raised in (("4 x 10", "0"), ("9", "30000"), ("/l, CO", "0"), ("2", "-25000")):
+            run = frame.paragraphs[0].add_run()
+            run.text = text
+            run.font._element.set("baseline", raised)
     (document,) = read(made_files.saved(deck), "a.pptx")
-    assert (document.text, document.warnings) == ("## 4 x 10^9/l, CO2", ())
+    assert (document.text, document.warnings) == ("## 4 x 10^9/l, CO2\n\n4 x 10^9/l, CO2", ())
 
 
 def test_the_number_of_a_slide_is_left_out_and_named(read: Read) -> None:

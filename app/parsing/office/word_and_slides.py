@@ -30,7 +30,8 @@ from app.parsing.types import ExtractedDocument, InputFile, LeftOut
 _CONTENT, _STYLES, _META = "content.xml", "styles.xml", "meta.xml"
 _DOCUMENT = re.compile(r"word/document\d*\.xml")
 _CORE = "docProps/core.xml"
-_SLIDE, _NOTES = re.compile(r"ppt/slides/[^/]+\.xml"), re.compile(r"ppt/notesSlides/[^/]+\.xml")
+_SLIDE = re.compile(r"ppt/slides/[^/]+\.xml")
+_NOTES = re.compile(r"ppt/notesSlides/[^/]+\.xml|word/(?:foot|end)notes\.xml")
 _CHART = re.compile(r"(?:word|ppt|xl)/charts/chart[^/]*\.xml")
 _COMMENTS = re.compile(r"word/comments\.xml|ppt/comments/[^/]+\.xml")
 _HEADERS = re.compile(r"word/(?:header|footer)\d*\.xml")
@@ -163,7 +164,8 @@ def content(raw: bytes) -> Iterator[tuple[str, str]]:
             if _PARTS.fullmatch(name):
                 part = _part(archive, name)
                 part = _write_signs(part) if _DOCUMENT.fullmatch(name) else part
-                shown = _separate_raised(part) if _DOCUMENT.fullmatch(name) or _SLIDE.fullmatch(name) else part
+                is_body = any(kind.fullmatch(name) for kind in (_DOCUMENT, _SLIDE, _NOTES))
+                shown = _separate_raised(part) if is_body else part
                 yield name.rpartition("/")[2].removesuffix(".xml"), _lines(shown, _OFFICE_TEXT)
             elif _CHART.fullmatch(name):
                 yield "a chart", " ".join(_chart_words(_part(archive, name)))
@@ -180,14 +182,14 @@ def _office(raw: bytes, archive: zipfile.ZipFile) -> Package:
     slides = {name: _part(archive, name) for name in names if _SLIDE.fullmatch(name)}
     if "ppt/presentation.xml" in names and not slides:
         raise UnreadableFile("no_text", "The presentation has no slides.")
-    notes = (_part(archive, name) for name in names if _NOTES.fullmatch(name))
+    notes = {name: _separate_raised(_part(archive, name)) for name in names if _NOTES.fullmatch(name)}
     left_out = list(itertools.chain.from_iterable(map(_take_numbers, slides.values())))
-    left_out += itertools.chain.from_iterable(map(_placeholders, (*slides.values(), *notes)))
+    left_out += itertools.chain.from_iterable(map(_placeholders, (*slides.values(), *notes.values())))
     for name, slide in slides.items():
         for tree in slide.iter("{*}spTree"):
             tree.insert(0, _shape(PAGE))
         _write_charts(archive, name, _separate_raised(slide))
-    changed = dict(slides)
+    changed = slides | notes
     main = next(filter(_DOCUMENT.fullmatch, names), "")
     text = archive.read(main) if main else b""
     if b"delText" in text:
