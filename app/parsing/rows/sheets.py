@@ -110,15 +110,19 @@ def content(raw: bytes) -> Iterator[tuple[str, str]]:
 
 def _open(raw: bytes) -> CalamineWorkbook:
     """The workbook, with raised numbers apart from the numbers before them: the library joins 10 and its exponent."""
+    changed: dict[str, Any] = {}
     if raw.startswith(b"PK"):
         with zip_packages.opened(raw) as archive:
             for name in filter(_TEXTS.fullmatch, archive.namelist()):
-                if b"super" in (part := archive.read(name)):
-                    text: Any = _RAISED.sub(_separate, part)
-                    if name == "content.xml":
-                        text = word_and_slides.separate_raised_spans(zip_packages.xml(part))
-                    raw = word_and_slides.replace_parts(raw, {name: text})
-    return CalamineWorkbook.from_filelike(io.BytesIO(raw))
+                if b"super" not in (part := archive.read(name)):
+                    continue
+                is_open_document = name == "content.xml"
+                changed[name] = (
+                    word_and_slides.separate_raised_spans(zip_packages.xml(part))
+                    if is_open_document
+                    else _RAISED.sub(_separate, part)
+                )
+    return CalamineWorkbook.from_filelike(io.BytesIO(word_and_slides.replace_parts(raw, changed)))
 
 
 def _separate(found: re.Match[bytes]) -> bytes:

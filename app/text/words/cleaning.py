@@ -21,6 +21,7 @@ are removed.
 4: files in base64 are removed.
 5: AsciiDoc, LaTeX, Org and manual pages are cut at their headings, plain text at numbered ones, Markdown at `<h1>`.
 6: definitions in code are found behind tabs, beside macros of C++ and with a space before their parameters.
+7: words that scans divide at line ends are joined; names of columns above a rule are no heading.
 """
 MAX_MARKS = 30  # length of a run of combining marks, as in Unicode's stream-safe text format (UAX #15)
 PIECE = 100_000
