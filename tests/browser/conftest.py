@@ -77,7 +77,7 @@ async def keyed_url(services: Services) -> AsyncIterator[str]:
 async def client(keyed_url: str, database: Database) -> AsyncIterator[httpx.AsyncClient]:
     """A client of the service with keys, as a user with sixty documents."""
     key = await harness.create_key(database, harness.new_user())
-    async with httpx.AsyncClient(base_url=f"{keyed_url}/api/rag/", headers={"X-API-Key": key}) as opened:
+    async with httpx.AsyncClient(base_url=f"{keyed_url}/api/rag/", headers={"X-API-Key": key}, timeout=60) as opened:
         documents = [
             {
                 "uri": f"shelf/{'even' if number % 2 == 0 else 'odd'}/{number:03}.{'md' if number % 10 else 'txt'}",

@@ -82,7 +82,7 @@ async def test_the_page_works_without_the_features_that_may_be_left_out(context:
 
 async def test_the_page_loads_every_file_of_its_folder_and_its_policy_stops_what_it_does_not_hold(open_page, url):
     opened = await open_page("/playground")
-    async with httpx.AsyncClient(base_url=url) as client:
+    async with httpx.AsyncClient(base_url=url, timeout=60) as client:
         assert (await client.get("/playground")).headers["content-security-policy"] == pages.POLICY
     loaded = {path.rpartition("/")[2] for path in opened.requested if "/playground/assets/" in path}
     assert loaded == {"tables.js"} | {path.name for path in pages.PLAYGROUND.rglob("*.*")} - {"index.html"}
@@ -117,7 +117,7 @@ async def test_without_a_key_the_page_says_what_to_do_and_with_one_it_works_and_
     await page.locator("#access").get_by_text("does not accept this key").wait_for()
     user = harness.new_user()
     key = await harness.create_key(database, user)
-    async with httpx.AsyncClient(base_url=keyed_url, headers={"X-API-Key": key}) as client:
+    async with httpx.AsyncClient(base_url=keyed_url, headers={"X-API-Key": key}, timeout=60) as client:
         stored = await client.post("/api/rag/documents", json={"content": "# Lime mortar\n\nLime sets slowly."})
         assert stored.status_code == 201
     await page.locator("#key").fill(key)

@@ -15,7 +15,7 @@ PERSON = "What has cliffclarke been working on?"
 
 
 async def answer_of(url: str, query: str, **fields: object) -> dict:
-    async with httpx.AsyncClient(base_url=url) as client:
+    async with httpx.AsyncClient(base_url=url, timeout=60) as client:
         response = await client.post("/api/rag/search", json={"query": query, "depth": "auto", **fields})
         return response.raise_for_status().json()
 
@@ -44,7 +44,7 @@ async def test_enter_searches_and_shows_hits_with_marked_snippets_and_then_more(
 
 
 async def test_marks_are_placed_by_code_points(notes: Playground, url: str) -> None:
-    async with httpx.AsyncClient(base_url=url) as client:
+    async with httpx.AsyncClient(base_url=url, timeout=60) as client:
         document = {"uri": "gulls.md", "content": "🐦🐦 gulls 🐦 nest on the 𝒞astle quexby wall 🐦."}
         assert (await client.post("/api/rag/documents", json=document)).status_code == 201
         cards = await notes.search("quexby 𝒞astle")

@@ -13,7 +13,7 @@ async def test_facets_filter_a_search_by_values_of_metadata_with_their_numbers(n
     await notes.search("who is on call", depth="fast")
     team = page.locator(".facet", has=page.get_by_text("team", exact=True))
     await team.locator("summary").click()
-    async with httpx.AsyncClient(base_url=url) as client:
+    async with httpx.AsyncClient(base_url=url, timeout=60) as client:
         (facet,) = (await client.get("/api/rag/facets", params={"key": "team"})).json()["facets"]
     expected = [f"{one['value']}\n{one['documents']}" for one in facet["values"]]
     assert await team.locator("li").all_inner_texts() == expected

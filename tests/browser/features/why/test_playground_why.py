@@ -13,7 +13,7 @@ async def test_why_not_shows_where_a_document_stands_and_what_kept_it_out(notes:
     await panel.locator("summary").click()
     await panel.get_by_label("URI of a stored document").fill(uri)
     await notes.page.keyboard.press("Enter")
-    async with httpx.AsyncClient(base_url=url) as client:
+    async with httpx.AsyncClient(base_url=url, timeout=60) as client:
         asked = await client.post("/api/rag/search/why", json={"query": query, "uri": uri, "depth": "auto"})
         expected = asked.raise_for_status().json()
     verdict = panel.locator("[data-kept-out-by]")
