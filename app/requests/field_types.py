@@ -190,7 +190,7 @@ def check_length(text: str, most: int) -> str:
 
 def _query(given: str) -> str:
     if len(given) <= MAX_QUERY_AS_SENT:
-        given = unicodedata.normalize("NFC", analysis.without_frames(given)).strip()
+        given = unicodedata.normalize("NFC", analysis.without_courtesies(analysis.without_frames(given))).strip()
     check_length(given, limits.MAX_QUERY)
     if cleaning.is_blank(given):
         raise PydanticCustomError(

@@ -191,6 +191,7 @@ WORK: dict[str, Callable[[str], object]] = {
     "metadata": lambda text: metadata_names.from_metadata({"tags": [text, *text.split()]}, ["tags"]),
     "query": analysis.parse,
     "frames of a stack trace": analysis.without_frames,
+    "courtesies of a question": analysis.without_courtesies,
     "words of a query": lambda text: (
         name_uses.QueryText(text, query := query_words.read(text)),
         query_words.longest_names(query, {"a"}),

@@ -43,6 +43,37 @@ _FRAME = re.compile(
     re.MULTILINE,
 )
 """A frame of a stack trace, or a line that joins traces. `at` is that of JavaScript, Java and C#."""
+_OPENING = re.compile(
+    r"\s*¿?(?:"
+    r"(?:hi|hello|hey|dear|good (?:morning|afternoon|evening)|hallo|guten (?:tag|morgen)|hola|buenos días|bonjour|ciao"
+    r"|buongiorno|olá|bom dia)(?: [^\W\d_]{1,20}){0,3}\s{0,3}[,.!:\n]"
+    r"|(?:please |could you |can you |would you |will you )+(?:kindly )?"
+    r"(?:(?:tell|show|give) me|explain(?: to me)?|help me)\b"
+    r"|tell me\b|(?:i would like|i'd like|i want|i need) to know\b|i was wondering\b|do you know\b"
+    r"|(?:können sie|könnten sie|kannst du) (?:mir )?(?:bitte )?(?:sagen|erklären)\b"
+    r"|ich (?:möchte|will|würde gern) wissen\b"
+    r"|(?:pouvez-vous|pourriez-vous|peux-tu) (?:me |m'|m’)(?:dire|expliquer)\b|je (?:voudrais|veux) savoir\b"
+    r"|(?:puedes?|podrías?) (?:decirme|explicarme)\b|(?:quiero|quisiera|me gustaría) saber\b"
+    r"|(?:puoi|può|potresti|potrebbe) (?:dirmi|spiegarmi)\b|vorrei sapere\b"
+    r"|(?:pode|poderia) (?:me )?(?:dizer|explicar)(?:-me)?\b|(?:quero|queria|gostaria de) saber\b"
+    r"|(?:answer (?:the |this |my )?(?:following )?question\b[^?:]{0,200}|question\s?):"
+    r")[\s,:]*",
+    re.IGNORECASE,
+)
+_SEARCH = re.compile(
+    r"(?:please )?(?:(?:find|get|give me|show me|look for|search for) (?:me )?(?:all |any |some |more )?"
+    r"(?:information|info|details|documents|everything) (?:about|on|regarding|concerning)"
+    r"|search (?:in |through )?(?:my|our|the) (?:documents|docs|files|notes|knowledge base) (?:for|about))\b[\s:]*"
+    r"(?=\w)",
+    re.IGNORECASE,
+)
+_CLOSING = re.compile(
+    r"(?<=[.,;!?\n])\s{0,3}(?:please|(?:many )?thanks|thank you|thx|cheers|(?:best |kind |warm )?regards|best wishes"
+    r"|bitte|danke|vielen dank|(?:mit freundlichen|viele|beste) grüßen?|merci|cordialement|(?:muchas )?gracias|saludos"
+    r"|grazie|cordiali saluti|obrigad[oa]|atenciosamente)\b[^?]{0,80}$",
+    re.IGNORECASE,
+)
+"""How people begin and end a question to somebody. Verbose queries lose most by such words (Huston and Croft 2010)."""
 _LETTER = rf"[^\W{characters.UNSPACED}]"
 _BEFORE, _AFTER = rf"(?<!{_LETTER})(?<!{_LETTER}[-.:])", rf"(?!{_LETTER})(?![-.:]{_LETTER})"
 _WORDS = re.compile(rf"{_LETTER}+|[{characters.UNSPACED}]")
@@ -80,6 +111,20 @@ def without_frames(query: str) -> str:
     """
     error, frames = _FRAME.subn("", query)
     return error if frames > 1 and error.strip() else query
+
+
+def without_courtesies(query: str) -> str:
+    """Returns a question without greetings, thanks and requests such as "could you tell me", which no passage answers.
+
+    A query that is no question without them keeps them: it may be a title. It never begins with "find information on".
+    """
+    asked = query
+    while (opening := _OPENING.match(asked)) is not None:
+        asked = asked[opening.end() :]
+    asked = _CLOSING.sub("", asked)
+    asked = asked if _is_sentence(asked, asked.split()) else query
+    searched = _SEARCH.match(asked)
+    return asked[searched.end() :] if searched else asked
 
 
 def normalise(query: str) -> str:

@@ -107,6 +107,46 @@ def test_the_frames_of_a_stack_trace_are_no_part_of_a_query(query, expected):
 
 
 @pytest.mark.parametrize(
+    ("query", "question"),
+    [
+        ("Hi! Could you please tell me: what is the warranty? Thanks a lot in advance!", "what is the warranty?"),
+        ("Dear Sir or Madam,\n\nWho signed the lease?\n\nKind regards,\nMartin Keller", "Who signed the lease?"),
+        ("Answer the question using the documents alone. Be brief. Question: who is Ada?", "who is Ada?"),
+        ("I would like to know how the boiler is reset", "how the boiler is reset"),
+        ("Können Sie mir bitte sagen, wann die Frist endet? Vielen Dank!", "wann die Frist endet?"),
+        ("¿Podrías decirme cuándo vence el contrato? Gracias", "cuándo vence el contrato?"),
+        ("Please find information on lime mortar", "lime mortar"),
+        ("search my documents for Ana Torres", "Ana Torres"),
+    ],
+)
+def test_greetings_thanks_and_requests_to_tell_are_no_part_of_a_question(query: str, question: str) -> None:
+    assert analysis.without_courtesies(query) == question
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        *(
+            "Hello, Love, Goodbye director",
+            "Please Please Me songs",
+            "Tell Me Something Good singer",
+            "Hello World in Go",
+        ),
+        *(
+            "hello",
+            "Thanks",
+            "please tell me",
+            "Who said thanks, please?",
+            "find documents about",
+            "information on lime",
+        ),
+    ],
+)
+def test_a_title_that_greets_or_thanks_is_searched_as_it_is(query: str) -> None:
+    assert analysis.without_courtesies(query) == query
+
+
+@pytest.mark.parametrize(
     "query",
     [
         *(PYTHON, "who calls\n  at Set.size (/a/set.js:4:11)", "what do\n/a/b.go:12\n/c/d.go:30 do?\n/e/f.go:1"),
