@@ -173,16 +173,20 @@ def test_a_cell_over_several_columns_is_repeated_only_where_they_have_names_of_t
     assert voss.text == "Port: Voss\nQ1: 4 EUR\nQ2: 5 EUR\nNote: none\nNote 5: yet"
 
 
-def test_a_formula_without_its_result_is_named(read: Read) -> None:
+def test_formulas_without_a_result_and_with_an_error_are_named(read: Read) -> None:
     sheet = (
         '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>'
         '<row r="1"><c r="A1" t="inlineStr"><is><t>a</t></is></c><c r="B1" t="inlineStr"><is><t>b</t></is></c></row>'
         '<row r="2"><c r="A2"><v>1</v></c><c r="B2"><f>A2*2</f></c><c r="C2"><f>A2*3</f><v></v></c>'
-        '<c r="D2" t="str"><f>IF(A2,"","b")</f><v></v></c></row></sheetData></worksheet>'
+        '<c r="D2" t="str"><f>IF(A2,"","b")</f><v></v></c><c r="E2" s="1" t="e"><f>1/0</f><v>#DIV/0!</v></c></row>'
+        "</sheetData></worksheet>"
     )
     raw = made_files.replace_entry(made_files.sheets({"S": [["a"]]}), "xl/worksheets/sheet1.xml", sheet)
     (document,) = read(raw, "a.xlsx")
-    assert document.warnings == ("Left out as formulas without a result in the file: S B2, S C2.",)
+    assert document.warnings == (
+        "Left out as formulas without a result in the file: S B2, S C2.",
+        "Left out as cells with an error: S E2.",
+    )
 
 
 def test_hours_are_shown_as_in_the_sheet_and_printed_headers_are_named(read: Read) -> None:

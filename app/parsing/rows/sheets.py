@@ -33,6 +33,7 @@ _REFERENCE = re.compile(rb'\br="([A-Z]{1,3})(\d{1,7})"')
 _NO_RESULT = re.compile(
     rb"<(?:\w+:)?c\b([^<>]*)>\s*<(?:\w+:)?f\b(?:[^<>]*/>|[^<]*</(?:\w+:)?f>)\s*(?:<(?:\w+:)?v\s*(?:/>|></(?:\w+:)?v>)\s*)?</(?:\w+:)?c>"
 )
+_ERROR = re.compile(rb'<(?:\w+:)?c\b(?=[^<>]*?\bt="e")([^<>]*+)>')
 _EMPTY_TEXT = b't="str"'
 """The kind of a formula's result that is a text, which may be empty."""
 _PRINTED = re.compile(rb"<(?:\w+:)?(?:odd|even|first)(?:Header|Footer)\b[^<>]*>([^<]+)<")
@@ -273,10 +274,12 @@ def _styled(sheet: bytes, codes: Mapping[bytes, str]) -> dict[Place, str]:
 
 
 def _no_results(sheet: bytes, name: str) -> Iterator[LeftOut]:
-    """The formulas without a result in the file; some programs write such files."""
-    cells = (cell[1] for cell in _NO_RESULT.finditer(sheet) if _EMPTY_TEXT not in cell[1])
-    for reference in filter(None, map(_REFERENCE.search, cells)):
-        yield LeftOut("formulas without a result in the file", where=f"{name} {(reference[1] + reference[2]).decode()}")
+    """The formulas without a result in the file, which some programs write, and the cells with an error."""
+    unknown = (cell[1] for cell in _NO_RESULT.finditer(sheet) if _EMPTY_TEXT not in cell[1])
+    wrong = (cell[1] for cell in _ERROR.finditer(sheet))
+    for kind, cells in (("formulas without a result in the file", unknown), ("cells with an error", wrong)):
+        for reference in filter(None, map(_REFERENCE.search, cells)):
+            yield LeftOut(kind, where=f"{name} {(reference[1] + reference[2]).decode()}")
 
 
 def _printed(sheet: bytes, name: str) -> Iterator[LeftOut]:
