@@ -14,7 +14,7 @@ from rich.table import Table
 from app.access import keys
 from app.access.store import audit as stored_audit
 from app.access.store import keys as stored_keys
-from app.access.store import users
+from app.access.store import user_data
 from app.cli import database_owner, json_arguments, options, terminal
 from app.database import filters as compiled
 from app.database.transactions import SharedTransaction
@@ -122,7 +122,7 @@ UserName = Annotated[str, typer.Argument(help="The user's name.")]
 @users_app.command("list")
 def list_users(as_json: options.AsJson = False, data_dir: options.DataDir = None) -> None:
     """List all users with their numbers of live keys, documents, chunks and entities."""
-    rows = [dataclasses.asdict(user) for user in database_owner.run_once(data_dir, users.list_users)]
+    rows = [dataclasses.asdict(user) for user in database_owner.run_once(data_dir, user_data.list_users)]
     terminal.end_with_json(rows, wanted=as_json)
     table = terminal.table("user_id", "keys", "documents", "chunks", "entities", ids=("user_id",))
     for row in rows:
@@ -140,7 +140,7 @@ def export(
     """Write all that a user has stored, with keys (no secrets) and events, to a ZIP of JSON lines."""
     options.check_user(user)
     written = database_owner.run(
-        data_dir, lambda db: users.export(user, file.absolute(), db=db, actor=database_owner.actor())
+        data_dir, lambda db: user_data.export(user, file.absolute(), db=db, actor=database_owner.actor())
     )
     terminal.end_with_json(written, wanted=as_json)
     terminal.out.print(f"Wrote {file}: {_format_counts(written)}.", soft_wrap=True, markup=False)
@@ -156,11 +156,11 @@ def delete(
     """Delete a user's documents, entities and keys; the audit log records the deletion."""
     options.check_user(user)
     if not yes:
-        held = database_owner.run_once(data_dir, lambda owner: users.count_rows(owner, user))
+        held = database_owner.run_once(data_dir, lambda owner: user_data.count_rows(owner, user))
         if any(held.values()):
             known = {name: held.get(name, 0) for name in ("documents", "chunks", "entities", "sources")}
             terminal.confirm(f"Delete {_format_counts(known)} of {user}, with keys and all else?")
-    deleted, left = database_owner.run(data_dir, lambda db: users.delete(user, db=db, actor=database_owner.actor()))
+    deleted, left = database_owner.run(data_dir, lambda db: user_data.delete(user, db=db, actor=database_owner.actor()))
     if as_json:
         terminal.write_json({"deleted": deleted, "left": left})
     else:

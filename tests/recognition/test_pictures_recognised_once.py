@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from harness import Tenant, as_owner, new_user
 from PIL import Image, ImageDraw
 
-from app.access.store import users
+from app.access.store import user_data
 from app.database.transactions import Database
 from app.documents import operations as documents
 from app.documents.files import file_reading
@@ -94,7 +94,7 @@ async def test_a_page_is_recognised_once_for_its_user_and_a_hit_names_it(databas
         await read(_scan(5))
         assert len(await _kept(database, tenant.user_id)) == 2
     async with as_owner(database) as owner:
-        deleted, left = await users.delete(other, db=owner, actor="test")
+        deleted, left = await user_data.delete(other, db=owner, actor="test")
     assert (deleted["recognised_pictures"], left["recognised_pictures"]) == (1, 0)
 
 

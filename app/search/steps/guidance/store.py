@@ -9,7 +9,7 @@ from uuid import UUID
 
 from app.database import sql
 from app.database.transactions import Reading
-from app.documents.store import visible_document_lists
+from app.documents.store import visible_document_ids
 from app.entities.store import entities as stored
 from app.enums import MatchedBy, Origin, Vector
 from app.query.types import EntityMatch
@@ -67,7 +67,7 @@ async def matching(
         "most": MAX_MATCHES,
     }
     # Only the lookup of similar names must know which documents the caller sees.
-    parts, seen = await visible_document_lists.wanted(db) if similar else ((), {})
+    parts, seen = await visible_document_ids.wanted(db) if similar else ((), {})
     rows = await db.execute(sql.statement("matching_entities", *parts), {**binds, **seen})
     found = sql.read_records(Match, rows.all())
     return found if db.shows_entities else [replace(match, role=None) for match in found]

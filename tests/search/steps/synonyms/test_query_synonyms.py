@@ -10,7 +10,7 @@ from harness import Tenant, uris
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.access.store import users
+from app.access.store import user_data
 from app.database.filter_types import Filters
 from app.database.transactions import Database
 from app.search.steps.synonyms import lines as lines
@@ -114,7 +114,7 @@ async def test_synonyms_belong_to_one_user_and_end_with_that_user(database: Data
     assert relaxed == [(), ("nearest_vectors",)]
     assert await synonyms.get(other.user_id, db=database) == []
     async with harness.as_owner(database) as owner:
-        await users.delete(one.user_id, db=owner, actor="test")
+        await user_data.delete(one.user_id, db=owner, actor="test")
     assert await synonyms.get(one.user_id, db=database) == []
 
 
