@@ -120,10 +120,21 @@ def _reason(parsed: ParsedQuery, found: Answer) -> DepthReason:
     titles = (one.title for one, hit in zip(passages, found.hits, strict=False) if "title" in hit.strategies)
     keys = {name.key for name in names.find(parsed.text)}
     keys |= {" ".join(words) for title in titles if _may_be_name(words := names.words(title), found.terms)}
+    if not keys and parsed.text.islower() and parsed.query_type == "conceptual":
+        keys = _written_names(parsed.text, found.terms, passages)
     if not keys:
         return "no_names"
     is_question = len(names.words(parsed.text)) <= MAX_WORDS
     return "divided" if is_question and _is_divided(found.terms, keys, passages) else "together"
+
+
+def _written_names(text: str, terms: Iterable[Term], passages: Iterable[Candidate]) -> set[str]:
+    """The names with a rare word that passages write with capitals, and the question in lower case."""
+    rare = [term for term in terms if 0 < term.df <= COMMON_DF]
+    written = {name.key for one in passages for name in names.find(f"{one.title}\n{one.content}")} if rare else set()
+    asked = names.space(names.words(text))
+    found = {key for key in written if names.space([key]) in asked}
+    return {key for key in found if any(relevance.contains(names.space([key]), term) for term in rare)}
 
 
 def _may_be_name(title: Sequence[str], terms: Iterable[Term]) -> bool:

@@ -90,6 +90,16 @@ async def test_a_title_in_small_letters_is_a_name_unless_it_is_a_sentence(tenant
     assert [answer.depth_reason for answer in asked] == ["divided", "no_names"]
 
 
+async def test_a_name_in_small_letters_is_found_in_passages_that_write_it_with_a_capital(tenant: Tenant) -> None:
+    await tenant.add("The pumps of Volnar were built by Ilse Brandt.", uri="company")
+    await tenant.add("Ilse Brandt was born by the harbour.", uri="builder")
+    question = "where was whoever built the pumps of volnar born"
+    assert (await _ask(tenant, "auto", question)).depth_reason == "divided"
+    assert (await _ask(tenant, "auto", question.replace("volnar", "harbour"))).depth_reason == "no_names"
+    await tenant.add_all([Upload(f"Pumps of Volnar, part {n}.", uri=f"part {n}") for n in range(12)])
+    assert (await _ask(tenant, "auto", question)).depth_reason == "no_names"
+
+
 async def test_a_title_of_words_that_many_passages_contain_is_no_name(tenant: Tenant) -> None:
     await tenant.add("Algebra was used early.", uri="title", title="Information Retrieval")
     await tenant.add("Abstract systems were built late.", uri="other")
