@@ -14,6 +14,7 @@ from app.text.queries.syntax import QueryReading
 from app.text.words import characters, cleaning, word_lists
 
 MIN_SENTENCE_WORDS = 6  # a shorter query with a function word is not a sentence
+MIN_ASKED = 2  # fewer words than these after "tell me" are no request
 MAX_WORDS_OUTSIDE_QUOTES = 3  # a question with more words outside its quotes does not require the quoted phrases
 MAX_IDENTIFIER_LENGTH = 200  # code points; a longer word is data
 
@@ -116,13 +117,15 @@ def without_frames(query: str) -> str:
 def without_courtesies(query: str) -> str:
     """Returns a question without greetings, thanks and requests such as "could you tell me", which no passage answers.
 
-    A query that is no question without them keeps them: it may be a title. It never begins with "find information on".
+    If a capital follows and no question is left, they are part of a title: "Hello, Love, Goodbye director".
     """
     asked = query
     while (opening := _OPENING.match(asked)) is not None:
         asked = asked[opening.end() :]
     asked = _CLOSING.sub("", asked)
-    asked = asked if _is_sentence(asked, asked.split()) else query
+    words = asked.split()
+    is_asked = asked[:1].islower() or _is_sentence(asked, words)
+    asked = asked if is_asked and len(words) >= MIN_ASKED else query
     searched = _SEARCH.match(asked)
     return asked[searched.end() :] if searched else asked
 

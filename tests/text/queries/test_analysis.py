@@ -113,6 +113,7 @@ def test_the_frames_of_a_stack_trace_are_no_part_of_a_query(query, expected):
         ("Dear Sir or Madam,\n\nWho signed the lease?\n\nKind regards,\nMartin Keller", "Who signed the lease?"),
         ("Answer the question using the documents alone. Be brief. Question: who is Ada?", "who is Ada?"),
         ("I would like to know how the boiler is reset", "how the boiler is reset"),
+        ("Hi, can you show me the opening hours", "the opening hours"),
         ("Können Sie mir bitte sagen, wann die Frist endet? Vielen Dank!", "wann die Frist endet?"),
         ("¿Podrías decirme cuándo vence el contrato? Gracias", "cuándo vence el contrato?"),
         ("Please find information on lime mortar", "lime mortar"),
