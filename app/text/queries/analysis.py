@@ -15,6 +15,7 @@ from app.text.words import characters, cleaning, word_lists
 
 MIN_SENTENCE_WORDS = 6  # a shorter query with a function word is not a sentence
 MIN_ASKED = 2  # fewer words than these after "tell me" are no request
+MAX_COURTESIES = 3  # before a question, and after it
 MAX_WORDS_OUTSIDE_QUOTES = 3  # a question with more words outside its quotes does not require the quoted phrases
 MAX_IDENTIFIER_LENGTH = 200  # code points; a longer word is data
 
@@ -47,7 +48,8 @@ _FRAME = re.compile(
 _OPENING = re.compile(
     r"\s*¿?(?:"
     r"(?:hi|hello|hey|dear|good (?:morning|afternoon|evening)|hallo|guten (?:tag|morgen)|hola|buenos días|bonjour|ciao"
-    r"|buongiorno|olá|bom dia)(?: [^\W\d_]{1,20}){0,3}\s{0,3}[,.!:\n]"
+    r"|buongiorno|olá|bom dia)(?: (?:there|all|everyone|team|folks|colleagues|sir|or|madam|zusammen|a todos|à tous))*"
+    r"\s{0,3}[,.!:\n]"
     r"|(?:please |could you |can you |would you |will you )+(?:kindly )?"
     r"(?:(?:tell|show|give) me|explain(?: to me)?|help me)\b"
     r"|tell me\b|(?:i would like|i'd like|i want|i need) to know\b|i was wondering\b|do you know\b"
@@ -69,9 +71,14 @@ _SEARCH = re.compile(
     re.IGNORECASE,
 )
 _CLOSING = re.compile(
-    r"(?<=[.,;!?\n])\s{0,3}(?:please|(?:many )?thanks|thank you|thx|cheers|(?:best |kind |warm )?regards|best wishes"
-    r"|bitte|danke|vielen dank|(?:mit freundlichen|viele|beste) grüßen?|merci|cordialement|(?:muchas )?gracias|saludos"
-    r"|grazie|cordiali saluti|obrigad[oa]|atenciosamente)\b[^?]{0,80}$",
+    r"(?<=[.,;!?\n])\s{0,3}(?:"
+    r"(?:please|bitte|por favor|s'il vous plaît|(?:many )?thanks|thank you|thx|cheers|(?:vielen )?dank|danke|merci"
+    r"|(?:muchas )?gracias|grazie|obrigad[oa])"
+    r"(?: (?:so|very|a lot|much|again|in advance|for (?:your|any|the) help|im voraus|schön|sehr|beaucoup|d'avance|mille"
+    r"|por adelantado|de antemano))*(?:[,\n]\s{0,3}[^\W\d_]{1,20}){0,2}"
+    r"|(?:(?:(?:best|kind|warm) )?regards|best wishes|(?:mit freundlichen|viele|beste) grüßen?|cordialement|saludos"
+    r"|cordiali saluti|atenciosamente)[\s,]{0,4}(?:[^\W\d_]{1,20}[ .]{0,2}){0,3}"
+    r")[\s.!]{0,5}$",
     re.IGNORECASE,
 )
 """How people begin and end a question to somebody. Verbose queries lose most by such words (Huston and Croft 2010)."""
@@ -120,9 +127,11 @@ def without_courtesies(query: str) -> str:
     If a capital follows and no question is left, they are part of a title: "Hello, Love, Goodbye director".
     """
     asked = query
-    while (opening := _OPENING.match(asked)) is not None:
-        asked = asked[opening.end() :]
-    asked = _CLOSING.sub("", asked)
+    for _ in range(MAX_COURTESIES):
+        opening, closing = _OPENING.match(asked), _CLOSING.search(asked)
+        if opening is None and closing is None:
+            break
+        asked = asked[opening.end() if opening else 0 : closing.start() if closing else None]
     words = asked.split()
     is_asked = asked[:1].islower() or _is_sentence(asked, words)
     asked = asked if is_asked and len(words) >= MIN_ASKED else query

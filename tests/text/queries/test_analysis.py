@@ -114,6 +114,7 @@ def test_the_frames_of_a_stack_trace_are_no_part_of_a_query(query, expected):
         ("Answer the question using the documents alone. Be brief. Question: who is Ada?", "who is Ada?"),
         ("I would like to know how the boiler is reset", "how the boiler is reset"),
         ("Hi, can you show me the opening hours", "the opening hours"),
+        ("Why is the pump loud? Thank you very much for your help!\nBest wishes, Ana", "Why is the pump loud?"),
         ("Können Sie mir bitte sagen, wann die Frist endet? Vielen Dank!", "wann die Frist endet?"),
         ("¿Podrías decirme cuándo vence el contrato? Gracias", "cuándo vence el contrato?"),
         ("Please find information on lime mortar", "lime mortar"),
@@ -127,23 +128,14 @@ def test_greetings_thanks_and_requests_to_tell_are_no_part_of_a_question(query: 
 @pytest.mark.parametrize(
     "query",
     [
-        *(
-            "Hello, Love, Goodbye director",
-            "Please Please Me songs",
-            "Tell Me Something Good singer",
-            "Hello World in Go",
-        ),
-        *(
-            "hello",
-            "Thanks",
-            "please tell me",
-            "Who said thanks, please?",
-            "find documents about",
-            "information on lime",
-        ),
+        *("Hello, Love, Goodbye director", "Please Please Me songs", "Tell Me Something Good", "Hello World in Go"),
+        *("hello", "Thanks", "please tell me", "Who said thanks, please?", "find documents about", "can you help me?"),
+        *("Dear Evan Hansen, who directed it?", "Hello Dolly! Which year was it released?", "Hey Jude: who wrote it?"),
+        *("The pump fails, please find its manual.", "It is loud. Thanks to the new valve it runs, but why?"),
+        *("Der Server startet nicht, bitte die Ursache suchen", "Is it stable? Thanks to the valve it is."),
     ],
 )
-def test_a_title_that_greets_or_thanks_is_searched_as_it_is(query: str) -> None:
+def test_titles_and_sentences_that_greet_ask_or_thank_are_searched_as_they_are(query: str) -> None:
     assert analysis.without_courtesies(query) == query
 
 
