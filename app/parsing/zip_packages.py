@@ -1,4 +1,4 @@
-"""Checks and opens ZIP archives, recognises documents in them, and reads the XML of Office files."""
+"""Checks and opens ZIP archives, recognises documents in them, and reads and replaces parts of Office files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import io
 import posixpath
 import re
 import stat
+import warnings
 import zipfile
+from collections.abc import Mapping
 from typing import Any
 
 from lxml import etree
@@ -92,6 +94,18 @@ def xml(raw: bytes) -> Any:
         resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, collect_ids=False
     )
     return etree.fromstring(raw, parser)
+
+
+def replace_parts(raw: bytes, parts: Mapping[str, Any]) -> bytes:
+    """The package with other parts, each as XML or as its bytes. The new parts follow the ones that they replace."""
+    if not parts:
+        return raw
+    target = io.BytesIO(raw)
+    with warnings.catch_warnings(), zipfile.ZipFile(target, "a") as archive:
+        warnings.simplefilter("ignore")  # that the names are there already
+        for name, root in parts.items():
+            archive.writestr(name, root if isinstance(root, bytes) else etree.tostring(root))
+    return target.getvalue()
 
 
 def words_of(root: Any, name: str) -> str:

@@ -74,7 +74,7 @@ UNKNOWN: Confidence = "medium"
 """The confidence of hits without a relevance, such as the neighbours of a vector without a text."""
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+|(?<=[。！？])")
 _DIGIT = re.compile(r"\d")
-PREFIXED = frozenset({"arabic", "indonesian", "irish"})
+STEMS_WITHIN_WORDS = frozenset({"arabic", "indonesian", "irish"})
 """Text-search configurations whose stems are found anywhere in a word: "مدرس" is the stem of "المدرسة"."""
 SERBIAN = "serbian"
 """The text-search configuration that writes Cyrillic words in Latin letters."""
@@ -260,7 +260,7 @@ def closeness(content: str, terms: Sequence[Term], *, above: str = "", config: s
     sought = []
     for term in counted:
         begun = map(_beginning, term.parts)
-        found_by = map(str.lstrip, begun) if config in PREFIXED else begun
+        found_by = map(str.lstrip, begun) if config in STEMS_WITHIN_WORDS else begun
         parts = [part for part in found_by if part not in headings]
         if all(part in whole for part in parts):
             sought.append((parts, term.idf * term.times))

@@ -7,12 +7,10 @@ reads them. It first changes the package so that each slide begins with a mark a
 from __future__ import annotations
 
 import html
-import io
 import itertools
 import re
-import warnings
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -200,7 +198,7 @@ def _office(raw: bytes, archive: zipfile.ZipFile) -> Package:
         changed[main] = _separate_raised(_write_signs(document))
     properties = zip_packages.xml(archive.read(_CORE)) if _CORE in names else etree.Element("none")
     extras = (*([] if slides else charts(archive)), *_comments(archive, names), *_headers(archive))
-    return Package(replace_parts(raw, changed), _describe(properties, left_out), bool(slides), extras)
+    return Package(zip_packages.replace_parts(raw, changed), _describe(properties, left_out), bool(slides), extras)
 
 
 def _opendocument(raw: bytes, archive: zipfile.ZipFile) -> Package:
@@ -225,7 +223,7 @@ def _opendocument(raw: bytes, archive: zipfile.ZipFile) -> Package:
         paragraph.tag = f"{_TEXT}section"  # the library reads the paragraphs of a section
     document = replace(_describe(properties, left_out), language=zip_packages.words_of(properties, "language") or None)
     extras = (*_distinct(objects), *comments, *itertools.filterfalse(_PAGE_NUMBER.fullmatch, _distinct(headers)))
-    return Package(replace_parts(raw, {_CONTENT: root}), document, bool(pages), extras)
+    return Package(zip_packages.replace_parts(raw, {_CONTENT: root}), document, bool(pages), extras)
 
 
 def _describe(properties: Any, left_out: Iterable[LeftOut]) -> ExtractedDocument:
@@ -247,18 +245,6 @@ def _part(archive: zipfile.ZipFile, name: str) -> Any:
         return zip_packages.xml(archive.read(name))
     except etree.XMLSyntaxError:
         return etree.Element("none")
-
-
-def replace_parts(raw: bytes, parts: Mapping[str, Any]) -> bytes:
-    """Replaces parts of a package. The new parts follow the ones that they replace."""
-    if not parts:
-        return raw
-    target = io.BytesIO(raw)
-    with warnings.catch_warnings(), zipfile.ZipFile(target, "a") as archive:
-        warnings.simplefilter("ignore")  # that the names are there already
-        for name, root in parts.items():
-            archive.writestr(name, root if isinstance(root, bytes) else etree.tostring(root))
-    return target.getvalue()
 
 
 def _lines(root: Any, only: frozenset[str] | None) -> str:

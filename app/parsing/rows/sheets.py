@@ -123,7 +123,7 @@ def _open(raw: bytes) -> CalamineWorkbook:
                     if is_open_document
                     else _RAISED.sub(_separate, part)
                 )
-    return CalamineWorkbook.from_filelike(io.BytesIO(word_and_slides.replace_parts(raw, changed)))
+    return CalamineWorkbook.from_filelike(io.BytesIO(zip_packages.replace_parts(raw, changed)))
 
 
 def _separate(found: re.Match[bytes]) -> bytes:

@@ -41,7 +41,7 @@ MAX_LEXEMES = 3
 SHORTEST, SHORTEST_EDITED, LONGEST = 3, 5, 24
 """Least letters of a word without accents, and least and most of one with a typing error: short ones have too many
 edits."""
-ARABIC = "\u0600"
+_ARABIC = "\u0600"
 """The first letter of the scripts in which stems may begin within a word."""
 _LATIN = "abcdefghijklmnopqrstuvwxyz"
 _ACCENTS = (
@@ -246,7 +246,7 @@ def _unknown(parsed: ParsedQuery, terms: Sequence[Term], prefixes: Sequence[str]
 
 def _prefix(form: str) -> int:
     """Within how many letters a stem of a word begins: Arabic's stemmer takes off `wal` and the like."""
-    return 4 if form[:1] >= ARABIC else 1
+    return 4 if form[:1] >= _ARABIC else 1
 
 
 def _unrelated(lexemes: Sequence[str], word: str, missing: Sequence[str]) -> list[str]:

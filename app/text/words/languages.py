@@ -99,7 +99,7 @@ SAMPLE, SAMPLES = 2_000, 3
 LEAST_WORDS, LEAST_FREQUENT = 4, 2
 """Least number of different words of a language, other than English, in a text in Latin script: frequent words, and
 words with letters that English lacks. So many of them must be frequent: foreign names alone are no foreign text."""
-SPELLED = 1.0
+FOREIGN_LETTERS = 1.0
 """The evidence of a word with letters that English lacks, for each language that has all of these letters."""
 LEAST_SHARE = 0.2
 """Least evidence for the language per different word of the text."""
@@ -200,7 +200,7 @@ def config_of(text: str) -> str | None:
     # In Latin script, a text may be English unless there is clear evidence of another language.
     spelled = Counter(name for word in words if not word.isascii() for name in _languages_with_letters_of(word))
     sums = {
-        name: sum(found) + SPELLED * spelled[name]
+        name: sum(found) + FOREIGN_LETTERS * spelled[name]
         for name, found in evidence.items()
         if len(found) >= LEAST_FREQUENT and len(found) + spelled[name] >= LEAST_WORDS
     }
