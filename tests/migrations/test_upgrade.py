@@ -48,6 +48,7 @@ REVISIONS = [script.revision for script in ScriptDirectory(str(migration.scripts
 REWRITTEN = {
     "0046": {"entities": ("origin",)},
     "0047": dict.fromkeys(("documents", "staged_documents"), ("identity", "uri")),
+    "0050": {"entity_names": ("name_key",), "entity_words": ("lexeme",)},
 }
 """Columns whose values a revision changes."""
 SIXTY = (0.6, 0.8, *[0.0] * (DIMENSION - 2))
@@ -97,6 +98,28 @@ INSERT = """
 INSERT INTO stepwell.documents (user_id, document_id, identity, uri, title, config, content, content_hash,
                                 attributes_hash, chunk_count)
 VALUES ('eva', $1, $2, $3, 'Tide', 'english', 'Tide.', 'h', 'a', 0)
+"""
+
+
+async def test_0050_separates_words_of_two_scripts_in_the_names_and_roles_of_added_entities(populated, owner) -> None:
+    await _upgrade(populated, "0049")
+    await owner.execute(MIXED)
+    await _upgrade(populated)
+    keys = await owner.fetch("SELECT name_key FROM stepwell.entity_names WHERE user_id = 'ida'")
+    roles = await owner.fetch("SELECT lexeme FROM stepwell.entity_words WHERE user_id = 'ida'")
+    assert {row["name_key"].decode() for row in keys} == {names.key("ABC株式会社"), names.key("Bカード")}
+    assert {row["lexeme"] for row in roles} == {"role:ai 担当", "ai担当"}
+
+
+MIXED = """
+INSERT INTO stepwell.tenants (user_id) VALUES ('ida');
+INSERT INTO stepwell.entities (user_id, entity_id, type, name, origin)
+VALUES ('ida', '00000000-0000-0000-0000-000000000001', 'team', 'ABC株式会社', 'user');
+INSERT INTO stepwell.entity_names (user_id, name_key, entity_id, name)
+SELECT 'ida', convert_to(lower(name), 'UTF8'), '00000000-0000-0000-0000-000000000001', name
+FROM unnest(ARRAY['ABC株式会社', 'Bカート']) AS name;
+INSERT INTO stepwell.entity_words (user_id, lexeme, entity_id)
+SELECT 'ida', lexeme, '00000000-0000-0000-0000-000000000001' FROM unnest(ARRAY['role:ai担当', 'ai担当']) AS lexeme;
 """
 
 

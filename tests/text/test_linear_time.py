@@ -131,9 +131,8 @@ def shapes(name: str) -> Iterator[Shape]:
         yield Shape(chosen.choice(OPENINGS), joined, chosen.choice(ENDINGS))
 
 
-GAZETTEER = Gazetteer.build(
-    [(name, UUID(int=1)) for name in ("a", "a a", "a a a a b", "Ana Silva", "Harbour Board", "aB", "U.S.", "12")]
-)
+KNOWN = ("a", "a a", "a a a a b", "Ana Silva", "Harbour Board", "aB", "U.S.", "12", "漢字", "漢" * 40)
+GAZETTEER = Gazetteer.build((name, UUID(int=1)) for name in KNOWN)
 SOUGHT = Sought(
     {"a": 1.0, "漢字": 1.0}, {"b": 1.0}, [[("a", frozenset("a")), ("of", frozenset()), ("b", frozenset("b"))]]
 )

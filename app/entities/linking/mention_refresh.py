@@ -186,7 +186,7 @@ async def _batch(db: Reading, progress: Mapping[str, Any]) -> _Changes | None:
         size,
         lambda: [chunks_to_relink.ChangedForm(probe.indexed(without=dotted), one.before) for probe, one in probes],
     )
-    finder = _FormFinder((probe.form, change.before) for probe, change in probes)
+    finder = _FormFinder(probes)
     linked = await chunks_to_relink.linked(db, await offload.run(size, _entities, probes))
     found = await chunks_to_relink.candidates(db, forms) | linked
     is_resumed = until is not None and changes[-1].position <= (until[0], until[1].encode())
@@ -360,26 +360,35 @@ def _probes(key: str, name: str) -> list[_Probe]:
 
 
 class _FormFinder:
-    """Finds texts with forms of names. Each form is searched in texts with smaller numbers than its own."""
+    """Finds texts with forms of changed names. Each name is searched in texts with smaller numbers than its own.
 
-    def __init__(self, forms: Iterable[tuple[Sequence[str], int]]) -> None:
+    In scripts without spaces a text is found if it contains a word of a name anywhere.
+    """
+
+    def __init__(self, probes: Iterable[tuple[_Probe, name_changes.NameChange]]) -> None:
         self._by_word: dict[str, int] = {}
         self._by_pair: dict[tuple[str, str], list[tuple[list[str], int]]] = {}
-        for form, before in forms:
+        self._unspaced, self._before = gazetteer.UnspacedWords(), dict[str, int]()
+        for probe, change in probes:
+            form, before = probe.form, change.before
             if len(form) == 1:
                 self._by_word[form[0]] = max(before, self._by_word.get(form[0], 0))
             else:
                 self._by_pair.setdefault((form[0], form[1]), []).append((list(form[2:]), before))
+            self._unspaced.replace(change.key, (), [change.name])
+            self._before[change.key] = before
 
     def among(self, texts: Iterable[tuple[int, str]]) -> list[int]:
         """The numbers of the numbered texts that contain a form."""
-        return [number for number, text in texts if self._is_in(names.words(text), number)]
+        return [number for number, text in texts if self._is_in(text, number)]
 
-    def _is_in(self, words: Sequence[str], number: int) -> bool:
+    def _is_in(self, text: str, number: int) -> bool:
+        words = names.words(text)
         if any(self._by_word[word] > number for word in self._by_word.keys() & words):
             return True
         for place, pair in enumerate(itertools.pairwise(words), start=2):
             for rest, before in self._by_pair.get(pair, ()):
                 if before > number and words[place : place + len(rest)] == rest:
                     return True
-        return False
+        keys = (key for word in self._unspaced.within(text) for key in self._unspaced.keys[word])
+        return any(self._before[key] > number for key in keys)

@@ -4,14 +4,16 @@ It takes one pass from left to right, whatever the number of names. Of the names
 matches. Matches do not overlap. Words are compared in the form of `names.words`, so case, accents and punctuation are
 ignored ("Josh.ai" equals "Josh AI"). A name of several words also matches its joined form ("cliffclarke"), and a name
 in mixed case its parts ("CliffClarke" equals "Cliff Clarke"). A name of only function words or single letters ("IT",
-"X") matches only in its stored case, and a short name with symbols ("C++", "K&V") only with these symbols.
+"X") matches only in its stored case, and a short name with symbols ("C++", "K&V") only with these symbols. In scripts
+without spaces a name matches inside a run of characters, the longest first: not within a word in Katakana, and in
+Korean only before a particle.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import chain, pairwise
@@ -19,6 +21,7 @@ from typing import Self
 from uuid import UUID
 
 from app.text.names import names
+from app.text.words import characters
 
 MIN_JOINED_LENGTH = 8
 """Least number of letters in a joined form that matches. Shorter joined forms are often ordinary words."""
@@ -35,6 +38,14 @@ _HUMPS = re.compile(r"[^\W\d_a-z][^\W\d_A-Z]++(?:[A-Z][^\W\d_A-Z]++)*+")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _UP_TO_LAST_CAPITAL = re.compile(r".*[A-Z]")
 _UNCASED = re.compile(r"[^\W\d_A-Za-z]")
+_RUN = re.compile(rf"[{characters.UNSPACED}]{{2,}}")
+_INSIDE = re.compile(r"[\u30a1-\u30fa\u30fc-\u30fe\u31f0-\u31ff]{2}|[\uac00-\ud7a3]{2}")
+"""Two characters of Katakana, or two syllables of Korean, that are next to each other: a name ends at no such place."""
+_PARTICLE = re.compile(
+    "(?=[가-힣])(?:씨|님|군|양|측)?(?:은|는|이|가|을|를|의|에|에서|에게|에게서|에는|에도|께|께서|와|과|랑|이랑|하고|도|만|로|으로|로서|으로서|로써"
+    "|부터|까지|처럼|보다|나|이나|라는|이라는|라고|이라고|란|이란|인|이며|이고|이다|입니다|뿐|마다|조차|마저|한테|한테서)?(?![가-힣])"
+)
+"""What follows a Korean name in the same word."""
 
 Entry = tuple[str, UUID]
 
@@ -79,6 +90,55 @@ def forms(key: str, name: str) -> list[list[str]]:
 
 
 @dataclass(eq=False, slots=True)
+class UnspacedWords:
+    """The words of names in scripts without spaces, each of two characters or more and with the keys of its names."""
+
+    keys: dict[str, frozenset[str]] = field(default_factory=dict)
+    _longest: dict[str, int] = field(default_factory=dict)
+    """The length of the longest word by its first two characters."""
+
+    def copy(self) -> Self:
+        return type(self)(dict(self.keys), dict(self._longest))
+
+    def replace(self, key: str, before: Iterable[str], after: Iterable[str]) -> None:
+        """Replaces the names with a key."""
+        for word in _unspaced_words(before):
+            self.keys[word] -= {key}
+        for word in _unspaced_words(after):
+            self.keys[word] = self.keys.get(word, frozenset()) | {key}
+            self._longest[word[:2]] = max(len(word), self._longest.get(word[:2], 0))
+
+    def separate(self, text: str) -> str:
+        """Returns a text with spaces around the words, the longest at each position, without overlaps."""
+        return text if text.isascii() or not self.keys else _RUN.sub(self._separate, text)
+
+    def within(self, text: str) -> set[str]:
+        """Returns all words in a text, also overlapping ones and those that are parts of other words."""
+        if text.isascii() or not self.keys:
+            return set()
+        runs = [_normalise(run) for run in _RUN.findall(text)]
+        return {word for run in runs for start in range(len(run)) for word in self._at(run, start)}
+
+    def _separate(self, match: re.Match[str]) -> str:
+        run = _normalise(match[0])
+        pieces, free, start = [], 0, 0
+        while start < len(run) - 1:
+            word = next((one for one in self._at(run, start) if _stands_alone(run, start, start + len(one))), "")
+            if word:
+                pieces += [run[free:start], word]
+                free = start + len(word)
+            start += len(word) or 1
+        return " ".join(filter(None, (*pieces, run[free:])))
+
+    def _at(self, run: str, start: int) -> Iterator[str]:
+        """Yields the words that begin at a position, longest first."""
+        longest = self._longest.get(run[start : start + 2], 0)
+        for end in range(min(start + longest, len(run)), start + 1, -1):
+            if self.keys.get(run[start:end]):
+                yield run[start:end]
+
+
+@dataclass(eq=False, slots=True)
 class Gazetteer:
     """An immutable index of the names of entities; `patched` returns a changed copy."""
 
@@ -87,6 +147,7 @@ class Gazetteer:
     _joined: dict[str, frozenset[str]] = field(default_factory=dict)
     _split_forms: dict[str, frozenset[str]] = field(default_factory=dict)
     _with_symbols: dict[str, frozenset[str]] = field(default_factory=dict)
+    _unspaced: UnspacedWords = field(default_factory=UnspacedWords)
 
     @classmethod
     def build(cls, entries: Iterable[Entry]) -> Self:
@@ -102,7 +163,8 @@ class Gazetteer:
     def patched(self, changed: Mapping[str, Sequence[Entry]]) -> Self:
         """Returns a copy with other entries for some keys; an empty list removes the name."""
         joined, split_forms, with_symbols = dict(self._joined), dict(self._split_forms), dict(self._with_symbols)
-        made = type(self)(dict(self._ids), dict(self._entries), joined, split_forms, with_symbols)
+        unspaced = self._unspaced.copy()
+        made = type(self)(dict(self._ids), dict(self._entries), joined, split_forms, with_symbols, unspaced)
         made._add(changed)
         return made
 
@@ -129,8 +191,13 @@ class Gazetteer:
         folded = key(name)
         return () if folded is None else self._matching_ids(folded, partial(_write, name))
 
+    def spaced(self, text: str) -> str:
+        """Returns a text with spaces around the words of names in scripts without spaces."""
+        return self._unspaced.separate(text)
+
     def find(self, text: str) -> list[NameMatch]:
-        """Returns the names in a text, from left to right, without overlaps."""
+        """Returns the names in a text, from left to right, without overlaps. Their positions are in the spaced text."""
+        text = self.spaced(text)
         words = names.words(text)
         source = _TextWords(text, words)
         found: list[NameMatch] = []
@@ -150,7 +217,8 @@ class Gazetteer:
         """Returns the keys of all names that may be in a text, including names that overlap or are part of others."""
         source = _TextWords(text, names.words(text))
         found = (self._candidates(source, start) for start in range(len(source.words)))
-        return {folded for candidates in found for _end, keys in candidates for folded in keys}
+        keys = {folded for candidates in found for _end, keys in candidates for folded in keys}
+        return keys | {folded for word in self._unspaced.within(text) for folded in self._unspaced.keys[word]}
 
     def _candidates(self, source: _TextWords, start: int) -> list[tuple[int, list[str]]]:
         """Returns the end (exclusive) and the keys of each name that may begin at a word, longest first.
@@ -189,7 +257,9 @@ class Gazetteer:
         for folded, entries in changed.items():
             words = names.words(folded)
             has_symbols = _key_with_symbols(folded) is not None
-            for name, _entity in self._entries.get(folded, ()):
+            before = self._entries.get(folded, ())
+            self._unspaced.replace(folded, (name for name, _entity in before), (name for name, _entity in entries))
+            for name, _entity in before:
                 if (parts := _parts(name)) is not None:
                     split = " ".join(parts)
                     self._split_forms[split] = self._split_forms.get(split, frozenset()) - {folded}
@@ -219,6 +289,24 @@ class Gazetteer:
         """Registers the proper prefixes of a name of several words, so that `_candidates` continues after them."""
         for end in range(1, len(words)):
             self._ids.setdefault(" ".join(words[:end]), ())
+
+
+def _unspaced_words(given: Iterable[str]) -> set[str]:
+    found = {word for name in given if not name.isascii() for word in _RUN.findall(_normalise(name))}
+    return {word for word in found if len(word) <= names.MAX_WORD_LENGTH}
+
+
+def _normalise(text: str) -> str:
+    return unicodedata.normalize("NFKC", text)
+
+
+def _stands_alone(run: str, start: int, end: int) -> bool:
+    """Returns whether the characters from `start` to `end` may be a word of their own in a run."""
+    if start and _INSIDE.fullmatch(run, start - 1, start + 1):
+        return False
+    if _INSIDE.fullmatch(run, end - 1, end + 1):
+        return _PARTICLE.match(run, end) is not None
+    return end == len(run) or not unicodedata.combining(run[end])
 
 
 class _TextWords:

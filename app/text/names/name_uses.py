@@ -12,7 +12,7 @@ from typing import Literal
 
 from app.text.names import names
 from app.text.names.query_words import QueryWords
-from app.text.words import word_lists
+from app.text.words import characters, word_lists
 
 NameForm = Literal["full", "word", "part", "role", "topic"]
 
@@ -62,6 +62,7 @@ _CLOSING = re.compile(
 _PRONOUNS = frozenset("he she they his her their him them er sie ihr il elle ils elles lui leur".split())  # noqa: SIM905
 _JOINS_BEFORE = re.compile(r"[_\\/=#$%~]$|[^\W_][.:@-]$")
 _JOINS_AFTER = re.compile(r"[_\\/=(]|[.:@-][^\W_]")
+_UNSPACED = re.compile(f"[{characters.UNSPACED}]")
 MIN_STEM, MAX_ENDING = 3, 3
 """Least number of letters in a stem that differs from its word, and most letters in the ending of the word."""
 MIN_WORDS_BESIDE_ADDRESS = 3
@@ -214,7 +215,12 @@ def _initials(texts: Sequence[str], words: Sequence[str], phrase: Sequence[str])
 
 
 def is_lexeme_of(lexeme: str, word: str) -> bool:
-    """Returns whether a lexeme may be the stem of a word: equal to it, or equal apart from their endings."""
+    """Returns whether a lexeme may be the stem of a word: equal to it, or equal apart from their endings.
+
+    In scripts without spaces a lexeme is a pair of characters of the word.
+    """
+    if _UNSPACED.match(lexeme):
+        return "".join(names.words(lexeme)) in word
     is_beginning = word.startswith(lexeme) and len(lexeme) >= MIN_STEM and len(word) - len(lexeme) <= MAX_ENDING
     if lexeme == word or is_beginning:
         return True

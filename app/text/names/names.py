@@ -21,7 +21,7 @@ from uuid import UUID
 from app.text.structure import structure
 from app.text.words import characters, cleaning, word_lists
 
-VERSION = 5
+VERSION = 6
 """Version of the rules for names and headings. Increase it when they find other names: stored documents are then
 processed again."""
 MAX_WORDS = 8
@@ -29,11 +29,14 @@ MAX_WORDS = 8
 MAX_CHARACTERS = 120
 MAX_WORD_LENGTH = 40
 
-_WORD = re.compile(r"[^\W_]+")
+_ASCII_WORD = re.compile(r"[^\W_]+")
+_UNSPACED = f"{characters.UNSPACED}\u1100-\u11ff"  # folded Korean syllables are letters
+_WORD = re.compile(rf"[^\W_{_UNSPACED}]+|(?:[{_UNSPACED}](?<=[^\W_]))+")
 _MARK = re.compile(f"[{characters.MARK}]")
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 _CLOSING = re.compile(r"\s*\([^()]*\)\s*$")
-_TOKEN = re.compile(r"[^\W_](?:\.[^\W_])+\.?|[^\W_]+(?:['’.-][^\W_]+)*\.?")
+_LETTER = rf"[^\W_{characters.UNSPACED}]"
+_TOKEN = re.compile(rf"{_LETTER}(?:\.{_LETTER})+\.?|{_LETTER}+(?:['’.-]{_LETTER}+)*\.?")
 _POSSESSIVE = re.compile(r"['’]s?$")
 _JOINT = re.compile(r"[ \t]+|\n(?=[^\n#*+-])|[ \t]*[–—-][ \t]*")
 _OPENING = r"\"'“‘„‚«‹(\["
@@ -82,11 +85,15 @@ class _Word(NamedTuple):
 
 
 def words(text: str) -> list[str]:
-    """Returns the words by which names are compared: case-folded, without accents and punctuation."""
+    """Returns the words by which names are compared: case-folded, without accents and punctuation.
+
+    A run of characters of a script without spaces is a word of its own, also beside other letters and digits.
+    """
     folded = text.casefold()
-    if not folded.isascii():
-        # Runs of characters that are not ASCII are decomposed: decomposition does not reach beyond them.
-        folded = _NOT_ASCII.sub(lambda run: _MARK.sub("", unicodedata.normalize("NFKD", run[0])), folded)
+    if folded.isascii():
+        return [word[:MAX_WORD_LENGTH] for word in _ASCII_WORD.findall(folded)]
+    # Runs of characters that are not ASCII are decomposed: decomposition does not reach beyond them.
+    folded = _NOT_ASCII.sub(lambda run: _MARK.sub("", unicodedata.normalize("NFKD", run[0])), folded)
     return [word[:MAX_WORD_LENGTH] for word in _WORD.findall(folded)]
 
 
@@ -99,7 +106,7 @@ def tidy(text: str) -> str:
 def word_offsets(text: str) -> list[tuple[int, int]]:
     """Returns the (start, end) offsets of the words of a text, in code points, parallel to `words`."""
     if text.isascii():
-        return [match.span() for match in _WORD.finditer(text)]
+        return [match.span() for match in _ASCII_WORD.finditer(text)]
     folded, origins = [], []
     for index, character in enumerate(text):
         shown = _MARK.sub("", unicodedata.normalize("NFKD", character.casefold()))

@@ -31,12 +31,13 @@ URIS = ("a", "b", "c", "d")
 NAMES = (
     "vendors", "New", "file.txt", "Harbour Light", "Müller", "muller", "2026.11", "2026 11.md", "England",
     "Bank of England", "LiHua", "北京大学", "Ёлка", "state of the art", "Über uns", "Kästner Straße", "がく", "1,000",
-    "New York (city)", "York", "K&V", ".NET", "node-v22", "X",
+    "New York (city)", "York", "K&V", ".NET", "node-v22", "X", "大学", "ABC社", "김민수",
 )  # fmt: skip
 """Titles, headings, people and teams, and what texts contain in several forms."""
 FORMS = (
     "{0} was there. The {0}", "the {1} is here", "all of {2}", "see src/doc/{1} and my-{0}", "{0}.x or ({1})",
-    "## {0}\n\nIn oil.", "the new {1} of the Bank of {0}", "{3}", "v1.{1}.2",
+    "## {0}\n\nIn oil.", "the new {1} of the Bank of {0}", "{3}", "v1.{1}.2", "昨日{0}で",
+    "{0}에게",
 )  # fmt: skip
 LANGUAGES = (None, None, "de", "fr", "pl")
 

@@ -1,5 +1,6 @@
 """Known names are found in any spelling of case and punctuation, and only there."""
 
+import unicodedata
 from uuid import UUID, uuid5
 
 import pytest
@@ -10,6 +11,7 @@ from app.text.names import gazetteer, names
 from app.text.names.gazetteer import Gazetteer
 
 HERE = UUID(int=7)
+MIXED = "東京大学アン김가กี้ A"
 
 
 def _id(name: str) -> UUID:
@@ -43,6 +45,39 @@ def _stands(known: Gazetteer, text: str) -> list[str]:
 )
 def test_a_name_is_found_in_any_spelling_but_not_in_words_or_as_a_function_word(name, text, is_found) -> None:
     assert [found.entity_ids for found in _of(name).find(text)] == [(_id(name),)] * is_found
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "is_found"),
+    [
+        ("田中太郎", "報告書は田中太郎さんが作成した。", True),
+        ("王小明", "仓库钥匙在王小明那里。", True),
+        ("アン", "昨日アンが来た", True),
+        ("Redis", "Redisの設定を変える", True),
+        ("型番XR-500", "この型番XR-500の電源", True),
+        ("김민수", "펌프는 김민수에게서 샀다", True),
+        ("김민수", "김민수씨의 열쇠", True),
+        ("สมชาย ใจดี", "จัดทำโดยสมชาย ใจดี", True),
+        *(("アン", "アンケートの結果", False), ("김민수", "김민수진의 열쇠", False), ("민수", "김민수의 열쇠", False)),
+        *(("王", "由王小明编写", False), ("กล", "กล้องใหม่", False)),
+    ],
+)
+def test_a_name_is_found_inside_a_run_of_characters_unless_it_is_part_of_a_word(name, text, is_found) -> None:
+    assert [found.entity_ids for found in _of(name).find(text)] == [(_id(name),)] * is_found
+
+
+def test_the_longest_name_in_a_run_is_found_and_all_that_may_be_in_it_are_nominated() -> None:
+    known = _of("東京", "東京大学", "大学")
+    assert _stands(known, "昨日東京大学で") == ["東京大学"]
+    assert known.occurring("昨日東京大学で") == {"東京", "東京大学", "大学"}
+    assert _stands(known.patched({"東京大学": []}), "昨日東京大学で") == ["東京", "大学"]
+
+
+@given(st.lists(st.text(MIXED, min_size=1, max_size=3), max_size=4), st.text(MIXED, max_size=20))
+def test_spaces_around_names_change_nothing_else_in_a_text(known: list[str], text: str) -> None:
+    spaced = _of(*known).spaced(text)
+    assert spaced.replace(" ", "") == unicodedata.normalize("NFKC", text).replace(" ", "")
+    assert _of(*known).spaced(spaced) == spaced
 
 
 def test_several_entities_may_share_a_name() -> None:

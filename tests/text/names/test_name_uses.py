@@ -97,6 +97,8 @@ def test_a_name_in_a_phrase_of_the_query_is_counted_where_texts_contain_the_phra
         ("harbour", "haven", False),
         ("analysi", "ana", False),
         ("bread", "s", False),
+        ("中太", "田中太郎", True),
+        ("田山", "田中太郎", False),
     ],
 )
 def test_a_lexeme_belongs_to_words_that_differ_in_their_ending(lexeme: str, word: str, same: bool) -> None:

@@ -25,6 +25,7 @@ def _found(text: str) -> list[str]:
         ("Perhaps nothing here is a name. It rained. Buses were late.", []),
         ("On Monday in January it rained.", []),
         ("all lower case, as in some languages. この文には大文字がない。", []),
+        ("設定はRedisとXR-500で行う。", ["Redis", "XR-500"]),
         ("- Item one\n- Thing two", []),
         ("¿Qué firmó Odinga? Y entonces, ¿Cuándo volvió?", ["Odinga"]),
         ("Er schrieb: „Gestern kam der Brief.“", ["Brief"]),

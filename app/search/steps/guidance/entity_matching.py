@@ -137,7 +137,7 @@ async def score_matches(db: SearchTransaction, parsed: ParsedQuery, vector: Vect
     query_names = await _names_in(db, parsed.text)
     found = await store.matching(
         db,
-        {*names.sequences(parsed.text), *query_names.exact},
+        {*names.sequences(query_names.text), *query_names.exact},
         similar={key: similar.words for key, similar in query_names.similar.items()},
         roles=query_words.role_sequences(query_names.query),
         words=tsvector_text.index_text(parsed.words, "english"),
@@ -148,7 +148,7 @@ async def score_matches(db: SearchTransaction, parsed: ParsedQuery, vector: Vect
     query_names = replace(query_names, exact={**longest, **query_names.exact})
     taken = {index for spans in query_names.exact.values() for span in spans for index in range(*span)}
     parts = _parts_of_names(found, query_names)
-    text = QueryText(parsed.text, query_names.query, taken | query_names.taken, parts)
+    text = QueryText(query_names.text, query_names.query, taken | query_names.taken, parts)
     scored = [_scored(match, query_names, text) for match in found]
     named = {match.key for match in scored if match.matched_by == "name" and match.score}
     usable = [match for match, row in zip(scored, found, strict=True) if row.by != "team" or row.key in named]
@@ -166,8 +166,12 @@ class _SimilarName:
 
 @dataclass(frozen=True, slots=True)
 class _QueryNames:
-    """The stored names in the query with their positions, similar names, both by key, and the positions they take."""
+    """The stored names in the query with their positions, similar names, both by key, and the positions they take.
 
+    Positions are in the `text` of the query with spaces around names.
+    """
+
+    text: str
     query: query_words.QueryWords
     exact: Mapping[str, Sequence[Span]]
     similar: Mapping[str, _SimilarName]
@@ -176,9 +180,10 @@ class _QueryNames:
 
 async def _names_in(db: SearchTransaction, text: str) -> _QueryNames:
     user_names = await gazetteers.visible(db, text)
+    text = user_names.gazetteer.spaced(text)
     query = query_words.read(text)
     if not len(user_names.gazetteer):
-        return _QueryNames(query, {}, {})
+        return _QueryNames(text, query, {}, {})
     found = user_names.gazetteer.find(text)
     exact: dict[str, list[Span]] = {}
     for name in found:
@@ -196,7 +201,7 @@ async def _names_in(db: SearchTransaction, text: str) -> _QueryNames:
     for index, word in enumerate(query.words):
         for key in parts.get(word, ())[:MAX_SIMILAR_NAMES] if index not in taken else ():
             similar.setdefault(key, _SimilarName((index, index + 1)))
-    return _QueryNames(query, exact, {k: name for k, name in similar.items() if k not in exact}, frozenset(taken))
+    return _QueryNames(text, query, exact, {k: name for k, name in similar.items() if k not in exact}, frozenset(taken))
 
 
 def _parts_of_names(found: Sequence[Match], query_names: _QueryNames) -> set[int]:

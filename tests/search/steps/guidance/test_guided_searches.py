@@ -60,6 +60,15 @@ async def test_a_query_about_a_person_is_answered_from_that_persons_documents(kn
     assert [hit.guidance.score for hit in answer.hits if hit.guidance] == pytest.approx([one_mention] * 3 + [0.0] * 2)
 
 
+async def test_a_person_whose_name_is_written_without_spaces_guides_a_query(tenant: Tenant) -> None:
+    await tenant.add_all({"a": "水泵报告由王小明编写。", "b": "仓库钥匙在王小明那里。", "c": "水泵仓库星期一开放。"})
+    (person,) = await linking.add_entities(tenant, linking.person("王小明"))
+    await linking.refresh(tenant)
+    answer = await asked(tenant, "王小明负责什么水泵")
+    assert [(match.entity_id, match.score, match.matched_by) for match in answer.entities] == [(person, 1.0, "name")]
+    assert (answer.search_mode, set(uris(answer)[:2])) == ("two_pass", {"a", "b"})
+
+
 async def test_an_alias_and_a_misspelt_name_match_the_entity(known: tuple[Tenant, UUID]) -> None:
     notes, _ana = known
     assert set(uris(await asked(notes, "anita"))[:3]) == {"ana-1", "ana-2", "ana-3"}
