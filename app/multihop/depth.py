@@ -33,6 +33,8 @@ BEST, MIN_TITLE_WORDS, MAX_TITLE_WORDS = 5, 2, 7
 without capitals; the largest number excludes function words. A longer title is a sentence."""
 COMMON_DF, COMMON_IDF = 10, math.log(10)
 """A word in more than ten passages and more than a tenth of all is common."""
+UNLIKELY = 0.45
+"""In a script without capitals a search goes further if `answerable` is below this."""
 MAX_WORDS = 32
 """Largest number of words in a question. A longer query is a text, and no passage has all of its words."""
 DIRECT_TYPES = ("phrase", "technical")
@@ -123,9 +125,19 @@ def _reason(parsed: ParsedQuery, found: Answer) -> DepthReason:
     if not keys and parsed.text.islower() and parsed.query_type == "conceptual":
         keys = _written_names(parsed.text, found.terms, passages)
     if not keys:
-        return "no_names"
+        return "divided" if _is_unanswered(parsed.text, found, passages) else "no_names"
     is_question = len(names.words(parsed.text)) <= MAX_WORDS
     return "divided" if is_question and _is_divided(found.terms, keys, passages) else "together"
+
+
+def _is_unanswered(text: str, found: Answer, passages: Iterable[Candidate]) -> bool:
+    """Whether a question in a script without capitals is probably not answered, and passages have a rare word of it."""
+    words = [term for term in relevance.own_words(found.terms) if term.df]
+    is_unlikely = found.answerable is not None and found.answerable < UNLIKELY
+    if text.lower() != text.upper() or not is_unlikely or len(words) > MAX_WORDS:
+        return False
+    texts = list(map(_text, passages))
+    return any(relevance.contains(text, word) for word in words if word.df <= COMMON_DF for text in texts)
 
 
 def _written_names(text: str, terms: Iterable[Term], passages: Iterable[Candidate]) -> set[str]:
@@ -167,8 +179,13 @@ def _is_divided(terms: Iterable[Term], keys: set[str], passages: Iterable[Candid
 
     Without such a name there is nothing to follow.
     """
-    texts = [names.space(names.words(" ".join((one.title, *one.heading_path, one.content)))) for one in passages]
+    texts = list(map(_text, passages))
     named = [{key for key in keys if names.space([key]) in text} for text in texts]
     words = [term for term in relevance.own_words(terms) if term.df]
     whole = (text for text, found in zip(texts, named, strict=True) if found == keys)
     return any(named) and not any(all(relevance.contains(text, word) for word in words) for text in whole)
+
+
+def _text(passage: Candidate) -> str:
+    """The words of a passage with its title and headings."""
+    return names.space(names.words(" ".join((passage.title, *passage.heading_path, passage.content))))

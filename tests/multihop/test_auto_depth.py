@@ -45,6 +45,21 @@ async def _ask(tenant: Tenant, wanted: Depth, text: str = QUESTION, **services: 
     return await search.run(search_request(text, depth=wanted), tenant.user_id, tenant.services(**services))
 
 
+async def test_a_question_without_capitals_is_followed_where_one_search_probably_does_not_answer_it(
+    tenant: Tenant,
+) -> None:
+    await tenant.add_all(
+        {
+            "company": "沃尔纳公司由王小明于1987年创立，为小型港口生产水泵。",
+            "founder": "王小明出生于哈尔滨，学习工程，一直住在那里。",
+            **{f"note {n}": f"第{n}个创始人出生在港口，他的公司生产水泵。" for n in range(12)},
+        }
+    )
+    chain = await _ask(tenant, "auto", "沃尔纳公司的创始人出生在哪里？")
+    assert (chain.depth_reason, [hit.candidate.uri for hit in chain.hits[:2]]) == ("divided", ["company", "founder"])
+    assert (await _ask(tenant, "auto", "沃尔纳公司生产水泵")).depth_reason == "no_names"
+
+
 async def test_auto_follows_links_with_one_embedding_and_thorough_searches_for_terms_too(film: Tenant) -> None:
     film.embedder = embedder = FakeEmbedder()
     states: dict[type, object] = {}
