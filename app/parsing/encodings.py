@@ -21,7 +21,7 @@ _DECLARED = re.compile(rb"(?:encoding|charset|coding)[ \t]*[:=][ \t]*[\"']?([A-Z
 _HEAD = 2_048
 """Bytes at the beginning of a text in which its encoding is declared."""
 _WINDOWS = "cp1252"
-_LATIN = (_WINDOWS, "cp1250", "iso8859-2", "cp1254", "cp1257", "iso8859-16", "iso8859-13")
+_LATIN = (_WINDOWS, "cp1250", "iso8859-2", "cp1254", "cp1257", "iso8859-16", "iso8859-13", "cp1258")
 _DOS, _DOS_LETTERS = "cp850", re.compile(rb"(?<=[A-Za-z])(?:[\x81\x82\x84](?=[a-z\s.,])|\x94(?=[a-z]))")
 """The letters ü, é, ä and ö of DOS, in words. No encoding of Windows has letters there."""
 _QUOTES = re.compile(rb"(?<![A-Za-z])[\x91\x93](?=[A-Za-z])")
@@ -56,6 +56,7 @@ _NAMES = {
     "cp1250": "Windows-1250",
     "cp1254": "Windows-1254",
     "cp1257": "Windows-1257",
+    "cp1258": "Windows-1258",
 }
 
 
