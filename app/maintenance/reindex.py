@@ -162,7 +162,8 @@ async def _cut_again(document_id: UUID, user_id: str, services: Services) -> _Re
     draft = await offload.run_stoppable(len(draft.content), cut)
     new = [(chunk.passage.start, chunk.passage.end, chunk.embedding_key) for chunk in draft.chunks]
     kept = (draft.content, draft.config) == (source.document.content, source.document.language)
-    same = stored == new and kept
+    # Another version may index other words beyond ASCII.
+    same = stored == new and kept and (source.cleaning_version == cleaning.VERSION or draft.content.isascii())
     return _Recut(source, draft, same=same)
 
 

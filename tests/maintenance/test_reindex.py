@@ -12,7 +12,7 @@ from app.entities.linking import mention_refresh
 from app.maintenance import reindex
 from app.maintenance.reindex import Reindexed
 from app.services import ChunkingOptions
-from app.text.words import cleaning
+from app.text.words import characters, cleaning
 
 LONG = "# Lime\n\n" + "\n\n".join(
     f"## Part {part}\n\n" + " ".join(f"Ana Silva laid stone {part}.{n} in lime mortar." for n in range(20))
@@ -140,6 +140,20 @@ async def test_documents_that_other_rules_cleaned_are_cleaned_again_and_only_cha
     assert after["long"][:-1] == before["long"][:-1]
     assert after["long"][-1][0] == before["long"][-1][0].replace(" Garamond", " ")
     assert await reindex.count(tenant.user_id, ChunkingOptions(), db=database) == 0
+    await tenant.assert_sound()
+
+
+async def test_words_beyond_ascii_are_indexed_again_after_a_change_of_their_rules(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cleaning, "VERSION", cleaning.VERSION - 1)
+    monkeypatch.setattr(characters, "unify", str)
+    await tenant.add("شهریه ۳۵۰ تومان است.", "fee")
+    monkeypatch.undo()
+    assert [term.df for term in (await tenant.ask("350")).terms] == [0]
+    done = await _reindex(tenant)
+    assert (done.compared, done.cut, done.embedded) == (1, 1, 0)
+    assert [term.df for term in (await tenant.ask("350")).terms] == [1]
     await tenant.assert_sound()
 
 

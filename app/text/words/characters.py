@@ -1,11 +1,12 @@
-"""Defines the classes of visible, invisible and combining characters.
+"""Defines the classes of visible, invisible and combining characters, and unifies characters that mean the same.
 
-Each constant is the inside of a regular expression's character class.
+Each public constant is the inside of a regular expression's character class.
 """
 
 from __future__ import annotations
 
 import itertools
+import re
 import unicodedata
 from collections.abc import Callable, Iterable
 
@@ -32,6 +33,8 @@ UNSPACED = (
     r"\u0e01-\u0e4e\u0e80-\u0ece\u1000-\u1049\u1050-\u109f\u1780-\u17d3"
 )
 """Scripts that are indexed as pairs of characters: Chinese, Japanese, Korean, Thai, Lao, Burmese and Khmer."""
+FULL_STOPS = "。！？｡।॥۔؟"
+"""Ends of sentences after which no space is needed: of Chinese, Japanese, languages of India, Urdu and Arabic."""
 CONTROL = r"\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f"
 SURROGATE = r"\ud800-\udfff"
 # Soft hyphen, grapheme joiner, bidi controls, fillers, zero widths, BOM, noncharacters, tags, ideographic variants.
@@ -48,3 +51,17 @@ BLANK = rf"\s{CONTROL}{SURROGATE}{INVISIBLE}{JOINER}\u2800\x85"
 MARK = _marks(lambda character: unicodedata.category(character) in ("Mn", "Mc"))
 # Only these are reordered by normalisation, whose insertion sort is quadratic in a run of them.
 REORDERED_MARK = _marks(lambda character: unicodedata.combining(character) != 0)
+
+_OTHER_DIGIT = re.compile("[^\\D0-9]")
+# Arabic letters as keyboards of Persian and Urdu write them, and the separators of Arabic numbers.
+_SAME_LETTERS = str.maketrans("\u06cc\u06a9\u06c1\u06c0\u066b\u066c", "\u064a\u0643\u0647\u0647.,")
+# What most texts omit: points of Hebrew, vowel marks and elongation of Arabic, and dots below letters of Hindi.
+_OMITTED = re.compile(
+    "[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u0655\u0670\u06d6-\u06dc\u093c]+"
+)
+
+
+def unify(text: str) -> str:
+    """Returns a text with ASCII digits and one spelling of letters that are written in several ways."""
+    text = _OMITTED.sub("", text).translate(_SAME_LETTERS)
+    return _OTHER_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), text)

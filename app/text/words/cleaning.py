@@ -12,8 +12,9 @@ from itertools import pairwise
 from app.concurrency import offload
 from app.text.words import characters
 
-VERSION = 7
-"""Version of the rules of cleaning and cutting. A reindex applies them to documents with another version.
+VERSION = 8
+"""Version of the rules of cleaning, cutting and words beyond ASCII. A reindex applies them to documents with another
+version.
 
 2: mojibake is repaired, chunks are measured by the tokens of the embedding model.
 3: compounds keep their hyphens at line ends, plain text is cut at its headings, colours of terminals and files in links
@@ -22,6 +23,7 @@ are removed.
 5: AsciiDoc, LaTeX, Org and manual pages are cut at their headings, plain text at numbered ones, Markdown at `<h1>`.
 6: definitions in code are found behind tabs, beside macros of C++ and with a space before their parameters.
 7: words that scans divide at line ends are joined; names of columns above a rule are no heading.
+8: letters and digits of other scripts have one spelling, and Hindi, Urdu and Arabic are cut at the ends of sentences.
 """
 MAX_MARKS = 30  # length of a run of combining marks, as in Unicode's stream-safe text format (UAX #15)
 PIECE = 100_000

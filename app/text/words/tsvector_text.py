@@ -38,10 +38,8 @@ _JOINED_INITIALS = re.compile(r"""(?<![^\s"'“(])([A-Za-z]{1,3})&([A-Za-z]{1,3}
 # Several languages ignore a single letter, but after another word it names something: vitamin A.
 _LABEL = re.compile(r"(?<=[a-z] )[AEOUY](?![\w'’&.-])")
 _LABELLED = re.compile(r"([^\W\d_]+) ([AEOUY])(?![\w'’&.-])")
-# Points of Hebrew and vowel marks of Arabic. Most texts omit them.
-_POINTS = re.compile(
-    "[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u0652\u0670\u06d6-\u06dc]+"
-)
+# A word of Persian or Urdu whose parts a joiner keeps apart: others write them as one word, or with a space.
+_PARTED_WORD = re.compile("(?<![\u0620-\u06ff])[\u0620-\u06ff]++(?:\u200c[\u0620-\u06ff]++)++")
 # A nasal without a vowel before a consonant of its own class is written as anusvara too: हिन्दी and हिंदी.
 _HALF_NASAL = re.compile(
     "(?:\u0919\u094d(?=[\u0915-\u0918])|\u091e\u094d(?=[\u091a-\u091d])|\u0923\u094d(?=[\u091f-\u0922])"
@@ -67,9 +65,10 @@ def index_text(text: str, config: str) -> str:
     where they are no letters of the language. Punctuation becomes space, hyphens between letters stay. Compounds are
     followed by their parts ("josh.ai josh ai"), mixed case and snake case become one word and its parts, decimals and
     versions stay whole, acronyms lose their dots. "AT&T" is preceded by "atandt" and "vitamin A" followed by
-    "vitamina", because stop words stand in them. Points of Hebrew and Arabic are ignored. Scripts without spaces become
-    overlapping pairs, beside which the database indexes single characters. Words over 2,000 bytes are dropped. Linear
-    in the length.
+    "vitamina", because stop words stand in them. Letters and digits with several spellings have one
+    (`characters.unify`), and a Persian word with a joiner inside is followed by its parts. Scripts without spaces
+    become overlapping pairs, beside which the database indexes single characters. Words over 2,000 bytes are dropped.
+    Linear in the length.
     """
     if not text.isascii():
         text = _UNSPACED_RUN.sub(_pairs, _normalise(text, config))
@@ -97,9 +96,9 @@ def _label(match: re.Match[str]) -> str:
 
 
 def _normalise(text: str, config: str) -> str:
-    text = _HYPHEN.sub("-", _UNSEEN.sub("", _POINTS.sub("", text)))
-    text = _HALF_NASAL.sub(_ANUSVARA, text)
-    text = unicodedata.normalize("NFKC", cleaning.capped_marks(text))
+    text = _PARTED_WORD.sub(lambda word: word[0].replace("\u200c", "") + " " + word[0].replace("\u200c", " "), text)
+    text = _HALF_NASAL.sub(_ANUSVARA, _HYPHEN.sub("-", _UNSEEN.sub("", text)))
+    text = characters.unify(unicodedata.normalize("NFKC", cleaning.capped_marks(text)))
     if config not in _FOLDED_CONFIGS:
         return (_FRENCH_LIGATURE if config == "french" else _LIGATURE).sub(_folded_letter, text)
     bare = _ACCENT.sub("", unicodedata.normalize("NFD", text))

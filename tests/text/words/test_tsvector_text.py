@@ -56,6 +56,12 @@ def test_words_are_separated_as_people_search_for_them(text, expected):
         ("café", "cafe"),
         ("हिन्दी", "हिंदी"),
         ("שָׁלוֹם", "שלום"),
+        ("المحتـــرم", "المحترم"),
+        ("ज़मानत", "जमानत"),
+        ("کتاب رایگان", "كتاب رايگان"),
+        ("شهریهٔ", "شهریه"),
+        ("٢٠٢٥ ۱۴۰۴ १५ ๒๕๖๘ ০১৭১", "2025 1404 15 2568 0171"),
+        ("۳۵۰٬۰۰۰ ٣٫٥", "350,000 3.5"),
         ("naïve", unicodedata.normalize("NFD", "NAÏVE")),
         ("ｆｕｌｌ　ｗｉｄｔｈ", "full width"),
         ("STRASSE", "straße"),
@@ -104,6 +110,11 @@ def test_letters_and_accents_of_the_language_are_kept():
 )
 def test_scripts_without_spaces_become_overlapping_pairs(text, expected):
     assert index(text) == expected
+
+
+def test_the_parts_of_a_persian_word_are_found_together_and_apart():
+    assert index("ثبت\u200cنام") == index("ثبتنام ثبت نام")
+    assert index("म\u200cन") == index("मन")
 
 
 def test_words_too_long_for_postgres_are_dropped_and_their_parts_kept():
