@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from app.errors import UnreadableFile
 from app.parsing.types import ExtractedDocument, InputFile, LeftOut
 from app.text.structure import conversations
+from app.text.words import characters
 
 MOST_REPEATED = 10
 """Most lines of a cue that are compared with the end of the previous one; subtitles show two or three."""
@@ -19,7 +20,7 @@ _TIMES = re.compile(r"\s*(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})(?:[.,](\d{1,3}))?\s*
 _SPEAKER = re.compile(r"<v(?:\.[^<>\s]*+)?\s++([^<>]*+)>")
 _TAGS = re.compile(r"<[^<>]*>|\{\\[^{}]*\}")
 _NOTE = re.compile(r"^NOTE\b(.*(?:\n.+)*)", re.M)
-_SENTENCE_ENDS = (".", "!", "?", "…", "。", "！", "？", '"', "”", "»")
+_SENTENCE_ENDS = (".", "!", "?", "…", '"', "”", "»", *characters.FULL_STOPS)
 
 
 @dataclass(slots=True)

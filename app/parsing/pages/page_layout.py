@@ -13,6 +13,8 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from app.text.words import characters
+
 SAME_LINE = 0.5
 """Two runs are on one line if they overlap by at least this share of the smaller height."""
 PARAGRAPH_LEADING = 1.35
@@ -30,7 +32,7 @@ SHARED_HEIGHT = 0.4
 MAX_DEPTH = 2
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _LEFT_TO_RIGHT = re.compile("[A-Za-z\u00c0-\u058f\u0900-\u1fff\u3040-\ud7ff]")
-_SENTENCE_ENDS = (".", "!", "?", ":", ";", "。", "”", '"', ")")
+_SENTENCE_ENDS = (".", "!", "?", ":", ";", "”", '"', ")", *characters.FULL_STOPS)
 
 
 @dataclass(frozen=True, slots=True)

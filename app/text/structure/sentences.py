@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from app.text.words import characters
+
+_STOPS = characters.FULL_STOPS
 _END = re.compile(  # begins with a set of characters, because that is found fastest
-    r"[.!?…。！？｡](?:"
+    rf"[.!?…{_STOPS}](?:"
     r"(?<=[.!?…])(?<![.!?…].)[.!?…]*+[\"'”’»)\]]*+(?=\s)"  # Latin: closing marks, then white space
-    r"|(?<=[。！？｡])(?<![。！？｡].)[。！？｡]*+[」』”’）]*+)"  # CJK: no space needed
+    rf"|(?<=[{_STOPS}])(?<![{_STOPS}].)[{_STOPS}]*+[」』”’）]*+)"  # no space needed
 )
 _IN_WORD = re.compile(r"[A-Za-z](?=[A-Za-z])")
 _STRETCH = 100_000
@@ -61,7 +64,7 @@ def trim(text: str, start: int, end: int) -> Iterator[Span]:
 
 def _is_boundary(text: str, match: re.Match[str], end: int) -> bool:
     following = _NEXT.match(text, match.end(), end)
-    if following is None or match[0][0] in "。！？｡":
+    if following is None or match[0][0] in _STOPS:
         return True
     detached = match.start() > 0 and text[match.start() - 1].isspace()  # "a wing in a slipstream . the next"
     if following[1].islower() and not detached:

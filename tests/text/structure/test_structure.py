@@ -72,6 +72,8 @@ def test_blocks_tile_every_visible_character_in_order(text, markdown):
         ("version 2.0 is out. see notes", ["version 2.0 is out. see notes"]),
         ("a wing in a slipstream . the next one .", ["a wing in a slipstream .", "the next one ."]),
         ("これは文。次の文！終わり", ["これは文。", "次の文！", "終わり"]),
+        ("वह आया। फिर गया॥", ["वह आया।", "फिर गया॥"]),
+        ("وہ آیا۔ کب؟ کل", ["وہ آیا۔", "کب؟", "کل"]),
         ("wait... What", ["wait...", "What"]),
         (
             "See:\n2.1. Granite. Hard\n 12. Slate is the 2. Next",
