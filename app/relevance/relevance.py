@@ -72,7 +72,7 @@ LEVELS: tuple[tuple[float, Confidence], ...] = (
 """The least relevance of each level of confidence, highest first."""
 UNKNOWN: Confidence = "medium"
 """The confidence of hits without a relevance, such as the neighbours of a vector without a text."""
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+|(?<=[。！？])")
+_SENTENCE_END = re.compile(rf"(?<=[.!?])\s+|\n+|(?<=[{characters.FULL_STOPS}])")
 _DIGIT = re.compile(r"\d")
 STEMS_WITHIN_WORDS = frozenset({"arabic", "indonesian", "irish"})
 """Text-search configurations whose stems are found anywhere in a word: "مدرس" is the stem of "المدرسة"."""
@@ -254,6 +254,7 @@ def closeness(content: str, terms: Sequence[Term], *, above: str = "", config: s
     prefixes = [(_beginning(term.lexeme), term.idf) for term in terms if term.is_expansion and term.df]
     if config == SERBIAN:
         content, above = (text.casefold().translate(_IN_LATIN) for text in (content, above))
+    content, above = map(stem_matching.separate, (content, above))
     headings = names.space(names.words(above))
     sentences = [names.space(words) for one in _SENTENCE_END.split(content) if (words := names.words(one))]
     whole = "".join(sentences)  # the words that it lacks are looked for once, however many sentences there are

@@ -103,6 +103,8 @@ def test_closeness_is_the_largest_share_of_the_query_that_one_sentence_has() -> 
     assert of("石灰と砂です。", (Term("石灰", 1, 1.0), Term("砂利", 1, 1.0))) == pytest.approx(1 / 2)
     assert of("Error 4012 of the gauge.", (Term("40", 1, 1.0), Term("error gaug", 1, 1.0))) == pytest.approx(1 / 2)
     assert of("Error of the gauge.", (Term("40", 0, 1.0), Term("error gaug", 1, 1.0))) == 0.0
+    assert of("第45条：図E-27を参照", (Term("45", 1, 1.0), Term("27", 1, 1.0))) == 1.0
+    assert of("شهریه ۳۵۰ تومان است۔ فردا", (Term("350", 1, 1.0), Term("فردا", 1, 1.0))) == pytest.approx(1 / 2)
     assert of("한국어 문장", (Term("국어", 1, 1.0),)) == 1.0
 
 

@@ -52,6 +52,7 @@ def test_names_that_no_document_has_are_found(query: str, known: str, missing: s
         ("How does client.search work?", "client work", "client.search search", []),
         ("How do TCP/IP and e-mail differ?", "ip differ", "tcp tcp/ip e-mail e mail", []),
         ("What changed in v2.4.1?", "chang", "v2.4.1 2.4.1", []),
+        ("型番XR-900の電源", "型番 xr の電 電源", "900", ["xr 900"]),
     ],
 )
 def test_an_identifier_is_unknown_if_no_document_has_it_as_a_whole(query, known, missing, names) -> None:
