@@ -193,6 +193,22 @@ def pdf_of_streams(content: bytes, *, pages: int = 1, filters: str = "/FlateDeco
     return bytes(out)
 
 
+def pdf_of_glyphs(content: str, texts: Mapping[int, str]) -> bytes:
+    """A PDF of one page that draws with the font F, whose codes have these texts."""
+    named = " ".join(f"<{code:02x}> <{text.encode('utf-16-be').hex()}>" for code, text in texts.items())
+    codes = f"begincmap 1 begincodespacerange <00> <ff> endcodespacerange {len(texts)} beginbfchar {named} endbfchar"
+    objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 400 200] /Contents 4 0 R /Resources << /Font << /F 5 0 R >> >> >>",
+        f"<< /Length {len(content)} >>\nstream\n{content}\nendstream",
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /ToUnicode 6 0 R >>",
+        f"<< /Length {len(codes) + 8} >>\nstream\n{codes} endcmap\nendstream",
+    ]
+    body = "".join(f"{number} 0 obj\n{one}\nendobj\n" for number, one in enumerate(objects, 1))
+    return f"%PDF-1.7\n{body}trailer\n<< /Root 1 0 R >>\n%%EOF".encode()
+
+
 def flate_bomb(megabytes: int) -> bytes:
     """A zlib stream that unpacks to this many megabytes of spaces: one block, which a full flush allows to repeat."""
     packer = zlib.compressobj(9)

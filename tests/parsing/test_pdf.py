@@ -197,6 +197,29 @@ def test_parts_of_a_line_and_columns_are_read_from_right_to_left_in_such_a_scrip
     assert (texts[0], texts[8]) == ("הרוח נושבת ממערב בבוקר 200 98", "הרוח נושבת ממערב בבוקר 0 98")
 
 
+def _cluster(text: str, drawn: str) -> str:
+    """Glyphs with one text, as browsers and programs for texts write them."""
+    return f"/Span << /ActualText <feff{text.encode('utf-16-be').hex()}> >> BDC {drawn} EMC"
+
+
+@pytest.mark.parametrize(
+    ("drawn", "text"),
+    [
+        ("<61> Tj 11 0 Td <62> Tj 11 0 Td <63> Tj 11 0 Td <64> Tj", "الأحد"),
+        ("<61626364> Tj", "الأحد"),
+        (" 11 0 Td ".join(_cluster(letter, "<78> Tj") for letter in "حئاصن"), "نصائح"),
+        (f"{_cluster('का', '<78> Tj 11 0 Td <78> Tj')} 11 0 Td <6d> Tj 24 0 Td <6e> Tj", "काम न"),
+        (f"{_cluster('ช้', '<78> Tj 18 1 Td <78> Tj')} -7 -1 Td <74> Tj", "ช้า"),
+    ],
+)
+def test_letters_of_shaped_scripts_are_read_once_in_their_order_and_without_spaces_in_words(
+    read: Read, drawn: str, text: str
+) -> None:
+    letters = {0x61: "د", 0x62: "ح", 0x63: "لأ", 0x64: "ا", 0x6D: "म", 0x6E: "न", 0x74: "า", 0x78: "x"}
+    (document,) = read(made_files.pdf_of_glyphs(f"BT /F 20 Tf 100 100 Td {drawn} ET", letters))
+    assert document.text == text
+
+
 def test_columns_of_short_cells_without_lines_are_read_row_by_row(read: Read) -> None:
     rows = [(f"Port {n}", f"{n}.5 m") for n in range(12)]
     (document,) = read(made_files.two_columns(rows, "High water in all of the ports"))

@@ -53,6 +53,17 @@ RAISED = 1.0
 MARK = 0.9
 """A raised or lowered sign at the end of a word has at most this share of the height of its first character."""
 _RIGHT_TO_LEFT = frozenset({"R", "AL"})
+_SHAPED = re.compile("[\u0590-\u08ff\u0900-\u0eff\u1000-\u109f\u1780-\u17ff]")
+"""Letters of scripts that programs write as clusters: several glyphs with one text."""
+_LETTERS_TO_LEFT = re.compile("[\u0590-\u065f\u066e-\u06ef\u06fa-\u08ff]{2,}")
+"""Letters and marks of Hebrew and Arabic without digits."""
+_ALEFS, _LAM = frozenset("اأإآى"), "ل"
+SAME_PLACE = 0.05
+"""Points between the origins of characters of one glyph, at most."""
+NO_SPACE = 0.13
+"""Gap between two clusters, as a share of the size, that is not a space."""
+MAX_GLYPHS = 50_000
+"""Most texts of a page that are examined for clusters."""
 Box = tuple[float, float, float, float]
 Cell = tuple[int, int, int]
 """A cell of a table: the number of the table on the page, of the row and of the column."""
@@ -125,9 +136,89 @@ def characters(page: pdfium.PdfTextPage) -> list[str]:
     for place in [place for place, one in enumerate(found) if one in _LIGATURES]:
         if any(map(str.islower, found[max(0, place - 1) : place + 2])):
             found[place] = _LIGATURES[found[place]]
+    if _SHAPED.search("".join(found)):
+        _join_clusters(page, found)
+        for match in _LETTERS_TO_LEFT.finditer("".join(one if len(one) == 1 else "x" for one in found)):
+            _order_letters(page, found, range(*match.span()))
     for match in _MARKED.finditer("".join(one if len(one) == 1 else "x" for one in found)):
         _part_mark(page, found, match.span())
     return found
+
+
+@dataclass(slots=True)
+class _Cluster:
+    """The glyphs with one text (`ActualText`), from left to right, and the glyph with which the text was read."""
+
+    left: float
+    right: float
+    reader: int = 0
+
+
+def _clusters(page: pdfium.PdfTextPage) -> dict[int, _Cluster]:
+    """The clusters of a page by the addresses of their glyphs."""
+    by_mark: dict[int, _Cluster] = {}
+    found: dict[int, _Cluster] = {}
+    glyphs = page.page.get_objects(filter=[pdfium_c.FPDF_PAGEOBJ_TEXT], max_depth=1)
+    for glyph in itertools.islice(glyphs, MAX_GLYPHS):
+        count = pdfium_c.FPDFPageObj_CountMarks(glyph)
+        mark = pdfium_c.FPDFPageObj_GetMark(glyph, count - 1) if count > 0 else None
+        if mark and pdfium_c.FPDFPageObjMark_GetParamValueType(mark, b"ActualText") == pdfium_c.FPDF_OBJECT_STRING:
+            left, _bottom, right, _top = glyph.get_bounds()
+            cluster = by_mark.setdefault(_address(mark), _Cluster(left, right))
+            cluster.left, cluster.right = min(left, cluster.left), max(right, cluster.right)
+            found[_address(glyph.raw)] = cluster
+    return found
+
+
+def _address(pointer: Any) -> int:
+    return ctypes.addressof(pointer.contents) if pointer else 0
+
+
+def _join_clusters(page: pdfium.PdfTextPage, found: list[str]) -> None:
+    """Remove texts that were read with several glyphs of their cluster, and spaces inside words between clusters.
+
+    PDFium reads a cluster with its first glyph, takes this glyph for the whole, and may read the cluster again.
+    """
+    clusters = _clusters(page)
+    last, size, right, blanks = None, 0.0, 0.0, list[int]()
+    for place in range(len(found) if clusters else 0):
+        if pdfium_c.FPDFText_IsGenerated(page, place) == 1:
+            blanks.append(place)
+            continue
+        address = _address(pdfium_c.FPDFText_GetTextObject(page, place))
+        cluster = clusters.get(address)
+        if cluster is not None:
+            cluster.reader = cluster.reader or address
+            if cluster.reader != address:
+                found[place], last = "", cluster
+                continue
+        box = _box(page, place, 0)
+        left = cluster.left if cluster else box[0]
+        if (
+            (cluster or last)
+            and blanks
+            and found[place] not in _BLANK
+            and right - size < left < right + NO_SPACE * size
+        ):
+            for blank in blanks:
+                found[blank] = ""
+        size = size if cluster and size else box[3] - box[1]  # the box of a cluster is as high as its first glyph
+        last, right, blanks = cluster, cluster.right if cluster else box[2], []
+
+
+def _order_letters(page: pdfium.PdfTextPage, found: list[str], places: range) -> None:
+    """Put the letters of a word in the order in which they are read, if PDFium left them as they are drawn."""
+    origins = {place: _origin(page, place)[0] for place in places}
+    letters = [place for place in places if not unicodedata.combining(found[place])]
+    steps = [origins[other] - origins[one] for one, other in itertools.pairwise(letters)]
+    is_drawn = sum(step > SAME_PLACE for step in steps) > sum(step < -SAME_PLACE for step in steps)
+    if is_drawn and not round(pdfium_c.FPDFText_GetCharAngle(page, places.start), 1):
+        key = {place: (-round(origins[place], 1), unicodedata.combining(found[place]) > 0) for place in places}
+        found[places.start : places.stop] = [found[place] for place in sorted(reversed(places), key=key.__getitem__)]
+        return
+    for one, other in itertools.pairwise(places):  # a ligature begins with lam
+        if found[one] in _ALEFS and found[other] == _LAM and abs(origins[one] - origins[other]) <= SAME_PLACE:
+            found[one], found[other] = found[other], found[one]
 
 
 def _part_mark(page: pdfium.PdfTextPage, found: list[str], word: tuple[int, int]) -> None:
@@ -175,14 +266,19 @@ def words(page: pdfium.PdfTextPage, characters: Sequence[str]) -> Iterator[Word]
 
 
 def _word(page: pdfium.PdfTextPage, text: str, places: tuple[int, int], is_first: bool, is_bold: bool) -> Word:
-    """A word. `places` has the places of its first and last character. A smaller last one adds no height."""
+    """A word. `places` has the places of its first and last character. A smaller last one adds no height.
+
+    The characters of a word that is read from right to left may be in any order.
+    """
     angle = round(math.degrees(pdfium_c.FPDFText_GetCharAngle(page, places[0]))) % 360
     quarter = round(angle / 90) * 90
     angle = quarter % 360 if abs(angle - quarter) <= SKEW else angle
-    left, bottom, right, top = zip(*(_box(page, place, angle) for place in dict.fromkeys(places)), strict=True)
+    to_left = unicodedata.bidirectional(text[0]) in _RIGHT_TO_LEFT
+    boxed = range(places[0], places[1] + 1) if to_left else dict.fromkeys(places)
+    left, bottom, right, top = zip(*(_box(page, place, angle) for place in boxed), strict=True)
     whole = join(text).replace(HYPHEN, "-").replace("\x02", "-")
-    is_marked = text[0].isalnum() and top[-1] - bottom[-1] < MARK * (top[0] - bottom[0])
-    count = 1 if is_marked else 2
+    is_marked = not to_left and text[0].isalnum() and top[-1] - bottom[-1] < MARK * (top[0] - bottom[0])
+    count = 1 if is_marked else None
     box = min(left), min(bottom[:count]), max(right), max(top[:count])
     return Word(whole, box, angle, is_first, is_bold)
 
