@@ -46,6 +46,8 @@ _HALF_NASAL = re.compile(
     "|\u0928\u094d(?=[\u0924-\u0927])|\u092e\u094d(?=[\u092a-\u092d]))|\u0901"
 )
 _ANUSVARA = "\u0902"
+# The end of a long line inside a word or between words without a space.
+_WRAPPED = re.compile(rf"(?<=[^\n]{{12}}[{characters.UNSPACED}])\n(?=[{characters.UNSPACED}])")
 _UNSPACED_RUN = re.compile(rf"[{characters.UNSPACED}]+")
 _COMPOUND = re.compile(
     r"(?<!\S)(?:[^\s._@/-]++(?:[._@/-][^\s._@/-]++)++"  # glued by punctuation
@@ -71,7 +73,7 @@ def index_text(text: str, config: str) -> str:
     Linear in the length.
     """
     if not text.isascii():
-        text = _UNSPACED_RUN.sub(_pairs, _normalise(text, config))
+        text = _UNSPACED_RUN.sub(_pairs, _WRAPPED.sub("", _normalise(text, config)))
     if _COMMA_IN_NUMBER.search(text):
         text = _THOUSANDS.sub(lambda match: match[0].replace(",", ""), text)
     if _DOTTED_LETTER.search(text):

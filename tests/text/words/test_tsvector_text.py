@@ -117,6 +117,13 @@ def test_the_parts_of_a_persian_word_are_found_together_and_apart():
     assert index("म\u200cन") == index("मन")
 
 
+def test_a_word_that_a_line_end_divides_is_found_where_scripts_have_no_spaces():
+    assert index("粗大ごみの収集は予約制で、手数\n料は六百円です。") == index(
+        "粗大ごみの収集は予約制で、手数料は六百円です。"
+    )
+    assert index("都市：成都\n電話") == "都市 成都 電話"
+
+
 def test_words_too_long_for_postgres_are_dropped_and_their_parts_kept():
     assert index("a" * 3_000) == ""
     assert index("é" * 1_500, "german") == ""
