@@ -8,13 +8,15 @@ from collections.abc import Mapping, Sequence
 
 from rapidfuzz import fuzz, process
 
+from app.text.words import characters
+
 NEAREST_SCORE = 75
 """Minimum ratio (rapidfuzz, 0 to 100) of an unknown name to the known one that is suggested."""
 NEAREST_OTHER, LONG = 85, 6
 """Minimum ratio to a name in other products, and its minimum length."""
 MAX_LENGTH, MAX_NAMES = 64, 50
 
-_NAME = re.compile(rf"[A-Za-z_][A-Za-z0-9_-]{{0,{MAX_LENGTH - 1}}}")
+_NAME = re.compile(rf"[^\W\d][\w{characters.MARK}-]{{0,{MAX_LENGTH - 1}}}")
 # Names in other products and in natural language, without underscores.
 _OTHER_NAMES = {
     "limit": "k topk n nresults numresults maxresults size count rows take top pagesize perpage",

@@ -9,10 +9,12 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 
+from app.text.words import characters
+
 BAD_TEXT = "Must not contain the NUL character or a lone surrogate."
 BAD_NUMBER = "Must be a finite number; whole numbers must fit into 64 bits."
 INT64 = range(-(2**63), 2**63)
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
+_NAME = re.compile(rf"[^\W\d][\w.{characters.MARK}-]{{0,63}}")
 _UNUSABLE = re.compile("[\x00\ud800-\udfff]")
 
 UnusableValue = tuple[tuple[str | int, ...], str, str]

@@ -65,6 +65,13 @@ async def test_an_unknown_field_without_a_near_one_is_named_alone(caller: Caller
     assert {error["message"] for error in problem["errors"]} == {"Unknown field: check its spelling or remove it."}
 
 
+@pytest.mark.parametrize("key", ["城市", "कीमत", "city"])
+async def test_a_key_of_metadata_in_its_place_is_named_in_any_script(caller: Caller, key: str) -> None:
+    response = await caller.client.post(SEARCH, json={"query": "lime", "filters": {key: "x"}})
+    problem = assert_problem(response, 422, "invalid_request", f"filters.{key}")
+    assert problem["errors"][0]["message"] == f"Unknown field. Did you mean filters.metadata.{key}?"
+
+
 async def test_the_errors_of_known_fields_are_reported_beside_unknown_ones(caller: Caller) -> None:
     body = {"query": " ", "limit": 99, "mode": "magic", "filters": {"metadata": {"a": {"$x": 1}}}, "top_k": 3}
     response = await caller.client.post(SEARCH, json=body)
