@@ -45,6 +45,9 @@ _SUPERSETS = {
     "euc_kr": "cp949",
 }
 """Declared encodings, and the encodings that are used in their place, as in browsers (WHATWG's Encoding)."""
+_CURRENCIES = {"cp932": "¥", "cp949": "₩"}
+"""What fonts of Japan and Korea show for a backslash, and what their keyboards write before an amount."""
+_AMOUNT = re.compile(r"(?<![\w:/\\.])\\(?=[1-9]\d{0,2}(?:,\d{3})+(?!\d)|[1-9]\d{2,8}(?!\d))")
 _NOT_DECLARED = re.compile(r"utf-?_?(?:16|32|7)|.*escape|idna|punycode|undefined", re.I)
 """Encodings of another width than the declaration, and those that are no encodings of files."""
 _NOT_ASCII = bytes(range(0x80, 0x100))
@@ -202,9 +205,10 @@ def _decode(raw: bytes, encoding: str) -> str | None:
     if not encoding:
         return None
     try:
-        return raw.decode(encoding)
+        text = raw.decode(encoding)
     except (LookupError, ValueError):
         return None
+    return _AMOUNT.sub(_CURRENCIES[encoding], text) if encoding in _CURRENCIES else text
 
 
 def _control_share(sample: str) -> float:

@@ -98,3 +98,10 @@ def test_a_text_in_utf_8_with_some_other_bytes_loses_no_letter() -> None:
     decoded = encodings.decode(raw)
     assert decoded.text.endswith("größer. Gebühr")
     assert decoded.warnings == ("not wholly UTF-8: other bytes read as Windows-1252",)
+
+
+@pytest.mark.parametrize(("encoding", "sign", "word"), [("cp932", "¥", "資料"), ("cp949", "₩", "자료")])
+def test_a_backslash_before_an_amount_is_the_currency_that_its_fonts_show(encoding: str, sign: str, word: str) -> None:
+    kept = f"C:\\2024\\100 '\\1' '\\033' {word}\\2024"
+    raw = b"a,\\3,200,(\\185)\n" + kept.encode(encoding)
+    assert encodings.decode(raw, encoding).text == f"a,{sign}3,200,({sign}185)\n{kept}"
