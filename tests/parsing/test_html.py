@@ -252,6 +252,35 @@ def test_cells_over_several_rows_and_columns_are_in_each_of_them(read: Read) -> 
     ]
 
 
+def test_columns_that_only_lay_out_a_financial_table_are_left_out_and_their_signs_join_the_numbers(read: Read) -> None:
+    page = """<html><table><tr><td style="width:1%"><td><td><td><td><td><td><td><td>
+    <tr><td colspan=2><td colspan=3>2024<td><td colspan=3>2023
+    <tr><td colspan=2>Net sales<td>$<td>4,310<td><td><td>$<td>3,982<td>
+    <tr><td colspan=2>Decrease in 2024<td colspan=2>(41<td>)<td><td>$<td>(12<td>)%
+    <tr><td>Wages<td><td colspan=2>7<td><td><td colspan=2>—</table>
+    <table><tr><td colspan=2>Rent<td>€<td>Note<tr><td>Hall<td>890<td>€<td>3</table></html>"""
+    (document,) = read(page.encode(), "a.html")
+    assert _lines(document) == [
+        "|  | 2024 | 2023 |",
+        "| --- | --- | --- |",
+        "| Net sales | $4,310 | $3,982 |",
+        "| Decrease in 2024 | (41) | $(12)% |",
+        "| Wages | 7 | \N{EM DASH} |",
+        "| Rent | Rent | € | Note |",
+        "| --- | --- | --- | --- |",
+        "| Hall | 890 | € | 3 |",
+    ]
+
+
+def test_hidden_data_of_inline_xbrl_is_no_text(read: Read) -> None:
+    page = f"""<?xml version="1.0"?><html xmlns:ix="http://www.xbrl.org/2013/inlineXBRL"><body>
+    <div><ix:header><ix:hidden><ix:nonNumeric name="a">0001900042</ix:nonNumeric></ix:hidden></ix:header></div>
+    <p>{HOURS} <ix:nonFraction name="b" scale="6">4,310</ix:nonFraction></p></body></html>"""
+    (document,) = read(page.encode(), "a.htm")
+    assert document.text.split() == [*HOURS.split(), "4,310"]
+    assert document.warnings == ("Left out as hidden data of inline XBRL: 1 line.",)
+
+
 def test_spans_without_end_are_bounded(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(html_text, "MOST_ADDED", 2_000)
     rows = "<tr><td colspan=99999 rowspan=99999>x" * 300

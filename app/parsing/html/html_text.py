@@ -6,8 +6,8 @@ import itertools
 import re
 import warnings
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 
@@ -36,12 +36,18 @@ MAX_COMPARED = 5_000
 """With more elements, the main text is not compared with that of other methods, which take quadratic time."""
 MOST_ADDED = 20_000
 """Most cells that are added to the tables of a page, because a cell may claim to extend over any number of rows."""
+MOST_PLACES = 500_000
+"""Most places that the cells of the tables of a page cover."""
 MOST_COLUMNS = 1_000
 """Most columns or rows over which a cell extends, as in browsers."""
 _CELLS, _GROUPS = ("td", "th"), ("tbody", "thead", "tfoot")
 _NOT_SHOWN = ("script", "style", "template", "title", "iframe", "object")
 # Not `head`: if a page leaves its tags out, the parser may take elements of HTML 5 to be in it.
-_ELSEWHERE = {"noscript": "text for browsers without scripts", "svg": "text of drawings"}
+_ELSEWHERE = {
+    "noscript": "text for browsers without scripts",
+    "svg": "text of drawings",
+    "ix:header": "hidden data of inline XBRL",
+}
 _NOT_MAIN = {"nav": "navigation", "footer": "footers", "aside": "asides", "dialog": "dialogs"}
 _MAIN = ("main", "article", "blockquote")
 """Elements whose footers and asides belong to their text."""
@@ -76,6 +82,9 @@ _STYLED = re.compile(r"\{\\displaystyle (.*)\}", re.S)
 _GAP = re.compile(r"\n{4,}")
 _KIND = re.compile(r"[\w-]+")
 _WORD, _NUMBER = re.compile(r"\w+"), re.compile(r"\d+")
+_BEFORE, _AFTER = re.compile(r"(?:[A-Z]{0,3}[$£¥€])?\s?\(?"), re.compile(r"\)?\s?[%€]?\)?")
+"""Signs that reports have in columns of their own before and after their numbers."""
+_AMOUNT = re.compile(r"\W*+\d[\d.,'\s]*+\W*+|[\u2012-\u2015-]")
 _BLOCKS = (
     "address annotation article aside blockquote body br button caption center code dd details dialog dir div dl dt "
     "fieldset figcaption figure footer form frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html input kbd legend li "
@@ -523,12 +532,9 @@ def _fill_tables(soup: BeautifulSoup) -> None:
     rows: defaultdict[int, list[Tag]] = defaultdict(list)
     for row in soup.find_all("tr"):
         rows[_table_of(row)].append(row)
-    left = MOST_ADDED
+    filler = _Filler(soup, MOST_ADDED)
     for table in dict.fromkeys(_table_of(cell.parent) for cell in soup.find_all(_extends) if cell.parent is not None):
-        filler = _Filler(soup, left)
-        for row in rows[table]:
-            filler.fill(row)
-        left = filler.left
+        filler.fill(rows[table])
     for cell in soup.find_all(_extends):  # of tables beyond the limit
         _span(cell, "colspan")
 
@@ -546,39 +552,57 @@ def _extends(element: Tag) -> bool:
 
 @dataclass(slots=True)
 class _Filler:
-    """Fills a table row by row. `above` has, by column, the cells that extend into the next rows, and how many rows."""
+    """Fills the rows of tables, so that each has a cell in each column that is not only layout."""
 
     soup: BeautifulSoup
     left: int
-    above: dict[int, tuple[Tag, int]] = field(default_factory=dict)
+    places: int = MOST_PLACES
 
-    def fill(self, element: Tag) -> None:
-        """Fill the next row, so that it has a cell in each column.
+    def fill(self, elements: Sequence[Tag]) -> None:
+        """Fill the rows of a table. Rows without text are removed.
 
         A cell that extends over all columns is a heading. It is not repeated.
         """
-        if self.left <= 0:
-            return
+        above: dict[int, tuple[Tag, int]] = {}
+        grid = [self._place(element, above) for element in elements]
+        columns, written = _columns(grid), set[int]()
+        for element, row in zip(elements, grid, strict=True):
+            if self.left <= 0:
+                return
+            is_heading = len(set(map(id, row))) == 1
+            for cell in element.find_all(_CELLS, recursive=False):
+                cell.extract()
+            for cell in [row[column] for column in columns if column < len(row)]:
+                is_first = id(cell) not in written
+                written.add(id(cell))
+                element.append(cell if is_first else self._added("") if is_heading else self._repeated(cell))
+            if not element.get_text().strip():
+                element.decompose()
+
+    def _place(self, element: Tag, above: dict[int, tuple[Tag, int]]) -> list[Tag]:
+        """The cells of a row by column. `above` has the cells that extend into the next rows, and how many rows."""
         row: list[Tag] = []
-        cells = deque(cell.extract() for cell in element.find_all(_CELLS, recursive=False))
-        is_heading = len(cells) == 1 and not self.above
-        while cells or any(column >= len(row) for column in self.above):
+        cells = deque(element.find_all(_CELLS, recursive=False))
+        if self.places <= 0:
+            return list(cells)
+        end = max(above, default=-1)
+        while cells or len(row) <= end:
             column = len(row)
-            if column in self.above:
-                cell, rows = self.above.pop(column)
+            if column in above:
+                cell, rows = above.pop(column)
                 if rows > 1:
-                    self.above[column] = cell, rows - 1
-                row.append(self._repeated(cell))
+                    above[column] = cell, rows - 1
+                row.append(cell)
             elif cells:
                 cell = cells.popleft()
-                width, rows = min(_span(cell, "colspan"), 1 + max(0, self.left)), _span(cell, "rowspan")
+                width, rows = max(1, min(_span(cell, "colspan"), self.places)), _span(cell, "rowspan")
                 if rows > 1:
-                    self.above |= {column + offset: (cell, rows - 1) for offset in range(width)}
-                row.append(cell)
-                row.extend(self._added("") if is_heading else self._repeated(cell) for _ in range(width - 1))
+                    above |= {column + offset: (cell, rows - 1) for offset in range(width)}
+                row += [cell] * width
             else:
                 row.append(self._added(""))
-        element.extend(row)
+            self.places -= len(row) - column
+        return row
 
     def _repeated(self, cell: Tag) -> Tag:
         """A copy of a cell; blank if the cell is long or has many elements."""
@@ -592,6 +616,35 @@ class _Filler:
         added = self.soup.new_tag(name)
         added.string = text
         return added
+
+
+def _columns(grid: Sequence[Sequence[Tag]]) -> list[int]:
+    """The columns that are not only layout: with a cell of their own that is neither blank nor a sign beside a number.
+
+    A sign, such as $ before or ) after the number, moves to the number if its column is left out.
+    """
+    cells = {id(cell): cell for row in grid for cell in row}
+    texts = {key: cell.get_text().strip() for key, cell in cells.items()}
+    kept: list[int] = []
+    rows: Sequence[Sequence[Tag]] = grid
+    for column in range(max(map(len, grid), default=0)):
+        rows = [row for row in rows if column < len(row)]
+        signs: list[tuple[Tag, str, bool]] = []
+        for row in rows:
+            text, after = texts[id(row[column])], row[column + 1 : column + 2]
+            if not text or any(row[column] is cell for cell in (*after, *(row[place] for place in kept[-1:]))):
+                continue
+            sides = zip((after, row[column - 1 : column]), (_BEFORE, _AFTER), strict=True)
+            beside = [(side[0], text, sign is _BEFORE) for side, sign in sides if side and sign.fullmatch(text)]
+            beside = [one for one in beside if _AMOUNT.fullmatch(texts[id(one[0])])]
+            if len(beside) != 1:
+                kept.append(column)
+                break
+            signs += beside
+        else:
+            for number, text, is_before in signs:
+                number.insert(0 if is_before else len(number.contents), text)
+    return kept
 
 
 def _span(cell: Tag, name: str) -> int:
