@@ -18,6 +18,7 @@ _BELOW = 20
 LONGEST_TITLE = 200
 """Lines above the names with at most this many characters are metadata of each row."""
 _NUMBER = re.compile(r"[-+(]?[^\w\s]?\s?\d[\d.,:/%\s-]*\)?\s?[^\w\s]?")
+_YEAR = re.compile(r"(?:19|20)\d\d")
 Row = tuple[int, Sequence[Any]]
 """The number of a row in its file, and its cells."""
 
@@ -131,19 +132,20 @@ def _is_title(row: dict[int, str], below: Sequence[dict[int, str]], width: int) 
 def _is_group(sample: Sequence[Row], place: int, spanned: Collection[int]) -> bool:
     """Whether a row has the names of groups of columns: there are names below it, and numbers below the names.
 
-    Below merged cells there may be words: the first column, or one that is merged downwards, shows that the names are
-    on two rows. One merged cell from the first column on is a title.
+    Below merged cells there may be words, or years as names: the first column, or one that is merged downwards, shows
+    that the names are on two rows. One merged cell from the first column on is a title.
     """
     if place + 2 >= len(sample):
         return False
     row, names = _filled(sample[place][1]), _filled(sample[place + 1][1])
-    if any(map(_is_number, names.values())):
+    is_spanned = sample[place][0] in spanned
+    are_two = (0 in row) != (0 in names) or any(row.get(column) == name for column, name in names.items())
+    if any(_is_number(name) and not (is_spanned and are_two and _YEAR.fullmatch(name)) for name in names.values()):
         return False
     below = (_filled(cells).values() for _, cells in sample[place + 2 : place + _BELOW])
     has_numbers = any(map(_is_number, itertools.chain.from_iterable(below)))
-    if sample[place][0] in spanned:
+    if is_spanned:
         is_title = 0 in row and len(set(row.values())) == 1
-        are_two = (0 in row) != (0 in names) or any(row.get(column) == name for column, name in names.items())
         return not is_title and (has_numbers or are_two)
     first = min(names)
     repeats = len(set(names.values())) < len(names)
