@@ -188,6 +188,19 @@ def test_columns_of_prose_with_a_list_or_a_table_in_them_are_read_one_after_the_
     assert order == [left for left, _ in rows] + [right for _, right in rows]
 
 
+def test_a_table_over_both_columns_is_read_row_by_row_and_tables_in_the_columns_one_after_the_other() -> None:
+    prose = [TextRun(f"{side} line {n} of the text that the table is about", x, 200 - 14 * n, x + 150, 210 - 14 * n)
+             for x, side in ((0, "left"), (170, "right")) for n in range(9)]  # fmt: skip
+    over, beside = (
+        [TextRun(f"{x} {n}", x, 280 - 14 * n, x + 20, 290 - 14 * n) for n in range(4) for x in places]
+        for places in ((0, 120, 195, 250, 290), (40, 70, 230, 260))
+    )
+    left = prose[0].text
+    read = [[line.text for line in page_layout.lines([*table, *prose])] for table in (over, beside)]
+    assert read[0][:5] == [*(f"0 {n} 120 {n} 195 {n} 250 {n} 290 {n}" for n in range(4)), left]
+    assert (read[1][3:5], read[1][13]) == (["40 3 70 3", left], "230 0 260 0")
+
+
 def test_parts_of_a_line_and_columns_are_read_from_right_to_left_in_such_a_script() -> None:
     parts = [TextRun("שלום", 80, 0, 120, 10), TextRun("word רוח", 10, 0, 70, 10)]
     assert [line.text for line in page_layout.lines(parts)] == ["שלום word רוח"]

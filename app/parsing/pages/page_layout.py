@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import re
 import statistics
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -26,6 +27,8 @@ COLUMN_TEXT = 18
 """Least median of characters in the lines of a column. A column with less is part of a table, which is read by row."""
 COLUMN_PROSE = 40
 """Characters of the lines with half of a column's text, if formulas, lists and tables make the median shorter."""
+COLUMNS_ACROSS = 3
+"""Least number of cells in a row of a table that stands across two columns of text."""
 CROSSING = 0.25
 """Largest share of a page's runs that may cross the space between two columns."""
 SHARED_HEIGHT = 0.4
@@ -94,10 +97,13 @@ def _order(runs: Sequence[TextRun], depth: int) -> Iterator[TextRun]:
     if gutter is None:
         yield from _rows(runs)
         return
-    top = float("inf")
-    for row in (*_rows([run for run in runs if run.x0 < gutter < run.x1]), None):
-        bottom = float("-inf") if row is None else (row.y0 + row.y1) / 2
-        inside = [run for run in runs if not run.x0 < gutter < run.x1 and bottom < (run.y0 + run.y1) / 2 <= top]
+    crossing = _crossing(runs, gutter)
+    taken = set(map(id, crossing))
+    others = deque(sorted((run for run in runs if id(run) not in taken), key=_depth))
+    for row in (*_rows(crossing), None):
+        inside: list[TextRun] = []
+        while others and (row is None or _depth(others[0]) < _depth(row)):
+            inside.append(others.popleft())
         columns = [run for run in inside if run.x1 <= gutter], [run for run in inside if run.x0 >= gutter]
         first, second = reversed(columns) if _is_right_to_left(inside) else columns
         end = _heading_top(first, second) if row is not None else float("-inf")
@@ -106,7 +112,32 @@ def _order(runs: Sequence[TextRun], depth: int) -> Iterator[TextRun]:
         yield from _rows([run for run in first if run.y0 < end])
         if row is not None:
             yield row
-        top = bottom
+
+
+def _depth(run: TextRun) -> float:
+    return -(run.y0 + run.y1) / 2
+
+
+def _crossing(runs: Sequence[TextRun], gutter: float) -> list[TextRun]:
+    """The runs that cross the space between two columns, and the cells of tables that stand across it."""
+    edge = max((run for run in runs if run.x0 >= gutter), key=lambda run: len(run.text)).x0
+    found = [run for run in runs if run.x0 < gutter < run.x1]
+    for is_across, rows in itertools.groupby(_group(runs), lambda row: _is_across(row, gutter, edge)):
+        table = list(rows) if is_across else []
+        if len(table) > 1:
+            found += [run for row in table for run in row if not run.x0 < gutter < run.x1]
+    return found
+
+
+def _is_across(runs: Sequence[TextRun], gutter: float, edge: float) -> bool:
+    """Whether a row is of a table across two columns: short cells, of which none begins at the edge of the second."""
+    row = sorted(runs, key=lambda run: run.x0)
+    right = next((place for place, run in enumerate(row) if run.x0 >= gutter), 0)
+    if len(row) < COLUMNS_ACROSS or not right or row[right].x0 - edge <= row[right].size:
+        return False
+    gaps = [after.x0 - run.x1 for run, after in itertools.pairwise(row)]
+    is_even = right == 1 or gaps.pop(right - 1) <= max(gaps)
+    return is_even and len(row[0].text) < COLUMN_PROSE and all(len(run.text) < COLUMN_TEXT for run in row[1:])
 
 
 def _heading_top(column: Sequence[TextRun], beside: Sequence[TextRun]) -> float:
@@ -158,14 +189,8 @@ def _is_column(side: Sequence[TextRun]) -> bool:
 
 def _rows(runs: Sequence[TextRun]) -> list[TextRun]:
     """The runs joined to lines, from top to bottom."""
-    rows: list[list[TextRun]] = []
-    for run in sorted(runs, key=lambda run: (-(run.y0 + run.y1) / 2, run.x0)):
-        if rows and _is_same_line(rows[-1][0], run):
-            rows[-1].append(run)
-        else:
-            rows.append([run])
     joined = []
-    for row in rows:
+    for row in _group(runs):
         across = sorted(row, key=lambda run: run.x0, reverse=_is_right_to_left(row))
         largest = max(across, key=lambda run: len(run.text))
         parts = tuple(run.text.strip() for run in across)
@@ -173,6 +198,17 @@ def _rows(runs: Sequence[TextRun]) -> list[TextRun]:
         left, right = min(run.x0 for run in across), max(run.x1 for run in across)
         joined.append(replace(largest, text=text, parts=parts, x0=left, x1=right, is_bold=is_bold))
     return joined
+
+
+def _group(runs: Sequence[TextRun]) -> list[list[TextRun]]:
+    """The runs of each line, from top to bottom."""
+    rows: list[list[TextRun]] = []
+    for run in sorted(runs, key=lambda run: (_depth(run), run.x0)):
+        if rows and _is_same_line(rows[-1][0], run):
+            rows[-1].append(run)
+        else:
+            rows.append([run])
+    return rows
 
 
 def _is_right_to_left(runs: Sequence[TextRun]) -> bool:
