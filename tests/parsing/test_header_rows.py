@@ -55,9 +55,25 @@ def test_names_are_found_below_titles_and_comments_and_on_two_rows(rows, names, 
         ([["", "P/E", "P/E"], ["Who", 2024, "2025e"], ["Ana", 9, 8]], {1}, ["Who", "P/E 2024", "P/E 2025e"], ""),
         ([["", "P/E", "P/E"], ["Ana", 9, 2025], ["Eva", 9, 8]], {1}, ["1", "P/E", "P/E 3"], ""),
         ([["Who", "Led", "Led"], ["Ana", 2019, 2025], ["Eva", 2, 8]], {1}, ["Who", "Led", "Led 3"], ""),
+        (
+            [["", "2024", "2024"], ["", "Q1", "Q1"], ["Who", "Plan", "Real"], ["Ana", 3, 4], ["Eva", 5, 6]],
+            {1, 2},
+            ["Who", "2024 Q1 Plan", "2024 Q1 Real"],
+            "",
+        ),
         ([["All", "All", ""], ["Who", "No", "On"], ["Ana", "5", "yes"]], {1}, ["Who", "No", "On"], "All"),
     ],
-    ids=["merged downwards", "apart", "blank below", "one row", "years", "numbers", "years as values", "title"],
+    ids=[
+        "merged downwards",
+        "apart",
+        "blank below",
+        "one row",
+        "years",
+        "numbers",
+        "years as values",
+        "three rows",
+        "title",
+    ],
 )
 def test_the_names_below_merged_cells_of_words_are_found(rows, spanned, names, above) -> None:
     table = header_rows.find(enumerate(rows, 1), spanned)

@@ -1,4 +1,4 @@
-"""Finds the names of the columns of a table. They may be below titles and comments, and on two rows."""
+"""Finds the names of the columns of a table. They may be below titles and comments, and on several rows."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def find(rows: Iterable[Row], spanned: Collection[int] = ()) -> Table:
     place = _place(sample, spanned)
     number, cells = sample[place]
     names, below = list(map(show, cells)), place + 1
-    if _is_group(sample, place, spanned):
+    while _is_group(sample, below - 1, spanned) and (below == place + 1 or sample[below - 1][0] in spanned):
         names, below = _join(names, list(map(show, sample[below][1]))), below + 1
     lines = [" ".join(dict.fromkeys(_filled(cells).values())) for _, cells in sample[:place]]
     return Table(columns(names), itertools.chain(sample[below:], numbered), names, "\n".join(lines), number)
