@@ -159,6 +159,21 @@ def workbook() -> bytes:
     return target.getvalue()
 
 
+def test_merged_cells_in_the_last_column_are_in_each_row_and_blank_ones_below_the_table_do_no_harm(read: Read) -> None:
+    target = io.BytesIO()
+    with xlsxwriter.Workbook(target) as book:
+        sheet = book.add_worksheet()
+        sheet.write_row("A1", ["Flat", "Growth", "Status"])
+        for row, value in enumerate((0.034, -0.034, 0), 1):
+            sheet.write(row, 0, f"{row}A")
+            sheet.write(row, 1, value, book.add_format({"num_format": "+0.0%;-0.0%;0.0%"}))
+        sheet.merge_range("C2:C4", "open")
+        sheet.merge_range("A9:B9", "")
+    texts = [document.text for document in read(target.getvalue(), "a.xlsx")]
+    growth = ("+3.4%", "-3.4%", "0.0%")
+    assert texts == [f"Flat: {n}A\nGrowth: {one}\nStatus: open" for n, one in enumerate(growth, 1)]
+
+
 def test_a_sheet_keeps_merged_cells_and_shows_numbers_as_it_does_and_names_the_rest(read: Read) -> None:
     oslo, voss, notes = read(workbook(), "a.xlsx")
     assert oslo.text == "Region: North\nTown: Oslo\nRate: 12.5%\nCode: 01234\nPrice: 1,234.50 EUR"

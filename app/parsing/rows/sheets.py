@@ -172,17 +172,19 @@ def _table(rows: list[list[Any]], sheet: CalamineSheet, merged: Sequence[tuple[P
 
     In the rows of the table, it stands once in columns with the same or no name, and if it is long or spans the sheet.
     """
-    ranges = [place for place in (*(sheet.merged_cell_ranges or ()), *merged) if place[0][1] < sheet.total_width]
+    width = max(map(len, rows), default=0)  # not total_width, which does not count the last column
+    every = (*(sheet.merged_cell_ranges or ()), *merged)
+    ranges = [place for place in every if place[0][0] < len(rows) and place[0][1] < width]
     spanned = set()
     for (top, left), (bottom, right) in ranges:
         for row in rows[top : bottom + 1]:
             row[left : right + 1] = [rows[top][left]] * len(row[left : right + 1])
-        if right > left and right - left + 1 < sheet.total_width:
+        if right > left and right - left + 1 < width:
             spanned.add(top + 1)
     table = header_rows.find(enumerate(rows, 1), spanned)
     for (top, left), (bottom, right) in ranges:
         is_long = len(header_rows.show(rows[top][left])) > markdown_writer.LONGEST_REPEATED
-        is_wide = is_long or right - left + 1 >= sheet.total_width
+        is_wide = is_long or right - left + 1 >= width
         seen = {""}
         for column in range(left, min(right + 1, len(table.heads))):
             head = table.heads[column]
@@ -346,4 +348,5 @@ def show_number(value: float, code: str) -> str:
     if "," not in found["whole"]:
         whole = whole.replace(",", "").zfill(found["whole"].count("0"))
     before, after = (_MARKS.sub("", text) for text in (found["before"], found["after"]))
+    before = before if value > 0 else before.removeprefix("+")
     return f"{'-' if value < 0 else ''}{before}{whole}{point}{part}{found['percent'] or ''}{after}".strip()
