@@ -189,7 +189,7 @@ def sniff(raw: bytes, name: str) -> FileFormat:
     if named.content != "binary":
         return named
     if b"\x00" in head:
-        raise UnreadableFile("damaged", f"The file is named .{suffix(name)} and is none: transfer it again.")
+        raise UnreadableFile("damaged", f"The file is named .{suffix(name)} but is no such file: transfer it again.")
     return TEXT
 
 

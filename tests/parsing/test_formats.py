@@ -63,6 +63,8 @@ def test_other_formats_and_bytes_that_are_neither_the_named_format_nor_text_are_
         assert refused.value.code == "unsupported_format"
     for name in ("a.pdf", "a.docx", "a.epub"):
         assert refusal(formats.sniff, b"\x00\x01\x02\xff" * 100, name) == "damaged"
+    with pytest.raises(UnreadableFile, match=r"The file is named \.pdf but is no such file: transfer it again\."):
+        formats.sniff(b"\x00\x01\x02\xff" * 100, "a.pdf")
 
 
 @pytest.mark.parametrize(
