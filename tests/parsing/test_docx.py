@@ -66,6 +66,8 @@ SHAPE = "http://schemas.microsoft.com/office/word/2010/wordprocessingShape"
         (FIELD % f"<w:ddList>{ENTRIES}</w:ddList>", "weekly"),
         ('<w:r><w:sym w:font="Wingdings" w:char="F0FE"/><w:t> paid</w:t></w:r>', "☒ paid"),
         ('<w:r><w:t>5 </w:t><w:sym w:font="Symbol" w:char="F06D"/><w:t>g</w:t></w:r>', "5 μg"),
+        ("<w:r><w:t>EV</w:t><w:noBreakHyphen/><w:t>7741</w:t></w:r>", "EV-7741"),
+        ("<w:r><w:t>Page</w:t><w:ptab/><w:t>Draft</w:t></w:r>", "Page Draft"),
         ("<m:oMath><m:r><m:t>x=12</m:t></m:r></m:oMath>", "$x=12$"),
         (
             "<m:oMath><m:r><m:t>u</m:t></m:r><m:r><m:rPr><m:sty m:val='p'/></m:rPr><m:t>=</m:t></m:r><m:sSup><m:e><m:r>"
@@ -104,6 +106,8 @@ SHAPE = "http://schemas.microsoft.com/office/word/2010/wordprocessingShape"
         "first entry",
         "box of a font",
         "greek",
+        "hyphen",
+        "tab",
         "formula",
         "formula with upright operators",
         "text box",

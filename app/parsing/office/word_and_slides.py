@@ -47,7 +47,7 @@ _DIGITS = 15
 _SYMBOL = re.compile(r"[^\x00-\x7f]")
 """A sign of a formula, which the library writes as a command of LaTeX."""
 _DELETED = frozenset({"delText"})
-_REWRITTEN = re.compile(rb":ruby>|superscript|:sym |:ffData>|:sdt>")
+_REWRITTEN = re.compile(rb":ruby>|superscript|:sym |:ffData>|:sdt>|:noBreakHyphen")
 """What the library does not read, or reads as a part of the word before it."""
 _CHECKED, _BLANK = "\u2612", "\u2610"
 _SIGNS = {
@@ -63,7 +63,7 @@ _SIGNS = {
 }
 """Boxes, Greek letters and operators by their fonts and codes, which are not Unicode."""
 _BREAKS = frozenset(
-    {"p", "h", "tc", "br", "cr", "tab", "cm", "table-cell", "line-break", "s", "note", "annotation"}
+    {"p", "h", "tc", "br", "cr", "tab", "ptab", "cm", "table-cell", "line-break", "s", "note", "annotation"}
     | {"covered-table-cell", "list-item", "oMath", "pt", "rt", "rubyBase"}
     | {"d", "f", "rad", "acc", "nary", "func", "sub", "sup", "num", "den", "deg", "lim"}  # the parts of a formula
 )
@@ -161,7 +161,6 @@ def content(raw: bytes) -> Iterator[tuple[str, str]]:
         for name in archive.namelist():
             if _PARTS.fullmatch(name):
                 part = _part(archive, name)
-                part = _write_signs(part) if _DOCUMENT.fullmatch(name) else part
                 is_body = any(kind.fullmatch(name) for kind in (_DOCUMENT, _SLIDE, _NOTES))
                 shown = _separate_raised(part) if is_body else part
                 yield name.rpartition("/")[2].removesuffix(".xml"), _lines(shown, _OFFICE_TEXT)
@@ -240,9 +239,9 @@ def _describe(properties: Any, left_out: Iterable[LeftOut]) -> ExtractedDocument
 
 
 def _part(archive: zipfile.ZipFile, name: str) -> Any:
-    """The root element of a part; an empty element if the part is not XML, because the library skips it too."""
+    """The root element of a part, with its signs as text; empty if it is not XML, because the library skips it too."""
     try:
-        return zip_packages.xml(archive.read(name))
+        return _write_signs(zip_packages.xml(archive.read(name)))
     except etree.XMLSyntaxError:
         return etree.Element("none")
 
@@ -287,13 +286,13 @@ def _write_readings(document: Any) -> Any:
 
 
 def _write_signs(document: Any) -> Any:
-    """Write symbols and the values of form fields as text, and move rows out of content controls."""
+    """Write symbols, hyphens and the values of form fields as text, and move rows out of content controls."""
     for control in list(document.iter(f"{_WORD}sdt")):
         if control.getparent() is not None and control.getparent().tag == f"{_WORD}tbl":
             for row in control.findall(f"{_WORD}sdtContent/*"):
                 control.addprevious(row)
-    for element in list(document.iter(f"{_WORD}sym", f"{_WORD}ffData")):
-        is_symbol = element.tag == f"{_WORD}sym"
+    for element in list(document.iter(f"{_WORD}sym", f"{_WORD}noBreakHyphen", f"{_WORD}ffData")):
+        is_symbol = element.tag != f"{_WORD}ffData"
         text = etree.Element(f"{_WORD}t")
         text.text = _symbol(element) if is_symbol else _field_value(element)
         (element if is_symbol else element.getparent()).addprevious(text)
@@ -302,6 +301,8 @@ def _write_signs(document: Any) -> Any:
 
 def _symbol(symbol: Any) -> str:
     """The character of a symbol; empty if its font or code is not known."""
+    if symbol.tag == f"{_WORD}noBreakHyphen":
+        return "-"
     code = symbol.get(f"{_WORD}char", "")[-2:].upper()
     return _SIGNS.get(f"{symbol.get(f'{_WORD}font')} {code}", "")
 
