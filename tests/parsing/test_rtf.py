@@ -52,6 +52,11 @@ def test_characters_and_what_is_no_text(read: Read, body: bytes, text: str) -> N
     assert _text(read, body) == text
 
 
+def test_a_hyphen_that_keeps_a_line_together_is_no_part_of_its_words(read: Read) -> None:
+    (document,) = read(HEAD + rb"HP\_4417}", "a.rtf")
+    assert (document.text, document.warnings) == ("HP-4417", ())
+
+
 @pytest.mark.parametrize(
     ("raw", "code"),
     [

@@ -35,7 +35,7 @@ _DEPTH = 6
 """Deepest nesting of groups without text that is found."""
 _BREAK = re.compile(
     rb"\\(?:(?:par|line|tab|cell|nestcell|row|nestrow|sect|page|column|footnote|shptxt|e[mn]dash|[lr](?:dbl)?quote|bullet|e[mn]space)(?![a-z])"
-    rb"-?\d{0,10} ?|~)"
+    rb"-?\d{0,10} ?|[~_])"
 )
 _CODE = re.compile(rb"\\'[0-9a-fA-F]{2}|\\u-?\d{1,5} ?\??")
 _FORMAT = rb"(?:[{}\r\n]|\\(?!super|par|tab|line|cell|row|sect|page|u-?\d)[a-z]{1,32}+-?\d{0,10}+ ?)*+"
