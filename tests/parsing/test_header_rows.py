@@ -7,7 +7,7 @@ import pytest
 import xlsxwriter
 from reading import Read
 
-from app.parsing.rows import header_rows
+from app.parsing.rows import header_rows, sheets
 
 N = None
 
@@ -172,6 +172,22 @@ def test_merged_cells_in_the_last_column_are_in_each_row_and_blank_ones_below_th
     texts = [document.text for document in read(target.getvalue(), "a.xlsx")]
     growth = ("+3.4%", "-3.4%", "0.0%")
     assert texts == [f"Flat: {n}A\nGrowth: {one}\nStatus: open" for n, one in enumerate(growth, 1)]
+
+
+@pytest.mark.parametrize(
+    ("code", "shown"),
+    [
+        ("\N{BLACK UP-POINTING TRIANGLE}0.0%;[Red]\N{BLACK DOWN-POINTING TRIANGLE}0.0%",
+         ["\N{BLACK UP-POINTING TRIANGLE}12.0%", "-\N{BLACK DOWN-POINTING TRIANGLE}12.0%"]),
+        ('#,##0.0" CR";#,##0.0" DR"', ["0.1 CR", "-0.1 DR"]),
+        ('_($* #,##0.00_);_($* (#,##0.00);_($* "-"??_)', ["$0.12", "-$0.12"]),
+        ("0.00;[Red]0.00", ["0.12", "-0.12"]),
+        ("(0.00)", ["(0.12)", "-0.12"]),
+        ('0.00" (e)"', ["0.12 (e)", "-0.12 (e)"]),
+    ],
+)  # fmt: skip
+def test_a_negative_number_has_a_minus_and_the_words_of_its_section_of_a_format(code: str, shown: list[str]) -> None:
+    assert [sheets.show_number(value, code) for value in (0.12, -0.12)] == shown
 
 
 def test_a_sheet_keeps_merged_cells_and_shows_numbers_as_it_does_and_names_the_rest(read: Read) -> None:

@@ -65,8 +65,8 @@ _FORMAT = re.compile(
     r"(?P<before>[^#0?]*)(?P<whole>[#0?,]*[#0?])(?:\.(?P<part>[0#?]+))?"
     r"(?P<percent>\s?%)?(?P<after>[^#0?%,]*)"
 )
-_LARGEST, _MOST_PLACES = 1e15, 10
-"""The largest number and the most decimal places that a spreadsheet shows exactly."""
+_LARGEST, _MOST_PLACES, _LONGEST_CODE = 1e15, 10, 255
+"""The largest number and the most decimal places that a spreadsheet shows exactly, and its longest format."""
 _MARKS = re.compile(r'["\\]')
 _DATE = re.compile(r"[ymdhseg]", re.IGNORECASE)
 
@@ -336,8 +336,9 @@ def _cells_of(table: Any) -> Iterator[tuple[Place, Any]]:
 
 
 def show_number(value: float, code: str) -> str:
-    """Formats a number by the first section of a format. Returns an empty text for dates and unknown formats."""
-    section = _CURRENCY.sub(r'"\1"', _SKIPPED.sub("", code.partition(";")[0]))
+    """Formats a number by its section of a format. Returns an empty text for dates and unknown formats."""
+    sections = [*code[:_LONGEST_CODE].split(";"), ""]
+    section = _CURRENCY.sub(r'"\1"', _SKIPPED.sub("", sections[1] if value < 0 and sections[1] else sections[0]))
     bare = re.sub(r'"[^"]*"|\\.', "", section)
     found = _FORMAT.fullmatch(section)
     if found is None or _DATE.search(bare) or abs(value) >= _LARGEST or len(found["part"] or "") > _MOST_PLACES:
@@ -347,6 +348,7 @@ def show_number(value: float, code: str) -> str:
     whole, point, part = f"{rounded:,f}".partition(".")
     if "," not in found["whole"]:
         whole = whole.replace(",", "").zfill(found["whole"].count("0"))
-    before, after = (_MARKS.sub("", text) for text in (found["before"], found["after"]))
-    before = before if value > 0 else before.removeprefix("+")
+    signs = "" if value > 0 else "+-()"
+    around = (_MARKS.sub("", text) for text in (found["before"], found["after"]))
+    before, after = (text if "(" in text and ")" in text else text.strip(signs) for text in around)
     return f"{'-' if value < 0 else ''}{before}{whole}{point}{part}{found['percent'] or ''}{after}".strip()
