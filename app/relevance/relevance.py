@@ -254,7 +254,6 @@ def closeness(content: str, terms: Sequence[Term], *, above: str = "", config: s
     prefixes = [(_beginning(term.lexeme), term.idf) for term in terms if term.is_expansion and term.df]
     if config == SERBIAN:
         content, above = (text.casefold().translate(_IN_LATIN) for text in (content, above))
-    content, above = map(stem_matching.separate, (content, above))
     headings = names.space(names.words(above))
     sentences = [names.space(words) for one in _SENTENCE_END.split(content) if (words := names.words(one))]
     whole = "".join(sentences)  # the words that it lacks are looked for once, however many sentences there are

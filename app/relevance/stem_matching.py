@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
 from app.text.names import names
-from app.text.words import characters
 
 SHORTEST = 4
 """Least number of letters in a stored lexeme that may be the stem of a longer word."""
-_BORDER = re.compile(
-    rf"(?<=[{characters.UNSPACED}])(?=[^\W{characters.UNSPACED}])|(?<=[^\W{characters.UNSPACED}])(?=[{characters.UNSPACED}])"
-)
-
-
-def separate(text: str) -> str:
-    """Returns a text with the letters of its lexemes, and with spaces around runs of scripts without spaces."""
-    return text if text.isascii() else _BORDER.sub(" ", characters.unify(text))
 
 
 def may_be_stem(folded: str, word: str) -> bool:

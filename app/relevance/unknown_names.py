@@ -33,7 +33,6 @@ def find(
         return []
     known = {lexeme: stem_matching.fold(lexeme) for one in terms if one not in absent for lexeme in one.parts}
     long = [folded for lexeme, folded in known.items() if len(lexeme) >= stem_matching.SHORTEST]
-    query = stem_matching.separate(query)
     read = query_words.read(query)
     indexed = [index for index, word in enumerate(read.words) if _has_stem(word, (*known.values(), *missing))]
     unknown = {index for index in indexed if not (read.words[index] in known or _has_stem(read.words[index], long))}
@@ -79,7 +78,7 @@ def _is_stored(code: str, words: Sequence[str], known: Iterable[str], strange: C
 
 def _unwritten(codes: Iterable[Sequence[str]], text: str) -> list[Sequence[str]]:
     """Returns the identifiers, each as its words, that a text does not write with other separators either."""
-    written = "".join(names.words(stem_matching.separate(text)))
+    written = "".join(names.words(text))
     return [words for words in codes if "".join(words) not in written]
 
 

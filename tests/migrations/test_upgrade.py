@@ -27,7 +27,7 @@ from app.query.types import HybridRequest, LexicalQuery, Weights
 from app.search.store import hybrid_search
 from app.services import ChunkingOptions
 from app.text import uris
-from app.text.names import names
+from app.text.names import gazetteer, names
 from app.text.queries.parsed_query import IndexText
 
 DOCUMENT = "11111111-1111-1111-1111-111111111111"
@@ -101,23 +101,31 @@ VALUES ('eva', $1, $2, $3, 'Tide', 'english', 'Tide.', 'h', 'a', 0)
 """
 
 
-async def test_0050_separates_words_of_two_scripts_in_the_names_and_roles_of_added_entities(populated, owner) -> None:
+async def test_0050_gives_the_names_and_roles_of_added_entities_the_keys_of_their_words(populated, owner) -> None:
     await _upgrade(populated, "0049")
     await owner.execute(MIXED)
     await _upgrade(populated)
-    keys = await owner.fetch("SELECT name_key FROM stepwell.entity_names WHERE user_id = 'ida'")
+    keys = await owner.fetch("SELECT name, name_key FROM stepwell.entity_names WHERE user_id = 'ida'")
+    assert {row["name"]: row["name_key"].decode() for row in keys} == {
+        **dict(zip(KEYS, map(gazetteer.key, KEYS), strict=True)),
+        "other": "kept",
+    }
     roles = await owner.fetch("SELECT lexeme FROM stepwell.entity_words WHERE user_id = 'ida'")
-    assert {row["name_key"].decode() for row in keys} == {names.key("ABC株式会社"), names.key("Bカード")}
     assert {row["lexeme"] for row in roles} == {"role:ai 担当", "ai担当"}
 
 
-MIXED = """
+KEYS = {
+    "ABC株式会社": "abc株式会社", "मीना": "मन", "کریمی ۱۲": "کریمی ۱۲", "ガス・A": "カス a", "Ёлка": "елка",
+    "สมชาย ใจดี": "สมชาย ใจด", "ÉC+": "ec+",
+}  # fmt: skip
+"""Names with their keys until revision 0049."""
+MIXED = f"""
 INSERT INTO stepwell.tenants (user_id) VALUES ('ida');
-INSERT INTO stepwell.entities (user_id, entity_id, type, name, origin)
-VALUES ('ida', '00000000-0000-0000-0000-000000000001', 'team', 'ABC株式会社', 'user');
-INSERT INTO stepwell.entity_names (user_id, name_key, entity_id, name)
-SELECT 'ida', convert_to(lower(name), 'UTF8'), '00000000-0000-0000-0000-000000000001', name
-FROM unnest(ARRAY['ABC株式会社', 'Bカート']) AS name;
+INSERT INTO stepwell.entities (user_id, entity_id, type, name, origin, role)
+VALUES ('ida', '00000000-0000-0000-0000-000000000001', 'team', 'ABC株式会社', 'user', 'AI担当');
+INSERT INTO stepwell.entity_names (user_id, entity_id, name, name_key)
+SELECT 'ida', '00000000-0000-0000-0000-000000000001', name, convert_to(key, 'UTF8')
+FROM jsonb_each_text('{json.dumps({**KEYS, "other": "kept"})}') AS o (name, key);
 INSERT INTO stepwell.entity_words (user_id, lexeme, entity_id)
 SELECT 'ida', lexeme, '00000000-0000-0000-0000-000000000001' FROM unnest(ARRAY['role:ai担当', 'ai担当']) AS lexeme;
 """

@@ -31,8 +31,10 @@ MAX_WORD_LENGTH = 40
 
 _ASCII_WORD = re.compile(r"[^\W_]+")
 _UNSPACED = f"{characters.UNSPACED}\u1100-\u11ff"  # folded Korean syllables are letters
-_WORD = re.compile(rf"[^\W_{_UNSPACED}]+|(?:[{_UNSPACED}](?<=[^\W_]))+")
+_SPACED = rf"[^\W_{_UNSPACED}]"
+_WORD = re.compile(rf"{_SPACED}(?:{_SPACED}|[{characters.SIGN}])*+|(?:[{_UNSPACED}](?<=[^\W_]|[{characters.SIGN}]))++")
 _MARK = re.compile(f"[{characters.MARK}]")
+_ACCENT = re.compile(f"[{characters.ACCENT}]")
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 _CLOSING = re.compile(r"\s*\([^()]*\)\s*$")
 _LETTER = rf"[^\W_{characters.UNSPACED}]"
@@ -92,9 +94,14 @@ def words(text: str) -> list[str]:
     folded = text.casefold()
     if folded.isascii():
         return [word[:MAX_WORD_LENGTH] for word in _ASCII_WORD.findall(folded)]
-    # Runs of characters that are not ASCII are decomposed: decomposition does not reach beyond them.
-    folded = _NOT_ASCII.sub(lambda run: _MARK.sub("", unicodedata.normalize("NFKD", run[0])), folded)
+    folded = _NOT_ASCII.sub(lambda run: "".join(map(_fold, run[0])), folded)
     return [word[:MAX_WORD_LENGTH] for word in _WORD.findall(folded)]
+
+
+@functools.lru_cache(maxsize=16_384)
+def _fold(character: str) -> str:
+    """Returns a character in the form of `words`."""
+    return _ACCENT.sub("", unicodedata.normalize("NFKD", characters.unify(character.casefold())))
 
 
 @functools.lru_cache(maxsize=1_024)
@@ -109,7 +116,7 @@ def word_offsets(text: str) -> list[tuple[int, int]]:
         return [match.span() for match in _ASCII_WORD.finditer(text)]
     folded, origins = [], []
     for index, character in enumerate(text):
-        shown = _MARK.sub("", unicodedata.normalize("NFKD", character.casefold()))
+        shown = _fold(character)
         folded.append(shown)
         origins += [index] * len(shown)
     found = (match.span() for match in _WORD.finditer("".join(folded)))

@@ -22,10 +22,10 @@ def _ranges(codes: Iterable[int]) -> str:
     return "".join(found)
 
 
-def _marks(predicate: Callable[[str], bool]) -> str:
-    """Returns the inside of a character class for the scripts with combining marks, filtered by `predicate`."""
+def _marks(predicate: Callable[[str], bool]) -> list[int]:
+    """Returns the code points of the scripts with combining marks, filtered by `predicate`."""
     codes = itertools.chain.from_iterable(itertools.starmap(range, _SCRIPTS_WITH_MARKS))
-    return _ranges(code for code in codes if predicate(chr(code)))
+    return [code for code in codes if predicate(chr(code))]
 
 
 UNSPACED = (
@@ -48,20 +48,29 @@ JOINER = r"\u200c\u200d\ufe0f"
 EMOJI = r"\u00a9\u00ae\u203c-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
 JOINED_SCRIPTS = r"\u0620-\u06ff\u0900-\u0dff\u1780-\u17d3\u1000-\u109f"
 BLANK = rf"\s{CONTROL}{SURROGATE}{INVISIBLE}{JOINER}\u2800\x85"
-MARK = _marks(lambda character: unicodedata.category(character) in ("Mn", "Mc"))
+_MARKS = _marks(lambda character: unicodedata.category(character) in ("Mn", "Mc"))
+MARK = _ranges(_MARKS)
+_ACCENTS = re.compile(r"[\u0300-\u08ff\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ua66f-\ua69f\ufb1e\ufe20-\ufe2f]")
+ACCENT = _ranges(code for code in _MARKS if _ACCENTS.match(chr(code)))
+"""Marks without which words are compared: of Latin, Greek, Cyrillic, Hebrew and Arabic letters."""
+SIGN = _ranges(code for code in _MARKS if not _ACCENTS.match(chr(code)))
+"""Marks of other scripts, which are letters: vowels of Hindi and Thai, the voicing of Japanese syllables."""
 # Only these are reordered by normalisation, whose insertion sort is quadratic in a run of them.
-REORDERED_MARK = _marks(lambda character: unicodedata.combining(character) != 0)
+REORDERED_MARK = _ranges(_marks(lambda character: unicodedata.combining(character) != 0))
 
 _OTHER_DIGIT = re.compile("[^\\D0-9]")
 # Arabic letters as keyboards of Persian and Urdu write them, and the separators of Arabic numbers.
 _SAME_LETTERS = str.maketrans("\u06cc\u06a9\u06c1\u06c0\u066b\u066c", "\u064a\u0643\u0647\u0647.,")
-# What most texts omit: points of Hebrew, vowel marks and elongation of Arabic, and dots below letters of Hindi.
+# What most texts omit: points of Hebrew, vowel marks and elongation of Arabic, dots below letters and joiners of Hindi.
 _OMITTED = re.compile(
-    "[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u0655\u0670\u06d6-\u06dc\u093c]+"
+    "[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u0655\u0670\u06d6-\u06dc\u093c\u200d]+"
 )
+_VARIANT = re.compile("[\u0590-\u06ff\u093c\u200d]|[^\\D0-9]")
 
 
 def unify(text: str) -> str:
     """Returns a text with ASCII digits and one spelling of letters that are written in several ways."""
+    if not _VARIANT.search(text):
+        return text
     text = _OMITTED.sub("", text).translate(_SAME_LETTERS)
     return _OTHER_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), text)
