@@ -220,6 +220,7 @@ def _cluster(text: str, drawn: str) -> str:
     [
         ("<61> Tj 11 0 Td <62> Tj 11 0 Td <63> Tj 11 0 Td <64> Tj", "الأحد"),
         ("<61626364> Tj", "الأحد"),
+        (_cluster("الأحد", "<78> Tj 11 0 Td <78> Tj"), "الأحد"),
         (" 11 0 Td ".join(_cluster(letter, "<78> Tj") for letter in "حئاصن"), "نصائح"),
         (f"{_cluster('का', '<78> Tj 11 0 Td <78> Tj')} 11 0 Td <6d> Tj 24 0 Td <6e> Tj", "काम न"),
         (f"{_cluster('ช้', '<78> Tj 18 1 Td <78> Tj')} -7 -1 Td <74> Tj", "ช้า"),

@@ -59,7 +59,7 @@ _LETTERS_TO_LEFT = re.compile("[\u0590-\u065f\u066e-\u06ef\u06fa-\u08ff]{2,}")
 """Letters and marks of Hebrew and Arabic without digits."""
 _ALEFS, _LAM = frozenset("اأإآى"), "ل"
 SAME_PLACE = 0.05
-"""Points between the origins of characters of one glyph, at most."""
+"""Points between characters of one glyph, at most."""
 NO_SPACE = 0.13
 """Gap between two clusters, as a share of the size, that is not a space."""
 MAX_GLYPHS = 50_000
@@ -216,8 +216,9 @@ def _order_letters(page: pdfium.PdfTextPage, found: list[str], places: range) ->
         key = {place: (-round(origins[place], 1), unicodedata.combining(found[place]) > 0) for place in places}
         found[places.start : places.stop] = [found[place] for place in sorted(reversed(places), key=key.__getitem__)]
         return
-    for one, other in itertools.pairwise(places):  # a ligature begins with lam
-        if found[one] in _ALEFS and found[other] == _LAM and abs(origins[one] - origins[other]) <= SAME_PLACE:
+    for one, other in itertools.pairwise(places):
+        is_pair = found[one] in _ALEFS and found[other] == _LAM
+        if is_pair and abs(_box(page, one, 0)[0] - _box(page, other, 0)[0]) <= SAME_PLACE:  # a ligature begins with lam
             found[one], found[other] = found[other], found[one]
 
 
