@@ -39,6 +39,7 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 _UP_TO_LAST_CAPITAL = re.compile(r".*[A-Z]")
 _UNCASED = re.compile(r"[^\W\d_A-Za-z]")
 _RUN = re.compile(rf"[{characters.UNSPACED}]{{2,}}")
+_SIGN = re.compile(f"[{characters.SIGN}]")
 _INSIDE = re.compile(r"[\u30a1-\u30fa\u30fc-\u30fe\u31f0-\u31ff]{2}|[\uac00-\ud7a3]{2}")
 """Two characters of Katakana, or two syllables of Korean, that are next to each other: a name ends at no such place."""
 _PARTICLE = re.compile(
@@ -306,7 +307,7 @@ def _stands_alone(run: str, start: int, end: int) -> bool:
         return False
     if _INSIDE.fullmatch(run, end - 1, end + 1):
         return _PARTICLE.match(run, end) is not None
-    return end == len(run) or not unicodedata.combining(run[end])
+    return _SIGN.match(run, end) is None
 
 
 class _TextWords:
