@@ -184,7 +184,7 @@ WORK: dict[str, Callable[[str], object]] = {
     "index text with accents": lambda text: tsvector_text.index_text(text, "german"),
     "names": names.find,
     "places of words": names.word_offsets,
-    "sections": lambda text: names.sections(("a",), text),
+    "sections": lambda text: structure.sections(("a",), text),
     "name of a heading": names.section_name,
     "name of a title": names.title_name,
     "metadata": lambda text: metadata_names.from_metadata({"tags": [text, *text.split()]}, ["tags"]),

@@ -15,6 +15,7 @@ from app.entities.store import extracted_names, mentions, name_changes, titles_a
 from app.text.names import names
 from app.text.names.metadata_names import Tag
 from app.text.names.names import Name
+from app.text.structure import structure
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class Sections:
     def add(self, chunks: Sequence[mentions.ChunkText]) -> None:
         """Add the next chunks, in order."""
         for chunk in chunks:
-            for path in names.sections(chunk.heading_path, chunk.content):
+            for path in structure.sections(chunk.heading_path, chunk.content):
                 first = self._first_chunks.setdefault(path, chunk.chunk_no)
                 name = names.section_name(path[-1])
                 if name is not None and name.key != self._title_key:

@@ -1,4 +1,4 @@
-"""Finds names in a text, also of its sections, and computes the keys by which names are compared.
+"""Finds names in texts, titles and headings, and computes the keys by which names are compared.
 
 A name is a capitalised phrase, or a title or heading that a text writes like a name. The key of a name is its words
 without case, accents and punctuation. Names with equal keys are the same, so the word sequences of a text can be looked
@@ -46,7 +46,6 @@ _SENTENCE_END = re.compile(
     rf"[.!?:;…][\"'”’»)\]]*\s+[{_OPENING}]*$|^\s*[{_OPENING}#>*+-]*\s*$|\n[\s{_OPENING}#>*+-]*$|[¿¡]$"
 )
 _NUMERAL = re.compile(r"[IVXLC]{1,6}|\d{1,4}")
-_HEADING = re.compile(r"^ {0,3}(?:#{1,6}[ \t]|=|-)", re.MULTILINE)
 _FILE_NAME = re.compile(
     r"\S*\.(?:txt|md|markdown|rst|adoc|html?|pdf|docx?|odt|rtf|tex|csv|tsv|xlsx?|pptx?|json|ya?ml|xml|log|eml)"
 )
@@ -302,21 +301,6 @@ def _is_name(run: Sequence[_Word], capitalised_inside: set[str]) -> bool:
     return (
         len(run) > 1 or not first.opens or first.text in capitalised_inside or first.text[1:] != first.text[1:].lower()
     )
-
-
-def sections(path: Sequence[str], content: str) -> list[tuple[str, ...]]:
-    """Returns the heading paths of the sections that contain a chunk, and of the sections inside the chunk."""
-    found = [tuple(path[:depth]) for depth in range(1, len(path) + 1)]
-    if not _HEADING.search(content):
-        return found
-    above: list[structure.Block] = []
-    for block in structure.blocks(content):
-        if block.kind == "heading" and block.title:
-            while above and above[-1].level >= block.level:
-                above.pop()
-            above.append(block)
-            found.append((*path, *(heading.title for heading in above)))
-    return found
 
 
 def section_name(heading: str) -> Name | None:

@@ -17,6 +17,7 @@ MAX_HEADING = 300  # code points; a longer "heading" is text
 _LINE = re.compile(r"[^\n]+")
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?$")
 _SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*$")
+_HEADING_MARK = re.compile(r"^ {0,3}(?:#{1,6}[ \t]|=|-)", re.MULTILINE)
 _HTML = re.compile(r" {0,3}<h([1-6])\b[^<>\n]*>((?:(?!</?h\d|\n\n)[^\0]){1,800})</h\1>[ \t]*$", re.M | re.I)
 _TAG = re.compile(r"<img\b[^<>]*?\balt=\"([^\"<>]*)\"[^<>]*>|<[^<>]*>", re.I)
 _FENCE = re.compile(r" {0,3}(`{3,}+(?!.*`)|~{3,}+)")
@@ -81,6 +82,21 @@ def blocks(text: str, *, markdown: bool = True) -> list[Block]:
     if markdown:
         return list(_Scanner(text).run())
     return fill(text, find_plain_headings(text, _find_hanging(text)))
+
+
+def sections(path: Sequence[str], content: str) -> list[tuple[str, ...]]:
+    """Returns the heading paths of the sections that contain a chunk, and of the sections inside the chunk."""
+    found = [tuple(path[:depth]) for depth in range(1, len(path) + 1)]
+    if not _HEADING_MARK.search(content):
+        return found
+    above: list[Block] = []
+    for block in blocks(content):
+        if block.kind == "heading" and block.title:
+            while above and above[-1].level >= block.level:
+                above.pop()
+            above.append(block)
+            found.append((*path, *(heading.title for heading in above)))
+    return found
 
 
 def fill(text: str, headings: Iterable[Block]) -> list[Block]:
