@@ -21,7 +21,7 @@ from uuid import UUID
 from app.database.transactions import Reading, Writing
 from app.entities.linking import entities_from_documents, gazetteers
 from app.entities.linking.entities_from_documents import DocumentNames
-from app.entities.store import chunks_to_relink, mentions, titles_and_headings
+from app.entities.store import mentions, titles_and_headings
 from app.entities.store.mentions import ChunkText, DocumentHead, LinkedNames, Mention
 from app.text.names import metadata_names, names
 from app.text.names.gazetteer import Gazetteer, NameMatch
@@ -141,12 +141,12 @@ async def link_again(db: Writing, chunk_nos: Sequence[int], *, keys: Sequence[st
     await mentions.add(db, _titles(placed))
     extracted = await asyncio.to_thread(_extract, placed)
     wanted = await _mentions(db, extracted)
-    stored = await chunks_to_relink.stored(db, chunk_nos)
+    stored = await mentions.of_chunks(db, chunk_nos)
     new = [mention for mention in wanted if mention not in stored]
     mentioned = {mention.entity_id for mention in new}
     await mentions.ensure(db, [name for name in _spelt(extracted) if name.entity_id in mentioned], origin="text")
     old = sorted(stored.difference(wanted), key=_place)
-    await chunks_to_relink.replace_mentions(db, old=old, new=new)
+    await mentions.replace(db, old=old, new=new)
     await titles_and_headings.use_titles(db, _of_names(wanted))
     await mentions.prune(db, LinkedNames(frozenset(mention.entity_id for mention in old)))
 

@@ -1,4 +1,4 @@
-"""Finds the chunks to link again because a name has changed, and replaces their mentions."""
+"""Finds the chunks to link again because a name has changed."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ import sqlalchemy as sa
 
 from app.database import sql
 from app.database.schema import tables
-from app.database.transactions import Reading, Writing
+from app.database.transactions import Reading
 from app.entities.store import mentions
 
-_m = tables.mentions.c
 _c = tables.chunks.c
 FOLDED = ("english", "simple")
 """The languages whose index folds accents, as the comparison of names does."""
@@ -100,27 +99,3 @@ async def texts(db: Reading, chunk_nos: Sequence[int]) -> list[tuple[int, str]]:
     """The texts of the existing chunks among these. The first chunk of a document begins with the title."""
     found = await mentions.chunk_texts_of(db, chunk_nos)
     return [(one.chunk_no, f"{one.opening.title}\n{one.content}" if one.opening else one.content) for one in found]
-
-
-async def stored(db: Reading, chunk_nos: Sequence[int]) -> set[mentions.Mention]:
-    """The mentions in some chunks."""
-    query = sa.select(_m.entity_id, _m.chunk_no, _m.document_id, _m.kind, _m.count)
-    query = query.where(_m.user_id == db.user_id, sql.among(_m.chunk_no, chunk_nos))
-    return {mentions.Mention(*row) for row in await db.execute(query)}
-
-
-_DELETE_MENTIONS = sql.inline(
-    """
-    DELETE FROM stepwell.mentions AS m
-    USING unnest(:entity_id::uuid[], :chunk_no::bigint[], :kind::text[]) AS g (entity_id, chunk_no, kind)
-    WHERE m.user_id = :user_id AND m.entity_id = g.entity_id AND m.chunk_no = g.chunk_no AND m.kind = g.kind
-    """
-)
-
-
-async def replace_mentions(db: Writing, *, old: Sequence[mentions.Mention], new: Sequence[mentions.Mention]) -> None:
-    """Delete old mentions and add new ones."""
-    if old:
-        columns = sql.columns(old, "entity_id", "chunk_no", "kind")
-        await db.execute(_DELETE_MENTIONS, {"user_id": db.user_id, **columns})
-    await mentions.add(db, new)

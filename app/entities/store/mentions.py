@@ -158,6 +158,30 @@ async def add(db: Writing, found: Sequence[Mention]) -> None:
     await db.execute(_INSERT_MENTIONS, {"user_id": db.user_id, **columns})
 
 
+async def of_chunks(db: Reading, chunk_nos: Sequence[int]) -> set[Mention]:
+    """The mentions in some chunks."""
+    query = sa.select(_m.entity_id, _m.chunk_no, _m.document_id, _m.kind, _m.count)
+    query = query.where(_m.user_id == db.user_id, sql.among(_m.chunk_no, chunk_nos))
+    return {Mention(*row) for row in await db.execute(query)}
+
+
+_DELETE_MENTIONS = sql.inline(
+    """
+    DELETE FROM stepwell.mentions AS m
+    USING unnest(:entity_id::uuid[], :chunk_no::bigint[], :kind::text[]) AS g (entity_id, chunk_no, kind)
+    WHERE m.user_id = :user_id AND m.entity_id = g.entity_id AND m.chunk_no = g.chunk_no AND m.kind = g.kind
+    """
+)
+
+
+async def replace(db: Writing, *, old: Sequence[Mention], new: Sequence[Mention]) -> None:
+    """Delete old mentions and add new ones."""
+    if old:
+        columns = sql.columns(old, "entity_id", "chunk_no", "kind")
+        await db.execute(_DELETE_MENTIONS, {"user_id": db.user_id, **columns})
+    await add(db, new)
+
+
 async def of_documents(db: Reading, document_ids: Sequence[UUID]) -> LinkedNames:
     """The entities that documents mention, and the entities that their titles or headings name."""
     query = sa.select(_m.entity_id, sa.func.bool_or(_m.kind == "title"))
