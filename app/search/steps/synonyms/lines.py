@@ -1,4 +1,4 @@
-"""Reads and writes groups of synonyms as lines of text, and finds the terms that a query contains.
+"""Reads and writes groups of synonyms as lines of text.
 
 A line is a group: `boiler, furnace, heating unit`. The terms before `=>` are expanded to the terms after it:
 `vehicle => car, lorry`. A backslash makes the next character plain. Lines that begin with `#` are comments.
@@ -7,7 +7,7 @@ A line is a group: `boiler, furnace, heating unit`. The terms before `=>` are ex
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 MAX_GROUPS, MAX_TERMS, MAX_LENGTH = 500, 20, 100
@@ -61,11 +61,3 @@ def _line(group: SynonymGroup) -> str:
 
 def _escape(term: str) -> str:
     return _SPECIAL.sub(lambda found: f"\\{found[0]}", term)
-
-
-def contains(lexemes: Sequence[str], offsets: Sequence[int], query: Mapping[str, Iterable[int]]) -> bool:
-    """Whether a query, given as the positions of its lexemes, contains the lexemes of a term at these distances."""
-    positions = [frozenset(query.get(lexeme, ())) for lexeme in lexemes]
-    return any(
-        all(start + offset in found for found, offset in zip(positions, offsets, strict=True)) for start in positions[0]
-    )

@@ -6,7 +6,7 @@ more.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
@@ -18,8 +18,8 @@ from app.database import transactions
 from app.query.types import AddedPhrase, AddedTerm
 from app.search import understanding
 from app.search.state import SearchState, Step
-from app.search.steps.synonyms import lines as synonyms
 from app.search.steps.synonyms import store as stored
+from app.search.steps.synonyms.lines import SynonymGroup
 from app.search.steps.synonyms.store import AnalysedSynonyms, PlacedLexeme, SynonymCache
 
 ORIGIN = "synonyms"
@@ -35,7 +35,7 @@ class _Match:
     lexemes: tuple[str, ...]
 
 
-async def get(user_id: str, *, db: transactions.Database) -> list[synonyms.SynonymGroup]:
+async def get(user_id: str, *, db: transactions.Database) -> list[SynonymGroup]:
     """The user's groups in their order. Raises OutsideOfKey for a caller who does not see everything."""
     if db.audience is not None:
         raise errors.OutsideOfKey("A key with filters does not list synonyms: they may name what it does not see.")
@@ -43,7 +43,7 @@ async def get(user_id: str, *, db: transactions.Database) -> list[synonyms.Synon
         return await stored.get(reading)
 
 
-async def put(user_id: str, groups: Sequence[synonyms.SynonymGroup], *, db: transactions.Database) -> None:
+async def put(user_id: str, groups: Sequence[SynonymGroup], *, db: transactions.Database) -> None:
     """Replace all stored groups. Raises Busy, DatabaseUnavailable, DiskFull, ReadOnly."""
     await db.check_writable()
     async with db.writing(user_id) as writing:
@@ -98,12 +98,20 @@ def _matches(known: AnalysedSynonyms, query: Mapping[str, Sequence[PlacedLexeme]
         for first in lexemes:
             for text in known.by_first.get((config, first.lexeme), ()):
                 term = known.terms[config, text]
-                if not synonyms.contains(term.lexemes, term.offsets, positions):
+                if not contains(term.lexemes, term.offsets, positions):
                     continue
                 before = found.get(text, _Match(0.0, ()))
                 total = sum(idf[lexeme] for lexeme in set(term.lexemes))
                 found[text] = _Match(max(before.idf, total), (*before.lexemes, *term.lexemes))
     return found
+
+
+def contains(lexemes: Sequence[str], offsets: Sequence[int], query: Mapping[str, Iterable[int]]) -> bool:
+    """Whether a query, given as the positions of its lexemes, contains the lexemes of a term at these distances."""
+    positions = [frozenset(query.get(lexeme, ())) for lexeme in lexemes]
+    return any(
+        all(start + offset in found for found, offset in zip(positions, offsets, strict=True)) for start in positions[0]
+    )
 
 
 def _synonym(known: AnalysedSynonyms, word: str, text: str, match: _Match, configs: Collection[str]) -> AddedTerm:

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from app.access.store import user_data
 from app.database.filter_types import Filters
 from app.database.transactions import Database
-from app.search.steps.synonyms import lines as lines
-from app.search.steps.synonyms import synonyms
+from app.search.steps.synonyms import lines, synonyms
 from app.search.steps.synonyms.lines import SynonymGroup
 
 GROUPS = [
@@ -141,10 +140,10 @@ def test_what_is_written_is_read_again(groups: list[SynonymGroup]) -> None:
 
 def test_a_query_contains_a_term_whose_lexemes_it_has_at_the_same_distances() -> None:
     query = {"state": [1, 9], "art": [4], "gallery": [5]}
-    assert lines.contains(("state", "art"), (0, 3), query)
-    assert not lines.contains(("state", "art"), (0, 1), query)
-    assert not lines.contains(("state", "museum"), (0, 1), query)
-    assert lines.contains(("gallery",), (0,), query)
+    assert synonyms.contains(("state", "art"), (0, 3), query)
+    assert not synonyms.contains(("state", "art"), (0, 1), query)
+    assert not synonyms.contains(("state", "museum"), (0, 1), query)
+    assert synonyms.contains(("gallery",), (0,), query)
 
 
 def _store_and_search(client: httpx.Client) -> None:
