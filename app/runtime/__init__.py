@@ -10,7 +10,7 @@ from app import capability, errors
 from app.database import retries, transactions
 from app.database.embedded import postgres
 from app.database.pools import ServerHooks
-from app.database.schema import health, migration
+from app.database.schema import health, migration, roles
 from app.database.standby import Standby
 from app.database.transactions import Database
 from app.fetching.fetching import WebFetcher
@@ -167,4 +167,4 @@ async def check_database(database: Database, settings: Settings) -> None:
     """Refuses a database of another schema, or with a role that is not restricted. Raises SchemaMismatch."""
     model, dimension = models.embedding(settings)
     await migration.check(database, model=model, dimension=dimension, target=models.target(settings))
-    await migration.check_role(database, strict=settings.auth == "api_key")
+    await roles.check_role(database, strict=settings.auth == "api_key")

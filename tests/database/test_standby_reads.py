@@ -14,7 +14,7 @@ import server_folders
 from fastapi import FastAPI
 
 from app.database import transactions
-from app.database.schema import migration
+from app.database.schema import migration, roles
 from app.database.standby import Standby
 from app.database.transactions import Database
 from app.http import health
@@ -109,7 +109,7 @@ async def _process(
 
 async def _check(database: Database) -> None:
     await migration.check(database, model=MODEL, dimension=DIMENSION)
-    await migration.check_role(database, strict=True)
+    await roles.check_role(database, strict=True)
 
 
 async def _opened(dsn: str, stack: AsyncExitStack) -> Database:

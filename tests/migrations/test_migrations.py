@@ -18,7 +18,7 @@ from alembic.util.exc import CommandError
 
 from app import errors
 from app.database import sqlalchemy_engines, transactions
-from app.database.schema import migration, tables
+from app.database.schema import migration, roles, tables
 
 MODEL, DIMENSION = "fake", 64
 """The embedding model and dimension of the template database."""
@@ -200,13 +200,13 @@ async def test_a_database_that_differs_is_refused_and_the_difference_named(migra
 
 async def test_a_role_that_bypasses_row_level_security_is_refused_if_there_are_many_users(address, caplog) -> None:
     async with _opened(address) as database:
-        await migration.check_role(database, strict=True)
+        await roles.check_role(database, strict=True)
     as_owner = transactions.connect(address.owner_dsn, pool_size=1)
     try:
         with pytest.raises(errors.SchemaMismatch, match="superuser"):
-            await migration.check_role(as_owner, strict=True)
+            await roles.check_role(as_owner, strict=True)
         assert "superuser" not in caplog.text
-        await migration.check_role(as_owner, strict=False)
+        await roles.check_role(as_owner, strict=False)
         assert "superuser" in caplog.text
     finally:
         await as_owner.close()

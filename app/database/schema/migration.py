@@ -1,4 +1,4 @@
-"""Migrates the database, and refuses one that this version would misread.
+"""Migrates the database, distributes it over a Citus cluster, and refuses one that this version would misread.
 
 While a statement runs for long, another session reports its progress. For an index, Postgres knows the progress. A
 revision that changes rows in batches sets it in the name of its session: `SELECT set_config('application_name', '2000
@@ -8,7 +8,6 @@ of 90000', true)`, also within a DO block.
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -29,7 +28,6 @@ from app.database.transactions import Database
 if TYPE_CHECKING:  # a service whose schema is current does not load Alembic, which takes 7 MB
     from alembic.config import Config
 
-log = logging.getLogger(__name__)
 _Returned = TypeVar("_Returned")
 WRITES_END_S = 60
 """Running writes must end within this many seconds. New writes wait meanwhile."""
@@ -315,22 +313,6 @@ async def nodes(database: Database) -> list[citus.Node]:
     """The nodes that the tables are distributed over, and the coordinator; none if they are not distributed."""
     async with database.shared() as connection:
         return await connection.run_sync(citus.nodes)
-
-
-async def check_role(database: Database, *, strict: bool) -> None:
-    """Check that row-level security applies to the role that the service connects as.
-
-    If it does not, raises SchemaMismatch with `strict` (many users), and otherwise logs a warning.
-    """
-    reasons = (await health.server(database)).unbound
-    if not reasons:
-        return
-    message = (
-        f"The role in DATABASE_URL {reasons[0]}, so row-level security does not bind it: connect as stepwell_service."
-    )
-    if strict:
-        raise errors.SchemaMismatch(message)
-    log.warning(message)
 
 
 def scripts() -> Path:

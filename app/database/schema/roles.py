@@ -1,4 +1,4 @@
-"""Checks that the roles can be created, restricts the service's role, sets its password, and checks the owner.
+"""Restricts the service's role and sets its password, and checks what the connected role may do.
 
 The migration creates `stepwell_service` without a password, so that it cannot log in over a network before one is set.
 """
@@ -90,6 +90,22 @@ async def check_owner(database: transactions.Database) -> None:
         raise errors.BadRequest(
             "This requires the database's owner: set it to the owner's address.", field="STEPWELL_MIGRATION_URL"
         )
+
+
+async def check_role(database: transactions.Database, *, strict: bool) -> None:
+    """Check that row-level security applies to the role that the service connects as.
+
+    If it does not, raises SchemaMismatch with `strict` (many users), and otherwise logs a warning.
+    """
+    reasons = (await health.server(database)).unbound
+    if not reasons:
+        return
+    message = (
+        f"The role in DATABASE_URL {reasons[0]}, so row-level security does not bind it: connect as stepwell_service."
+    )
+    if strict:
+        raise errors.SchemaMismatch(message)
+    log.warning(message)
 
 
 async def set_password(owner_dsn: str, *, service_dsn: str) -> None:
