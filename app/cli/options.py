@@ -1,4 +1,4 @@
-"""Defines the options and checks that several commands share."""
+"""Defines the options that several commands share, checks arguments, and runs the work on an event loop."""
 
 from __future__ import annotations
 
@@ -122,22 +122,6 @@ def write_text(path: Path, text: str, *, option: str) -> None:
 def absolute_path(named: str) -> str:
     """The absolute path of a file that is named as in a shell: relative to the working folder, or with `~`."""
     return os.path.abspath(os.path.expanduser(named))
-
-
-def unused_llm_key(chosen: Settings) -> tuple[str, str] | None:
-    """Says that a language model's key is set and not used, and which setting uses it; None if there is no such key."""
-    if chosen.llm != "none":
-        return None
-    if chosen.gemini_api_key and chosen.embedder != "gemini":
-        variable, value = "GEMINI_API_KEY", "gemini"
-    elif chosen.llm_api_key:
-        variable, value = "STEPWELL_LLM_API_KEY", "gemini or STEPWELL_LLM=openai"
-    else:
-        return None
-    return (
-        f"{variable} is set and no language model is used: nothing is sent to one",
-        f"STEPWELL_LLM={value} lets it read questions and passages of searches over several hops.",
-    )
 
 
 def status(error: StepwellError) -> int:

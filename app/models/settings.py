@@ -126,6 +126,21 @@ class ProviderSettings(BaseSettings):
         parts = {f"embedder_{name}": value for name, value in following if name != "embedder"}
         return self.model_copy(update={**parts, "embedder": following.embedder, "next_embedder": None})
 
+    def unused_llm_key(self) -> tuple[str, str] | None:
+        """Says that a language model's key is set and not used, and which setting uses it; None without such a key."""
+        if self.llm != "none":
+            return None
+        if self.gemini_api_key and self.embedder != "gemini":
+            variable, value = "GEMINI_API_KEY", "gemini"
+        elif self.llm_api_key:
+            variable, value = "STEPWELL_LLM_API_KEY", "gemini or STEPWELL_LLM=openai"
+        else:
+            return None
+        return (
+            f"{variable} is set and no language model is used: nothing is sent to one",
+            f"STEPWELL_LLM={value} lets it read questions and passages of searches over several hops.",
+        )
+
     @model_validator(mode="after")
     def _models_are_complete(self) -> Self:
         self._check_models(lambda name: "GEMINI_API_KEY" if name == "gemini_api_key" else f"STEPWELL_{name.upper()}")

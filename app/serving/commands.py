@@ -34,7 +34,7 @@ def serve(
     _configure_logs(settings)
     for warning in config.unknown_variables():
         log.warning("%s", warning, extra={"action": "unknown_variable"})
-    if (unused := options.unused_llm_key(settings)) is not None:
+    if (unused := settings.unused_llm_key()) is not None:
         log.info("%s. %s", *unused, extra={"action": "unused_llm_key"})
     try:
         listening.check_port(settings)

@@ -122,7 +122,7 @@ async def _try_models(settings: Settings) -> list[Finding]:
     tried = [(name, settings) for name in CALLS]
     if (following := settings.next()) is not None:
         tried.append(("next_embedder", following))
-    unused = options.unused_llm_key(settings)
+    unused = settings.unused_llm_key()
     findings = [] if unused is None else [Finding("llm", "ok", *unused)]
     for name, given in tried:
         open_model, call = CALLS[name.removeprefix("next_")]

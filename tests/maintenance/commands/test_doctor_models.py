@@ -9,7 +9,6 @@ from fake_provider import FakeProvider
 from typer.testing import CliRunner
 
 from app.__main__ import app
-from app.cli import options
 from app.maintenance.commands import doctor
 from app.maintenance.doctor import Finding
 from app.settings import Settings
@@ -114,5 +113,4 @@ async def test_a_key_of_a_language_model_that_is_not_used_is_named_with_what_wou
     found = (await _findings(**unused))["llm"]
     assert (found.level, found.fix.split()[0]) == ("ok", "STEPWELL_LLM=gemini")
     assert found.message.startswith("GEMINI_API_KEY is set and no language model is used")
-    assert options.unused_llm_key(Settings()) is options.unused_llm_key(Settings(llm="gemini", gemini_api_key=KEY))
-    assert options.unused_llm_key(Settings()) is None
+    assert Settings().unused_llm_key() is Settings(llm="gemini", gemini_api_key=KEY).unused_llm_key() is None
