@@ -28,8 +28,8 @@ from app.documents.files import file_reading
 from app.documents.store import document_puts, staging
 from app.documents.store.selections import SelectedDocument
 from app.jobs.workers import JobKind, Run
-from app.sources import source_files, source_roots, source_scan, store
-from app.sources.source_files import FileVersion
+from app.sources import source_ingest, source_roots, source_scan, store
+from app.sources.source_ingest import FileVersion
 from app.sources.source_scan import Plan
 from app.sources.types import COUNTED, KnownFile, Source, SourceRoots
 from app.text import uris
@@ -179,7 +179,7 @@ async def _store(syncing: _Syncing, paths: Sequence[str]) -> None:
     waiting: list[FileVersion] = []
     recorded = time.monotonic()
     files = [FileVersion(path, syncing.known.get(path)) for path in paths]
-    storing = source_files.store(syncing.source, files, syncing.run.user_id, syncing.run.services)
+    storing = source_ingest.store(syncing.source, files, syncing.run.user_id, syncing.run.services)
     async with aclosing(storing) as versions:
         async for version in versions:
             if version.has_stale_documents:
