@@ -18,7 +18,7 @@ from uuid import UUID, uuid4
 from app import errors
 from app.concurrency import offload
 from app.database.transactions import Database, Reading, Writing
-from app.entities import stored_form
+from app.entities import entity_records
 from app.entities.store import entities, name_changes
 from app.entities.types import Entity, EntityDraft
 from app.enums import EntityStatus
@@ -48,7 +48,7 @@ class Line:
     @classmethod
     def of(cls, number: int, draft: EntityDraft, entity_id: UUID | None = None) -> Self:
         """The line of a draft. Raises BadRequest with the field."""
-        return cls(number, draft, stored_form.name_keys(draft), entity_id)
+        return cls(number, draft, entity_records.name_keys(draft), entity_id)
 
     @property
     def pair(self) -> tuple[str, str]:
@@ -71,14 +71,14 @@ async def run(lines: Sequence[Line], user_id: str, *, db: Database, embedder: Em
 
     Raises Unavailable, DatabaseUnavailable; then nothing is stored.
     """
-    size = stored_form.work_size(line.draft for line in lines)
+    size = entity_records.work_size(line.draft for line in lines)
 
     async def store() -> list[LineResult]:
         async with db.reading(user_id) as reading:
             planned = await plan(reading, lines)
         steps = planned.steps.values()
         described = await offload.run(size, lambda: [step.draft for step in steps if not step.keeps_vector])
-        computed = await stored_form.description_vectors(described, embedder)
+        computed = await entity_records.description_vectors(described, embedder)
         async with db.locking(user_id) as writing:
             planned = await plan(writing, lines)
             await write(writing, planned, computed)
@@ -89,7 +89,7 @@ async def run(lines: Sequence[Line], user_id: str, *, db: Database, embedder: Em
 
 async def write(db: Writing, planned: EntityPlan, computed: Mapping[str, str]) -> None:
     """Store the additions and changes of a plan. Under the user's lock."""
-    size = stored_form.work_size(step.draft for step in planned.steps.values())
+    size = entity_records.work_size(step.draft for step in planned.steps.values())
     new, changed = await offload.run(size, planned.changes, computed)
     await entities.save(db, new)
     await name_changes.record(db, changed)
@@ -113,13 +113,13 @@ class PlanStep:
         """The effect of storing the draft. The order of members, and aliases with the name's key, do not matter."""
         if self.before is None:
             return "added"
-        aliases, before = tuple(self.line.names.values())[1:], stored_form.draft_of(self.before)
+        aliases, before = tuple(self.line.names.values())[1:], entity_records.draft_of(self.before)
         draft = replace(self.draft, aliases=aliases, members=tuple(sorted(self.draft.members)))
         return "unchanged" if draft == replace(before, members=tuple(sorted(before.members))) else "updated"
 
     @property
     def keeps_vector(self) -> bool:
-        return self.before is not None and stored_form.is_described_alike(self.draft, self.before)
+        return self.before is not None and entity_records.is_described_alike(self.draft, self.before)
 
 
 @dataclass(slots=True)
@@ -146,8 +146,8 @@ class EntityPlan:
         for step in self.steps.values():
             if step.status != "unchanged":
                 keeps, names = step.keeps_vector, step.line.names
-                records.append(stored_form.record_of(step.entity_id, step.draft, names, computed, keeps=keeps))
-                changed |= stored_form.changed_names(step.names_before, names)
+                records.append(entity_records.record_of(step.entity_id, step.draft, names, computed, keeps=keeps))
+                changed |= entity_records.changed_names(step.names_before, names)
         return records, changed
 
     def results(self, lines: Sequence[Line]) -> list[LineResult]:
@@ -172,8 +172,8 @@ class _Members:
 
 async def plan(db: Reading, lines: Sequence[Line]) -> EntityPlan:
     """Plans what each line adds or replaces, with resolved members, or why it is refused."""
-    size = stored_form.work_size(line.draft for line in lines)
-    new_ids = await offload.run(size, lambda: {line.pair: stored_form.new_id(db.user_id, *line.pair) for line in lines})
+    size = entity_records.work_size(line.draft for line in lines)
+    new_ids = await offload.run(size, lambda: {one.pair: entity_records.new_id(db.user_id, *one.pair) for one in lines})
     own = await entities.own(db, list(new_ids))
     given = {line.entity_id for line in lines if line.entity_id is not None}
     ids = {*itertools.chain(*own.values()), *given, *new_ids.values()}
@@ -229,7 +229,7 @@ def _match_lines(
             continue
         taken.add(entity_id)
         stored = before.get(entity_id)
-        stored_names = stored_form.name_keys(stored) if stored is not None else {}
+        stored_names = entity_records.name_keys(stored) if stored is not None else {}
         if stored is not None:
             by_pair.get((stored.type, next(iter(stored_names))), set()).discard(entity_id)
         by_pair.setdefault(pair, set()).add(entity_id)

@@ -18,7 +18,7 @@ from app.access.store import audit
 from app.access.store.audit import Event
 from app.concurrency import offload
 from app.database.transactions import Database, Reading, Writing, retry_read
-from app.entities import bulk_upsert, stored_form
+from app.entities import bulk_upsert, entity_records
 from app.entities.linking import gazetteers
 from app.entities.store import entities, name_changes
 from app.entities.types import Entity, EntityDraft, EntityFilter, LinkedDocument
@@ -46,11 +46,11 @@ async def add(
     and Unavailable if the model fails.
     """
     chosen = zip(itertools.count(), drafts, ids or itertools.repeat(None), strict=False)
-    size = stored_form.work_size(drafts)
+    size = entity_records.work_size(drafts)
     lines = await offload.run(size, lambda: list(itertools.starmap(bulk_upsert.Line.of, chosen)))
 
     async def store() -> list[Entity]:
-        computed = await stored_form.description_vectors(drafts, embedder)
+        computed = await entity_records.description_vectors(drafts, embedder)
         async with db.locking(user_id) as writing:
             planned = await bulk_upsert.plan(writing, lines)
             for line in [step.line for step in planned.steps.values() if step.before is not None]:
@@ -84,12 +84,12 @@ async def change(
 
     async def store() -> Entity:
         async with db.reading(user_id) as reading:
-            before = stored_form.draft_of(await entities.get(reading, entity_id))
+            before = entity_records.draft_of(await entities.get(reading, entity_id))
         wanted = replace(before, **changed)
-        described = [] if stored_form.is_described_alike(before, wanted) else [wanted]
-        computed = await stored_form.description_vectors(described, embedder)
+        described = [] if entity_records.is_described_alike(before, wanted) else [wanted]
+        computed = await entity_records.description_vectors(described, embedder)
         async with db.locking(user_id) as writing:
-            before = stored_form.draft_of(stored_form.check_own(await entities.get(writing, entity_id)))
+            before = entity_records.draft_of(entity_records.check_own(await entities.get(writing, entity_id)))
             lines = [bulk_upsert.Line.of(0, replace(before, **changed), entity_id)]
             planned = await bulk_upsert.plan(writing, lines)
             _raise_first(planned.refused, lines)
@@ -110,20 +110,20 @@ async def merge(entity_id: UUID, others: Sequence[UUID], user_id: str, services:
     async def store() -> Entity:
         async with db.reading(user_id) as reading:
             before, merged, _gone = await _plan_merge(reading, entity_id, others)
-        changed = [] if stored_form.is_described_alike(before, merged) else [merged]
-        computed = await stored_form.description_vectors(changed, embedder)
+        changed = [] if entity_records.is_described_alike(before, merged) else [merged]
+        computed = await entity_records.description_vectors(changed, embedder)
         async with db.locking(user_id) as writing:
             before, merged, gone = await _plan_merge(writing, entity_id, others)
-            keeps = stored_form.is_described_alike(before, merged)
-            names = stored_form.name_keys(merged)
-            await entities.save(writing, [stored_form.record_of(entity_id, merged, names, computed, keeps=keeps)])
+            keeps = entity_records.is_described_alike(before, merged)
+            names = entity_records.name_keys(merged)
+            await entities.save(writing, [entity_records.record_of(entity_id, merged, names, computed, keeps=keeps)])
             await entities.replace_member(writing, [one.entity_id for one in gone], by=entity_id)
             renamed: dict[str, str] = {}
             for one in gone:
-                renamed |= stored_form.name_keys(one)
+                renamed |= entity_records.name_keys(one)
                 if one.origin == "user":
                     await _delete(writing, one.entity_id, actor)
-            renamed |= stored_form.changed_names(stored_form.name_keys(before), names)
+            renamed |= entity_records.changed_names(entity_records.name_keys(before), names)
             await name_changes.record(writing, renamed)
             return await entities.get(writing, entity_id)
 
@@ -134,13 +134,13 @@ async def _plan_merge(
     db: Reading, entity_id: UUID, others: Sequence[UUID]
 ) -> tuple[EntityDraft, EntityDraft, list[Entity]]:
     """The entity before and after the merge, and the others. Raises what `merge` raises, except Unavailable."""
-    into = stored_form.check_own(await entities.get(db, entity_id))
+    into = entity_records.check_own(await entities.get(db, entity_id))
     if entity_id in others:
         raise errors.BadRequest("An entity cannot be merged into itself.", field="entity_ids")
     gone = await entities.of_ids(db, others)
     if unknown := [one for one in others if one not in {entity.entity_id for entity in gone}]:
         raise errors.BadRequest(f"There is no entity {unknown[0]}.", field=f"entity_ids[{others.index(unknown[0])}]")
-    before = stored_form.draft_of(into)
+    before = entity_records.draft_of(into)
     return before, _merge_drafts(before, entity_id, gone), gone
 
 
@@ -151,7 +151,7 @@ def _merge_drafts(into: EntityDraft, entity_id: UUID, others: Sequence[Entity]) 
     gone = {entity_id, *(other.entity_id for other in others)}
     merged = replace(
         into,
-        aliases=tuple(stored_form.name_keys(named).values())[1:],
+        aliases=tuple(entity_records.name_keys(named).values())[1:],
         role=next((one.role for one in every if one.role), None),
         facts=tuple(dict.fromkeys(chain(*(one.facts for one in every)))),
         description=next((one.description for one in every if one.description), None),
@@ -179,8 +179,8 @@ async def remove(entity_id: UUID, user_id: str, *, db: Database, actor: str = au
     Raises NotFound, Conflict.
     """
     async with db.locking(user_id) as writing:
-        before = stored_form.check_own(await entities.get(writing, entity_id))
-        await name_changes.record(writing, stored_form.name_keys(before))
+        before = entity_records.check_own(await entities.get(writing, entity_id))
+        await name_changes.record(writing, entity_records.name_keys(before))
         return await _delete(writing, entity_id, actor)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from app.entities import stored_form
+from app.entities import entity_records
 from app.entities.types import EntityDraft
 from app.models.local.onnx_embedder import OnnxEmbedder
 from app.search.steps.guidance import entity_match_scores
@@ -58,7 +58,7 @@ OTHERS = (
 
 async def test_most_questions_find_the_right_person_and_others_find_nobody(offline_embedder: OnnxEmbedder) -> None:
     drafts = [EntityDraft("person", "A Name", role=role, facts=(fact,) if fact else ()) for role, fact in PEOPLE]
-    texts = [stored_form.description_text(draft) or "" for draft in drafts]
+    texts = [entity_records.description_text(draft) or "" for draft in drafts]
     people = np.array(await offline_embedder.embed_documents(texts))
 
     async def scores(question: str) -> npt.NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Builds the stored form of entities: keys of names, vectors of descriptions, and records."""
+"""Builds the records of entities to store, with their ids, the keys of their names, and their vectors."""
 
 from __future__ import annotations
 
