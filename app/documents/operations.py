@@ -12,7 +12,7 @@ from app.access.store import audit
 from app.access.store.audit import Event
 from app.database.filter_types import DocumentFilter
 from app.database.transactions import Database, Writing, retry_read
-from app.documents.store import document_puts, documents, staging
+from app.documents.store import document_puts, documents, staged_documents
 from app.documents.types import Chunk, Document, RowCounts, Stats
 from app.relevance import calibration_store as calibrations
 from app.text import uris
@@ -69,7 +69,7 @@ async def delete_by_uri(uri: str, user_id: str, *, db: Database, actor: str = au
     unknown = errors.NotFound("The user has no document with this uri.")
     async with db.locking(user_id, checked=True) as writing:
         try:
-            cancelled = await staging.supersede(writing, identities=[identity])
+            cancelled = await staged_documents.supersede(writing, identities=[identity])
         except errors.OutsideOfKey:
             raise unknown from None
         found = await document_puts.find(writing, identity=identity)

@@ -15,7 +15,7 @@ from app.database import retries
 from app.database.filter_types import Filters
 from app.database.transactions import Database, Writing
 from app.documents import operations as documents
-from app.documents.store import selections, staging
+from app.documents.store import selections, staged_documents
 from app.documents.store.selections import SelectedDocument
 from app.documents.types import RowCounts
 
@@ -70,7 +70,7 @@ async def delete(filters: Filters, user_id: str, *, db: Database, actor: str) ->
             return await selections.page(writing, filters, after=after, limit=limit)
 
     async with db.locking(user_id, checked=True) as writing:
-        await staging.cancel_selected(writing, filters)
+        await staged_documents.cancel_selected(writing, filters)
     return await delete_found(find, user_id, db=db, actor=actor)
 
 

@@ -14,7 +14,7 @@ from app.database.filter_types import Filters
 from app.database.transactions import Database, Writing, retry_read
 from app.documents import selections
 from app.documents.files import folders
-from app.documents.store import staging
+from app.documents.store import staged_documents
 from app.documents.types import RowCounts
 from app.jobs import store as jobs
 from app.services import Services
@@ -147,7 +147,7 @@ async def delete(source_id: UUID, user_id: str, services: Services, *, actor: st
         await store.get(writing, source_id)
         for job_id in await jobs.open_of_source(writing, source_sync.KIND.name, source_id):
             await jobs.cancel(writing, job_id)
-        await staging.cancel_of_source(writing, source_id)
+        await staged_documents.cancel_of_source(writing, source_id)
     only = Filters(source_ids=(source_id,))
     total = RowCounts()
     while True:  # a job that was running may have stored some documents meanwhile

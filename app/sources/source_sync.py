@@ -25,7 +25,7 @@ from app.database import retries
 from app.database.transactions import Reading, Writing
 from app.documents import selections
 from app.documents.files import file_reading
-from app.documents.store import document_puts, staging
+from app.documents.store import document_puts, staged_documents
 from app.documents.store.selections import SelectedDocument
 from app.jobs.workers import JobKind, Run
 from app.sources import source_ingest, source_roots, source_scan, store
@@ -164,7 +164,7 @@ async def _move(syncing: _Syncing, renamed: Sequence[tuple[KnownFile, str]]) -> 
                 new_uri = new + composed.removeprefix(old)
                 new_uris[uris.identity(new_uri)] = document_id, new_uri
         taken = await document_puts.find_many(writing, identities=list(new_uris))
-        await staging.supersede(writing, document_ids=list(placed))
+        await staged_documents.supersede(writing, document_ids=list(placed))
         await store.link(writing, syncing.source_id, placed)
         await store.move(writing, {identity: new_uris[identity] for identity in new_uris.keys() - taken.keys()})
         await store.forget_files(writing, syncing.source_id, list(new_paths))

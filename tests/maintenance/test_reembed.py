@@ -20,7 +20,7 @@ from app.database import transactions
 from app.database.schema import migration, reembedding
 from app.database.transactions import Database
 from app.documents import operations as documents
-from app.documents.store import staging
+from app.documents.store import staged_documents
 from app.documents.storing import ingest, large_documents
 from app.documents.types import Upload
 from app.entities import operations as entities
@@ -206,7 +206,7 @@ async def test_a_large_document_that_is_stored_while_the_model_is_replaced_gets_
     tenant = await _tenant(database)
     text = "# Lime\n\n" + "\n\n".join(f"## Part {n}\n\n" + f"Stone {n} lies in lime mortar. " * 20 for n in range(9))
     queued = await ingest.store_one(Upload(text, uri="large"), tenant.user_id, tenant.services(), ingest.IN_JOB)
-    publish = staging.begin
+    publish = staged_documents.begin
     stopped: list[bool] = []
 
     async def stop_first(*args: Any, **kwargs: Any) -> bool:
@@ -216,7 +216,7 @@ async def test_a_large_document_that_is_stored_while_the_model_is_replaced_gets_
             raise errors.Busy("stopped here")
         return await publish(*args, **kwargs)
 
-    monkeypatch.setattr(staging, "begin", stop_first)
+    monkeypatch.setattr(staged_documents, "begin", stop_first)
     with pytest.raises(errors.Busy):
         await workers.run_next(tenant.services(), [large_documents.KIND], user_id=tenant.user_id)
     assert await owner.fetchval("SELECT count(embedding) FROM stepwell.staged_chunks") > 1

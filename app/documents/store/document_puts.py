@@ -14,7 +14,7 @@ from app.database import sql
 from app.database.schema import tables
 from app.database.transactions import Reading, Writing
 from app.database.vectors import VectorValue
-from app.documents.store import restricted_writes, row_writes, staging
+from app.documents.store import restricted_writes, row_writes, staged_documents
 from app.documents.store.row_writes import PutDocument
 from app.documents.types import DocumentDraft
 from app.entities.store.mentions import LinkedNames
@@ -93,7 +93,7 @@ async def put(
     found = await targets(db, drafts, document_id=document_id)
     stored = {target.document_id: target.stored for target in found.values() if target.stored}
     if any(target.is_staged for target in found.values()):
-        await staging.supersede(db, identities=list(found), document_ids=list(stored))
+        await staged_documents.supersede(db, identities=list(found), document_ids=list(stored))
     done: list[PutDocument] = []
     for draft in drafts:
         target = found[draft.identity]

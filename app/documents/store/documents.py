@@ -21,7 +21,7 @@ from app.database.filter_types import ORDERED_CHARACTERS, DocumentFilter
 from app.database.schema import tables
 from app.database.transactions import Reading, Writing
 from app.database.vectors import VectorValue
-from app.documents.store import document_puts, restricted_writes, row_writes, selections, staging
+from app.documents.store import document_puts, restricted_writes, row_writes, selections, staged_documents
 from app.documents.store.row_writes import PutDocument
 from app.documents.types import (
     Chunk,
@@ -127,7 +127,8 @@ async def check_change(db: Writing, source: DocumentSource, draft: DocumentDraft
     """
     document_id = source.document.document_id
     await restricted_writes.check_seen(db, [document_id])
-    staging.check_none(await staging.pending(db, identities=[draft.identity], document_ids=[document_id]))
+    pending = await staged_documents.pending(db, identities=[draft.identity], document_ids=[document_id])
+    staged_documents.check_none(pending)
     other = await document_puts.find(db, identity=draft.identity)
     if other and other.document_id != document_id:
         raise errors.Conflict("Another document already has this uri or this content.", field="uri")
@@ -143,7 +144,7 @@ async def delete(db: Writing, document_ids: Sequence[UUID]) -> dict[UUID, RowCou
     await restricted_writes.check_seen(db, document_ids)
     found = await selections.count(db, document_ids)
     try:
-        superseded = await staging.supersede(db, document_ids=document_ids)
+        superseded = await staged_documents.supersede(db, document_ids=document_ids)
     except errors.OutsideOfKey:
         raise restricted_writes.not_found() from None
     if not superseded and not found:

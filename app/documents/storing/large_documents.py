@@ -18,10 +18,10 @@ from uuid import UUID
 from app import errors
 from app.concurrency import offload
 from app.database.transactions import Reading, Transaction, Writing
-from app.documents.store import document_puts, documents, hidden_chunks, restricted_writes, row_writes, staging
+from app.documents.store import document_puts, documents, hidden_chunks, restricted_writes, row_writes, staged_documents
 from app.documents.store.document_puts import StoredVersion
 from app.documents.store.documents import DocumentSource
-from app.documents.store.staging import StagedDocument
+from app.documents.store.staged_documents import StagedDocument
 from app.documents.storing import document_drafts, document_writes
 from app.documents.types import ChunkDraft, DocumentDraft, IngestResult
 from app.entities.linking import llm_entities, mention_refresh
@@ -83,11 +83,11 @@ async def queue(
         target = (await document_puts.targets(writing, [draft], document_id=document_id))[draft.identity]
         known = target.stored
         if known and known.same_as(draft):
-            await staging.supersede(writing, document_ids=[known.document_id])
+            await staged_documents.supersede(writing, document_ids=[known.document_id])
             return IngestResult.of(draft, known.document_id, "unchanged", chunk_count=known.chunk_count)
         if pending := await _pending(writing, draft):
             return pending
-        await staging.supersede(writing, identities=[draft.identity], document_ids=[target.document_id])
+        await staged_documents.supersede(writing, identities=[draft.identity], document_ids=[target.document_id])
         return await _add(writing, target.document_id, draft, services.chunking_options)
 
 
@@ -109,7 +109,7 @@ async def queue_change(
 
 async def _pending(writing: Writing, draft: DocumentDraft) -> IngestResult | None:
     """The result of an earlier queueing of an equal draft, if its job has not ended."""
-    for version in await staging.pending(writing, identities=[draft.identity]):
+    for version in await staged_documents.pending(writing, identities=[draft.identity]):
         if (version.content_hash, version.attributes_hash) == (draft.content_hash, draft.attributes_hash):
             await restricted_writes.check_replaced(writing, [], [version.job_id])
             return _queue(draft, version.document_id, version.job_id)
@@ -119,7 +119,7 @@ async def _pending(writing: Writing, draft: DocumentDraft) -> IngestResult | Non
 async def _add(writing: Writing, target: UUID, draft: DocumentDraft, options: ChunkingOptions) -> IngestResult:
     cut = dataclasses.replace(draft, chunk_tokens=options.target, chunk_overlap=options.overlap)
     job_id = await KIND.add(writing, {"document_id": str(target)})
-    await staging.add(writing, job_id, target, cut)
+    await staged_documents.add(writing, job_id, target, cut)
     return _queue(draft, target, job_id)
 
 
@@ -131,7 +131,7 @@ async def being_stored(versions: Sequence[StoredVersion], user_id: str, services
     """The ids of the documents that a job will store in another version."""
     # A restricted caller has no privilege on staged versions. They matter only for how a document is written.
     async with services.db.whole.reading(user_id) as reading:
-        pending = await staging.pending(reading, document_ids=[version.document_id for version in versions])
+        pending = await staged_documents.pending(reading, document_ids=[version.document_id for version in versions])
     return frozenset(version.document_id for version in pending)
 
 
@@ -143,13 +143,13 @@ async def reading_stored(document_id: UUID, user_id: str, services: Services) ->
             yield reading
     except errors.NotFound:
         async with services.db.whole.reading(user_id) as reading:
-            is_pending = bool(await staging.pending(reading, document_ids=[document_id]))
+            is_pending = bool(await staged_documents.pending(reading, document_ids=[document_id]))
         if is_pending:
             async with services.db.writing(user_id, checked=True) as writing:
-                pending = await staging.pending(writing, document_ids=[document_id])
+                pending = await staged_documents.pending(writing, document_ids=[document_id])
                 with suppress(errors.OutsideOfKey):  # the caller will not see the document
                     await restricted_writes.check_replaced(writing, [], [version.job_id for version in pending])
-                    staging.check_none(pending)
+                    staged_documents.check_none(pending)
         raise
 
 
@@ -194,12 +194,12 @@ class _Storing:
         draft, db, model = self.staged.draft, self.run.db, self.run.services.embedder.model
         passages = await offload.run_stoppable(len(draft.content), partial(_passages, draft, model))
         async with db.reading(self.run.user_id) as reading:
-            done = await staging.count(reading, self.staged.job_id)
+            done = await staged_documents.count(reading, self.staged.job_id)
         for first in range(done, len(passages), CHUNKS):
             make = partial(_chunks, passages[first : first + CHUNKS], draft, model)
             some = await offload.run_stoppable(offload.LARGE, make)
             async with db.writing(self.run.user_id) as writing:
-                await staging.stage(writing, self.staged, some, first_index=first)
+                await staged_documents.stage(writing, self.staged, some, first_index=first)
                 await self.advance(writing, step="cut", done=first + len(some), total=len(passages))
         async with db.writing(self.run.user_id) as writing:
             await self.advance(writing, step="cut", done=len(passages), total=len(passages), staged=True)
@@ -211,16 +211,16 @@ class _Storing:
         first = 0
         while True:
             async with services.db.reading(user_id) as reading:
-                texts = await staging.texts(reading, self.staged.job_id, first=first, limit=CHUNKS)
+                texts = await staged_documents.texts(reading, self.staged.job_id, first=first, limit=CHUNKS)
             if not texts:
                 return
-            last = texts[-1].chunk_index
+            first, last = texts[0].chunk_index, texts[-1].chunk_index
             wanted = {text.embedding_key: embedded(text.heading_path, text.content) for text in texts}
             found = await document_writes.find_vectors(wanted, user_id, services)
             computed = self.progress.get("embedded", 0) + len(found.computed)
             async with services.db.writing(user_id) as writing:
-                job_id = self.staged.job_id
-                await staging.stage_vectors(writing, job_id, first=texts[0].chunk_index, last=last, by_key=found.by_key)
+                job_id, by_key = self.staged.job_id, found.by_key
+                await staged_documents.stage_vectors(writing, job_id, first=first, last=last, by_key=by_key)
                 await self.advance(writing, step="embed", done=last + 1, embedded=computed)
             first = last + 1
 
@@ -228,16 +228,16 @@ class _Storing:
         """Make the document visible in one transaction. It copies the chunks, then takes the user's lock."""
         staged, total = self.staged, int(self.progress["total"])
         async with self.run.db.preparing(self.run.user_id) as writing:
-            added = await staging.begin(writing, staged, lock_s=LOCK_S)
+            added = await staged_documents.begin(writing, staged, lock_s=LOCK_S)
             for first in range(0, total, CHUNKS):
-                await staging.copy(writing, staged, first=first, last=first + CHUNKS - 1)
+                await staged_documents.copy(writing, staged, first=first, last=first + CHUNKS - 1)
                 await self._check_wanted(done=min(first + CHUNKS, total))
             await self._take_lock(writing, done=total)
             await writing.lock()
             other = await document_puts.find(writing, identity=staged.draft.identity)
             if other and other.document_id != staged.document_id:
                 raise errors.Conflict("Another document already has this uri or this content.", field="uri")
-            await staging.finish(writing, staged, names_version=names.VERSION)
+            await staged_documents.finish(writing, staged, names_version=names.VERSION)
             await mention_refresh.leave(writing, staged.document_id)
             if self.run.services.chunking_options.llm_entities:
                 await llm_entities.enqueue(writing, [staged.document_id])
@@ -251,7 +251,7 @@ class _Storing:
         A later write may hold the lock and wait for rows of this transaction. A deadlock could then cancel that write.
         """
         for _ in range(int(LOCK_S / LOCK_POLL_S)):
-            if await staging.try_lock(writing):
+            if await staged_documents.try_lock(writing):
                 return
             await self._check_wanted(done=done)
             await asyncio.sleep(LOCK_POLL_S)
@@ -284,7 +284,7 @@ def _chunks(passages: Sequence[Passage], draft: DocumentDraft, model: EmbeddingM
 async def _store(run: Run) -> int:
     """Store the document of a job, with one model; returns the number of its chunks."""
     async with run.db.reading(run.user_id) as reading:
-        staged = await staging.get(reading, run.job.job_id)
+        staged = await staged_documents.get(reading, run.job.job_id)
     if staged is None:
         raise errors.NotFound("The document to store is gone.")
     storing = _Storing(run, staged, {"unit": "chunks", **run.job.progress})
@@ -317,7 +317,7 @@ async def _remove_postings(run: Run) -> int:
     deleted = STAGED_ROWS
     while deleted:
         async with run.db.writing(run.user_id) as writing:
-            deleted = await staging.delete_ended(writing, limit=STAGED_ROWS)
+            deleted = await staged_documents.delete_ended(writing, limit=STAGED_ROWS)
             await run.advance(writing, **run.job.progress)
     async with run.db.writing(run.user_id) as writing:
         await hidden_chunks.forget(writing, run.job.job_id)

@@ -17,7 +17,7 @@ from app.database.filter_types import Filters
 from app.documents import document_patches, selections
 from app.documents import operations as documents
 from app.documents.store import documents as store_documents
-from app.documents.store import hidden_chunks, row_writes, staging
+from app.documents.store import hidden_chunks, row_writes, staged_documents
 from app.documents.storing import document_drafts, ingest, large_documents
 from app.documents.types import IngestResult, RowCounts, Upload
 from app.entities.linking import mention_refresh
@@ -146,12 +146,12 @@ async def test_readers_see_the_old_version_or_the_new_one_and_small_writes_succe
 
 
 STEPS = {
-    "stage": staging,
-    "stage_vectors": staging,
-    "copy": staging,
-    "finish": staging,
+    "stage": staged_documents,
+    "stage_vectors": staged_documents,
+    "copy": staged_documents,
+    "finish": staged_documents,
     "unindex": hidden_chunks,
-    "delete_ended": staging,
+    "delete_ended": staged_documents,
 }
 
 
@@ -268,7 +268,7 @@ async def test_a_job_that_is_cancelled_or_superseded_in_any_step_leaves_nothing(
 async def _is_locked(tenant: Tenant) -> bool:
     """Whether another transaction has the user's lock."""
     async with tenant.db.preparing(tenant.user_id) as preparing:
-        return not await staging.try_lock(preparing)
+        return not await staged_documents.try_lock(preparing)
 
 
 @pytest.mark.parametrize("by", ["id", "uri", "filter", "everything"])
