@@ -1,7 +1,7 @@
-"""Defines what a capability declares, so that entry points find its additions without naming it.
+"""Defines how a folder declares what it adds to the service, and reads what the registered folders declare.
 
-A place is `module:attribute` below `app`. It is imported on first use, so a command or a worker imports only what it
-needs.
+Entry points read these declarations and name no folder. A place is `module:attribute` below `app`. It is imported on
+first use, so a command or a worker imports only what it needs.
 """
 
 from __future__ import annotations

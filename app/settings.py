@@ -25,7 +25,7 @@ from app.models.settings import ProviderSettings
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 MAX_MODEL_THREADS = 4
 LEAST_SEARCHES = 2
-"""Concurrent searches of a process by default: one uses Python while another waits for the model or Postgres."""
+"""Least default of a user's concurrent searches in each of several processes: one uses Python while another waits."""
 MAX_CONNECTIONS = 80
 """Connections of all processes to Postgres, of the 100 that it allows by default."""
 OTHER_VARIABLES = {

@@ -1,7 +1,7 @@
 """Exports the tools as the definitions that the APIs of language models and MCP take, and as an OpenAPI document.
 
 Model APIs reject or misread `$ref`, `anyOf` and open objects in a JSON Schema. An optional field therefore has the
-plain type of its value. As an argument it accepts null as the default; a result without a value omits it.
+plain type of its value. An argument that is null has its default; a result omits fields without a value.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ def define(tool: Tool, format: ToolFormat) -> dict[str, Any]:
 def openapi_document(tools: Iterable[Tool], *, server: str) -> dict[str, Any]:
     """An OpenAPI document with one typed operation for each tool, for platforms that import one.
 
-    `server` is the address of the service. The document omits COMPAT_TOOLS: they are other tools under the names of
-    other platforms.
+    `server` is the address of the service. The document omits COMPAT_TOOLS, because they repeat other tools in
+    the form that a platform asks for.
     """
     listed = [tool for tool in tools if tool.name not in COMPAT_TOOLS]
     return {

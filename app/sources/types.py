@@ -65,8 +65,8 @@ class FileFailure:
 class Source:
     """A stored source with the latest job that synchronises it, and the result of the latest one that is done.
 
-    `files` and `failed` are the numbers of files that are stored and that could not be, `documents` the number of its
-    documents; they are 0 if nothing was counted. `failures` has the first files that could not be stored.
+    `files` is the number of stored files, `failed` of those that could not be stored, and `documents` of its documents;
+    they are 0 if nothing was counted. `failures` has the first files that could not be stored.
     """
 
     source_id: UUID
@@ -91,7 +91,7 @@ class KnownFile:
     """A file of a source as its latest job has recorded it.
 
     `size`, `mtime_ns` and `content_hash` are those of the stored version; None if there is none, or if it is to be
-    read again. `documents` is the number of its documents, `stored` how many of them still are.
+    read again. `documents` is the number of its documents, `stored` of those that still exist.
     """
 
     path: str

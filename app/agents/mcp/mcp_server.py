@@ -32,7 +32,7 @@ from app.text import uris
 from app.tools import NOTICE, Admission, ToolContext
 
 MAX_CONCURRENT, POOL_SIZE = 2, 6
-"""Calls that run at once, and connections for them and for background jobs; the others wait."""
+"""Over stdin: calls that run at once, while others wait, and connections for them and for background jobs."""
 RESOURCES_PER_PAGE = 100
 SCHEME = "stepwell://documents/"
 INSTRUCTIONS = (

@@ -1,6 +1,6 @@
-"""Lists the documents cut with other options or marked to be cut again, and records marks and the options of a cut.
+"""Lists and marks the documents whose chunks must be cut again, and records with which options they were cut.
 
-A mark is a chunk size that no option has: the document must be cut again in any case.
+A document is cut again if it was cut with other options, or if it is marked: with a chunk size that no option has.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ _HIDDEN_STAGED = sql.inline(
 
 
 def not_found() -> errors.NotFound:
-    """The error for an id that does not exist or belongs to another user."""
+    """The error for a document that does not exist for the caller."""
     return errors.NotFound("No such document.")
 
 

@@ -171,9 +171,9 @@ def _clean(text: str, page_starts: Sequence[int]) -> CleanedPages:
 
 
 def title_of_file(name: str) -> str:
-    """The title of a file without another one: its name, without suffix if a person wrote it as a title.
+    """The title of a file that has no other: its name, without the suffix if the name is written like a title.
 
-    Such are the names of notes in Markdown, and those with spaces between words.
+    Names of Markdown files and names with spaces between words are.
     """
     stem = name.rpartition(".")[0]
     is_written = " " in stem and len(_WORD.findall(stem)) > 1
@@ -200,7 +200,7 @@ def text_below(title: str, heading_path: Sequence[str], content: str) -> str:
 
 
 def indexed_title(title: str, filename: object) -> str:
-    """The title to index: with the words that only the file's name has, without its suffix, so that these find it."""
+    """The title to index, with the words of the file's name (without suffix) that it lacks, so that they find it."""
     return _with_name(title, filename) if isinstance(filename, str) else title
 
 
@@ -214,7 +214,7 @@ def _with_name(title: str, filename: str) -> str:
 
 
 def indexed_text(title: str, filename: object, heading_path: Sequence[str], content: str, config: str) -> str:
-    """The text of a chunk to index: the content, the title (or the title that is a heading too), and the headings."""
+    """The fields of a chunk to index: content, title, title that is also a heading, headings. One title is empty."""
     headings = [heading for heading in heading_path if heading != title]
     whole = indexed_title(title, filename)
     titles = (whole, "") if len(headings) == len(heading_path) else ("", whole)

@@ -64,7 +64,7 @@ HEADINGS = 1_000
 WAIT_S = 0.2
 """Seconds between two checks of the jobs of other processes."""
 NAME_COST = 100
-"""Cost of one step of looking up a changed name, in units of offload.INLINE: about 5 microseconds."""
+"""Cost of one step of looking up a changed name, in units of `offload.run`: about 5 microseconds."""
 _INDEXED = re.compile("[a-z][a-z0-9]+|[a-z\u00df-\u024f\u0400-\u052f\u1100-\u11ff\u4e00-\u9fff]{2,}")
 """Latin and Cyrillic letters, Chinese characters, and Korean letters (syllables are decomposed into letters)."""
 _NUMBER = re.compile("[0-9]{4,}")
@@ -334,9 +334,9 @@ def _keys(run: Run) -> Sequence[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Probe:
-    """One form of a name, and its words that every index with folded accents has for every text with the form.
+    """One form of a name, and those of its words by which an index with folded accents finds every text with the form.
 
-    The `numbers` are an exception if texts contain them as parts of numbers with dots.
+    Of these, `numbers` miss texts that contain them as parts of numbers with dots.
     """
 
     form: tuple[str, ...]
@@ -360,7 +360,7 @@ def _probes(key: str, name: str) -> list[_Probe]:
 
 
 class _FormFinder:
-    """Finds texts with forms of changed names. Each name is searched in texts with smaller numbers than its own.
+    """Finds texts with forms of changed names. A name is searched only in the chunks before its change.
 
     In scripts without spaces a text is found if it contains a word of a name anywhere.
     """

@@ -39,8 +39,8 @@ MAX_LEXEMES = 3
 
 
 SHORTEST, SHORTEST_EDITED, LONGEST = 3, 5, 24
-"""Least letters of a word without accents, and least and most of one with a typing error: short ones have too many
-edits."""
+"""Least letters of a word that may lack accents, least of one that may have a typing error, and most of both. Shorter
+words would match others by chance."""
 _ARABIC = "\u0600"
 """The first letter of the scripts in which stems may begin within a word."""
 _LATIN = "abcdefghijklmnopqrstuvwxyz"
@@ -65,7 +65,7 @@ _CONFIGS = sql.inline(
 MAX_RESPELLED = 400
 """Most words that a word without accents may stand for, in all languages of the documents together."""
 SPELLED, MISSPELT = 0.99, 0.5
-"""What a word with its accents counts as, and the correction of a typing error, in occurrences of the query's word."""
+"""Weights of a word with its accents and of the correction of a typing error; a word of the query has 1."""
 _WORD = re.compile(r"[^\W\d_]+")
 MAX_WRITINGS = 4
 """Most other writings of the codes of a query that are searched for."""
@@ -75,7 +75,8 @@ _CODE = re.compile(
     r"(?<![^\W_])(?:[A-Za-z]\d{1,4}\.[^\W_]{1,8}|[^\W\d_]{1,8}-\d{1,12}|\d{1,12}-[^\W\d_]{1,8}"
     r"|(?:[A-Za-z]|[A-Z]{2,8}) \d{1,12}|[^\W_]{2,24})(?![^\W_])"
 )
-"""What may be a code. A word with a number after it is none, or each number that is not stored would take a search."""
+"""What may be a code. A word before a number belongs to it if it is one letter or in capitals: else each unknown number
+would cost a search."""
 _PAIR = re.compile(r"(?<![^\W_])[A-Za-z]{1,3}\d{1,4}[A-Za-z]? [A-Za-z]{1,3}\d{1,4}(?![^\W_])")
 """Two parts that may be one code, such as `N02 BE01`."""
 _JOINT = re.compile(r"(?<=\d)(?=[^\W\d_])|(?<=[^\W\d_])(?=\d)")
@@ -279,7 +280,7 @@ def edits(word: str) -> list[str]:
     """Returns the words that one typing error turns into `word`: a letter is missing, added or wrong, or two swapped.
 
     These are the words at a distance of 1 (optimal string alignment), in the letters of its alphabet. The first letter
-    is the same: it is wrong in only 1.4 % of errors (Yannakoudakis and Fawthrop 1983).
+    is not replaced: it is wrong in only 1.4 % of errors (Yannakoudakis and Fawthrop 1983).
     """
     letters = _alphabet(word) or ""
     splits = [(word[:place], word[place:]) for place in range(len(word) + 1)]
@@ -291,7 +292,7 @@ def edits(word: str) -> list[str]:
 
 
 def spellings(words: Iterable[str], configs: Iterable[str]) -> dict[str, list[str]]:
-    """Returns what each word may be, with the accents of languages that are given by their configurations."""
+    """Returns the words that each word may stand for if it lacks the accents of a language of the configurations."""
     used = [_typed(config) for config in configs if config in _ACCENTED]
     most = MAX_RESPELLED // max(1, len(used))
     found = {word: [one for typed in used for one in itertools.islice(_spellings(word, typed), most)] for word in words}
@@ -319,7 +320,7 @@ def _spellings(word: str, typed: Mapping[str, Sequence[str]]) -> Iterator[str]:
 
 
 def _alphabet(word: str) -> str | None:
-    """Returns the letters of a word's alphabet; None if the word has others. Without accents, the English letters."""
+    """Returns the letters of the first alphabet that a word is written in, English for ASCII; None if there is none."""
     if word.isascii():
         return _LATIN
     return next((letters for letters in _ALPHABETS if set(word.casefold()) <= set(letters)), None)

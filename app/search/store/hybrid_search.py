@@ -102,7 +102,7 @@ async def ranked(db: Reading, request: HybridRequest) -> list[RankedChunk]:
 async def _run(
     db: Reading, request: HybridRequest, names: tuple[str, ...]
 ) -> tuple[list[sa.Row[Any]], HybridRequest, Weights, Compiled | None]:
-    """Restricts a request to what the caller sees.
+    """Restricts a request to what the caller sees, and runs its statement.
 
     Returns the rows, the request, the weights of the legs that ran, and the compiled conditions.
     """

@@ -123,7 +123,7 @@ def word_offsets(text: str) -> list[tuple[int, int]]:
 
 
 def key(text: str) -> str | None:
-    """Returns the key of a name, or None for no words, function words only, or more than MAX_WORDS."""
+    """Returns the key of a name; None if it has only function words and single characters, or more than MAX_WORDS."""
     found = words(text)
     return " ".join(found) if is_distinctive(found) and len(found) <= MAX_WORDS else None
 
@@ -310,7 +310,7 @@ def section_name(heading: str) -> Name | None:
 
 
 def is_searched_heading(key: str) -> bool:
-    """Returns whether texts are searched for a heading with this key inside longer names. Not for a single word."""
+    """Returns whether texts are searched for a heading with this key: only if it has several words."""
     return " " in key
 
 

@@ -1,4 +1,4 @@
-"""Finds a text's headings, fences, tables, lists and paragraphs, in linear time and without a tree."""
+"""Finds the headings, fences, tables, lists and paragraphs of a text in linear time, and its title and sections."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _NAMED = re.compile(
 """A line of a law, a contract, a standard or a book that names its part."""
 _HANGING = re.compile(r"[^\W_](?!.*(?:\t| {3})).*")
 LEAST_INDENTED = 0.9
-"""Least share of the lines of plain text that are indented, or headings above such lines."""
+"""Lines above indented text are headings if at least this share of all lines are such lines or indented."""
 _CAPITALS = re.compile(r"(?![^\n]*(?:\t| {3}|  - |[^\W\d]:\S))[^\W_][^\n]*[^\W_)?]\s*")
 """A line that may be a heading in capitals, not the name and the value of a field: `BEGIN:VCARD`, `TY  - JOUR`."""
 _LETTER = re.compile(r"[^\W\d_]")
@@ -76,8 +76,8 @@ def blocks(text: str, *, markdown: bool = True) -> list[Block]:
     """Returns the blocks of a text in order. Blank lines between blocks belong to none.
 
     Plain text has only paragraphs and headings: underlined lines, lines in capitals between blank lines, as in manual
-    pages, and lines above indented text, as in changelogs. In Markdown, a heading is ATX or one underlined line. An
-    unclosed fence extends to the end.
+    pages, and lines above indented text, as in changelogs. In Markdown, a heading is ATX, one underlined line, or
+    `<h1>` to `<h6>`. An unclosed fence extends to the end.
     """
     if markdown:
         return list(_Scanner(text).run())
@@ -254,7 +254,7 @@ def _begin(text: str, above: re.Match[str] | None, line: re.Match[str], below: r
 
 
 def _underline(line: str, below: re.Match[str], is_over: bool) -> str:
-    """Returns the style of a line with another line below, and maybe above; empty if that does not underline it."""
+    """Returns the style of an underlined heading: the mark below, and `-` if it is above too; empty for other lines."""
     match = _UNDERLINE.fullmatch(below[0])
     length = len(line.strip())
     if match is None or length > MAX_PLAIN_HEADING or line[:1].isspace() or not _LETTER.search(line):
@@ -311,9 +311,9 @@ def _is_capitals(line: str) -> bool:
 
 
 def plain_title(text: str) -> str:
-    """Returns the first heading of a plain text if it is near the beginning; for a manual page, its subject.
+    """Returns the title of a plain text: its first lines if they stand out, else a heading near its beginning, or "".
 
-    Lines at the beginning that are centred, or several in capitals, are a title.
+    Centred lines stand out, and several lines in capitals. The title of a manual page is the line below `NAME`.
     """
     if title := _find_title_lines(text):
         return title
