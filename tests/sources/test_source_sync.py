@@ -11,14 +11,19 @@ import pytest
 import source_folder
 from harness import Tenant
 from source_folder import CountingFake
+from watchfiles import Change
 
 from app import errors
 from app.database.transactions import Database
 from app.documents import operations as documents
+from app.documents.commands import ingest
+from app.documents.commands.ingest_report import Summary
 from app.documents.types import SourcePath
 from app.jobs import operations as job_operations
 from app.jobs import store as jobs
 from app.sources import operations as sources
+from app.sources import source_scan, source_watch
+from app.sources.types import SourceDraft
 
 FILES = 30
 
@@ -174,6 +179,19 @@ async def test_only_files_that_match_and_are_not_ignored_belong_to_a_source(tena
     assert names == {"a.md", "b.txt", "deep/c.md"}
     source_folder.write(folder, ".gitignore", b"deep/\n")
     assert source_folder.counts(await source_folder.synced(tenant, added)) == {"unchanged": 2, "removed": 1, "added": 1}
+
+
+def test_a_source_reads_the_files_that_ingest_reads_and_none_of_a_postgres_server(tmp_path: Path) -> None:
+    server = [f"data/postgres/{name}" for name in ("data/PG_VERSION", "clients", "lock", "log/d.md")]
+    for name in ("a.md", ".b.md", "node_modules/c.md", "data/d.md", *server):
+        source_folder.write(tmp_path, name, b"Lime.")
+    source_folder.write(tmp_path, "e.png", b"\x89PNG\r\n")
+    summary = Summary()
+    read = [file.path.relative_to(tmp_path).as_posix() for file in ingest.find([tmp_path], summary)]
+    scan = source_scan.scan(SourceDraft(str(tmp_path)), taken={})
+    assert (sorted(scan.files), scan.left_out.as_json()) == (read, summary.left_out.as_json())
+    assert read == ["a.md", "data/d.md"]
+    assert not source_watch.is_relevant(Change.modified, str(tmp_path / "data" / "postgres" / "log" / "d.md"))
 
 
 async def test_a_file_belongs_to_one_source_only(tenant: Tenant, folder: Path) -> None:

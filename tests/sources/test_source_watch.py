@@ -14,12 +14,10 @@ from harness import Tenant
 from watchfiles import Change
 
 from app.database.transactions import Database
-from app.documents.commands import ingest
-from app.documents.commands.ingest_report import Summary
 from app.jobs import operations as job_operations
 from app.sources import operations as sources
-from app.sources import source_scan, source_watch
-from app.sources.types import SourceDraft, SourceRoots
+from app.sources import source_watch
+from app.sources.types import SourceRoots
 
 
 @pytest.fixture
@@ -93,16 +91,3 @@ async def test_a_source_that_is_not_watched_any_more_is_left_out(tenant: Tenant,
 )
 def test_events_of_hidden_files_are_left_out(path: str, relevant: bool) -> None:
     assert source_watch.is_relevant(Change.modified, path) is relevant
-
-
-def test_a_source_reads_the_files_that_ingest_reads_and_none_of_a_postgres_server(tmp_path: Path) -> None:
-    server = [f"data/postgres/{name}" for name in ("data/PG_VERSION", "clients", "lock", "log/d.md")]
-    for name in ("a.md", ".b.md", "node_modules/c.md", "data/d.md", *server):
-        source_folder.write(tmp_path, name, b"Lime.")
-    source_folder.write(tmp_path, "e.png", b"\x89PNG\r\n")
-    summary = Summary()
-    read = [file.path.relative_to(tmp_path).as_posix() for file in ingest.find([tmp_path], summary)]
-    scan = source_scan.scan(SourceDraft(str(tmp_path)), taken={})
-    assert (sorted(scan.files), scan.left_out.as_json()) == (read, summary.left_out.as_json())
-    assert read == ["a.md", "data/d.md"]
-    assert not source_watch.is_relevant(Change.modified, str(tmp_path / "data" / "postgres" / "log" / "d.md"))
