@@ -136,8 +136,8 @@ def _is_unanswered(text: str, found: Answer, passages: Iterable[Candidate]) -> b
     is_unlikely = found.answerable is not None and found.answerable < UNLIKELY
     if text.lower() != text.upper() or not is_unlikely or len(words) > MAX_WORDS:
         return False
-    texts = list(map(_text, passages))
-    return any(relevance.contains(text, word) for word in words if word.df <= COMMON_DF for text in texts)
+    written = list(map(_text, passages))
+    return any(relevance.contains(one, word) for word in words if word.df <= COMMON_DF for one in written)
 
 
 def _written_names(text: str, terms: Iterable[Term], passages: Iterable[Candidate]) -> set[str]:
