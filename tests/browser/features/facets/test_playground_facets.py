@@ -24,6 +24,7 @@ async def test_facets_filter_a_search_by_values_of_metadata_with_their_numbers(n
     assert (await sent.value).post_data_json["filters"] == {"metadata": {"team": {"in": chosen}}}
     await page.locator("#answer:not([aria-busy])").wait_for()
     await team.get_by_text("2 chosen").wait_for()
+    await team.locator("li").first.wait_for()
     assert sorted(await team.locator("li").all_inner_texts()) == sorted(expected), "its own values do not reduce them"
     assert await page.evaluate("document.activeElement.dataset.facet") == json.dumps(
         ["metadata team", chosen[1]], separators=(",", ":")
