@@ -134,7 +134,8 @@ def _is_unanswered(text: str, found: Answer, passages: Iterable[Candidate]) -> b
     """Whether a question in a script without capitals is probably not answered, and passages have a rare word of it."""
     words = [term for term in relevance.own_words(found.terms) if term.df]
     is_unlikely = found.answerable is not None and found.answerable < UNLIKELY
-    if text.lower() != text.upper() or not is_unlikely or len(words) > MAX_WORDS:
+    is_caseless = text.lower() == text.upper() and any(map(str.isalpha, text))
+    if not (is_caseless and is_unlikely) or len(words) > MAX_WORDS:
         return False
     written = list(map(_text, passages))
     return any(relevance.contains(one, word) for word in words if word.df <= COMMON_DF for one in written)
