@@ -53,8 +53,8 @@ class Capability:
         recognisers: Functions of a user and the services that return a recogniser of pictures, or None.
         reads_pictures: Functions of the settings that tell whether pictures are read.
         deeper: The function that answers a search whose depth is not `fast`.
-        upgraded: Functions of the owner's database and the services that adapt stored documents to a new version;
-            without services they queue this work.
+        upgraded: Functions of the owner's database and the services that adapt stored documents to a new version, or
+            say how to; without services they queue this work.
         options: Functions of the settings. `Services.option` finds the object that they return by type.
     """
 

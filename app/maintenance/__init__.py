@@ -26,4 +26,5 @@ MAINTENANCE = Capability(
         "db": Command("manage", "maintenance.commands.database:app", "Upgrade and check the database schema."),
     },
     jobs=("maintenance.reindex:KIND",),
+    upgraded=("maintenance.reindex:warn_of_stale",),
 )

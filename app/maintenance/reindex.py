@@ -7,6 +7,7 @@ new ones. An interrupted run is continued by the next one, which finds only the 
 from __future__ import annotations
 
 import dataclasses
+import logging
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -29,6 +30,8 @@ from app.jobs.workers import JobKind, Run
 from app.query import model_switch
 from app.services import ChunkingOptions, Services
 from app.text.words import cleaning
+
+log = logging.getLogger(__name__)
 
 Which = Literal["outdated", "marked", "every"]
 PAGE = 500
@@ -62,6 +65,13 @@ async def count(user_id: str, options: ChunkingOptions, *, db: Database) -> int:
     """How many of a user's documents were cut with other options."""
     async with db.reading(user_id) as reading:
         return await documents_to_rechunk.count(reading, _cut(options))
+
+
+async def warn_of_stale(owner: Database, _services: Services | None) -> None:
+    """Log after an upgrade that documents were stored by the rules of an earlier version."""
+    async with owner.shared() as shared:
+        if await documents_to_rechunk.are_stale(shared, cleaning=cleaning.VERSION):
+            log.warning("documents of an earlier version: `stepwell reindex` lets searches find all their words")
 
 
 async def request(filters: Filters, user_id: str, *, db: Database) -> tuple[UUID | None, int]:

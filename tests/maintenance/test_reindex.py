@@ -2,10 +2,12 @@
 
 import asyncio
 from datetime import datetime
+from typing import Any
 
 import pytest
 from harness import Tenant, new_user
 
+from app.database import transactions
 from app.database.transactions import Database
 from app.documents import operations as documents
 from app.entities.linking import mention_refresh
@@ -155,6 +157,17 @@ async def test_words_beyond_ascii_are_indexed_again_after_a_change_of_their_rule
     assert (done.compared, done.cut, done.embedded) == (1, 1, 0)
     assert [term.df for term in (await tenant.ask("350")).terms] == [1]
     await tenant.assert_sound()
+
+
+async def test_an_upgrade_warns_of_documents_of_an_earlier_version(
+    tenant: Tenant, address: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    await tenant.add("شهریه ۳۵۰ تومان است.", "fee")
+    async with transactions.connect(address.owner_dsn, pool_size=1) as owner:
+        for version, is_told in ((0, False), (cleaning.VERSION + 1, True)):
+            monkeypatch.setattr(cleaning, "VERSION", version)
+            await reindex.warn_of_stale(owner, None)
+            assert ("stepwell reindex" in caplog.text) is is_told
 
 
 def test_a_change_of_the_chunk_size_is_noticed_and_applied(stepwell, tmp_path, monkeypatch) -> None:

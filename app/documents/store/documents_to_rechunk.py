@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from app.database import sql
 from app.database.schema import tables
-from app.database.transactions import Reading, Writing
+from app.database.transactions import Reading, SharedTransaction, Writing
 from app.documents.store.documents import DocumentSource
 
 _d = tables.documents.c
@@ -37,6 +37,11 @@ async def count(db: Reading, which: Which) -> int:
     """The number of the user's documents that `which` selects."""
     query = sa.select(sa.func.count()).select_from(tables.documents).where(_d.user_id == db.user_id, _by(which))
     return int(await db.scalar(query) or 0)
+
+
+async def are_stale(db: SharedTransaction, *, cleaning: int) -> bool:
+    """Whether a document of any user was stored by earlier rules of cleaning. Requires the database's owner."""
+    return bool(await db.scalar(sa.select(sa.exists().where(_d.cleaning_version < cleaning))))
 
 
 async def page(db: Reading, which: Which, *, after: UUID | None, limit: int) -> list[UUID]:

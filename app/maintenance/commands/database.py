@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import Annotated
 
@@ -11,6 +12,7 @@ from app import errors, runtime
 from app.cli import database_owner, options, terminal
 from app.database.schema import migration, roles
 from app.database.schema.citus import Distribution
+from app.maintenance import reindex as pipeline
 from app.runtime import models
 from app.settings import Settings, plain
 
@@ -76,6 +78,7 @@ def check(as_json: options.AsJson = False, data_dir: options.DataDir = None) -> 
 
 async def _upgrade(settings: Settings, *, set_service_password: bool) -> str:
     async with database_owner.open_dsn(settings) as dsn:
+        logging.getLogger(pipeline.__name__).setLevel(logging.WARNING)  # it may ask for a reindex
         revision = await runtime.migrate(settings, dsn, report=_print_step)
         if set_service_password:
             service_dsn = plain(settings.database_url) or dsn
