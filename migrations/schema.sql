@@ -256,6 +256,46 @@ CREATE FUNCTION stepwell.watched_sources() RETURNS TABLE(user_id text, source_id
 CREATE FUNCTION stepwell.with_characters(words tsvector) RETURNS tsvector
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN CASE WHEN ((words)::text !~ '[\u3005-\u3007\u3040-\u3098\u309b-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U000323af\u0e01-\u0e30\u0e32\u0e33\u0e3b-\u0e46\u0e80-\u0eb0\u0eb2\u0eb3\u0ebd-\u0ec7\u1000-\u102a\u103f-\u1049\u1050-\u1055\u105a-\u105d\u1061\u1065\u1066\u106e-\u1070\u1075-\u1081\u108e\u1090-\u1099\u109e\u109f\u1780-\u17b3]'::text) THEN words ELSE (SELECT (((with_characters.words)::text || COALESCE(string_agg((((' '::text || u.single) || ':'::text) || u.positions), ''::text), ''::text)))::tsvector AS tsvector FROM (SELECT s.single, string_agg(((s."position")::text || s.label), ','::text) AS positions FROM (((unnest(with_characters.words) t(lexeme, positions, weights) CROSS JOIN LATERAL (SELECT CASE length(t.lexeme) WHEN 2 THEN "right"(t.lexeme, 1) ELSE "substring"(t.lexeme, '[\u3005-\u3007\u3040-\u3098\u309b-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U000323af\u0e01-\u0e30\u0e32\u0e33\u0e3b-\u0e46\u0e80-\u0eb0\u0eb2\u0eb3\u0ebd-\u0ec7\u1000-\u102a\u103f-\u1049\u1050-\u1055\u105a-\u105d\u1061\u1065\u1066\u106e-\u1070\u1075-\u1081\u108e\u1090-\u1099\u109e\u109f\u1780-\u17b3][\u3099\u309a\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u102b-\u103e\u1056-\u1059\u105e-\u1060\u1062-\u1064\u1067-\u106d\u1071-\u1074\u1082-\u108d\u108f\u109a-\u109d\u17b4-\u17d3]*$'::text) END AS second) m) CROSS JOIN LATERAL UNNEST(t.positions, t.weights) p("position", label)) CROSS JOIN LATERAL (VALUES ("left"(t.lexeme, (length(t.lexeme) - length(m.second))),p."position",p.label), (m.second,(p."position" + 1),p.label)) s(single, "position", label)) WHERE (t.lexeme ~ '^[\u3005-\u3007\u3040-\u3098\u309b-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U000323af\u0e01-\u0e30\u0e32\u0e33\u0e3b-\u0e46\u0e80-\u0eb0\u0eb2\u0eb3\u0ebd-\u0ec7\u1000-\u102a\u103f-\u1049\u1050-\u1055\u105a-\u105d\u1061\u1065\u1066\u106e-\u1070\u1075-\u1081\u108e\u1090-\u1099\u109e\u109f\u1780-\u17b3][\u3099\u309a\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u102b-\u103e\u1056-\u1059\u105e-\u1060\u1062-\u1064\u1067-\u106d\u1071-\u1074\u1082-\u108d\u108f\u109a-\u109d\u17b4-\u17d3]*[\u3005-\u3007\u3040-\u3098\u309b-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U000323af\u0e01-\u0e30\u0e32\u0e33\u0e3b-\u0e46\u0e80-\u0eb0\u0eb2\u0eb3\u0ebd-\u0ec7\u1000-\u102a\u103f-\u1049\u1050-\u1055\u105a-\u105d\u1061\u1065\u1066\u106e-\u1070\u1075-\u1081\u108e\u1090-\u1099\u109e\u109f\u1780-\u17b3][\u3099\u309a\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u102b-\u103e\u1056-\u1059\u105e-\u1060\u1062-\u1064\u1067-\u106d\u1071-\u1074\u1082-\u108d\u108f\u109a-\u109d\u17b4-\u17d3]*$'::text) GROUP BY s.single) u) END;
+CREATE TEXT SEARCH CONFIGURATION stepwell.truncated (
+    PARSER = pg_catalog."default" );
+ALTER TEXT SEARCH CONFIGURATION stepwell.truncated
+    ADD MAPPING FOR asciiword WITH simple;
+ALTER TEXT SEARCH CONFIGURATION stepwell.truncated
+    ADD MAPPING FOR word WITH simple;
+ALTER TEXT SEARCH CONFIGURATION stepwell.truncated
+    ADD MAPPING FOR numword WITH simple;
+ALTER TEXT SEARCH CONFIGURATION stepwell.truncated
+    ADD MAPPING FOR email WITH simple;
+ALTER TEXT SEARCH CONFIGURATION stepwell.truncated
+    ADD MAPPING FOR url WITH simple;
+ALTER TEXT SEARCH CONFIGURATION stepwell.truncated
+    ADD MAPPING FOR host WITH simple;
+ALTER TEXT SEARCH CONFIGURATION stepwell.truncated
+    ADD MAPPING FOR sfloat WITH simple;
+ALTER TEXT SEARCH CONFIGURATION stepwell.truncated
+    ADD MAPPING FOR version WITH simple;
+ALTER TEXT SEARCH CONFIGURATION stepwell.truncated
+    ADD MAPPING FOR hword_numpart WITH simple;
+ALTER TEXT SEARCH CONFIGURATION stepwell.truncated
+    ADD MAPPING FOR hword_part WITH simple;
+ALTER TEXT SEARCH CONFIGURATION stepwell.truncated
+    ADD MAPPING FOR hword_asciipart WITH simple;
+ALTER TEXT SEARCH CONFIGURATION stepwell.truncated
+    ADD MAPPING FOR numhword WITH simple;
+ALTER TEXT SEARCH CONFIGURATION stepwell.truncated
+    ADD MAPPING FOR asciihword WITH simple;
+ALTER TEXT SEARCH CONFIGURATION stepwell.truncated
+    ADD MAPPING FOR hword WITH simple;
+ALTER TEXT SEARCH CONFIGURATION stepwell.truncated
+    ADD MAPPING FOR url_path WITH simple;
+ALTER TEXT SEARCH CONFIGURATION stepwell.truncated
+    ADD MAPPING FOR file WITH simple;
+ALTER TEXT SEARCH CONFIGURATION stepwell.truncated
+    ADD MAPPING FOR "float" WITH simple;
+ALTER TEXT SEARCH CONFIGURATION stepwell.truncated
+    ADD MAPPING FOR "int" WITH simple;
+ALTER TEXT SEARCH CONFIGURATION stepwell.truncated
+    ADD MAPPING FOR uint WITH simple;
 CREATE TABLE stepwell.alembic_version (
     version_num character varying(32) NOT NULL
 );

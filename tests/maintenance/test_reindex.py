@@ -10,6 +10,7 @@ from harness import Tenant, new_user
 from app.database import transactions
 from app.database.transactions import Database
 from app.documents import operations as documents
+from app.documents.types import Upload
 from app.entities.linking import mention_refresh
 from app.maintenance import reindex
 from app.maintenance.reindex import Reindexed
@@ -156,6 +157,27 @@ async def test_words_beyond_ascii_are_indexed_again_after_a_change_of_their_rule
     done = await _reindex(tenant)
     assert (done.compared, done.cut, done.embedded) == (1, 1, 0)
     assert [term.df for term in (await tenant.ask("350")).terms] == [1]
+    await tenant.assert_sound()
+
+
+async def test_words_of_a_language_without_a_stemmer_are_cut_off_in_texts_of_former_versions(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cleaning, "VERSION", cleaning.VERSION - 1)
+    await tenant.many(
+        [
+            Upload(
+                "Latarnie nad morzem są zamknięte, ale latem są czynne i można je zwiedzać.",
+                uri="pl",
+                language="simple",
+            )
+        ]
+    )
+    monkeypatch.undo()
+    assert [term.df for term in (await tenant.ask("latarniami")).terms] == [0]
+    done = await _reindex(tenant)
+    assert (done.cut, done.embedded) == (1, 0)
+    assert [term.df for term in (await tenant.ask("latarniami")).terms] == [1]
     await tenant.assert_sound()
 
 

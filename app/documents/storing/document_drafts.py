@@ -75,10 +75,15 @@ def resolve(upload: Upload, *, language: str | None = None) -> CleanDocument:
 
 
 def clean_again(document: CleanDocument) -> CleanDocument:
-    """Cleans a stored document by the current rules. Raises what interrupts it."""
+    """Cleans a stored document by the current rules. Raises what interrupts it.
+
+    Former versions indexed inflected languages without a stemmer as written.
+    """
     offload.check_stopped()
     cleaned = _clean(document.content, document.page_starts)
-    return dataclasses.replace(document, content=cleaned.text, page_starts=cleaned.starts)
+    is_truncated = document.config == languages.UNSTEMMED and languages.config_of(cleaned.text) == languages.TRUNCATED
+    config = languages.TRUNCATED if is_truncated else document.config
+    return dataclasses.replace(document, content=cleaned.text, page_starts=cleaned.starts, config=config)
 
 
 def hash_document(document: CleanDocument) -> DocumentDraft:

@@ -26,7 +26,7 @@ from app.query.types import Answer, Hit, MatchedSpan, Snippet
 from app.search.state import SearchContext, SearchState, Step
 from app.text.queries import parsed_query
 from app.text.structure import conversations, markdown_to_text, sentences, structure
-from app.text.words import tsvector_text, word_spans
+from app.text.words import languages, tsvector_text, word_spans
 from app.text.words.word_spans import WordSpan
 
 COST = 40
@@ -108,7 +108,10 @@ async def _analyse(
 
 def _index(words: Iterable[str], config: str) -> dict[str, str]:
     """Each word as it is indexed."""
-    return {word: word.lower() if _is_plain(word) else tsvector_text.index_text(word, config) for word in words}
+    is_whole = config != languages.TRUNCATED
+    return {
+        word: word.lower() if is_whole and _is_plain(word) else tsvector_text.index_text(word, config) for word in words
+    }
 
 
 def _is_plain(word: str) -> bool:

@@ -12,7 +12,7 @@ from itertools import pairwise
 from app.concurrency import offload
 from app.text.words import characters
 
-VERSION = 8
+VERSION = 9
 """Version of the rules of cleaning, cutting and words beyond ASCII. A reindex applies them to documents with another
 version.
 

@@ -24,10 +24,12 @@ MAX_LENGTH = 100
 """Most characters of a language name that is looked up."""
 UNSTEMMED = "simple"
 """The configuration for languages without their own: no stemming, no stop words."""
+TRUNCATED = "stepwell.truncated"
+"""The configuration for inflected languages that Postgres has no stemmer for: words are cut off after six letters."""
 
 _STEMMED_NAMES = (
     "arabic ar العربية|armenian hy Հայերեն|basque eu euskara|catalan ca català|danish da dansk|"
-    "dutch nl Nederlands flemish|english en|estonian et eesti|finnish fi suomi|french fr français|german de Deutsch|"
+    "dutch nl Nederlands flemish|english en|finnish fi suomi|french fr français|german de Deutsch|"
     "greek el Ελληνικά|hindi hi हिन्दी|hungarian hu magyar|indonesian id Bahasa_Indonesia|irish ga Gaeilge|"
     "italian it italiano|lithuanian lt lietuvių|nepali ne नेपाली|norwegian no nb nn norsk bokmål nynorsk|"
     "portuguese pt português|romanian ro română moldovan|russian ru русский|serbian sr српски srpski|"
@@ -35,13 +37,16 @@ _STEMMED_NAMES = (
 )
 _STEMMED = {config: names for config, *names in map(str.split, _STEMMED_NAMES.split("|"))}
 """The languages with a configuration of their own: its name, the codes of the language, and its own names."""
+_TRUNCATED_NAMES = (
+    "afrikaans af albanian sq shqip azerbaijani az belarusian be беларуская bosnian bs bosanski bulgarian bg български "
+    "croatian hr hrvatski czech cs čeština esperanto eo estonian et eesti galician gl galego icelandic is íslenska "
+    "kazakh kk kyrgyz ky latin la latvian lv latviešu macedonian mk македонски mongolian mn polish pl polski "
+    "slovak sk slovenčina slovenian sl slovenščina ukrainian uk українська uzbek uz"
+)
 _OTHERS = (
-    "afrikaans albanian shqip belarusian беларуская bengali বাংলা bosnian bosanski bulgarian български burmese မြန်မာ "
-    "chinese 中文 汉语 漢語 mandarin cantonese croatian hrvatski czech čeština esperanto filipino tagalog galician "
-    "galego georgian ქართული hebrew עברית icelandic íslenska japanese 日本語 kazakh khmer ខ្មែរ korean 한국어 lao ລາວ "
-    "latin latvian latviešu macedonian македонски malay marathi मराठी mongolian persian فارسی farsi polish polski "
-    "punjabi slovak slovenčina slovenian slovenščina swahili kiswahili telugu తెలుగు thai ไทย ukrainian українська "
-    "urdu اردو uzbek vietnamese Tiếng_Việt welsh cymraeg"
+    "bengali বাংলা burmese မြန်မာ chinese 中文 汉语 漢語 mandarin cantonese filipino tagalog georgian ქართული "
+    "hebrew עברית japanese 日本語 khmer ខ្មែរ korean 한국어 lao ລາວ malay marathi मराठी persian فارسی farsi punjabi "
+    "swahili kiswahili telugu తెలుగు thai ไทย urdu اردو vietnamese Tiếng_Việt welsh cymraeg"
 )
 
 
@@ -74,7 +79,8 @@ def accepted() -> str:
     stemmed = ", ".join(name.capitalize() for name in _STEMMED)
     return (
         "Use a BCP 47 tag or ISO 639 code such as en, de-AT or zh-Hant, or a name in English or the language itself. "
-        f"Stemmed are {stemmed}; others, such as Chinese, are indexed without stemming."
+        f"Stemmed are {stemmed}; Polish, Czech, Ukrainian and other inflected languages are cut off after six letters, "
+        "others, such as Chinese, indexed as written."
     )
 
 
@@ -86,7 +92,11 @@ def _key(name: str) -> str:
 CONFIGS: Mapping[str, str] = MappingProxyType(
     {
         _key(name.replace("_", " ")): config
-        for config, names in (*_STEMMED.items(), (UNSTEMMED, _OTHERS.split()))
+        for config, names in (
+            *_STEMMED.items(),
+            (TRUNCATED, _TRUNCATED_NAMES.split()),
+            (UNSTEMMED, _OTHERS.split()),
+        )
         for name in (config, *names)
     }
 )
@@ -117,17 +127,18 @@ _STEMMED_LISTS = (
     "Arabic Basque Catalan Danish Dutch English Finnish French German Hindi Hungarian Indonesian Irish "
     "Italian Lithuanian Nepali Portuguese Romanian Russian Serbian Spanish Swedish Turkish"
 )
-_OTHER_LISTS = (
+_TRUNCATED_LISTS = (
     "Afrikaans Albanian Azerbaijani Belarusian Bosnian Bulgarian Croatian Czech Esperanto Estonian Galician Icelandic "
-    "Kazakh Kyrgyz Latvian Macedonian Malay Maltese Marathi Persian Polish Slovak Slovenian Swahili Tagalog Ukrainian "
-    "Urdu Uzbek Vietnamese Welsh"
+    "Kazakh Kyrgyz Latvian Macedonian Polish Slovak Slovenian Ukrainian Uzbek"
 )
+_OTHER_LISTS = "Malay Maltese Marathi Persian Swahili Tagalog Urdu Vietnamese Welsh"
 _BY_WORDS = {
     **{name: name.lower() for name in _STEMMED_LISTS.split()},
     **dict.fromkeys(("Norwegian_Bokmal", "Norwegian_Nynorsk"), "norwegian"),
+    **dict.fromkeys(_TRUNCATED_LISTS.split(), TRUNCATED),
     **dict.fromkeys(_OTHER_LISTS.split(), UNSTEMMED),
 }
-"""Text-search configurations by list of words: those of every supported Postgres (Estonian's begins with 18).
+"""Text-search configurations by list of words.
 
 Languages without a configuration are listed too, so that they are not mistaken for others.
 """
@@ -164,6 +175,7 @@ _SCRIPTS_OF = {
     "serbian": (None, "russian"),
     "nepali": ("hindi",),
     **dict.fromkeys(_SCRIPTS, ()),
+    TRUNCATED: (None, "russian"),
     UNSTEMMED: (None, *_SHARED),
 }
 """The scripts of each configuration, if any of its languages has another script than Latin (None)."""
@@ -195,7 +207,7 @@ def config_of(text: str) -> str | None:
         possible = _in_alphabet(_SHARED[script], lowered)
         evidence = {name: found for name, found in evidence.items() if name in possible}
         if not evidence:
-            return script if script.title() in possible else UNSTEMMED
+            return script if script.title() in possible else TRUNCATED if script == "russian" else UNSTEMMED
         return _BY_WORDS[max(evidence, key=lambda name: sum(evidence[name]))]
     # In Latin script, a text may be English unless there is clear evidence of another language.
     spelled = Counter(name for word in words if not word.isascii() for name in _languages_with_letters_of(word))

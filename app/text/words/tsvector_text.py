@@ -10,13 +10,13 @@ import itertools
 import re
 import unicodedata
 
-from app.text.words import characters, cleaning, word_spans
+from app.text.words import characters, cleaning, languages, word_spans
 
 MAX_LEXEME_BYTES = 2_000  # Postgres ignores lexemes from 2,047 bytes on, with a notice each
 _MAX_COMPOUND = 200  # code points; of a longer compound only the parts are kept
 _MAX_CAMEL = 64  # a longer word of mixed case is data, not a name
 
-_FOLDED_CONFIGS = frozenset({"english", "simple"})
+_FOLDED_CONFIGS = frozenset({"english", languages.UNSTEMMED, languages.TRUNCATED})
 _LETTERS = {"ø": "o", "ł": "l", "đ": "d", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th", "ð": "d", "ħ": "h"}
 _FOLDED_LETTER = re.compile(f"[{''.join(_LETTERS)}{''.join(_LETTERS).replace('ı', '').upper()}]")
 _LIGATURE = re.compile("[œŒ]")
@@ -58,19 +58,20 @@ _SEPARATOR = re.compile(r"[.@/]")
 _NUMBER = re.compile(r"v?\d+(?:\.\d+)+")
 _CAMEL_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _LONG = re.compile(rf"\S{{{MAX_LEXEME_BYTES // 4},}}+")
+_ENDING = re.compile(r"([^ -@\[-`{-~]{6})[^ -@\[-`{-~]+")  # the same as in fragments/text_for.sql
 
 
 def index_text(text: str, config: str) -> str:
     """Rewrites a document or query so that `to_tsvector(config, …)` parses it into the words that people search for.
 
-    Lower-case, NFKC; accents folded for 'english' and 'simple' only (the other stemmers need them), ligatures expanded
-    where they are no letters of the language. Punctuation becomes space, hyphens between letters stay. Compounds are
-    followed by their parts ("josh.ai josh ai"), mixed case and snake case become one word and its parts, decimals and
-    versions stay whole, acronyms lose their dots. "AT&T" is preceded by "atandt" and "vitamin A" followed by
-    "vitamina", because stop words stand in them. Letters and digits with several spellings have one
-    (`characters.unify`), and a Persian word with a joiner inside is followed by its parts. Scripts without spaces
-    become overlapping pairs, beside which the database indexes single characters. Words over 2,000 bytes are dropped.
-    Linear in the length.
+    Lower-case, NFKC; accents folded where no stemmer but the English one needs them, ligatures expanded where they are
+    no letters of the language. Words of inflected languages without a stemmer end after six letters. Punctuation
+    becomes space, hyphens between letters stay. Compounds are followed by their parts ("josh.ai josh ai"), mixed case
+    and snake case become one word and its parts, decimals and versions stay whole, acronyms lose their dots. "AT&T" is
+    preceded by "atandt" and "vitamin A" followed by "vitamina", because stop words stand in them. Letters and digits
+    with several spellings have one (`characters.unify`), and a Persian word with a joiner inside is followed by its
+    parts. Scripts without spaces become overlapping pairs, beside which the database indexes single characters. Words
+    over 2,000 bytes are dropped. Linear in the length.
     """
     if not text.isascii():
         text = _UNSPACED_RUN.sub(_pairs, _WRAPPED.sub("", _normalise(text, config)))
@@ -88,6 +89,8 @@ def index_text(text: str, config: str) -> str:
     text = _LONE_GLUE.sub(" ", _SIGN.sub(" ", text) if "-" in text else text)
     text = _COMPOUND.sub(_expand, text)
     text = text.casefold() if config in _FOLDED_CONFIGS else text.lower().replace("i\u0307", "i")
+    if config == languages.TRUNCATED:
+        text = _ENDING.sub(r"\1", text)
     return " ".join(_LONG.sub(_unless_too_long, text).split())
 
 

@@ -4,15 +4,19 @@ from typing import Any
 
 from harness import Tenant, uris
 
+from app.database import sql
 from app.database.filter_types import DocumentFilter
 from app.documents import document_patches
 from app.documents import operations as documents
 from app.documents.types import Upload
+from app.search import understanding
 from app.services import ChunkingOptions
+from app.text.words import languages, tsvector_text
 
 GERMAN = "Die Kündigungsfristen der Mietverträge stehen in der Anlage, und der Vermieter hat sie unterschrieben."
 RUSSIAN = "Сроки уведомления о расторжении договора указаны в приложении, и хозяин дома его подписал."
 JAPANESE = "解約の予告期間は三か月です。書面で通知してください。"
+POLISH = "Okresy wypowiedzenia umów są podane w załączniku, a właściciel domu je podpisał."
 ENGLISH = "The notice periods of the leases are in the appendix, and the landlord has signed it."
 
 
@@ -22,7 +26,7 @@ async def _languages(tenant: Tenant) -> dict[str | None, str]:
 
 
 async def test_each_document_is_indexed_in_its_own_language_and_found_by_inflected_words(tenant: Tenant) -> None:
-    texts = {"de": GERMAN, "ru": RUSSIAN, "ja": JAPANESE, "en": ENGLISH}
+    texts = {"de": GERMAN, "ru": RUSSIAN, "ja": JAPANESE, "pl": POLISH, "en": ENGLISH}
     await tenant.many([Upload(text, uri=uri) for uri, text in texts.items()])
     named = "---\nlang: en\n---\n" + GERMAN
     await tenant.many(
@@ -36,6 +40,7 @@ async def test_each_document_is_indexed_in_its_own_language_and_found_by_inflect
         "de": "german",
         "ru": "russian",
         "ja": "simple",
+        "pl": "stepwell.truncated",
         "en": "english",
         "named": "english",
         "explicit": "french",
@@ -47,6 +52,9 @@ async def test_each_document_is_indexed_in_its_own_language_and_found_by_inflect
         "KÜNDIGUNGSFRIST Mietvertrag": "de",
         "договорами": "ru",
         "予告期間": "ja",
+        "załączniki właścicielowi": "pl",
+        '"okresu wypowiedzeniem"': "pl",
+        "załączników*": "pl",
         "landlords": "en",
     }.items():
         assert uri in uris(await tenant.ask(query, mode="lexical", limit=3)), query
@@ -64,3 +72,19 @@ async def test_a_language_that_is_set_is_not_detected(tenant: Tenant) -> None:
     tenant.chunking_options = ChunkingOptions(language="Dutch")
     await tenant.many([Upload(GERMAN, uri="de"), Upload(ENGLISH, uri="en", language="en")])
     assert await _languages(tenant) == {"de": "dutch", "en": "english"}
+
+
+async def test_a_query_is_cut_off_like_the_texts(tenant: Tenant) -> None:
+    texts = [
+        "Żółwiowi miejscowości",
+        "договорами-поставки",
+        "get_user_name3 B2-12345678",
+        "miejscowości w [Łodzi] ~km^2",
+    ]
+    written = {text: understanding.index_text(text).folded for text in texts}
+    statement = sql.inline(
+        "SELECT {{text_for 'stepwell.truncated', t.word, ''}} FROM unnest(:words::text[]) AS t (word)"
+    )
+    async with tenant.db.reading(tenant.user_id) as reading:
+        found = await reading.scalars(statement, {"words": list(written.values())})
+    assert list(found) == [tsvector_text.index_text(text, languages.TRUNCATED) for text in texts]

@@ -20,10 +20,8 @@ from app.text.words import languages
         ("Bahasa Indonesia", "indonesian"),
         ("sr-Latn", "serbian"),
         ("mo", "romanian"),
-        *(
-            (name, "simple")
-            for name in ("zh", "zh-Hant", "zh_TW", "Chinese", "中文", "ja", "日本語", "pl", "tlh", "und")
-        ),
+        *((name, "simple") for name in ("zh", "zh-Hant", "zh_TW", "Chinese", "中文", "ja", "日本語", "tlh", "und")),
+        *((name, languages.TRUNCATED) for name in ("pl", "cze", "Polski", "uk-UA", "Українська", "et", "hr")),
         ("simple", "simple"),
     ],
 )
@@ -41,7 +39,8 @@ def test_what_is_no_language_has_no_configuration(unknown):
 def test_all_configurations_of_postgres_are_reachable_by_their_names():
     assert len(set(languages.CONFIGS.values())) == 30
     assert all(languages.config_for(config) == config for config in languages.CONFIGS.values())
-    assert all(config.capitalize() in languages.accepted() for config in set(languages.CONFIGS.values()) - {"simple"})
+    stemmed = set(languages.CONFIGS.values()) - {languages.UNSTEMMED, languages.TRUNCATED}
+    assert all(config.capitalize() in languages.accepted() for config in stemmed)
 
 
 TEXTS = {
@@ -71,6 +70,8 @@ UNSTEMMED = {
     "Korean": "해지 통보 기간은 석 달이며 서면으로 알려야 합니다.",
     "Hebrew": "תקופת ההודעה המוקדמת היא שלושה חודשים לפני סוף החוזה.",
     "Thai": "ระยะเวลาแจ้งล่วงหน้าคือสามเดือน",
+}
+TRUNCATED = {
     "Polish": "Okres wypowiedzenia wynosi trzy miesiące i kończy się z końcem kwartału, a pismo musi być podpisane.",
     "Belarusian": "Рэчка замёрзла, паром не ходзіць.",
     "Ukrainian": "Строк повідомлення про розірвання договору становить три місяці, і лист має бути підписаний.",
@@ -91,11 +92,12 @@ WITHOUT = {
 CASES = [
     *((text, name.partition(",")[0]) for name, text in TEXTS.items()),
     *((text, languages.UNSTEMMED) for text in UNSTEMMED.values()),
+    *((text, languages.TRUNCATED) for text in TRUNCATED.values()),
     *((text, None) for text in WITHOUT.values()),
 ]
 
 
-@pytest.mark.parametrize(("text", "config"), CASES, ids=[*TEXTS, *UNSTEMMED, *WITHOUT])
+@pytest.mark.parametrize(("text", "config"), CASES, ids=[*TEXTS, *UNSTEMMED, *TRUNCATED, *WITHOUT])
 def test_a_sentence_shows_its_language_if_there_is_enough_evidence(text: str, config: str | None) -> None:
     assert languages.config_of(text) == config
 
@@ -109,7 +111,7 @@ def test_the_sample_notes_are_not_taken_for_another_language() -> None:
     ("query", "configs"),
     [
         ("Πού είναι ο φάρος;", {"greek"}),
-        ("где маяк NFL", {"russian", "serbian", "simple"}),
+        ("где маяк NFL", {"russian", "serbian", languages.TRUNCATED}),
         ("灯台", {"simple"}),
         ("wieża w Łodzi", set()),
         ("who is Νίκος?", set()),

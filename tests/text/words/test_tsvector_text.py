@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.text.words import tsvector_text
+from app.text.words import languages, tsvector_text
 
 
 def index(text: str, config: str = "english") -> str:
@@ -112,6 +112,11 @@ def test_scripts_without_spaces_become_overlapping_pairs(text, expected):
     assert index(text) == expected
 
 
+def test_words_of_inflected_languages_without_a_stemmer_end_after_six_letters():
+    assert index("Miejscowościach Żółwiowi kot", languages.TRUNCATED) == "miejsc zolwio kot"
+    assert index("biało-czerwoni B2-12345678 договорами", languages.TRUNCATED) == "bialo-czerwo b2 12345678 догово"
+
+
 def test_the_parts_of_a_persian_word_are_found_together_and_apart():
     assert index("ثبت\u200cنام") == index("ثبتنام ثبت نام")
     assert index("म\u200cन") == index("मन")
@@ -131,7 +136,10 @@ def test_words_too_long_for_postgres_are_dropped_and_their_parts_kept():
     assert index("/".join(["part"] * 600)) == " ".join(["part"] * 600)
 
 
-@given(st.text(alphabet=st.characters(codec=None)), st.sampled_from(["english", "simple", "german", "turkish"]))
+@given(
+    st.text(alphabet=st.characters(codec=None)),
+    st.sampled_from(["english", "simple", "german", "turkish", languages.TRUNCATED]),
+)
 def test_any_text_becomes_words_that_can_be_sent_whatever_its_composition(text, config):
     result = tsvector_text.index_text(text, config)
     result.encode("utf-8")
