@@ -1,6 +1,6 @@
 -- Selects the form of a text that a text-search configuration indexes: accents are folded for configurations without a
--- stemmer and 'english' only, words of inflected languages without one end after six letters, and the ligature æ is
--- expanded for 'french' too.
+-- stemmer and 'english' only, words of inflected languages without a good one end after six letters, and the ligature æ
+-- is expanded for 'french' too.
 -- $config  the configuration's name
 -- $folded  the text with accents folded
 -- $plain  the text with accents kept

@@ -77,12 +77,13 @@ def resolve(upload: Upload, *, language: str | None = None) -> CleanDocument:
 def clean_again(document: CleanDocument) -> CleanDocument:
     """Cleans a stored document by the current rules. Raises what interrupts it.
 
-    Former versions indexed inflected languages without a stemmer as written.
+    Former versions had stemmers for some languages that are truncated, and indexed the others as written.
     """
     offload.check_stopped()
     cleaned = _clean(document.content, document.page_starts)
-    is_truncated = document.config == languages.UNSTEMMED and languages.config_of(cleaned.text) == languages.TRUNCATED
-    config = languages.TRUNCATED if is_truncated else document.config
+    config = languages.config_for(document.config) or document.config
+    if config == languages.UNSTEMMED and languages.config_of(cleaned.text) == languages.TRUNCATED:
+        config = languages.TRUNCATED
     return dataclasses.replace(document, content=cleaned.text, page_starts=cleaned.starts, config=config)
 
 

@@ -45,14 +45,14 @@ _ARABIC = "\u0600"
 """The first letter of the scripts in which stems may begin within a word."""
 _LATIN = "abcdefghijklmnopqrstuvwxyz"
 _ACCENTS = (
-    "catalan àçèéíïòóúü|danish åæø|finnish äö|french éèêàâçîïôùû|hungarian áéíóöőúüű|irish áéíóú|italian àèéìòù|"
-    "lithuanian ąčęėįšųūž|norwegian åæø|portuguese ãáâçéêíóôõú|romanian ăâîșț|spanish íñóü|swedish åäö|turkish çğıöşü"
+    "catalan àçèéíïòóúü|danish åæø|french éèêàâçîïôùû|irish áéíóú|italian àèéìòù|lithuanian ąčęėįšųūž|norwegian åæø|"
+    "portuguese ãáâçéêíóôõú|romanian ăâîșț|spanish íñóü|swedish åäö"
 )
 _ACCENTED = {config: letters for config, letters in map(str.split, _ACCENTS.split("|"))}
 """The letters that people type without accents, in languages whose stemmers need these. German's stemmer does not."""
 _ALPHABETS = (
     f"{_LATIN}äöüßàâçèéêëîïôùûñáíóúãõåøæ",
-    *(_LATIN + letters for letters in ("ąćęłńóśźż", "áčďéěíňóřšťúůýž", *_ACCENTED.values())),
+    *(_LATIN + letters for letters in ("ąćęłńóśźż", "áčďéěíňóřšťúůýž", "áéíóöőúüű", "çğıöşü", *_ACCENTED.values())),
     "абвгдеёжзийклмнопрстуфхцчшщъыьэюя",
     "абвгґдеєжзиіїйклмнопрстуфхцчшщьюя",
     "αβγδεζηθικλμνξοπρστυφχψωςάέήίόύώ",

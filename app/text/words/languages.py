@@ -25,24 +25,26 @@ MAX_LENGTH = 100
 UNSTEMMED = "simple"
 """The configuration for languages without their own: no stemming, no stop words."""
 TRUNCATED = "stepwell.truncated"
-"""The configuration for inflected languages that Postgres has no stemmer for: words are cut off after six letters."""
+"""The configuration for inflected languages without a good stemmer: words are cut off after six letters."""
 
 _STEMMED_NAMES = (
-    "arabic ar العربية|armenian hy Հայերեն|basque eu euskara|catalan ca català|danish da dansk|"
-    "dutch nl Nederlands flemish|english en|finnish fi suomi|french fr français|german de Deutsch|"
-    "greek el Ελληνικά|hindi hi हिन्दी|hungarian hu magyar|indonesian id Bahasa_Indonesia|irish ga Gaeilge|"
+    "arabic ar العربية|armenian hy Հայերեն|catalan ca català|danish da dansk|"
+    "dutch nl Nederlands flemish|english en|french fr français|german de Deutsch|"
+    "greek el Ελληνικά|hindi hi हिन्दी|indonesian id Bahasa_Indonesia|irish ga Gaeilge|"
     "italian it italiano|lithuanian lt lietuvių|nepali ne नेपाली|norwegian no nb nn norsk bokmål nynorsk|"
     "portuguese pt português|romanian ro română moldovan|russian ru русский|serbian sr српски srpski|"
-    "spanish es español castellano castilian|swedish sv svenska|tamil ta தமிழ்|turkish tr Türkçe|yiddish yi ייִדיש"
+    "spanish es español castellano castilian|swedish sv svenska|tamil ta தமிழ்|yiddish yi ייִדיש"
 )
 _STEMMED = {config: names for config, *names in map(str.split, _STEMMED_NAMES.split("|"))}
 """The languages with a configuration of their own: its name, the codes of the language, and its own names."""
 _TRUNCATED_NAMES = (
-    "afrikaans af albanian sq shqip azerbaijani az belarusian be беларуская bosnian bs bosanski bulgarian bg български "
-    "croatian hr hrvatski czech cs čeština esperanto eo estonian et eesti galician gl galego icelandic is íslenska "
-    "kazakh kk kyrgyz ky latin la latvian lv latviešu macedonian mk македонски mongolian mn polish pl polski "
-    "slovak sk slovenčina slovenian sl slovenščina ukrainian uk українська uzbek uz"
+    "afrikaans af albanian sq shqip azerbaijani az basque eu euskara belarusian be беларуская bosnian bs bosanski "
+    "bulgarian bg български croatian hr hrvatski czech cs čeština esperanto eo estonian et eesti finnish fi suomi "
+    "galician gl galego hungarian hu magyar icelandic is íslenska kazakh kk kyrgyz ky latin la latvian lv latviešu "
+    "macedonian mk македонски mongolian mn polish pl polski slovak sk slovenčina slovenian sl slovenščina "
+    "turkish tr Türkçe ukrainian uk українська uzbek uz"
 )
+"""Their words are inflected by endings. Postgres has no stemmer for them, or one that finds less."""
 _OTHERS = (
     "bengali বাংলা burmese မြန်မာ chinese 中文 汉语 漢語 mandarin cantonese filipino tagalog georgian ქართული "
     "hebrew עברית japanese 日本語 khmer ខ្មែរ korean 한국어 lao ລາວ malay marathi मराठी persian فارسی farsi punjabi "
@@ -79,8 +81,8 @@ def accepted() -> str:
     stemmed = ", ".join(name.capitalize() for name in _STEMMED)
     return (
         "Use a BCP 47 tag or ISO 639 code such as en, de-AT or zh-Hant, or a name in English or the language itself. "
-        f"Stemmed are {stemmed}; Polish, Czech, Ukrainian and other inflected languages are cut off after six letters, "
-        "others, such as Chinese, indexed as written."
+        f"Stemmed are {stemmed}. Words of Polish, Turkish, Ukrainian and other languages that inflect by endings end "
+        "after six letters; others, such as Chinese, are indexed as written."
     )
 
 
@@ -124,12 +126,12 @@ PRESENT_SCRIPT = 0.1
 """A passage with a larger share of letters of another script is in that script. Fewer are names and symbols."""
 
 _STEMMED_LISTS = (
-    "Arabic Basque Catalan Danish Dutch English Finnish French German Hindi Hungarian Indonesian Irish "
-    "Italian Lithuanian Nepali Portuguese Romanian Russian Serbian Spanish Swedish Turkish"
+    "Arabic Catalan Danish Dutch English French German Hindi Indonesian Irish Italian Lithuanian Nepali Portuguese "
+    "Romanian Russian Serbian Spanish Swedish"
 )
 _TRUNCATED_LISTS = (
-    "Afrikaans Albanian Azerbaijani Belarusian Bosnian Bulgarian Croatian Czech Esperanto Estonian Galician Icelandic "
-    "Kazakh Kyrgyz Latvian Macedonian Polish Slovak Slovenian Ukrainian Uzbek"
+    "Afrikaans Albanian Azerbaijani Basque Belarusian Bosnian Bulgarian Croatian Czech Esperanto Estonian Finnish "
+    "Galician Hungarian Icelandic Kazakh Kyrgyz Latvian Macedonian Polish Slovak Slovenian Turkish Ukrainian Uzbek"
 )
 _OTHER_LISTS = "Malay Maltese Marathi Persian Swahili Tagalog Urdu Vietnamese Welsh"
 _BY_WORDS = {
@@ -235,7 +237,7 @@ def may_be_in(text: str, config: str, passage: str = "") -> bool:
     A query has too few words for `config_of`, which must be sure. Here the evidence for the language must be at least
     RIVAL times that for any other. A query without frequent words may be in any language of its script. Pieces of
     identifiers are no words. If the document is in Latin script but the passage is not, as in a Chinese page of
-    commands, the passage's script decides.
+    commands, the passage's script decides. Of the languages of TRUNCATED, the passage's likeliest one counts.
     """
     if config in _SCRIPTS and config not in _SHARED:
         return _PATTERNS[config].search(text) is not None
@@ -245,10 +247,21 @@ def may_be_in(text: str, config: str, passage: str = "") -> bool:
         return script == written
     if script != config and script not in _SCRIPTS_OF.get(config, (None,)):
         return False
-    evidence = _evidence(dict.fromkeys(_WORD.findall(_CODE.sub(" ", text.lower())))).items()
-    sums = {name: sum(found) + LISTED_AT_ALL * len(found) for name, found in evidence}
-    own = max((value for name, value in sums.items() if _BY_WORDS[name] == config), default=0.0)
-    return own >= RIVAL * max(sums.values(), default=0.0)
+    sums = _sums(text)
+    own = _of_config(config, sums)
+    if config == TRUNCATED and (likely := _of_config(config, _sums(passage))):  # it has many languages
+        own = {name: own.get(name, 0.0) for name in (max(likely, key=likely.__getitem__),)}
+    return max(own.values(), default=0.0) >= RIVAL * max(sums.values(), default=0.0)
+
+
+def _of_config(config: str, by_list: Mapping[str, float]) -> dict[str, float]:
+    return {name: value for name, value in by_list.items() if _BY_WORDS[name] == config}
+
+
+def _sums(text: str) -> dict[str, float]:
+    """Returns the evidence of a short text for each list."""
+    evidence = _evidence(dict.fromkeys(_WORD.findall(_CODE.sub(" ", text.lower()))))
+    return {name: sum(found) + LISTED_AT_ALL * len(found) for name, found in evidence.items()}
 
 
 def is_frequent(word: str) -> bool:

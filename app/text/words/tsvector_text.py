@@ -65,7 +65,7 @@ def index_text(text: str, config: str) -> str:
     """Rewrites a document or query so that `to_tsvector(config, …)` parses it into the words that people search for.
 
     Lower-case, NFKC; accents folded where no stemmer but the English one needs them, ligatures expanded where they are
-    no letters of the language. Words of inflected languages without a stemmer end after six letters. Punctuation
+    no letters of the language. Words of inflected languages without a good stemmer end after six letters. Punctuation
     becomes space, hyphens between letters stay. Compounds are followed by their parts ("josh.ai josh ai"), mixed case
     and snake case become one word and its parts, decimals and versions stay whole, acronyms lose their dots. "AT&T" is
     preceded by "atandt" and "vitamin A" followed by "vitamina", because stop words stand in them. Letters and digits

@@ -162,7 +162,7 @@ async def test_a_relative_of_an_inflected_word_is_no_correction_of_it(bakery: Te
         ("fr", "Les élèves de l'école préparent une représentation.", "representation eleves ecole"),
         ("pt", "A estação da região não está em construção.", "estacao regiao construcao"),
         ("pt", "Como fazer pão sem fermento.", "fazer pao"),
-        ("tr", "Çağrı merkezi akşamları kapalıdır.", "cagri merkezi aksamlari"),
+        ("ro", "Primăria închide în fiecare sâmbătă.", "primaria inchide sambata"),
     ],
 )
 async def test_words_without_their_accents_count_like_the_words(tenant: Tenant, language, text, query) -> None:
@@ -181,8 +181,8 @@ async def test_words_are_corrected_whose_stems_begin_within_them(tenant: Tenant)
 
 
 def test_a_word_has_a_limited_number_of_spellings_however_many_languages_the_documents_have() -> None:
-    word, languages = "internationalisation", ("french", "italian", "portuguese", "hungarian", "turkish")
+    word, languages = "internationalisation", ("french", "italian", "portuguese", "catalan", "spanish")
     for some in (languages[:1], languages):
         assert 300 < len(corrections.spellings([word], some)[word]) <= corrections.MAX_RESPELLED
-    assert corrections.spellings(["cagri"], ["turkish"])["cagri"][-1] == "çağrı"
+    assert corrections.spellings(["acao"], ["portuguese"])["acao"][-1] == "âçâõ"
     assert corrections.spellings([word], ["english", "german"]) == {}
