@@ -28,7 +28,7 @@ app/
 ├── tools.py         what a tool is; each capability declares its own
 ├── relevance/       the score of relevance of a hit, 0 to 1: features, coefficients, calibration
 ├── query/           the request of a search, and what its steps hand on
-├── derived_rows.py  how derived rows are compared with what they are derived from, and rewritten
+├── derived_row_repairs.py  what a repair is: how derived rows are compared with their source, and rewritten
 ├── services.py      the opened database, models and options that use cases take as one value
 ├── parsing/         files to text, in a process with limits
 ├── models/          embedders, re-rankers and language models: protocols, local and remote

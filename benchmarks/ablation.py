@@ -19,14 +19,14 @@ from app.multihop import hop_strategies, hop_terms
 from app.multihop import store as links
 from app.multihop.hop_state import HopChunk
 from app.multihop.store import LinkedChunk
-from app.query import hop_signals
+from app.query import hop_signal_weights
 from app.query.search_request import HopOptions, Ranking
 from app.services import Services
 
 COVERAGE = "covers"
 METHODS: Mapping[str, Extractor] = {"terms": "none", "terms of names": "statistical"}
 STATISTICAL = "statistical terms"
-VARIANTS = ("all", *hop_signals.WEIGHTS, COVERAGE, *METHODS, STATISTICAL)
+VARIANTS = ("all", *hop_signal_weights.WEIGHTS, COVERAGE, *METHODS, STATISTICAL)
 MEASURES = ("recall@5", "ndcg@10")
 
 
@@ -54,7 +54,7 @@ async def run(folders: Sequence[Path], left_out: Sequence[str], services: Servic
 def without(part: str) -> Iterator[None]:
     """Searches over several hops as if the part did not exist."""
     with ExitStack() as stack:
-        if part in hop_signals.WEIGHTS:
+        if part in hop_signal_weights.WEIGHTS:
             stack.enter_context(mock.patch.object(HopChunk, "raise_signal", _ignoring(part)))
             stack.enter_context(mock.patch.object(links, "follow", _following_all_but(part)))
         elif part == COVERAGE:

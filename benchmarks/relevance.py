@@ -22,10 +22,10 @@ from app.evaluation.beir import EvaluationSet, JudgedQuestion
 from app.evaluation.metrics import Calibration, Prediction
 from app.evaluation.runner import ASSESSED_HITS, Strategy, Tenant
 from app.query import scoring_constants
-from app.query.types import Answer, Hit
+from app.query.search_types import Answer, Hit
 from app.relevance import relevance
 from app.relevance.relevance import MeanEffect
-from app.search import answers
+from app.search import answer_completion
 from app.services import Services
 
 Array = npt.NDArray[np.float64]
@@ -183,7 +183,7 @@ def _group(known: dict[str, Any]) -> str:
 def _score(hit: Hit, answer: Answer, known: dict[str, Any], *, over_hops: bool) -> float:
     if over_hops:
         return float((hit.combined_score or 0.0) / (hit.explain or {})["best"])
-    scaled = answers.score_before_reranking(hit) ** scoring_constants.EXPONENTS[answer.fusion or "convex"]
+    scaled = answer_completion.score_before_reranking(hit) ** scoring_constants.EXPONENTS[answer.fusion or "convex"]
     return MeanEffect(**known["entities"]).remove(scaled)
 
 

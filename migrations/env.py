@@ -43,11 +43,11 @@ async def run_as_owner() -> None:
     """Run the command of the command line on a connection of the database's owner."""
     from app import runtime
     from app import settings as config  # only in a checkout: the service, which is above this file, passes a connection
-    from app.cli import database_owner
-    from app.runtime import models
+    from app.cli import database_as_owner
+    from app.runtime import configured_models
 
     settings = config.load()
-    model, dimension = models.embedding(settings)
+    model, dimension = configured_models.embedding(settings)
 
     def upgrade(connection: Connection) -> str:
         def migrate(config: Config) -> None:
@@ -64,7 +64,7 @@ async def run_as_owner() -> None:
         run_on(connection)
         return ""
 
-    async with database_owner.open_dsn(settings) as dsn:
+    async with database_as_owner.open_dsn(settings) as dsn:
         if await migration.on_connection(dsn, run) == migration.head():
             await runtime.finish_upgrade(dsn)
 

@@ -19,7 +19,7 @@ from app.access import keys
 from app.database import transactions
 from app.database.embedded import postgres
 from app.database.transactions import Database, Reading, Writing
-from app.derived_rows import Damage
+from app.derived_row_repairs import Damage
 from app.documents import operations as documents
 from app.documents.storing import ingest
 from app.documents.storing.ingest import IngestOutcome
@@ -28,7 +28,7 @@ from app.enums import Vector
 from app.main import create_app
 from app.maintenance import repair
 from app.models.protocols import Embedder, EmbeddingModel
-from app.query.types import Answer
+from app.query.search_types import Answer
 from app.search import search
 from app.services import Budget, ChunkingOptions, Services
 from app.settings import Settings

@@ -15,7 +15,7 @@ from app.database.transactions import Database, Writing
 from app.documents.store import document_puts
 from app.documents.types import ChunkDraft, DocumentDraft
 from app.enums import Vector
-from app.query.types import HybridRequest, HybridResult, LexicalQuery, Weights
+from app.query.search_types import HybridRequest, HybridResult, LexicalQuery, Weights
 from app.search.store import hybrid_search
 from app.text.chunking import Passage
 from app.text.queries.parsed_query import IndexText

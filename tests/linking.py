@@ -10,7 +10,7 @@ from app.entities import operations as entities
 from app.entities.linking import mention_refresh
 from app.entities.types import Entity, EntityDraft
 from app.query.search_request import GuidanceOptions, SearchRequest
-from app.query.types import Answer
+from app.query.search_types import Answer
 from app.search import search
 from app.search.steps.guidance.entity_matching import EntityCache
 

@@ -4,7 +4,7 @@ import math
 from uuid import UUID
 
 from app.enums import Vector
-from app.query.types import Candidate, HybridResult
+from app.query.search_types import Candidate, HybridResult
 
 WORDS = [
     "harbour", "lantern", "river", "castle", "violin", "copper", "meadow", "thunder", "pepper", "saddle", "marble",

@@ -7,7 +7,7 @@ import pytest
 
 from app.database.transactions import Database
 from app.enums import Vector
-from app.query.types import HybridResult
+from app.query.search_types import HybridResult
 from benchmarks.fake_embedder import FakeEmbedder
 
 

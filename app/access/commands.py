@@ -15,7 +15,7 @@ from app.access import keys
 from app.access.store import audit as stored_audit
 from app.access.store import keys as stored_keys
 from app.access.store import user_data
-from app.cli import database_owner, json_arguments, options, terminal
+from app.cli import database_as_owner, json_arguments, options, terminal
 from app.database import filters as compiled
 from app.database.transactions import SharedTransaction
 
@@ -49,7 +49,7 @@ def create(
         compiled.restriction(given.shape(), shows_entities=entities)
         only = given.model_dump(mode="json", by_alias=True, exclude_none=True)
     grant = keys.Grant(scopes, name, expires, only, entities)
-    key = database_owner.run(data_dir, lambda db: keys.create(user, grant, db=db, actor=database_owner.actor()))
+    key = database_as_owner.run(data_dir, lambda db: keys.create(user, grant, db=db, actor=database_as_owner.actor()))
     restricted = {} if grant.filters is None else {"filters": grant.filters, "entities": entities}
     terminal.end_with_json({"key": key, "user": user, "scopes": scopes, **restricted}, wanted=as_json)
     terminal.err.print(f"A key for {user} ({', '.join(scopes)}). It is not shown again:")
@@ -63,7 +63,7 @@ def list_keys(
     data_dir: options.DataDir = None,
 ) -> None:
     """List the keys without their secrets."""
-    found = database_owner.run_once(data_dir, lambda owner: stored_keys.list_keys(owner, user_id=user))
+    found = database_as_owner.run_once(data_dir, lambda owner: stored_keys.list_keys(owner, user_id=user))
     fields = ("key_id", "user_id", "scopes", "name", "created_at", "expires_at", "revoked_at", "filters")
     rows: list[dict[str, Any]] = [
         {
@@ -95,8 +95,8 @@ def rotate(
     data_dir: options.DataDir = None,
 ) -> None:
     """Replace a key by a new one with the same user, scopes and name. The new key is shown only once."""
-    days, actor = timedelta(days=grace), database_owner.actor()
-    key = database_owner.run(data_dir, lambda db: keys.rotate(key_id, db=db, grace=days, actor=actor))
+    days, actor = timedelta(days=grace), database_as_owner.actor()
+    key = database_as_owner.run(data_dir, lambda db: keys.rotate(key_id, db=db, grace=days, actor=actor))
     terminal.end_with_json({"key": key, "grace_days": grace}, wanted=as_json)
     left = f"works for {grace} more day{'s' * (grace > 1)}" if grace else "works no longer"
     terminal.err.print(f"The old key {left}. The new one is not shown again:")
@@ -110,7 +110,7 @@ def revoke(
     data_dir: options.DataDir = None,
 ) -> None:
     """Revoke a key at once."""
-    database_owner.run(data_dir, lambda db: keys.revoke(key_id, db=db, actor=database_owner.actor()))
+    database_as_owner.run(data_dir, lambda db: keys.revoke(key_id, db=db, actor=database_as_owner.actor()))
     terminal.end_with_json({"revoked": True}, wanted=as_json)
     terminal.err.print("Revoked.")
 
@@ -122,7 +122,7 @@ UserName = Annotated[str, typer.Argument(help="The user's name.")]
 @users_app.command("list")
 def list_users(as_json: options.AsJson = False, data_dir: options.DataDir = None) -> None:
     """List all users with their numbers of live keys, documents, chunks and entities."""
-    rows = [dataclasses.asdict(user) for user in database_owner.run_once(data_dir, user_data.list_users)]
+    rows = [dataclasses.asdict(user) for user in database_as_owner.run_once(data_dir, user_data.list_users)]
     terminal.end_with_json(rows, wanted=as_json)
     table = terminal.table("user_id", "keys", "documents", "chunks", "entities", ids=("user_id",))
     for row in rows:
@@ -139,8 +139,8 @@ def export(
 ) -> None:
     """Write all that a user has stored, with keys (no secrets) and events, to a ZIP of JSON lines."""
     options.check_user(user)
-    written = database_owner.run(
-        data_dir, lambda db: user_data.export(user, file.absolute(), db=db, actor=database_owner.actor())
+    written = database_as_owner.run(
+        data_dir, lambda db: user_data.export(user, file.absolute(), db=db, actor=database_as_owner.actor())
     )
     terminal.end_with_json(written, wanted=as_json)
     terminal.out.print(f"Wrote {file}: {_format_counts(written)}.", soft_wrap=True, markup=False)
@@ -156,11 +156,13 @@ def delete(
     """Delete a user's documents, entities and keys; the audit log records the deletion."""
     options.check_user(user)
     if not yes:
-        held = database_owner.run_once(data_dir, lambda owner: user_data.count_rows(owner, user))
+        held = database_as_owner.run_once(data_dir, lambda owner: user_data.count_rows(owner, user))
         if any(held.values()):
             known = {name: held.get(name, 0) for name in ("documents", "chunks", "entities", "sources")}
             terminal.confirm(f"Delete {_format_counts(known)} of {user}, with keys and all else?")
-    deleted, left = database_owner.run(data_dir, lambda db: user_data.delete(user, db=db, actor=database_owner.actor()))
+    deleted, left = database_as_owner.run(
+        data_dir, lambda db: user_data.delete(user, db=db, actor=database_as_owner.actor())
+    )
     if as_json:
         terminal.write_json({"deleted": deleted, "left": left})
     else:
@@ -191,7 +193,7 @@ def show_audit(
 ) -> None:
     """Show deletions, key management and the daily use of each key, newest first."""
     if prune is not None:
-        gone = database_owner.run_once(data_dir, lambda owner: stored_audit.prune(owner, days=prune))
+        gone = database_as_owner.run_once(data_dir, lambda owner: stored_audit.prune(owner, days=prune))
         terminal.end_with_json(gone, wanted=as_json)
         pruned = terminal.format_count(gone["audit_log"], "event")
         terminal.write(f"Deleted {pruned}, {terminal.format_count(gone['key_uses'], 'key use')}.")
@@ -201,7 +203,7 @@ def show_audit(
         events = await stored_audit.events(owner, user_id=user, limit=limit)
         return events, await stored_audit.key_uses(owner, user_id=user, limit=limit)
 
-    events, uses = database_owner.run_once(data_dir, read)
+    events, uses = database_as_owner.run_once(data_dir, read)
     terminal.end_with_json({"events": events, "key_uses": uses}, wanted=as_json)
     table = terminal.table("at", "user", "event", ids=("event",))
     for row in events:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.capability import Capability
 
 TOOLS = Capability(
-    tools=("agents.search_tools:TOOLS", "agents.document_tools:TOOLS"),
+    tools=("agents.search_tools:TOOLS", "agents.document_and_entity_tools:TOOLS"),
     optional_tools=("add_document", "delete_document"),
 )
 

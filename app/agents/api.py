@@ -11,7 +11,7 @@ from app.agents import registry, tool_formats
 from app.concurrency.limiter import Released
 from app.enums import ToolFormat
 from app.http import admission, auth, bodies, problems
-from app.query.types import Answer
+from app.query.search_types import Answer
 from app.tools import Admission, Tool, ToolContext
 
 router = bodies.router("tools", bodies.ListsRoute)

@@ -15,7 +15,7 @@ from uuid import UUID
 from pydantic import Field
 
 from app.query import answer_hints
-from app.query.types import Answer, Candidate, Hit
+from app.query.search_types import Answer, Candidate, Hit
 from app.relevance import answerable_levels
 from app.text import uris
 from app.text.words import tokens

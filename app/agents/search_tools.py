@@ -16,7 +16,7 @@ from app.database.filter_types import Filters
 from app.enums import Depth, Mode
 from app.query import answer_hints
 from app.query.search_request import SearchRequest, SimilarRequest
-from app.query.types import Answer
+from app.query.search_types import Answer
 from app.requests import field_types, filter_models
 from app.search import search, similar, source_names
 from app.tools import ToolArguments, ToolContext, clamped, tool

@@ -1,1 +1,1 @@
-"""Implements the command line `stepwell`, one module per command, on the pipelines of the API."""
+"""Holds what all commands of `stepwell` share: options, output, progress and the client."""

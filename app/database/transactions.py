@@ -169,7 +169,7 @@ class Writing(Reading):
     """A transaction that may change the rows of one user.
 
     It sees all rows, because links and postings concern all documents. With a restriction, the functions that change
-    documents check that these pass its filters before and after (`documents.store.restricted_writes`).
+    documents check that these pass its filters before and after (`documents.store.write_checks`).
 
     `first_chunk` is the number of the first chunk that it may add; 0 before `lock`.
     """

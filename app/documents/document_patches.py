@@ -18,9 +18,9 @@ from app.documents.store import documents
 from app.documents.store.documents import DocumentSource
 from app.documents.storing import document_drafts, document_writes, large_documents
 from app.documents.types import CleanDocument, Document, DocumentDraft, IngestResult, Upload
-from app.entities.linking import gazetteers, mention_refresh
+from app.entities.linking import gazetteer_cache, mention_refresh
 from app.enums import Json, StoreStatus
-from app.query import model_switch
+from app.query import model_replacement
 from app.requests import field_types
 from app.services import Services
 from app.text.structure import structure
@@ -40,7 +40,7 @@ async def apply(document_id: UUID, patch: Json, user_id: str, services: Services
     for _attempt in range(ATTEMPTS):
         async with large_documents.reading_stored(document_id, user_id, services) as reading:
             source = await documents.source(reading, document_id)
-            await gazetteers.current(reading)
+            await gazetteer_cache.current(reading)
         patched = _patch(source, patch, services.chunking_options.language)
         field_types.expect_metadata(dict(patched.metadata))
         result = await _store(source, patched, user_id, services)
@@ -138,7 +138,9 @@ async def _store(
         stored.markdown,
     ):
         return await _store_attributes(source, draft, user_id, services)
-    return await model_switch.run(services.embedder, services.db, lambda: _store_text(source, draft, user_id, services))
+    return await model_replacement.run(
+        services.embedder, services.db, lambda: _store_text(source, draft, user_id, services)
+    )
 
 
 def _titles(document: DocumentDraft | Document) -> tuple[str, str]:

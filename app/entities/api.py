@@ -10,7 +10,7 @@ from fastapi import Body, Path, Query, Request, Response
 
 from app import limits
 from app.concurrency import offload
-from app.entities import bulk_upsert, models
+from app.entities import api_models, bulk_upsert
 from app.entities import operations as entities
 from app.entities.types import Entity, EntityFilter
 from app.enums import EntityOrigin
@@ -60,18 +60,18 @@ _MERGED: Any = {
         "value": {"entity_ids": ["99110dbd-42b8-01dd-1655-0be5e39908d2"]},
     }
 }
-_Several = Annotated[list[models.EntityInput], *field_types.at_most(models.MAX_ENTITIES, at_least=1)]
+_Several = Annotated[list[api_models.EntityInput], *field_types.at_most(api_models.MAX_ENTITIES, at_least=1)]
 
 
 @router.post(
     "/entities",
     summary="Add entities",
     status_code=201,
-    response_model=models.StoredEntity | models.EntityList,
+    response_model=api_models.StoredEntity | api_models.EntityList,
     responses={**problems.WRITE, **problems.responses(409)},
 )
 async def add_entities(
-    body: Annotated[models.EntityInput | _Several, Body(openapi_examples=_EXAMPLES)],
+    body: Annotated[api_models.EntityInput | _Several, Body(openapi_examples=_EXAMPLES)],
     user_id: auth.Writer,
     use: auth.Use,
 ) -> Any:
@@ -84,15 +84,17 @@ async def add_entities(
     stored = await entities.add(drafts, user_id, db=use.db, embedder=use.embedder, ids=ids)
     if isinstance(body, list):
         return await responses.json(
-            _size(stored), lambda: models.EntityList(entities=list(map(models.StoredEntity.of, stored))), status=201
+            _size(stored),
+            lambda: api_models.EntityList(entities=list(map(api_models.StoredEntity.of, stored))),
+            status=201,
         )
-    return models.StoredEntity.of(stored[0])
+    return api_models.StoredEntity.of(stored[0])
 
 
 @router.post(
     "/entities/bulk",
     summary="Add or replace many entities",
-    response_model=models.UpsertResult,
+    response_model=api_models.UpsertResult,
     responses={**problems.WRITE, **problems.responses(409)},
     openapi_extra=_NDJSON,
 )
@@ -103,12 +105,12 @@ async def upsert_entities(request: Request, user_id: auth.Writer, use: auth.Use)
     """
     bodies.require(request, "application/x-ndjson", "application/jsonl")
     raw = await request.body()
-    read = await offload.run(len(raw), models.read_lines, raw)
+    read = await offload.run(len(raw), api_models.read_lines, raw)
     outcomes = await bulk_upsert.run(read.sound, user_id, db=use.db, embedder=use.embedder)
     return await responses.json(len(raw), lambda: read.answer(outcomes))
 
 
-@router.get("/entities", summary="List entities", response_model=models.EntityPage)
+@router.get("/entities", summary="List entities", response_model=api_models.EntityPage)
 async def list_entities(
     user_id: auth.Searcher,
     use: auth.ReadUse,
@@ -141,16 +143,16 @@ def _size(shown: Sequence[Entity]) -> int:
     return sum(200 + sum(map(len, entity.facts)) + len(entity.description or "") for entity in shown)
 
 
-def _page(shown: Sequence[Entity], more: str | None) -> models.EntityPage:
-    return models.EntityPage(entities=list(map(models.StoredEntity.of, shown)), next_cursor=more)
+def _page(shown: Sequence[Entity], more: str | None) -> api_models.EntityPage:
+    return api_models.EntityPage(entities=list(map(api_models.StoredEntity.of, shown)), next_cursor=more)
 
 
 @router.get("/entities/{entity_id}", summary="Get an entity", responses=problems.responses(404))
 async def get_entity(
     entity_id: Annotated[UUID, _FOUND], user_id: auth.Searcher, use: auth.ReadUse
-) -> models.StoredEntity:
+) -> api_models.StoredEntity:
     """Return an entity with all its fields."""
-    return models.StoredEntity.of(await entities.get(entity_id, user_id, db=use.db))
+    return api_models.StoredEntity.of(await entities.get(entity_id, user_id, db=use.db))
 
 
 @router.patch(
@@ -161,14 +163,14 @@ async def get_entity(
 async def change_entity(
     entity_id: Annotated[UUID, _ADDED],
     changed: Annotated[
-        models.EntityChange,
+        api_models.EntityChange,
         Body(openapi_examples={"role": {"summary": "Another role", "value": {"role": "architect"}}}),
     ],
     user_id: auth.Changer,
     use: auth.Use,
-) -> models.StoredEntity:
+) -> api_models.StoredEntity:
     """Change fields of an entity of origin `user`. If its names change, texts are linked again."""
-    return models.StoredEntity.of(
+    return api_models.StoredEntity.of(
         await entities.change(entity_id, changed.shape(), user_id, db=use.db, embedder=use.embedder)
     )
 
@@ -180,26 +182,26 @@ async def change_entity(
 )
 async def merge_entities(
     entity_id: Annotated[UUID, _ADDED],
-    merged: Annotated[models.EntityMerge, Body(openapi_examples=_MERGED)],
+    merged: Annotated[api_models.EntityMerge, Body(openapi_examples=_MERGED)],
     request: Request,
     user_id: auth.Changer,
     use: auth.Use,
-) -> models.StoredEntity:
+) -> api_models.StoredEntity:
     """Merge others into an entity of origin `user`, atomically: it takes over their names, facts, members and teams.
 
     Its type, name, role and description stay; the others fill missing ones. Texts are linked in the background.
     """
     actor = auth.actor(request)
-    return models.StoredEntity.of(await entities.merge(entity_id, merged.entity_ids, user_id, use, actor=actor))
+    return api_models.StoredEntity.of(await entities.merge(entity_id, merged.entity_ids, user_id, use, actor=actor))
 
 
 @router.delete("/entities/{entity_id}", summary="Delete an entity", responses=problems.responses(404, 409, 507))
 async def delete_entity(
     entity_id: Annotated[UUID, _ADDED], request: Request, user_id: auth.Writer, use: auth.Use
-) -> models.EntityDeletion:
+) -> api_models.EntityDeletion:
     """Delete an entity of origin `user` with its links. Extracted entities cannot be deleted."""
     gone = await entities.remove(entity_id, user_id, db=use.db, actor=auth.actor(request))
-    return models.EntityDeletion(entities_deleted=1, mentions_deleted=gone)
+    return api_models.EntityDeletion(entities_deleted=1, mentions_deleted=gone)
 
 
 @router.get("/entities/{entity_id}/documents", summary="List an entity's documents", responses=problems.responses(404))
@@ -209,9 +211,11 @@ async def list_entity_documents(
     use: auth.ReadUse,
     limit: Annotated[int, Query(ge=1, le=limits.MAX_LISTED, description="Documents per page.")] = 50,
     cursor: parameters.Cursor = None,
-) -> models.EntityDocumentPage:
+) -> api_models.EntityDocumentPage:
     """List the documents linked to an entity with the kinds of links, strongest first."""
     after = cursors.read(cursor, cursors.strength) if cursor else None
     rows = await entities.documents(entity_id, user_id, db=use.db, limit=limit + 1, after=after)
     shown, more = cursors.cut(rows, limit, lambda one: cursors.make(one.strength, one.document_id))
-    return models.EntityDocumentPage(documents=[models.EntityDocument.of(linked) for linked in shown], next_cursor=more)
+    return api_models.EntityDocumentPage(
+        documents=[api_models.EntityDocument.of(linked) for linked in shown], next_cursor=more
+    )

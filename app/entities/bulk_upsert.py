@@ -23,7 +23,7 @@ from app.entities.store import entities, name_changes
 from app.entities.types import Entity, EntityDraft
 from app.enums import EntityStatus
 from app.models.protocols import Embedder
-from app.query import model_switch
+from app.query import model_replacement
 from app.text.names import gazetteer
 from app.text.names.names import Name
 
@@ -84,7 +84,7 @@ async def run(lines: Sequence[Line], user_id: str, *, db: Database, embedder: Em
             await write(writing, planned, computed)
         return await offload.run(size, planned.results, lines)
 
-    return await model_switch.run(embedder, db, store)
+    return await model_replacement.run(embedder, db, store)
 
 
 async def write(db: Writing, planned: EntityPlan, computed: Mapping[str, str]) -> None:

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from app import errors, limits
-from app.cli import connecting, options, terminal
+from app.cli import client_options, options, terminal
 from app.cli.client import PAGE, Answer, Client
 from app.text import uris
 
@@ -20,7 +20,7 @@ MOST_SHOWN = 10
 
 
 @app.command("import")
-@connecting.connect
+@client_options.connect
 def bring(
     client: Client,
     file: Annotated[Path, typer.Argument(help="JSON lines, one entity per line; - reads standard input.")],
@@ -47,7 +47,7 @@ def bring(
 
 
 @app.command("list")
-@connecting.connect
+@client_options.connect
 def list_all(
     client: Client,
     q: Annotated[str | None, typer.Option("--q", help="Only names similar to this.")] = None,
@@ -66,7 +66,7 @@ def list_all(
 
 
 @app.command()
-@connecting.connect
+@client_options.connect
 def search(
     client: Client,
     query: Annotated[str, typer.Argument(help="A name in any spelling, a role, or what is known about the entity.")],
@@ -90,7 +90,7 @@ def _none(type: str | None) -> str:
 
 
 @app.command()
-@connecting.connect
+@client_options.connect
 def show(
     client: Client,
     name_or_id: Annotated[str, typer.Argument(help="A name in any spelling, or an id.")],

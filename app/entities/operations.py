@@ -19,11 +19,11 @@ from app.access.store.audit import Event
 from app.concurrency import offload
 from app.database.transactions import Database, Reading, Writing, retry_read
 from app.entities import bulk_upsert, entity_records
-from app.entities.linking import gazetteers
+from app.entities.linking import gazetteer_cache
 from app.entities.store import entities, name_changes
 from app.entities.types import Entity, EntityDraft, EntityFilter, LinkedDocument
 from app.models.protocols import Embedder
-from app.query import model_switch
+from app.query import model_replacement
 from app.services import Services
 from app.text.names import gazetteer
 
@@ -59,7 +59,7 @@ async def add(
             await bulk_upsert.write(writing, planned, computed)
             return await entities.of_ids(writing, [planned.steps[line.number].entity_id for line in lines])
 
-    return await model_switch.run(embedder, db, store)
+    return await model_replacement.run(embedder, db, store)
 
 
 def _exists(line: bulk_upsert.Line) -> errors.Conflict:
@@ -96,7 +96,7 @@ async def change(
             await bulk_upsert.write(writing, planned, computed)
             return await entities.get(writing, entity_id)
 
-    return await model_switch.run(embedder, db, store)
+    return await model_replacement.run(embedder, db, store)
 
 
 async def merge(entity_id: UUID, others: Sequence[UUID], user_id: str, services: Services, *, actor: str) -> Entity:
@@ -127,7 +127,7 @@ async def merge(entity_id: UUID, others: Sequence[UUID], user_id: str, services:
             await name_changes.record(writing, renamed)
             return await entities.get(writing, entity_id)
 
-    return await model_switch.run(embedder, db, store)
+    return await model_replacement.run(embedder, db, store)
 
 
 async def _plan_merge(
@@ -223,7 +223,7 @@ async def types(user_id: str, *, db: Database) -> list[str]:
 async def find(text: str, user_id: str, *, db: Database, limit: int, only: EntityFilter | None = None) -> list[Entity]:
     """Entities with a name or alias similar to the text, most similar first. Titles must match as a whole."""
     async with db.reading(user_id) as reading:
-        similar = await gazetteers.similar(reading, text, limit=MAX_SIMILAR_NAMES)
+        similar = await gazetteer_cache.similar(reading, text, limit=MAX_SIMILAR_NAMES)
         keys = dict.fromkeys(key for key, _similarity in similar)
         if (exact := gazetteer.key(text)) is not None:
             keys = {exact: None, **keys}

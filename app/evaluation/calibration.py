@@ -18,7 +18,7 @@ from app.database.calibration_types import LogitScale, RelevanceCalibration, Sto
 from app.evaluation import metrics, runner
 from app.evaluation.beir import JudgedQuestion
 from app.evaluation.metrics import Calibration, Prediction
-from app.query.types import Answer
+from app.query.search_types import Answer
 from app.relevance import calibration_store as calibrations
 from app.relevance import relevance
 from app.services import Services

@@ -22,7 +22,7 @@ from app.enums import Json, Mode
 from app.evaluation import beir, metrics
 from app.multihop import multihop
 from app.query.search_request import GuidanceOptions, HopOptions, Ranking, SearchRequest
-from app.query.types import Answer
+from app.query.search_types import Answer
 from app.search import search
 from app.services import Services
 from app.text import uris

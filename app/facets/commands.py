@@ -8,13 +8,13 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from app.cli import connecting, json_arguments, options, terminal
+from app.cli import client_options, json_arguments, options, terminal
 from app.cli.client import Client
 
 MOST_VALUES = 100
 
 
-@connecting.connect
+@client_options.connect
 def facets(
     client: Client,
     key: Annotated[str | None, typer.Argument(help="Only this key.", show_default=False)] = None,

@@ -11,10 +11,10 @@ from rapidfuzz import fuzz, process
 
 from app.database import transactions
 from app.database.filter_types import BOUNDS, Filters, is_operator_object
-from app.derived_rows import Repair, UserRows, under_lock
+from app.derived_row_repairs import Repair, UserRows, under_lock
 from app.facets import store
 from app.facets.types import Facet, FacetCache, FacetQuery
-from app.query.types import MissedFilter
+from app.query.search_types import MissedFilter
 from app.services import Services
 from app.text import iso_dates
 

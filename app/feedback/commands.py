@@ -9,7 +9,7 @@ from uuid import UUID
 import typer
 
 from app import errors
-from app.cli import connecting, options, terminal
+from app.cli import client_options, options, terminal
 from app.cli.client import Answer, Body, Client
 from app.documents.commands import documents
 
@@ -17,7 +17,7 @@ app = typer.Typer(help="Feedback: give, export.", no_args_is_help=True)
 
 
 @app.command()
-@connecting.connect
+@client_options.connect
 def give(
     client: Client,
     query: Annotated[str, typer.Argument(help="The query of the search.")],

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from app.database import sql
 from app.database.schema import tables
 from app.database.transactions import Reading, SharedTransaction, Writing
-from app.documents.store import restricted_writes
+from app.documents.store import write_checks
 from app.feedback.types import FeedbackRequest, GivenFeedback
 
 MAX_STORED = 20_000
@@ -80,7 +80,7 @@ async def put(db: Writing, given: FeedbackRequest) -> UUID | None:
     }
     document_id: UUID | None = await db.scalar(_PUT, binds)
     if document_id is not None:
-        await restricted_writes.check_seen(db, [document_id])
+        await write_checks.check_seen(db, [document_id])
         await db.execute(_TRIM, {"user_id": db.user_id, "kept": MAX_STORED})
     return document_id
 
@@ -90,7 +90,7 @@ async def withdraw(db: Writing, given: FeedbackRequest) -> UUID | None:
     own = sa.delete(feedback).where(_f.user_id == db.user_id, _f.feedback_id == feedback_id(given))
     document_id: UUID | None = await db.scalar(own.returning(_f.document_id))
     if document_id is not None:
-        await restricted_writes.check_seen(db, [document_id])
+        await write_checks.check_seen(db, [document_id])
     return document_id
 
 

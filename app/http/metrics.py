@@ -23,7 +23,7 @@ from app.database.pooled_connection import Durations
 from app.database.pools import Lag
 from app.enums import BreakerState
 from app.http import auth, bodies, problems
-from app.query.types import Answer
+from app.query.search_types import Answer
 from app.services import Services
 
 REQUEST_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)

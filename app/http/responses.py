@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
 from pydantic_core import to_json
 
 from app.concurrency import offload
-from app.query.types import Answer
+from app.query.search_types import Answer
 from app.text import uris
 
 SCORE_DIGITS = 4

@@ -8,7 +8,7 @@ from uuid import UUID
 import typer
 from rich.markup import escape
 
-from app.cli import connecting, options, terminal
+from app.cli import client_options, options, terminal
 from app.cli.client import Answer, Client
 
 app = typer.Typer(help="Background jobs: list, show, cancel.", no_args_is_help=True)
@@ -18,7 +18,7 @@ JobId = Annotated[UUID, typer.Argument(metavar="JOB_ID", help="A job's id.")]
 
 
 @app.command("list")
-@connecting.connect
+@client_options.connect
 def list_jobs(
     client: Client,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of jobs.")] = 50,
@@ -35,14 +35,14 @@ def list_jobs(
 
 
 @app.command()
-@connecting.connect
+@client_options.connect
 def show(client: Client, job_id: JobId, as_json: options.AsJson = False) -> None:
     """Show a job with its progress and result."""
     _show(client.get(f"/jobs/{job_id}"), as_json=as_json)
 
 
 @app.command()
-@connecting.connect
+@client_options.connect
 def cancel(client: Client, job_id: JobId, as_json: options.AsJson = False) -> None:
     """Cancel a job that waits or runs."""
     job = client.post(f"/jobs/{job_id}/cancel")

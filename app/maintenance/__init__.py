@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.capability import Capability, Command
 
 MAINTENANCE = Capability(
-    routers=("maintenance.api:router",),
+    routers=("maintenance.reindex_api:router",),
     commands={
         "doctor": Command(
             "manage", "maintenance.commands.doctor:doctor", "Check the database, the model and the settings."

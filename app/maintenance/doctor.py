@@ -9,8 +9,8 @@ from typing import Literal
 
 from app import errors
 from app.database import driver_errors
-from app.database.schema import citus, health, migration, reembedding
-from app.database.schema.health import ServerFacts
+from app.database.schema import citus, inspection, migration, reembedding
+from app.database.schema.inspection import ServerFacts
 from app.database.transactions import Database
 
 Level = Literal["ok", "warning", "error"]
@@ -65,7 +65,7 @@ class Examined:
 async def database(db: Database, expected: Expected) -> list[Finding]:
     """All findings about a database, in the order in which they should be fixed. Raises nothing."""
     try:
-        server = await health.server(db)
+        server = await inspection.server(db)
     except Exception as error:
         # The message of a server that answers names the fix itself.
         fix = "Start Postgres, or correct DATABASE_URL." if isinstance(error, errors.ConnectionLost) else ""
@@ -156,7 +156,7 @@ async def _revision(examined: Examined) -> Verdict:
 
 async def _embedding(examined: Examined) -> Verdict:
     db, expected = examined.db, examined.expected
-    found, wanted = await health.embedding(db), (expected.model, expected.dimension)
+    found, wanted = await inspection.embedding(db), (expected.model, expected.dimension)
     if found is None or found not in (wanted, expected.target):
         stored = f"{found[0]} ({found[1]} dimensions)" if found else "no model"
         message = f"The stored vectors are of {stored}, the settings ask for {wanted[0]} ({wanted[1]})."
@@ -171,8 +171,8 @@ async def _embedding(examined: Examined) -> Verdict:
 
 
 async def _schema(examined: Examined) -> Verdict:
-    stored = await health.embedding(examined.db)
-    found = await health.differences(examined.db, dimension=stored[1] if stored else examined.expected.dimension)
+    stored = await inspection.embedding(examined.db)
+    found = await inspection.differences(examined.db, dimension=stored[1] if stored else examined.expected.dimension)
     fix = "REINDEX an invalid index; what is missing was removed by hand: restore it from migrations/schema.sql."
     if not found:
         return "ok", "columns and indexes are complete and valid"
@@ -180,7 +180,7 @@ async def _schema(examined: Examined) -> Verdict:
 
 
 async def _leakproof(examined: Examined) -> Verdict:
-    missing = await health.not_leakproof(examined.db)
+    missing = await inspection.not_leakproof(examined.db)
     if not missing:
         return "ok", "filters and expressions may use their indexes under row-level security"
     message = (
@@ -197,7 +197,7 @@ def disk(free: int, where: str) -> Finding:
     """Whether `free` bytes are enough for the data folder `where`."""
     if free < SCARCE_BYTES:
         message = f"Only {free / 1e6:.0f} MB are free for {where}."
-        level: Level = "error" if free < health.KEPT_FREE_BYTES else "warning"
+        level: Level = "error" if free < inspection.KEPT_FREE_BYTES else "warning"
         return Finding("disk", level, message, "Free space, or set STEPWELL_DATA_DIR to a larger disk.")
     return Finding("disk", "ok", f"{free / 1e9:.0f} GB are free for {where}")
 

@@ -19,15 +19,15 @@ from app.concurrency import offload
 from app.database.filter_types import Filters
 from app.database.transactions import Database
 from app.documents import document_patches, selections
-from app.documents.store import documents, documents_to_rechunk
+from app.documents.store import documents, documents_to_reindex
 from app.documents.store.documents import DocumentSource
-from app.documents.store.documents_to_rechunk import Cut
+from app.documents.store.documents_to_reindex import Cut
 from app.documents.storing import document_drafts, document_writes, large_documents
 from app.documents.storing.document_writes import ChunkVectors
 from app.documents.types import DocumentDraft
-from app.entities.linking import gazetteers
+from app.entities.linking import gazetteer_cache
 from app.jobs.workers import JobKind, Run
-from app.query import model_switch
+from app.query import model_replacement
 from app.services import ChunkingOptions, Services
 from app.text.words import cleaning
 
@@ -64,13 +64,13 @@ class _Recut:
 async def count(user_id: str, options: ChunkingOptions, *, db: Database) -> int:
     """How many of a user's documents were cut with other options."""
     async with db.reading(user_id) as reading:
-        return await documents_to_rechunk.count(reading, _cut(options))
+        return await documents_to_reindex.count(reading, _cut(options))
 
 
 async def warn_of_stale(owner: Database, _services: Services | None) -> None:
     """Log after an upgrade that documents were stored by the rules of an earlier version."""
     async with owner.shared() as shared:
-        if await documents_to_rechunk.are_stale(shared, cleaning=cleaning.VERSION):
+        if await documents_to_reindex.are_stale(shared, cleaning=cleaning.VERSION):
             log.warning("documents of an earlier version: `stepwell reindex` lets searches find all their words")
 
 
@@ -83,7 +83,7 @@ async def request(filters: Filters, user_id: str, *, db: Database) -> tuple[UUID
     total = 0
     async for page in selections.pages(filters, user_id, db=db):
         async with db.locking(user_id) as writing:
-            await documents_to_rechunk.mark(writing, page)
+            await documents_to_reindex.mark(writing, page)
         total += len(page)
     if not total:
         return None, 0
@@ -96,7 +96,7 @@ async def _run_job(job_run: Run) -> int:
     user_id, db = job_run.user_id, job_run.db
     before = Reindexed(*(job_run.job.progress.get(name, 0) for name in ("done", "cut", "embedded")))
     async with db.reading(user_id) as reading:
-        total = before.compared + await documents_to_rechunk.count(reading, "marked")
+        total = before.compared + await documents_to_reindex.count(reading, "marked")
     done = before
     async for now in run(user_id, job_run.services, which="marked"):
         done = before + now
@@ -122,7 +122,7 @@ async def run(user_id: str, services: Services, *, which: Which = "outdated") ->
     done = Reindexed()
     async for batch in _batches(user_id, services, which):
         store = partial(_store_batch, batch, user_id, services)
-        done += await model_switch.run(services.embedder, services.db, store)
+        done += await model_replacement.run(services.embedder, services.db, store)
         yield done
 
 
@@ -147,7 +147,7 @@ async def _ids(user_id: str, services: Services, which: Which) -> AsyncIterator[
     after, listed = None, _cut(services.chunking_options) if which == "outdated" else which
     while True:
         async with services.db.reading(user_id) as reading:
-            page = await documents_to_rechunk.page(reading, listed, after=after, limit=PAGE)
+            page = await documents_to_reindex.page(reading, listed, after=after, limit=PAGE)
         for document_id in page:
             yield document_id
         if len(page) < PAGE:
@@ -160,8 +160,8 @@ async def _cut_again(document_id: UUID, user_id: str, services: Services) -> _Re
     try:
         async with services.db.reading(user_id) as reading:
             source = await documents.source(reading, document_id)
-            stored = await documents_to_rechunk.passages(reading, document_id)
-            await gazetteers.current(reading)
+            stored = await documents_to_reindex.passages(reading, document_id)
+            await gazetteer_cache.current(reading)
     except errors.NotFound:
         return None
     document = document_patches.clean_document(source)
@@ -198,7 +198,7 @@ async def _store(recut: _Recut, user_id: str, services: Services, found: ChunkVe
             return (await large_documents.settle(queued, user_id, services)).status == "replaced"
         async with services.db.writing(user_id) as writing:
             if recut.same:
-                await documents_to_rechunk.record(writing, source, _cut(options))
+                await documents_to_reindex.record(writing, source, _cut(options))
                 return False
             return await document_writes.change(writing, source, recut.draft, found, options)
     except (errors.NotFound, errors.Conflict):  # deleted, or another document has the text as it is cleaned now

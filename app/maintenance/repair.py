@@ -15,13 +15,13 @@ from uuid import UUID
 from app import capability
 from app.database.transactions import Database
 from app.database.vectors import VectorValue
-from app.derived_rows import Damage, Repair, UserRows, under_lock
+from app.derived_row_repairs import Damage, Repair, UserRows, under_lock
 from app.documents.store import document_puts
 from app.documents.storing import document_drafts, document_writes
 from app.entities.linking import mention_extraction, mention_refresh
 from app.maintenance.store import repairs
 from app.maintenance.store.repairs import Drift, Postings, Text
-from app.query import model_switch
+from app.query import model_replacement
 from app.services import Services
 
 T = TypeVar("T")
@@ -153,7 +153,7 @@ async def _add_vectors(wrong: Sequence[Text], user_id: str, services: Services) 
         async with db.locking(user_id) as writing:
             await repairs.add_vectors(writing, new)
 
-    await model_switch.run(embedder, db, add)
+    await model_replacement.run(embedder, db, add)
 
 
 async def _find_mentions(rows: UserRows) -> AsyncIterator[Sequence[UUID]]:

@@ -14,5 +14,5 @@ MULTIHOP = Capability(
             takes_query=True,
         ),
     },
-    deeper=("multihop.depth:answer",),
+    deeper=("multihop.auto_depth:answer",),
 )

@@ -12,13 +12,13 @@ from rich.text import Text
 from rich.tree import Tree
 
 from app import limits
-from app.cli import connecting, json_arguments, options, terminal
+from app.cli import client_options, json_arguments, options, terminal
 from app.cli.client import Answer, Client
-from app.query import hop_signals
+from app.query import hop_signal_weights
 from app.search import commands as plain
 
 
-@connecting.connect
+@client_options.connect
 def multihop(
     client: Client,
     query: Annotated[str, typer.Argument(help="The question.")],
@@ -94,5 +94,5 @@ def _source(via: Answer, places: Mapping[str, int]) -> str:
 
 def _label(via: Answer) -> str:
     """The label of a link for people."""
-    signal = hop_signals.LINKS.get(via["kind"])
+    signal = hop_signal_weights.LINKS.get(via["kind"])
     return str(via["kind"]) if signal is None else signal.label

@@ -11,10 +11,10 @@ from app.database.transactions import SearchTransaction
 from app.enums import Json
 from app.multihop.hop_terms import HopTerms
 from app.multihop.store import LinkedChunk
-from app.query import hop_signals
-from app.query.types import Candidate, ChunkLink, Hit, Hop
+from app.query import hop_signal_weights
+from app.query.search_types import Candidate, ChunkLink, Hit, Hop
 from app.relevance import cosine_scales
-from app.search import stale_chunks, understanding
+from app.search import hybrid_request, replaced_chunks
 from app.search.rank_fusion import Scored
 from app.search.state import SearchContext, SearchState
 from app.search.store.hybrid_search import RankedChunk
@@ -73,7 +73,7 @@ class HopChunk:
 
 
 def _priority(link: ChunkLink) -> int:
-    return hop_signals.LINKS[link.signal].priority
+    return hop_signal_weights.LINKS[link.signal].priority
 
 
 @dataclass(slots=True)
@@ -100,7 +100,7 @@ class HopState:
             candidate = hit.candidate
             chunk = state.chunk(candidate.chunk_id, candidate.document_id)
             chunk.candidate, chunk.guided = candidate, hit
-            chunk.rrf_sum = understanding.rrf_sum(candidate.rrf_score, weights)
+            chunk.rrf_sum = hybrid_request.rrf_sum(candidate.rrf_score, weights)
             chunk.raise_signal("fused", min(1.0, candidate.score))
             chunk.compare(candidate.cosine, unrelated)
             if rank <= width:
@@ -202,7 +202,7 @@ class HopState:
             context.user_id, candidates=self.first.query.ranking.candidates
         ) as reading:
             read = [chunk.candidate for chunk in self.chunks.values() if chunk.candidate is not None]
-            self.remove(await stale_chunks.find(read, context, reading))
+            self.remove(await replaced_chunks.find(read, context, reading))
             self.is_current = True
             yield reading
 
@@ -221,7 +221,7 @@ class HopState:
 
 def _as_in_text(link: ChunkLink, text: str) -> ChunkLink:
     """Replaces a lexeme in a link by the word of the text."""
-    return replace(link, name=_word_of(link.name, text)) if hop_signals.LINKS[link.signal].is_lexeme else link
+    return replace(link, name=_word_of(link.name, text)) if hop_signal_weights.LINKS[link.signal].is_lexeme else link
 
 
 def _of_search(chunk: HopChunk, searched: HopTerms) -> ChunkLink | None:

@@ -1,8 +1,8 @@
-"""Retrieves further hops and scores all: by following links and summing signals, or by searching again with bonuses.
+"""Defines two ways to search further hops: following links and summing signals, or searching again with bonuses.
 
 Both order every chunk against the original question. The sum of signals is `Σ weight · signal` over the table of
-`query.hop_signals`, plus `covers`: the words of the question that a chunk adds to the chunks above it, because the
-answer is spread over passages. Limited signals lift no chunk above the best chunk without them: a link comes after
+`query.hop_signal_weights`, plus `covers`: the words of the question that a chunk adds to the chunks above it, because
+the answer is spread over passages. Limited signals lift no chunk above the best chunk without them: a link comes after
 the passage where it starts. Weights and alternatives: docs/decisions/0003-multihop.md.
 """
 
@@ -22,11 +22,11 @@ from app.enums import Fusion, FusionUsed
 from app.multihop import store
 from app.multihop.hop_state import HopChunk, HopState
 from app.multihop.store import LinkedChunk, LinkScope, LinkSource, SourceIdentifier
-from app.query import hop_signals
+from app.query import hop_signal_weights
 from app.query.search_request import SearchRequest
-from app.query.types import Candidate, HybridRequest
+from app.query.search_types import Candidate, HybridRequest
 from app.relevance.relevance import Assessment
-from app.search import rank_fusion, understanding
+from app.search import hybrid_request, rank_fusion
 from app.search.rank_fusion import HopHit, Id, Scored
 from app.search.store import hybrid_search
 from app.search.store.hybrid_search import RankedChunk
@@ -40,7 +40,9 @@ COVERAGE_POOL = 60
 TIE = 1e-9
 """The largest sum with limited signals is this much less than the best sum without them."""
 _ASKED = "asked"
-LARGEST_SUM = sum(one.weight * one.largest for one in hop_signals.SIGNALS if not one.is_limited and one.name != _ASKED)
+LARGEST_SUM = sum(
+    one.weight * one.largest for one in hop_signal_weights.SIGNALS if not one.is_limited and one.name != _ASKED
+)
 """The sum if every signal except `asked` has its largest value. Limited signals raise no sum above it."""
 
 
@@ -227,7 +229,7 @@ def _identifiers(chunk_ids: Iterable[UUID], state: HopState) -> dict[UUID, list[
                 found.setdefault(text.casefold(), (chunk_id, text))
     by_chunk: dict[UUID, list[SourceIdentifier]] = {}
     for chunk_id, text in list(found.values())[:MAX_IDENTIFIERS]:
-        by_chunk.setdefault(chunk_id, []).append(SourceIdentifier(text, understanding.index_text(text)))
+        by_chunk.setdefault(chunk_id, []).append(SourceIdentifier(text, hybrid_request.index_text(text)))
     return by_chunk
 
 
@@ -261,7 +263,7 @@ class ClassicStrategy:
             result = await hybrid_search.hybrid(db, request)
             for candidate in result.candidates:
                 found.setdefault(candidate.chunk_id, candidate)
-                sums.setdefault(candidate.chunk_id, understanding.rrf_sum(candidate.rrf_score, result.weights))
+                sums.setdefault(candidate.chunk_id, hybrid_request.rrf_sum(candidate.rrf_score, result.weights))
         read = await chunk_reads.by_id(db, list(found), vector=state.first.request.vector)
         for candidate in found.values():
             _, similarity = read.get(candidate.chunk_id, (candidate, None))
@@ -299,18 +301,18 @@ def _first_hop_scores(state: HopState) -> HopScores:
 
 def _limited_amount(scored: Scored) -> float:
     """The part of a score that limited signals give."""
-    return sum(scored.parts[name] for name in hop_signals.LIMITED if name in scored.parts)
+    return sum(scored.parts[name] for name in hop_signal_weights.LIMITED if name in scored.parts)
 
 
 def sum_signals(values: Mapping[str, float]) -> Scored:
     """Returns the weighted sum of the signals of a chunk. Absent and negative values count as 0."""
-    parts = {name: hop_signals.WEIGHTS[name] * value for name, value in values.items() if value > 0.0}
+    parts = {name: hop_signal_weights.WEIGHTS[name] * value for name, value in values.items() if value > 0.0}
     return Scored(sum(parts.values()), parts)
 
 
 def largest_sum(*, with_questions: bool) -> float:
     """Returns the largest score of a chunk with all words of the question. `asked` counts only with questions."""
-    return LARGEST_SUM + COVERAGE_WEIGHT + (hop_signals.WEIGHTS[_ASKED] if with_questions else 0.0)
+    return LARGEST_SUM + COVERAGE_WEIGHT + (hop_signal_weights.WEIGHTS[_ASKED] if with_questions else 0.0)
 
 
 def limit_sums(
@@ -332,9 +334,10 @@ def limit_sums(
     for chunk, amount in given.items():
         share = min(1.0, max(0.0, best - without[chunk] - TIE) / amount)
         parts = {
-            name: value * (share if name in hop_signals.LIMITED else 1.0) for name, value in scores[chunk].parts.items()
+            name: value * (share if name in hop_signal_weights.LIMITED else 1.0)
+            for name, value in scores[chunk].parts.items()
         }
-        kept = {name: value for name, value in parts.items() if value or name not in hop_signals.LIMITED}
+        kept = {name: value for name, value in parts.items() if value or name not in hop_signal_weights.LIMITED}
         limited[chunk] = Scored(scores[chunk].score - amount * (1.0 - share), kept)
     return limited
 

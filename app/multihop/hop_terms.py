@@ -23,7 +23,7 @@ from app.enums import Extractor, ExtractorUsed
 from app.models.protocols import Proposal
 from app.multihop import store
 from app.multihop.store import ChunkName
-from app.query.types import Candidate
+from app.query.search_types import Candidate
 from app.search.state import SearchContext, SearchState
 from app.text.names import names
 

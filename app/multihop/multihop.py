@@ -22,20 +22,20 @@ from app.multihop import hop_strategies, hop_terms
 from app.multihop.hop_state import HopChunk, HopState
 from app.multihop.hop_strategies import ClassicStrategy, HopScores, HopSearch, HopStrategy, LinkStrategy
 from app.multihop.hop_terms import HopTerms
-from app.query import hop_signals, model_switch, search_request
+from app.query import hop_signal_weights, model_replacement, search_request
 from app.query.search_request import SearchRequest
-from app.query.types import Answer, ChunkLink, Hit, Hop, HybridRequest, LexicalQuery
+from app.query.search_types import Answer, ChunkLink, Hit, Hop, HybridRequest, LexicalQuery
 from app.relevance import relevance
 from app.relevance.relevance import Assessment
-from app.search import answers, pages, search, source_names, state, understanding
-from app.search.pages import PageRequest
+from app.search import answer_completion, hybrid_request, result_pages, search, source_names, state
 from app.search.rank_fusion import Scored
+from app.search.result_pages import PageRequest
 from app.search.state import Page, SearchContext, SearchState
 from app.services import Services
 from app.text.names import names
 from app.text.queries.parsed_query import ParsedQuery
 
-_WAYS = [link.name for link in sorted(hop_signals.LINKS.values(), key=lambda link: link.start != "source")]
+_WAYS = [link.name for link in sorted(hop_signal_weights.LINKS.values(), key=lambda link: link.start != "source")]
 """Links from sources, then links from the query and from searches: their order in the strategies of a hit."""
 
 
@@ -47,7 +47,7 @@ STOP_BELOW = 0.5
 
 async def run(query: SearchRequest, user_id: str, services: Services, turn: Released = UNLIMITED) -> Answer:
     """Answer one question with the model of the stored vectors; see `answer`."""
-    return await model_switch.run(services.embedder, services.db, lambda: answer(query, user_id, services, turn))
+    return await model_replacement.run(services.embedder, services.db, lambda: answer(query, user_id, services, turn))
 
 
 @repeat_rerouted
@@ -71,7 +71,7 @@ async def answer(
     if query.ranking.guidance.mode == "off":
         query = query.guided(boost=False)
     context = SearchContext(services, user_id, turn)
-    wanted = pages.request_of(query, context)
+    wanted = result_pages.request_of(query, context)
     context.moment = wanted.moment
     strategy = ClassicStrategy(query) if query.hops.merge == "classic" else LinkStrategy(query)
     method = "none" if follow_only and not query.names_extractor else query.hops.extractor
@@ -174,13 +174,13 @@ class _MultihopSearch:
         """A search of a further hop. Raises ProviderError if hop 1 had a vector and this hop has none."""
         first, vector = self.state.first.request, None
         if first.vector is not None:
-            vector = await understanding.embed(parsed.text, self.context)
+            vector = await hybrid_request.embed(parsed.text, self.context)
             if vector is None:
                 raise errors.ProviderError("The expanded query could not be embedded.")
         return replace(
             _fuse(first, parsed.text, self.context),
             vector=vector,
-            lexical=_with_conditions(understanding.lexical_query(parsed), first.lexical),
+            lexical=_with_conditions(hybrid_request.lexical_query(parsed), first.lexical),
             limit=first.candidates,
             min_vector_score=None,
             min_rrf_score=None,
@@ -200,7 +200,7 @@ class _MultihopSearch:
         page = await self._page(scores)
         search = replace(self.state.first, query=self.query, assessment=self._assessment(scores))
         hits = self._complete(page.hits, scores, search)
-        built = answers.answer_of(search, page, hits)
+        built = answer_completion.answer_of(search, page, hits)
         return replace(
             await state.finish(search, built),
             search_mode="multihop",
@@ -218,10 +218,10 @@ class _MultihopSearch:
     async def _page(self, scores: HopScores) -> Page:
         """The page of the leading merged chunks. If duplicates leave it incomplete, it is made from all chunks."""
         needed, wanted = self._needed(), self.wanted
-        page = await pages.read(await self._ranked(scores, needed), wanted, self.context)
+        page = await result_pages.read(await self._ranked(scores, needed), wanted, self.context)
         is_cut = needed is not None and needed < len(self.state.brought)
         if self.query.is_collapsed and is_cut and page.next_cursor is None:
-            page = await pages.read(await self._ranked(scores, None), wanted, self.context)
+            page = await result_pages.read(await self._ranked(scores, None), wanted, self.context)
         return page
 
     def _needed(self) -> int | None:
@@ -277,7 +277,7 @@ class _MultihopSearch:
             self._hit(ranked, hit, scores, assessed)._replace(
                 more=self._complete(ranked.more, scores, search) if ranked.more else ()
             )
-            for ranked, hit in zip(hits, answers.hits_of(hits, search, linked), strict=True)
+            for ranked, hit in zip(hits, answer_completion.hits_of(hits, search, linked), strict=True)
         )
 
     def _with_similarity(self, hit: Hit) -> Hit:
@@ -297,10 +297,10 @@ class _MultihopSearch:
         explain = None
         if hit.explain is not None:
             explain = {
-                **answers.of_later_hop({**hit.explain, **chunk.guided_steps}, chunk.hop),
+                **answer_completion.of_later_hop({**hit.explain, **chunk.guided_steps}, chunk.hop),
                 **_explain(chunk, via, scored, scores.largest),
                 **(ranked.explain or {}),
-                **answers.cap(ranked.candidate.score),
+                **answer_completion.cap(ranked.candidate.score),
             }
         return hit._replace(
             relevance=relevant,
@@ -340,8 +340,8 @@ def _fuse(first: HybridRequest, text: str, context: SearchContext) -> HybridRequ
     both = first.weights.vector > 0 and first.weights.text > 0
     if not both or first.fusion == "rrf":
         return replace(first, fusion="rrf")
-    even = replace(first, weights=understanding.EVEN, fusion="rrf")
-    return understanding.with_languages(even, text, context.services.embedder.model.languages)
+    even = replace(first, weights=hybrid_request.EVEN, fusion="rrf")
+    return hybrid_request.with_languages(even, text, context.services.embedder.model.languages)
 
 
 def _explain(chunk: HopChunk, via: ChunkLink | None, scored: Scored, largest: float) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""Finds linked chunks by the statements in the table of signals, and the names in chunks.
+"""Finds the chunks to which links lead, one statement for each kind of link, and the names in chunks.
 
 A statement declares the binds that it uses. Its columns are chunk_id, document_id, similarity (null without a vector),
 weight (null without a link), signal, name, source_chunk_id, chunks, steps, heading.
@@ -16,13 +16,13 @@ from app.database.filter_types import Filters
 from app.database.transactions import Reading
 from app.documents.store import visible_document_ids
 from app.enums import Vector
-from app.query import hop_signals
-from app.query.types import ChunkLink
+from app.query import hop_signal_weights
+from app.query.search_types import ChunkLink
 from app.text.queries.parsed_query import IndexText
 
 MAX_SOURCES = 10
 MAX_NAMES = 12
-MIN_CHUNKS, MAX_CHUNKS = hop_signals.MIN_CHUNKS, 50
+MIN_CHUNKS, MAX_CHUNKS = hop_signal_weights.MIN_CHUNKS, 50
 """Bounds of the number of chunks with a shared name, rare word or identifier. More chunks are not specific."""
 MAX_COMPARED, MAX_LINKED = 400, 60
 """Most pairs that are compared (of a chunk and a source, or a chunk and an identifier), and most returned chunks."""
@@ -122,7 +122,7 @@ async def follow(db: Reading, scope: LinkScope) -> list[LinkedChunk]:
     values, parts = binds(db.user_id, scope), filters.parts(scope.filters)
     restricted = {"restricted"} if db.restriction is not None else set()
     found: list[LinkedChunk] = []
-    for files in (_COMPOSED.get(name, name) for name in hop_signals.STATEMENTS):
+    for files in (_COMPOSED.get(name, name) for name in hop_signal_weights.STATEMENTS):
         source = sql.load(files)
         if all(values[bind] for bind in _STARTS & source.binds.keys()):
             statement = sql.statement(files, *parts, *(restricted & source.parts))
@@ -186,7 +186,7 @@ def _limits(corpus_chunks: int) -> dict[str, Any]:
         "most_full": MOST_FULL,
         "most_compared": MAX_COMPARED,
         "most_chunks": MAX_LINKED,
-        "first_step": hop_signals.FIRST_STEP,
+        "first_step": hop_signal_weights.FIRST_STEP,
         "second_step": SECOND_STEP,
         "second_sources": SECOND_SOURCES,
         "similarity_offset": SIMILARITY_OFFSET,

@@ -1,6 +1,6 @@
 """Reads files of every supported format in a separate process with limits of memory and time.
 
-Only `formats`, `process` and `types` are imported by the service. The other modules run in the process that
+The service imports only `encodings`, `formats`, `process` and `types`. The other modules run in the process that
 `process.Parser` starts: `worker` selects one of them by format, so that a process imports the libraries it needs only.
 A new format is a module with `read` in the folder of its family, and its row
 in `formats.FORMATS`, which lists them all.

@@ -12,7 +12,7 @@ from app import capability
 if TYPE_CHECKING:  # a command that only prints the sentences does not import the database
     from app.database.filter_types import Filters
     from app.database.transactions import Database
-    from app.query.types import Answer, MissedFilter
+    from app.query.search_types import Answer, MissedFilter
 
 DEGRADED = {
     "embedding_failed": "The query could not be embedded.",

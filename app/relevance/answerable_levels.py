@@ -1,4 +1,4 @@
-"""Defines the least `answerable` of a likely and of a possible answer, and when an answer is doubtful."""
+"""Defines from which `answerable` on an answer is likely or possible, and below which it is doubtful."""
 
 from __future__ import annotations
 

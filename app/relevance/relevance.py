@@ -17,7 +17,7 @@ from functools import cached_property
 from app.database.calibration_types import LogitScale, RelevanceCalibration
 from app.enums import Confidence, FusionUsed
 from app.query import scoring_constants
-from app.query.types import AddedTerm, Term
+from app.query.search_types import AddedTerm, Term
 from app.relevance import stem_matching
 from app.text.names import names
 from app.text.words import characters

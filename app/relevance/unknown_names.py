@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from app.query.types import Term, absent_terms
+from app.query.search_types import Term, absent_terms
 from app.relevance import stem_matching
-from app.text.names import names, query_words
+from app.text.names import names, names_in_queries
 from app.text.queries import identifiers
 from app.text.words import languages, tsvector_text, word_lists
 
@@ -33,7 +33,7 @@ def find(
         return []
     known = {lexeme: stem_matching.fold(lexeme) for one in terms if one not in absent for lexeme in one.parts}
     long = [folded for lexeme, folded in known.items() if len(lexeme) >= stem_matching.SHORTEST]
-    read = query_words.read(query)
+    read = names_in_queries.read(query)
     indexed = [index for index, word in enumerate(read.words) if _has_stem(word, (*known.values(), *missing))]
     unknown = {index for index in indexed if not (read.words[index] in known or _has_stem(read.words[index], long))}
     strange = {index for index in unknown if read.words[index] not in known_words}
@@ -82,7 +82,7 @@ def _unwritten(codes: Iterable[Sequence[str]], text: str) -> list[Sequence[str]]
     return [words for words in codes if "".join(words) not in written]
 
 
-def _capitalised(read: query_words.QueryWords, indexed: Sequence[int]) -> Iterator[list[int]]:
+def _capitalised(read: names_in_queries.QueryWords, indexed: Sequence[int]) -> Iterator[list[int]]:
     """Yields the positions of the words of each name: a run of capitalised words."""
     run: list[int] = []
     for index in indexed:

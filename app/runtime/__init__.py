@@ -10,13 +10,13 @@ from app import capability, errors
 from app.database import retries, transactions
 from app.database.embedded import postgres
 from app.database.pools import ServerHooks
-from app.database.schema import health, migration, roles
+from app.database.schema import inspection, migration, roles
 from app.database.standby import Standby
 from app.database.transactions import Database
 from app.fetching.fetching import WebFetcher
 from app.fetching.types import AllowedHosts
 from app.models.calls import BULK_PATIENCE_S
-from app.runtime import local_token, models
+from app.runtime import configured_models, local_token
 from app.services import Budget, ChunkingOptions, Services
 from app.settings import Settings, plain
 from app.text.words import languages
@@ -41,12 +41,14 @@ async def open_services(
     """
     async with AsyncExitStack() as stack:
         database, owner = await stack.enter_async_context(_open_databases(settings, pool_size))
-        with health.naming_server(plain(settings.database_url), "DATABASE_URL"):
+        with inspection.naming_server(plain(settings.database_url), "DATABASE_URL"):
             await retries.while_unavailable(START_RETRY_S, check_database, database, settings)
         await open_reads(settings, database, pool_size, stack)
-        embedder = await stack.enter_async_context(models.open_stored(settings, database, patience_s=patience_s))
-        llm = await stack.enter_async_context(models.open_llm(settings))
-        reranker = await stack.enter_async_context(models.open_reranker(settings))
+        embedder = await stack.enter_async_context(
+            configured_models.open_stored(settings, database, patience_s=patience_s)
+        )
+        llm = await stack.enter_async_context(configured_models.open_llm(settings))
+        reranker = await stack.enter_async_context(configured_models.open_reranker(settings))
         opened = [await stack.enter_async_context(open_one(settings)) for open_one in capability.declared("opens")]
         model_s = settings.model_timeout_s + PROVIDER_GRACE_S
         services = Services(
@@ -55,8 +57,8 @@ async def open_services(
             embedder=embedder,
             chunking_options=chunking_options(settings),
             budget=Budget(model_s, settings.search_timeout_s, model_s, model_s),
-            expected_schema=models.embedding(settings),
-            target_schema=models.target(settings),
+            expected_schema=configured_models.embedding(settings),
+            target_schema=configured_models.target(settings),
             llm=llm,
             reranker=reranker,
             pages=WebFetcher(),
@@ -83,7 +85,7 @@ async def _finish_upgrade(owner: Database, services: Services | None) -> None:
 async def open_database(settings: Settings, *, pool_size: int | None = None) -> AsyncIterator[Database]:
     """Opens the database as the service's role; the embedded server is started, migrated and supervised."""
     async with _open_databases(settings, pool_size) as (database, _owner):
-        with health.naming_server(plain(settings.database_url), "DATABASE_URL"):
+        with inspection.naming_server(plain(settings.database_url), "DATABASE_URL"):
             yield database
 
 
@@ -99,7 +101,7 @@ async def _open_databases(settings: Settings, pool_size: int | None) -> AsyncIte
             server = await stack.enter_async_context(postgres.EmbeddedPostgres(settings.folder))
             await upgrade(settings, server.owner_dsn)
             dsn = server.service_dsn
-            hooks = ServerHooks(server.ensure_running, functools.partial(health.is_full, settings.folder))
+            hooks = ServerHooks(server.ensure_running, functools.partial(inspection.is_full, settings.folder))
             restart_only = ServerHooks(server.ensure_running)
             owner = transactions.connect(server.owner_dsn, pool_size=1, hooks=restart_only)
             stack.push_async_callback(owner.close)
@@ -137,7 +139,7 @@ async def finish_upgrade(owner_dsn: str) -> None:
 
 async def upgrade(settings: Settings, owner_dsn: str, *, report: migration.Report | None = None) -> str:
     """Upgrades the schema and returns the revision. Raises what `migration.upgrade` raises, and ConnectionLost."""
-    model, dimension = models.embedding(settings)
+    model, dimension = configured_models.embedding(settings)
     try:
         return await migration.upgrade(owner_dsn, model=model, dimension=dimension, report=report)
     except OSError as error:
@@ -165,6 +167,6 @@ def reads_pictures(settings: Settings) -> bool:
 
 async def check_database(database: Database, settings: Settings) -> None:
     """Refuses a database of another schema, or with a role that is not restricted. Raises SchemaMismatch."""
-    model, dimension = models.embedding(settings)
-    await migration.check(database, model=model, dimension=dimension, target=models.target(settings))
+    model, dimension = configured_models.embedding(settings)
+    await migration.check(database, model=model, dimension=dimension, target=configured_models.target(settings))
     await roles.check_role(database, strict=settings.auth == "api_key")

@@ -8,9 +8,9 @@ STEPS = (
     "search.steps.corrections:STEP",
     "search.steps.guidance.guidance:STEP",
     "search.steps.relaxation:STEP",
-    "search.steps.reranking:RERANKING",
+    "search.steps.reranking_and_mmr:RERANKING",
     "search.steps.recency:STEP",
-    "search.steps.reranking:DIVERSITY",
+    "search.steps.reranking_and_mmr:DIVERSITY",
     "search.steps.snippets:STEP",
 )
 """The steps of a search, in order. The steps of other capabilities follow."""

@@ -12,10 +12,10 @@ from app.concurrency.limiter import Turn
 from app.http import admission, auth, bodies, problems, responses
 from app.query import answer_hints
 from app.query.search_request import SearchRequest, SimilarRequest
-from app.query.types import Answer
+from app.query.search_types import Answer
 from app.requests import field_types
 from app.search import search, similar
-from app.search.models import SearchAnswer, response_of
+from app.search.api_models import SearchAnswer, response_of
 from app.services import Services
 
 router = bodies.router("search", bodies.SearchRoute)

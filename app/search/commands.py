@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from app import errors, limits
-from app.cli import connecting, json_arguments, options, terminal
+from app.cli import client_options, json_arguments, options, terminal
 from app.cli.client import Answer, Client
 from app.query import answer_hints
 from app.relevance import answerable_levels
@@ -31,7 +31,7 @@ Recency = Annotated[
 ]
 
 
-@connecting.connect
+@client_options.connect
 def search(
     client: Client,
     query: Annotated[

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from app.query.types import Candidate, Hit
+from app.query.search_types import Candidate, Hit
 
 SHINGLE = 3
 LEAST = 0.8

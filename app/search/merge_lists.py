@@ -20,13 +20,13 @@ from app.concurrency.limiter import UNLIMITED, Released
 from app.database.transactions import retry_read
 from app.documents.store import chunk_reads
 from app.enums import Degraded, Json, ListMerge, MergeDetail, Rerank, Vector
-from app.query import model_switch, moved_fields, search_request
+from app.query import model_replacement, moved_fields, search_request
 from app.query.search_request import MMR_LAMBDA, RERANK_WEIGHT, Ranking, Share
-from app.query.types import Candidate
+from app.query.search_types import Candidate
 from app.requests import field_types
-from app.search import rank_fusion, understanding
+from app.search import hybrid_request, rank_fusion
 from app.search.state import SearchContext
-from app.search.steps import reranking
+from app.search.steps import reranking_and_mmr
 from app.services import Services
 
 MAX_ID_LENGTH = 200
@@ -143,7 +143,7 @@ async def run(merging: RerankRequest, user_id: str, services: Services, turn: Re
     DatabaseUnavailable, and DeadlineExceeded when `services.budget.whole_s` is over. A failing embedder or re-ranker
     only degrades the answer.
     """
-    return await model_switch.run(services.embedder, services.db, lambda: _merge(merging, user_id, services, turn))
+    return await model_replacement.run(services.embedder, services.db, lambda: _merge(merging, user_id, services, turn))
 
 
 async def _merge(merging: RerankRequest, user_id: str, services: Services, turn: Released) -> MergeResult:
@@ -162,12 +162,12 @@ async def _merge(merging: RerankRequest, user_id: str, services: Services, turn:
 async def _reorder(merged: Sequence[RankedHit], merging: RerankRequest, context: SearchContext) -> list[RankedHit]:
     vector = None
     if merging.rerank == "cosine" and merging.query:
-        vector = await understanding.embed(merging.query, context)
+        vector = await hybrid_request.embed(merging.query, context)
     best = merged[: max(merging.limit, search_request.pool_size(merging.limit))]
     known = await _chunks(best, vector, context)
     passages = [_passage(one, known) for one in merged]
     usual = Ranking()
-    options = reranking.RerankOptions(
+    options = reranking_and_mmr.RerankOptions(
         merging.query,
         vector,
         merging.rerank,
@@ -176,7 +176,7 @@ async def _reorder(merged: Sequence[RankedHit], merging: RerankRequest, context:
         rerank_weight=usual.rerank_weight if merging.rerank_weight is None else merging.rerank_weight,
         mmr_lambda=usual.mmr_lambda if merging.mmr_lambda is None else merging.mmr_lambda,
     )
-    ordered = await reranking.run(passages, options, context)
+    ordered = await reranking_and_mmr.run(passages, options, context)
     return [
         replace(merged[one.position], score=one.score, explain={**merged[one.position].explain, **one.explain})
         for one in ordered
@@ -200,12 +200,12 @@ def _chunk_id(merged: RankedHit) -> UUID | None:
         return None
 
 
-def _passage(merged: RankedHit, known: Known) -> reranking.RerankPassage:
+def _passage(merged: RankedHit, known: Known) -> reranking_and_mmr.RerankPassage:
     chunk_id = _chunk_id(merged)
     if chunk_id is None or chunk_id not in known:
-        return reranking.RerankPassage(merged.score, text=merged.hit.content)
+        return reranking_and_mmr.RerankPassage(merged.score, text=merged.hit.content)
     candidate, cosine = known[chunk_id]
-    return reranking.RerankPassage(merged.score, chunk_id, reranking.text_of(candidate), cosine)
+    return reranking_and_mmr.RerankPassage(merged.score, chunk_id, reranking_and_mmr.text_of(candidate), cosine)
 
 
 def fuse(lists: Sequence[RankedList], *, k: int, method: ListMerge) -> list[RankedHit]:

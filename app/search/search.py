@@ -10,11 +10,11 @@ from app import capability, errors
 from app.concurrency.limiter import UNLIMITED, Released
 from app.database import driver_errors
 from app.database.transactions import retry_read
-from app.query import model_switch
+from app.query import model_replacement
 from app.query.search_request import SearchRequest
-from app.query.types import Answer
+from app.query.search_types import Answer
 from app.relevance import cosine_scales, relevance, unknown_names
-from app.search import answers, pages, source_names, state, understanding
+from app.search import answer_completion, hybrid_request, result_pages, source_names, state
 from app.search.state import InTransaction, SearchContext, SearchState
 from app.services import Services
 from app.text.names import names
@@ -37,7 +37,7 @@ async def run(query: SearchRequest, user_id: str, services: Services, turn: Rele
     The query is embedded with the model of the stored vectors. Raises what `answer` and `multihop.answer` raise, and
     BadRequest if the depth `fast` has options of hops.
     """
-    return await model_switch.run(services.embedder, services.db, lambda: _run(query, user_id, services, turn))
+    return await model_replacement.run(services.embedder, services.db, lambda: _run(query, user_id, services, turn))
 
 
 async def _run(query: SearchRequest, user_id: str, services: Services, turn: Released) -> Answer:
@@ -61,12 +61,12 @@ async def answer(query: SearchRequest, user_id: str, services: Services, turn: R
     query = query.completed(mode="auto")
     context = SearchContext(services, user_id, turn)
     with context.timed("total"):
-        wanted = pages.request_of(query, context)
+        wanted = result_pages.request_of(query, context)
         context.moment = wanted.moment
         search = await state.run_steps("order", await candidates(query, context, ahead=1))
-        page = await pages.of_search(search, wanted)
-        hits = answers.complete(page.hits, search)
-        return await state.finish(search, answers.answer_of(search, page, hits))
+        page = await result_pages.of_search(search, wanted)
+        hits = answer_completion.complete(page.hits, search)
+        return await state.finish(search, answer_completion.answer_of(search, page, hits))
 
 
 def check(query: SearchRequest) -> None:
@@ -90,12 +90,12 @@ async def candidates(
     `ahead` is the number of candidates beyond what the answer needs. `also` runs last in the transaction of the
     statement; its failure is ignored. Raises DatabaseUnavailable.
     """
-    understood = await understanding.understand(query, context, ahead=ahead)
+    understood = await hybrid_request.understand(query, context, ahead=ahead)
     if keep_all:
         understood = replace(understood, keep_all=True)
     search = await _recall(understood, also)
     if search.wants_vector:  # no transaction is open while the model is called
-        vector = await understanding.embed(understood.parsed.text, context)
+        vector = await hybrid_request.embed(understood.parsed.text, context)
         search = await _recall(replace(understood, spare_vector=vector), also)
     context.degraded += search.degraded
     context.relaxed += search.relaxed

@@ -6,9 +6,9 @@ from uuid import UUID
 
 from app.database.transactions import Database, retry_read
 from app.enums import Vector
-from app.query import model_switch
+from app.query import model_replacement
 from app.query.search_request import GuidanceOptions, Ranking, SearchRequest, SimilarRequest
-from app.query.types import Answer
+from app.query.search_types import Answer
 from app.requests import field_types
 from app.search import search
 from app.search.store import hybrid_search
@@ -21,7 +21,7 @@ async def run(query: SimilarRequest, user_id: str, services: Services) -> Answer
     Raises NotFound if the chunk does not exist or belongs to another user, `invalid_vector`, and what `search.answer`
     raises.
     """
-    return await model_switch.run(services.embedder, services.db, lambda: _find(query, user_id, services))
+    return await model_replacement.run(services.embedder, services.db, lambda: _find(query, user_id, services))
 
 
 async def _find(query: SimilarRequest, user_id: str, services: Services) -> Answer:

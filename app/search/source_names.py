@@ -10,7 +10,7 @@ from cachetools import LRUCache
 
 from app import capability, errors
 from app.database import transactions
-from app.query.types import Candidate
+from app.query.search_types import Candidate
 from app.search.state import SearchContext
 
 CACHED_NAMES = 50_000

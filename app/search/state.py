@@ -18,7 +18,7 @@ from app.database.transactions import SearchTransaction
 from app.enums import Degraded, Vector
 from app.models import protocols
 from app.query.search_request import SearchRequest
-from app.query.types import Answer, Candidate, Hit, HybridRequest, HybridResult, absent_terms
+from app.query.search_types import Answer, Candidate, Hit, HybridRequest, HybridResult, absent_terms
 from app.relevance import relevance
 from app.search.store import hybrid_search
 from app.services import Services

@@ -27,7 +27,7 @@ from app.entities.linking import llm_entities, mention_refresh
 from app.fetching.types import ANY_HOST
 from app.jobs import workers
 from app.main import create_app
-from app.runtime import models
+from app.runtime import configured_models
 from app.services import Services
 from app.settings import Settings
 
@@ -149,7 +149,7 @@ async def _open(user: str, settings: Settings, portal: BlockingPortal) -> AsyncI
     level = "debug" if settings.log_level == "debug" else "error"
     quiet = settings.model_copy(update={"log_level": level, "worker": False})
     async with AsyncExitStack() as stack:
-        opening = runtime.open_services(quiet, pool_size=CONNECTIONS, patience_s=models.COMMAND_PATIENCE_S)
+        opening = runtime.open_services(quiet, pool_size=CONNECTIONS, patience_s=configured_models.COMMAND_PATIENCE_S)
         services = await stack.enter_async_context(opening)
         # It reads tables of any length, fetches any page and adds any folder to an embedded database.
         limits = replace(services.parse_limits, documents=sys.maxsize)

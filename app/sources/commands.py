@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 
 from app import errors
-from app.cli import connecting, options, terminal
+from app.cli import client_options, options, terminal
 from app.cli.client import Answer, Client
 from app.cli.progress import Progress
 from app.documents.commands import ingest_report
@@ -26,7 +26,7 @@ SourceKey = Annotated[str, typer.Argument(metavar="SOURCE", help="A source's id,
 
 
 @app.command()
-@connecting.connect
+@client_options.connect
 def add(
     client: Client,
     path: Annotated[
@@ -63,7 +63,7 @@ def add(
 
 
 @app.command("list")
-@connecting.connect
+@client_options.connect
 def listed(client: Client, as_json: options.AsJson = False) -> None:
     """List sources, newest first."""
     found = client.list("/sources", "sources", limit=MAX_SOURCES)
@@ -79,7 +79,7 @@ def listed(client: Client, as_json: options.AsJson = False) -> None:
 
 
 @app.command()
-@connecting.connect
+@client_options.connect
 def sync(client: Client, source: SourceKey, as_json: options.AsJson = False) -> None:
     """Store, rename and remove what has changed in the folder of a source; may be interrupted and repeated."""
     with _progress() as progress:
@@ -92,7 +92,7 @@ def sync(client: Client, source: SourceKey, as_json: options.AsJson = False) -> 
 
 
 @app.command()
-@connecting.connect
+@client_options.connect
 def remove(
     client: Client,
     source: SourceKey,

@@ -22,7 +22,7 @@ from starlette.types import Scope
 
 from app.documents.files import left_out_rules
 from app.http import bodies
-from app.query import answer_hints, hop_signals
+from app.query import answer_hints, hop_signal_weights
 from app.relevance import answerable_levels
 
 WEB = Path(__file__).parent
@@ -83,7 +83,7 @@ def _page(folder: str, policy: str, **headers: str) -> Response:
 async def _tables(_: Request) -> Response:
     """A JavaScript module that gives the playground the constants of this program."""
     constants: dict[str, Any] = {
-        "SIGNALS": {signal.name: signal.label for signal in hop_signals.SIGNALS},
+        "SIGNALS": {signal.name: signal.label for signal in hop_signal_weights.SIGNALS},
         "DEGRADED": answer_hints.DEGRADED,
         "RELAXED": answer_hints.RELAXED,
         "LIKELY": answerable_levels.LIKELY,

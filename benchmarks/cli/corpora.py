@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as ProgressBars
 
 from app import runtime
-from app.cli import database_owner, options, terminal
+from app.cli import database_as_owner, options, terminal
 from app.services import Services
 from app.settings import Settings
 from benchmarks import folders
@@ -105,5 +105,5 @@ async def _run(
                 tasks[stage] = bar.add_task(stage)
             bar.update(tasks[stage], completed=done, total=total)
 
-        async with runtime.open_services(settings) as services, database_owner.open_dsn(settings) as owner_dsn:
+        async with runtime.open_services(settings) as services, database_as_owner.open_dsn(settings) as owner_dsn:
             return await measure(CorpusServices(services, owner_dsn, folder, show))

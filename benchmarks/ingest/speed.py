@@ -17,7 +17,7 @@ import psutil
 
 from app.documents.storing import document_drafts, document_writes, ingest
 from app.documents.types import Upload
-from app.query import model_switch
+from app.query import model_replacement
 from app.services import Services
 from benchmarks import statements
 
@@ -126,7 +126,7 @@ async def _embed(texts: Sequence[str], services: Services) -> None:
         for start in range(0, len(texts), document_writes.EMBED_SLICE):
             await services.embedder.embed_documents(texts[start : start + document_writes.EMBED_SLICE])
 
-    await model_switch.run(services.embedder, services.db, embed)
+    await model_replacement.run(services.embedder, services.db, embed)
 
 
 async def _store(uploads: Sequence[Upload], user_id: str, services: Services) -> None:

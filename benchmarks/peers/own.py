@@ -12,7 +12,7 @@ from app.enums import Vector
 from app.evaluation import beir, runner
 from app.evaluation.runner import Strategy
 from app.models.protocols import Embedder, EmbeddingModel
-from app.query import model_switch
+from app.query import model_replacement
 from app.services import Services
 from benchmarks.peers import measure, postgres
 from benchmarks.peers.exchange import Material, Order, Result
@@ -32,7 +32,7 @@ class RememberingEmbedder:
     @classmethod
     def of(cls, services: Services) -> RememberingEmbedder:
         """Returns one over the embedder of the stored model."""
-        switch = model_switch.of(services.embedder)
+        switch = model_replacement.of(services.embedder)
         return cls(switch.active.embedder if switch else services.embedder)
 
     @property

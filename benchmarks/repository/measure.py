@@ -22,7 +22,7 @@ from app.entities.linking import mention_refresh
 from app.errors import UnreadableFile
 from app.evaluation import metrics
 from app.query.search_request import SearchRequest
-from app.query.types import Hit
+from app.query.search_types import Hit
 from app.search import search
 from app.services import Services
 

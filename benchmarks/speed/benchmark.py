@@ -17,7 +17,7 @@ from typing import Any
 
 from app import errors, samples
 from app.models.protocols import Embedder
-from app.query import model_switch
+from app.query import model_replacement
 from app.search.state import SearchContext
 from app.services import Services
 from benchmarks.speed import corpus, http_latency, passages, quality, timings, vectors
@@ -210,7 +210,7 @@ async def embedded(passages: Sequence[str], services: Services) -> Vectors:
 
 def _embedder(services: Services) -> Embedder:
     """Returns the embedder of the stored model; no other one replaces it during a benchmark."""
-    switch = model_switch.of(services.embedder)
+    switch = model_replacement.of(services.embedder)
     return services.embedder if switch is None else switch.active.embedder
 
 

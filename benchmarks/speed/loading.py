@@ -16,7 +16,7 @@ import numpy as np
 from app import capabilities, runtime
 from app import settings as config
 from app.access import keys
-from app.cli import database_owner
+from app.cli import database_as_owner
 from app.services import Services
 from benchmarks.speed import benchmark, corpus, passages, vectors
 from benchmarks.speed.benchmark import Parameters
@@ -29,7 +29,7 @@ async def run(order: dict[str, Any]) -> dict[str, Any]:
     """Builds the corpus; returns distinct questions, and keys of the user with the corpus and of another one."""
     chunks, data_dir, texts = order["chunks"], Path(order["data_dir"]), passages.load(None)
     settings = config.load(data_dir=data_dir, log_level="error")
-    async with runtime.open_services(settings) as services, database_owner.open_dsn(settings) as owner_dsn:
+    async with runtime.open_services(settings) as services, database_as_owner.open_dsn(settings) as owner_dsn:
         async with owning(owner_dsn) as owner:
             await benchmark.ensure_corpus(Parameters(chunks, QUESTIONS, texts), owner, services, data_dir)
             nowhere = vectors.unit(np.ones((1, services.embedder.model.dimension)))

@@ -20,8 +20,8 @@ from app.enums import Vector
 from app.evaluation import metrics
 from app.models.protocols import EmbeddingModel
 from app.query.search_request import Ranking, SearchRequest
-from app.query.types import HybridRequest, HybridResult, Weights
-from app.search import search, understanding
+from app.query.search_types import HybridRequest, HybridResult, Weights
+from app.search import hybrid_request, search
 from app.search.state import SearchContext
 from app.search.store import hybrid_search
 from app.services import Services
@@ -149,7 +149,7 @@ def request(
     return HybridRequest(
         user_id=USER,
         vector=question.vector,
-        lexical=understanding.lexical_query(analysis.parse(" ".join(question.words))),
+        lexical=hybrid_request.lexical_query(analysis.parse(" ".join(question.words))),
         weights=weights,
         fusion="rrf",
         limit=limit,
@@ -203,7 +203,7 @@ async def _embedding(queries: Sequence[str], context: SearchContext) -> Timing:
     took = []
     for text in queries:
         start = time.perf_counter()
-        await understanding.embed(text, context)
+        await hybrid_request.embed(text, context)
         took.append(_since(start))
     return Timing.of(took)
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from app.agents.document_tools import GetDocumentArguments
+from app.agents.document_and_entity_tools import GetDocumentArguments
 from app.agents.search_tools import SearchArguments
 
 

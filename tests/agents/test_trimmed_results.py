@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from app.agents import results
 from app.agents.results import PassageList, ToolPassage
-from app.query.types import Answer, Candidate, Hit
+from app.query.search_types import Answer, Candidate, Hit
 from app.relevance import answerable_levels
 from app.text.words import tokens
 

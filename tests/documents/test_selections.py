@@ -9,7 +9,7 @@ from harness import Tenant
 from app.database.filter_types import Filters
 from app.documents import operations as documents
 from app.documents import selections
-from app.documents.store import row_writes
+from app.documents.store import document_rows
 from app.documents.storing import large_documents
 from app.documents.types import RowCounts, Upload
 from app.entities.linking import mention_refresh
@@ -51,7 +51,7 @@ async def test_the_documents_that_pass_are_deleted_and_their_rows_counted_exactl
     tenant: Tenant, owner: Any, monkeypatch: pytest.MonkeyPatch, most_unindexed: int
 ) -> None:
     """Also if the long document's postings are removed by a job, and each document is a slice of its own."""
-    monkeypatch.setattr(row_writes, "MOST_UNINDEXED", most_unindexed)
+    monkeypatch.setattr(document_rows, "MOST_UNINDEXED", most_unindexed)
     monkeypatch.setattr(selections, "CHUNKS", 2)
     monkeypatch.setattr(selections, "PAGE", 2)
     await _store(tenant)

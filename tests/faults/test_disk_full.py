@@ -18,7 +18,7 @@ from running_service import DOCUMENTS, SEARCH, until
 from app import errors, runtime
 from app.database import pools, transactions
 from app.database.embedded import postgres
-from app.database.schema import health, migration
+from app.database.schema import inspection, migration
 from app.documents.storing import ingest
 from app.documents.types import Upload
 from app.models.local.minilm import MODEL
@@ -92,7 +92,7 @@ def small_disk(size: int = DISK_BYTES) -> Iterator[Path]:
 
 def fill(ballast: Path, leave: int) -> None:
     """Take all space on the disk but `leave` bytes."""
-    free = health.free_bytes(ballast.parent) - leave
+    free = inspection.free_bytes(ballast.parent) - leave
     with ballast.open("ab") as file:
         os.posix_fallocate(file.fileno(), file.tell(), free)
 
@@ -116,7 +116,7 @@ async def test_a_service_on_a_full_disk_answers_searches_and_recovers_once_there
         async with running_service.process(STEPWELL_DATA_DIR=str(disk / "data")) as (started, client):
             await running_service.answers(started, client)
             assert (await client.post(DOCUMENTS, json=NOTE)).status_code == 201
-            fill(ballast, leave=health.KEPT_FREE_BYTES // 2)
+            fill(ballast, leave=inspection.KEPT_FREE_BYTES // 2)
             await _refuses_writes_and_answers_searches(client)
             # Nothing is left for the write-ahead log either: the server itself may stop now.
             fill(ballast, leave=0)

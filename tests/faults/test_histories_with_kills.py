@@ -21,7 +21,7 @@ from running_service import FULL, until
 
 from app import capability
 from app.database import transactions
-from app.derived_rows import Damage
+from app.derived_row_repairs import Damage
 from app.maintenance import repair
 from app.text.names import metadata_names
 

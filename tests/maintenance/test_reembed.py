@@ -27,8 +27,8 @@ from app.entities import operations as entities
 from app.entities.types import EntityDraft
 from app.jobs import workers
 from app.maintenance.commands import reembed
-from app.query import model_switch
-from app.query.model_switch import SwitchingEmbedder
+from app.query import model_replacement
+from app.query.model_replacement import SwitchingEmbedder
 from app.search.store import hybrid_search
 from app.services import Services
 from benchmarks.fake_embedder import FakeEmbedder
@@ -190,7 +190,7 @@ async def test_a_process_without_the_new_model_refuses_to_search_and_names_the_s
 async def test_a_transaction_of_the_previous_model_fails_after_the_switch(database: Database, owning: Database) -> None:
     tenant = await _tenant(database)
     await tenant.add("Lime mortar.")
-    switch = model_switch.of(tenant.embedder)
+    switch = model_replacement.of(tenant.embedder)
     assert switch is not None
     with switch.pinned():
         await asyncio.create_task(_run((await _tenant(database)).filling(), owning), context=contextvars.Context())

@@ -13,7 +13,7 @@ import pytest
 
 from app.database import transactions
 from app.database.schema import tables
-from app.derived_rows import Damage
+from app.derived_row_repairs import Damage
 from app.documents import operations as documents
 from app.documents.types import Upload
 from app.entities import operations as entities

@@ -19,11 +19,11 @@ from app.database import filters, transactions
 from app.database.calibration_types import LogitScale, RelevanceCalibration
 from app.database.filter_types import Filters
 from app.database.schema import migration, reembedding
-from app.derived_rows import Damage
+from app.derived_row_repairs import Damage
 from app.entities.linking import mention_refresh
 from app.entities.store import mentions, name_changes
 from app.maintenance import repair
-from app.query.types import HybridRequest, LexicalQuery, Weights
+from app.query.search_types import HybridRequest, LexicalQuery, Weights
 from app.search.store import hybrid_search
 from app.services import ChunkingOptions
 from app.text import uris

@@ -10,7 +10,7 @@ from requests_of import search_request
 from app.documents.types import Upload
 from app.enums import Depth
 from app.models.protocols import Proposal
-from app.query.types import Answer
+from app.query.search_types import Answer
 from app.search import search
 from benchmarks.fake_embedder import FakeEmbedder
 

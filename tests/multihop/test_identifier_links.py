@@ -6,7 +6,7 @@ from requests_of import search_request
 
 from app.documents.types import Upload
 from app.multihop import multihop
-from app.query.types import Answer
+from app.query.search_types import Answer
 
 NOISE = ("Where the quay ends.", "A shed by the reservoir.", "Nobody swelled with pride.", "The sisters of the choir.")
 

@@ -17,7 +17,7 @@ from app.enums import Vector
 from app.models.protocols import EmbeddingModel, Proposal
 from app.multihop import multihop
 from app.query.search_request import GuidanceOptions
-from app.query.types import Answer
+from app.query.search_types import Answer
 from app.services import Budget
 from benchmarks.fake_embedder import FakeEmbedder
 

@@ -12,7 +12,7 @@ from app.entities import operations as entities
 from app.multihop import multihop
 from app.multihop import store as links
 from app.multihop.store import LinkedChunk, LinkScope, LinkSource
-from app.query.types import Answer
+from app.query.search_types import Answer
 from app.services import ChunkingOptions
 from app.text.names import names
 

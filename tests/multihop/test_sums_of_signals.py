@@ -10,7 +10,7 @@ import pytest
 
 from app.multihop import hop_strategies
 from app.multihop.hop_strategies import HopScores
-from app.query import hop_signals
+from app.query import hop_signal_weights
 from app.search import rank_fusion
 from app.search.rank_fusion import Scored
 
@@ -92,12 +92,12 @@ PAGE = Path(__file__).parents[2] / "docs" / "multihop.md"
 
 def test_the_page_on_multi_hop_search_lists_every_signal_with_its_weight() -> None:
     listed = re.findall(r"^\| `(\w+)` \| ([\d.]+) \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    expected = {**hop_signals.WEIGHTS, "covers": hop_strategies.COVERAGE_WEIGHT}
+    expected = {**hop_signal_weights.WEIGHTS, "covers": hop_strategies.COVERAGE_WEIGHT}
     assert {name: float(weight) for name, weight in listed} == expected
 
 
 def test_the_largest_strength_of_a_link_is_that_of_a_whole_source_and_the_rarest_name() -> None:
     title, shared = 2 / (1 + math.log(1 + 1)), 1 / (1 + math.log(2))
     for name, exact in (("linked", title), ("shared", shared)):
-        largest = hop_signals.LINKS[name].largest
+        largest = hop_signal_weights.LINKS[name].largest
         assert exact <= largest == pytest.approx(exact, abs=1e-4)

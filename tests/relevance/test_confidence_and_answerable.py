@@ -29,7 +29,7 @@ from app.evaluation.beir import JudgedQuestion
 from app.evaluation.calibration import Judgements
 from app.models.local.onnx_embedder import OnnxEmbedder
 from app.multihop import multihop
-from app.query.types import Answer
+from app.query.search_types import Answer
 from app.relevance import answerable_levels, cosine_scales, relevance
 from app.relevance import calibration_store as calibrations
 from app.search import search

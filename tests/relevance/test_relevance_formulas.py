@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.database.calibration_types import LogitScale, RelevanceCalibration
-from app.query.types import AddedTerm, Term
+from app.query.search_types import AddedTerm, Term
 from app.relevance import cosine_scales, relevance
 from app.relevance.relevance import UNKNOWN_NAME, Assessment, MeanEffect
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.query.types import Term
+from app.query.search_types import Term
 from app.relevance import unknown_names
 
 MANY_WORDS = "Which five wooden boats did Ada paint over the long winter in Ostrava harbour with lead and tar?"

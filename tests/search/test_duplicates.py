@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 
 from app import limits
-from app.query.types import Candidate, Hit
+from app.query.search_types import Candidate, Hit
 from app.search import duplicates
 
 DICE = random.Random(4)

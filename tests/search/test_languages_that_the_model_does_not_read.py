@@ -7,8 +7,8 @@ from app.database import filters
 from app.database.filter_types import Filters
 from app.database.transactions import Database
 from app.models.local.onnx_embedder import OnnxEmbedder
-from app.query.types import HybridRequest, Weights
-from app.search import understanding
+from app.query.search_types import HybridRequest, Weights
+from app.search import hybrid_request
 
 GREEK = {
     "limani": "Το λιμάνι κλείνει όταν η ομίχλη σκεπάζει τον φάρο, και τα πλοία περιμένουν έξω από τον κόλπο.",
@@ -52,7 +52,7 @@ async def test_words_alone_order_what_the_model_does_not_read(islands, language,
     found = await islands[language].ask(query, explain=True, **how)
     by_words = await islands[language].ask(query, mode="lexical")
     assert uris(found)[: len(by_words.hits)] == uris(by_words)
-    unread = understanding.UNREAD["rrf" if how else "convex"]
+    unread = hybrid_request.UNREAD["rrf" if how else "convex"]
     assert found.explain["weights"] == {"vector": unread.vector, "text": unread.text}
 
 
@@ -80,7 +80,7 @@ async def test_words_that_one_language_ignores_count_little_in_the_others(tenant
 async def test_documents_that_a_caller_does_not_see_choose_no_weights(minilm_tenant: Tenant) -> None:
     await minilm_tenant.add_all({f"hidden/{uri}": text for uri, text in SPANISH.items()})
     await minilm_tenant.add("The harbour closes when fog hides the lighthouse.", "harbour")
-    query, unread = "pescadores venden peces martes", understanding.UNREAD["convex"].vector
+    query, unread = "pescadores venden peces martes", hybrid_request.UNREAD["convex"].vector
     hidden = Filters(uri_prefix="hidden")
     whole = [await minilm_tenant.ask(text, explain=True, filters=hidden) for text in (query, f"+{query}")]
     assert [answer.explain and answer.explain["weights"]["vector"] for answer in whole] == [unread, unread]
@@ -111,11 +111,11 @@ async def test_a_cosine_says_little_where_the_model_does_not_read_the_documents_
     [
         ("latarnia", {"en"}, ["english", "simple"], Weights(0.4, 0.6)),
         ("wieża", {"en"}, ["english"], Weights(0.4, 0.6)),
-        ("lighthouse", {"en", "es"}, ["english", "simple", "spanish"], understanding.FOREIGN["convex"]),
+        ("lighthouse", {"en", "es"}, ["english", "simple", "spanish"], hybrid_request.FOREIGN["convex"]),
     ],
 )
 def test_only_a_model_of_several_languages_is_trusted_across_them(query, codes, read, foreign) -> None:
     request = HybridRequest("user", None, None, Weights(0.4, 0.6), "convex", limit=5)
-    chosen = understanding.with_languages(request, query, frozenset(codes)).by_language
+    chosen = hybrid_request.with_languages(request, query, frozenset(codes)).by_language
     assert (sorted(chosen.read_configs), chosen.foreign) == (read, foreign)
-    assert understanding.with_languages(request, query, frozenset()) is request, "its languages are not known"
+    assert hybrid_request.with_languages(request, query, frozenset()) is request, "its languages are not known"

@@ -4,9 +4,9 @@ import asyncio
 from typing import Any
 
 from app.models.protocols import Embedder
-from app.search import understanding
+from app.search import hybrid_request
+from app.search.hybrid_request import QueryVectors
 from app.search.state import SearchContext
-from app.search.understanding import QueryVectors
 from app.services import Services
 from benchmarks.fake_embedder import FakeEmbedder
 
@@ -27,7 +27,7 @@ async def test_a_repeated_query_is_embedded_once_and_the_least_recently_used_one
     inner = FakeEmbedder()
     ana = SearchContext(services(inner, size=2), "ana")
     for text in ("well", "Well", "well", "well ", "well", "Well"):
-        assert await understanding.embed(text, ana) == await FakeEmbedder().embed_query(text)
+        assert await hybrid_request.embed(text, ana) == await FakeEmbedder().embed_query(text)
     assert inner.queries == ["well", "Well", "well ", "Well"]
 
 
@@ -36,7 +36,7 @@ async def test_a_cached_or_running_query_is_not_shared_with_other_users():
     shared = services(inner)
     ana, ben = SearchContext(shared, "ana"), SearchContext(shared, "ben")
     for _ in range(2):
-        await asyncio.gather(*(understanding.embed("well", user) for user in (ana, ben, ana, ben)))
+        await asyncio.gather(*(hybrid_request.embed("well", user) for user in (ana, ben, ana, ben)))
     assert len(inner.queries) == 2
 
 
@@ -44,5 +44,5 @@ async def test_the_size_limit_covers_all_users_together():
     inner = FakeEmbedder()
     shared = services(inner, size=2)
     for user in ("ana", "ben", "cleo", "ana"):
-        await understanding.embed("well", SearchContext(shared, user))
+        await hybrid_request.embed("well", SearchContext(shared, user))
     assert len(inner.queries) == 4

@@ -17,7 +17,7 @@ from app.database.pooled_connection import Connection
 from app.documents import operations as documents
 from app.multihop import multihop
 from app.query.search_request import SearchRequest
-from app.query.types import Answer
+from app.query.search_types import Answer
 from app.search import search
 from app.services import ChunkingOptions
 

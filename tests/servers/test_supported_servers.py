@@ -19,7 +19,7 @@ from requests_of import search_body
 from app import errors
 from app.database import transactions
 from app.database.embedded import postgres
-from app.database.schema import health, migration, roles
+from app.database.schema import inspection, migration, roles
 from app.settings import Settings
 from benchmarks.fake_embedder import FakeEmbedder
 
@@ -166,7 +166,7 @@ async def test_a_pooler_by_statement_is_refused_in_a_sentence(new_database):
     with embedded(await new_database(), "statement") as database:
         async with transactions.connect(database.owner_dsn, pool_size=1) as opened:
             with pytest.raises(errors.SchemaMismatch, match="pools by statement: set its pool_mode to transaction"):
-                await health.server(opened)
+                await inspection.server(opened)
 
 
 @pytest.mark.parametrize("pooling", ["direct", "session", "transaction"])

@@ -29,7 +29,7 @@ from app.parsing.types import InputFile
 from app.search.steps import corrections, snippets
 from app.search.steps.snippets import Sought
 from app.text import chunking
-from app.text.names import metadata_names, name_uses, names, query_words
+from app.text.names import metadata_names, name_uses, names, names_in_queries
 from app.text.names.gazetteer import Gazetteer
 from app.text.names.name_uses import NameUse
 from app.text.queries import analysis, identifiers
@@ -192,8 +192,8 @@ WORK: dict[str, Callable[[str], object]] = {
     "frames of a stack trace": analysis.without_frames,
     "courtesies of a question": analysis.without_courtesies,
     "words of a query": lambda text: (
-        name_uses.QueryText(text, query := query_words.read(text)),
-        query_words.longest_names(query, {"a"}),
+        name_uses.QueryText(text, query := names_in_queries.read(text)),
+        names_in_queries.longest_names(query, {"a"}),
     ),
     "terms": lambda text: hop_terms.statistical([text], "a", chunks={}, total=10),
     "literal matches": lambda text: analysis.find_literal_matches(analysis.parse(text[:2_000]), [("a b", text)]),

@@ -9,7 +9,7 @@ import example_app
 from example_app import assert_problem
 
 from app import enums
-from app.query import answer_hints, hop_signals
+from app.query import answer_hints, hop_signal_weights
 from app.web import pages
 
 HTML = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
@@ -65,7 +65,7 @@ async def test_a_module_of_the_page_has_the_label_of_every_signal() -> None:
     response = await example_app.get("/playground/assets/tables.js")
     assert response.headers["content-type"] == "text/javascript; charset=utf-8"
     tables = dict(re.findall(r"^export const (\w+) = (.+);$", response.text, re.MULTILINE))
-    assert json.loads(tables["SIGNALS"]) == {signal.name: signal.label for signal in hop_signals.SIGNALS}
+    assert json.loads(tables["SIGNALS"]) == {signal.name: signal.label for signal in hop_signal_weights.SIGNALS}
 
 
 def test_the_page_has_words_for_every_value_of_the_api() -> None:

@@ -19,7 +19,7 @@ from app.agents import api as router
 from app.database.filter_types import Filters
 from app.http import auth, bodies
 from app.query.search_request import SearchRequest
-from app.query.types import Hit
+from app.query.search_types import Hit
 from app.requests import field_types, strict_json, validation_errors
 from app.search import search, source_names
 from app.settings import Settings

@@ -22,7 +22,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app import __version__, errors
 from app.database import driver_errors, sql, sqlalchemy_engines
-from app.database.schema import citus, health, reembedding, roles, tables
+from app.database.schema import citus, inspection, reembedding, roles, tables
 from app.database.transactions import Database
 
 if TYPE_CHECKING:  # a service whose schema is current does not load Alembic, which takes 7 MB
@@ -295,10 +295,10 @@ async def check(database: Database, *, model: str, dimension: int, target: tuple
     """
     configured = [(model, dimension)] if target is None else [(model, dimension), target]
     await check_revision(database)
-    stored = await health.embedding(database) or configured[0]
+    stored = await inspection.embedding(database) or configured[0]
     if stored not in configured:
         raise errors.SchemaMismatch(reembedding.refusal(stored, configured))
-    problems = await health.differences(database, dimension=stored[1])
+    problems = await inspection.differences(database, dimension=stored[1])
     if problems:
         raise errors.SchemaMismatch(f"The database differs from this version: {'; '.join(problems[:5])}.")
 

@@ -17,7 +17,7 @@ from sqlalchemy.engine import Connection
 from app import errors
 from app.database import addresses, driver_errors, sql, transactions
 from app.database.embedded.postgres import RESTRICTED_ROLE, SERVICE_ROLE
-from app.database.schema import health
+from app.database.schema import inspection
 
 log = logging.getLogger(__name__)
 
@@ -85,7 +85,7 @@ def check_creation(owner: Connection) -> None:
 
 async def check_owner(database: transactions.Database) -> None:
     """Raise BadRequest unless the connected role is the owner or a superuser."""
-    server = await health.server(database)
+    server = await inspection.server(database)
     if not (server.owns or server.superuser):
         raise errors.BadRequest(
             "This requires the database's owner: set it to the owner's address.", field="STEPWELL_MIGRATION_URL"
@@ -97,7 +97,7 @@ async def check_role(database: transactions.Database, *, strict: bool) -> None:
 
     If it does not, raises SchemaMismatch with `strict` (many users), and otherwise logs a warning.
     """
-    reasons = (await health.server(database)).unbound
+    reasons = (await inspection.server(database)).unbound
     if not reasons:
         return
     message = (

@@ -11,12 +11,12 @@ import typer
 from rich.markup import escape
 
 from app import errors
-from app.cli import connecting, json_arguments, options, terminal
+from app.cli import client_options, json_arguments, options, terminal
 from app.cli.client import Answer, Client
 from app.text import uris
 
 
-@connecting.connect
+@client_options.connect
 def stats(client: Client, as_json: options.AsJson = False) -> None:
     """Print the numbers of documents and chunks, the embedding model, and documents with equal texts."""
     found = client.get("/stats")
@@ -39,7 +39,7 @@ IdOrUri = Annotated[str, typer.Argument(metavar="ID_OR_URI", help="A document's 
 
 
 @app.command("list")
-@connecting.connect
+@client_options.connect
 def list_all(
     client: Client,
     query: Annotated[str | None, typer.Option("--query", help="Only those with these words in title and uri.")] = None,
@@ -59,7 +59,7 @@ def list_all(
 
 
 @app.command()
-@connecting.connect
+@client_options.connect
 def show(client: Client, id_or_uri: IdOrUri, as_json: options.AsJson = False) -> None:
     """Show a document with its metadata and its cleaned text."""
     found = find(client, id_or_uri)
@@ -73,7 +73,7 @@ def show(client: Client, id_or_uri: IdOrUri, as_json: options.AsJson = False) ->
 
 
 @app.command()
-@connecting.connect
+@client_options.connect
 def delete(
     client: Client,
     id_or_uri: Annotated[

@@ -16,7 +16,7 @@ import typer
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
 from app import errors
-from app.cli import connecting, options, terminal
+from app.cli import client_options, options, terminal
 from app.cli.client import Answer, Client
 from app.cli.progress import Progress
 from app.documents.commands import ingest_report
@@ -44,7 +44,7 @@ _PAGE_REFUSALS = frozenset({"site_unavailable", "fetch_not_allowed"})
 _Batch = list[ListedFile]
 
 
-@connecting.connect
+@client_options.connect
 def ingest(
     client: Client,
     paths: Annotated[

@@ -14,7 +14,7 @@ from app.database.schema import tables
 from app.database.transactions import Reading
 from app.documents.store import visible_document_ids
 from app.enums import Vector
-from app.query.types import Candidate, HybridRequest
+from app.query.search_types import Candidate, HybridRequest
 
 _c, _d = tables.chunks.c, tables.documents.c
 

@@ -14,8 +14,8 @@ from app.database import sql
 from app.database.schema import tables
 from app.database.transactions import Reading, Writing
 from app.database.vectors import VectorValue
-from app.documents.store import restricted_writes, row_writes, staged_documents
-from app.documents.store.row_writes import PutDocument
+from app.documents.store import document_rows, staged_documents, write_checks
+from app.documents.store.document_rows import PutDocument
 from app.documents.types import DocumentDraft
 from app.entities.store.mentions import LinkedNames
 
@@ -86,7 +86,7 @@ async def put(
 
     An identical document stays unchanged. With `document_id` a single draft replaces that document. Jobs that would
     store other versions are cancelled. `vectors_by_key` must contain the embedding key of every chunk; for
-    `names_version` see `row_writes.write`. Also returns the names in the replaced versions; the caller prunes them
+    `names_version` see `document_rows.write`. Also returns the names in the replaced versions; the caller prunes them
     after it has linked the new versions. Raises what `targets` raises.
     """
     first_no = await db.lock(chunks=sum(len(draft.chunks) for draft in drafts))
@@ -104,8 +104,8 @@ async def put(
             first_no += len(draft.chunks)
     writes = [one for one in done if one.status != "unchanged"]
     old = {one.document_id: stored[one.document_id].chunk_count for one in writes if one.status == "replaced"}
-    replaced = await row_writes.clear(db, old) if old else LinkedNames()
-    await row_writes.write(db, writes, vectors_by_key=vectors_by_key, names_version=names_version)
+    replaced = await document_rows.clear(db, old) if old else LinkedNames()
+    await document_rows.write(db, writes, vectors_by_key=vectors_by_key, names_version=names_version)
     return done, replaced
 
 
@@ -127,9 +127,9 @@ async def targets(
             new_id = uuid4() if row.is_used else new_ids[row.identity]
             found[row.identity] = Target(new_id, None, row.is_staged)
     if document_id is not None:
-        await restricted_writes.check_seen(db, [document_id])
+        await write_checks.check_seen(db, [document_id])
     if db.restriction is not None:
-        await restricted_writes.check_replaced(db, [target.document_id for target in found.values() if target.stored])
+        await write_checks.check_replaced(db, [target.document_id for target in found.values() if target.stored])
     if document_id is not None:
         found = {identity: await _chosen(db, document_id, target.stored) for identity, target in found.items()}
     return found
@@ -139,7 +139,7 @@ async def _chosen(db: Writing, document_id: UUID, same: StoredVersion | None) ->
     """This document as a draft's target; `same` is the stored one with its identity. Raises NotFound, Conflict."""
     count = sa.select(_d.chunk_count).where(_d.user_id == db.user_id, _d.document_id == document_id)
     if (chunk_count := await db.scalar(count)) is None:
-        raise restricted_writes.not_found()
+        raise write_checks.not_found()
     if same is not None and same.document_id != document_id:
         raise errors.Conflict("Another document already has this uri or this content.", field="uri")
     # The empty hashes equal none: a draft with another identity always changes the document.

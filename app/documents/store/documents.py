@@ -1,4 +1,4 @@
-"""Replaces, changes, deletes and reads a user's documents.
+"""Reads, changes and deletes a user's documents; `document_puts` stores new ones and replaces them.
 
 Every change takes the user's lock (`lock_tenant.sql`). The lock prevents deadlocks between concurrent writers of one
 user, and inconsistent text statistics.
@@ -21,8 +21,8 @@ from app.database.filter_types import ORDERED_CHARACTERS, DocumentFilter
 from app.database.schema import tables
 from app.database.transactions import Reading, Writing
 from app.database.vectors import VectorValue
-from app.documents.store import document_puts, restricted_writes, row_writes, selections, staged_documents
-from app.documents.store.row_writes import PutDocument
+from app.documents.store import document_puts, document_rows, selections, staged_documents, write_checks
+from app.documents.store.document_rows import PutDocument
 from app.documents.types import (
     Chunk,
     Document,
@@ -80,7 +80,7 @@ async def source(db: Reading, document_id: UUID) -> DocumentSource:
     query = sa.select(*_LISTED, _d.content, _d.markdown, *others)
     row = (await db.execute(query.where(_d.user_id == db.user_id, _d.document_id == document_id))).one_or_none()
     if row is None:
-        raise restricted_writes.not_found()
+        raise write_checks.not_found()
     fields = dict(row._mapping)
     identity, attributes_hash, page_starts, version = (fields.pop(column.name) for column in others)
     return DocumentSource(_document(fields), identity, attributes_hash, tuple(page_starts), version)
@@ -101,12 +101,12 @@ async def change(
         return None
     await check_change(db, source, draft)
     if vectors_by_key is None:
-        await row_writes.update(db, document_id, draft, row_writes.attributes(draft))
-        await restricted_writes.check_written(db, [document_id])
+        await document_rows.update(db, document_id, draft, document_rows.attributes(draft))
+        await write_checks.check_written(db, [document_id])
         return LinkedNames()
-    linked = await row_writes.clear(db, {document_id: source.document.chunk_count})
+    linked = await document_rows.clear(db, {document_id: source.document.chunk_count})
     put = PutDocument(document_id, draft, "replaced", first_no)
-    await row_writes.write(db, [put], vectors_by_key=vectors_by_key)
+    await document_rows.write(db, [put], vectors_by_key=vectors_by_key)
     return linked
 
 
@@ -116,7 +116,7 @@ async def is_current(db: Reading, source: DocumentSource) -> bool:
     of_document = sa.and_(_d.user_id == db.user_id, _d.document_id == source.document.document_id)
     row = (await db.execute(sa.select(*columns).where(of_document))).first()
     if row is None:
-        raise restricted_writes.not_found()
+        raise write_checks.not_found()
     return tuple(row) == source.version
 
 
@@ -126,7 +126,7 @@ async def check_change(db: Writing, source: DocumentSource, draft: DocumentDraft
     Raises NotFound if the caller does not see the document.
     """
     document_id = source.document.document_id
-    await restricted_writes.check_seen(db, [document_id])
+    await write_checks.check_seen(db, [document_id])
     pending = await staged_documents.pending(db, identities=[draft.identity], document_ids=[document_id])
     staged_documents.check_none(pending)
     other = await document_puts.find(db, identity=draft.identity)
@@ -141,18 +141,18 @@ async def delete(db: Writing, document_ids: Sequence[UUID]) -> dict[UUID, RowCou
     hidden, and a job removes them. Raises NotFound if none of them exists, or if the caller does not see one of them.
     """
     await db.lock()
-    await restricted_writes.check_seen(db, document_ids)
+    await write_checks.check_seen(db, document_ids)
     found = await selections.count(db, document_ids)
     try:
         superseded = await staged_documents.supersede(db, document_ids=document_ids)
     except errors.OutsideOfKey:
-        raise restricted_writes.not_found() from None
+        raise write_checks.not_found() from None
     if not superseded and not found:
-        raise restricted_writes.not_found()
-    linked = await row_writes.clear(db, {document_id: rows.chunks for document_id, rows in found.items()})
+        raise write_checks.not_found()
+    linked = await document_rows.clear(db, {document_id: rows.chunks for document_id, rows in found.items()})
     await mentions.prune(db, linked)
     gone = sa.delete(tables.documents).where(_d.user_id == db.user_id, sql.among(_d.document_id, found))
-    await row_writes.note_metadata(db, removed=list(await db.scalars(gone.returning(_d.metadata))))
+    await document_rows.note_metadata(db, removed=list(await db.scalars(gone.returning(_d.metadata))))
     return {**dict.fromkeys(superseded, RowCounts()), **found}
 
 
@@ -195,7 +195,7 @@ async def page(
 async def chunks(db: Reading, document_id: UUID, *, limit: int, offset: int) -> list[Chunk]:
     """A document's chunks in order. Raises NotFound."""
     if not await db.scalar(sa.select(_d.chunk_count).where(_d.user_id == db.user_id, _d.document_id == document_id)):
-        raise restricted_writes.not_found()
+        raise write_checks.not_found()
     listed = (_c.chunk_id, _c.document_id, _c.chunk_index, _c.content, _c.start_offset, _c.end_offset, _c.heading_path)
     middle = (_c.start_offset + _c.end_offset) // 2
     page = sa.func.nullif(sa.func.width_bucket(middle, _d.page_starts), 0).label("page")

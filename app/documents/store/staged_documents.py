@@ -21,7 +21,7 @@ from app.database.filter_types import Filters
 from app.database.schema import tables
 from app.database.transactions import Reading, Writing
 from app.database.vectors import VectorValue
-from app.documents.store import hidden_chunks, restricted_writes, row_writes
+from app.documents.store import document_rows, hidden_chunks, write_checks
 from app.documents.types import ChunkDraft, DocumentDraft, SourcePath
 from app.jobs import store as jobs
 
@@ -50,11 +50,11 @@ class StagedText:
 
 async def add(db: Writing, job_id: UUID, document_id: UUID, draft: DocumentDraft) -> None:
     """Record the document that a job will store, without chunks. Under the user's lock."""
-    cut = {name: value for name, value in row_writes.cut(draft).items() if name != "chunk_count"}
-    values = row_writes.attributes(draft) | {"created_at": draft.created_at} | cut
+    cut = {name: value for name, value in document_rows.cut(draft).items() if name != "chunk_count"}
+    values = document_rows.attributes(draft) | {"created_at": draft.created_at} | cut
     ids = {"user_id": db.user_id, "job_id": job_id, "document_id": document_id}
     await db.execute(sa.insert(tables.staged_documents).values(**ids, **values))
-    await restricted_writes.check_written(db, job_ids=[job_id])
+    await write_checks.check_written(db, job_ids=[job_id])
 
 
 async def get(db: Reading, job_id: UUID) -> StagedDocument | None:
@@ -82,12 +82,12 @@ async def stage(db: Writing, staged: StagedDocument, chunks: Sequence[ChunkDraft
         {
             "chunk_index": index,
             "chunk_id": uuid5(staged.document_id, f"{staged.job_id}:{index}:{chunk.embedding_key}"),
-            **row_writes.of_chunk(chunk),
+            **document_rows.of_chunk(chunk),
         }
         for index, chunk in enumerate(chunks, first_index)
     ]
     binds = {"user_id": db.user_id, "job_id": staged.job_id, "config": staged.draft.config}
-    binds |= {"first_no": await hidden_chunks.allocate(db, len(chunks)), "chunks": row_writes.as_json(rows)}
+    binds |= {"first_no": await hidden_chunks.allocate(db, len(chunks)), "chunks": document_rows.as_json(rows)}
     await db.execute(sql.statement("stage_chunks"), binds)
 
 
@@ -140,7 +140,7 @@ async def begin(db: Writing, staged: StagedDocument, *, lock_s: int) -> bool:
     is_new = await db.scalar(known) is None
     if is_new:
         # Metadata is counted under the user's lock, by `finish`.
-        values = {**row_writes.attributes(staged.draft), "metadata": {}}
+        values = {**document_rows.attributes(staged.draft), "metadata": {}}
         values |= {"identity": hashlib.sha256(staged.job_id.bytes).digest()}
         ids = {"user_id": db.user_id, "document_id": staged.document_id, "chunk_count": 0}
         await db.execute(sa.insert(tables.documents).values(**ids, **values))
@@ -182,10 +182,10 @@ async def finish(db: Writing, staged: StagedDocument, *, names_version: int) -> 
     """
     own = (_k.user_id == db.user_id, _k.job_id == staged.job_id)
     first_no, chunk_count = (await db.execute(sa.select(sa.func.min(_k.chunk_no), sa.func.count()).where(*own))).one()
-    await row_writes.hide(db, staged.document_id, before=int(first_no))
-    values = {**row_writes.attributes(staged.draft), **row_writes.cut(staged.draft)}
+    await document_rows.hide(db, staged.document_id, before=int(first_no))
+    values = {**document_rows.attributes(staged.draft), **document_rows.cut(staged.draft)}
     values |= {"chunk_count": int(chunk_count), "names_version": names_version}
-    await row_writes.update(db, staged.document_id, staged.draft, values)
+    await document_rows.update(db, staged.document_id, staged.draft, values)
     await hidden_chunks.show(db, staged.job_id)
 
 
@@ -236,7 +236,7 @@ def check_none(versions: Sequence[PendingVersion]) -> None:
 async def supersede(db: Writing, *, identities: Sequence[bytes] = (), document_ids: Sequence[UUID] = ()) -> list[UUID]:
     """Cancel the jobs that store a version of these documents; returns the documents' ids. Under the user's lock."""
     superseded = await pending(db, identities=identities, document_ids=document_ids)
-    await restricted_writes.check_replaced(db, [], [version.job_id for version in superseded])
+    await write_checks.check_replaced(db, [], [version.job_id for version in superseded])
     for version in superseded:
         await jobs.cancel(db, version.job_id)
     return [version.document_id for version in superseded]

@@ -19,15 +19,15 @@ from app.database.schema.reembedding import StoredModel
 from app.database.transactions import Writing
 from app.database.vectors import VectorValue
 from app.documents.store import document_puts, documents
+from app.documents.store.document_rows import PutDocument
 from app.documents.store.documents import DocumentSource
-from app.documents.store.row_writes import PutDocument
 from app.documents.types import DocumentDraft
 from app.entities.linking import llm_entities, mention_extraction
 from app.entities.linking.mention_extraction import DocumentToLink
 from app.entities.store.mentions import ChunkText, DocumentHead, LinkedNames
 from app.models import unit_vectors
 from app.models.protocols import Embedder
-from app.query import model_switch
+from app.query import model_replacement
 from app.services import ChunkingOptions, Services
 from app.text.names import names
 
@@ -90,7 +90,7 @@ async def _of_target(
     texts: Mapping[UUID, str], target: StoredModel, services: Services
 ) -> Mapping[UUID, VectorValue] | None:
     """The vectors of the model that will replace the present one. If it fails, None: a job adds the missing vectors."""
-    switch = model_switch.of(services.embedder)
+    switch = model_replacement.of(services.embedder)
     embedder = switch.configured(target) if switch else None
     if embedder is None:
         return None

@@ -20,13 +20,13 @@ from app.concurrency import offload
 from app.database import retries
 from app.documents.store import document_puts, documents
 from app.documents.store.document_puts import StoredVersion
-from app.documents.store.row_writes import PutDocument
+from app.documents.store.document_rows import PutDocument
 from app.documents.storing import document_drafts, document_writes, large_documents
 from app.documents.storing.document_writes import ChunkVectors
 from app.documents.types import DocumentDraft, IngestResult, Upload
-from app.entities.linking import gazetteers
+from app.entities.linking import gazetteer_cache
 from app.models.protocols import EmbeddingModel
-from app.query import model_switch
+from app.query import model_replacement
 from app.services import ChunkingOptions, Services
 
 Item = TypeVar("Item")
@@ -123,13 +123,13 @@ async def replace(document_id: UUID, upload: Upload, user_id: str, services: Ser
     Raises NotFound, Conflict, BadRequest with the field, ProviderError, DatabaseUnavailable; then nothing is stored.
     """
     work = partial(_replace, document_id, upload, user_id, services)
-    return await model_switch.run(services.embedder, services.db, work)
+    return await model_replacement.run(services.embedder, services.db, work)
 
 
 async def _replace(document_id: UUID, upload: Upload, user_id: str, services: Services) -> IngestResult:
     async with large_documents.reading_stored(document_id, user_id, services) as reading:
         document = await documents.get(reading, document_id)
-        await gazetteers.current(reading)
+        await gazetteer_cache.current(reading)
     if upload.uri is None:
         upload = dataclasses.replace(upload, uri=document.uri)
     cut = partial(_draft, upload, services.embedder.model, services.chunking_options)
@@ -283,7 +283,7 @@ class _Steps:
     ) -> Result:
         """Runs a step with one model. It is repeated while the database is unavailable."""
         work = partial(retries.while_unavailable, self.options.retry_s, step, drafts, batch)
-        return await model_switch.run(self.services.embedder, self.services.db, work)
+        return await model_replacement.run(self.services.embedder, self.services.db, work)
 
     async def _store_large(self, draft: DocumentDraft) -> IngestResult:
         queue = partial(large_documents.queue, draft, self.user_id, self.services)
@@ -298,7 +298,7 @@ class _Steps:
 
     async def _look_up_versions(self, drafts: Sequence[DocumentDraft], batch: _Batch) -> None:
         async with self.services.db.reading(self.user_id) as reading:
-            await gazetteers.current(reading)
+            await gazetteer_cache.current(reading)
             batch.stored = await document_puts.find_many(reading, identities=[draft.identity for draft in drafts])
         batch.being_stored = frozenset()
         if same := [known for draft in drafts if (known := batch.same(draft)) is not None]:

@@ -18,7 +18,7 @@ from uuid import UUID
 from app import errors
 from app.concurrency import offload
 from app.database.transactions import Reading, Transaction, Writing
-from app.documents.store import document_puts, documents, hidden_chunks, restricted_writes, row_writes, staged_documents
+from app.documents.store import document_puts, document_rows, documents, hidden_chunks, staged_documents, write_checks
 from app.documents.store.document_puts import StoredVersion
 from app.documents.store.documents import DocumentSource
 from app.documents.store.staged_documents import StagedDocument
@@ -29,7 +29,7 @@ from app.jobs import store as jobs
 from app.jobs import workers
 from app.jobs.workers import ClaimLost, JobKind, Run
 from app.models.protocols import EmbeddingModel
-from app.query import model_switch
+from app.query import model_replacement
 from app.services import ChunkingOptions, Services
 from app.text.chunking import Passage
 from app.text.names import names
@@ -111,7 +111,7 @@ async def _pending(writing: Writing, draft: DocumentDraft) -> IngestResult | Non
     """The result of an earlier queueing of an equal draft, if its job has not ended."""
     for version in await staged_documents.pending(writing, identities=[draft.identity]):
         if (version.content_hash, version.attributes_hash) == (draft.content_hash, draft.attributes_hash):
-            await restricted_writes.check_replaced(writing, [], [version.job_id])
+            await write_checks.check_replaced(writing, [], [version.job_id])
             return _queue(draft, version.document_id, version.job_id)
     return None
 
@@ -148,7 +148,7 @@ async def reading_stored(document_id: UUID, user_id: str, services: Services) ->
             async with services.db.writing(user_id, checked=True) as writing:
                 pending = await staged_documents.pending(writing, document_ids=[document_id])
                 with suppress(errors.OutsideOfKey):  # the caller will not see the document
-                    await restricted_writes.check_replaced(writing, [], [version.job_id for version in pending])
+                    await write_checks.check_replaced(writing, [], [version.job_id for version in pending])
                     staged_documents.check_none(pending)
         raise
 
@@ -296,7 +296,7 @@ async def _store(run: Run) -> int:
 
 
 async def _store_with_one_model(run: Run) -> int:
-    return await model_switch.run(run.services.embedder, run.db, partial(_store, run))
+    return await model_replacement.run(run.services.embedder, run.db, partial(_store, run))
 
 
 async def _remove_postings(run: Run) -> int:
@@ -325,7 +325,7 @@ async def _remove_postings(run: Run) -> int:
     return hidden
 
 
-REMOVAL = JobKind(row_writes.POSTING_REMOVAL, _remove_postings, queue="documents", is_cancellable=False, kept=0)
+REMOVAL = JobKind(document_rows.POSTING_REMOVAL, _remove_postings, queue="documents", is_cancellable=False, kept=0)
 KIND = JobKind("store_document", _store_with_one_model, queue="documents", on_failure=REMOVAL.name)
 KINDS = (KIND, mention_refresh.KIND, REMOVAL)
 """The kinds of jobs that together store a large document."""

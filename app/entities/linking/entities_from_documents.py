@@ -11,7 +11,7 @@ from uuid import UUID
 
 from app.database.transactions import Writing
 from app.entities.store import entities as stored_entities
-from app.entities.store import extracted_names, mentions, name_changes, titles_and_headings
+from app.entities.store import llm_entities, mentions, name_changes, titles_and_headings
 from app.text.names import names
 from app.text.names.metadata_names import Tag
 from app.text.names.names import Name
@@ -90,9 +90,9 @@ async def _store_tags(db: Writing, found: Sequence[Tag]) -> None:
     changed = {tag.key: tag.text for entity, tag in tags.items() if entity in new}
     aliases = {(tag.entity_id, key): alias for tag in found for key, alias in tag.aliases.items()}
     if aliases:
-        changed |= await extracted_names.add_aliases(db, [(*one, alias) for one, alias in aliases.items()])
+        changed |= await llm_entities.add_aliases(db, [(*one, alias) for one, alias in aliases.items()])
     roles = {tag.entity_id: (tag.role, role_key) for tag in found if tag.role and (role_key := names.key(tag.role))}
     if roles:
         keyed = {entity: (role, stored_entities.ROLE + key) for entity, (role, key) in roles.items()}
-        await extracted_names.add_roles(db, keyed)
+        await llm_entities.add_roles(db, keyed)
     await name_changes.record_new(db, changed, in_gazetteer=True)

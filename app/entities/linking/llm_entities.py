@@ -14,7 +14,7 @@ from app import errors
 from app.concurrency import offload
 from app.database.transactions import Database, Writing
 from app.entities.linking import mention_refresh
-from app.entities.store import extracted_names, mentions
+from app.entities.store import llm_entities, mentions
 from app.jobs import store as jobs
 from app.jobs import workers
 from app.models.protocols import Llm
@@ -66,14 +66,14 @@ async def _extract(run: workers.Run) -> int:
     user_id, document_id = run.job.user_id, UUID(run.job.payload["document_id"])
     llm, options = run.services.llm, run.services.chunking_options
     async with run.db.reading(user_id) as reading:
-        content_hash = await extracted_names.content_hash(reading, document_id)
+        content_hash = await llm_entities.content_hash(reading, document_id)
         chunks = await mentions.chunk_texts(reading, document_id, limit=MAX_CHUNKS)
     found: list[dict[str, Any]] | None = None
     if content_hash is not None and llm is not None and options.llm_entities:
         found = await _ask(llm, chunks)
     async with run.db.locking(user_id) as writing:
         if content_hash is not None and found is not None:
-            saved = await extracted_names.save(writing, document_id, content_hash=content_hash, extracted=found)
+            saved = await llm_entities.save(writing, document_id, content_hash=content_hash, extracted=found)
             if saved:
                 await mention_refresh.relink(writing, document_id, keys=options.entity_keys)
         await run.finish(writing)

@@ -19,7 +19,7 @@ from typing import Any, Self
 from uuid import UUID
 
 from app.database.transactions import Reading, Writing
-from app.entities.linking import entities_from_documents, gazetteers
+from app.entities.linking import entities_from_documents, gazetteer_cache
 from app.entities.linking.entities_from_documents import DocumentNames
 from app.entities.store import mentions, titles_and_headings
 from app.entities.store.mentions import ChunkText, DocumentHead, LinkedNames, Mention
@@ -89,7 +89,7 @@ async def link_all(
     `replaced` has the names in the former versions of the documents.
     """
     await entities_from_documents.store(db, await asyncio.to_thread(_names_of, documents, keys), before=replaced)
-    gazetteer = (await gazetteers.uncommitted(db)).gazetteer
+    gazetteer = (await gazetteer_cache.uncommitted(db)).gazetteer
     placed: list[Placed] = []
     for one in documents:
         matcher = Matcher.of(one.head, gazetteer, keys)
@@ -133,7 +133,7 @@ def _tags(head: DocumentHead, keys: Sequence[str]) -> list[metadata_names.Tag]:
 
 async def link_again(db: Writing, chunk_nos: Sequence[int], *, keys: Sequence[str]) -> None:
     """Replace the mentions in those of these chunks that still exist, as if they were stored now."""
-    gazetteer = (await gazetteers.current(db)).gazetteer
+    gazetteer = (await gazetteer_cache.current(db)).gazetteer
     chunks = await mentions.chunk_texts_of(db, chunk_nos)
     heads = await mentions.heads(db, {chunk.document_id for chunk in chunks})
     matchers = {document: Matcher.of(head, gazetteer, keys) for document, head in heads.items()}
@@ -166,7 +166,7 @@ async def expected(
     chunks = await mentions.chunk_texts(db, document_id)
     if not chunks or chunks[0].opening is None:
         return None
-    matcher = Matcher.of(chunks[0].opening, (await gazetteers.current(db)).gazetteer, keys)
+    matcher = Matcher.of(chunks[0].opening, (await gazetteer_cache.current(db)).gazetteer, keys)
     found: set[Mention] = set()
     for start in range(0, len(chunks), SLICE):
         extracted = await asyncio.to_thread(_extract, [(chunk, matcher) for chunk in chunks[start : start + SLICE]])
@@ -177,7 +177,7 @@ async def expected(
 
 async def relink(db: Writing, document_id: UUID, *, keys: Sequence[str]) -> None:
     """Replace the mentions and headings of a stored document, under the user's lock."""
-    await gazetteers.current(db)
+    await gazetteer_cache.current(db)
     before = await mentions.of_documents(db, [document_id])
     await link_all(db, [await stored_document(db, document_id)], before, keys=keys)
 

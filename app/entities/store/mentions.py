@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from app.database import sql
 from app.database.schema import tables
 from app.database.transactions import Reading, Writing
-from app.entities.store import entities, extracted_names, name_changes, titles_and_headings
+from app.entities.store import entities, llm_entities, name_changes, titles_and_headings
 from app.text.names import names
 from app.text.names.metadata_names import Tag
 from app.text.names.names import Name
@@ -205,7 +205,7 @@ async def prune(db: Writing, linked: LinkedNames) -> None:
     tagged = mentioned.where(_m.kind.in_(("attendee", "metadata")))
     untagged = list(await db.scalars(sa.select(_e.entity_id).where(*ours, _e.origin == "metadata", ~tagged.exists())))
     gone = await entities.names_of(db, untagged)
-    await extracted_names.delete_details(db, untagged)
+    await llm_entities.delete_details(db, untagged)
     lowered = sa.update(tables.entities).where(*ours, _e.origin == "metadata", ~tagged.exists())
     await db.execute(lowered.values(origin="text", type="name", role=None))
     await titles_and_headings.use_titles(db, untagged)

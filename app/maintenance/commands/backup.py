@@ -13,9 +13,9 @@ import typer
 
 from app import errors
 from app import settings as config
-from app.cli import database_owner, options, terminal
+from app.cli import database_as_owner, options, terminal
 from app.database import transactions
-from app.database.schema import health, migration
+from app.database.schema import inspection, migration
 from app.maintenance.store import backups
 from app.maintenance.store.backups import Access, Archive
 from app.settings import Settings
@@ -71,17 +71,17 @@ def restore(
 
 
 async def _backup(settings: Settings, file: Path) -> Archive:
-    async with database_owner.open_dsn(settings) as dsn:
+    async with database_as_owner.open_dsn(settings) as dsn:
         return await create(file, access=Access(dsn, config.environment()))
 
 
 async def _restore(settings: Settings, file: Path, *, replace: bool) -> tuple[Restored, str]:
     from app import runtime  # which imports the models, whose dimension the backup must have
-    from app.runtime import models
+    from app.runtime import configured_models
 
-    async with database_owner.open_dsn(settings) as dsn:
+    async with database_as_owner.open_dsn(settings) as dsn:
         access = Access(dsn, config.environment())
-        restored = await load(file, access=access, embedding=models.embedding(settings), replace=replace)
+        restored = await load(file, access=access, embedding=configured_models.embedding(settings), replace=replace)
         revision = await runtime.migrate(settings, dsn)
         await backups.vacuum(dsn)
         return restored, revision
@@ -115,7 +115,7 @@ async def create(file: Path, *, access: Access) -> Archive:
     back up or the role is not the owner; BackupFailed; DatabaseUnavailable. The file is then as it was before.
     """
     async with transactions.connect(access.dsn, pool_size=1) as owner:
-        server = await health.server(owner)
+        server = await inspection.server(owner)
     if not server.migrated:
         raise errors.SchemaMismatch("The database has no Stepwell schema: there is nothing to back up.")
     if not server.owns:

@@ -9,11 +9,11 @@ from typing import Annotated
 import typer
 
 from app import errors, runtime
-from app.cli import database_owner, options, terminal
+from app.cli import database_as_owner, options, terminal
 from app.database.schema import migration, roles
 from app.database.schema.citus import Distribution
 from app.maintenance import reindex as pipeline
-from app.runtime import models
+from app.runtime import configured_models
 from app.settings import Settings, plain
 
 app = typer.Typer(help="The database: upgrade, distribute, check.", no_args_is_help=True)
@@ -77,7 +77,7 @@ def check(as_json: options.AsJson = False, data_dir: options.DataDir = None) -> 
 
 
 async def _upgrade(settings: Settings, *, set_service_password: bool) -> str:
-    async with database_owner.open_dsn(settings) as dsn:
+    async with database_as_owner.open_dsn(settings) as dsn:
         logging.getLogger(pipeline.__name__).setLevel(logging.WARNING)  # it may ask for a reindex
         revision = await runtime.migrate(settings, dsn, report=_print_step)
         if set_service_password:
@@ -87,8 +87,8 @@ async def _upgrade(settings: Settings, *, set_service_password: bool) -> str:
 
 
 async def _rehearse(settings: Settings) -> str:
-    model, dimension = models.embedding(settings)
-    async with database_owner.open_dsn(settings) as dsn:
+    model, dimension = configured_models.embedding(settings)
+    async with database_as_owner.open_dsn(settings) as dsn:
         return await migration.rehearse(dsn, model=model, dimension=dimension, report=_print_step)
 
 
@@ -102,7 +102,7 @@ async def _distribute(settings: Settings, shards: int | None) -> tuple[Distribut
             "The embedded server has one node: set the owner's address of a Citus coordinator.",
             field="STEPWELL_MIGRATION_URL",
         )
-    async with database_owner.open_dsn(settings) as dsn:
+    async with database_as_owner.open_dsn(settings) as dsn:
         return await migration.distribute(dsn, shards=shards)
 
 

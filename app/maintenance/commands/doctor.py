@@ -17,13 +17,13 @@ from app import errors, runtime
 from app import settings as config
 from app.cli import options, terminal
 from app.database import driver_errors
-from app.database.schema import health
+from app.database.schema import inspection
 from app.errors import ProviderFault
 from app.maintenance import doctor as pipeline
 from app.maintenance.doctor import Finding
 from app.models import unit_vectors
 from app.models.protocols import Embedder, Llm, Reranker
-from app.runtime import models
+from app.runtime import configured_models
 from app.settings import Settings
 
 PASSAGE = "The survey of the well in Lundby was written by Ada Brandt."
@@ -66,17 +66,17 @@ async def _examine(settings: Settings) -> list[Finding]:
     findings = [Finding("settings", "ok", auth), *await _database(settings)]
     findings += await _try_models(settings)
     if settings.database_url is None:
-        findings.append(pipeline.disk(health.free_bytes(settings.folder), str(settings.folder)))
+        findings.append(pipeline.disk(inspection.free_bytes(settings.folder), str(settings.folder)))
     return findings
 
 
 async def _database(settings: Settings) -> list[Finding]:
     try:
-        model, dimension = models.embedding(settings)
+        model, dimension = configured_models.embedding(settings)
     except errors.ProviderError as error:
         return [Finding("database", "error", f"Not checked: {error.message}", "Correct STEPWELL_EMBEDDER_MODEL.")]
     expected = pipeline.Expected(
-        model, dimension, many_users=settings.auth == "api_key", target=models.target(settings)
+        model, dimension, many_users=settings.auth == "api_key", target=configured_models.target(settings)
     )
     try:
         async with AsyncExitStack() as stack:
@@ -110,9 +110,9 @@ async def score(model: Reranker) -> str:
 
 
 CALLS: dict[str, tuple[Callable[[Settings], AbstractAsyncContextManager[Any]], Callable[[Any], Awaitable[str]]]] = {
-    "embedder": (models.open_embedder, embed),
-    "llm": (models.open_llm, propose),
-    "reranker": (models.open_reranker, score),
+    "embedder": (configured_models.open_embedder, embed),
+    "llm": (configured_models.open_llm, propose),
+    "reranker": (configured_models.open_reranker, score),
 }
 """How each model is opened, and the call with which it is tried."""
 

@@ -17,7 +17,7 @@ from typing import Annotated
 import typer
 
 from app import errors, runtime
-from app.cli import database_owner, options, terminal
+from app.cli import database_as_owner, options, terminal
 from app.cli.progress import Progress
 from app.database import retries
 from app.database.schema import reembedding
@@ -28,7 +28,7 @@ from app.documents.storing import document_writes
 from app.documents.storing.document_writes import Key
 from app.maintenance import repair
 from app.maintenance.store import repairs
-from app.runtime import models
+from app.runtime import configured_models
 from app.services import Services
 from app.settings import Settings
 
@@ -50,7 +50,7 @@ def reembed(
     The command may be interrupted and repeated. Running services with STEPWELL_NEXT_EMBEDDER need no restart.
     """
     if cancel:
-        done = database_owner.run(data_dir, drop)
+        done = database_as_owner.run(data_dir, drop)
         terminal.end_with_json({"cancelled": done}, wanted=as_json)
         _say("The vectors were dropped; the present model stays." if done else "No re-embedding is in progress.")
         return
@@ -68,12 +68,14 @@ async def _reembed(settings: Settings) -> StoredModel:
             'Name the model to change to, such as STEPWELL_NEXT_EMBEDDER={"embedder": "onnx", "model": "folder"}.',
             field="STEPWELL_NEXT_EMBEDDER",
         )
-    name = models.embedding(following)
-    async with runtime.open_database(settings) as database, database_owner.open_owner(settings) as owner:
+    name = configured_models.embedding(following)
+    async with runtime.open_database(settings) as database, database_as_owner.open_owner(settings) as owner:
         if (stored := await reembedding.read_stored(owner)).name == name:
             return stored
         await begin(owner, name)
-        async with models.open_embedder(following, patience_s=models.COMMAND_PATIENCE_S) as embedder:
+        async with configured_models.open_embedder(
+            following, patience_s=configured_models.COMMAND_PATIENCE_S
+        ) as embedder:
             with Progress(console=terminal.err) as bar:
                 task = bar.add_task("Embedding chunks", total=None)
                 async for state in fill(Services(database, embedder), owner):

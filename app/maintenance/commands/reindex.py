@@ -15,7 +15,7 @@ from app.maintenance import reindex as pipeline
 from app.maintenance import repair
 from app.maintenance.commands.repair import Users, owner_at_revision
 from app.maintenance.reindex import Reindexed
-from app.runtime import models
+from app.runtime import configured_models
 from app.services import Services
 from app.settings import Settings
 
@@ -57,7 +57,7 @@ async def _reindex(settings: Settings, chosen: list[str], *, every: bool) -> dic
     cut = runtime.chunking_options(settings)
     async with (
         owner_at_revision(settings) as owner,
-        models.open_stored(settings, owner, patience_s=models.COMMAND_PATIENCE_S) as embedder,
+        configured_models.open_stored(settings, owner, patience_s=configured_models.COMMAND_PATIENCE_S) as embedder,
     ):
         services = Services(owner, embedder, chunking_options=cut)
         users = chosen or await repair.users(db=owner)

@@ -9,13 +9,13 @@ from typing import Annotated
 import typer
 
 from app import runtime
-from app.cli import database_owner, options, terminal
+from app.cli import database_as_owner, options, terminal
 from app.database import transactions
 from app.database.schema import migration, roles
 from app.database.transactions import Database, TimeLimits
-from app.derived_rows import Damage
+from app.derived_row_repairs import Damage
 from app.maintenance import repair as pipeline
-from app.runtime import models
+from app.runtime import configured_models
 from app.services import Services
 from app.settings import Settings
 
@@ -61,7 +61,7 @@ async def compare(settings: Settings, chosen: list[str], *, dry_run: bool) -> tu
             checked = {one: await pipeline.check(one, db=owner, keys=keys) for one in users}
             waiting = sum(one.linked is None for one in checked.values())
             return {user: one.damage for user, one in checked.items()}, waiting
-        async with models.open_stored(settings, owner) as embedder:
+        async with configured_models.open_stored(settings, owner) as embedder:
             services = Services(owner, embedder, chunking_options=runtime.chunking_options(settings))
             return {one: await pipeline.run(one, services) for one in users}, 0
 
@@ -69,8 +69,11 @@ async def compare(settings: Settings, chosen: list[str], *, dry_run: bool) -> tu
 @asynccontextmanager
 async def owner_at_revision(settings: Settings) -> AsyncIterator[Database]:
     """The database as its owner, at this version's revision and model. Raises BadRequest, SchemaMismatch."""
-    async with database_owner.open_dsn(settings) as dsn, transactions.connect(dsn, pool_size=2, limits=LIMITS) as owner:
+    async with (
+        database_as_owner.open_dsn(settings) as dsn,
+        transactions.connect(dsn, pool_size=2, limits=LIMITS) as owner,
+    ):
         await roles.check_owner(owner)
-        model, dimension = models.embedding(settings)
-        await migration.check(owner, model=model, dimension=dimension, target=models.target(settings))
+        model, dimension = configured_models.embedding(settings)
+        await migration.check(owner, model=model, dimension=dimension, target=configured_models.target(settings))
         yield owner

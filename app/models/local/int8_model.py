@@ -1,4 +1,4 @@
-"""Opens a model whose graph is part of the program and whose weights of 8 bits are computed once from published ones.
+"""Opens a built-in model in 8 bits: its graph is part of the program, its weights are computed from published ones.
 
 Matrices are quantized by output. The embeddings of words have 8 bits, or the 4 that they are published with; everything
 else stays float32. A graph holds only the operators, and refers to byte ranges of the result (see

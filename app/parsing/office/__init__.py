@@ -1,4 +1,4 @@
 """Reads texts and slides of Office files and RTF.
 
-`office` reads files, which `office_markdown` writes as Markdown.
+`word_and_slides` and `rtf` read files; `office_markdown` writes what the library of Office files returns as Markdown.
 """

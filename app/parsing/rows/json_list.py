@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.parsing import formats, types
-from app.parsing.rows import json_lines, messages, records
+from app.parsing.rows import chat_messages, json_lines, records
 from app.parsing.rows.header_rows import Table
 from app.parsing.rows.records import RecordReader
 from app.parsing.types import ExtractedDocument, InputFile, LeftOut
@@ -39,7 +39,9 @@ class _List:
 
     def is_chat(self) -> bool:
         """Whether the objects are messages of a chat."""
-        return messages.is_chat(self.text[: self.starts[0]], list(itertools.islice(self.objects(), records.SAMPLE)))
+        return chat_messages.is_chat(
+            self.text[: self.starts[0]], list(itertools.islice(self.objects(), records.SAMPLE))
+        )
 
     def texts(self) -> Mapping[str, Any]:
         """The fields beside the list with a text that has words, which are about all objects."""
@@ -58,7 +60,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     above = "\n".join(records.lines(texts, texts))
     if file.text_field is None and found.is_chat():
         title = texts.get(records.named(texts, records.TITLE_FIELDS) or "")
-        documents = messages.read(found.objects(), title if isinstance(title, str) else "", above)
+        documents = chat_messages.read(found.objects(), title if isinstance(title, str) else "", above)
     else:
         table = Table([], iter(()), above=above)
         numbered = ((f"item={number}", record) for number, record in enumerate(found.objects(), 1))

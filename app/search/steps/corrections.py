@@ -19,9 +19,9 @@ from typing import Any
 from app.database import sql
 from app.database.transactions import Reading, SearchTransaction
 from app.documents.store import visible_document_ids
-from app.query.types import AddedTerm, LexicalQuery, Term, absent_terms
+from app.query.search_types import AddedTerm, LexicalQuery, Term, absent_terms
 from app.relevance import stem_matching
-from app.search import understanding
+from app.search import hybrid_request
 from app.search.state import SearchState, Step
 from app.text.queries import analysis, parsed_query, syntax
 from app.text.queries.parsed_query import IndexText, ParsedQuery
@@ -96,7 +96,7 @@ async def _rewrite_codes(search: SearchState, db: SearchTransaction) -> SearchSt
     stored = await _read(db, points)
     found = {code: one.lexemes[0] for code, one in stored.items() if one.lexemes[0] in points[code]}
     for code, other in itertools.islice(_other_writings(search.parsed.words, missing), MAX_WRITINGS):
-        text = understanding.index_text(other)
+        text = hybrid_request.index_text(other)
         wanted = replace(lexical, words=text, strict=(*lexical.strict, text))
         tried = await search.recall(db, replace(search.request, limit=MAX_READ, with_content=True, lexical=wanted))
         pattern = re.compile(rf"(?<![^\W_]){other.replace(' ', '[ -]')}(?![^\W_])", re.IGNORECASE)
@@ -107,7 +107,7 @@ async def _rewrite_codes(search: SearchState, db: SearchTransaction) -> SearchSt
     codes = "|".join(map(re.escape, found))
     words = re.sub(rf"(?<![^\W_])(?:{codes})(?![^\W_])", lambda match: found[match[0]], search.parsed.words)
     added = (*lexical.added, *(AddedTerm(ORIGIN, code, other) for code, other in found.items()))  # to be explained
-    rewritten = replace(lexical, words=understanding.index_text(words), added=added)
+    rewritten = replace(lexical, words=hybrid_request.index_text(words), added=added)
     return await replace(search, relaxed=(NAME,)).recall(db, replace(search.request, lexical=rewritten))
 
 
@@ -167,7 +167,7 @@ async def _correct(search: SearchState, db: SearchTransaction) -> SearchState:
 
 def _forms(word: str, missing: Sequence[str]) -> tuple[str, ...]:
     """The lexemes that a misspelt word has in the languages of the documents."""
-    spellings = (word, understanding.index_text(word).folded)
+    spellings = (word, hybrid_request.index_text(word).folded)
     return tuple(
         one for one in missing if any(stem_matching.may_be_stem(stem_matching.fold(one), form) for form in spellings)
     )
@@ -192,7 +192,7 @@ async def _read(db: Reading, edited: Mapping[str, Iterable[str]]) -> dict[str, _
     """
     if not edited:
         return {}
-    own, changed = list(map(understanding.index_text, edited)), list(map(_index, edited.values()))
+    own, changed = list(map(hybrid_request.index_text, edited)), list(map(_index, edited.values()))
     binds = {
         "user_id": db.user_id,
         "words": list(edited),
@@ -211,7 +211,7 @@ async def _read(db: Reading, edited: Mapping[str, Iterable[str]]) -> dict[str, _
 def _index(words: Iterable[str]) -> IndexText:
     """Words as they are indexed. ASCII letters are indexed as they are; to analyse hundreds of them takes .6 ms."""
     text = " ".join(words)
-    return IndexText(text, text) if text.isascii() else understanding.index_text(text)
+    return IndexText(text, text) if text.isascii() else hybrid_request.index_text(text)
 
 
 def explain(search: SearchState) -> dict[str, Any]:
@@ -237,7 +237,7 @@ def _unknown(parsed: ParsedQuery, terms: Sequence[Term], prefixes: Sequence[str]
     if not firsts:
         return []
     words = may_be_misspelt(parsed.words, (*parsed.phrases, *parsed.required, *prefixes))
-    forms = {word: {word, understanding.index_text(word).folded} for word in words}
+    forms = {word: {word, hybrid_request.index_text(word).folded} for word in words}
     unknown = [word for word in words if any(firsts.intersection(form[: _prefix(form)]) for form in forms[word])]
     is_known = {
         word: any(stem_matching.may_be_stem(stem, form) for form in forms[word] for stem in known) for word in unknown
@@ -304,7 +304,7 @@ def _typed(config: str) -> dict[str, list[str]]:
     """The letters with accents of a language, by what people type instead of them."""
     typed: defaultdict[str, list[str]] = defaultdict(list)
     for letter in _ACCENTED[config]:
-        typed[understanding.index_text(letter).folded].append(letter)
+        typed[hybrid_request.index_text(letter).folded].append(letter)
     return typed
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from operator import attrgetter
 
 from app.database.transactions import SearchTransaction
-from app.query.types import HybridRequest, LexicalQuery, Weights
+from app.query.search_types import HybridRequest, LexicalQuery, Weights
 from app.search.state import SearchState, Step
 from app.text.queries.parsed_query import EMPTY, Negation
 

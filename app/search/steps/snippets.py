@@ -22,7 +22,7 @@ from app.concurrency import offload
 from app.database.transactions import retry_read
 from app.documents.store import chunk_reads
 from app.documents.store.chunk_reads import TextKind
-from app.query.types import Answer, Hit, MatchedSpan, Snippet
+from app.query.search_types import Answer, Hit, MatchedSpan, Snippet
 from app.search.state import SearchContext, SearchState, Step
 from app.text.queries import parsed_query
 from app.text.structure import conversations, markdown_to_text, sentences, structure

@@ -1,1 +1,1 @@
-"""Runs the hybrid statement."""
+"""Runs the hybrid statement, compiles conditions to tsqueries, and looks up stored words."""

@@ -16,7 +16,7 @@ from app.database.transactions import Reading
 from app.documents.store import visible_document_ids
 from app.enums import Vector, VectorPlan
 from app.query import scoring_constants
-from app.query.types import (
+from app.query.search_types import (
     AddedPhrase,
     AddedTerm,
     Candidate,

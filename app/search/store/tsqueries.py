@@ -9,7 +9,7 @@ from typing import Any
 
 from app.database import sql
 from app.database.transactions import Reading
-from app.query.types import LexicalQuery
+from app.query.search_types import LexicalQuery
 from app.search.store import vocabulary
 from app.text.queries import parsed_query
 from app.text.queries.parsed_query import Combination, Condition, ConditionPlan, Field, Negation, TextCondition

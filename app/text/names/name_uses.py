@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from app.text.names import names
-from app.text.names.query_words import QueryWords
+from app.text.names.names_in_queries import QueryWords
 from app.text.words import characters, word_lists
 
 NameForm = Literal["full", "word", "part", "role", "topic"]

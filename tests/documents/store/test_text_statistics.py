@@ -14,7 +14,7 @@ from app import errors
 from app.database import transactions
 from app.database.schema import tables
 from app.database.transactions import Database
-from app.documents.store import document_puts, documents, hidden_chunks, row_writes
+from app.documents.store import document_puts, document_rows, documents, hidden_chunks
 from app.documents.types import DocumentDraft
 from benchmarks.fake_embedder import FakeEmbedder
 
@@ -114,7 +114,7 @@ async def test_blocks_hold_up_to_128_postings_and_miss_none(put, owner, user, si
 async def test_blocks_that_replacing_thins_are_merged(monkeypatch, database, put, owner, user, by_job) -> None:
     """Documents that stay are stored between the versions of one that fills blocks."""
     if by_job:
-        monkeypatch.setattr(row_writes, "MOST_UNINDEXED", 1)
+        monkeypatch.setattr(document_rows, "MOST_UNINDEXED", 1)
     for n in range(4):
         await put(hybrid.draft("copper lantern", uri=f"stays{n}"))
         for m in range(2):

@@ -9,7 +9,7 @@ from app.database.filter_types import DocumentFilter
 from app.documents import document_patches
 from app.documents import operations as documents
 from app.documents.types import Upload
-from app.search import understanding
+from app.search import hybrid_request
 from app.services import ChunkingOptions
 from app.text.words import languages, tsvector_text
 
@@ -81,7 +81,7 @@ async def test_a_query_is_cut_off_like_the_texts(tenant: Tenant) -> None:
         "get_user_name3 B2-12345678",
         "miejscowości w [Łodzi] ~km^2",
     ]
-    written = {text: understanding.index_text(text).folded for text in texts}
+    written = {text: hybrid_request.index_text(text).folded for text in texts}
     statement = sql.inline(
         "SELECT {{text_for 'stepwell.truncated', t.word, ''}} FROM unnest(:words::text[]) AS t (word)"
     )

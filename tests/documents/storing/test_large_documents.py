@@ -16,8 +16,8 @@ from app.database import filters
 from app.database.filter_types import Filters
 from app.documents import document_patches, selections
 from app.documents import operations as documents
+from app.documents.store import document_rows, hidden_chunks, staged_documents
 from app.documents.store import documents as store_documents
-from app.documents.store import hidden_chunks, row_writes, staged_documents
 from app.documents.storing import document_drafts, ingest, large_documents
 from app.documents.types import IngestResult, RowCounts, Upload
 from app.entities.linking import mention_refresh
@@ -202,7 +202,7 @@ async def test_a_document_that_is_staged_whole_is_not_cut_again_by_another_model
 async def test_what_is_deleted_while_a_removal_of_postings_is_interrupted_is_removed_from_all_lexemes(
     tenant: Tenant, owner: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(row_writes, "MOST_UNINDEXED", 5)
+    monkeypatch.setattr(document_rows, "MOST_UNINDEXED", 5)
     await tenant.add("A kept stone of another stair.", "kept")
     first, second = await _queue(tenant, OLD, "first"), await _queue(tenant, OLD + " An abbey, too.", "second")
     await _work(tenant)

@@ -9,15 +9,15 @@ from harness import Tenant
 
 from app.database.transactions import Database
 from app.entities import operations as entities
-from app.entities.linking import gazetteers
-from app.entities.linking.gazetteers import UserNames
+from app.entities.linking import gazetteer_cache
+from app.entities.linking.gazetteer_cache import UserNames
 from app.entities.store import mentions, name_changes
 from app.text.names.metadata_names import Tag
 
 
 async def _current(database: Database, tenant: Tenant) -> UserNames:
     async with database.reading(tenant.user_id) as reading:
-        return await gazetteers.current(reading)
+        return await gazetteer_cache.current(reading)
 
 
 def _found(names: UserNames, text: str) -> list[str]:
@@ -42,7 +42,7 @@ async def test_names_of_a_failed_transaction_are_not_cached(tenant: Tenant) -> N
             named = Tag("ben", "Ben", "person", "attendee")
             await mentions.ensure(writing, [named], origin="metadata")
             await name_changes.record(writing, {"ben": "Ben"})
-            assert _found(await gazetteers.uncommitted(writing), "Ana, Ben") == ["ana", "ben"]
+            assert _found(await gazetteer_cache.uncommitted(writing), "Ana, Ben") == ["ana", "ben"]
             raise RuntimeError("fails")
 
     with pytest.raises(RuntimeError, match="fails"):
@@ -53,8 +53,8 @@ async def test_names_of_a_failed_transaction_are_not_cached(tenant: Tenant) -> N
 
 
 async def test_the_cache_is_bounded_and_separate_by_user(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gazetteers, "MAX_NAMES", 5)
-    monkeypatch.setattr(gazetteers, "_caches", WeakKeyDictionary())
+    monkeypatch.setattr(gazetteer_cache, "MAX_NAMES", 5)
+    monkeypatch.setattr(gazetteer_cache, "_caches", WeakKeyDictionary())
     worlds = [Tenant(database) for _ in range(4)]
     for n, one in enumerate(worlds):
         await linking.add_entity(one, f"Person {n}", "Boss")

@@ -16,7 +16,7 @@ from harness import Tenant
 from app import errors
 from app.database import transactions
 from app.database.filter_types import DocumentFilter
-from app.derived_rows import Damage
+from app.derived_row_repairs import Damage
 from app.documents import document_patches
 from app.documents import operations as documents
 from app.entities import operations as entities

@@ -18,7 +18,7 @@ from harness import Tenant
 
 from app.database import pools, transactions
 from app.database.embedded import postgres
-from app.derived_rows import Damage
+from app.derived_row_repairs import Damage
 from app.jobs import operations as job_operations
 from app.maintenance import repair
 from app.sources import operations as sources

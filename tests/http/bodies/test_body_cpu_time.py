@@ -14,8 +14,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from app import errors
 from app.documents.api.document_models import DocumentInput
-from app.entities import models as entity_models
-from app.entities.models import EntityInput
+from app.entities import api_models as entity_models
+from app.entities.api_models import EntityInput
 from app.query.search_request import SearchRequest
 from app.requests import strict_json
 from app.search.merge_lists import RerankRequest

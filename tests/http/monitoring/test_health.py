@@ -13,7 +13,7 @@ from app.database import transactions
 from app.database.transactions import Database
 from app.errors import DatabaseUnavailable
 from app.http.health import ReadinessCheck
-from app.runtime import models
+from app.runtime import configured_models
 from app.settings import Settings
 
 OWN_DATABASE = True
@@ -35,7 +35,7 @@ async def test_a_healthy_service_reports_ready_without_a_key(app: FastAPI) -> No
 @pytest.mark.usefixtures("patient_readiness")
 async def test_a_reranker_that_cannot_be_loaded_is_reported_and_searches_keep_their_order(database: Database) -> None:
     settings = Settings(auth="none", reranker="onnx", reranker_model="/nonexistent/cross")
-    async with models.open_reranker(settings) as reranker:
+    async with configured_models.open_reranker(settings) as reranker:
         services = replace(await harness.services(database), reranker=reranker)
         async with harness.calling(settings, services) as client:
             ready = await client.get("/readyz")

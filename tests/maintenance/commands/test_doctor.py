@@ -11,7 +11,7 @@ from app import errors
 from app.__main__ import app
 from app.database import transactions
 from app.database.embedded import postgres
-from app.database.schema import health, migration
+from app.database.schema import inspection, migration
 from app.maintenance import doctor
 from app.maintenance.doctor import Expected
 
@@ -114,14 +114,14 @@ async def test_every_defect_is_found_and_the_other_checks_still_run(new_database
     ],
 )
 async def test_versions_are_judged_as_numbers(version_num, vector, name, level):
-    server = health.ServerFacts(version_num, "x", "UTF8", False, vector, "r", False, False, False, True, True, 0)
+    server = inspection.ServerFacts(version_num, "x", "UTF8", False, vector, "r", False, False, False, True, True, 0)
     examined = doctor.Examined(None, server, Expected("fake", 64, many_users=True))
     assert (await dict(doctor.SERVER_CHECKS)[name](examined))[0] == level
 
 
 def test_a_full_disk_is_an_error_and_a_nearly_full_one_a_warning(tmp_path):
     assert [doctor.disk(free, "/x").level for free in (10**8, 10**9, 10**10)] == ["error", "warning", "ok"]
-    assert health.free_bytes(tmp_path / "not" / "yet") > 0
+    assert inspection.free_bytes(tmp_path / "not" / "yet") > 0
 
 
 @pytest.mark.parametrize(

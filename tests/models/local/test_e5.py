@@ -10,7 +10,7 @@ import pytest_asyncio
 
 from app.errors import ProviderError
 from app.models.local import e5
-from app.runtime import models
+from app.runtime import configured_models
 from app.settings import Settings
 
 CANONICAL = json.loads((Path(__file__).parent / "canonical_e5.json").read_text(encoding="utf-8"))["texts"]
@@ -20,8 +20,8 @@ TEXTS = [entry["text"] for entry in CANONICAL]
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def model(tmp_path_factory):
     settings = Settings(embedder="e5", data_dir=tmp_path_factory.mktemp("e5"))
-    assert models.embedding(settings) == ("multilingual-e5-small", 384)
-    async with models.open_embedder(settings) as embedder:
+    assert configured_models.embedding(settings) == ("multilingual-e5-small", 384)
+    async with configured_models.open_embedder(settings) as embedder:
         assert e5.DESCRIBED.is_kept(settings.data_dir / "models")
         yield embedder
 
@@ -59,5 +59,5 @@ def test_e5_reads_many_languages_and_its_package_is_not_imported(model):
 async def test_without_the_extra_the_error_says_both_ways_to_get_it(monkeypatch, tmp_path):
     monkeypatch.setattr(e5, "PACKAGE", "no_such_package_of_weights")
     with pytest.raises(ProviderError, match=r"stepwell\[multilingual\].*STEPWELL_EMBEDDER=hub"):
-        async with models.open_embedder(Settings(embedder="e5", data_dir=tmp_path)):
+        async with configured_models.open_embedder(Settings(embedder="e5", data_dir=tmp_path)):
             pass

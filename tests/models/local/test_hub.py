@@ -15,7 +15,7 @@ from app.errors import ProviderError
 from app.models import known, protocols
 from app.models.local import hub, minilm
 from app.models.local.hub import Hub, Repository
-from app.runtime import models
+from app.runtime import configured_models
 from app.settings import Settings
 
 REVISION = "0" * 39 + "1"
@@ -140,8 +140,8 @@ def files_in(folder: Path) -> list[str]:
 
 async def test_a_model_is_downloaded_once_by_its_name_and_needs_no_hub_afterwards(server, small, tmp_path, caplog):
     settings = settings_of(server, tmp_path / "data", embedder="hub", embedder_model=f"{OWNER}/small")
-    assert models.embedding(settings) == (f"{OWNER}/small", 8)
-    async with models.open_embedder(settings) as embedder:
+    assert configured_models.embedding(settings) == (f"{OWNER}/small", 8)
+    async with configured_models.open_embedder(settings) as embedder:
         vector = await embedder.embed_query("lime")
         assert embedder.model.name == f"{OWNER}/small"
     folder = tmp_path / "data" / "models" / f"{OWNER}--small"
@@ -152,7 +152,7 @@ async def test_a_model_is_downloaded_once_by_its_name_and_needs_no_hub_afterward
     assert f"downloading {OWNER}/small" in caplog.text
     assert f"revision {REVISION}" in caplog.text
     asked = len(server.requests)
-    async with models.open_embedder(settings) as embedder:
+    async with configured_models.open_embedder(settings) as embedder:
         assert await embedder.embed_query("lime") == vector
     assert len(server.requests) == asked
 
@@ -174,7 +174,7 @@ async def test_what_is_known_of_a_model_is_used_where_its_files_say_nothing(serv
     model = known.KnownModel("BAAI/small", 8, 16, "water ", "well ", "cls", known.ENGLISH)
     monkeypatch.setitem(known.MODELS, "small", model)
     settings = settings_of(server, tmp_path / "data", embedder="hub", embedder_model="small")
-    async with models.open_embedder(settings) as embedder:
+    async with configured_models.open_embedder(settings) as embedder:
         assert (embedder.model.max_tokens, embedder.model.languages) == (16, {"en"})
         steps = embedder._steps
         assert (steps.query_prefix, steps.document_prefix, steps.pooling) == ("water ", "well ", "cls")
@@ -184,7 +184,7 @@ async def test_what_is_known_of_a_model_is_used_where_its_files_say_nothing(serv
 async def test_a_re_ranker_is_downloaded_or_has_an_open_breaker(server, tmp_path, name):
     server.folders[f"{OWNER}/cross"] = small_models.cross_encoder(tmp_path / "cross", labels=1)
     settings = settings_of(server, tmp_path / "data", reranker="hub", reranker_model=f"{OWNER}/{name}")
-    async with models.open_reranker(settings) as reranker:
+    async with configured_models.open_reranker(settings) as reranker:
         assert reranker.name == f"{OWNER}/{name}"
         if name == "cross":
             assert len(await reranker.scores("lime", ["mortar", "lime"])) == 2

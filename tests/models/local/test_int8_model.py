@@ -19,7 +19,7 @@ import pytest_asyncio
 
 from app.errors import ProviderError
 from app.models.local import e5, hub, int8_model, minilm
-from app.runtime import models
+from app.runtime import configured_models
 from app.settings import Settings
 
 HERE = Path(__file__).parent
@@ -159,7 +159,7 @@ def test_what_a_killed_process_left_is_removed_and_what_another_one_writes_is_no
 
 
 def test_weights_are_kept_beside_the_data_of_the_embedded_server_or_in_a_folder_that_is_named(tmp_path):
-    assert models.computed_weights(Settings(data_dir=tmp_path)) == tmp_path / "models"
+    assert configured_models.computed_weights(Settings(data_dir=tmp_path)) == tmp_path / "models"
     elsewhere = {"database_url": "postgresql://db.example/stepwell"}
-    assert models.computed_weights(Settings(**elsewhere)) is None
-    assert models.computed_weights(Settings(data_dir=tmp_path, **elsewhere)) == tmp_path / "models"
+    assert configured_models.computed_weights(Settings(**elsewhere)) is None
+    assert configured_models.computed_weights(Settings(data_dir=tmp_path, **elsewhere)) == tmp_path / "models"

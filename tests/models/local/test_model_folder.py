@@ -15,7 +15,7 @@ from app.models import protocols
 from app.models.local import model_folder
 from app.models.local.model_folder import Overrides
 from app.models.local.onnx_embedder import OnnxEmbedder
-from app.runtime import models
+from app.runtime import configured_models
 from app.settings import Settings
 
 
@@ -158,8 +158,8 @@ def test_a_folder_without_a_usable_file_is_an_error_that_names_it(tmp_path, dama
 
 async def test_the_settings_choose_the_folder(tmp_path: Path) -> None:
     settings = Settings(embedder="onnx", embedder_model=str(small_models.embedder(tmp_path / "small")), embedder_dim=6)
-    assert models.embedding(settings) == ("small", 6)
-    async with models.open_embedder(settings) as embedder:
+    assert configured_models.embedding(settings) == ("small", 6)
+    async with configured_models.open_embedder(settings) as embedder:
         assert (embedder.model.name, len(await embedder.embed_query("lime"))) == ("small", 6)
     with pytest.raises(ValueError, match="STEPWELL_EMBEDDER_MODEL"):
         Settings(embedder="onnx")
@@ -169,7 +169,7 @@ async def test_the_settings_choose_the_folder(tmp_path: Path) -> None:
 async def test_a_cross_encoder_in_a_folder_scores_passages(tmp_path: Path, labels: int) -> None:
     folder = small_models.cross_encoder(tmp_path / "cross", labels=labels)
     passages = ["mortar", "lime lime lime", "water well", *["lime"] * 20, "mortar " * 30]
-    async with models.open_reranker(Settings(reranker="onnx", reranker_model=str(folder))) as reranker:
+    async with configured_models.open_reranker(Settings(reranker="onnx", reranker_model=str(folder))) as reranker:
         assert reranker.name == "cross"
         found = await reranker.scores("lime", passages)
         assert await reranker.scores("lime", []) == []
@@ -193,7 +193,7 @@ async def test_a_cross_encoder_in_a_folder_scores_passages(tmp_path: Path, label
 async def test_a_cross_encoder_that_cannot_be_loaded_has_an_open_breaker_and_fails(tmp_path: Path, spoil: Any) -> None:
     folder = small_models.cross_encoder(tmp_path / "cross")
     spoil(folder)
-    async with models.open_reranker(Settings(reranker="onnx", reranker_model=str(folder))) as reranker:
+    async with configured_models.open_reranker(Settings(reranker="onnx", reranker_model=str(folder))) as reranker:
         assert (reranker.name, protocols.calls_of(reranker).breaker.state) == ("cross", "open")
         with pytest.raises(ProviderError, match="cross"):
             await reranker.scores("lime", ["mortar"])

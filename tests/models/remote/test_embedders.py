@@ -9,7 +9,7 @@ from fake_provider import FAULTS, FakeProvider
 
 from app import errors
 from app.models.protocols import Embedder
-from app.runtime import models
+from app.runtime import configured_models
 from app.settings import Settings
 from benchmarks.fake_embedder import FakeEmbedder
 
@@ -32,7 +32,7 @@ def _settings(kind: Any, provider: FakeProvider, **given: Any) -> Settings:
 @pytest.fixture
 async def embedder(remote: FakeProvider) -> AsyncIterator[Embedder]:
     """The embedder of Google's library; tests/faults has one over HTTP."""
-    async with models.open_embedder(_settings("gemini", remote, model_timeout_s=0.5)) as opened:
+    async with configured_models.open_embedder(_settings("gemini", remote, model_timeout_s=0.5)) as opened:
         yield opened
 
 
@@ -48,7 +48,7 @@ async def embedder(remote: FakeProvider) -> AsyncIterator[Embedder]:
 async def test_queries_and_documents_get_their_vectors_in_order_in_batches_of_the_api(remote, kind, path, batch):
     fake = FakeEmbedder(dimension=DIMENSION)
     texts = [f"lime {number}" for number in range(2 * batch + 1)]
-    async with models.open_embedder(_settings(kind, remote)) as embedder:
+    async with configured_models.open_embedder(_settings(kind, remote)) as embedder:
         assert np.allclose(await embedder.embed_documents(texts), await fake.embed_documents(texts))
         assert np.allclose(await embedder.embed_query("water"), await fake.embed_query("water"))
         assert await embedder.embed_documents([]) == []
@@ -86,7 +86,7 @@ async def test_every_fault_is_a_provider_error_and_the_next_good_answer_is_used(
 async def _sent(remote: FakeProvider, kind: str, **given: Any) -> list[dict[str, Any]]:
     """The bodies of the requests that embed a query and a document."""
     remote.requests.clear()
-    async with models.open_embedder(_settings(kind, remote, **given)) as opened:
+    async with configured_models.open_embedder(_settings(kind, remote, **given)) as opened:
         await opened.embed_query("water")
         await opened.embed_documents(["water"])
     return [body for _, body in remote.requests]
@@ -125,7 +125,7 @@ async def test_only_resizable_models_of_openai_get_a_dimension(remote: FakeProvi
 )
 async def test_an_answer_that_does_not_follow_the_api_is_a_provider_error(provider: FakeProvider, body: Any) -> None:
     provider.body = body
-    async with models.open_embedder(_settings("openai", provider)) as opened:
+    async with configured_models.open_embedder(_settings("openai", provider)) as opened:
         with pytest.raises(errors.ProviderError):
             await opened.embed_query("water")
 
@@ -142,10 +142,10 @@ async def test_an_answer_that_does_not_follow_the_api_is_a_provider_error(provid
 def test_an_incomplete_setting_is_rejected_at_start(fields: dict[str, Any], needed: str) -> None:
     with pytest.raises(ValueError, match=needed):
         Settings(**fields)
-    assert models.embedding(Settings(embedder="ollama")) == ("nomic-embed-text", 768)
+    assert configured_models.embedding(Settings(embedder="ollama")) == ("nomic-embed-text", 768)
 
 
 @pytest.mark.parametrize("fields", [{"embedder": "tei", "embedder_url": "http://x"}, {"embedder": "ollama"}])
 def test_the_dimension_of_an_unknown_model_is_needed(fields: dict[str, Any]) -> None:
     with pytest.raises(errors.ProviderError, match="STEPWELL_EMBEDDER_DIM"):
-        models.embedding(Settings(embedder_model="x", **fields))
+        configured_models.embedding(Settings(embedder_model="x", **fields))

@@ -10,7 +10,7 @@ from fake_provider import FakeProvider
 from app.errors import ProviderError
 from app.models.remote import rerankers
 from app.models.remote.rerankers import HttpReranker, Kind
-from app.runtime import models
+from app.runtime import configured_models
 from app.settings import Settings
 
 PASSAGES = ["lime mortar", "no cement", "a dog"]
@@ -85,11 +85,11 @@ async def test_an_answer_that_does_not_follow_the_api_is_a_provider_error(provid
 
 
 async def test_the_settings_choose_the_reranker(provider: FakeProvider) -> None:
-    async with models.open_reranker(Settings()) as reranker:
+    async with configured_models.open_reranker(Settings()) as reranker:
         assert reranker is None
     provider.rerank([0.5])
     chosen = Settings(reranker="jina", reranker_url=provider.url, reranker_api_key="secret")  # type: ignore[arg-type]
-    async with models.open_reranker(chosen) as reranker:
+    async with configured_models.open_reranker(chosen) as reranker:
         assert await reranker.scores("mortar?", ["lime"]) == [0.5]
         assert reranker.name == provider.requests[0][1]["model"] == "jina-reranker-v2-base-multilingual"
     assert "secret" not in repr(chosen)

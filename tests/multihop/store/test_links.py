@@ -13,7 +13,7 @@ from app.database.transactions import Database
 from app.entities.linking import mention_extraction
 from app.multihop import store as links
 from app.multihop.store import LinkedChunk, LinkScope, LinkSource, SourceIdentifier
-from app.query.types import ChunkLink
+from app.query.search_types import ChunkLink
 from app.text.names import names
 from app.text.queries.parsed_query import IndexText
 from app.text.words import tsvector_text

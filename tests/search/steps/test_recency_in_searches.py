@@ -12,8 +12,8 @@ from app.database.transactions import Database
 from app.documents.types import Upload
 from app.multihop import multihop
 from app.query.search_request import Recency
-from app.query.types import Answer, Hit
-from app.search import pages, search
+from app.query.search_types import Answer, Hit
+from app.search import result_pages, search
 from app.search.steps import recency
 
 TEXT = "The harbour office decided on lime mortar for the third landing."
@@ -84,7 +84,7 @@ async def test_pages_have_every_result_once_although_time_passes(shelf, monkeypa
     query = search_request("lime mortar", limit=2, recency=DATED, collapse="off")
     first = await search.run(query, shelf.user_id, shelf.services())
     later = datetime.now(UTC) + timedelta(days=3_000)
-    monkeypatch.setattr(pages.time, "time", later.timestamp)
+    monkeypatch.setattr(result_pages.time, "time", later.timestamp)
     second = await search.run(query.changed(cursor=first.next_cursor), shelf.user_id, shelf.services())
     third = await search.run(query.changed(cursor=second.next_cursor), shelf.user_id, shelf.services())
     found = [uri for answer in (first, second, third) for uri in uris(answer)]

@@ -14,9 +14,9 @@ from requests_of import search_request
 from app.enums import Vector
 from app.models.protocols import Reranker
 from app.models.remote.rerankers import HttpReranker
-from app.query.types import Answer
+from app.query.search_types import Answer
 from app.search import search
-from app.search.steps import reranking
+from app.search.steps import reranking_and_mmr
 from app.services import Budget
 from benchmarks.fake_embedder import FakeEmbedder
 
@@ -135,13 +135,16 @@ async def test_reranked_hits_keep_their_entity_links(tenant: Tenant) -> None:
 
 
 def test_jaccard_is_shared_words_over_all_words() -> None:
-    abc, bcd, none = reranking.bit_sets([frozenset("abc"), frozenset("bcd"), frozenset()])
-    assert reranking.jaccard(abc, bcd) == pytest.approx(2 / 4)
-    assert reranking.jaccard(abc, none) == reranking.jaccard(none, none) == 0
-    assert reranking.words("Red boat, RED tree") == {"red", "boat", "tree"}
+    abc, bcd, none = reranking_and_mmr.bit_sets([frozenset("abc"), frozenset("bcd"), frozenset()])
+    assert reranking_and_mmr.jaccard(abc, bcd) == pytest.approx(2 / 4)
+    assert reranking_and_mmr.jaccard(abc, none) == reranking_and_mmr.jaccard(none, none) == 0
+    assert reranking_and_mmr.words("Red boat, RED tree") == {"red", "boat", "tree"}
 
 
 def test_mmr_at_one_is_the_order_by_score_and_a_negative_cosine_counts_as_zero() -> None:
-    relevance = reranking.select([1.0, 0.9, 0.8], lambda _i, _j: 1.0, trade=1.0, limit=2)
+    relevance = reranking_and_mmr.select([1.0, 0.9, 0.8], lambda _i, _j: 1.0, trade=1.0, limit=2)
     assert [one.position for one in relevance] == [0, 1]
-    assert [one.nearest for one in reranking.select([1.0, 0.9], lambda _i, _j: -1.0, limit=2, trade=0.7)] == [0.0, 0.0]
+    assert [one.nearest for one in reranking_and_mmr.select([1.0, 0.9], lambda _i, _j: -1.0, limit=2, trade=0.7)] == [
+        0.0,
+        0.0,
+    ]

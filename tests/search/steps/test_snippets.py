@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.query.types import Snippet
+from app.query.search_types import Snippet
 from app.search.steps import snippets
 from app.search.steps.snippets import Sought
 from app.text.words import word_spans

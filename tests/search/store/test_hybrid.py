@@ -8,7 +8,7 @@ import pytest
 from query_vectors import WORDS, angled, at, ids, one
 
 from app.database.filter_types import Filters
-from app.query.types import LanguageWeights, Weights
+from app.query.search_types import LanguageWeights, Weights
 
 
 async def test_ties_are_ordered_by_the_better_single_rank(put, find) -> None:

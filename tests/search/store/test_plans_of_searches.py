@@ -22,8 +22,8 @@ from app.database.transactions import Database
 from app.documents.store import visible_document_ids
 from app.multihop import store as links
 from app.multihop.store import LinkScope, LinkSource, SourceIdentifier
-from app.query import hop_signals
-from app.query.types import HybridRequest
+from app.query import hop_signal_weights
+from app.query.search_types import HybridRequest
 from app.search.store import hybrid_search
 from app.text.queries.parsed_query import IndexText, TextCondition
 from benchmarks.fake_embedder import FakeEmbedder
@@ -204,7 +204,9 @@ async def test_equality_is_read_from_the_inverted_index_on_metadata(database, li
 
 
 @pytest.mark.parametrize("generic", [False, True], ids=["custom plan", "generic plan"])
-@pytest.mark.parametrize(("name", "most", "least"), [(name, *LINKING[name]) for name in hop_signals.STATEMENTS[1:]])
+@pytest.mark.parametrize(
+    ("name", "most", "least"), [(name, *LINKING[name]) for name in hop_signal_weights.STATEMENTS[1:]]
+)
 async def test_links_by_words_read_few_rows_by_their_keys(database, big, embedder, generic, name, most, least) -> None:
     first = await hybrid.run(database, hybrid.request(big, "balt", await embedder.embed_query("balt"), limit=5))
     texts = [f"balt {end}" for end in ("kax", "dux", "mirn", "fazk", "kolt", "bex")]

@@ -2,12 +2,12 @@
 
 import pytest
 
-from app.text.names import name_uses, names, query_words
+from app.text.names import name_uses, names, names_in_queries
 from app.text.names.name_uses import NameUse
 
 
 def use(text: str, name: str, kind: str = "person") -> NameUse:
-    query, words = query_words.read(text), tuple(names.words(name))
+    query, words = names_in_queries.read(text), tuple(names.words(name))
     starts = [start for start in range(len(query.words)) if query.words[start : start + len(words)] == words]
     read = name_uses.QueryText(text, query, {start + n for start in starts for n in range(len(words))})
     return name_uses.best([read.use(start, start + len(words), form="word", kind=kind) for start in starts])
@@ -55,7 +55,7 @@ def test_what_surrounds_a_name_tells_how_it_is_used(text: str, name: str, aspect
 
 def test_a_word_that_opens_the_query_is_a_neighbour_if_it_is_a_known_first_or_last_name() -> None:
     text = "Ask Kennedy about the ships"
-    reads = [name_uses.QueryText(text, query_words.read(text), {1}, parts) for parts in ({0}, ())]
+    reads = [name_uses.QueryText(text, names_in_queries.read(text), {1}, parts) for parts in ({0}, ())]
     assert [read.use(1, 2, form="part", kind="person").has_neighbour for read in reads] == [True, False]
 
 

@@ -17,7 +17,7 @@ from uuid import UUID
 
 from app.enums import FusionUsed
 from app.query import scoring_constants
-from app.query.types import Boost, EntityMatch, Hit, HitGuidance, Link
+from app.query.search_types import Boost, EntityMatch, Hit, HitGuidance, Link
 
 LIFT_PER_MENTION, MAX_LIFT = 0.1, 0.5
 WEAKEST_LINK, FULL_STRENGTH = 0.5, 4.0

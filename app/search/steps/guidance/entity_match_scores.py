@@ -11,7 +11,7 @@ from dataclasses import replace
 from uuid import UUID
 
 from app.enums import MatchedBy, Origin
-from app.query.types import EntityMatch
+from app.query.search_types import EntityMatch
 from app.text.names.fuzzy_names import MIN_SIMILARITY
 
 MIN_FUZZY, MAX_FUZZY = 0.6, 0.95

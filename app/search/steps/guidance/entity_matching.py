@@ -12,13 +12,13 @@ from cachetools import TTLCache
 from app.concurrency import offload
 from app.database import transactions
 from app.database.transactions import Reading, SearchTransaction
-from app.entities.linking import gazetteers
+from app.entities.linking import gazetteer_cache
 from app.enums import Vector
 from app.query.search_request import GuidanceOptions, SearchRequest
-from app.query.types import EntityMatch
+from app.query.search_types import EntityMatch
 from app.search.steps.guidance import entity_match_scores, store
 from app.search.steps.guidance.store import Match, Namesake
-from app.text.names import fuzzy_names, name_uses, names, query_words
+from app.text.names import fuzzy_names, name_uses, names, names_in_queries
 from app.text.names.name_uses import NameForm, NameUse, QueryText
 from app.text.queries.parsed_query import ParsedQuery
 from app.text.words import tsvector_text
@@ -97,9 +97,9 @@ async def run(
         return EntityMatches(tuple(matches), None if matches else "no_entities", tuple(matches))
     if not matches:
         return EntityMatches(fallback_reason="not_entity_centric")
-    words = query_words.read(parsed.text)
+    words = names_in_queries.read(parsed.text)
     referred = [
-        match for match in matches if match.matched_by in EXPLICIT or query_words.asks_for_type(words, match.type)
+        match for match in matches if match.matched_by in EXPLICIT or names_in_queries.asks_for_type(words, match.type)
     ]
     reason = entity_match_scores.fallback_reason(referred, threshold=guidance.threshold, limit=guidance.max_entities)
     return EntityMatches(tuple(matches), reason, tuple(referred))
@@ -139,12 +139,12 @@ async def score_matches(db: SearchTransaction, parsed: ParsedQuery, vector: Vect
         db,
         {*names.sequences(query_names.text), *query_names.exact},
         similar={key: similar.words for key, similar in query_names.similar.items()},
-        roles=query_words.role_sequences(query_names.query),
+        roles=names_in_queries.role_sequences(query_names.query),
         words=tsvector_text.index_text(parsed.words, "english"),
         vector=vector,
     )
     stored_keys = {match.key for match in found if match.by == "name" and match.key}
-    longest = query_words.longest_names(query_names.query, stored_keys)
+    longest = names_in_queries.longest_names(query_names.query, stored_keys)
     query_names = replace(query_names, exact={**longest, **query_names.exact})
     taken = {index for spans in query_names.exact.values() for span in spans for index in range(*span)}
     parts = _parts_of_names(found, query_names)
@@ -172,16 +172,16 @@ class _QueryNames:
     """
 
     text: str
-    query: query_words.QueryWords
+    query: names_in_queries.QueryWords
     exact: Mapping[str, Sequence[Span]]
     similar: Mapping[str, _SimilarName]
     taken: frozenset[int] = frozenset()
 
 
 async def _names_in(db: SearchTransaction, text: str) -> _QueryNames:
-    user_names = await gazetteers.visible(db, text)
+    user_names = await gazetteer_cache.visible(db, text)
     text = user_names.gazetteer.spaced(text)
-    query = query_words.read(text)
+    query = names_in_queries.read(text)
     if not len(user_names.gazetteer):
         return _QueryNames(text, query, {}, {})
     found = user_names.gazetteer.find(text)

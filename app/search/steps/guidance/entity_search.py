@@ -11,11 +11,11 @@ from app import limits
 from app.concurrency.limiter import UNLIMITED, Released
 from app.database.transactions import retry_read
 from app.enums import Degraded, Vector
-from app.query import model_switch
+from app.query import model_replacement
 from app.query.search_request import Share
-from app.query.types import EntityMatch
+from app.query.search_types import EntityMatch
 from app.requests import field_types
-from app.search import understanding
+from app.search import hybrid_request
 from app.search.state import SearchContext
 from app.search.steps.guidance import entity_match_scores, entity_matching
 from app.services import Services
@@ -51,14 +51,14 @@ async def run(query: EntitySearchRequest, user_id: str, services: Services, turn
     Raises DatabaseUnavailable, and DeadlineExceeded when `services.budget.whole_s` is over. If the embedder fails,
     descriptions are not compared, and the answer says so.
     """
-    return await model_switch.run(services.embedder, services.db, lambda: _find(query, user_id, services, turn))
+    return await model_replacement.run(services.embedder, services.db, lambda: _find(query, user_id, services, turn))
 
 
 async def _find(query: EntitySearchRequest, user_id: str, services: Services, turn: Released) -> EntityAnswer:
     context = SearchContext(services, user_id, turn)
     parsed = analysis.parse(query.query)
     with context.timed("total"):
-        vector = await understanding.embed(parsed.text, context)
+        vector = await hybrid_request.embed(parsed.text, context)
         matches = await _matches(parsed, vector, context)
     wanted = [match for match in matches if match.origin != "text" and query.type in (None, match.type)]
     best = entity_match_scores.best(wanted, limit=query.limit)

@@ -18,7 +18,7 @@ from app.documents.store import chunk_reads
 from app.enums import FusionUsed
 from app.query import scoring_constants
 from app.query.search_request import SearchRequest
-from app.query.types import Answer, Candidate, EntityMatch, Hit, HybridRequest, HybridResult, Link
+from app.query.search_types import Answer, Candidate, EntityMatch, Hit, HybridRequest, HybridResult, Link
 from app.relevance.relevance import MeanEffect
 from app.search.state import SearchState, Step, unranked
 from app.search.steps.guidance import blending, entity_matching, query_aboutness, store

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from uuid import UUID
 
-from app.query.types import EntityMatch, HybridResult, Term
+from app.query.search_types import EntityMatch, HybridResult, Term
 from app.search.steps.guidance import entity_match_scores
 from app.search.steps.guidance.store import EntityLinks
 from app.text.names import name_uses, names

@@ -12,7 +12,7 @@ from app.database.transactions import Reading
 from app.documents.store import visible_document_ids
 from app.entities.store import entities as stored
 from app.enums import MatchedBy, Origin, Vector
-from app.query.types import EntityMatch
+from app.query.search_types import EntityMatch
 
 N = TypeVar("N", int, float)
 

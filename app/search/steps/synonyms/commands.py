@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from app import errors
-from app.cli import connecting, options, terminal
+from app.cli import client_options, options, terminal
 from app.cli.client import Client
 from app.search.steps.synonyms import lines
 
@@ -16,7 +16,7 @@ app = typer.Typer(help="Synonyms: list, set, clear.", no_args_is_help=True)
 
 
 @app.command("list")
-@connecting.connect
+@client_options.connect
 def list_all(client: Client, as_json: options.AsJson = False) -> None:
     """Print the groups in the form that `set` reads."""
     answer = client.get("/synonyms")
@@ -26,7 +26,7 @@ def list_all(client: Client, as_json: options.AsJson = False) -> None:
 
 
 @app.command("set")
-@connecting.connect
+@client_options.connect
 def replace(
     client: Client,
     file: Annotated[
@@ -48,7 +48,7 @@ def replace(
 
 
 @app.command()
-@connecting.connect
+@client_options.connect
 def clear(client: Client, as_json: options.AsJson = False) -> None:
     """Remove all groups."""
     _put(client, [], as_json=as_json)

@@ -15,8 +15,8 @@ from typing import Any
 from app import errors
 from app.concurrency import offload
 from app.database import transactions
-from app.query.types import AddedPhrase, AddedTerm
-from app.search import understanding
+from app.query.search_types import AddedPhrase, AddedTerm
+from app.search import hybrid_request
 from app.search.state import SearchState, Step
 from app.search.steps.synonyms import store as stored
 from app.search.steps.synonyms.lines import SynonymGroup
@@ -69,7 +69,7 @@ async def _analyse(db: transactions.Reading, configs: Collection[str]) -> Analys
     groups = await stored.get(db)
     texts = list(dict.fromkeys(text for group in groups for text in (*group.terms, *group.expand_to)))
     size = sum(map(len, texts))
-    indexed = await offload.run(size, lambda: [understanding.index_text(text) for text in texts])
+    indexed = await offload.run(size, lambda: [hybrid_request.index_text(text) for text in texts])
     terms = {(config, texts[place]): term async for config, place, term in stored.analyse(db, indexed, configs)}
     return await offload.run(size, AnalysedSynonyms, groups, terms)
 

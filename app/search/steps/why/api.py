@@ -10,7 +10,7 @@ from fastapi import Body, Request, Response
 from app.http import admission, auth, bodies, problems, responses
 from app.search.api import check_vector
 from app.search.steps.why import why
-from app.search.steps.why.models import Placement, WhyRequest
+from app.search.steps.why.api_models import Placement, WhyRequest
 
 router = bodies.router("search", bodies.SearchRoute)
 _EXAMPLES = {

@@ -11,12 +11,12 @@ import typer
 from rich.markup import escape
 
 from app import errors, limits
-from app.cli import connecting, json_arguments, options, terminal
+from app.cli import client_options, json_arguments, options, terminal
 from app.cli.client import Answer, Body, Client
 from app.search import commands as search
 
 
-@connecting.connect
+@client_options.connect
 def why(
     client: Client,
     query: Annotated[str, typer.Argument(help="The query of the search.")],

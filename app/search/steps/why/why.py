@@ -19,13 +19,21 @@ from app.database.filter_types import Filters
 from app.database.transactions import Reading, retry_read
 from app.documents.store import chunk_reads, selections
 from app.enums import Vector
-from app.query import model_switch
+from app.query import model_replacement
 from app.query.search_request import SearchRequest
-from app.query.types import Answer, Candidate, Hit, HybridRequest, LexicalQuery
+from app.query.search_types import Answer, Candidate, Hit, HybridRequest, LexicalQuery
 from app.relevance import relevance
-from app.search import answers, pages, search, state
+from app.search import answer_completion, result_pages, search, state
 from app.search.state import SearchContext, SearchState
-from app.search.steps.why.models import KeptOutBy, LegPlace, OrderingStep, Placement, SearchLeg, StepPlace, WhyRequest
+from app.search.steps.why.api_models import (
+    KeptOutBy,
+    LegPlace,
+    OrderingStep,
+    Placement,
+    SearchLeg,
+    StepPlace,
+    WhyRequest,
+)
 from app.search.store import hybrid_search
 from app.services import Services
 from app.text import uris
@@ -158,7 +166,7 @@ async def run(
 
     Raises NotFound if the passage is not stored, BadRequest for a cursor, and what the search raises.
     """
-    return await model_switch.run(services.embedder, services.db, lambda: _locate(query, user_id, services, turn))
+    return await model_replacement.run(services.embedder, services.db, lambda: _locate(query, user_id, services, turn))
 
 
 async def _locate(
@@ -347,7 +355,7 @@ def _below_minimum(passage: PlacedPassage) -> Obstacle | None:
         if least is not None and (score is None or score < least):
             return _below(passage, "min_vector_score", "min_rrf_score")
         return None if given.min_rrf_score is None else _below(passage, "min_rrf_score")
-    (whole,) = answers.complete([hit], passage.run.found)
+    (whole,) = answer_completion.complete([hit], passage.run.found)
     if given.min_confidence is not None and not relevance.is_at_least(whole.confidence, given.min_confidence):
         return _below(passage, "min_confidence", "min_relevance")
     is_less = given.min_relevance is not None and (whole.relevance or 0.0) < given.min_relevance
@@ -373,12 +381,12 @@ def _grouped_out(passage: PlacedPassage) -> Obstacle | None:
 
 async def _search(query: SearchRequest, context: SearchContext) -> SearchRun:
     """Run the search. Raises what `search.run` raises."""
-    page = pages.request_of(query, context)
+    page = result_pages.request_of(query, context)
     context.moment = page.moment
     found = await search.candidates(query, context, ahead=1, keep_all=True)
     ordered = await state.run_steps("order", found)
     every = replace(page, is_whole=True)
-    results = (await pages.of_search(ordered, every)).hits
+    results = (await result_pages.of_search(ordered, every)).hits
     return SearchRun(found, ordered, results, await _widest(found.request, context))
 
 

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from app.query.types import Candidate, EntityMatch, Hit, Link
+from app.query.search_types import Candidate, EntityMatch, Hit, Link
 from app.search.steps.guidance import blending, entity_match_scores, query_aboutness
 from app.search.steps.guidance.query_aboutness import Evidence
 from app.text.names.name_uses import NameUse

@@ -19,7 +19,7 @@ from app.database.transactions import Database
 from app.query.search_request import SearchRequest
 from app.search import search
 from app.search.steps.why import why
-from app.search.steps.why.models import Placement, WhyRequest
+from app.search.steps.why.api_models import Placement, WhyRequest
 from app.services import Services
 from benchmarks.fake_embedder import FakeEmbedder
 

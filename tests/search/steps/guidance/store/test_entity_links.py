@@ -12,7 +12,7 @@ from app.entities import operations as entities
 from app.entities.store import mentions
 from app.entities.store.mentions import Mention
 from app.entities.types import EntityDraft
-from app.query.types import EntityMatch
+from app.query.search_types import EntityMatch
 from app.search.steps.guidance import store
 from app.search.steps.guidance.store import EntityLinks
 from benchmarks.fake_embedder import FakeEmbedder

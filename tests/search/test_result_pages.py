@@ -16,7 +16,7 @@ from app.database.filter_types import Filters
 from app.database.transactions import Database
 from app.documents.types import Upload
 from app.query.search_request import GuidanceOptions, SimilarRequest
-from app.query.types import Answer, Hit
+from app.query.search_types import Answer, Hit
 from app.search import search, similar
 from app.services import ChunkingOptions
 

@@ -1,4 +1,4 @@
-"""Embeds with the model whose vectors are stored, and repeats a request during which that model was replaced.
+"""Gives a request one embedding model, that of the stored vectors, and repeats the request if `reembed` replaces it.
 
 A request computes its vectors with one model, and each of its transactions fails unless the table of vectors is still
 that model's; then the request is repeated with the model that has replaced it. So a vector is never compared with, or
@@ -64,7 +64,7 @@ class SwitchingEmbedder:
         """The model of the request in progress, without which nothing would notice that it was replaced."""
         pinned = _pinned.get()
         if pinned is None:
-            raise RuntimeError("Vectors are computed within model_switch.run only.")
+            raise RuntimeError("Vectors are computed within model_replacement.run only.")
         return pinned
 
     @property

@@ -19,7 +19,7 @@ from app.database import sql, vectors
 from app.database.schema import tables
 from app.database.transactions import Writing
 from app.database.vectors import VectorValue
-from app.documents.store import restricted_writes
+from app.documents.store import write_checks
 from app.documents.types import ChunkDraft, DocumentDraft
 from app.entities.store import mentions
 from app.entities.store.mentions import LinkedNames
@@ -113,7 +113,7 @@ async def write(
             values |= {"extracted": []} if names_version else {}
             await update(db, one.document_id, one.draft, values)
     if db.restriction is not None:
-        await restricted_writes.check_written(db, [one.document_id for one in writes])
+        await write_checks.check_written(db, [one.document_id for one in writes])
     await _write_chunks(db, [one for one in writes if one.draft.chunks], vectors_by_key)
 
 

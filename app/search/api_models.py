@@ -12,8 +12,8 @@ from typing_extensions import TypeAliasType
 from app.enums import Confidence, ExtractorUsed, MatchedBy, SearchMode
 from app.http.responses import SCORE_DIGITS, Response, RoundedScore, ShownUri, is_empty, is_none
 from app.query import answer_hints
-from app.query.hop_signals import LinkKind
-from app.query.types import Answer, Candidate, Hit
+from app.query.hop_signal_weights import LinkKind
+from app.query.search_types import Answer, Candidate, Hit
 from app.text import uris
 
 PAGE = "Page of a PDF or slide that holds the middle of the passage, from 1; null for documents without pages."

@@ -1,4 +1,4 @@
-"""Opens the database as its owner, and names the actor for the audit log."""
+"""Runs a command's work on the database with its owner's rights, and names the actor for the audit log."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TypeVar
 from app.cli import options
 from app.database import transactions
 from app.database.embedded import postgres
-from app.database.schema import health, migration, roles
+from app.database.schema import inspection, migration, roles
 from app.database.transactions import Database, SharedTransaction, TimeLimits
 from app.settings import Settings, plain
 
@@ -67,7 +67,7 @@ async def open_dsn(settings: Settings) -> AsyncIterator[str]:
             yield server.owner_dsn
         return
     url = plain(settings.migration_url or settings.database_url) or ""
-    with health.naming_server(url, "STEPWELL_MIGRATION_URL" if settings.migration_url else "DATABASE_URL"):
+    with inspection.naming_server(url, "STEPWELL_MIGRATION_URL" if settings.migration_url else "DATABASE_URL"):
         yield url
 
 

@@ -11,7 +11,7 @@ from requests_of import search_request
 from app.documents import operations as documents
 from app.multihop import multihop
 from app.query.search_request import SimilarRequest
-from app.query.types import Hit
+from app.query.search_types import Hit
 from app.search import search, similar
 
 NOTE = (

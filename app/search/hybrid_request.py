@@ -22,7 +22,7 @@ from app.models import unit_vectors
 from app.models.protocols import EmbeddingModel
 from app.query import scoring_constants
 from app.query.search_request import SearchRequest
-from app.query.types import HybridRequest, LanguageWeights, LexicalQuery, Weights
+from app.query.search_types import HybridRequest, LanguageWeights, LexicalQuery, Weights
 from app.search.state import SearchContext, SearchState
 from app.search.store import vocabulary
 from app.text.queries import analysis, parsed_query

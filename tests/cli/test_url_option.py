@@ -89,12 +89,12 @@ def test_a_command_by_way_of_a_service_imports_neither_the_search_core_nor_the_s
     commands = capability.commands().values()
     modules = {one.place.partition(":")[0] for one in commands if one.group in ("search", "store")}
     modules = [*sorted(modules - {"documents.commands.ingest"}), "cli.client", "__main__"]
-    opened = "from app.cli import connecting; connecting.open_client('http://127.0.0.1:9', None, None, None)"
+    opened = "from app.cli import client_options; client_options.open_client('http://127.0.0.1:9', None, None, None)"
     report = f"{opened}; import sys; {'; '.join(f'import app.{name}' for name in modules)}; print(*sys.modules)"
     ran = subprocess.run([sys.executable, "-c", report], cwd=ROOT, capture_output=True, text=True, check=True)
     imported = set(ran.stdout.split())
     libraries = {"sqlalchemy", "asyncpg", "onnxruntime", "numpy", "fastapi", "pydantic_settings"}
     assert not imported & (libraries | {"app.settings", "app.runtime"})
     assert "asyncio" not in imported
-    own = ("app.database", "app.models", "app.query.types", "app.http", "app.search.search")
+    own = ("app.database", "app.models", "app.query.search_types", "app.http", "app.search.search")
     assert not [name for name in imported if name.startswith(own)]

@@ -10,7 +10,7 @@ from typing import Any
 from app.database.filter_types import Filters
 from app.enums import Confidence, Json
 from app.query import scoring_constants
-from app.query.types import Answer, Candidate, Hit, HybridResult
+from app.query.search_types import Answer, Candidate, Hit, HybridResult
 from app.relevance import relevance
 from app.search import state
 from app.search.state import Page, SearchState

@@ -27,8 +27,8 @@ from app import errors, limits
 from app.concurrency import offload
 from app.database.transactions import retry_read
 from app.query.search_request import SearchRequest
-from app.query.types import Hit, HybridRequest, HybridResult
-from app.search import answers, duplicates, source_names, stale_chunks
+from app.query.search_types import Hit, HybridRequest, HybridResult
+from app.search import answer_completion, duplicates, replaced_chunks, source_names
 from app.search.state import Page, SearchContext, SearchState, unranked
 from app.search.store import hybrid_search
 
@@ -122,7 +122,7 @@ async def of_search(search: SearchState, page: PageRequest) -> Page:
         page,
         search.context,
         run=HybridRun(search.request, search.result, is_whole),
-        is_wanted=partial(answers.is_wanted, search=search) if search.query.has_minimum else None,
+        is_wanted=partial(answer_completion.is_wanted, search=search) if search.query.has_minimum else None,
     )
 
 
@@ -206,7 +206,7 @@ async def _continue(found: Sequence[Hit], request: HybridRequest, context: Searc
     """
     with context.timed("pages"):
         async with context.services.db.searching(context.user_id, candidates=request.candidates) as reading:
-            stale = await stale_chunks.find([hit.candidate for hit in found], context, reading)
+            stale = await replaced_chunks.find([hit.candidate for hit in found], context, reading)
             result = await hybrid_search.hybrid(reading, request)
             await source_names.read(context, result.candidates, reading)
     kept = [hit for hit in found if hit.candidate.chunk_id not in stale]

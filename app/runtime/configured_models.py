@@ -25,7 +25,7 @@ from app.models.remote import embedders, rerankers
 from app.models.remote.chat import ChatLlm
 from app.models.remote.embedders import HttpEmbedder
 from app.models.remote.rerankers import HttpReranker
-from app.query.model_switch import SwitchingEmbedder
+from app.query.model_replacement import SwitchingEmbedder
 from app.settings import Settings, plain
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from app.database.transactions import retry_read
 from app.enums import DepthReason, DepthUsed
 from app.multihop import multihop
 from app.query.search_request import SearchRequest
-from app.query.types import Answer, Candidate, EntityMatch, Term
+from app.query.search_types import Answer, Candidate, EntityMatch, Term
 from app.relevance import relevance
 from app.search import search
 from app.search.steps.guidance import entity_match_scores, entity_matching

@@ -1,4 +1,4 @@
-"""Reads the messages of a chat in JSON as one conversation: a short answer is found by what stands around it."""
+"""Reads the messages of a chat in JSON as one document, so that a short answer is found with its question."""
 
 from __future__ import annotations
 

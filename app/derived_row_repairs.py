@@ -1,4 +1,4 @@
-"""Defines how derived rows are compared with what they are derived from, and rewritten."""
+"""Defines a repair: how one kind of derived rows, such as postings, is compared with its source and rewritten."""
 
 from __future__ import annotations
 

@@ -26,8 +26,8 @@ from app.database.transactions import retry_read
 from app.documents.storing import document_drafts
 from app.enums import Json, Rerank, Vector
 from app.query.search_request import pool_size
-from app.query.types import Candidate
-from app.search import stale_chunks
+from app.query.search_types import Candidate
+from app.search import replaced_chunks
 from app.search.state import SearchContext, SearchState, Step
 
 log = logging.getLogger(__name__)
@@ -153,7 +153,7 @@ async def _reorder(search: SearchState, *, rerank: Rerank = "none", mmr: bool = 
 async def _still_stored(search: SearchState) -> SearchState:
     """Drop the hits whose documents were replaced or deleted while the provider was called."""
     async with search.context.services.db.searching(search.context.user_id) as reading:
-        stale = await stale_chunks.find([hit.candidate for hit in search.hits], search.context, reading)
+        stale = await replaced_chunks.find([hit.candidate for hit in search.hits], search.context, reading)
     return replace(search, hits=[hit for hit in search.hits if hit.candidate.chunk_id not in stale])
 
 

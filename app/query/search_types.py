@@ -10,7 +10,7 @@ from uuid import UUID
 from app import enums, limits
 from app.database.filter_types import Filters
 from app.enums import MatchedBy, Origin
-from app.query import hop_signals
+from app.query import hop_signal_weights
 from app.text.names.name_uses import NameUse
 from app.text.queries.parsed_query import Condition, ConditionPlan, IndexText
 
@@ -234,7 +234,7 @@ class ChunkLink:
     @property
     def label(self) -> str:
         """What the name is, for people."""
-        signal = hop_signals.LINKS[self.signal]
+        signal = hop_signal_weights.LINKS[self.signal]
         return signal.heading_label if self.heading and signal.heading_label else signal.label
 
 

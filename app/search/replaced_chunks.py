@@ -12,7 +12,7 @@ from uuid import UUID
 
 from app.database.transactions import SearchTransaction
 from app.documents.store import chunk_reads
-from app.query.types import Candidate
+from app.query.search_types import Candidate
 from app.search.state import SearchContext
 
 _stored_fields = operator.attrgetter(
