@@ -172,8 +172,8 @@ async def _cut_again(document_id: UUID, user_id: str, services: Services) -> _Re
     draft = await offload.run_stoppable(len(draft.content), cut)
     new = [(chunk.passage.start, chunk.passage.end, chunk.embedding_key) for chunk in draft.chunks]
     kept = (draft.content, draft.config) == (source.document.content, source.document.language)
-    # Another version may index other words beyond ASCII.
-    same = stored == new and kept and (source.cleaning_version == cleaning.VERSION or draft.content.isascii())
+    # Another version may index other words of the same text, of its title or of the name of its file.
+    same = stored == new and kept and source.cleaning_version == cleaning.VERSION
     return _Recut(source, draft, same=same)
 
 

@@ -10,6 +10,7 @@ from harness import Tenant, new_user
 from app.database import transactions
 from app.database.transactions import Database
 from app.documents import operations as documents
+from app.documents.storing import document_drafts
 from app.documents.types import Upload
 from app.entities.linking import mention_refresh
 from app.maintenance import reindex
@@ -137,7 +138,7 @@ async def test_documents_that_other_rules_cleaned_are_cleaned_again_and_only_cha
     monkeypatch.setattr(cleaning, "clean", lambda text: clean(text.replace("Garamond", "")))
     assert await reindex.count(tenant.user_id, ChunkingOptions(), db=database) == 2
     done = await _reindex(tenant)
-    assert (done.compared, done.cut, done.embedded) == (2, 1, 1)
+    assert (done.compared, done.cut, done.embedded) == (2, 2, 1)
     after = await _chunks(tenant)
     assert after["short"] == before["short"]
     assert after["long"][:-1] == before["long"][:-1]
@@ -178,6 +179,20 @@ async def test_words_of_a_language_without_a_stemmer_are_cut_off_in_texts_of_for
     done = await _reindex(tenant)
     assert (done.cut, done.embedded) == (1, 0)
     assert [term.df for term in (await tenant.ask("latarniami")).terms] == [1]
+    await tenant.assert_sound()
+
+
+async def test_the_words_of_a_files_name_are_indexed_again_after_a_change_of_their_rules(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cleaning, "VERSION", cleaning.VERSION - 1)
+    monkeypatch.setattr(document_drafts, "indexed_title", lambda title, _filename: title)
+    await tenant.add("# Lime\n\nWe use lime mortar.", "lime", metadata={"filename": "ferry-landing.md"})
+    monkeypatch.undo()
+    assert [term.df for term in (await tenant.ask("ferry")).terms] == [0]
+    done = await _reindex(tenant)
+    assert (done.compared, done.cut, done.embedded) == (1, 1, 0)
+    assert [term.df for term in (await tenant.ask("ferry")).terms] == [1]
     await tenant.assert_sound()
 
 
