@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from app.cli import options
-from app.database import transactions
+from app.database import addresses, transactions
 from app.database.embedded import postgres
 from app.database.schema import inspection, migration, roles
 from app.database.transactions import Database, SharedTransaction, TimeLimits
@@ -67,7 +67,9 @@ async def open_dsn(settings: Settings) -> AsyncIterator[str]:
             yield server.owner_dsn
         return
     url = plain(settings.migration_url or settings.database_url) or ""
-    with inspection.naming_server(url, "STEPWELL_MIGRATION_URL" if settings.migration_url else "DATABASE_URL"):
+    variable = "STEPWELL_MIGRATION_URL" if settings.migration_url else "DATABASE_URL"
+    addresses.check(url, variable)
+    with inspection.naming_server(url, variable):
         yield url
 
 

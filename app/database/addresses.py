@@ -87,6 +87,14 @@ class Address:
         return arguments
 
 
+def check(dsn: str, variable: str) -> None:
+    """Raise BadRequest that names the variable if its address cannot be read."""
+    try:
+        read(dsn)
+    except errors.BadRequest as error:
+        raise errors.BadRequest(error.message, field=variable) from error
+
+
 def read(dsn: str) -> Address:
     """The parts of an address. Raises BadRequest, with one sentence, if the address cannot be used."""
     scheme, separator, rest = dsn.partition("://")

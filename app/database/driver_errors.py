@@ -47,6 +47,10 @@ class RecoveryConflict(errors.ConnectionLost):
     """A standby cancelled a read because it conflicts with a change of the primary that the standby must replay."""
 
 
+class AddressRefused(errors.SchemaMismatch):
+    """The server refuses what the address says: the role, its password, the database, TLS, or the way of pooling."""
+
+
 class Rerouted(errors.ConnectionLost):
     """A server failed or cancelled a read. The next read goes to another server, so the read can be repeated."""
 
@@ -57,18 +61,25 @@ class StandbyBehind(errors.DatabaseUnavailable):
     code = "standby_behind"
 
 
+AS_SERVICE = (
+    ": with the owner's address in STEPWELL_MIGRATION_URL, `stepwell db upgrade --set-service-password` creates the "
+    "role stepwell_service and sets the password"
+)
+"""What to do if the role that is refused is the service's."""
 _REFUSED = asyncpg.InvalidAuthorizationSpecificationError
 _UNPREPARED = (asyncpg.InvalidSQLStatementNameError, asyncpg.DuplicatePreparedStatementError)
 _LOCKED = (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError, asyncpg.SerializationError)
 _OTHER_TARGET = asyncpg.TargetServerAttributeNotMatched
 _STATES: dict[type[errors.StepwellError], dict[tuple[Any, str], str]] = {
     errors.DeadlineExceeded: {(asyncpg.QueryCanceledError, ""): "The database did not answer within the time limit."},
-    errors.SchemaMismatch: {
+    AddressRefused: {
         (asyncpg.InvalidCatalogNameError, ""): "The server has no database of this name: check DATABASE_URL.",
         (asyncpg.ClientConfigurationError, ""): "The TLS parameters of DATABASE_URL cannot be used: {}",
-        (_REFUSED, "no encryption"): "The server requires TLS for this role: set sslmode=require in DATABASE_URL.",
-        (_REFUSED, ""): "The server refuses the role in DATABASE_URL, or its password: `stepwell db upgrade "
-        "--set-service-password` creates the role and sets the password.",
+        (_REFUSED, "no encryption"): "The server requires TLS for this role, or its pg_hba.conf has no entry for it: "
+        "set sslmode=require in DATABASE_URL, or add the entry.",
+        (_REFUSED, "pg_hba.conf"): "The server's pg_hba.conf has no entry for the role and database in DATABASE_URL "
+        "from this host: add it.",
+        (_REFUSED, ""): f"The server refuses the role in DATABASE_URL, or its password{AS_SERVICE}.",
         (
             asyncpg.ConnectionDoesNotExistError,
             "statement pooling mode",
@@ -114,7 +125,7 @@ def translate(error: BaseException, *, read_only: bool) -> BaseException:
         for (causes, text), message in messages.items():
             if isinstance(cause, causes) and text in str(cause):
                 said = getattr(cause, "verify_message", "") or getattr(cause, "reason", "") or cause
-                return kind(message.format(said))
+                return kind(message.format(summary(said)))
     if (isinstance(error, exc.DBAPIError) and error.connection_invalidated) or isinstance(cause, UNREACHABLE):
         log.warning("database lost: %s", type(cause).__name__, extra={"action": "database_lost"})
         return errors.ConnectionLost("The database cannot be reached; try again shortly.")
@@ -126,17 +137,30 @@ def explain(error: BaseException) -> BaseException:
     found = translate(error, read_only=False)
     cause = root(error)
     if found is error and isinstance(cause, asyncpg.PostgresError | asyncpg.InterfaceError):
-        return errors.SchemaMismatch(f"Postgres refuses what this command needs: {cause}.")
+        return errors.SchemaMismatch(f"Postgres refuses what this command needs: {summary(cause)}.")
     return found
 
 
 @contextmanager
 def explaining() -> Iterator[None]:
-    """Translate the errors of the block as `explain` does."""
+    """Translate the errors of the owner's statements in the block as `explain` does."""
     try:
         yield
     except (exc.SQLAlchemyError, asyncpg.PostgresError, *UNREACHABLE) as error:
+        if is_denied(error):
+            message = f"This requires the database's owner ({summary(root(error))}): set it to the owner's address."
+            raise errors.BadRequest(message, field="STEPWELL_MIGRATION_URL") from error
         raise explain(error) from error
+
+
+def of_variable(message: str, variable: str) -> str:
+    """The message about an address that another variable than DATABASE_URL names."""
+    return message.replace(AS_SERVICE, "").replace("DATABASE_URL", variable)
+
+
+def summary(cause: object) -> str:
+    """The message of the server or driver without its details, which are on further lines."""
+    return str(cause).partition("\n")[0].rstrip(".")
 
 
 def root(error: BaseException) -> BaseException:

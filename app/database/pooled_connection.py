@@ -147,7 +147,10 @@ class Connection:
         except self.engine.dialect.loaded_dbapi.Error as error:
             cause = driver_errors.root(error)
             if isinstance(cause, asyncpg.PostgresError) and driver_errors.translate(cause, read_only=False) is cause:
-                raise errors.SchemaMismatch(f"The server in DATABASE_URL refuses the connection: {cause}.") from error
+                said = driver_errors.summary(cause)
+                raise driver_errors.AddressRefused(
+                    f"The server in DATABASE_URL refuses the connection: {said}."
+                ) from error
             raise cause from error
         self._driver: asyncpg.Connection = self._pooled.driver_connection
 

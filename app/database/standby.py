@@ -204,7 +204,9 @@ class Standby(ReadRoutes):
             if not self.is_ready:
                 await self._check_database(self.db)
         except errors.DatabaseUnavailable as error:
-            self._become(StandbyReport("unavailable", error.message))
+            self._become(StandbyReport("unavailable", driver_errors.of_variable(error.message, "DATABASE_READ_URL")))
+        except driver_errors.AddressRefused as error:
+            self._become(StandbyReport("refused", driver_errors.of_variable(error.message, "DATABASE_READ_URL")))
         except Exception as error:
             self._become(StandbyReport("refused", driver_errors.reason(error)))
         else:

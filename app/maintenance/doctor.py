@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -20,7 +19,7 @@ LAG_S = 30.0
 """Seconds behind the primary from which a standby is reported."""
 SCARCE_BYTES = 2_000_000_000
 POSTGRES = 15
-PGVECTOR, PGVECTOR_FIXED = (0, 8, 0), (0, 8, 4)
+PGVECTOR_FIXED = (0, 8, 4)
 _UPGRADE = "Run `stepwell db upgrade` as the owner, then try again."
 _IN_UTF8 = "Restore a backup into a database made with ENCODING 'UTF8' LC_CTYPE 'C.UTF-8' TEMPLATE template0."
 _LATER = "Try again when the server is less busy."
@@ -122,9 +121,9 @@ async def _pgvector(examined: Examined) -> Verdict:
     if found is None:
         fix = "With its package on the server, as a superuser: CREATE EXTENSION vector;"
         return "error", "pgvector is not installed here.", fix
-    version = tuple(int(part) for part in re.findall(r"\d+", found)[:3])
+    version = health.pgvector(found)
     fix = "Install pgvector 0.8.4 or newer on the server, then ALTER EXTENSION vector UPDATE;"
-    if version < PGVECTOR:
+    if version < health.PGVECTOR:
         return "error", f"pgvector {found} lacks iterative scans.", fix
     if version < PGVECTOR_FIXED:
         return "warning", f"pgvector {found} has bugs that can damage an HNSW index on vacuum; 0.8.4 fixes them.", fix

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 from app import capability, errors
-from app.database import retries, transactions
+from app.database import addresses, retries, transactions
 from app.database.embedded import postgres
 from app.database.pools import ServerHooks
 from app.database.schema import inspection, migration, roles
@@ -113,7 +113,9 @@ async def _open_databases(settings: Settings, pool_size: int | None) -> AsyncIte
 async def open_reads(settings: Settings, database: Database, pool_size: int | None, stack: AsyncExitStack) -> None:
     """Routes reads of requests to the standby in DATABASE_READ_URL, if it is set, once a probe has admitted it."""
     if settings.database_read_url is not None:
-        standby = _connect(settings, settings.database_read_url.get_secret_value(), pool_size)
+        dsn = settings.database_read_url.get_secret_value()
+        addresses.check(dsn, "DATABASE_READ_URL")
+        standby = _connect(settings, dsn, pool_size)
         stack.push_async_callback(standby.close)
         Standby(standby, database, functools.partial(check_database, settings=settings))
 

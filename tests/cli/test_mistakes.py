@@ -136,6 +136,24 @@ def test_a_database_that_cannot_be_reached_is_named_by_host_and_port(
     assert "Traceback" not in ran.err
 
 
+@pytest.mark.parametrize("command", ["db upgrade", "keys list"])
+def test_an_address_of_the_owner_that_is_refused_is_named_by_its_variable(
+    stepwell: Stepwell, monkeypatch: pytest.MonkeyPatch, address: Any, command: str
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", address.service_dsn)
+    for wrong, said in (
+        (address.owner_dsn.replace("postgres@", "stranger@", 1), "refuses the role in STEPWELL_MIGRATION_URL, or its"),
+        (address.owner_dsn.replace(address.name, "ghost", 1), "no database of this name: check STEPWELL_MIGRATION_URL"),
+        ("mysql://a/b", "must start with postgresql:// (STEPWELL_MIGRATION_URL)"),
+        (address.service_dsn, ": set it to the owner's address. (STEPWELL_MIGRATION_URL)"),
+    ):
+        monkeypatch.setenv("STEPWELL_MIGRATION_URL", wrong)
+        ran = stepwell(*command.split())
+        assert ran.code in (1, 2)
+        assert said in _plain(ran.err)
+        assert "--set-service-password" not in ran.err
+
+
 def test_a_port_in_use_is_reported_before_the_database_is_opened(stepwell, monkeypatch, dead_port, taken_port) -> None:
     monkeypatch.setenv("DATABASE_URL", f"postgresql://service@127.0.0.1:{dead_port}/stepwell")
     monkeypatch.setenv("STEPWELL_LOG_JSON", "false")

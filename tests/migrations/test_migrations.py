@@ -145,6 +145,18 @@ async def test_an_empty_database_is_refused_with_the_command_that_upgrades_it(em
         await _check(empty)
 
 
+async def test_an_upgrade_refuses_a_pgvector_without_iterative_scans(empty) -> None:
+    owner = await empty.connect()
+    try:
+        await owner.execute("CREATE EXTENSION vector")
+        await owner.execute("UPDATE pg_extension SET extversion = '0.7.4' WHERE extname = 'vector'")
+        with pytest.raises(errors.SchemaMismatch, match=r"pgvector 0\.7\.4 is too old: .* ALTER EXTENSION vector UP"):
+            await migration.upgrade(empty.owner_dsn, model="fake", dimension=64)
+        assert await owner.fetchval("SELECT to_regnamespace('stepwell')") is None
+    finally:
+        await owner.close()
+
+
 SPOILED = [
     (
         "UPDATE stepwell.alembic_version SET version_num = '0022'",

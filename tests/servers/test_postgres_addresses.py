@@ -19,7 +19,7 @@ TAKEN = (
     "",
 )
 REFUSED = {
-    "sslmode=disable": "requires TLS for this role: set sslmode=require",
+    "sslmode=disable": "requires TLS for this role, .*: set sslmode=require",
     "sslmode=require&target_session_attrs=standby": "is what target_session_attrs asks for",
     "sslmode=verify-full&sslrootcert=/etc/ssl/certs/ca-certificates.crt": "cannot be reached over TLS: self-signed",
     "sslmode=require&options=-c%20work_mem%3Dx": "invalid value for parameter",

@@ -17,12 +17,15 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from app import errors
-from app.database import addresses, sql, transactions
+from app.database import addresses, driver_errors, sql, transactions
 from app.database.schema import citus, tables
 
 _HNSW = {name: str(value) for name, value in tables.HNSW.items()}
+_SERVICE_URL = "DATABASE_URL"
 KEPT_FREE_BYTES = 200_000_000
 """Disk space that writes leave free for the embedded server: for its write-ahead log, checkpoints, temporary files."""
+PGVECTOR = (0, 8, 0)
+"""The earliest version of pgvector, which has iterative scans."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,11 @@ async def server(database: transactions.Database) -> ServerFacts:
     async with database.shared() as connection:
         row = (await connection.execute(sql.statement("health_server"))).one()
         return ServerFacts(**row._mapping)
+
+
+def pgvector(version: str) -> tuple[int, ...]:
+    """A version of pgvector as numbers."""
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:3])
 
 
 _NOT_LEAKPROOF = sql.inline(
@@ -110,13 +118,21 @@ def is_full(folder: Path) -> bool:
 
 @contextmanager
 def naming_server(url: str | None, variable: str) -> Iterator[None]:
-    """Adds the server's host and port, and the variable that sets them, to the message of DatabaseUnavailable."""
+    """Adds the server's host and port, and the variable that sets them, to the message of DatabaseUnavailable.
+
+    Messages about an address name DATABASE_URL: that of another variable names this one, and not the service's role.
+    """
     try:
         yield
     except errors.DatabaseUnavailable as error:
         if url is None:
             raise
-        raise type(error)(f"{error.message} {variable} names the server {addresses.read(url).server}.") from error
+        message = error.message if variable == _SERVICE_URL else driver_errors.of_variable(error.message, variable)
+        raise type(error)(f"{message} {variable} names the server {addresses.read(url).server}.") from error
+    except driver_errors.AddressRefused as error:
+        if variable == _SERVICE_URL:
+            raise
+        raise driver_errors.AddressRefused(driver_errors.of_variable(error.message, variable)) from error
 
 
 _LIVE_COLUMNS = sql.inline(

@@ -250,7 +250,8 @@ def configuration(connection: Connection, *, model: str, dimension: int) -> Conf
 
 _VECTORS = sql.inline(
     """
-    SELECT n.nspname AS schema, to_regtype('vector') IS NOT NULL AS found, quote_ident(current_database()) AS database
+    SELECT n.nspname AS schema, to_regtype('vector') IS NOT NULL AS found, quote_ident(current_database()) AS database,
+           e.extversion AS version
     FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'vector'
     """
 )
@@ -271,13 +272,23 @@ def _prepare(connection: Connection) -> None:
     roles.check_creation(connection)
     connection.execute(sa.text(f"CREATE SCHEMA IF NOT EXISTS {tables.SCHEMA}"))
     vectors = connection.execute(_VECTORS).one_or_none()
-    if vectors is not None and not vectors.found:
+    if vectors is None:
+        _install_vectors(connection)
+        vectors = connection.execute(_VECTORS).one()
+    if not vectors.found:
         raise errors.SchemaMismatch(
             f"pgvector is in the schema {vectors.schema}, which is not on the search path: run ALTER DATABASE "
             f'{vectors.database} SET search_path = "$user", public, {vectors.schema}.'
         )
-    if vectors is not None:
-        return
+    if health.pgvector(vectors.version) < health.PGVECTOR:
+        raise errors.SchemaMismatch(
+            f"pgvector {vectors.version} is too old: install 0.8.4 or newer on the server, then run ALTER EXTENSION "
+            "vector UPDATE."
+        )
+
+
+def _install_vectors(connection: Connection) -> None:
+    """Install pgvector. Raises SchemaMismatch with what the server says and what an administrator does."""
     try:
         with connection.begin_nested():
             connection.execute(sa.text("CREATE EXTENSION IF NOT EXISTS vector"))

@@ -16,6 +16,7 @@ from app import settings as config
 from app.cli import database_as_owner, options, terminal
 from app.database import transactions
 from app.database.schema import inspection, migration
+from app.database.schema.inspection import ServerFacts
 from app.maintenance.store import backups
 from app.maintenance.store.backups import Access, Archive
 from app.settings import Settings
@@ -118,10 +119,7 @@ async def create(file: Path, *, access: Access) -> Archive:
         server = await inspection.server(owner)
     if not server.migrated:
         raise errors.SchemaMismatch("The database has no Stepwell schema: there is nothing to back up.")
-    if not server.owns:
-        raise errors.SchemaMismatch(
-            f"{server.role} does not own the tables: set STEPWELL_MIGRATION_URL to the owner's address."
-        )
+    _refuse_others(server)
     return await backups.dump(access, file, server_major=server.version_num // 10_000)
 
 
@@ -133,6 +131,9 @@ async def load(file: Path, *, access: Access, embedding: tuple[str, int], replac
     database is not empty or in use, BackupFailed, DatabaseUnavailable.
     """
     async with transactions.connect(access.dsn, pool_size=1) as owner:
+        server = await health.server(owner)
+        if server.migrated:
+            _refuse_others(server)
         target = await backups.target(owner)
         archive = await backups.describe(file, access.environment)
         _refuse_unusable(archive, embedding)
@@ -142,6 +143,13 @@ async def load(file: Path, *, access: Access, embedding: tuple[str, int], replac
         await migration.upgrade(access.dsn, model=embedding[0], dimension=embedding[1])
     await backups.load(access, file)
     return Restored(archive, not target.has_role, archive.server_major not in (None, target.server_major))
+
+
+def _refuse_others(server: ServerFacts) -> None:
+    if not server.owns:
+        raise errors.SchemaMismatch(
+            f"{server.role} does not own the tables: set STEPWELL_MIGRATION_URL to the owner's address."
+        )
 
 
 def _refuse_unusable(archive: Archive, embedding: tuple[str, int]) -> None:

@@ -142,6 +142,25 @@ def test_an_unreachable_database_is_a_finding_and_the_exit_status_1(monkeypatch,
     assert PASSWORD not in ran.output
 
 
+@pytest.mark.parametrize(
+    ("url", "said", "fix"),
+    [
+        ("mysql://a/b", "must start with postgresql://", "Correct DATABASE_READ_URL."),
+        ("stranger", "The server refuses the role in DATABASE_READ_URL, or its password.", "correct DATABASE_READ_URL"),
+    ],
+)
+def test_a_wrong_address_of_the_standby_is_named_by_its_variable(monkeypatch, address, url, said, fix):
+    monkeypatch.setenv("DATABASE_URL", address.service_dsn)
+    stranger = address.service_dsn.replace(f"{postgres.SERVICE_ROLE}@", "stranger@", 1)
+    monkeypatch.setenv("DATABASE_READ_URL", stranger if url == "stranger" else url)
+    ran = CliRunner().invoke(app, ["doctor", "--json"])
+    assert ran.exit_code == 1, ran.output
+    errors_of = {one["name"]: one for one in json.loads(ran.stdout)["findings"] if one["level"] == "error"}
+    (found,) = (errors_of[name] for name in ("database", "standby") if name in errors_of)
+    assert said in found["message"]
+    assert fix in found["fix"]
+
+
 def test_bad_settings_are_findings_too(monkeypatch):
     monkeypatch.setenv("STEPWELL_PORT", "harbour")
     monkeypatch.setenv("STEPWELL_HOST", "0.0.0.0")
