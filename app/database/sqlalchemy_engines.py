@@ -165,7 +165,8 @@ class _Opener:
             self.is_pooled = True
             return None
         if self.is_pooled is None and self.prepares is None:
-            self.is_pooled = connection.run_async(_is_pooled)
+            with _aborting(connection):
+                self.is_pooled = connection.run_async(_is_pooled)
             if self.is_pooled:
                 connection.close()
                 return None
@@ -176,8 +177,22 @@ class _Opener:
         if self.prepares:
             return dialect.connect(**options, server_settings=self.settings)
         connection = dialect.connect(**options | _UNPREPARED, server_settings=self.settings)
-        record.info[_OPENING] = connection.run_async(_begin)
+        with _aborting(connection):
+            record.info[_OPENING] = connection.run_async(_begin)
         return connection
+
+
+@contextmanager
+def _aborting(connection: Any) -> Iterator[None]:
+    """Abort a new connection, which no pool knows yet, if the block fails or is cancelled.
+
+    It would otherwise stay open. Behind a pooler it would get a connection of the server later, and keep it.
+    """
+    try:
+        yield
+    except BaseException:
+        connection.driver_connection.terminate()
+        raise
 
 
 async def _is_pooled(driver: asyncpg.Connection) -> bool:

@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from app import errors
-from app.database import pools, transactions
+from app.database import pools, sqlalchemy_engines, transactions
 from app.database.schema import tables
 
 TENANTS = tables.tenants.c.user_id
@@ -128,6 +128,24 @@ async def test_connections_for_whose_orderly_end_no_time_is_left_are_aborted(add
         assert await owner.fetchval(OPEN) == 3
     await database.close()
     await _all_end(owner)
+
+
+@pytest.mark.parametrize("step", ["_is_pooled", "_begin"])
+async def test_a_connection_whose_opening_is_cancelled_is_closed(address, owner, monkeypatch, step) -> None:
+    async def pooled(_driver: Any) -> bool:
+        return True
+
+    async def hang(_driver: Any) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(sqlalchemy_engines, "_is_pooled", pooled)
+    monkeypatch.setattr(sqlalchemy_engines, step, hang)
+    async with transactions.connect(address.service_dsn, pool_size=3) as database:
+        for _ in range(3):
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.2), database.shared():
+                    pass
+        await _all_end(owner)
 
 
 async def _all_end(owner: Any) -> None:
