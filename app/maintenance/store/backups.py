@@ -13,6 +13,7 @@ import os
 import re
 import subprocess
 import tempfile
+import textwrap
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -31,6 +32,8 @@ from app.database.schema import citus, tables
 LOCK_WAIT_S = 30
 """How long a dump waits for a migration, and a load for open transactions."""
 READ_BYTES = 1 << 16
+LINE = 300
+"""Most characters that are shown of a line of a program's error output."""
 DEBIAN = Path("/usr/lib/postgresql")
 """Where Debian's packages put the programs of each major version."""
 _LIBPQ = {"connect_timeout": "PGCONNECT_TIMEOUT", "application_name": "PGAPPNAME"}
@@ -144,8 +147,9 @@ async def load(access: Access, file: Path) -> None:
         except (BrokenPipeError, ConnectionResetError):
             await _end(reader)  # psql has ended, and nobody reads the rest
         read_error, write_error = await error_outputs
-        if await reader.wait() or await writer.wait():
-            # A failure of psql also makes pg_restore fail, so psql's error output comes first.
+        if await reader.wait() > 0:  # psql then fails too, at the row where the script ends
+            raise errors.BackupFailed(f"The backup could not be restored, its file is damaged: {read_error}")
+        if reader.returncode or await writer.wait():
             raise errors.BackupFailed(f"The backup could not be restored: {write_error or read_error}")
 
 
@@ -345,4 +349,6 @@ async def _error_output(process: Process) -> str:
 
 
 def _last_lines(error_output: bytes) -> str:
-    return "; ".join(error_output.decode(errors="replace").strip().splitlines()[-3:]) or "it gave no reason"
+    """The last lines of a program's error output; an error in a row has the row, of which the beginning is enough."""
+    lines = error_output.decode(errors="replace").strip().splitlines()[-3:]
+    return "; ".join(textwrap.shorten(line, LINE, placeholder=" …") for line in lines) or "it gave no reason"
