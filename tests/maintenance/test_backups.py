@@ -122,7 +122,7 @@ async def test_a_restore_replaces_data_only_on_request_and_only_as_a_whole(
     before = await rows(other)
     with pytest.raises(errors.Conflict, match="--replace"):
         await restored(good, other)
-    with pytest.raises(errors.BackupFailed, match="its file is damaged: pg_restore: error: .* end of file$"):
+    with pytest.raises(errors.BackupFailed, match=r"its file is damaged: pg_restore: error: .* end of file$"):
         await restored(cut, other, replace=True)
     assert await rows(other) == before
     await restored(good, other, replace=True)

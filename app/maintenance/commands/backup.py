@@ -66,7 +66,7 @@ def restore(
     terminal.out.print(shown, soft_wrap=True, markup=False)
     if restored.stems_differ:
         major = restored.archive.server_major
-        terminal.out.print(f"Postgres {major} wrote it and has other stems: rows of {rebuilt} users were rebuilt.")
+        terminal.out.print(f"Postgres {major} wrote it and may have other stems: rows of {rebuilt} users were rebuilt.")
     if needs_password:
         terminal.out.print("stepwell_service has no password yet: run `stepwell db upgrade --set-service-password`.")
 
@@ -77,13 +77,13 @@ async def _backup(settings: Settings, file: Path) -> Archive:
 
 
 async def _restore(settings: Settings, file: Path, *, replace: bool) -> tuple[Restored, str]:
-    from app import runtime  # which imports the models, whose dimension the backup must have
+    from app.maintenance.commands import database  # which imports the configured_models, whose dimension the backup must have
     from app.runtime import configured_models
 
     async with database_as_owner.open_dsn(settings) as dsn:
         access = Access(dsn, config.environment())
         restored = await load(file, access=access, embedding=configured_models.embedding(settings), replace=replace)
-        revision = await runtime.migrate(settings, dsn)
+        revision = await database.migrate(settings, dsn)
         await backups.vacuum(dsn)
         return restored, revision
 

@@ -78,12 +78,17 @@ def check(as_json: options.AsJson = False, data_dir: options.DataDir = None) -> 
 
 async def _upgrade(settings: Settings, *, set_service_password: bool) -> str:
     async with database_as_owner.open_dsn(settings) as dsn:
-        logging.getLogger(pipeline.__name__).setLevel(logging.WARNING)  # it may ask for a reindex
-        revision = await runtime.migrate(settings, dsn, report=_print_step)
+        revision = await migrate(settings, dsn, report=_print_step)
         if set_service_password:
             service_dsn = plain(settings.database_url) or dsn
             await roles.set_password(dsn, service_dsn=service_dsn)
         return revision
+
+
+async def migrate(settings: Settings, dsn: str, *, report: migration.Report | None = None) -> str:
+    """Upgrade as `runtime.migrate` does, and show the warning that asks for a reindex."""
+    logging.getLogger(pipeline.__name__).setLevel(logging.WARNING)
+    return await runtime.migrate(settings, dsn, report=report)
 
 
 async def _rehearse(settings: Settings) -> str:

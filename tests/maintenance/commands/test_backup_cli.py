@@ -3,6 +3,8 @@
 import errno
 import os
 
+from app.text.words import cleaning
+
 
 def test_a_database_is_backed_up_restored_and_checked(stepwell, tmp_path):
     note, file = tmp_path / "note.md", tmp_path / "stepwell.dump"
@@ -24,6 +26,15 @@ def test_a_database_is_backed_up_restored_and_checked(stepwell, tmp_path):
     assert "slowly" in stepwell("search", "lime mortar").out
     assert stepwell("repair").out.strip() == "1 user compared; nothing was wrong."
     assert stepwell("repair", "--dry-run", "--json").json["local"]["postings"] == 0
+
+
+def test_a_restored_backup_of_an_earlier_version_asks_for_a_reindex(stepwell, tmp_path, monkeypatch, caplog):
+    note, file = tmp_path / "note.md", tmp_path / "stepwell.dump"
+    note.write_text("# Lime\nLime mortar sets slowly.")
+    assert stepwell("ingest", note).code == stepwell("backup", file).code == 0
+    monkeypatch.setattr(cleaning, "VERSION", cleaning.VERSION + 1)
+    assert stepwell("restore", file, "--replace").code == 0
+    assert "stepwell reindex" in caplog.text
 
 
 def test_a_backup_into_a_folder_that_is_missing_is_refused(stepwell, tmp_path):
