@@ -99,8 +99,9 @@ class Supervisor:
         arguments = ("--number", str(number), "--link", str(its_link.fileno()), "--folder", self._folder)
         with its_link:
             # A group of its own: Ctrl-C in a terminal signals the supervisor only, which then stops all processes.
+            # -P: the folder in which the service was started may have an `app` of its own.
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "app", "serve-process", *arguments),
+                *(sys.executable, "-P", "-m", "app", "serve-process", *arguments),
                 env=self._environment,
                 pass_fds=[its_link.fileno()],
                 process_group=0,

@@ -114,15 +114,18 @@ async def keys(database: Database, *users: str) -> list[dict[str, str]]:
 
 @asynccontextmanager
 async def process(
-    *, log: IO[bytes] | int = asyncio.subprocess.DEVNULL, **env: str
+    *, log: IO[bytes] | int = asyncio.subprocess.DEVNULL, folder: Path = ROOT, **env: str
 ) -> AsyncIterator[tuple[asyncio.subprocess.Process, httpx.AsyncClient]]:
-    """Runs `stepwell serve` in a new process with the given settings and yields it with a client; logs to `log`."""
+    """Runs `stepwell serve` in a new process with the given settings and yields it with a client.
+
+    It logs to `log`, and is started in `folder`.
+    """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("STEPWELL_")}
     started = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "app", "serve", cwd=ROOT, stderr=log,
+        sys.executable, "-P", "-m", "app", "serve", cwd=folder, stderr=log,
         env={**inherited, **env, "STEPWELL_PORT": str(port)},
     )  # fmt: skip
     try:

@@ -174,8 +174,9 @@ async def test_a_start_that_fails_ends_the_service_with_the_status_of_the_proces
 ) -> None:
     without_schema = await new_database()
     env = {"DATABASE_URL": without_schema.service_dsn, "STEPWELL_WORKERS": "2", "STEPWELL_LOG_JSON": "true"}
+    (tmp_path / "app.py").write_text('raise SystemExit("another program of this name")')
     with (tmp_path / "stderr").open("wb") as log:
-        async with running_service.process(log=log, **env) as (started, _client):
+        async with running_service.process(log=log, folder=tmp_path, **env) as (started, _client):
             assert await asyncio.wait_for(started.wait(), START_S) == 1
     lines = [json.loads(line) for line in (tmp_path / "stderr").read_text().splitlines()]
     assert "schema_mismatch" in [line.get("code") for line in lines], lines
