@@ -40,6 +40,8 @@ NEEDED = (
     ("reranker", "jina", any, ("reranker_api_key", "reranker_url")),
 )
 """What a model of a role and kind needs: all or any of some settings."""
+BUILT_IN = ("minilm", "e5")
+"""The embedders whose model is given."""
 
 
 def _read(value: Any) -> Any:
@@ -155,3 +157,7 @@ class ProviderSettings(BaseSettings):
             if getattr(self, role) == kind and not suffices(getattr(self, name) for name in names):
                 needed = (" and " if suffices is all else " or ").join(map(naming, names))
                 raise ValueError(f"{naming(role)}={kind} needs {needed}")
+        unused = [name for name in ("embedder_model", "embedder_url") if getattr(self, name)]
+        if self.embedder in BUILT_IN and unused:
+            chosen = f"{naming('embedder')}={self.embedder}"
+            raise ValueError(f"{chosen} has a model of its own: choose another, or unset {naming(unused[0])}")

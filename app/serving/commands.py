@@ -98,5 +98,6 @@ def _refuse_start(error: StepwellError) -> None:
     """End the command with the status of the error. It is logged, or raised for the caller to print."""
     if not terminal.err.quiet:
         raise error
-    log.critical("the service did not start", extra={"code": error.code, "reason": error.message})
+    reason = f"{error.message} ({error.field})" if error.field else error.message
+    log.critical("the service did not start", extra={"code": error.code, "reason": reason})
     raise typer.Exit(options.status(error)) from error

@@ -137,6 +137,8 @@ async def test_an_answer_that_does_not_follow_the_api_is_a_provider_error(provid
         ({"next_embedder": "tei"}, "url in STEPWELL_NEXT_EMBEDDER and model in STEPWELL_NEXT_EMBEDDER"),
         ({"embedder": "tei", "embedder_url": "http://x"}, "STEPWELL_EMBEDDER_MODEL"),
         ({"embedder": "gemini"}, "GEMINI_API_KEY"),
+        ({"embedder_model": "BAAI/bge-small-en-v1.5"}, "STEPWELL_EMBEDDER=minilm .* or unset STEPWELL_EMBEDDER_MODEL"),
+        ({"next_embedder": '{"embedder": "e5", "url": "http://x"}'}, "or unset url in STEPWELL_NEXT_EMBEDDER"),
     ],
 )
 def test_an_incomplete_setting_is_rejected_at_start(fields: dict[str, Any], needed: str) -> None:
