@@ -32,8 +32,7 @@ def serve(
     """Run the service until it is stopped; the playground is at /, Swagger UI at /docs."""
     settings = config.load(data_dir=data_dir, host=host, port=port, workers=workers)
     _configure_logs(settings)
-    for warning in config.unknown_variables():
-        log.warning("%s", warning, extra={"action": "unknown_variable"})
+    _warn_of_unknown()
     if (unused := settings.unused_llm_key()) is not None:
         log.info("%s. %s", *unused, extra={"action": "unused_llm_key"})
     try:
@@ -73,6 +72,7 @@ def worker(data_dir: options.DataDir = None) -> None:
     settings = config.load(data_dir=data_dir)
     logging_setup.configure(settings.log_level, settings.log_json)
     logging_setup.log_uncaught()
+    _warn_of_unknown()
     options.run(_work(settings))
 
 
@@ -85,6 +85,11 @@ async def _work(settings: Settings) -> None:
         working = asyncio.ensure_future(workers.run_forever(services))
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, working.cancel)
         await asyncio.gather(working, return_exceptions=True)
+
+
+def _warn_of_unknown() -> None:
+    for warning in config.unknown_variables():
+        log.warning("%s", warning, extra={"action": "unknown_variable"})
 
 
 def _configure_logs(settings: Settings) -> None:

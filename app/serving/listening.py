@@ -21,7 +21,7 @@ GRACE_S = 12
 
 def check_port(settings: Settings) -> None:
     """Raises Conflict where another process listens on the port, BadRequest where the host or port cannot be used."""
-    for one in _bind(settings.host, settings.port, shared=False):
+    for one in _bind_all(settings, shared=False):
         one.close()
 
 
@@ -31,7 +31,11 @@ def bind(settings: Settings) -> list[socket.socket]:
     Other processes of this account can bind the same address in the same way: the kernel distributes connections among
     the sockets that listen (Linux; other systems may prefer one). Raises what `check_port` raises.
     """
-    bound = list(_bind(settings.host, settings.port, shared=True))
+    return _bind_all(settings, shared=True)
+
+
+def _bind_all(settings: Settings, *, shared: bool) -> list[socket.socket]:
+    bound = list(_bind(settings.host, settings.port, shared=shared))
     if not bound:
         raise errors.BadRequest(f"This machine has no address {settings.host}.", field="STEPWELL_HOST")
     return bound
@@ -59,7 +63,9 @@ def _bind(host: str, port: int, *, shared: bool) -> Iterator[socket.socket]:
                 "or STEPWELL_PORT."
             ) from error
         if error.errno == errno.EACCES or isinstance(error, socket.gaierror):
-            raise errors.BadRequest(f"The service cannot listen on {host}:{port}: {error.strerror}.") from error
+            field = "STEPWELL_PORT" if error.errno == errno.EACCES else "STEPWELL_HOST"
+            message = f"The service cannot listen on {host}:{port}: {error.strerror}."
+            raise errors.BadRequest(message, field=field) from error
         raise
 
 

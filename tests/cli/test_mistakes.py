@@ -163,6 +163,17 @@ def test_a_port_in_use_is_reported_before_the_database_is_opened(stepwell, monke
     assert "--port" in ran.err
 
 
+def test_a_host_that_this_machine_lacks_is_named_before_the_database_is_opened(
+    stepwell, monkeypatch, dead_port
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", f"postgresql://service@127.0.0.1:{dead_port}/stepwell")
+    monkeypatch.setenv("STEPWELL_LOG_JSON", "false")
+    monkeypatch.setenv("AUTH", "api_key")
+    ran = stepwell("serve", "--host", "192.0.2.1")
+    assert ran.code == 2
+    assert "This machine has no address 192.0.2.1. (STEPWELL_HOST)" in _plain(ran.err)
+
+
 def test_a_data_folder_that_cannot_be_used_is_named_without_a_number_of_an_error(stepwell, monkeypatch) -> None:
     monkeypatch.setenv("STEPWELL_DATA_DIR", "/dev/null")
     ran = stepwell("stats")

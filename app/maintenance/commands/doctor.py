@@ -151,6 +151,8 @@ def _fix(error: errors.ProviderError, name: str, settings: Settings) -> str:
 
 def _print(findings: list[Finding]) -> None:
     table = Table(box=None, show_header=False, padding=(0, 1))
+    for name in ("level", "name", "message"):
+        table.add_column(name, overflow="fold")  # a path is not cut
     for finding in findings:
         fix = f"\n[bold]→[/] {escape(finding.fix)}" if finding.fix else ""
         table.add_row(MARKS[finding.level], finding.name, escape(finding.message) + fix)

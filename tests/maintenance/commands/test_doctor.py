@@ -13,6 +13,7 @@ from app.database import transactions
 from app.database.embedded import postgres
 from app.database.schema import inspection, migration
 from app.maintenance import doctor
+from app.maintenance.commands import doctor as doctor_command
 from app.maintenance.doctor import Expected
 
 PASSWORD = "hunter2canary"
@@ -178,3 +179,9 @@ def test_a_missing_database_and_a_refused_role_are_named(server):
         assert ran.exit_code == 1
         assert message in ran.output
         assert "Start Postgres" not in ran.output, "it has answered"
+
+
+def test_a_long_path_is_shown_whole(capsys):
+    path = f"/srv/{'folder/' * 40}models"
+    doctor_command._print([doctor.Finding("embedder", "error", f"Nothing is in {path}.", "Free space.")])
+    assert path in "".join(capsys.readouterr().out.split())

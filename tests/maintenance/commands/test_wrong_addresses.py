@@ -99,3 +99,9 @@ def test_a_wrong_setting_is_a_sentence(refused):
         assert "Value error" not in said, said
         if name in ("STEPWELL_PORT", "STEPWELL_WORKERS"):
             assert f"{name}: Input should be " in said, "it names the variable"
+
+
+@pytest.mark.parametrize("command", ["serve --port 0", "worker", "db check"])
+def test_an_unknown_setting_is_told_of_with_the_nearest_one(refused, command):
+    said = refused(command, DATABASE_URL="x", STEPWELL_CHUNK_TOKEN="50")
+    assert "Did you mean STEPWELL_CHUNK_TOKENS?" in said
