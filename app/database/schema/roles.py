@@ -11,6 +11,7 @@ import logging
 import os
 from base64 import b64encode
 
+import asyncpg
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
@@ -112,7 +113,8 @@ async def set_password(owner_dsn: str, *, service_dsn: str) -> None:
     """Set the password of the service's role to the password in `service_dsn`. Idempotent.
 
     Only the SCRAM verifier is sent to the server, so its logs cannot contain the password. Raises BadRequest if
-    `service_dsn` has another role or no password of visible ASCII characters, and DatabaseUnavailable.
+    `service_dsn` has another role or no password of visible ASCII characters, SchemaMismatch if the owner may not set
+    it, and DatabaseUnavailable.
     """
     service = addresses.read(service_dsn)
     password = service.password or ""
@@ -124,7 +126,12 @@ async def set_password(owner_dsn: str, *, service_dsn: str) -> None:
         )
     async with transactions.connect(owner_dsn, pool_size=1) as owner, owner.shared() as connection:
         scram = verifier(password, os.urandom(16)).replace(":", r"\:")  # a colon would begin a bind
-        await connection.execute(sa.text(f"ALTER ROLE {SERVICE_ROLE} PASSWORD '{scram}'"))
+        try:
+            await connection.execute(sa.text(f"ALTER ROLE {SERVICE_ROLE} PASSWORD '{scram}'"))
+        except asyncpg.InsufficientPrivilegeError as error:
+            raise errors.SchemaMismatch(
+                f"This role may not set the password: run as a superuser ALTER ROLE {SERVICE_ROLE} PASSWORD '…';"
+            ) from error
 
 
 def verifier(password: str, salt: bytes) -> str:

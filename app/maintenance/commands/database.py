@@ -86,8 +86,9 @@ async def _upgrade(settings: Settings, *, set_service_password: bool) -> str:
 
 
 async def migrate(settings: Settings, dsn: str, *, report: migration.Report | None = None) -> str:
-    """Upgrade as `runtime.migrate` does, and show the warning that asks for a reindex."""
-    logging.getLogger(pipeline.__name__).setLevel(logging.WARNING)
+    """Upgrade as `runtime.migrate` does, and show the warnings that ask for a reindex or for a superuser."""
+    for module in (pipeline, roles):
+        logging.getLogger(module.__name__).setLevel(logging.WARNING)
     return await runtime.migrate(settings, dsn, report=report)
 
 
