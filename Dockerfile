@@ -16,7 +16,7 @@ COPY requirements.lock requirements-ocr.lock requirements-multilingual.lock ./
 RUN for extra in $EXTRAS; do extras="$extras requirements-$extra.lock"; done \
     && /opt/tools/bin/uv pip sync --python /opt/stepwell/bin/python --require-hashes requirements.lock $extras
 
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml README.md LICENSE NOTICE ./
 COPY app ./app
 COPY migrations ./migrations
 RUN /opt/tools/bin/uv pip install --python /opt/stepwell/bin/python --no-deps --no-build-isolation . \

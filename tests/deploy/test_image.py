@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import threading
+import tomllib
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -51,6 +52,11 @@ def test_the_image_copies_only_files_that_exist_and_that_reach_the_builder():
     for source in sources:
         assert (ROOT / source).exists(), source
         assert any(fnmatch.fnmatch(source.removeprefix("./"), pattern) for pattern in allowed), source
+
+
+def test_the_image_has_the_licence_files_that_the_package_names():
+    named = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["license-files"])
+    assert named <= {word for line in dockerfile.TEXT.splitlines() if line.startswith("COPY ") for word in line.split()}
 
 
 def test_uv_is_installed_by_hash_and_is_the_locked_version():

@@ -77,7 +77,7 @@ async def _backup(settings: Settings, file: Path) -> Archive:
 
 
 async def _restore(settings: Settings, file: Path, *, replace: bool) -> tuple[Restored, str]:
-    from app.maintenance.commands import database  # which imports the configured_models, whose dimension the backup must have
+    from app.maintenance.commands import database  # which imports the models, whose dimension the backup must have
     from app.runtime import configured_models
 
     async with database_as_owner.open_dsn(settings) as dsn:
