@@ -21,7 +21,7 @@ from uuid import UUID
 from app.text.structure import structure
 from app.text.words import characters, cleaning, word_lists
 
-VERSION = 6
+VERSION = 7
 """Version of the rules for names and headings. Increase it when they find other names: stored documents are then
 processed again."""
 MAX_WORDS = 8
@@ -100,7 +100,8 @@ def words(text: str) -> list[str]:
 @functools.lru_cache(maxsize=16_384)
 def _fold(character: str) -> str:
     """Returns a character in the form of `words`."""
-    return _ACCENT.sub("", unicodedata.normalize("NFKD", characters.unify(character.casefold())))
+    folded = characters.unify(unicodedata.normalize("NFKC", character).casefold())
+    return _ACCENT.sub("", unicodedata.normalize("NFKD", folded))
 
 
 @functools.lru_cache(maxsize=1_024)

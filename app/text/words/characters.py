@@ -59,13 +59,16 @@ SIGN = _ranges(code for code in _MARKS if not _ACCENTS.match(chr(code)))
 REORDERED_MARK = _ranges(_marks(lambda character: unicodedata.combining(character) != 0))
 
 _OTHER_DIGIT = re.compile("[^\\D0-9]")
-# Arabic letters as keyboards of Persian and Urdu write them, and the separators of Arabic numbers.
-_SAME_LETTERS = str.maketrans("\u06cc\u06a9\u06c1\u06c0\u066b\u066c", "\u064a\u0643\u0647\u0647.,")
+# Arabic letters as keyboards of Persian and Urdu write them, the separators of Arabic numbers, and letters of Marathi
+# and Tamil words with the dot below that is omitted elsewhere.
+_SAME_LETTERS = str.maketrans(
+    "\u06cc\u06a9\u06c1\u06c0\u06c2\u066b\u066c\u0929\u0931\u0934", "\u064a\u0643\u0647\u0647\u0647.,\u0928\u0930\u0933"
+)
 # What most texts omit: points of Hebrew, vowel marks and elongation of Arabic, dots below letters and joiners of Hindi.
 _OMITTED = re.compile(
     "[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u0655\u0670\u06d6-\u06dc\u093c\u200d]+"
 )
-_VARIANT = re.compile("[\u0590-\u06ff\u093c\u200d]|[^\\D0-9]")
+_VARIANT = re.compile("[\u0590-\u06ff\u0929\u0931\u0934\u093c\u200d]|[^\\D0-9]")
 
 
 def unify(text: str) -> str:

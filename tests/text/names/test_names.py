@@ -1,5 +1,7 @@
 """Names are found in texts and headings, and equal names have equal keys."""
 
+import unicodedata
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -87,3 +89,12 @@ def test_a_title_is_found_where_a_text_writes_it_as_a_name(text: str, name: str,
 def test_a_heading_names_its_section_without_its_number_unless_it_is_a_date(heading: str, key: str | None) -> None:
     found = names.section_name(heading)
     assert (found and found.key) == key
+
+
+def test_the_words_of_words_are_the_same_and_decomposed_letters_have_the_words_of_composed_ones() -> None:
+    every = [chr(code) for code in range(0x32000) if not 0xD800 <= code < 0xE000]
+    for character in every:
+        found = names.words(f"a{character}b")
+        assert names.words(" ".join(found)) == found, character
+        if unicodedata.is_normalized("NFC", character) and character != "\u06c0":
+            assert names.words(unicodedata.normalize("NFD", f"a{character}b")) == found, character
