@@ -95,7 +95,9 @@ _NOTES = (
 )
 _FENCE = re.compile(r" {0,3}(?:```|~~~)")
 _HYPHENS = ("-", "\u2010")
-_LINE_END_MARK = re.compile("(?<=[^\\W\\d_])[\u00ad\u00ac\u2e17](?=\n)")
+_AFTER_LETTER = rf"(?=\n)(?:(?<=[^\W\d_].)|(?<=[{characters.ACCENT}].))"
+_SOFT_HYPHEN = re.compile(f"\u00ad{_AFTER_LETTER}")
+_LINE_END_MARK = re.compile(f"[\u00ac\u2e17]{_AFTER_LETTER}")
 """What programs for scans write as the hyphen at the end of a line: a soft hyphen, a not sign, a double hyphen."""
 _INDENTED_PROSE = re.compile(r"[ \t]+(?:[^\W\d_][^\s=<>{}]*+[ \t]++){4}")
 _NOT_PROSE = re.compile(r"(?: {4}|\t| {0,3}(?:[-*+>|#]|\d{1,9}[.)]\s|```|~~~))")
@@ -186,7 +188,7 @@ def _repaired_and_cleaned(text: str, noted: list[str], words: Words) -> str | No
 
 
 def _once(text: str, noted: list[str], words: Words) -> str:
-    text = _LINE_END_MARK.sub("-", _with_line_feeds(text))
+    text = _SOFT_HYPHEN.sub("-", _with_line_feeds(text))
     if "\x1b" in text:
         text = _without(_TERMINAL, text, _TERMINAL_NOTE, noted)
     if "data:" in text:
@@ -198,7 +200,7 @@ def _once(text: str, noted: list[str], words: Words) -> str:
     if "\b" in text:
         text = "".join(_OVERSTRIKE.sub("", piece) for piece in _pieces(text, _between_lines))
     cleaned = "".join([_clean(piece, noted) for piece in _pieces(text, _between_lines)])
-    cleaned = _without_line_end_hyphens(cleaned, words)
+    cleaned = _without_line_end_hyphens(_LINE_END_MARK.sub("-", cleaned), words)
     shortened = (_BLANK_LINES.sub("\n\n\n", piece) for piece in _pieces(cleaned, _between_lines))
     return "".join(shortened).strip("\n")
 

@@ -130,6 +130,8 @@ def test_what_scanners_and_editors_leave_behind_is_removed(dirty, expected):
         ("gre\u2010\nping of files", "greping of files"),
         ("    named input files for a pat‐\n    tern", "    named input files for a pattern"),
         ("the high\u00ad\nway, the har¬\nbour, die Hafen⸗\nbehörde", "the highway, the harbour, die Hafenbehörde"),
+        ("the har\u200d¬ \nbour of the har⸗ \nbour", "the harbour of the harbour"),
+        ("sous la cite\u0301\u00ad\nrne, cite\u0301\u00ac\nrne", "sous la citérne, citérne"),
         ("the state-of-the-\nart pier", "the state-of-the-art pier"),
         ("the state-\nof-the-art pier", "the state-of-the-art pier"),
         ("her mother-in-\nlaw", "her mother-in-law"),
