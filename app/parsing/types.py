@@ -7,7 +7,7 @@ the service answers with the lines on the picture.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any
 from urllib.parse import quote
@@ -113,7 +113,7 @@ class ExtractedDocument:
 def identify(place: str, id: str, seen: set[str], *, safe: str = "") -> str:
     """The fragment of a document: its id, if it has one that is not in `seen`, or else its place, such as `row=5`."""
     _number, mark, sheet = place.partition("&")
-    by_id = f"id={quote(id, safe=safe)}{mark}{sheet}"
+    by_id = f"id={quote(id, safe=safe, errors='replace')}{mark}{sheet}"
     fragment = by_id if id and len(id) <= MAX_ID and by_id not in seen else place
     seen.add(fragment)
     return fragment
@@ -159,15 +159,15 @@ class ParseRequest:
 
 def from_document(document: ExtractedDocument) -> dict[str, Any]:
     """A document as a message. It omits `left_out`, because the warnings mention it."""
-    fields = asdict(document)
-    del fields["left_out"]
-    fields["created_at"] = document.created_at.isoformat() if document.created_at else None
-    return {"document": fields}
+    # Not by `asdict`, which copies nested metadata and ends with a RecursionError for metadata that JSON can nest.
+    values = {one.name: getattr(document, one.name) for one in fields(document) if one.name != "left_out"}
+    values["created_at"] = document.created_at.isoformat() if document.created_at else None
+    return {"document": values}
 
 
-def to_document(fields: dict[str, Any]) -> ExtractedDocument:
+def to_document(values: dict[str, Any]) -> ExtractedDocument:
     """The document of a message. Raises TypeError, ValueError, KeyError."""
-    created_at = fields["created_at"]
-    fields |= {"page_starts": tuple(map(int, fields["page_starts"])), "warnings": tuple(map(str, fields["warnings"]))}
-    fields["created_at"] = datetime.fromisoformat(created_at) if created_at is not None else None
-    return ExtractedDocument(**fields)
+    created_at = values["created_at"]
+    values |= {"page_starts": tuple(map(int, values["page_starts"])), "warnings": tuple(map(str, values["warnings"]))}
+    values["created_at"] = datetime.fromisoformat(created_at) if created_at is not None else None
+    return ExtractedDocument(**values)

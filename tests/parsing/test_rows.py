@@ -8,7 +8,7 @@ import pytest
 from reading import Read, refusal
 
 from app.errors import UnreadableFile
-from app.parsing import formats, worker
+from app.parsing import formats, types, worker
 from app.parsing.types import ExtractedDocument, InputFile
 
 
@@ -241,6 +241,12 @@ def test_lists_objects_and_booleans_of_json_lines_are_words_in_the_text(read: Re
 def test_a_value_that_is_nested_very_deep_is_read(read: Read) -> None:
     (document,) = read(b'{"a": ' + b"[" * 600 + b"7" + b"]" * 600 + b"}", "a.jsonl")
     assert document.text == "a: " + "[" * 568 + "7" + "]" * 568
+    assert types.to_document(json.loads(json.dumps(types.from_document(document)))["document"]).text == document.text
+
+
+def test_a_record_with_half_of_a_character_in_its_id_is_read(read: Read) -> None:
+    (document,) = read(b'{"id": "\\ud83d", "text": "Lime mortar."}', "a.jsonl")
+    assert (document.text, document.fragment) == ("Lime mortar.", "id=%3F")
 
 
 def test_a_list_as_the_title_of_a_record_is_shown_without_marks_of_json(read: Read) -> None:
