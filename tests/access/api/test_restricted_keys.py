@@ -560,5 +560,23 @@ async def test_hidden_names_take_no_place_of_visible_ones(callers) -> None:
     assert await found() == before
 
 
+async def test_a_title_that_only_hidden_texts_use_is_no_name(callers) -> None:
+    user = harness.new_user()
+    full, restricted = await callers(user), await callers(user, filters={"metadata": {"team": "tide"}})
+    note = {"content": "The lamp is lit.", "title": "Ilse Brandt", "uri": "note", "metadata": {"team": "tide"}}
+    letter = {"content": "Then we met Ilse Brandt.", "uri": "letter", "metadata": {"team": "reef"}}
+
+    async def found() -> list[str]:
+        entities = await restricted.post(f"{RAG}/entities/search", {"query": "Ilse Brandt lamp"})
+        answer = await restricted.search("Ilse Brandt lamp", ranking={"guidance": {"mode": "force"}})
+        return [one["name"] for one in (*entities["entities"], *answer["pass1_entities"])]
+
+    await full.client.post(f"{RAG}/documents", json=[note, letter])
+    await _settle(full)
+    assert await found() == []
+    await full.add(letter["content"], uri="seen", metadata={"team": "tide"})
+    assert await found() == ["Ilse Brandt", "Ilse Brandt"]
+
+
 def _naming(name: str, team: str) -> dict[str, Any]:
     return {"content": f"About {name}.", "uri": name, "metadata": {"team": team, "project": name}}

@@ -9,6 +9,7 @@
 --   idf, 0 to 1, for a fact; cosine similarity for a description; otherwise null), terms (number of lexemes covered by
 --   facts); one row per match.
 -- part restricted  the documents are those that the caller sees
+-- part used_titles  a title that no text the caller sees uses as a name has the origin text
 -- :keys bytea[]  keys of the names in the query
 -- :near_keys bytea[]  keys of names similar to words of the query
 -- :near_words text[]  those words, normalised for the text index
@@ -127,11 +128,17 @@ matches AS (
         FROM stepwell.entities AS i WHERE i.user_id = :user_id AND i.entity_id = o.entity_id LIMIT 1
     ) AS e
 )
-SELECT m.by, convert_from(m.name_key, 'UTF8') AS key, m.entity_id, m.name, m.type, m.origin, m.role, m.value, m.terms
-FROM matches AS m
-WHERE m.origin = 'user' OR m.by NOT IN ('name', 'fuzzy') OR NOT EXISTS (
+SELECT f.by, convert_from(f.name_key, 'UTF8') AS key, f.entity_id, f.name, f.type, f.role, f.value, f.terms,
+-- if used_titles
+       CASE WHEN f.origin = 'title' AND ({{used_as_name f}}) IS NOT TRUE THEN 'text' ELSE f.origin END AS origin
+-- end
+-- unless used_titles
+       f.origin
+-- end
+FROM matches AS f
+WHERE f.origin = 'user' OR f.by NOT IN ('name', 'fuzzy') OR NOT EXISTS (
     SELECT FROM (
-        SELECT o.entity_id FROM stepwell.entity_names AS o WHERE o.user_id = :user_id AND o.name_key = m.name_key LIMIT :most
+        SELECT o.entity_id FROM stepwell.entity_names AS o WHERE o.user_id = :user_id AND o.name_key = f.name_key LIMIT :most
     ) AS n
     CROSS JOIN LATERAL (
         SELECT o.origin FROM stepwell.entities AS o WHERE o.user_id = :user_id AND o.entity_id = n.entity_id LIMIT 1

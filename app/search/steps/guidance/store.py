@@ -68,7 +68,8 @@ async def matching(
     }
     # Only the lookup of similar names must know which documents the caller sees.
     parts, seen = await visible_document_ids.wanted(db) if similar else ((), {})
-    rows = await db.execute(sql.statement("matching_entities", *parts), {**binds, **seen})
+    used_titles = ("used_titles",) if db.has_restricted_role else ()
+    rows = await db.execute(sql.statement("matching_entities", *parts, *used_titles), {**binds, **seen})
     found = sql.read_records(Match, rows.all())
     return found if db.shows_entities else [replace(match, role=None) for match in found]
 
