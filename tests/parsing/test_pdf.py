@@ -3,6 +3,7 @@
 import ctypes
 import io
 import itertools
+import time
 import zlib
 from datetime import UTC, datetime
 
@@ -171,6 +172,14 @@ def test_columns_are_read_one_after_the_other_under_a_heading_over_both(read: Re
     assert lines[0] == "# A heading over both of the columns"
     order = [line for line in lines[1:] if line]
     assert order == [left for left, _ in rows] + [right for _, right in rows]
+
+
+def test_columns_beside_a_text_that_is_wider_than_any_page_are_read_in_the_time_of_others(read: Read) -> None:
+    columns = [(x, 14.0 * n, "Helvetica 10", f"{side} line {n} of the column") for x, side in SIDES for n in range(9)]
+    began = time.process_time()
+    (document,) = read(made_files.placed([*columns, (0.0, 200.0, "Helvetica 9000000", "Wide")]))
+    assert time.process_time() - began < 2
+    assert document.text.index(columns[-1][3]) > document.text.index(columns[0][3])
 
 
 def test_a_heading_below_both_columns_stands_above_what_follows_them(read: Read) -> None:

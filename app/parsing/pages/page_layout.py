@@ -29,6 +29,8 @@ COLUMN_PROSE = 40
 """Characters of the lines with half of a column's text, if formulas, lists and tables make the median shorter."""
 COLUMNS_ACROSS = 3
 """Least number of cells in a row of a table that stands across two columns of text."""
+GUTTER_PLACES = 2_000
+"""Largest number of places across a page at which a space between columns is looked for, usually 2 points apart."""
 CROSSING = 0.25
 """Largest share of a page's runs that may cross the space between two columns."""
 SHARED_HEIGHT = 0.4
@@ -159,7 +161,7 @@ def _gutter(runs: Sequence[TextRun]) -> float | None:
     left, right = min(run.x0 for run in runs), max(run.x1 for run in runs)
     width = right - left
     best: tuple[int, float, float] | None = None
-    for place in range(int(left + 0.2 * width), int(left + 0.8 * width), 2):
+    for place in range(int(left + 0.2 * width), int(left + 0.8 * width), max(2, int(width / GUTTER_PLACES))):
         crossing = sum(run.x0 < place < run.x1 for run in runs)
         if crossing > CROSSING * len(runs):
             continue
