@@ -118,7 +118,7 @@ def targets(archive: zipfile.ZipFile, part: str) -> dict[str, tuple[str, str]]:
     """The kind and the part of each relation of a part of an Office file, by its id."""
     folder, _, file = part.rpartition("/")
     name = f"{folder}/_rels/{file}.rels"
-    relations = xml(archive.read(name)) if name in archive.namelist() else ()
+    relations = xml(archive.read(name)).iterchildren("{*}Relationship") if name in archive.namelist() else ()
     return {
         one.get("Id"): (
             one.get("Type", "").rpartition("/")[2],

@@ -1,7 +1,9 @@
 """Rows of tables and sheets, and lines of JSON, are documents with a text, metadata and a place in their file."""
 
 import datetime
+import io
 import json
+import zipfile
 
 import made_files
 import pytest
@@ -257,3 +259,11 @@ def test_a_list_as_the_title_of_a_record_is_shown_without_marks_of_json(read: Re
 def test_a_list_as_the_text_of_a_record_is_shown_without_marks_of_json(read: Read) -> None:
     (document,) = read(json.dumps({"text": ["Lime", {"by": "Ana", "text": "Clay"}]}).encode(), "a.jsonl")
     assert document.text == "Lime, by: Ana; text: Clay"
+
+
+def test_a_workbook_with_a_comment_among_its_relations_is_read(read: Read) -> None:
+    raw, name = made_files.sheets({"A": [["unit"], ["x"]]}), "xl/_rels/workbook.xml.rels"
+    with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+        relations = archive.read(name).decode().replace("<Relationship ", "<!-- made by hand --><Relationship ", 1)
+    (document,) = read(made_files.replace_entry(raw, name, relations), "a.xlsx")
+    assert document.text == "unit: x"
