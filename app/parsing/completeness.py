@@ -28,7 +28,9 @@ _EACH = "\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # scripts without spa
 _TOKEN = re.compile(rf"(?:(?<!\w)[-\u2212])?\d++(?:[.,:/]\d++)*+|[{_EACH}]|[^\W\d_{_EACH}]++")
 _SOFT_HYPHEN = "\u00ad"
 _LINE_END = re.compile(r"[-\u2010][^\S\n]*\n\s*")
-_DIVIDED = re.compile(r"(?:[^\W\d_]++-){0,8}[^\W\d_]++[-\u2010][^\S\n]*+\n\s*+[^\W\d_]++(?:-[^\W\d_]++){0,8}+")
+_DIVIDED = re.compile(
+    r"(?<![^\W\d_])(?:[^\W\d_]++-){0,8}[^\W\d_]++[-\u2010][^\S\n]*+\n\s*+[^\W\d_]++(?:-[^\W\d_]++){0,8}+"
+)
 
 
 def check(documents: Iterable[ExtractedDocument], content: Content, raw: bytes) -> Iterator[ExtractedDocument]:
@@ -105,7 +107,7 @@ class Guard:
         missing -= Counter(_tokens("\n".join(self._metadata))) - in_pages
         for _, text in parts if missing else ():
             _explain_joined(text, missing, surplus)
-        if not missing:
+        if not any(missing.values()):
             return []
         losses = _by_part([Counter(_tokens(text)) for _, text in parts], pages, +missing)
         return [_loss(parts[number][0], losses[number]) for number in sorted(losses) if losses[number]]
@@ -162,6 +164,7 @@ def _explain_joined(text: str, missing: Counter[str], surplus: Counter[str]) -> 
     """Remove from `missing` the parts of words that were joined at a hyphen at the end of a line."""
     for divided in _DIVIDED.finditer(text):
         parts, joined = Counter(_tokens(divided[0])), Counter(_tokens(_LINE_END.sub("", divided[0])))
-        if (parts - joined) <= missing and (joined - parts) <= surplus:
-            missing -= parts - joined
-            surplus -= joined - parts
+        lost, found = parts - joined, joined - parts
+        if all(missing[word] >= lost[word] for word in lost) and all(surplus[word] >= found[word] for word in found):
+            missing.subtract(lost)  # not -=, which looks at every word
+            surplus.subtract(found)

@@ -20,12 +20,12 @@ from lxml import etree
 
 from app.errors import UnreadableFile
 from app.multihop import hop_terms
-from app.parsing import encodings, formats, notebook, transcript
+from app.parsing import completeness, encodings, formats, notebook, transcript
 from app.parsing.html import html_text
 from app.parsing.mail import mail
 from app.parsing.office import rtf, word_and_slides
 from app.parsing.rows import csv_rows, header_rows, json_list
-from app.parsing.types import InputFile
+from app.parsing.types import ExtractedDocument, InputFile
 from app.search.steps import corrections, snippets
 from app.search.steps.snippets import Sought
 from app.text import chunking
@@ -97,6 +97,8 @@ ONCE_SLOW = {
     "transcript": (Shape("", "a\n"), 48_000),
     "CSV": (Shape("x", ",a", "\n", "1\n"), 8_000),
     "columns": (Shape("", "a"), 12_000),
+    "words left out": (Shape("", "abc"), 24_000),
+    "words joined at line ends": (Shape("", "a"), 12_000),
     "format of a file": (Shape("", "<!---->", "x"), 4_000),
     "chunking": (Shape("|a|\n|", "-", "x"), 12_000),
     "structure": (Shape("", "`", "a`", "a"), 12_000),
@@ -152,6 +154,16 @@ def reading(
     return read
 
 
+def compare(stored: str, content: str) -> object:
+    """The comparison of a stored text with the content of its file."""
+    return list(completeness.check([ExtractedDocument(stored)], lambda _raw: [("", content)], b""))
+
+
+def spelt_numbers(text: str) -> Iterator[str]:
+    """A different word of letters for each three characters of a text."""
+    return ("".join(chr(ord("a") + int(digit)) for digit in str(number)) for number in range(len(text) // 3))
+
+
 WORK: dict[str, Callable[[str], object]] = {
     "cleaning": cleaning.clean,
     "pages": lambda text: cleaning.clean_pages(text, range(0, len(text), 300)),
@@ -167,6 +179,10 @@ WORK: dict[str, Callable[[str], object]] = {
     "mailbox": reading(mail, "From a 12:30 b\n"),
     "OpenDocument": reading(word_and_slides, "<office:text>", "</office:text>", made_files.opendocument),
     "columns": lambda text: header_rows.columns([str(number) for number in range(len(text))]),
+    "words left out": lambda text: compare("x", text),
+    "words joined at line ends": lambda text: compare(
+        "\n".join(f"{word}x" for word in spelt_numbers(text)), "\n".join(f"{word}-\nx" for word in spelt_numbers(text))
+    ),
     "format of a file": lambda text: formats.sniff(text.encode("utf-8", "replace"), "a"),
     "structure": structure.blocks,
     "title": structure.title,
