@@ -236,6 +236,7 @@ def test_formulas_without_a_result_and_with_an_error_are_named(read: Read) -> No
     assert document.warnings == (
         "Left out as formulas without a result in the file: S B2, S C2.",
         "Left out as cells with an error: S E2.",
+        "Left out as columns without a value: S b.",
     )
 
 
@@ -276,3 +277,10 @@ def test_the_cells_of_an_ods_are_shown_and_merged_as_in_the_sheet(read: Read) ->
 def test_a_column_without_any_value_is_named(read: Read) -> None:
     (*_, last) = read(b"name;note;size\nbolt;;3\nnut; ;\n", "a.csv")
     assert last.warnings == ("Left out as columns without a value: note.",)
+
+
+def test_columns_of_a_sheet_without_any_value_are_named_unless_the_sheet_has_names_alone(read: Read) -> None:
+    stock, names = [["name", "note", "note", "size"], ["bolt", None, None, 3]], [["town", "fee"], [None, None]]
+    (*_, last) = read(made_files.sheets({"Stock": stock, "Plan": names}), "a.xlsx")
+    assert last.text == "town\nfee"
+    assert last.warnings == ("Left out as columns without a value: Stock note.",)

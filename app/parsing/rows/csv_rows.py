@@ -132,11 +132,8 @@ def _records(table: Table, needed: Sequence[str], left_out: list[LeftOut]) -> It
 
     Columns that are blank in all rows are added to `left_out`.
     """
-    names, blank = table.names, {name for name in table.names if not name.isdecimal()}
-    for number, row in table.rows:
+    names = table.names
+    for number, row in table.read(left_out):
         columns = itertools.chain(names, map(header_rows.Unnamed, itertools.count(len(names) + 1)))
         record = dict(zip(columns, row, strict=False))
-        if blank:
-            blank.difference_update([name for name, cell in zip(names, row, strict=False) if cell.strip()])
         yield f"row={number}", record | {name: "" for name in needed if name not in record}
-    left_out += [LeftOut("columns without a value", where=name) for name in names if name in blank]

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.parsing.types import ExtractedDocument
+from app.parsing.types import ExtractedDocument, LeftOut
 
 SAMPLE = 50
 """Number of rows that determine where the names are."""
@@ -46,6 +46,18 @@ class Table:
     def shared(self) -> dict[str, str]:
         """The lines above the names as metadata of each row; empty if the lines are long."""
         return {"table": self.above} if 0 < len(self.above) <= LONGEST_TITLE else {}
+
+    def read(self, left_out: list[LeftOut], sheet: str = "") -> Iterator[Row]:
+        """The rows. After the last one, the columns with a name but no value are in `left_out`, if others have one."""
+        blank = set(self.names)
+        for number, row in self.rows:
+            if blank:
+                blank.difference_update([name for name, cell in zip(self.names, row, strict=False) if show(cell)])
+            yield number, row
+        if len(blank) < len(self.names):
+            own = (name for name, head in zip(self.names, self.heads, strict=True) if name == " ".join(head.split()))
+            found = (f"{sheet} {name}".strip() for name in own if name in blank)
+            left_out += [LeftOut("columns without a value", where=name) for name in found]
 
     def introduction(self, place: str, shared: Mapping[str, Any]) -> Iterator[ExtractedDocument]:
         """A document of the lines above the names if they are several, such as the fields of a form, or long."""

@@ -90,7 +90,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
         parts, left_out = _read_parts(file.raw)
         left_out += [LeftOut("hidden sheets", where=name) for name in _names(workbook, are_visible=False)]
         nothing = "The sheets have no cells with text or numbers."
-        yield from types.annotate(_rows(file, workbook, parts), nothing, left_out=left_out)
+        yield from types.annotate(_rows(file, workbook, parts, left_out), nothing, left_out=left_out)
     except PasswordError as error:
         raise UnreadableFile("encrypted", zip_packages.PROTECTED) from error
     except BaseException as error:  # a panic is no Exception, and its class cannot be imported
@@ -132,8 +132,13 @@ def _separate(found: re.Match[bytes]) -> bytes:
     return found[1] + found[2] + markdown_writer.separate_raised(before, raised, after).encode()
 
 
-def _rows(file: InputFile, workbook: CalamineWorkbook, parts: Mapping[str, SheetParts]) -> Iterator[ExtractedDocument]:
-    """The rows of the visible sheets and the long lines above their tables. A sheet of one row is one document."""
+def _rows(
+    file: InputFile, workbook: CalamineWorkbook, parts: Mapping[str, SheetParts], left_out: list[LeftOut]
+) -> Iterator[ExtractedDocument]:
+    """The rows of the visible sheets and the long lines above their tables. A sheet of one row is one document.
+
+    Adds the columns without a value to `left_out`.
+    """
     reader = RecordReader(file.text_field)
     visible = _names(workbook, are_visible=True)
     for name in visible:
@@ -146,7 +151,7 @@ def _rows(file: InputFile, workbook: CalamineWorkbook, parts: Mapping[str, Sheet
         suffix = f"&sheet={quote(name, safe='')}"
         rows = (
             (f"row={number}{suffix}", dict(zip(table.names, row, strict=True)))
-            for number, row in table.rows
+            for number, row in table.read(left_out, name)
             if any(map(header_rows.show, row))
         )
         shared = {"sheet": name} if len(visible) > 1 else {}
