@@ -49,6 +49,7 @@ REWRITTEN = {
     "0046": {"entities": ("origin",)},
     "0047": dict.fromkeys(("documents", "staged_documents"), ("identity", "uri")),
     "0050": {"entity_names": ("name_key",), "entity_words": ("lexeme",)},
+    "0051": {"entity_names": ("name_key",), "entity_words": ("lexeme",)},
 }
 """Columns whose values a revision changes."""
 SIXTY = (0.6, 0.8, *[0.0] * (DIMENSION - 2))
@@ -101,7 +102,7 @@ VALUES ('eva', $1, $2, $3, 'Tide', 'english', 'Tide.', 'h', 'a', 0)
 """
 
 
-async def test_0050_gives_the_names_and_roles_of_added_entities_the_keys_of_their_words(populated, owner) -> None:
+async def test_0050_and_0051_give_added_entities_the_keys_of_the_words_of_names_and_roles(populated, owner) -> None:
     await _upgrade(populated, "0049")
     await owner.execute(MIXED)
     await _upgrade(populated)
@@ -116,7 +117,7 @@ async def test_0050_gives_the_names_and_roles_of_added_entities_the_keys_of_thei
 
 KEYS = {
     "ABC株式会社": "abc株式会社", "मीना": "मन", "کریمی ۱۲": "کریمی ۱۲", "ガス・A": "カス a", "Ёлка": "елка",
-    "สมชาย ใจดี": "สมชาย ใจด", "ÉC+": "ec+",
+    "สมชาย ใจดี": "สมชาย ใจด", "ÉC+": "ec+", "Школа № 5": "школа No 5", "दुसऱ्या": "दसरय",
 }  # fmt: skip
 """Names with their keys until revision 0049."""
 MIXED = f"""
