@@ -121,9 +121,9 @@ async def _pgvector(examined: Examined) -> Verdict:
     if found is None:
         fix = "With its package on the server, as a superuser: CREATE EXTENSION vector;"
         return "error", "pgvector is not installed here.", fix
-    version = health.pgvector(found)
+    version = inspection.pgvector(found)
     fix = "Install pgvector 0.8.4 or newer on the server, then ALTER EXTENSION vector UPDATE;"
-    if version < health.PGVECTOR:
+    if version < inspection.PGVECTOR:
         return "error", f"pgvector {found} lacks iterative scans.", fix
     if version < PGVECTOR_FIXED:
         return "warning", f"pgvector {found} has bugs that can damage an HNSW index on vacuum; 0.8.4 fixes them.", fix

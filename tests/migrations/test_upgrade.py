@@ -49,7 +49,7 @@ REWRITTEN = {
     "0046": {"entities": ("origin",)},
     "0047": dict.fromkeys(("documents", "staged_documents"), ("identity", "uri")),
     "0050": {"entity_names": ("name_key",), "entity_words": ("lexeme",)},
-    "0051": {"entity_names": ("name_key",), "entity_words": ("lexeme",)},
+    "0052": {"entity_names": ("name_key",), "entity_words": ("lexeme",)},
 }
 """Columns whose values a revision changes."""
 SIXTY = (0.6, 0.8, *[0.0] * (DIMENSION - 2))
@@ -102,7 +102,7 @@ VALUES ('eva', $1, $2, $3, 'Tide', 'english', 'Tide.', 'h', 'a', 0)
 """
 
 
-async def test_0050_and_0051_give_added_entities_the_keys_of_the_words_of_names_and_roles(populated, owner) -> None:
+async def test_0050_and_0052_give_added_entities_the_keys_of_the_words_of_names_and_roles(populated, owner) -> None:
     await _upgrade(populated, "0049")
     await owner.execute(MIXED)
     await _upgrade(populated)

@@ -280,7 +280,7 @@ def _prepare(connection: Connection) -> None:
             f"pgvector is in the schema {vectors.schema}, which is not on the search path: run ALTER DATABASE "
             f'{vectors.database} SET search_path = "$user", public, {vectors.schema}.'
         )
-    if health.pgvector(vectors.version) < health.PGVECTOR:
+    if inspection.pgvector(vectors.version) < inspection.PGVECTOR:
         raise errors.SchemaMismatch(
             f"pgvector {vectors.version} is too old: install 0.8.4 or newer on the server, then run ALTER EXTENSION "
             "vector UPDATE."

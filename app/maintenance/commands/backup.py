@@ -131,7 +131,7 @@ async def load(file: Path, *, access: Access, embedding: tuple[str, int], replac
     database is not empty or in use, BackupFailed, DatabaseUnavailable.
     """
     async with transactions.connect(access.dsn, pool_size=1) as owner:
-        server = await health.server(owner)
+        server = await inspection.server(owner)
         if server.migrated:
             _refuse_others(server)
         target = await backups.target(owner)

@@ -13,8 +13,7 @@ from app.concurrency import offload
 from app.text.words import characters
 
 VERSION = 9
-"""Version of the rules of cleaning, cutting and words beyond ASCII. A reindex applies them to documents with another
-version.
+"""Version of the rules of cleaning, cutting and indexed words. A reindex applies them to documents of another one.
 
 2: mojibake is repaired, chunks are measured by the tokens of the embedding model.
 3: compounds keep their hyphens at line ends, plain text is cut at its headings, colours of terminals and files in links
@@ -24,7 +23,8 @@ are removed.
 6: definitions in code are found behind tabs, beside macros of C++ and with a space before their parameters.
 7: words that scans divide at line ends are joined; names of columns above a rule are no heading.
 8: letters and digits of other scripts have one spelling, and Hindi, Urdu and Arabic are cut at the ends of sentences.
-9: a letter with a dot below that is one character has the spelling of its letter, as with the dot as a mark.
+9: words of languages that inflect by endings and have no good stemmer are cut off; a letter with a dot below that is
+one character has the spelling of its letter, as with the dot as a mark.
 """
 MAX_MARKS = 30  # length of a run of combining marks, as in Unicode's stream-safe text format (UAX #15)
 PIECE = 100_000

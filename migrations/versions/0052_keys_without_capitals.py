@@ -3,15 +3,15 @@
 Letters that are one character with the dot or hamza that keys omit are in the keys without it. Names from documents
 follow when the documents are linked again.
 
-Revision ID: 0051
-Revises: 0050
+Revision ID: 0052
+Revises: 0051
 """
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0051"
-down_revision = "0050"
+revision = "0052"
+down_revision = "0051"
 branch_labels = None
 depends_on = None
 
