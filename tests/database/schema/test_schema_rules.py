@@ -216,7 +216,7 @@ async def test_a_restricted_caller_may_only_read_and_a_policy_hides_rows_of_docu
 
 
 OF_THE_OWNER = (
-    *("catalogue", "health", "citus", "users_", "repair_postings", "migration", "roles", "restrictions"),
+    *("catalogue", "inspection", "citus", "users_", "repair_postings", "migration", "roles", "restrictions"),
     *("reembed_gaps", "backups", "keys._CAN_RESTRICT"),
 )
 """Prefixes of statements on the server, the schema or whole users, which no request runs."""
