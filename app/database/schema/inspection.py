@@ -60,7 +60,7 @@ class ServerFacts:
 async def server(database: transactions.Database) -> ServerFacts:
     """The server behind the pool."""
     async with database.shared() as connection:
-        row = (await connection.execute(sql.statement("health_server"))).one()
+        row = (await connection.execute(sql.statement("inspection_of_server"))).one()
         return ServerFacts(**row._mapping)
 
 
