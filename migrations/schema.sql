@@ -32,16 +32,28 @@ CREATE FUNCTION stepwell.enter_plain(p_user text, p_timeout_ms integer, p_candid
     LANGUAGE plpgsql
     AS $$
 DECLARE
+    on_citus boolean := to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL;
     stored bigint := 0;
     breadth float8;
     made text := set_config('stepwell.user_id', p_user, true);
 BEGIN
-    made := set_config('statement_timeout', CAST(p_timeout_ms AS text), true);
-    made := set_config('lock_timeout', '10s', true);
-    made := set_config('jit', 'off', true);
-    made := set_config('max_parallel_workers_per_gather', '0', true);
-    made := set_config('enable_memoize', 'off', true);
-    made := set_config('enable_mergejoin', 'off', true);
+    IF on_citus THEN
+        EXECUTE format('SET LOCAL stepwell.user_id = %L', p_user);
+        EXECUTE format('SET LOCAL statement_timeout = %s', p_timeout_ms);
+        SET LOCAL lock_timeout = '10s';
+        SET LOCAL jit = off;
+        SET LOCAL max_parallel_workers_per_gather = 0;
+        SET LOCAL enable_memoize = off;
+        SET LOCAL enable_mergejoin = off;
+        SET LOCAL plan_cache_mode = 'force_custom_plan';
+    ELSE
+        made := set_config('statement_timeout', CAST(p_timeout_ms AS text), true);
+        made := set_config('lock_timeout', '10s', true);
+        made := set_config('jit', 'off', true);
+        made := set_config('max_parallel_workers_per_gather', '0', true);
+        made := set_config('enable_memoize', 'off', true);
+        made := set_config('enable_mergejoin', 'off', true);
+    END IF;
     IF p_candidates > 0 THEN
         stored := coalesce((
             SELECT pg_relation_size(e.tableoid) / CAST(current_setting('block_size') AS bigint)
@@ -51,17 +63,23 @@ BEGIN
         IF stored > 20000 THEN
             breadth := p_candidates * (1.1 + 0.5 * log(2, CAST(stored / 20000.0 AS numeric)));
         END IF;
-        made := set_config('hnsw.ef_search', CAST(least(1000, CAST(ceil(breadth) AS integer)) AS text), true);
-        made := set_config('hnsw.iterative_scan', 'strict_order', true);
-        made := set_config('hnsw.max_scan_tuples', '2147483647', true);
-        made := set_config('hnsw.scan_mem_multiplier', '16', true);
+        breadth := least(1000, ceil(breadth));
+        IF on_citus THEN
+            EXECUTE format('SET LOCAL hnsw.ef_search = %s', breadth);
+            SET LOCAL hnsw.iterative_scan = 'strict_order';
+            SET LOCAL hnsw.max_scan_tuples = 2147483647;
+            SET LOCAL hnsw.scan_mem_multiplier = 16;
+        ELSE
+            made := set_config('hnsw.ef_search', CAST(breadth AS text), true);
+            made := set_config('hnsw.iterative_scan', 'strict_order', true);
+            made := set_config('hnsw.max_scan_tuples', '2147483647', true);
+            made := set_config('hnsw.scan_mem_multiplier', '16', true);
+        END IF;
     END IF;
     IF to_regclass('pg_catalog.pg_dist_partition') IS NULL THEN
         SET LOCAL plan_cache_mode = 'force_generic_plan';
         SET LOCAL enable_sort = off;
         SET LOCAL enable_seqscan = off;
-    ELSE
-        SET LOCAL plan_cache_mode = 'force_custom_plan';
     END IF;
     RETURN coalesce(
         (SELECT ARRAY[t.version, t.names_version, CASE WHEN EXISTS (

@@ -131,7 +131,9 @@ async def synchronise(pair: Pair, folder: Path) -> None:
     _write_notes(folder)
     reports = []
     for client in (pair.single, pair.cluster):
-        added = (await client.post(f"{API}/sources", json={"path": str(folder)})).json()
+        answer = await client.post(f"{API}/sources", json={"path": str(folder)})
+        assert answer.is_success, answer.text
+        added = answer.json()
         sync = (await client.post(f"{API}/sources/{added['source_id']}/sync")).json()
         reports.append(await _finished(client, sync["job_id"]))
     pair.compare("source", str(folder), *reports)

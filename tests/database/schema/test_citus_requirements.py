@@ -72,3 +72,10 @@ async def test_generic_plans_and_what_they_need_are_set_only_where_there_is_no_c
     sources = {row["proname"]: row["prosrc"] for row in rows}
     assert [name for name, source in sources.items() if GENERIC.search(GUARDED.sub("", source))] == []
     assert {name for name, source in sources.items() if GENERIC.search(source)} == {"enter_plain", "plan_writes"}
+
+
+async def test_the_nodes_of_a_cluster_are_told_every_setting_of_a_transaction(owner) -> None:
+    """Citus passes on SET LOCAL, but not `set_config`."""
+    body = await owner.fetchval("SELECT prosrc FROM pg_proc WHERE oid = 'stepwell.enter_plain'::regproc")
+    told = set(re.findall(r"SET LOCAL ([\w.]+)", body))
+    assert told >= set(re.findall(r"set_config\('([\w.]+)'", body)) >= {"stepwell.user_id", "hnsw.ef_search"}
