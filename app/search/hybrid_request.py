@@ -151,13 +151,21 @@ def with_languages(request: HybridRequest, text: str, codes: frozenset[str]) -> 
         return request
     read = languages.configs_of(codes)
     scripts = frozenset() if text.isascii() else languages.configs_of_script(text)
-    if scripts and not scripts & read:
+    if (scripts and not scripts & read) or _is_foreign(text, read):
         return replace(request, weights=UNREAD[request.fusion])
     if text.isascii():  # UNSTEMMED is for languages with other letters and, by request, for English texts
         read |= {languages.UNSTEMMED}
     foreign = FOREIGN[request.fusion] if len(codes) > 1 else request.weights
     share = LEAST_SHARE_OF_SCRIPT if scripts else LEAST_SHARE
     return replace(request, by_language=LanguageWeights(read, share, UNREAD[request.fusion], foreign))
+
+
+def _is_foreign(text: str, read: frozenset[str]) -> bool:
+    """Whether a query is in another language than the only one that the model reads, by its words and their letters."""
+    if len(read) > 1 or text.isascii():
+        return False
+    words = text.split()
+    return 2 * sum(not word.isascii() for word in words) > len(words) or not languages.may_be_in(text, *read)
 
 
 def _request(query: SearchRequest, parsed: ParsedQuery, context: SearchContext) -> HybridRequest:
