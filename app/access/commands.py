@@ -79,7 +79,7 @@ def list_keys(
         shown = terminal.cell(row["name"], identity=row["key_id"])
         days = {"from": row["created_at"], "until": row["expires_at"], "revoked": row["revoked_at"]}
         valid = "\n".join(f"{what} {at:%Y-%m-%d %H:%M}" for what, at in days.items() if at)
-        sees = ["everything"]
+        sees = ["metrics"] if set(row["scopes"]) == {"metrics"} else ["everything"]
         if row["filters"] is not None:
             sees = [json.dumps(row["filters"]), *(["entities"] if row["entities"] else [])]
         signs = "signs tokens" if row["tokens"] else "signs no tokens"
