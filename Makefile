@@ -67,7 +67,7 @@ fuzz: $(VENV)/.dev
 	STEPWELL_FUZZ_CASES=10000 $(BIN)/python -m pytest tests/http/contract/test_fuzz.py -s $(ARGS)
 
 faults: $(VENV)/.dev
-	STEPWELL_FAULTS=full STEPWELL_TEST_KILLS=20 $(BIN)/python -m pytest tests/faults tests/test_durability.py tests/benchmarks/test_soak.py tests/benchmarks/test_attacks.py tests/text/test_linear_time.py tests/agents/mcp/test_mcp_cli.py tests/entities/linking tests/search/steps/guidance/test_guidance_does_no_harm.py tests/access/api/test_restricted_keys.py -s -o faulthandler_timeout=3600 $(ARGS)
+	STEPWELL_FAULTS=full STEPWELL_TEST_KILLS=20 $(BIN)/python -m pytest tests/faults tests/test_durability.py tests/benchmarks/test_soak.py tests/benchmarks/test_attacks.py tests/text/test_linear_time.py tests/agents/mcp/test_mcp_cli.py tests/entities/linking tests/search/steps/entity_guidance/test_guidance_does_no_harm.py tests/access/api/test_restricted_keys.py -s -o faulthandler_timeout=3600 $(ARGS)
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .

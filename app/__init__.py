@@ -6,7 +6,7 @@ app/
 ├── __main__.py      the command line
 ├── serving/         starts the service: its processes, its address, its workers, and the application of a command
 ├── main.py          create_app() puts the registered capabilities together
-├── capabilities.py  the list of capabilities: the one place that names them all
+├── capability_registry.py  the list of capabilities: the one place that names them all
 ├── maintenance/     doctor, repair, backup, change of model
 ├── agents/          tools and MCP; compat/ for Dify and ChatGPT
 ├── feedback/        what callers say about hits

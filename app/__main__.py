@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from app import __version__, capabilities, capability, errors
+from app import __version__, capability, capability_registry, errors
 
 
 class Failure(NamedTuple):
@@ -23,7 +23,7 @@ class Failure(NamedTuple):
     field: str | None = None
 
 
-capabilities.register()
+capability_registry.register()
 
 
 class LazyGroup(TyperGroup):

@@ -95,10 +95,10 @@ def register(capabilities: Sequence[Capability]) -> None:
 def declared(kind: str) -> tuple[Any, ...]:
     """Imports and returns what the capabilities declare of one kind, such as `routers`, in their order.
 
-    Raises RuntimeError if no capability is registered: an entry point must call `capabilities.register` first.
+    Raises RuntimeError if no capability is registered: an entry point must call `capability_registry.register` first.
     """
     if not _registered:
-        raise RuntimeError("no capability is registered: call app.capabilities.register()")
+        raise RuntimeError("no capability is registered: call app.capability_registry.register()")
     return tuple(load(place) for one in _registered for place in getattr(one, kind))
 
 

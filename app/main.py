@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from fastapi import FastAPI
 
-from app import __version__, capabilities, capability, logging_setup, runtime
+from app import __version__, capability, capability_registry, logging_setup, runtime
 from app import settings as config
 from app.access import key_uses
 from app.concurrency.limiter import Limiter
@@ -46,7 +46,7 @@ def create_app(
     the application starts. In both cases they are closed when it stops. `totals` reads the metrics of all processes
     where there are several.
     """
-    capabilities.register()
+    capability_registry.register()
     chosen = settings or config.load()
 
     @asynccontextmanager

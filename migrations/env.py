@@ -12,10 +12,10 @@ from alembic.config import Config
 from alembic.util import CommandError
 from sqlalchemy.engine import Connection
 
-from app import capabilities
+from app import capability_registry
 from app.database.schema import migration, tables
 
-capabilities.register()
+capability_registry.register()
 
 
 def run_on(connection: Connection) -> None:

@@ -23,7 +23,7 @@ from fake_provider import FakeProvider
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadFileScheduling
 
-from app import capabilities
+from app import capability_registry
 from app.access import keys
 from app.database import transactions
 from app.database.embedded import postgres
@@ -38,7 +38,7 @@ from app.settings import usable_cores
 from benchmarks.fake_embedder import FakeEmbedder
 
 gc.disable()  # until all tests are collected: little of what that makes is garbage
-capabilities.register()
+capability_registry.register()
 # Property tests check results, not the speed of the machine.
 settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("steady")

@@ -21,7 +21,7 @@ import anyio.to_thread
 import harness
 import httpx
 
-from app import capabilities
+from app import capability_registry
 from app.database import transactions
 from app.serving import serving
 from app.settings import Settings
@@ -103,7 +103,7 @@ def costliest(dsn: str, *works: Callable[[httpx.Client], object]) -> dict[str, A
 
 
 if __name__ == "__main__":
-    capabilities.register()
+    capability_registry.register()
     timed = TimedLoop()
     timed.reset()
     signal.signal(signal.SIGPROF, timed.record)

@@ -12,7 +12,7 @@ from app.entities.types import Entity, EntityDraft
 from app.query.search_request import GuidanceOptions, SearchRequest
 from app.query.search_types import Answer
 from app.search import search
-from app.search.steps.guidance.entity_matching import EntityCache
+from app.search.steps.entity_guidance.entity_matching import EntityCache
 
 _MENTIONS = """
 SELECT coalesce(d.uri, d.title) AS uri, c.chunk_index, e.type, e.name, e.origin, m.kind, m.count

@@ -12,7 +12,7 @@ from pydantic import Field
 from rapidfuzz import fuzz, process
 
 from app import errors, limits
-from app.agents import results
+from app.agents import tool_results
 from app.database.filter_types import DocumentFilter, Filters
 from app.documents import operations as documents
 from app.documents.storing import ingest
@@ -21,7 +21,7 @@ from app.entities import operations as entities
 from app.entities.types import EntityFilter
 from app.query import answer_hints
 from app.requests import cursors, field_types, filter_models
-from app.search.steps.guidance import entity_search
+from app.search.steps.entity_guidance import entity_search
 from app.tools import ToolArguments, ToolContext, clamped, tool
 
 MAX_CONTENT = 1_000_000
@@ -97,21 +97,21 @@ class StatsArguments(ToolArguments):
     """The statistics take no arguments."""
 
 
-async def list_documents(given: ListDocumentsArguments, context: ToolContext) -> results.DocumentList:
+async def list_documents(given: ListDocumentsArguments, context: ToolContext) -> tool_results.DocumentList:
     """A page of the user's documents, newest first."""
     after = cursors.read(given.cursor, cursors.moment) if given.cursor else None
     only = DocumentFilter(given.uri, tuple((given.query or "").split()), Filters(metadata=given.metadata or None))
     rows = await documents.page(context.user_id, db=context.services.db, limit=given.limit + 1, after=after, only=only)
     shown, more = cursors.cut(rows, given.limit, lambda one: cursors.make(one.created_at, one.document_id))
     missed = [] if rows or after else await answer_hints.missed(only.filters, context.user_id, db=context.services.db)
-    return results.DocumentList(
-        documents=[results.ToolDocument.show(document) for document in shown],
+    return tool_results.DocumentList(
+        documents=[tool_results.ToolDocument.show(document) for document in shown],
         next_cursor=more,
         no_results_because=" ".join(answer_hints.sentences(missed)) or None,
     )
 
 
-async def get_document(given: GetDocumentArguments, context: ToolContext) -> results.DocumentText:
+async def get_document(given: GetDocumentArguments, context: ToolContext) -> tool_results.DocumentText:
     """A part of a document's text. Raises NotFound."""
     document_id = await _document_id(given.document_id, context)
     source, of_chunk = await documents.get_containing(document_id, context.user_id, db=context.services.db)
@@ -119,9 +119,9 @@ async def get_document(given: GetDocumentArguments, context: ToolContext) -> res
     of_page = pages[min(given.page, len(pages)) - 1] if given.page and pages else 0
     start = given.start or of_page or of_chunk
     rest = content[start : start + MAX_CHARACTERS_PER_TOKEN * given.max_tokens]
-    text = rest[: results.cut(rest, given.max_tokens)]
+    text = rest[: tool_results.cut(rest, given.max_tokens)]
     end = start + len(text)
-    return results.DocumentText.show(
+    return tool_results.DocumentText.show(
         source.document,
         content=text,
         start=start,
@@ -148,23 +148,23 @@ def _uuid(given: str) -> UUID | None:
     return None
 
 
-async def add_document(given: AddDocumentArguments, context: ToolContext) -> results.DocumentStored:
+async def add_document(given: AddDocumentArguments, context: ToolContext) -> tool_results.DocumentStored:
     """Store a document; one with the same uri is replaced."""
     upload = Upload(given.content, title=given.title, uri=given.uri, metadata=given.metadata)
     store = partial(ingest.store_one, upload, context.user_id, context.services, ingest.IN_TOOL)
     stored = await context.admission.upload(store)
-    return results.DocumentStored.show(stored)
+    return tool_results.DocumentStored.show(stored)
 
 
-async def delete_document(given: DeleteDocumentArguments, context: ToolContext) -> results.DocumentDeleted:
+async def delete_document(given: DeleteDocumentArguments, context: ToolContext) -> tool_results.DocumentDeleted:
     """Delete a document with its passages. Raises NotFound."""
     key = _uuid(given.document_id)
     delete = partial(documents.delete_by_uri, given.document_id) if key is None else partial(documents.delete, key)
     deleted = await delete(context.user_id, db=context.services.db, actor=context.actor)
-    return results.DocumentDeleted(documents_deleted=deleted.documents, chunks_deleted=deleted.chunks)
+    return tool_results.DocumentDeleted(documents_deleted=deleted.documents, chunks_deleted=deleted.chunks)
 
 
-async def list_entities(given: ListEntitiesArguments, context: ToolContext) -> results.EntityEntries:
+async def list_entities(given: ListEntitiesArguments, context: ToolContext) -> tool_results.EntityEntries:
     """Lists entities by name, or finds the entities that a text names or describes."""
     db = context.services.db
     if given.query is not None:
@@ -175,7 +175,7 @@ async def list_entities(given: ListEntitiesArguments, context: ToolContext) -> r
         matches = {match.entity_id: match for match in answer.entities}
         stored = {one.entity_id: one for one in await entities.of_ids(list(matches), context.user_id, db=db)}
         found = [
-            results.ToolEntity.show(stored[key], score=round(match.score, 2), matched_by=match.matched_by)
+            tool_results.ToolEntity.show(stored[key], score=round(match.score, 2), matched_by=match.matched_by)
             for key, match in matches.items()
             if key in stored
         ]
@@ -185,9 +185,9 @@ async def list_entities(given: ListEntitiesArguments, context: ToolContext) -> r
         only = EntityFilter(given.type, None)
         rows = await entities.page(context.user_id, db=db, limit=given.limit + 1, after=after, only=only)
         shown, more = cursors.cut(rows, given.limit, lambda one: cursors.make(one.name, one.entity_id))
-        found, degraded = [results.ToolEntity.show(entity) for entity in shown], None
+        found, degraded = [tool_results.ToolEntity.show(entity) for entity in shown], None
     reason = None if found else await _no_type(given, context)
-    return results.EntityEntries(entities=found, no_results_because=reason, degraded=degraded, next_cursor=more)
+    return tool_results.EntityEntries(entities=found, no_results_because=reason, degraded=degraded, next_cursor=more)
 
 
 async def _no_type(given: ListEntitiesArguments, context: ToolContext) -> str | None:
@@ -201,10 +201,10 @@ async def _no_type(given: ListEntitiesArguments, context: ToolContext) -> str | 
     return f"No entity has this type.{meant} The types are {', '.join(known)}."
 
 
-async def knowledge_stats(given: StatsArguments, context: ToolContext) -> results.KnowledgeStats:
+async def knowledge_stats(given: StatsArguments, context: ToolContext) -> tool_results.KnowledgeStats:
     """Counts documents and chunks, and returns their languages and the embedding model."""
     stored = await documents.stats(context.user_id, db=context.services.db)
-    return results.KnowledgeStats.show(stored)
+    return tool_results.KnowledgeStats.show(stored)
 
 
 TOOLS = (

@@ -10,7 +10,7 @@ from uuid import UUID
 from pydantic import Field
 
 from app import errors, limits
-from app.agents.results import PassageList
+from app.agents.tool_results import PassageList
 from app.concurrency.limiter import Released
 from app.database.filter_types import Filters
 from app.enums import Depth, Mode

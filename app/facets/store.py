@@ -1,7 +1,7 @@
 """Counts the facets of a user's documents: of their metadata, or of their folders and file types.
 
-Each write keeps the counts of all documents, under the user's lock. The counts of documents that pass filters, or that
-a restricted caller sees, are made by one statement. Its filters are those of a search.
+Counts over all of a user's metadata are stored, and every write updates them under the user's lock. Other counts, of
+files, with filters or for a restricted caller, are computed by one statement. Its filters are those of a search.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ from app.query.search_request import SearchRequest
 from app.query.search_types import Answer, Candidate, EntityMatch, Term
 from app.relevance import relevance
 from app.search import search
-from app.search.steps.guidance import entity_match_scores, entity_matching
-from app.search.steps.guidance.entity_matching import EntityCache
+from app.search.steps.entity_guidance import entity_match_scores, entity_matching
+from app.search.steps.entity_guidance.entity_matching import EntityCache
 from app.services import Services
 from app.text.names import names
 from app.text.queries import analysis

@@ -1,4 +1,7 @@
-"""Lists the fields of earlier requests, with what to send instead of each."""
+"""Lists the request fields that earlier versions accepted, with what to send instead of each.
+
+`SHORT_GUIDANCE` has the short names that `ranking` still accepts for options of guidance.
+"""
 
 from __future__ import annotations
 

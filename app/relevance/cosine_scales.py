@@ -1,4 +1,6 @@
-"""Rescales cosines so that unrelated texts have 0. The cosines of different models then become comparable.
+"""Measures the cosine that a model gives unrelated texts, and rescales its cosines so that these have 0.
+
+The cosines of different models then become comparable.
 
 The cosine of unrelated texts is about .03 with MiniLM and .73 with multilingual-e5; that of equal texts is 1 with every
 model.

@@ -6,7 +6,7 @@ from app.capability import Capability, Command
 
 STEPS = (
     "search.steps.corrections:STEP",
-    "search.steps.guidance.guidance:STEP",
+    "search.steps.entity_guidance.guidance:STEP",
     "search.steps.relaxation:STEP",
     "search.steps.reranking_and_mmr:RERANKING",
     "search.steps.recency:STEP",

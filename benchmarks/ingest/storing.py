@@ -20,7 +20,7 @@ from uuid import uuid4
 
 import psutil
 
-from app import capabilities, runtime
+from app import capability_registry, runtime
 from app import settings as config
 from app.documents.storing import ingest
 from app.documents.types import Upload
@@ -64,6 +64,6 @@ async def run(order: dict[str, Any]) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    capabilities.register()
+    capability_registry.register()
     given = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     sys.stdout.write(json.dumps(asyncio.run(run(given))) + "\n")

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from app import capabilities, runtime
+from app import capability_registry, runtime
 from app import settings as config
 from app.access import keys
 from app.cli import database_as_owner
@@ -44,6 +44,6 @@ async def _key(user_id: str, services: Services) -> str:
 
 
 if __name__ == "__main__":
-    capabilities.register()
+    capability_registry.register()
     given = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     sys.stdout.write("\n" + json.dumps(asyncio.run(run(given))) + "\n")

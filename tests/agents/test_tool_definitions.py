@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 from app.agents import registry, tool_formats
-from app.agents.results import ToolPassage
+from app.agents.tool_results import ToolPassage
 from app.serving import openapi_command
 from app.tools import Tool
 

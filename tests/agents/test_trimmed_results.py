@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.agents import results
-from app.agents.results import PassageList, ToolPassage
+from app.agents import tool_results
+from app.agents.tool_results import PassageList, ToolPassage
 from app.query.search_types import Answer, Candidate, Hit
 from app.relevance import answerable_levels
 from app.text.words import tokens
@@ -21,13 +21,13 @@ def passage(text: str) -> ToolPassage:
 
 
 def size(passages: list[ToolPassage]) -> int:
-    return sum(tokens.count(results.text(one.compact())) for one in passages)
+    return sum(tokens.count(tool_results.text(one.compact())) for one in passages)
 
 
 @given(WORDS, st.integers(1, 60))
 def test_a_text_is_cut_between_two_words(words: list[str], limit: int) -> None:
     text = " ".join(words)
-    beginning = text[: results.cut(text, limit)]
+    beginning = text[: tool_results.cut(text, limit)]
     assert text.startswith(beginning)
     if " " in beginning.strip():
         assert beginning.split() == words[: len(beginning.split())]
@@ -37,13 +37,13 @@ def test_a_text_is_cut_between_two_words(words: list[str], limit: int) -> None:
 
 def test_a_text_without_spaces_is_cut_after_the_last_token_that_fits() -> None:
     text = "茶" * 50
-    assert text[: results.cut(text, 10)] == "茶" * 10
+    assert text[: tool_results.cut(text, 10)] == "茶" * 10
 
 
 @given(st.lists(WORDS, min_size=1, max_size=8), st.integers(100, 600))
 def test_the_first_passages_are_kept_and_fit(texts: list[list[str]], limit: int) -> None:
     passages = [passage(" ".join(words)) for words in texts]
-    kept = results.fit(passages, limit)
+    kept = tool_results.fit(passages, limit)
     whole = [one for one in kept if not one.cut]
     assert whole == passages[: len(whole)]
     assert len(kept) - len(whole) <= 1
@@ -51,7 +51,7 @@ def test_the_first_passages_are_kept_and_fit(texts: list[list[str]], limit: int)
 
 
 def test_the_best_passage_is_returned_even_if_it_must_be_cut() -> None:
-    (kept,) = results.fit([passage("lime mortar " * 500)], 100)
+    (kept,) = tool_results.fit([passage("lime mortar " * 500)], 100)
     assert kept.cut
     assert kept.content.endswith("lime …") or kept.content.endswith("mortar …")
 

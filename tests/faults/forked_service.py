@@ -20,7 +20,7 @@ import pytest
 import uvicorn
 from running_service import PATIENCE_S
 
-from app import capabilities
+from app import capability_registry
 from app.database import transactions
 from app.documents.storing import large_documents
 from app.jobs import workers
@@ -35,7 +35,7 @@ LARGE = 2_000
 
 def serve(dsn: str, port: int, roots: tuple[Path, ...]) -> None:
     """Serves a database until the process is killed; jobs have small slices, and store their progress often."""
-    capabilities.register()
+    capability_registry.register()
     large_documents.LARGE = LARGE
     large_documents.CHUNKS = 3
     workers.IDLE_S = 0.02

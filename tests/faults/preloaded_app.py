@@ -2,9 +2,9 @@
 
 import harness
 
-from app import capabilities
+from app import capability_registry
 from app.main import create_app
 from app.settings import Settings
 
-capabilities.register()
+capability_registry.register()
 harness.share_routes(create_app(Settings()))

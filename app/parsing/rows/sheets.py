@@ -1,6 +1,7 @@
 """Reads XLSX, XLSM, XLSB, XLS and ODS: each row of a sheet below the names of the columns is a document.
 
-The library does not return number formats, merged cells of ODS, comments or charts. This module reads them itself.
+The library, calamine, does not return number formats and merged cells of ODS, which are read here. Comments, charts and
+text boxes are reported as left out.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Compiles the conditions of an expression to a tsquery for each text-search configuration of the user's chunks."""
+"""Compiles a query with groups, such as `(a OR b) c*`, to a tsquery for each text-search configuration of the user.
+
+Its phrases and its required and excluded words are conditions, too. Statements read queries without groups themselves.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Defines the lists of function words, question words, name particles and calendar words.
+"""Defines the word lists for parsing queries and recognising names.
 
-All words are lower-case. Queries and documents have separate lists of function words and of particles, each with a
-common part. Joining them would change results.
+They have function words, question words, particles, determiners, prepositions, contractions, and words of headings and
+of the calendar. All words are lower-case, and most lists mix several languages. Queries and documents have separate
+lists of function words and of particles, each with a common part. Joining them would change results.
 """
 
 from __future__ import annotations

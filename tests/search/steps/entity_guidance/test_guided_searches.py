@@ -15,8 +15,8 @@ from app.database.filter_types import Filters
 from app.database.transactions import Database
 from app.entities import operations as entities
 from app.entities.types import EntityDraft
-from app.search.steps.guidance import blending
-from app.search.steps.guidance.entity_matching import EntityCache
+from app.search.steps.entity_guidance import blending
+from app.search.steps.entity_guidance.entity_matching import EntityCache
 
 NOTES = {
     "ana-1": "# Buoys\n\nAna Torres calibrated the buoy batteries and wrote down what the charger drew.",

@@ -17,7 +17,7 @@ from app.query.search_types import EntityMatch
 from app.requests import field_types
 from app.search import hybrid_request
 from app.search.state import SearchContext
-from app.search.steps.guidance import entity_match_scores, entity_matching
+from app.search.steps.entity_guidance import entity_match_scores, entity_matching
 from app.services import Services
 from app.text.queries import analysis
 from app.text.queries.parsed_query import ParsedQuery

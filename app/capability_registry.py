@@ -1,4 +1,4 @@
-"""Lists the capabilities: the one place that names them all."""
+"""Lists the folders that make up the service, each with what it declares: the one place that names them all."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from app.maintenance import MAINTENANCE
 from app.multihop import MULTIHOP
 from app.recognition import RECOGNITION
 from app.search import SEARCH
-from app.search.steps.guidance import GUIDANCE
+from app.search.steps.entity_guidance import GUIDANCE
 from app.search.steps.synonyms import SYNONYMS
 from app.search.steps.why import WHY
 from app.sources import SOURCES

@@ -6,8 +6,8 @@ from uuid import UUID
 import pytest
 
 from app.query.search_types import Candidate, EntityMatch, Hit, Link
-from app.search.steps.guidance import blending, entity_match_scores, query_aboutness
-from app.search.steps.guidance.query_aboutness import Evidence
+from app.search.steps.entity_guidance import blending, entity_match_scores, query_aboutness
+from app.search.steps.entity_guidance.query_aboutness import Evidence
 from app.text.names.name_uses import NameUse
 
 A, B, C, D = (UUID(int=n) for n in range(1, 5))

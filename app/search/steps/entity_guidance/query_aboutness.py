@@ -13,8 +13,8 @@ from types import MappingProxyType
 from uuid import UUID
 
 from app.query.search_types import EntityMatch, HybridResult, Term
-from app.search.steps.guidance import entity_match_scores
-from app.search.steps.guidance.store import EntityLinks
+from app.search.steps.entity_guidance import entity_match_scores
+from app.search.steps.entity_guidance.store import EntityLinks
 from app.text.names import name_uses, names
 from app.text.names.name_uses import NameCase, NameForm, NameUse
 

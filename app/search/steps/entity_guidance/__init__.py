@@ -5,5 +5,5 @@ from __future__ import annotations
 from app.capability import Capability
 
 GUIDANCE = Capability(
-    routers=("search.steps.guidance.entity_search_api:router",),
+    routers=("search.steps.entity_guidance.entity_search_api:router",),
 )

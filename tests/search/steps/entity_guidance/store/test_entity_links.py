@@ -13,8 +13,8 @@ from app.entities.store import mentions
 from app.entities.store.mentions import Mention
 from app.entities.types import EntityDraft
 from app.query.search_types import EntityMatch
-from app.search.steps.guidance import store
-from app.search.steps.guidance.store import EntityLinks
+from app.search.steps.entity_guidance import store
+from app.search.steps.entity_guidance.store import EntityLinks
 from benchmarks.fake_embedder import FakeEmbedder
 
 CHUNKS = 300

@@ -21,9 +21,9 @@ from app.query.search_request import SearchRequest
 from app.query.search_types import Answer, Candidate, EntityMatch, Hit, HybridRequest, HybridResult, Link
 from app.relevance.relevance import MeanEffect
 from app.search.state import SearchState, Step, unranked
-from app.search.steps.guidance import blending, entity_matching, query_aboutness, store
-from app.search.steps.guidance.entity_matching import EntityCache, EntityMatches
-from app.search.steps.guidance.store import EntityLinks
+from app.search.steps.entity_guidance import blending, entity_matching, query_aboutness, store
+from app.search.steps.entity_guidance.entity_matching import EntityCache, EntityMatches
+from app.search.steps.entity_guidance.store import EntityLinks
 from app.text.queries import analysis
 from app.text.queries.parsed_query import ParsedQuery
 

@@ -6,7 +6,7 @@ import numpy.typing as npt
 from app.entities import entity_records
 from app.entities.types import EntityDraft
 from app.models.local.onnx_embedder import OnnxEmbedder
-from app.search.steps.guidance import entity_match_scores
+from app.search.steps.entity_guidance import entity_match_scores
 
 PEOPLE = (
     ("head of billing", "Ana signs off every customer bill."),

@@ -15,8 +15,8 @@ from app.documents.types import Upload
 from app.entities import operations as entities
 from app.entities.linking import mention_extraction, mention_refresh
 from app.entities.types import EntityDraft
-from app.search.steps.guidance import entity_search
-from app.search.steps.guidance.entity_search import EntitySearchRequest
+from app.search.steps.entity_guidance import entity_search
+from app.search.steps.entity_guidance.entity_search import EntitySearchRequest
 from app.text.names import metadata_names
 
 MASON = EntityDraft("person", "John Smith", role="mason", facts=("He repaired the third landing.",))

@@ -16,8 +16,8 @@ from app.entities.linking import gazetteer_cache
 from app.enums import Vector
 from app.query.search_request import GuidanceOptions, SearchRequest
 from app.query.search_types import EntityMatch
-from app.search.steps.guidance import entity_match_scores, store
-from app.search.steps.guidance.store import Match, Namesake
+from app.search.steps.entity_guidance import entity_match_scores, store
+from app.search.steps.entity_guidance.store import Match, Namesake
 from app.text.names import fuzzy_names, name_uses, names, names_in_queries
 from app.text.names.name_uses import NameForm, NameUse, QueryText
 from app.text.queries.parsed_query import ParsedQuery

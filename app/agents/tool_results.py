@@ -1,7 +1,7 @@
 """Defines the results of tools, short enough for a model's context, and trims them to a number of tokens.
 
-Every text that was stored by somebody is marked as quoted content with its document, because a document may contain
-sentences that look like instructions.
+Results with passages, the text of a document or entities have a notice that these are quotes, because a document may
+contain sentences that look like instructions.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from fastapi import Body, Request, Response
 
 from app.http import admission, auth, bodies, problems, responses
 from app.search.api_models import EntitySearchResponse
-from app.search.steps.guidance import entity_search
+from app.search.steps.entity_guidance import entity_search
 
 router = bodies.router("search", bodies.SearchRoute)
 _EXAMPLES = {
