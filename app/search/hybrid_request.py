@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from array import array
 from collections.abc import Mapping
 from dataclasses import replace
@@ -59,6 +60,9 @@ LEAST_SHARE_OF_SCRIPT = 0.3
 
 ACCENTS_FOLDED, ACCENTS_KEPT = "english", "german"
 """A text-search configuration that folds accents, and one that keeps them. Every other one is like one of these."""
+
+_ENGLISH = frozenset({"english"})
+_OTHER_LETTER = re.compile(r"[^\W\d_\x00-\x7f]")  # a typographic apostrophe is none
 
 CACHED_VECTORS = 2_000
 """Query vectors that a process keeps, for all users together."""
@@ -161,11 +165,11 @@ def with_languages(request: HybridRequest, text: str, codes: frozenset[str]) -> 
 
 
 def _is_foreign(text: str, read: frozenset[str]) -> bool:
-    """Whether a query is in another language than the only one that the model reads, by its words and their letters."""
-    if len(read) > 1 or text.isascii():
+    """Whether a query is not in English, which is all that the model reads: by its words and their letters."""
+    if text.isascii() or read != _ENGLISH:
         return False
     words = text.split()
-    return 2 * sum(not word.isascii() for word in words) > len(words) or not languages.may_be_in(text, *read)
+    return 2 * len(list(filter(_OTHER_LETTER.search, words))) > len(words) or not languages.may_be_in(text, *read)
 
 
 def _request(query: SearchRequest, parsed: ParsedQuery, context: SearchContext) -> HybridRequest:

@@ -127,3 +127,11 @@ def test_a_query_in_another_language_is_known_by_its_words_and_their_letters(que
     chosen = hybrid_request.with_languages(request, query, frozenset({"en"}))
     assert (chosen.weights, chosen.by_language) == (hybrid_request.UNREAD["convex"], None)
     assert hybrid_request.with_languages(request, query, frozenset({"en", "ja", "de", "pl", "vi"})).by_language
+
+
+@pytest.mark.parametrize(
+    ("query", "code"), [("What’s Ana’s plan?", "en"), ("“lime” — “mortar” 🚀", "en"), ("Größe für Öl", "de")]
+)
+def test_marks_beyond_ascii_and_letters_of_the_models_own_language_are_not_foreign(query: str, code: str) -> None:
+    request = HybridRequest("user", None, None, Weights(0.4, 0.6), "convex", limit=5)
+    assert hybrid_request.with_languages(request, query, frozenset({code})).by_language is not None

@@ -249,8 +249,9 @@ def may_be_in(text: str, config: str, passage: str = "") -> bool:
         return False
     sums = _sums(text)
     own = _of_config(config, sums)
-    if config == TRUNCATED and (likely := _of_config(config, _sums(passage))):  # it has many languages
-        own = {name: own.get(name, 0.0) for name in (max(likely, key=likely.__getitem__),)}
+    if config == TRUNCATED and (possible := _of_config(config, _sums(passage))):  # it has many languages
+        likeliest = max(possible, key=possible.__getitem__)
+        own = {likeliest: own.get(likeliest, 0.0)}
     return max(own.values(), default=0.0) >= RIVAL * max(sums.values(), default=0.0)
 
 
