@@ -356,7 +356,7 @@ def add_coverage(
     evaluation (Minoux 1978): gains only shrink, so a chunk is scored again only at the top.
     """
     weights, total = _word_weights(idf)
-    missing, covered = set(weights), dict(scores)
+    missing, covered = set(weights).intersection(chain.from_iterable(chunk_words.values())), dict(scores)
 
     def gain_of(chunk: Id) -> float:
         return COVERAGE_WEIGHT * math.fsum(weights[word] for word in missing.intersection(chunk_words[chunk])) / total
@@ -366,7 +366,7 @@ def add_coverage(
 
     heap = [entry(chunk) for chunk in chunk_words if chunk in scores]
     heapq.heapify(heap)
-    while heap:
+    while heap and missing:
         chunk = heap[0][-1]
         if (now := entry(chunk)) != heap[0]:
             heapq.heapreplace(heap, now)
