@@ -111,7 +111,7 @@ class Reading(Transaction):
     """A transaction that sees the rows of one user.
 
     `entered` is what its first statement has read, such as `version`; see `pools.Entered`. `restriction` limits what
-    its caller sees; None if the caller sees everything of the user. `visible_document_ids` sets `listed` if the
+    its caller sees; None if the caller sees everything of the user. `visible_document_lists` sets `listed` if the
     caller sees few documents.
     """
 

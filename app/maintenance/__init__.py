@@ -23,7 +23,7 @@ MAINTENANCE = Capability(
         "reembed": Command(
             "manage", "maintenance.commands.reembed:reembed", "Replace the embedding model while the service answers."
         ),
-        "db": Command("manage", "maintenance.commands.database:app", "Upgrade and check the database schema."),
+        "db": Command("manage", "maintenance.commands.database_schema:app", "Upgrade and check the database schema."),
     },
     jobs=("maintenance.reindex:KIND",),
     upgraded=("maintenance.reindex:warn_of_stale",),

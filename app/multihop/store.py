@@ -14,7 +14,7 @@ from uuid import UUID
 from app.database import filters, sql
 from app.database.filter_types import Filters
 from app.database.transactions import Reading
-from app.documents.store import visible_document_ids
+from app.documents.store import visible_document_lists
 from app.enums import Vector
 from app.query import hop_signal_weights
 from app.query.search_types import ChunkLink
@@ -117,7 +117,7 @@ class ChunkName:
 
 async def follow(db: Reading, scope: LinkScope) -> list[LinkedChunk]:
     """The linked chunks, once for each signal, and the compared chunks."""
-    await visible_document_ids.prepare(db)
+    await visible_document_lists.prepare(db)
     scope = replace(scope, filters=filters.visible(db, scope.filters))
     values, parts = binds(db.user_id, scope), filters.parts(scope.filters)
     restricted = {"restricted"} if db.restriction is not None else set()

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from app.errors import UnreadableFile
-from app.parsing import file_properties, markdown_writer
+from app.parsing import author_and_time, markdown_writer
 from app.parsing.types import ExtractedDocument, InputFile, LeftOut
 
 _LANGUAGE = re.compile(r"[A-Za-z0-9_+#-]{1,30}")
@@ -41,7 +41,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     authors = [name for author in _list(metadata.get("authors")) if (name := _text(_mapping(author).get("name")))]
     title = _text(metadata.get("title"))
     yield ExtractedDocument(
-        text, title=title, metadata=file_properties.author(", ".join(authors)), left_out=tuple(left_out)
+        text, title=title, metadata=author_and_time.author(", ".join(authors)), left_out=tuple(left_out)
     )
 
 

@@ -11,7 +11,7 @@ from app import enums, limits
 from app.database.filter_types import Filters
 from app.enums import MatchedBy, Origin
 from app.query import hop_signal_weights
-from app.text.names.name_uses import NameUse
+from app.text.names.name_uses_in_queries import NameUse
 from app.text.queries.parsed_query import Condition, ConditionPlan, IndexText
 
 

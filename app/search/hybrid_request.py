@@ -25,7 +25,7 @@ from app.query import scoring_constants
 from app.query.search_request import SearchRequest
 from app.query.search_types import HybridRequest, LanguageWeights, LexicalQuery, Weights
 from app.search.state import SearchContext, SearchState
-from app.search.store import vocabulary
+from app.search.store import stored_words
 from app.text.queries import analysis, parsed_query
 from app.text.queries.parsed_query import IndexText, ParsedQuery
 from app.text.words import languages, tsvector_text
@@ -126,7 +126,7 @@ async def _parse(query: SearchRequest, context: SearchContext) -> ParsedQuery:
         return parsed
     words = {signed[1:]: index_text(signed[1:]) for signed in parsed.signed}
     async with context.services.db.searching(context.user_id) as reading:
-        literal = await vocabulary.sign(reading, words)
+        literal = await stored_words.sign(reading, words)
     return analysis.parse(query.text, literal={f"-{word}" for word in literal}) if literal else parsed
 
 

@@ -11,8 +11,8 @@ from typing_extensions import TypeAliasType
 
 from app.enums import ListMerge
 from app.http import admission, auth, bodies, problems, responses
-from app.search import merge_lists
-from app.search.merge_lists import RerankRequest
+from app.search import sent_lists
+from app.search.sent_lists import RerankRequest
 
 HitAsSent = Annotated[
     dict[str, Any],
@@ -90,7 +90,7 @@ RerankAnswer = TypeAliasType(
 
 
 def merged_response(
-    merged: merge_lists.MergeResult, request: RerankRequest
+    merged: sent_lists.MergeResult, request: RerankRequest
 ) -> RerankResponse | CompactRerankResponse | IdsRerankResponse:
     """The response model of a merged list, in the shape that `detail` selects."""
     degraded = list(merged.degraded)
@@ -150,5 +150,5 @@ async def rerank(
 
     Stored chunks are read only for `rerank` and `mmr`. If reranking fails, the fused order is returned.
     """
-    merged = await admission.in_turn(request, user_id, partial(merge_lists.run, body, user_id, use))
+    merged = await admission.in_turn(request, user_id, partial(sent_lists.run, body, user_id, use))
     return await responses.json(request.state.body_bytes, partial(merged_response, merged, body))

@@ -13,8 +13,8 @@ from harness import Tenant
 
 from app.concurrency import offload
 from app.concurrency.offload import Threads
-from app.search import merge_lists
-from app.search.merge_lists import RankedList, RankedListHit, RerankRequest
+from app.search import sent_lists
+from app.search.sent_lists import RankedList, RankedListHit, RerankRequest
 from app.services import Services
 from app.text import chunking
 from app.text.structure import structure
@@ -108,10 +108,10 @@ async def test_selecting_among_long_texts_leaves_the_event_loop_free(tenant: Ten
     texts = [" ".join(f"w{(index * 37 + word) % 20_000}" for word in range(1_500)) for index in range(200)]
     hits = [RankedListHit(chunk_id=str(index), content=text) for index, text in enumerate(texts)]
     merging = RerankRequest(lists=[RankedList(name="all", hits=hits)], limit=200, mmr=True)
-    merged: list[merge_lists.MergeResult] = []
+    merged: list[sent_lists.MergeResult] = []
 
     async def merge() -> None:
-        merged.append(await merge_lists.run(merging, tenant.user_id, Services(tenant.db, tenant.embedder)))
+        merged.append(await sent_lists.run(merging, tenant.user_id, Services(tenant.db, tenant.embedder)))
 
     # A first use opens connections and imports modules on the loop's thread; the best of three shows the work itself.
     assert min([await loop_share(merge()) for _ in range(3)]) < LOOP_SHARE

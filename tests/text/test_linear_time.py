@@ -29,9 +29,9 @@ from app.parsing.types import ExtractedDocument, InputFile
 from app.search.steps import corrections, snippets
 from app.search.steps.snippets import Sought
 from app.text import chunking
-from app.text.names import metadata_names, name_uses, names, names_in_queries
+from app.text.names import metadata_names, name_uses_in_queries, names, names_in_queries
 from app.text.names.gazetteer import Gazetteer
-from app.text.names.name_uses import NameUse
+from app.text.names.name_uses_in_queries import NameUse
 from app.text.queries import analysis, identifiers
 from app.text.structure import frontmatter, markups, sentences, structure
 from app.text.words import cleaning, languages, tokens, tsvector_text, word_spans
@@ -208,7 +208,7 @@ WORK: dict[str, Callable[[str], object]] = {
     "frames of a stack trace": analysis.without_frames,
     "courtesies of a question": analysis.without_courtesies,
     "words of a query": lambda text: (
-        name_uses.QueryText(text, query := names_in_queries.read(text)),
+        name_uses_in_queries.QueryText(text, query := names_in_queries.read(text)),
         names_in_queries.longest_names(query, {"a"}),
     ),
     "terms": lambda text: hop_terms.statistical([text], "a", chunks={}, total=10),
@@ -217,7 +217,7 @@ WORK: dict[str, Callable[[str], object]] = {
     "names of entities": lambda text: Gazetteer.build(
         [(text[n : n + 200], UUID(int=1)) for n in range(0, len(text), 200)]
     ),
-    "case of a name": lambda text: name_uses.small_share([text], NameUse("word", ("a", "b"))),
+    "case of a name": lambda text: name_uses_in_queries.small_share([text], NameUse("word", ("a", "b"))),
     "language of a query": lambda text: languages.may_be_in(text, "english"),
     "identifiers": identifiers.whole,
     "pieces of identifiers": identifiers.pieces,

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from app.database import filters, sql
 from app.database.schema import tables
 from app.database.transactions import Reading
-from app.documents.store import visible_document_ids
+from app.documents.store import visible_document_lists
 from app.enums import Vector
 from app.query.search_types import Candidate, HybridRequest
 
@@ -48,7 +48,7 @@ async def best_of_documents(
 
     Omits documents that do not pass the filters, and excluded chunks.
     """
-    await visible_document_ids.prepare(db)
+    await visible_document_lists.prepare(db)
     filtering = filters.binds(filters.visible(db, request.filters))
     binds = {
         "user_id": request.user_id,

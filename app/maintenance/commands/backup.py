@@ -77,13 +77,15 @@ async def _backup(settings: Settings, file: Path) -> Archive:
 
 
 async def _restore(settings: Settings, file: Path, *, replace: bool) -> tuple[Restored, str]:
-    from app.maintenance.commands import database  # which imports the models, whose dimension the backup must have
+    from app.maintenance.commands import (
+        database_schema,  # which imports the models, whose dimension the backup must have
+    )
     from app.runtime import configured_models
 
     async with database_as_owner.open_dsn(settings) as dsn:
         access = Access(dsn, config.environment())
         restored = await load(file, access=access, embedding=configured_models.embedding(settings), replace=replace)
-        revision = await database.migrate(settings, dsn)
+        revision = await database_schema.migrate(settings, dsn)
         await backups.vacuum(dsn)
         return restored, revision
 

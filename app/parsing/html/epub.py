@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from app.errors import UnreadableFile
-from app.parsing import file_properties, zip_packages
+from app.parsing import author_and_time, zip_packages
 from app.parsing.html import html_text
 from app.parsing.types import ExtractedDocument, InputFile, LeftOut
 
@@ -44,7 +44,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
         title=title,
         metadata={"author": author} if author else {},
         language=language or None,
-        created_at=file_properties.moment(date),
+        created_at=author_and_time.moment(date),
         left_out=tuple(left_out),
     )
 

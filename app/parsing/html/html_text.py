@@ -18,7 +18,7 @@ from lxml import html as lxml_html
 from markdownify import MarkdownConverter
 
 from app.errors import BadRequest, UnreadableFile
-from app.parsing import encodings, file_properties, markdown_writer
+from app.parsing import author_and_time, encodings, markdown_writer
 from app.parsing.encodings import Decoded
 from app.parsing.types import ExtractedDocument, InputFile, LeftOut
 
@@ -120,7 +120,7 @@ def page(html: str, *, notes: tuple[str, ...] = ()) -> ExtractedDocument:
         title=title,
         metadata={"author": author} if author else {},
         language=str(language) if language else None,
-        created_at=file_properties.moment(date),
+        created_at=author_and_time.moment(date),
         left_out=(*left_out, *beside, *contents),
         warnings=notes,
     )

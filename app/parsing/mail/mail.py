@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from app.errors import UnreadableFile
-from app.parsing import file_properties, types
+from app.parsing import author_and_time, types
 from app.parsing.html import html_text
 from app.parsing.mail import mail_parts
 from app.parsing.types import ExtractedDocument, InputFile
@@ -105,7 +105,7 @@ def document(message: EmailMessage) -> ExtractedDocument | None:
         body.text,
         title=title,
         metadata={name: value for name, value in metadata.items() if value},
-        created_at=file_properties.moment(str(getattr(message.get("date"), "datetime", ""))),
+        created_at=author_and_time.moment(str(getattr(message.get("date"), "datetime", ""))),
         markdown=body.has_markdown,
         left_out=tuple(body.left_out),
         warnings=tuple(dict.fromkeys(body.warnings)),

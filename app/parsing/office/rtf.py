@@ -9,7 +9,7 @@ from contextlib import suppress
 import anydoc
 
 from app.errors import UnreadableFile
-from app.parsing import file_properties, markdown_writer
+from app.parsing import author_and_time, markdown_writer
 from app.parsing.office import office_markdown
 from app.parsing.office.office_markdown import Writer
 from app.parsing.pages import pictures
@@ -66,8 +66,8 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     yield ExtractedDocument(
         text,
         title=_property(file.raw, b"title"),
-        metadata=file_properties.author(author),
-        created_at=file_properties.moment(time),
+        metadata=author_and_time.author(author),
+        created_at=author_and_time.moment(time),
         warnings=tuple(embedded.warnings),
         left_out=(*contents, *writer.left_out, *embedded.left_out),
     )

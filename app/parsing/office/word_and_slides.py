@@ -18,7 +18,7 @@ import anydoc
 from lxml import etree
 
 from app.errors import UnreadableFile
-from app.parsing import file_properties, markdown_writer, zip_packages
+from app.parsing import author_and_time, markdown_writer, zip_packages
 from app.parsing.office import office_markdown
 from app.parsing.office.office_markdown import PAGE, Writer
 from app.parsing.pages import pictures
@@ -232,8 +232,8 @@ def _describe(properties: Any, left_out: Iterable[LeftOut]) -> ExtractedDocument
     return ExtractedDocument(
         "",
         zip_packages.words_of(properties, "title"),
-        file_properties.author(author),
-        created_at=file_properties.moment(created),
+        author_and_time.author(author),
+        created_at=author_and_time.moment(created),
         left_out=tuple(left_out),
     )
 

@@ -20,7 +20,7 @@ import pypdfium2 as pdfium
 from pypdfium2 import raw as pdfium_c
 
 from app.errors import UnreadableFile
-from app.parsing import file_properties, formats, markdown_writer, types
+from app.parsing import author_and_time, formats, markdown_writer, types
 from app.parsing.pages import margins, page_layout, pdf_headings, pdf_tables, pdf_words, pictures
 from app.parsing.pages.page_layout import PageLine, TextRun
 from app.parsing.pages.pdf_headings import OutlineEntry
@@ -88,7 +88,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     yield ExtractedDocument(
         "\n\n".join(texts),
         title=title,
-        metadata=file_properties.author(author),
+        metadata=author_and_time.author(author),
         created_at=moment(properties.get("CreationDate", "")),
         page_starts=pictures.page_starts(texts),
         warnings=(*warnings, *embedded.warnings),
@@ -250,7 +250,7 @@ def moment(text: str) -> datetime | None:
         return None
     digits, sign, hours, minutes = match.groups(default="")
     digits += "00000101000000"[len(digits) :]
-    return file_properties.moment(f"{digits[:8]}T{digits[8:]}{sign}{hours}{minutes}")
+    return author_and_time.moment(f"{digits[:8]}T{digits[8:]}{sign}{hours}{minutes}")
 
 
 @dataclass(frozen=True, slots=True)

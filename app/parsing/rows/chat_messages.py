@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from operator import attrgetter
 from typing import Any
 
-from app.parsing import file_properties
+from app.parsing import author_and_time
 from app.parsing.rows import header_rows, json_lines, records
 from app.parsing.types import MAX_PEOPLE, ExtractedDocument, LeftOut
 from app.text.structure import frontmatter
@@ -138,4 +138,4 @@ def _time(record: Mapping[str, Any]) -> datetime | None:
 def _moment(text: str) -> datetime | None:
     if _SINCE_1970.fullmatch(text):
         return datetime.fromtimestamp(float(text) / (1 if len(text.partition(".")[0]) <= 10 else 1_000), UTC)
-    return file_properties.moment(text)
+    return author_and_time.moment(text)

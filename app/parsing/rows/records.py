@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.errors import UnreadableFile
-from app.parsing import file_properties, types
+from app.parsing import author_and_time, types
 from app.parsing.rows import header_rows
 from app.parsing.types import MAX_ID, ExtractedDocument
 from app.text.structure import frontmatter, metadata_json
@@ -114,7 +114,7 @@ class RecordReader:
             metadata={**shared, **known},
             fragment=types.identify(place, header_rows.show(record[name]) if name else "", self.seen),
             markdown=chosen is not None,
-            created_at=file_properties.moment(header_rows.show(values[date])) if date else None,
+            created_at=author_and_time.moment(header_rows.show(values[date])) if date else None,
         )
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from app.database import sql
 from app.database.transactions import Reading, SearchTransaction
-from app.documents.store import visible_document_ids
+from app.documents.store import visible_document_lists
 from app.query.search_types import AddedTerm, LexicalQuery, Term, absent_terms
 from app.relevance import stem_matching
 from app.search import hybrid_request
@@ -202,7 +202,7 @@ async def _read(db: Reading, edited: Mapping[str, Iterable[str]]) -> dict[str, _
         "edits_plain": [text.plain for text in changed],
         "limit": MAX_LEXEMES + 1,
     }
-    parts, seen = await visible_document_ids.wanted(db)
+    parts, seen = await visible_document_lists.wanted(db)
     rows = await db.execute(sql.statement("corrections_of_words", *parts), {**binds, **seen})
     is_whole = db.restriction is None  # the idf counts all documents
     return {row.word: _StoredEdits(row.lexemes, row.idf if is_whole else None) for row in rows}

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from app import errors
 from app.database import filters, foreign_filter_operators, sql
 from app.database.transactions import Reading
-from app.documents.store import visible_document_ids
+from app.documents.store import visible_document_lists
 from app.enums import Vector, VectorPlan
 from app.query import scoring_constants
 from app.query.search_types import (
@@ -169,7 +169,7 @@ async def visible(db: Reading, request: HybridRequest) -> HybridRequest:
     """Restricts the request to what the caller of the transaction sees, so that both legs are cut within it."""
     if db.restriction is None:
         return request
-    await visible_document_ids.prepare(db)
+    await visible_document_lists.prepare(db)
     return dataclasses.replace(request, filters=filters.visible(db, request.filters))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from app.database import sql
 from app.database.transactions import Reading
 from app.query.search_types import LexicalQuery
-from app.search.store import vocabulary
+from app.search.store import stored_words
 from app.text.queries import parsed_query
 from app.text.queries.parsed_query import Combination, Condition, ConditionPlan, Field, Negation, TextCondition
 
@@ -146,5 +146,5 @@ async def _expansions(db: Reading, analysed: Iterable[Condition]) -> tuple[str, 
     prefixes = dict.fromkeys(text.replace("''", "'") for one in wanted for text in _PREFIX.findall(one.text))
     if not prefixes:
         return ()
-    stored = await vocabulary.beginning_with(db, list(prefixes), limit=MAX_EXPANSIONS)
+    stored = await stored_words.beginning_with(db, list(prefixes), limit=MAX_EXPANSIONS)
     return tuple(dict.fromkeys(lexeme for lexemes in stored.values() for lexeme in lexemes))

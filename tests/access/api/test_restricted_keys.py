@@ -25,7 +25,7 @@ from openapi_operations import OPERATIONS
 from app import capability
 from app.agents import registry
 from app.database.transactions import Database
-from app.documents.store import visible_document_ids
+from app.documents.store import visible_document_lists
 from app.settings import Settings
 from benchmarks.fake_embedder import FakeEmbedder
 
@@ -387,7 +387,7 @@ def _plain(value: Any, dropped: Set[str]) -> Any:
 async def test_every_read_answers_as_if_only_the_visible_documents_were_stored(callers, kind, monkeypatch) -> None:
     place = sorted(RESTRICTIONS).index(kind)
     if place % 2:
-        monkeypatch.setattr(visible_document_ids, "MOST_LISTED", 0)  # documents are looked up instead of being listed
+        monkeypatch.setattr(visible_document_lists, "MOST_LISTED", 0)  # documents are looked up instead of being listed
     world = await _world(callers, kind)
     hidden, seen = world.hidden[0].secret, world.visible[0].secret
     # Stored words, a hidden word, its prefix, a typing error of each kind of word, and a hidden name.

@@ -9,7 +9,7 @@ import pytest
 from app import errors
 from app.database.schema import citus, migration
 from app.database.schema.citus import Node
-from app.maintenance.commands import database as database_commands
+from app.maintenance.commands import database_schema as database_commands
 from app.settings import Settings
 
 COORDINATOR = Node("c:5432", True, False, vector="0.8.5")

@@ -18,7 +18,7 @@ from app.entities import api_models as entity_models
 from app.entities.api_models import EntityInput
 from app.query.search_request import SearchRequest
 from app.requests import strict_json
-from app.search.merge_lists import RerankRequest
+from app.search.sent_lists import RerankRequest
 
 MOST = 8.0
 LEAST_S = 0.003

@@ -19,7 +19,7 @@ from app.database import filters, sql, transactions
 from app.database.filter_types import Filters
 from app.database.schema import tables
 from app.database.transactions import Database
-from app.documents.store import visible_document_ids
+from app.documents.store import visible_document_lists
 from app.multihop import store as links
 from app.multihop.store import LinkScope, LinkSource, SourceIdentifier
 from app.query import hop_signal_weights
@@ -285,7 +285,7 @@ async def test_a_list_of_documents_spares_the_look_up_of_each_row_and_is_of_one_
         looked_up.append(sum(n["Actual Loops"] for n in ran if n.get("Index Name") == "pk_documents"))
     assert looked_up[1] + 50 < looked_up[0]
     async with seen.reading(big) as reading:
-        await visible_document_ids.prepare(reading)
+        await visible_document_lists.prepare(reading)
         assert reading.listed.chunks == 50
     change = "UPDATE stepwell.documents SET metadata = metadata || $2 WHERE user_id = $1 AND document_id = $3"
     (document_id,) = reading.listed.document_ids
@@ -315,10 +315,10 @@ async def test_words_are_compared_with_the_few_chunks_that_a_caller_sees(databas
     }
     for name, binds in requests.items():
         looked_up = []
-        for most in (visible_document_ids.MOST_VISIBLE, 0):
-            monkeypatch.setattr(visible_document_ids, "MOST_VISIBLE", most)
+        for most in (visible_document_lists.MOST_VISIBLE, 0):
+            monkeypatch.setattr(visible_document_lists, "MOST_VISIBLE", most)
             async with seen.reading(big) as reading:
-                parts, own = await visible_document_ids.wanted(reading)
+                parts, own = await visible_document_lists.wanted(reading)
                 values = {"user_id": big, **binds, **own}
                 ran = plans.ran(await plans.explained(reading, sql.statement(name, *parts).text, values))
             looked_up.append(sum(n["Actual Loops"] for n in ran if n.get("Relation Name") == "chunks"))

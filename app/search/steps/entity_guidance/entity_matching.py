@@ -18,8 +18,8 @@ from app.query.search_request import GuidanceOptions, SearchRequest
 from app.query.search_types import EntityMatch
 from app.search.steps.entity_guidance import entity_match_scores, store
 from app.search.steps.entity_guidance.store import Match, Namesake
-from app.text.names import fuzzy_names, name_uses, names, names_in_queries
-from app.text.names.name_uses import NameForm, NameUse, QueryText
+from app.text.names import fuzzy_names, name_uses_in_queries, names, names_in_queries
+from app.text.names.name_uses_in_queries import NameForm, NameUse, QueryText
 from app.text.queries.parsed_query import ParsedQuery
 from app.text.words import tsvector_text
 
@@ -232,7 +232,7 @@ def _use(match: Match, query_names: _QueryNames, text: QueryText) -> NameUse:
     else:
         return NameUse("role" if match.by == "role" else "topic")
     uses = [text.use(start, end, form=form, kind=match.type) for start, end in spans]
-    return name_uses.best(uses) if uses else NameUse(form)
+    return name_uses_in_queries.best(uses) if uses else NameUse(form)
 
 
 def _score(match: Match, query_names: _QueryNames, use: NameUse) -> float:

@@ -15,8 +15,8 @@ from uuid import UUID
 from app.query.search_types import EntityMatch, HybridResult, Term
 from app.search.steps.entity_guidance import entity_match_scores
 from app.search.steps.entity_guidance.store import EntityLinks
-from app.text.names import name_uses, names
-from app.text.names.name_uses import NameCase, NameForm, NameUse
+from app.text.names import name_uses_in_queries, names
+from app.text.names.name_uses_in_queries import NameCase, NameForm, NameUse
 
 BEST = 5
 """Best candidates in which the case of a name is counted."""
@@ -159,7 +159,7 @@ def _is_title(title: str, match: EntityMatch) -> bool:
 def _written_small(use: NameUse, result: HybridResult) -> float:
     if use.case == "capital":
         return 0.0
-    return name_uses.small_share((one.content for one in result.candidates[:BEST]), use)
+    return name_uses_in_queries.small_share((one.content for one in result.candidates[:BEST]), use)
 
 
 def _share_of_query(words: Sequence[str], terms: Sequence[Term]) -> float:
@@ -176,7 +176,7 @@ def _share_of_query(words: Sequence[str], terms: Sequence[Term]) -> float:
 
 
 def _is_of(words: Sequence[str], term: Term) -> bool:
-    return any(name_uses.is_lexeme_of(term.lexeme, word) for word in words)
+    return any(name_uses_in_queries.is_lexeme_of(term.lexeme, word) for word in words)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from app.database import sql
 from app.database.transactions import Reading
-from app.documents.store import visible_document_ids
+from app.documents.store import visible_document_lists
 from app.entities.store import entities as stored
 from app.enums import MatchedBy, Origin, Vector
 from app.query.search_types import EntityMatch
@@ -67,7 +67,7 @@ async def matching(
         "most": MAX_MATCHES,
     }
     # Only the lookup of similar names must know which documents the caller sees.
-    parts, seen = await visible_document_ids.wanted(db) if similar else ((), {})
+    parts, seen = await visible_document_lists.wanted(db) if similar else ((), {})
     used_titles = ("used_titles",) if db.has_restricted_role else ()
     rows = await db.execute(sql.statement("matching_entities", *parts, *used_titles), {**binds, **seen})
     found = sql.read_records(Match, rows.all())

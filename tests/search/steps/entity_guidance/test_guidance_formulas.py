@@ -8,7 +8,7 @@ import pytest
 from app.query.search_types import Candidate, EntityMatch, Hit, Link
 from app.search.steps.entity_guidance import blending, entity_match_scores, query_aboutness
 from app.search.steps.entity_guidance.query_aboutness import Evidence
-from app.text.names.name_uses import NameUse
+from app.text.names.name_uses_in_queries import NameUse
 
 A, B, C, D = (UUID(int=n) for n in range(1, 5))
 

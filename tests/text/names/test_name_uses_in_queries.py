@@ -2,15 +2,15 @@
 
 import pytest
 
-from app.text.names import name_uses, names, names_in_queries
-from app.text.names.name_uses import NameUse
+from app.text.names import name_uses_in_queries, names, names_in_queries
+from app.text.names.name_uses_in_queries import NameUse
 
 
 def use(text: str, name: str, kind: str = "person") -> NameUse:
     query, words = names_in_queries.read(text), tuple(names.words(name))
     starts = [start for start in range(len(query.words)) if query.words[start : start + len(words)] == words]
-    read = name_uses.QueryText(text, query, {start + n for start in starts for n in range(len(words))})
-    return name_uses.best([read.use(start, start + len(words), form="word", kind=kind) for start in starts])
+    read = name_uses_in_queries.QueryText(text, query, {start + n for start in starts for n in range(len(words))})
+    return name_uses_in_queries.best([read.use(start, start + len(words), form="word", kind=kind) for start in starts])
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_what_surrounds_a_name_tells_how_it_is_used(text: str, name: str, aspect
 
 def test_a_word_that_opens_the_query_is_a_neighbour_if_it_is_a_known_first_or_last_name() -> None:
     text = "Ask Kennedy about the ships"
-    reads = [name_uses.QueryText(text, names_in_queries.read(text), {1}, parts) for parts in ({0}, ())]
+    reads = [name_uses_in_queries.QueryText(text, names_in_queries.read(text), {1}, parts) for parts in ({0}, ())]
     assert [read.use(1, 2, form="part", kind="person").has_neighbour for read in reads] == [True, False]
 
 
@@ -67,8 +67,8 @@ def test_a_person_after_a_preposition_of_place_may_be_a_place() -> None:
 
 def test_the_share_of_lower_case_occurrences_is_counted_in_texts() -> None:
     texts = ["The white raven sat there.", "White Raven is late. white  raven", "nothing"]
-    assert name_uses.small_share(texts, NameUse("full", ("white", "raven"))) == pytest.approx(2 / 3)
-    assert name_uses.small_share(texts, NameUse("word", ("falcon",))) == 0.0
+    assert name_uses_in_queries.small_share(texts, NameUse("full", ("white", "raven"))) == pytest.approx(2 / 3)
+    assert name_uses_in_queries.small_share(texts, NameUse("word", ("falcon",))) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_the_share_of_lower_case_occurrences_is_counted_in_texts() -> None:
 )
 def test_a_name_in_a_phrase_of_the_query_is_counted_where_texts_contain_the_phrase(text: str, share: float) -> None:
     texts = ["The multi-currency ledger rounds.", "Ledger retro: Ledger shipped.", "A currency ledger."]
-    assert name_uses.small_share(texts, use(text, "ledger", "team")) == share
+    assert name_uses_in_queries.small_share(texts, use(text, "ledger", "team")) == share
 
 
 @pytest.mark.parametrize(
@@ -102,4 +102,4 @@ def test_a_name_in_a_phrase_of_the_query_is_counted_where_texts_contain_the_phra
     ],
 )
 def test_a_lexeme_belongs_to_words_that_differ_in_their_ending(lexeme: str, word: str, same: bool) -> None:
-    assert name_uses.is_lexeme_of(lexeme, word) is same
+    assert name_uses_in_queries.is_lexeme_of(lexeme, word) is same

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from app.database import sql
 from app.database.transactions import Reading
-from app.documents.store import visible_document_ids
+from app.documents.store import visible_document_lists
 from app.text.queries.parsed_query import IndexText
 
 MOST_READ = 200
@@ -24,7 +24,7 @@ async def beginning_with(db: Reading, prefixes: Sequence[str], *, limit: int) ->
         "most_read": MOST_READ,
         "limit": limit,
     }
-    parts, seen = await visible_document_ids.wanted(db)
+    parts, seen = await visible_document_lists.wanted(db)
     rows = await db.execute(sql.statement("lexemes_by_prefix", *parts), {**binds, **seen})
     return {row.first: row.lexemes for row in rows}
 
