@@ -1,4 +1,4 @@
-"""Implements `stepwell keys`, `stepwell users` and `stepwell audit`, as the owner of the database."""
+"""Implements `stepwell keys`, `stepwell users` and `stepwell audit`, which connect as the owner of the database."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ KeyUses = Counter[tuple[str, str]]
 
 
 async def flush(uses: KeyUses, *, db: Database) -> None:
-    """Write the counts and keep them in memory if that fails. Raises DatabaseUnavailable."""
+    """Write the counts. If that fails, they stay in memory. Raises DatabaseUnavailable."""
     taken = uses.copy()
     uses.clear()
     if not taken:

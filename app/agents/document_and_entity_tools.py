@@ -36,7 +36,9 @@ class ListDocumentsArguments(ToolArguments):
     query: Annotated[field_types.NameLike, Field(max_length=limits.MAX_ENTITY_NAME)] | None = Field(
         None, description="Words that title and uri must contain."
     )
-    uri: Annotated[str, Field(max_length=limits.MAX_URI)] | None = Field(None, description="Only the document with it.")
+    uri: Annotated[str, Field(max_length=limits.MAX_URI)] | None = Field(
+        None, description="Only the document with this uri."
+    )
     metadata: filter_models.MetadataFilter = Field(default_factory=dict, description=filter_models.IN_SEARCHES)
     limit: Annotated[int, *clamped(1, limits.MAX_LISTED_BY_TOOL)] = Field(20, description="Documents per page.")
     cursor: Cursor | None = Field(None, description=_CURSOR)

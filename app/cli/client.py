@@ -37,13 +37,13 @@ class Backend:
         return True
 
     def start_jobs(self) -> None:
-        """Runs the user's jobs from now on."""
+        """Start to run the user's jobs. A service does so itself."""
 
     def finish_jobs(self) -> None:
-        """Runs the user's jobs that can run now."""
+        """Run the user's jobs that can run now. A service does so itself."""
 
     def cancel_requests(self) -> None:
-        """Cancels the requests that run in other threads."""
+        """Cancel the requests that run in other threads. A service finishes them itself."""
 
 
 class ServiceError(errors.StepwellError):
@@ -81,7 +81,10 @@ def check_address(url: str) -> str:
 
 
 class Client:
-    """Sends requests of one user. Methods return the JSON of the API and raise ServiceError and Unavailable."""
+    """Sends requests of one user. Methods return the JSON of the API.
+
+    They raise ServiceError, Unavailable, and BadRequest for what cannot be sent.
+    """
 
     def __init__(self, http: httpx.Client, backend: Backend) -> None:
         self._http = http

@@ -62,7 +62,7 @@ Result = TypeVar("Result")
 
 
 def settings(data_dir: Path | None = None, **overrides: Any) -> Settings:
-    """The settings of a command, with warnings about unknown variables; logs only errors, unless the level is debug."""
+    """Load the settings of a command, and warn of unknown variables. Unless the level is debug, log errors only."""
     from app import logging_setup
     from app import settings as config
 

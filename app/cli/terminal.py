@@ -82,7 +82,7 @@ def table(*columns: str, ids: Collection[str] = ()) -> Table:
 
 
 def cell(*lines: str | None, identity: object = None) -> Text:
-    """Lines of a value in a table: the first plain, further ones dim, and an id, which stays whole, as the last."""
+    """A cell of several lines: the first plain, the others dim; last an id, if there is one, which is never broken."""
     shown = Text(next(iter(lines), None) or "")
     for line in (*lines[1:], None if identity is None else str(identity)):
         if line:

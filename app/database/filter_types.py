@@ -49,9 +49,9 @@ class Filters:
     Names of sources are compared without case.
 
     A value in `metadata` is a scalar, an operator object such as `{"gte": 2020, "ne": 2022}`, or other JSON. The
-    document's value must equal the scalar or be a list with it; it must contain other JSON. At least one filter of
-    `any_of` must pass, every filter of `all_of`, and not `negated`. `uri_prefix` and `folder` are a URI or a path in
-    any spelling. `file_types` are suffixes of file names in lower case, without the point.
+    document's value must be the scalar or a list with it. Any other JSON must be contained in the document's value. At
+    least one filter of `any_of` must pass, every filter of `all_of`, and not `negated`. `uri_prefix` and `folder` are a
+    URI or a path in any spelling. `file_types` are suffixes of file names in lower case, without the point.
     """
 
     document_ids: tuple[UUID, ...] | None = None
@@ -99,7 +99,7 @@ class Restriction:
 
 
 ORDERED_CHARACTERS = 100
-"""By how many characters at their beginning titles are ordered."""
+"""Number of leading characters by which titles are ordered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,5 +116,5 @@ class DocumentFilter:
 
 
 def is_operator_object(value: Any) -> bool:
-    """Whether a value of a metadata filter has operators. A document must contain any other object."""
+    """Whether the value of a metadata filter consists of operators. A document must contain any other object."""
     return isinstance(value, Mapping) and any(key in OPERATORS or key.startswith("$") for key in value)

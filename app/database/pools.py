@@ -1,6 +1,7 @@
 """Opens transactions on one Postgres server from a pool of connections, and routes the reads of requests to it.
 
-The client limits every wait and translates the errors of the driver. `standby` routes reads in another way.
+The client limits every wait and translates the errors of the driver. `standby` replaces the
+routes where reads go to a standby.
 
 The tables of the model in use are `embeddings` and `entity_vectors`. While the vectors of another model are computed,
 they are in `embeddings_next` and `entity_vectors_next`. The switch drops the first tables and renames the second. A
@@ -293,7 +294,7 @@ class Pool:
         await self.close_idle()
 
     async def close_idle(self) -> None:
-        """Close the connections that are not in use within DISPOSE_S seconds; new ones can be opened."""
+        """Close, within DISPOSE_S seconds, the connections that are not in use; new ones can be opened."""
         with sqlalchemy_engines.closing_within(DISPOSE_S):
             await self.engine.dispose()
 

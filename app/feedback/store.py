@@ -110,5 +110,5 @@ async def list_all(db: Reading, *, days: int) -> AsyncIterator[GivenFeedback]:
 
 
 async def expire(db: SharedTransaction, *, days: int) -> int:
-    """Delete the judgements of all users that are older; returns their number."""
+    """Delete the judgements of all users that are older than `days` days. Returns their number."""
     return int(await db.scalar(_EXPIRE, {"days": days}) or 0)

@@ -202,7 +202,7 @@ def disk(free: int, where: str) -> Finding:
 
 
 async def writes(db: Database) -> Verdict | None:
-    """Whether the database accepts writes; None if it does. Raises DatabaseUnavailable."""
+    """A warning if the database is read-only, else None. Raises DatabaseUnavailable."""
     if not await db.is_read_only():
         return None
     message = "The database is read-only (a standby, or default_transaction_read_only): searches work, writes get 503."
@@ -211,7 +211,7 @@ async def writes(db: Database) -> Verdict | None:
 
 
 async def standby(db: Database) -> Verdict | None:
-    """How far the standby in DATABASE_READ_URL is, or why it is not used; None without one."""
+    """How far the standby in DATABASE_READ_URL is behind, or why it is not used; None if there is none."""
     await db.reads.probe()
     report = db.reads.standby
     if report is None:

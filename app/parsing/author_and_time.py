@@ -1,4 +1,4 @@
-"""Reads the author and the time in a file's properties, as every format of files has them."""
+"""Interprets the author and the time that the properties of a file name, whatever its format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes text, headings, code and tables from files as Markdown."""
+"""Writes parts of files as Markdown: paragraphs, headings, tables, code, raised text, descriptions of pictures."""
 
 from __future__ import annotations
 
@@ -42,9 +42,10 @@ def describe(alt: object) -> str:
 
 
 def separate_raised(before: str, raised: str, after: str = "") -> str:
-    """A raised text. A number is kept apart from digits before it: 10^6, or 1 1/2 with a fraction bar after it.
+    """A raised text as it is written after `before`.
 
-    The number of a note is kept apart from the word before it, too. Units have fewer letters.
+    After a digit, a number gets ^ (10^6), or a blank before a fraction bar (1 1/2). After a word it is the number of a
+    note and gets ^, but not after a unit, which has fewer letters (m2).
     """
     is_note = _WORD.search(before[-4:]) and _NOTE.fullmatch(raised)
     if not is_note and not (_NUMBER.search(before[-2:]) and _RAISED.match(raised)):

@@ -38,10 +38,10 @@ _REMEDIES: dict[str, tuple[UnreadableReason, str]] = {
 
 
 def check(file: InputFile) -> FileFormat:
-    """The format of the document in an archive; PACKED for other archives with the suffix of one or without a suffix.
+    """The format of the document in an archive; PACKED for an archive of files.
 
-    Raises UnreadableFile for other and for damaged archives, for entries that are outside of the archive or exceed the
-    limits when unpacked, and for links in the archive of a document.
+    An archive of files has the suffix of one, or none. Raises UnreadableFile for any other archive, for a damaged one,
+    for entries that are outside of the archive or exceed the limits when unpacked, and for links in a document.
     """
     with opened(file.raw) as archive:
         entries = archive.infolist()
@@ -115,7 +115,7 @@ def words_of(root: Any, name: str) -> str:
 
 
 def targets(archive: zipfile.ZipFile, part: str) -> dict[str, tuple[str, str]]:
-    """The kind and the part of each relation of a part of an Office file, by its id."""
+    """Where the relations of a part of an Office file lead: by id, the kind of relation and the other part."""
     folder, _, file = part.rpartition("/")
     name = f"{folder}/_rels/{file}.rels"
     relations = xml(archive.read(name)).iterchildren("{*}Relationship") if name in archive.namelist() else ()

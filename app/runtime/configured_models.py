@@ -102,7 +102,7 @@ async def open_stored(
 async def open_embedder(settings: Settings, *, patience_s: float = BULK_PATIENCE_S) -> AsyncIterator[Embedder]:
     """Opens the configured embedder. Raises ProviderError.
 
-    `patience_s` is for how long passages are sent again while a remote one fails.
+    A remote one that fails is sent passages again for `patience_s` seconds.
     """
     async with aclosing(await _embedder(settings, patience_s)) as model:
         yield model

@@ -29,9 +29,9 @@ RELEVANCE = (
 )
 RRF_SCORE = (
     "Score of reciprocal rank fusion: the sum over the legs of weight / (k + rank), with weights that are scaled to "
-    "the sum 2: at most 2 / (k + 1), .0328 with k = 60, in every mode. A leg whose candidates lack the passage has no "
-    "rank of it and adds 0. Computed whichever fusion orders the results; "
-    "null for a passage that neither leg has found, but an entity or a later hop."
+    "the sum 2: at most 2 / (k + 1), .0328 with k = 60, in every mode. A leg that did not find the passage adds 0. "
+    "Computed whichever fusion orders the results; null for a passage that neither leg has found, but an entity or a "
+    "later hop."
 )
 VECTOR_SCORE = "Cosine similarity to the query, whichever leg has found the passage; null without a query vector."
 TEXT_SCORE = (

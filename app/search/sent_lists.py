@@ -1,4 +1,4 @@
-"""Merges several lists of hits into one, and re-ranks and diversifies the merged hits.
+"""Merges the lists of hits that a caller sends into one, and re-ranks and diversifies the result.
 
 The lists may come from several searches, hops or systems. Each hit keeps every part of its score. Hits of other systems
 need only an id and an order. Stored chunks are read only for re-ranking and diversifying.

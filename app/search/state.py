@@ -1,4 +1,4 @@
-"""Defines the state of a search, and the steps that change it."""
+"""Defines the state of a search and the type of its optional steps, and runs the steps of a phase."""
 
 from __future__ import annotations
 
@@ -115,12 +115,12 @@ class SearchState:
 
     @property
     def lacks_words(self) -> bool:
-        """Whether chunks were found, but none contains a word of the query."""
+        """Whether chunks were found although the query has a word that no chunk contains."""
         terms = self.result.terms
         return bool(self.result.candidates) and not all([term.df for term in terms]) and bool(absent_terms(terms))
 
     def noted(self, *notes: object) -> SearchState:
-        """Adds what a function of a step leaves for those of later phases."""
+        """Adds notes: what a step leaves for its functions of later phases."""
         return replace(self, notes={**self.notes, **{type(one): one for one in notes}})
 
     def note(self, kind: type[T]) -> T | None:

@@ -1,4 +1,4 @@
-"""Defines the tools `search` and `fetch` in the form that connectors of ChatGPT and deep research ask for."""
+"""Defines the tools `search` and `fetch` in the form that ChatGPT's connectors and its deep research expect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads the stored versions of drafts, and stores drafts as documents by their identities, several per transaction."""
+"""Finds what is stored under the identities of drafts, and stores drafts as documents, several per transaction."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ async def stage_vectors(
 
 
 async def begin(db: Writing, staged: StagedDocument, *, lock_s: int) -> bool:
-    """Prepare a transaction that publishes a document, without the user's lock. A new document is not visible yet.
+    """Begin to publish a document, without the user's lock. A new one gets a row that is not visible yet.
 
     Returns whether the document is new.
     """
@@ -205,7 +205,7 @@ async def delete_ended(db: Writing, *, limit: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class PendingVersion:
-    """A job that will store a version of a document, the document's id and the hashes of that version."""
+    """A version that a job will store: the job, the document, and the hashes of the version."""
 
     job_id: UUID
     document_id: UUID

@@ -45,7 +45,9 @@ async def prepare(db: Reading) -> None:
 
 
 async def wanted(db: Reading) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """The parts and binds of a statement that shows words (fragments `visible_chunks`, `lexeme_is_visible`).
+    """The parts and binds with which a statement that shows words reads visible chunks only.
+
+    The statement includes the fragments `visible_chunks` or `lexeme_is_visible`.
 
     Both are empty for a caller who sees everything.
     """

@@ -1,4 +1,4 @@
-"""Writes a document from the library of Office files as Markdown."""
+"""Writes as Markdown what the library `anydoc` has read from an Office file."""
 
 from __future__ import annotations
 

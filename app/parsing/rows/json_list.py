@@ -1,4 +1,4 @@
-"""Reads a JSON file that is a list of objects: each object is a document, or a message of one chat.
+"""Reads a JSON file that is, or mainly contains, a list of objects: each is a document, or a message of one chat.
 
 Any other JSON file is one text.
 """

@@ -11,7 +11,8 @@ from app.documents.store import visible_document_lists
 from app.text.queries.parsed_query import IndexText
 
 MOST_READ = 200
-"""If a restricted caller sees at most this many chunks, lexemes are read from their texts, not from postings."""
+"""Most chunks whose texts are read: of a restricted caller to find lexemes (with more, postings are read), and of each
+word to find a minus sign before it."""
 
 
 async def beginning_with(db: Reading, prefixes: Sequence[str], *, limit: int) -> dict[str, list[str]]:
@@ -30,7 +31,10 @@ async def beginning_with(db: Reading, prefixes: Sequence[str], *, limit: int) ->
 
 
 async def sign(db: Reading, words: Mapping[str, IndexText]) -> list[str]:
-    """The words that occur in the visible texts only after a minus sign, such as "rf" in "-rf"."""
+    """Those of the words that occur only after a minus sign, such as "rf" in "-rf".
+
+    MOST_READ visible chunks with each word are read.
+    """
     binds = {
         "user_id": db.user_id,
         "words": [re.escape(word) for word in words],

@@ -28,8 +28,8 @@ _TYPE = re.compile("[a-z][a-z0-9_-]{0,39}")
 class Tag:
     """A name in metadata, the type of its entity, and the kind of its mention.
 
-    `meant` has the ids of the entities that the metadata means by the name; empty if it gives no id. A language model
-    has extracted `aliases` (by key) and `role`.
+    `meant` has the ids of the entities that the metadata means by the name; empty if it gives no id. `aliases` (by
+    key) are in the metadata or extracted by a language model, as `role` is.
     """
 
     key: str

@@ -41,7 +41,7 @@ def read(text: str) -> QueryWords:
 def longest_names(query: QueryWords, keys: Collection[str]) -> dict[str, list[tuple[int, int]]]:
     """Returns the keys that occur in the query, leftmost first, the longest at each position, without overlaps.
 
-    Each has its positions: of its first word, and of the word after its last.
+    Each has its places: the position of its first word, and that after its last word.
     """
     words = query.words
     found: dict[str, list[tuple[int, int]]] = {}
@@ -69,6 +69,6 @@ def role_sequences(query: QueryWords) -> set[str]:
 
 
 def asks_for_type(query: QueryWords, kind: str) -> bool:
-    """Returns whether a query asks for an entity of a type: for a person ("who …"), or by the type ("which vendor")."""
+    """Returns whether a query asks "who …", whatever the type, or names the type ("which vendor")."""
     type_words = (*names.words(kind), *names.words(f"{kind}s"))
     return any(word in query.words for word in (*word_lists.PERSON_QUESTION_WORDS, *type_words))

@@ -98,7 +98,7 @@ def write(condition: Condition) -> str:
 
 
 def is_simple(condition: Condition) -> TypeGuard[TextCondition]:
-    """Whether a condition is a word or phrase of the whole text."""
+    """Whether a condition is a word or phrase, no prefix, that may stand anywhere in a text."""
     return isinstance(condition, TextCondition) and not condition.is_prefix and condition.field is None
 
 

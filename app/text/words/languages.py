@@ -224,7 +224,7 @@ def config_of(text: str) -> str | None:
 
 
 def configs_of_script(text: str) -> frozenset[str]:
-    """Returns the configurations of the languages in the script of most letters of a text; none for Latin."""
+    """Returns the configurations of the languages in the script that most letters of a text have; none for Latin."""
     script = _script(text) if not text.isascii() else None
     if script is None:
         return frozenset()
@@ -232,7 +232,7 @@ def configs_of_script(text: str) -> frozenset[str]:
 
 
 def may_be_in(text: str, config: str, passage: str = "") -> bool:
-    """Returns whether a query may be in the language of a passage of a document with a configuration.
+    """Returns whether a query may be in the language of a passage. `config` is that of the passage's document.
 
     A query has too few words for `config_of`, which must be sure. Here the evidence for the language must be at least
     RIVAL times that for any other. A query without frequent words may be in any language of its script. Pieces of
@@ -266,7 +266,7 @@ def _sums(text: str) -> dict[str, float]:
 
 
 def is_frequent(word: str) -> bool:
-    """Returns whether a word in lower case is among the most frequent ones of a language."""
+    """Returns whether a word in lower case is among the most frequent ones of any listed language."""
     return word in _frequent_words()
 
 

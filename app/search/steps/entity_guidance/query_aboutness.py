@@ -206,7 +206,7 @@ class Evidence:
 
 
 def probability(evidence: Evidence) -> float:
-    """Returns the probability, 0 to 1."""
+    """Returns the probability, 0 to 1, that the query is about the entity."""
     return 1 / (1 + math.exp(-_logit(evidence)))
 
 
