@@ -49,8 +49,8 @@ MAX_CAPTION = 300
 class Passage:
     """A slice of a cleaned text: `content == text[start:end]`, in code points.
 
-    If it begins inside a table, `content` has the table's header rows before the slice. The passage of a document
-    without text is its title, with the offsets 0 and 0.
+    If it begins inside a table, `content` has the table's caption and header rows before the slice. The passage of a
+    document without text is its title, with the offsets 0 and 0.
     """
 
     content: str
@@ -108,10 +108,10 @@ class _Section:
 
 @dataclass(frozen=True, slots=True)
 class _Unit:
-    """A piece that packing does not cut; `whole` is set if it ends at the end of a sentence, line or block.
+    """A piece that packing does not cut.
 
-    `header` is the caption and the header rows of the table around the piece. A passage that begins with the piece
-    repeats them.
+    `whole` is set if the piece ends with a sentence, line or block, outside of tables and code. `header` is the caption
+    and the header rows of the table around the piece. A passage that begins with the piece repeats them.
     """
 
     start: int
@@ -132,12 +132,12 @@ def split(
     """Splits a cleaned text into passages, in reading order.
 
     Sections are cut to about `target_tokens`; a section of up to 1.25 times the target is not cut. Content and heading
-    path together stay within `max_tokens`, content within 8,000 code points. If a section is cut, up to
-    `overlap_tokens` of whole sentences are repeated, and each passage of a table begins with its caption and header
-    rows. `heading_path` has the headings, or the definitions of source code. Very small sections are joined under their
-    common ancestor and keep their heading lines. Every visible character is in a passage or a heading path, except a
-    rule that is all the text between two headings. `starts` returns the offsets of the tokens in a text, ascending; by
-    default they are estimated (see `tokens`). Headings are always estimated. Takes linear time.
+    path together stay within `max_tokens`, but content may always have half of it. Content stays within 8,000 code
+    points. If a section is cut, up to `overlap_tokens` of whole sentences are repeated, and each passage of a table
+    begins with its caption and header rows. `heading_path` has the headings, or the definitions of source code. Very
+    small sections are joined under their common ancestor and keep their heading lines. Every visible character is in a
+    passage or a heading path, except a rule that is all the text between two headings. `starts` returns the offsets of
+    tokens, ascending; by default they are estimated, as headings always are (see `tokens`). Takes linear time.
 
     Raises ValueError unless 1 ≤ target_tokens ≤ max_tokens and 0 ≤ overlap_tokens < target_tokens.
     """
@@ -320,7 +320,7 @@ def _caption(text: str, above: structure.Block | None) -> sentences.Span | None:
 
 
 def _header(source: _PieceOffsets, block: structure.Block, limits: _Limits) -> sentences.Span | None:
-    """Returns the header row of a table with its delimiter, or None if it is too large to repeat."""
+    """Returns the header row of a table with its delimiter; None without a delimiter, or if too large to repeat."""
     rows = list(itertools.islice(sentences.lines(source.text, block.start, block.end), 2))
     if len(rows) < 2 or not _DELIMITER.match(source.text, *rows[1]):
         return None

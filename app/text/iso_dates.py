@@ -45,7 +45,7 @@ def moment(text: str) -> datetime | None:
 
 
 def since_1970(moment: datetime) -> int:
-    """A time in microseconds since 1970."""
+    """Returns the microseconds from 1970 to a time with a zone."""
     return (moment - _EPOCH) // timedelta(microseconds=1)
 
 

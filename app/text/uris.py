@@ -36,7 +36,7 @@ def identity(uri: str) -> bytes:
 
 
 def show(uri: str) -> str:
-    """Returns the path of a file's URI as people write it, with the fragment of a row. Other URIs are unchanged."""
+    """Returns a file's URI as people write its path, with the fragment. Other or unprintable URIs are unchanged."""
     path, mark, fragment = uri.partition("#")
     if not path.startswith(f"{_FILE}/"):
         return uri

@@ -91,7 +91,7 @@ class FuzzyNames:
     def similar(self, text: str, limit: int = 10) -> list[tuple[str, float]]:
         """Returns up to `limit` keys that resemble a short text, and their similarity (0 to 1), most similar first.
 
-        The similarity to a part of a name is multiplied by 0.9. A prefix of one of its words has the similarity 0.85.
+        A match with a part of a name counts 0.9 times, and at least 0.85 if the text occurs at the start of a word.
         """
         words = names.words(text)[:MAX_WORDS]
         query = " ".join(words)
@@ -144,10 +144,10 @@ class FuzzyNames:
         return found
 
     def _spans(self, text: str) -> Iterator[tuple[str, _Counts, int, int]]:
-        """Yields each span of a text with the margins of the names, its first word, and the word after its last.
+        """Yields each span of a text, the margins of the names, and the span's start and end (exclusive) in words.
 
-        The first and last words of a span are distinctive. A margin is not negative if 2 · shared / (trigrams of name +
-        span) ≥ 0.4, computed in integers as 5 · shared − trigrams of span ≥ trigrams of name.
+        The first and last words of a span are distinctive. A margin is valid until the next span, and not negative if
+        2 · shared / (trigrams of name + span) ≥ 0.4, computed as 5 · shared − trigrams of span ≥ trigrams of name.
         """
         words = names.words(text)[:MAX_WORDS]
         margins = [
@@ -182,10 +182,10 @@ class FuzzyNames:
 
 
 def is_misspelling(words: Sequence[str], known: str) -> bool:
-    """Returns whether words may be a misspelling of a name: long enough, and each a few edits from its counterpart.
+    """Returns whether words that resemble a name may be a misspelling of it: long enough, with few edits in each word.
 
-    An edit inserts, deletes, replaces or transposes letters (optimal string alignment distance). If all words
-    are words of the name, and it has others, they are a part of it and not a misspelling.
+    An edit inserts, deletes, replaces or transposes letters (optimal string alignment distance). Edits are counted only
+    if the name has as many words. Words that are only some of the name's words are no misspelling.
     """
     if sum(map(len, words)) < MIN_LETTERS:
         return False

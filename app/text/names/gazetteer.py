@@ -5,8 +5,8 @@ matches. Matches do not overlap. Words are compared in the form of `names.words`
 ignored ("Josh.ai" equals "Josh AI"). A name of several words also matches its joined form ("cliffclarke"), and a name
 in mixed case its parts ("CliffClarke" equals "Cliff Clarke"). A name of only function words or single letters ("IT",
 "X") matches only in its stored case, and a short name with symbols ("C++", "K&V") only with these symbols. In scripts
-without spaces a name matches inside a run of characters, the longest first: not within a word in Katakana, and in
-Korean only before a particle.
+without spaces a name matches inside a run of characters, the longest first. In Katakana it must be the whole word. In
+Korean it must begin a word, and only a particle may follow.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class UnspacedWords:
         return text if text.isascii() or not self.keys else _RUN.sub(self._separate, text)
 
     def within(self, text: str) -> set[str]:
-        """Returns all words in a text, also overlapping ones and those that are parts of other words."""
+        """Returns all words in a text, including overlapping words and parts of other words."""
         if text.isascii() or not self.keys:
             return set()
         runs = [_normalise(run) for run in _RUN.findall(text)]
@@ -188,7 +188,7 @@ class Gazetteer:
         return self._entries.get(folded, ())
 
     def named(self, name: str) -> tuple[UUID, ...]:
-        """Returns the ids of the entities that match the whole of `name`, by the rules of `find`."""
+        """Returns the ids of the entities with the key of `name`. Unlike `find`, it ignores joined and split forms."""
         folded = key(name)
         return () if folded is None else self._matching_ids(folded, partial(_write, name))
 

@@ -18,7 +18,7 @@ KEYS = (
 ALIASES = "aliases"
 """The key of metadata with aliases of the entity that the title of a document names."""
 MAX_VALUES = 200
-"""Most values that are read of a document."""
+"""Most names that are read from the metadata of a document."""
 MAX_VALUE_LENGTH = 200
 _PEOPLE = frozenset({"attendees", "people", "participants", "speakers", "author"})
 _TYPE = re.compile("[a-z][a-z0-9_-]{0,39}")
@@ -29,7 +29,7 @@ class Tag:
     """A name in metadata, the type of its entity, and the kind of its mention.
 
     `meant` has the ids of the entities that the metadata means by the name; empty if it gives no id. `aliases` (by
-    key) are in the metadata or extracted by a language model, as `role` is.
+    key) come from the metadata or from a language model, `role` only from a language model.
     """
 
     key: str

@@ -86,7 +86,7 @@ class _Word(NamedTuple):
 
 
 def words(text: str) -> list[str]:
-    """Returns the words by which names are compared: case-folded, without accents and punctuation.
+    """Returns the words by which names are compared: case-folded, without accents or punctuation, cut to 40 characters.
 
     A run of characters of a script without spaces is a word of its own, also beside other letters and digits.
     """
@@ -186,7 +186,7 @@ class WrittenWords:
         return single - word_lists.FUNCTION_WORDS - word_lists.HEADING_WORDS, pairs
 
     def sequences_after(self, known: Collection[str]) -> Counter[str]:
-        """Counts the word sequences that are written like names and that are, or begin with, a known opening.
+        """Counts the word sequences that are written like names and begin with one of the known openings.
 
         A sequence of several words must have a capital that does not begin a sentence.
         """
@@ -232,7 +232,7 @@ def _is_joined(part: Sequence[_Word], text: str) -> bool:
 
 
 def _tokens(text: str) -> Iterator[_Word]:
-    """Yields the words that may be part of a name: capitalised ones, particles, and those that begin with a digit."""
+    """Yields the words that may be part of a name: capitalised words, particles, words that begin with a digit."""
     shortened = False
     for match in _TOKEN.finditer(text):
         word = match[0]

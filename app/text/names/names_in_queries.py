@@ -14,7 +14,7 @@ class QueryWords:
     """The words of a query in the form of `names.words`.
 
     `small`, `capital` and `opens` say for each word whether it starts with a lower-case letter, with a capital, or
-    starts a sentence. Computed once per query: it may have hundreds of names.
+    starts a sentence. Computed once per query, because a query may contain hundreds of names.
     """
 
     words: tuple[str, ...]
@@ -41,7 +41,7 @@ def read(text: str) -> QueryWords:
 def longest_names(query: QueryWords, keys: Collection[str]) -> dict[str, list[tuple[int, int]]]:
     """Returns the keys that occur in the query, leftmost first, the longest at each position, without overlaps.
 
-    Each has its places: the position of its first word, and that after its last word.
+    Each key has its places: start and end (exclusive) in words.
     """
     words = query.words
     found: dict[str, list[tuple[int, int]]] = {}

@@ -44,7 +44,7 @@ _FRAME = re.compile(
     r")[ \t\r]*(?:\n|$)",
     re.MULTILINE,
 )
-"""A frame of a stack trace, or a line that joins traces. `at` is that of JavaScript, Java and C#."""
+"""A frame of a stack trace, or a line that joins traces. In JavaScript, Java and C# a frame begins with `at`."""
 _OPENING = re.compile(
     r"\s*¿?(?:"
     r"(?:hi|hello|hey|dear|good (?:morning|afternoon|evening)|hallo|guten (?:tag|morgen)|hola|buenos días|bonjour|ciao"

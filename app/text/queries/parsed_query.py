@@ -106,10 +106,10 @@ def is_simple(condition: Condition) -> TypeGuard[TextCondition]:
 class ParsedQuery:
     """A parsed query.
 
-    `text` is embedded; it has no operators and no excluded words. `words` are scored by BM25, and any of them may
-    match. `required`, `phrases` and `excluded` are conditions: words or phrases as written, without operators or
-    quotes. `groups` has the other conditions of an expression. `expression_error` says why an expression was read as
-    words. `signed` has the words that a minus sign directly before them excludes, with the sign.
+    `text` is embedded; it has no operators, and excluded words only if there are no others. `words` are scored by BM25,
+    and any of them may match. `required`, `phrases` and `excluded` are conditions: words or phrases as written, without
+    operators or quotes. `groups` has the other conditions of an expression. `expression_error` says why an expression
+    was read as words. `signed` has the words that a minus sign directly before them excludes, with the sign.
     """
 
     text: str

@@ -118,7 +118,7 @@ class _DefinitionScanner:
         self.start, self.end = (start if self.start < 0 else self.start), end
 
     def _follow(self, start: int, indent: int, words: str, is_apart: bool) -> None:
-        """Note whether the line may belong to a definition below it."""
+        """Notes whether the line may belong to a definition below it."""
         if self.lead is not None and not is_apart and (indent > self.lead[1] or _CLOSING.match(words)):
             return
         if not _ABOVE.match(words):

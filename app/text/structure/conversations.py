@@ -19,7 +19,7 @@ _STAMP = re.compile(
 
 
 def is_conversation(sample: str) -> bool:
-    """Returns whether at least half of the lines, of more than two, begin with a speaker."""
+    """Returns whether a text has more than two lines and at least half of them begin with a speaker."""
     count = sample.count("\n") + 1
     return count > 2 and 2 * len(_SPEAKER.findall(sample)) >= count
 

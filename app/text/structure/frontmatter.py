@@ -76,8 +76,8 @@ def parse(text: str) -> ParsedMarkdown:
 
     The title is the frontmatter's `title`, else the first level-one heading. `created_at` (from `created_at`, `date` or
     `created`) is in UTC; a time without a zone is taken as UTC. The frontmatter stays in the text, with a warning, if
-    it is not plain YAML, is over 64 KB, is nested deeper than 32, or has more than 10,000 values or 16 aliases. Never
-    raises.
+    it is not closed, is not a mapping in plain YAML, or exceeds 64 KB, 32 levels, 1,000 keys, 10,000 values or 16
+    aliases. Never raises.
     """
     opening = _OPENING.match(text)
     closing = _CLOSING.search(text, opening.end()) if opening else None

@@ -37,7 +37,7 @@ Mark = tuple[int, int, str]
 
 @dataclass(frozen=True, slots=True)
 class PlainPart:
-    """A part of a text without marks; `offsets` has where each kept piece begins in the text and in the part."""
+    """A part of a text without marks. `offsets` has where each kept piece begins in text and part, and its length."""
 
     text: str
     offsets: Sequence[tuple[int, int, int]]
@@ -82,7 +82,7 @@ def _of_block(text: str, block: structure.Block) -> Iterator[Mark]:
     elif block.kind == "fence":
         opening = _FENCE_LINE.match(text, *whole)
         found = [opening, _LAST_FENCE.search(text, opening.end() - 1 if opening else block.start, block.end)]
-    elif block.kind == "table":  # a rule below the header, bars at the ends of rows, and those between cells
+    elif block.kind == "table":  # a rule below the header, bars at the ends of rows, and bars between cells
         rules, edges, cells = (
             [(one.start(), one.end(), shown) for one in pattern.finditer(text, *whole)]
             for pattern, shown in ((_RULE_ROW, ""), (_EDGE, ""), (_CELLS, ", "))

@@ -145,7 +145,7 @@ def _show_request(request: re.Match[str]) -> str:
 
 
 def decode_json(text: str) -> str:
-    """Replaces the codes in the text of a JSON file by characters. Quotes and backslashes stay escaped."""
+    """Replaces the escapes in the text of a JSON file by characters. Quotes and backslashes stay escaped."""
     return _IN_JSON.sub(_json_character, text)
 
 

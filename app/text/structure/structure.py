@@ -75,9 +75,9 @@ def title(text: str) -> str | None:
 def blocks(text: str, *, markdown: bool = True) -> list[Block]:
     """Returns the blocks of a text in order. Blank lines between blocks belong to none.
 
-    Plain text has only paragraphs and headings: underlined lines, lines in capitals between blank lines, as in manual
-    pages, and lines above indented text, as in changelogs. In Markdown, a heading is ATX, one underlined line, or
-    `<h1>` to `<h6>`. An unclosed fence extends to the end.
+    Plain text has only paragraphs and headings: underlined lines, numbered lines and lines such as "Chapter I", lines
+    in capitals between blank lines, as in manual pages, and lines above indented text, as in changelogs. In Markdown, a
+    heading is ATX, one underlined line, or `<h1>` to `<h6>`. An unclosed fence extends to the end.
     """
     if markdown:
         return list(_Scanner(text).run())
@@ -246,7 +246,7 @@ def _find_hanging(text: str) -> Collection[int]:
 
 
 def _begin(text: str, above: re.Match[str] | None, line: re.Match[str], below: re.Match[str]) -> int | None:
-    """The offset where a heading begins: at its text after a blank line, or at a line above like the one below."""
+    """Returns where a heading begins: at its text or its overline, after a blank line; None without a blank line."""
     starts = [line.start()]
     if above is not None and above.end() + 1 == line.start() and above[0].rstrip() == below[0].rstrip():
         starts.append(above.start())

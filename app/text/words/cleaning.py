@@ -67,7 +67,7 @@ _FILE_IN_LINK = re.compile(
     r"(?:\s{1,2}[A-Za-z0-9+/]{60,}+)*+(?:\s{1,2}[A-Za-z0-9+/]{1,76}={1,2})?>?"
 )
 SHORT_LINK = 200
-"""A file in a link is kept if it has at most this many characters and is not a picture: a text may be about it."""
+"""A link with a file in base64 is kept up to this many characters, unless it is a picture: a text may be about it."""
 _BASE64 = re.compile(
     r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{60,}+(?:\n[A-Za-z0-9+/]{60,}+)*+(?:\n[A-Za-z0-9+/]{1,76}={1,2})?+={0,2}"
 )
@@ -153,7 +153,7 @@ def is_blank(text: str) -> bool:
 def clean(text: str, *, words: Words | None = None) -> Cleaned:
     """Removes invisible characters and artefacts of scanners and editors, and repairs mojibake. Idempotent.
 
-    A wrong decoding of a line ("cafÃ©" for "café") is undone. Control sequences of terminals, and files in links
+    A wrong decoding of a line ("cafÃ©" for "café") is undone. Control sequences of terminals, and most files in links
     (`data:`) and in base64, are removed, and so are NUL, controls, surrogates, BOM, bidi, zero-width and tag characters
     (joiners remain inside emoji and in scripts that need them). Line ends become LF, ligatures are expanded, and the
     text becomes NFC. Runs of combining marks are cut to 30. In prose, words divided at a line end are joined; if the
@@ -206,7 +206,7 @@ def _once(text: str, noted: list[str], words: Words) -> str:
 
 
 def _keep_link(link: re.Match[str]) -> str:
-    """Returns a link that contains a file, as in exported Markdown; empty for a picture or a long file."""
+    """Returns a link that contains a file, as in exported Markdown; empty for a picture or a long file in base64."""
     is_picture = (link["type"] or "").startswith("image/")
     return "" if is_picture or (link["base64"] is not None and len(link[0]) > SHORT_LINK) else link[0]
 

@@ -109,8 +109,8 @@ LISTED = 400
 SAMPLE, SAMPLES = 2_000, 3
 """Code points of a sample, and samples of a longer text: from its beginning, its middle and its end."""
 LEAST_WORDS, LEAST_FREQUENT = 4, 2
-"""Least number of different words of a language, other than English, in a text in Latin script: frequent words, and
-words with letters that English lacks. So many of them must be frequent: foreign names alone are no foreign text."""
+"""A text in Latin script is foreign only with LEAST_WORDS different words that are frequent in the language or have
+letters that English lacks, LEAST_FREQUENT of them frequent: foreign names alone are no foreign text."""
 FOREIGN_LETTERS = 1.0
 """The evidence of a word with letters that English lacks, for each language that has all of these letters."""
 LEAST_SHARE = 0.2
@@ -118,8 +118,8 @@ LEAST_SHARE = 0.2
 LEAD = 1.5
 """The evidence for the language must be at least this many times the evidence for English."""
 RIVAL, LISTED_AT_ALL = 0.6, 2.0
-"""A query may be in a language with at least this share of the evidence for the likeliest one. Each listed word of a
-query counts so much more: "do" is frequent in Portuguese, but "What does it do?" has three words of English."""
+"""A query may be in a language with at least RIVAL times the evidence for the likeliest one. Each listed word adds
+LISTED_AT_ALL: "do" is frequent in Portuguese, but "What does it do?" has three words of English."""
 LEAST_SCRIPT = 0.5
 """Another script than Latin decides if it has more than this share of the letters."""
 PRESENT_SCRIPT = 0.1
@@ -192,7 +192,7 @@ _WORD = re.compile(r"[^\W\d_][^\W\d_\u0300-\u036f\u0900-\u0903\u093a-\u094f]+")
 
 
 def config_of(text: str) -> str | None:
-    """Returns the text-search configuration of a text's language; None if there is too little evidence.
+    """Returns the text-search configuration of a text's language; None for English, or if there is too little evidence.
 
     It takes the same time for every text that is longer than the samples.
     """
@@ -232,11 +232,11 @@ def configs_of_script(text: str) -> frozenset[str]:
 
 
 def may_be_in(text: str, config: str, passage: str = "") -> bool:
-    """Returns whether a query may be in the language of a passage. `config` is that of the passage's document.
+    """Returns whether a query may be in the language of a passage from a document with the configuration `config`.
 
     A query has too few words for `config_of`, which must be sure. Here the evidence for the language must be at least
-    RIVAL times that for any other. A query without frequent words may be in any language of its script. Pieces of
-    identifiers are no words. If the document is in Latin script but the passage is not, as in a Chinese page of
+    RIVAL times the evidence for any other. A query without frequent words may be in any language of its script. Pieces
+    of identifiers are no words. If the document is in Latin script but the passage is not, as in a Chinese page of
     commands, the passage's script decides. Of the languages of TRUNCATED, the passage's likeliest one counts.
     """
     if config in _SCRIPTS and config not in _SHARED:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from array import array
 
-MAX_PIECE_LENGTH = 32  # code points in one piece, also of those that an embedding model counts
+MAX_PIECE_LENGTH = 32  # code points in a piece; the tokens of embedding models are counted so that none has more
 _PIECE = re.compile(
     r"(?<![A-Za-z])[A-Za-z]{1,8}"  # most short words are in the vocabulary
     r"|[A-Za-z]{1,4}"  # the rest of a longer word is split into pieces
