@@ -28,7 +28,7 @@ from app.text.names import gazetteer
 from app.text.names.names import Name
 
 MAX_LINES = 10_000
-"""Lines of one request."""
+"""Most lines of a request."""
 EXTRACTED_ID = "This is the id of an entity that is found in documents: choose another one, such as a random UUID."
 NAMESAKES = "Namesakes need an `entity_id` each: any UUID of your own, or that of a stored entity."
 
@@ -69,7 +69,7 @@ class LineResult:
 async def run(lines: Sequence[Line], user_id: str, *, db: Database, embedder: Embedder) -> list[LineResult]:
     """Add or replace entities. The results are in the order of the lines.
 
-    Raises Unavailable, DatabaseUnavailable; then nothing is stored.
+    Raises Unavailable, DatabaseUnavailable, BadEmbedding; then nothing is stored.
     """
     size = entity_records.work_size(line.draft for line in lines)
 
@@ -161,7 +161,7 @@ class EntityPlan:
 class _Members:
     """The members in lines: the key of each name, the entities with each key, and the ids that may be members.
 
-    `extracted` has the entities with each key that were found in documents. A name means them only if no other has it.
+    `extracted` has the entities with each key that documents name. A name means them only if the user has none with it.
     """
 
     keys: Mapping[str, str]
@@ -219,7 +219,7 @@ def _match_lines(
                     raise errors.Conflict(EXTRACTED_ID, field="entity_id")
             else:
                 usual = new_ids[pair]
-                # The usual id may be that of an entity that once had this name and was renamed, maybe in this request.
+                # An entity that once had this name and was renamed, maybe in this request, may have the usual id.
                 new = uuid4() if usual in before or usual in taken else usual
                 entity_id = _same(by_pair.get(pair, set()), usual) or new
             if entity_id in taken:

@@ -134,7 +134,7 @@ def _find(client: Client, q: str | None, type: str | None, limit: int) -> list[A
 
 
 def _resolve(name_or_id: str, client: Client) -> Answer:
-    """Finds the entity with this id, or else with this name in any spelling. Raises NotFound, Conflict."""
+    """Finds the entity with this id, or else with the most similar name. Raises NotFound, Conflict."""
     try:
         return client.get(f"/entities/{UUID(name_or_id)}")
     except ValueError:

@@ -19,7 +19,7 @@ CHARACTERS_PER_NUMBER = 10
 
 
 def work_size(drafts: Iterable[EntityDraft]) -> int:
-    """The cost of storing drafts, in units of `offload.run`: the indexed characters, and 200 per entity and name."""
+    """The cost of storing drafts, in units of `offload.run`: the characters of their facts, and 200 per name."""
     return sum(200 * (1 + len(draft.aliases)) + sum(map(len, draft.facts)) for draft in drafts)
 
 

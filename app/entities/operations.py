@@ -43,7 +43,7 @@ async def add(
 
     `ids` are chosen by the caller, in the order of the drafts. An entity with a chosen id may have the type and name
     of another entity. Raises BadRequest and Conflict, which name the field (`[1].name` if there are several drafts),
-    and Unavailable if the model fails.
+    and Unavailable or BadEmbedding if the model fails.
     """
     chosen = zip(itertools.count(), drafts, ids or itertools.repeat(None), strict=False)
     size = entity_records.work_size(drafts)
@@ -145,7 +145,7 @@ async def _plan_merge(
 
 
 def _merge_drafts(into: EntityDraft, entity_id: UUID, others: Sequence[Entity]) -> EntityDraft:
-    """Merges entities into one draft. Its own type, name, role and description take precedence."""
+    """Merges others into a draft, whose type, name, role and description take precedence. Raises BadRequest."""
     every = [into, *others]
     named = replace(into, aliases=tuple(chain(into.aliases, *((one.name, *one.aliases) for one in every[1:]))))
     gone = {entity_id, *(other.entity_id for other in others)}

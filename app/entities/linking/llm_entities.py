@@ -25,9 +25,9 @@ from app.text.names import metadata_names, names
 PART, PARTS = 6_000, 4
 """Most characters of a request, and most requests for a document. Only its beginning is read."""
 MAX_CHUNKS = 100
-"""Most chunks that are read of a document."""
+"""Most chunks that are read from a document."""
 PER_PART, PER_DOCUMENT = 20, 50
-"""Most entities that are kept of an answer, and of a document."""
+"""Most entities that are kept from an answer, and from a document."""
 MAX_ALIASES, MAX_LENGTH = 5, 200
 _NO_ID = UUID(int=0)
 

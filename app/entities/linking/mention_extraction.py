@@ -132,7 +132,7 @@ def _tags(head: DocumentHead, keys: Sequence[str]) -> list[metadata_names.Tag]:
 
 
 async def link_again(db: Writing, chunk_nos: Sequence[int], *, keys: Sequence[str]) -> None:
-    """Replace the mentions in those of these chunks that still exist, as if they were stored now."""
+    """Replace the mentions in chunks, as if the chunks were stored now. Deleted chunks are skipped."""
     gazetteer = (await gazetteer_cache.current(db)).gazetteer
     chunks = await mentions.chunk_texts_of(db, chunk_nos)
     heads = await mentions.heads(db, {chunk.document_id for chunk in chunks})

@@ -72,7 +72,7 @@ _NUMBER = re.compile("[0-9]{4,}")
 
 
 async def relink(db: Writing, document_id: UUID, *, keys: Sequence[str]) -> None:
-    """Replace the mentions and headings of a stored document; a job does it if it is long. Under the user's lock."""
+    """Replace the mentions and headings of a stored document, or leave a long one to a job. Under the user's lock."""
     if await mentions.count_chunks(db, document_id) > MOST_CHUNKS:
         await leave(db, document_id)
     else:
@@ -280,7 +280,7 @@ class _Linking:
     version: str
 
     async def write(self, work: Callable[[Writing], Awaitable[T]]) -> T:
-        """The result of `work` in a transaction with the user's lock. Raises _DocumentChanged."""
+        """Runs `work` in a transaction with the user's lock, and returns its result. Raises _DocumentChanged."""
 
         async def locked() -> T:
             async with self.run.db.locking(self.run.user_id) as writing:
@@ -334,9 +334,9 @@ def _keys(run: Run) -> Sequence[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Probe:
-    """One form of a name, and those of its words by which an index with folded accents finds every text with the form.
+    """One form of a name. By each of its `words` an index with folded accents finds every text with the form.
 
-    Of these, `numbers` miss texts that contain them as parts of numbers with dots.
+    But a word in `numbers` misses texts in which it is a part of a number with dots.
     """
 
     form: tuple[str, ...]

@@ -15,13 +15,13 @@ from app.entities.store import mentions
 
 _c = tables.chunks.c
 FOLDED = ("english", "simple")
-"""The languages whose index folds accents, as the comparison of names does."""
+"""The configurations whose index folds accents, as the comparison of names does, and does not cut words off."""
 
 
 class ChangedForm(NamedTuple):
     """A form of a changed name, by which chunks that may contain the name are found.
 
-    `indexed` are words that the index has of every text with the form, empty if the index cannot tell. `before` is the
+    `indexed` are words that the index has for every text with the form; empty if the index cannot tell. `before` is the
     number of the first chunk that was linked after the change.
     """
 
@@ -32,8 +32,8 @@ class ChangedForm(NamedTuple):
 async def candidates(db: Reading, forms: Sequence[ChangedForm]) -> set[int]:
     """The chunks that may contain one of the forms, by the words in the index.
 
-    For a form without indexed words, all chunks are candidates. Chunks in a language whose index keeps accents are
-    candidates for every form, because names are compared without accents.
+    For a form without indexed words, all chunks are candidates. Chunks with another configuration than FOLDED are
+    candidates for every form, because names are compared by whole words without accents.
     """
     found: set[int] = set()
     untold = [form.before for form in forms if not form.indexed]

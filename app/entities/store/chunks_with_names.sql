@@ -1,5 +1,5 @@
--- Finds the chunks that have the rarest lexeme of one of some names, by its postings, and the names without a lexeme.
--- Only languages whose index folds accents are read.
+-- Finds the chunks that contain the rarest lexeme of a name, by its postings, and the names without a lexeme.
+-- Reads only the configurations whose index folds accents and does not cut words off.
 -- Columns: chunk_no; place (of a name without lexemes, from 1 on); one of them is null.
 -- :indexed text[]  words of each name
 -- :befores bigint[]  the number of the first chunk that is not searched for each name

@@ -1,5 +1,5 @@
--- Finds the entities that have one of some names or aliases, the user's own entities first. An automatic entity is
--- omitted if the user has an own entity of the same name.
+-- Finds entities by their names and aliases, the user's own entities first. An automatic entity is omitted if the user
+-- has added one with the same name.
 -- Columns: name_key, entity_id.
 WITH matches AS MATERIALIZED (
     SELECT n.name_key, n.entity_id, n.place, e.origin

@@ -1,4 +1,4 @@
--- Lists a user's entities by name. An automatic entity is omitted if the user has an own entity of the same name; a
+-- Lists a user's entities by name. An automatic entity is omitted if the user has added one with the same name; a
 -- subquery checks this for each returned row, because a join would read all names.
 -- Columns: entity_id.
 -- part after  continue after a position

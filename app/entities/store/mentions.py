@@ -104,7 +104,7 @@ async def heads(db: Reading, document_ids: Iterable[UUID]) -> dict[UUID, Documen
 
 
 async def ensure(db: Writing, named: Sequence[Name | Tag], *, origin: str) -> set[UUID]:
-    """Ensure that every name has an entity. Returns the entities that did not have this origin before.
+    """Ensure that every name has an entity. Returns the entities that are new, or whose origin or type has changed.
 
     An origin only rises, in the order text, title, metadata. The user's own entities do not change.
     """

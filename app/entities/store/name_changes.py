@@ -137,7 +137,7 @@ async def enqueue_all(db: SharedTransaction, *, rules: int) -> list[str]:
 
 
 async def entries(db: Reading) -> list[tuple[str, UUID]]:
-    """Every name and alias to match in texts, with its entity. A restricted caller does not see all of them."""
+    """Every name and alias to match in texts, with its entity, including names hidden from a restricted caller."""
     parts = ("restricted",) if db.has_restricted_role else ()
     rows = await db.execute(sql.statement("all_gazetteer_names", *parts), {"user_id": db.user_id})
     found: list[tuple[str, UUID]] = []

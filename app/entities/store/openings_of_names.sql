@@ -1,6 +1,6 @@
 -- Finds which single words of a text are names, and which pairs of its words are names or begin longer ones, so that
 -- only longer word sequences that begin with such a pair need be looked up. LATERAL with LIMIT forces look-ups by key.
--- The keys that begin with a pair and a space are those up to the pair and the next character, the exclamation mark.
+-- Keys that begin with a pair and a space sort before the pair and an exclamation mark, the character after the space.
 -- Texts take less to send and to read than arrays of as many items.
 -- Columns: opening.
 -- :words text  single words, each in a line

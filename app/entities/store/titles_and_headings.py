@@ -38,7 +38,7 @@ async def delete_headings(db: Writing, document_id: UUID) -> None:
 
 
 async def add_headings(db: Writing, found: Iterable[HeadingChunk]) -> None:
-    """Store the headings of a document, at least one. Their entities must exist."""
+    """Store headings, at least one. Their entities must exist."""
     await db.execute(sa.insert(tables.headings), [{"user_id": db.user_id, **asdict(one)} for one in found])
 
 
@@ -117,7 +117,7 @@ _LOWER_TITLES = sql.inline(
 async def use_titles(db: Writing, entity_ids: Iterable[UUID]) -> None:
     """Give the origin `title` to the entities among these that are titles and are used as names in other texts.
 
-    They take the spelling of the title, not of the text that contained them first.
+    They take the spelling of the title. File names and common headings such as "Appendix B" keep the origin `text`.
     """
     binds = {"user_id": db.user_id, "entity_ids": list(entity_ids)}
     found = [(row.entity_id, names.title_name(row.title)) for row in await db.execute(_USED_TITLES, binds)]
