@@ -72,7 +72,7 @@ def _zip(raw: bytes) -> Iterator[ArchiveMember]:
 
 
 def _left_out(path: str, *, is_link: bool, size: int) -> ArchiveMember | None:
-    """The member for a link or device, a large file, or the first hidden or fetched folder of a path; else None."""
+    """The member for a link, device or large file, or for the first hidden or vendored part of a path; else None."""
     parts = path.split("/")
     for number, part in enumerate(parts, 1):
         if part in (_VENDORED, _OF_MACOS) or part.startswith("."):

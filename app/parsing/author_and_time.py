@@ -1,4 +1,4 @@
-"""Interprets the author and the time that the properties of a file name, whatever its format."""
+"""Interprets the author and the time in the properties of a file of any format."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SEPARATORS = [re.compile(";"), re.compile(r"\s*,(?:\s+and)?\s+|\s+(?:and|und|et
 
 
 def author(name: str) -> Json:
-    """The author as metadata, a list if there are several; empty if the name is not that of a person."""
+    """The author as metadata, a list if there are several; empty for what programs write where they know no person."""
     if name.strip("()").casefold() in _NOBODY:
         return {}
     lists = (_split(separator, name) for separator in _SEPARATORS)
@@ -28,7 +28,7 @@ def author(name: str) -> Json:
 
 
 def _split(separator: re.Pattern[str], name: str) -> list[str]:
-    """The names between separators; empty if one of them is a single word, such as of `Veit, Ana`."""
+    """The names between separators; empty if one of them is a single word, as in `Veit, Ana`."""
     names = [part.strip() for part in separator.split(name) if part.strip()]
     return names if all(" " in one for one in names) else []
 

@@ -31,7 +31,7 @@ _OTHER_SCRIPTS = (
     *("cp932", "euc-jp", "gb18030", "big5", "cp949"),
 )
 FOREIGN = 0.4
-"""A text without Unicode encoding may be in another script than Latin if more of its letters are beyond ASCII."""
+"""A text that is not in Unicode may be in a script other than Latin if more than this share of letters is not ASCII."""
 _TWO_SCRIPTS = re.compile("[A-Za-z][\u0370-\u0e7f]|[\u0370-\u0e7f][A-Za-z]")
 TWO_SCRIPTS = 0.1
 """A guess is wrong if more than this share of letters is next to a letter of another script."""
@@ -49,7 +49,7 @@ _CURRENCIES = {"cp932": "¥", "cp949": "₩"}
 """What fonts of Japan and Korea show for a backslash, and what their keyboards write before an amount."""
 _AMOUNT = re.compile(r"(?<![\w:/\\.])\\(?=[1-9]\d{0,2}(?:,\d{3})+(?!\d)|[1-9]\d{2,8}(?!\d))")
 _NOT_DECLARED = re.compile(r"utf-?_?(?:16|32|7)|.*escape|idna|punycode|undefined", re.I)
-"""Encodings of another width than the declaration, and those that are no encodings of files."""
+"""Encodings in which the declaration would not be ASCII, and codecs that are no encodings of files."""
 _NOT_ASCII = bytes(range(0x80, 0x100))
 MIXED = 0.1
 """A text is in UTF-8 if at most this share of its characters beyond ASCII is not."""
@@ -84,10 +84,10 @@ def is_text(head: bytes) -> bool:
 
 
 def decode(raw: bytes, declared: str | None = None) -> Decoded:
-    """Decode bytes in the `declared` encoding if they fit, or else by their BOM, or else as UTF-8.
+    """Decodes bytes by their BOM, or else in the `declared` encoding if they fit, or else as UTF-8.
 
-    Zero bytes on one side indicate UTF-16. Other bytes are decoded in the encoding that the text itself declares, or
-    else in the most probable encoding, with a warning.
+    Many zeros at only even or only odd offsets indicate UTF-16. Other bytes are decoded in the encoding that the text
+    itself declares, or else as UTF-8 mixed with Windows-1252 or in the most probable encoding, with a warning.
 
     Raises BadRequest (field `content`) if the bytes are not text.
     """
@@ -142,7 +142,7 @@ def _replacing(raw: bytes, encoding: str, note: str | None) -> Decoded:
 
 
 def _wide_encoding(sample: bytes) -> str | None:
-    """UTF-16 with its byte order if zero bytes (the high bytes of ASCII) occur on one side only."""
+    """UTF-16 with its byte order if zeros (the high bytes of ASCII) are at nearly only even or odd offsets."""
     half = len(sample) // 2
     if half < 2 or len(sample) % 2:
         return None

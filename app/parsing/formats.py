@@ -14,11 +14,11 @@ Content = Literal["plain", "encoded", "binary"]
 
 @dataclass(frozen=True, slots=True)
 class FileFormat:
-    """A format that can be read: its names in messages, and the suffixes of its files without their point.
+    """A format that can be read: its names in messages, and the suffixes of its files without the dot.
 
     `parser` is the module of this package that reads it; empty for plain text that needs none. `signature` matches the
     beginning of every file. A ZIP archive in this format has one of the `entries` or `mimetypes`. `needs_ocr`: all of
-    its text is in pictures. docs/documents.md says what is read of each.
+    its text is in pictures. docs/documents.md says what is read from each.
     """
 
     name: str
@@ -214,7 +214,7 @@ def _sign(head: bytes, content: Content) -> FileFormat | None:
 
 
 def suffix(name: str) -> str:
-    """The suffix of a file name in lower case, without its point; empty if there is none."""
+    """The suffix of a file name in lower case, without the dot; empty if there is none."""
     stem, point, last = name.rpartition(".")
     return last.lower() if point and stem else ""
 

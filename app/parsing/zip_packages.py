@@ -130,7 +130,7 @@ def targets(archive: zipfile.ZipFile, part: str) -> dict[str, tuple[str, str]]:
 
 def check_old_office(file: InputFile) -> FileFormat:
     """The format of an Office file before 2007. Raises UnreadableFile, with a remedy, if it cannot be read."""
-    import anydoc  # of which the other formats need nothing
+    import anydoc  # the other formats do not need it
 
     found = anydoc.format_from_bytes(file.raw)
     if found in _OLD_FORMATS:

@@ -33,7 +33,7 @@ CONTENTS = 3
 SHORT = 2_000
 """A page of at most this many characters is kept whole: main text is recognised by comparison with other text."""
 MAX_COMPARED = 5_000
-"""With more elements, the main text is not compared with that of other methods, which take quadratic time."""
+"""With more elements, main text is recognised by one method only: the others take quadratic time."""
 MOST_ADDED = 20_000
 """Most cells that are added to the tables of a page, because a cell may claim to extend over any number of rows."""
 MOST_PLACES = 500_000
@@ -101,7 +101,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
 
 
 def page(html: str, *, notes: tuple[str, ...] = ()) -> ExtractedDocument:
-    """The main text of a page, with its title, author, language and date. Raises UnreadableFile if it has no text."""
+    """The main text of a page with title, author, language and date. Raises UnreadableFile without text and title."""
     soup = _parse(html)
     root = soup.html
     language = root.get("lang") if root is not None else None
@@ -327,7 +327,7 @@ def _unchosen(soup: BeautifulSoup) -> Iterator[LeftOut]:
 
 
 def _remove(soup: BeautifulSoup, reasons: dict[str, str], within: tuple[str, ...] = ()) -> Iterator[LeftOut]:
-    """Remove elements with these names, apart from those within others."""
+    """Remove elements with these names, except inside elements named in `within`."""
     for element in soup.find_all(list(reasons)):
         if element.decomposed or (within and element.find_parent(within)):
             continue

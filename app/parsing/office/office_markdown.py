@@ -24,7 +24,7 @@ _NUMBER = re.compile(r"\W*\d[\d\W]*")
 _BLANKS = re.compile(r"[^\S\n]+")
 _CROSSED_OUT = re.compile(r"\A(\s*+)(.*\S)(\s*)\Z", re.DOTALL)
 _UPRIGHT = re.compile(r" ?\\mathrm\{(\\[A-Za-z]+|[^A-Za-z\\{}]+)\} ?")
-"""An operator or a number in a formula that a file calls upright, as all of them are."""
+"""An operator or number that a formula marks as upright. LaTeX writes all of them so."""
 
 
 class Writer:

@@ -384,7 +384,7 @@ def _control_text(found: Any) -> str:
 
 
 def _is_chosen(field: Any) -> bool:
-    """Whether a box or entry is chosen; else whether it is by default."""
+    """Whether a box or entry is chosen, by its current state, or else by its default."""
     states = ("current-state", "current-selected", "state", "selected")
     return next((one for state in states if (one := field.get(_FORM + state))), "") in ("checked", "true")
 

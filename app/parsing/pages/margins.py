@@ -44,7 +44,7 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class _Counted:
-    """A line with a number that may count the pages: the rest of the line, the number, and that of all pages or 0."""
+    """A number that may count the pages, as text and as value, the rest of its line, and the stated total or 0."""
 
     rest: str
     number: str

@@ -26,7 +26,7 @@ COLUMN_RUNS = 5
 COLUMN_TEXT = 18
 """Least median of characters in the lines of a column. A column with less is part of a table, which is read by row."""
 COLUMN_PROSE = 40
-"""Characters of the lines with half of a column's text, if formulas, lists and tables make the median shorter."""
+"""A side of a page is a column, too, if half of its text is in lines of this many characters, whatever the median."""
 COLUMNS_ACROSS = 3
 """Least number of cells in a row of a table that stands across two columns of text."""
 GUTTER_PLACES = 2_000

@@ -217,7 +217,7 @@ def _table(grid: Grid, texts: Mapping[tuple[int, int], list[TextRun]]) -> list[T
 def _text_at(
     cell: tuple[int, int], grid: Grid, words: Mapping[tuple[int, int], str], titles: Container[tuple[int, int]]
 ) -> str:
-    """The text of a cell. That of a joined cell is repeated, unless it is a title over all columns, or long."""
+    """The text of a cell. A joined cell's text is repeated, unless it is a title over all columns, or long."""
     first = grid.first[cell]
     found = words.get(first, "")
     is_repeated = first not in titles and len(found) <= markdown_writer.LONGEST_REPEATED

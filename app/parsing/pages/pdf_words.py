@@ -237,7 +237,7 @@ def _part_mark(page: pdfium.PdfTextPage, found: list[str], word: tuple[int, int]
 
 
 def _place_accent(page: pdfium.PdfTextPage, found: list[str], place: int) -> None:
-    """Move an accent to the letter under it, if there is such a letter with an accent."""
+    """Move an accent to the letter under it, if Unicode has the letter with this accent."""
     left, bottom, right, top = _box(page, place, 0)
     around = range(max(0, place - 1), min(place + 2, len(found)))
     is_alone = all(other == place or found[other] in _BLANK for other in around)
@@ -267,7 +267,7 @@ def words(page: pdfium.PdfTextPage, characters: Sequence[str]) -> Iterator[Word]
 
 
 def _word(page: pdfium.PdfTextPage, text: str, places: tuple[int, int], is_first: bool, is_bold: bool) -> Word:
-    """A word. `places` has the places of its first and last character. A smaller last one adds no height.
+    """A word. `places` has the places of its first and last character. A smaller last character adds no height.
 
     The characters of a word that is read from right to left may be in any order.
     """
@@ -403,7 +403,7 @@ def notes(page: pdfium.PdfPage) -> Iterator[str]:
 
 
 def has_stamp(page: pdfium.PdfPage) -> bool:
-    """Whether a page has a stamp that says nothing but in what is drawn, other than a picture."""
+    """Whether a page has a stamp whose text, if any, is only drawn. A stamp of pictures alone does not count."""
     stamps = (one for one in _annotations(page) if pdfium_c.FPDFAnnot_GetSubtype(one) == pdfium_c.FPDF_ANNOT_STAMP)
     silent = (one for one in stamps if not _string(pdfium_c.FPDFAnnot_GetStringValue, one, b"Contents"))
     return any(map(_is_drawn, itertools.islice(silent, MAX_STAMPS)))

@@ -145,7 +145,7 @@ def _frames(raw: bytes) -> Iterator[Picture]:
             raise UnreadableFile(
                 "parse_limit", f"The file has {frames:,} pictures, of at most {MAX_PICTURES:,}: split it."
             )
-        frames = frames if image.format == "TIFF" else 1  # others are those of an animation
+        frames = frames if image.format == "TIFF" else 1  # the frames of other formats are an animation
         for frame in itertools.islice(ImageSequence.Iterator(image), frames):
             _check_size(frame)
             yield grey(frame)

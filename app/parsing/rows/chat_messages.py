@@ -24,14 +24,14 @@ _SENDER_FIELDS = ("user_profile", "author", "from", "sender", "sender_name", "cr
 _PERSON_FIELDS = ("real_name", "nickname", "display_name", "displayName", "name")
 _TIME_FIELDS = (*frontmatter.DATE_FIELDS, "timestamp", "timestamp_ms", "ts", "time")
 _THREAD_FIELD = "thread_ts"
-"""The field with the time of the message that begins the thread of a message."""
+"""The field with the time of the first message of the thread."""
 _SINCE_1970 = re.compile(r"\d{9,10}(?:\.\d{1,9})?|\d{12,13}")
 _IN_LIST = re.compile(r'"messages"\s*:\s*\[\s*\Z')
 
 
 @dataclass(frozen=True, slots=True)
 class _Message:
-    """A message with text; `time` is that of the message before if it has none, `thread` that of what it replies to."""
+    """A message. `time` may be the time of the message before. `thread` is the time of the thread's first message."""
 
     time: datetime | None
     thread: datetime | None
@@ -105,7 +105,7 @@ def _said(record: Mapping[str, Any]) -> str:
 
 
 def _rest(record: Mapping[str, Any]) -> dict[str, Any]:
-    """A message without its text; of a text with formats, the formats are left."""
+    """A message without its text. Of a formatted text, the formats stay."""
     text = records.named(record, records.TEXT_FIELDS)
     parts = record[text] if text and isinstance(record[text], list) else ()
     formats = [{key: part[key] for key in part if key != "text"} for part in parts if isinstance(part, dict)]

@@ -26,7 +26,7 @@ SAMPLE = 200
 LONGEST_NAME = 120
 """Most characters of a value that names a record."""
 PROSE = 5
-"""Least number of words of a value that is read and not only filtered by."""
+"""Least number of words in prose, which people read and do not only filter by."""
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _LETTER = re.compile(r"[^\W\d_]")
 
@@ -130,7 +130,7 @@ def lines(record: Mapping[str, Any], names: Iterable[str]) -> Iterator[str]:
 
 
 def is_prose(value: Any, levels: int = metadata_json.MAX_DEPTH) -> bool:
-    """Whether a text, or a text in a list or an object, has so many words that it is read and not only filtered by."""
+    """Whether a text, or a text in a list or an object, is prose: it has PROSE words or more, and mostly letters."""
     if levels and isinstance(value, dict | list):
         return any(is_prose(inner, levels - 1) for inner in (value.values() if isinstance(value, dict) else value))
     return isinstance(value, str) and len(value.split(maxsplit=PROSE)) >= PROSE and is_text(value)
