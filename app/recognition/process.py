@@ -19,7 +19,7 @@ from app.parsing.types import Picture, RecognisedLine
 
 LIBRARY = "rapidocr"
 VERSION = "rapidocr-3/PP-OCRv6-small"
-"""Names the recogniser and its models; lines that another one recognised are recognised again."""
+"""Names the recogniser and its models. If it changes, pictures are recognised again."""
 MAX_LINES = 16_000_000
 """Bytes of the lines of one picture as JSON."""
 WORKER = limited_process.module("app.recognition.worker")
@@ -27,7 +27,7 @@ WORKER = limited_process.module("app.recognition.worker")
 
 
 class RecognitionFailed(Exception):
-    """The process ended, or took too long, twice with the same picture."""
+    """The process took too long with a picture, or ended twice with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Recogniser:
                 self._idle = asyncio.get_running_loop().call_later(self._limits.idle_s, self._expire)
 
     async def _first_success(self, picture: Picture) -> list[RecognisedLine]:
-        """The lines by the first of two attempts that succeeds."""
+        """The lines by the first of two attempts that succeeds. After a timeout there is no second one."""
         for is_last in (False, True):
             finished = False
             try:

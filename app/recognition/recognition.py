@@ -1,7 +1,7 @@
 """Opens the recogniser, and recognises the pictures in a user's files, each once: the lines are kept for the next time.
 
-Kept lines are encrypted with a key that is computed from the picture, so that after a document is deleted, only who has
-the picture can read its text.
+Kept lines are encrypted with a key that is computed from the picture, so that after a document is deleted, only someone
+who has the picture can read its text.
 """
 
 from __future__ import annotations

@@ -14,12 +14,12 @@ from app.database.schema import tables
 from app.database.transactions import Writing
 
 MOST = 5_000
-"""Pictures of a user that are kept; those that were not used for the longest time are deleted."""
+"""Most pictures of a user that are kept. The least recently used ones are deleted."""
 recognised_pictures = tables.user_table(
     "recognised_pictures",
-    # Made of the picture and the recogniser.
+    # Computed from the picture and the recogniser.
     sa.Column("picture_key", sa.Uuid, primary_key=True),
-    # Encrypted with a key that is made of the picture, too.
+    # Encrypted with a key that is computed from the picture, too.
     sa.Column("lines", sa.LargeBinary, nullable=False),
     tables.moment("used_at"),
     sa.Index(None, "user_id", "used_at"),
@@ -38,7 +38,7 @@ async def use(db: Writing, picture_key: UUID) -> bytes | None:
 
 
 async def add(db: Writing, picture_key: UUID, lines: bytes) -> None:
-    """Keep the lines of a picture, and delete those beyond the most that are kept."""
+    """Keep the lines of a picture, and delete the least recently used pictures beyond MOST."""
     new = {"user_id": db.user_id, "picture_key": picture_key, "lines": lines}
     await db.execute(postgresql.insert(recognised_pictures).values(new).on_conflict_do_nothing())
     surplus = (

@@ -55,7 +55,7 @@ def _engine(threads: int) -> Any:
 
 
 def _lines(engine: Any, picture: Any) -> list[tuple[str, float, list[float]]]:
-    """The text, score and corners of each line; if it is more probable, those of the picture turned upside down."""
+    """Each line's text, score and corners. A doubtful picture is also read upside down; the better reading counts."""
     upright = _read(engine, picture)
     if not upright or _mean_score(upright) >= DOUBTFUL:
         return upright
