@@ -78,8 +78,8 @@ class CallTimes:
 class Breaker:
     """Refuses calls of a model that keeps failing (the circuit breaker pattern).
 
-    It opens when BREAKER_FAILURES of the last BREAKER_WINDOW calls failed. Then it lets one call through every
-    BREAKER_PAUSE_S until one succeeds.
+    It opens when BREAKER_FAILURES of the last BREAKER_WINDOW calls failed, or for the pause that a provider requests.
+    Then it lets one call through every BREAKER_PAUSE_S until one succeeds.
     """
 
     def __init__(self) -> None:
@@ -142,7 +142,7 @@ class RemoteCalls:
         )
 
     async def bulk(self, work: Work[Result]) -> Result:
-        """The result of a call for an ingest. Raises ProviderError."""
+        """The result of a call in bulk. Raises ProviderError."""
         return await _retry(lambda: self._attempt(work, BULK_ATTEMPT_S), until=monotonic() + self._times.bulk_s)
 
     async def _attempt(self, work: Work[Result], seconds: float) -> Result:

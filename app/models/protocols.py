@@ -16,7 +16,7 @@ class EmbeddingModel:
 
     `token_starts` returns the offset of each of its tokens in a text, ascending; None if the model's tokenizer is not
     in this process. It may be called from any thread.
-    `languages` are the ISO 639-1 codes of those that the model was trained to read; empty if they are not known.
+    `languages` are the ISO 639-1 codes of the languages that it was trained to read; empty if they are not known.
     `unrelated` is the mean cosine of unrelated texts; None if it was not measured.
     """
 
@@ -88,7 +88,7 @@ class Llm(Protocol):
     async def entities(self, text: str) -> Sequence[object]:
         """Name the entities in a text, as objects with `type`, `name`, `aliases` and `role`; unchecked.
 
-        A call in bulk, which may take longer than one for a query.
+        This is a call in bulk, which may take longer than a call for a query.
         """
         ...
 

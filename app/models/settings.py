@@ -41,7 +41,7 @@ NEEDED = (
 )
 """What a model of a role and kind needs: all or any of some settings."""
 BUILT_IN = ("minilm", "e5")
-"""The embedders whose model is given."""
+"""The embedders that have a model of their own."""
 
 
 def _read(value: Any) -> Any:

@@ -128,7 +128,7 @@ class E5File:
 
 
 class Pieces(NamedTuple):
-    """The pieces of a text, with those that begin and end it, all of one text."""
+    """The ids of the pieces of a text, with BEGIN and END. All type ids are 0, because there are no pairs."""
 
     ids: list[int]
     type_ids: list[int]

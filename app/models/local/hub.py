@@ -29,7 +29,7 @@ PROGRESS_S = 10
 """Seconds between two lines of progress."""
 ABANDONED_S = 3_600
 """Seconds after which nobody writes a draft any more."""
-# Read when the library is imported. Its protocol for large files has addresses of its own, past that of the settings.
+# Read when the library is imported. Its protocol for large files uses other addresses than the one in the settings.
 os.environ.setdefault("HF_HUB_DISABLE_XET", "1")  # noqa: TID251
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")  # noqa: TID251
 

@@ -24,7 +24,7 @@ from app.models.protocols import EmbeddingModel
 
 DEFAULT_MAX_TOKENS = 512
 MAX_TOKENS = 100_000
-"""A larger number in tokenizer_config.json stands for none."""
+"""This or a larger number in a file stands for no maximum."""
 WHOLE = "sentence_embedding"
 """Name of the output of a graph that includes pooling."""
 POOLINGS: dict[str, Pooling] = {
@@ -127,7 +127,7 @@ def _steps(path: Path, outputs: list[str], overrides: Overrides, model: KnownMod
 
 
 def _pooling(path: Path, pooling: dict[str, Any], default: Pooling) -> Pooling:
-    """The published pooling, else the default. Raises ProviderError where it is another or not the last step."""
+    """The published pooling, else the default. Raises ProviderError if it is not supported, or other steps follow."""
     others = {module.get("type", "").rpartition(".")[2] for module in _modules(path)} - MODULES
     if others:
         message = f"{path.name} has steps after its graph that are not supported: {', '.join(sorted(others))}."

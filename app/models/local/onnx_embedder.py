@@ -38,7 +38,7 @@ class OnnxEmbedder:
     """An Embedder on the local CPU. `aclose()` ends its threads.
 
     Queries and documents have threads of their own, so a query shares the cores with documents instead of waiting for
-    them. Texts are truncated to the model's `max_tokens`, vectors to its dimension and then to length one.
+    them. Texts are truncated to the model's `max_tokens`, vectors to its dimension. Vectors have length one.
     """
 
     def __init__(self, graph: OnnxModel, model: protocols.EmbeddingModel, steps: EmbeddingSteps) -> None:

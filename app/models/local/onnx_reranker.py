@@ -13,7 +13,7 @@ from app.models.calls import CallTimes, ProviderModel, RemoteCalls
 from app.models.local.onnx_model import OnnxModel, Tokens
 
 MAX_CHARACTERS = 4_000
-"""Of a passage that are read; models truncate at about 500 tokens."""
+"""Most characters of a passage that are read. Most models truncate at 512 tokens."""
 MAX_LOGIT = 500.0
 
 

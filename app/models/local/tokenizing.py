@@ -101,7 +101,7 @@ class JsonTokenizer(TokenOffsets):
 
 
 def _calls(pieces: Iterable[_Piece]) -> Iterator[list[_Piece]]:
-    """Pieces of at least CALL code points, the last ones of fewer."""
+    """Groups of pieces, each of at least CALL code points together; the last group may have fewer."""
     some, size = list[_Piece](), 0
     for piece in pieces:
         some.append(piece)
@@ -114,7 +114,7 @@ def _calls(pieces: Iterable[_Piece]) -> Iterator[list[_Piece]]:
 
 
 def _bounds(text: str) -> Iterator[tuple[int, int]]:
-    """Pieces of about PIECE code points that end where a word ends."""
+    """Pieces of PIECE to twice as many code points. Each ends at white space, if there is any, or with the text."""
     start = 0
     while start < len(text):
         found = _SPACE.search(text, start + PIECE, start + 2 * PIECE)

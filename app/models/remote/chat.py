@@ -17,7 +17,7 @@ Kind = Literal["openai", "ollama"]
 
 
 def _options(kind: Kind, task: Task) -> tuple[dict[str, Any], ...]:
-    """Options of a request, tried in this order: servers refuse what their model does not support with status 400."""
+    """Options of a request, tried in this order: a server answers with status 400 if its model does not support one."""
     if kind == "ollama":
         generated = {"temperature": 0, "num_predict": task.max_tokens}
         return {"stream": False, "format": task.schema, "options": generated}, {"stream": False}

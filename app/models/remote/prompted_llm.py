@@ -132,7 +132,7 @@ def _delimit(task: str, content: dict[str, Any]) -> tuple[str, str]:
 
 
 def _values(answer: object) -> Iterator[object]:
-    """The JSON objects and lists in an answer; those inside another are not among them. Raises ProviderError."""
+    """The outermost JSON objects and lists in an answer. Raises ProviderError."""
     if not isinstance(answer, str) or len(answer) > MAX_CHARACTERS:
         raise errors.ProviderError("The language model returned no usable answer.", fault="answer")
     decoder, start = json.JSONDecoder(), 0

@@ -19,7 +19,7 @@ ADDRESSES = {
 TEI_BATCH = 32
 """Passages that TEI accepts in one request by default."""
 MAX_CHARACTERS = 4_000
-"""Of a passage that are sent; models read no more."""
+"""Most characters of a passage that are sent."""
 _MAX_LOGIT = 500.0
 
 
