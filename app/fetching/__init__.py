@@ -1,1 +1,1 @@
-"""Fetches pages and files over HTTP, of public hosts only, within limits."""
+"""Fetches pages and files over HTTP, from public hosts only, within limits."""

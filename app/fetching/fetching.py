@@ -63,7 +63,7 @@ _NOT_PUBLIC = [
     )
 ]
 _GLOBAL_UNICAST = ip_network("2000::/3")
-"""All IPv6 addresses outside of it are local, multicast, or embed IPv4 addresses, as those of NAT64 do."""
+"""All IPv6 addresses outside of it are local, multicast, or embed IPv4 addresses, as NAT64 addresses do."""
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 """The IP addresses of a host name. Raises OSError."""
 MAX_TRIED = 3
@@ -77,7 +77,7 @@ BLOCKED = "The address leads to this machine or to a network that is not public:
 class FetchLimits:
     """Limits of one page: bytes as they are received and as they are decompressed, and seconds.
 
-    `step_s` is the time of a connection and of each read, `whole_s` that of the page with all redirects.
+    `step_s` is the limit of a connection and of each read, `whole_s` the limit of the page with all redirects.
     """
 
     max_bytes: int = 50_000_000
@@ -102,7 +102,7 @@ class WebFetcher:
     async def fetch(self, address: str, *, allowed: AllowedHosts) -> WebPage:
         """The page at an address.
 
-        Raises `blocked_url` or `fetch_not_allowed` for one that may not be fetched, `fetch_failed`, `site_unavailable`.
+        Raises `blocked_url` or `fetch_not_allowed` if it may not be fetched, else `fetch_failed` or `site_unavailable`.
         """
         self._tls = self._tls or httpx.create_ssl_context()
         with _translate(self._limits):
