@@ -3,8 +3,7 @@
 A text's language is detected by script, alphabet and frequent words (docs/decisions/0033-language-detection.md). The
 frequent words of a language come from jusText's lists, which are sorted by frequency. Each different word of a text is
 evidence for a language: the logarithm of LISTED / rank, with its rank in the language's list. By Zipf's law the
-frequency of a word is inversely proportional to its rank.
-Letters that English lacks are evidence, too.
+frequency of a word is inversely proportional to its rank. Letters that English lacks are evidence, too.
 """
 
 from __future__ import annotations

@@ -67,11 +67,11 @@ def index_text(text: str, config: str) -> str:
     Lower-case, NFKC; accents folded where no stemmer but the English one needs them, ligatures expanded where they are
     no letters of the language. Words of inflected languages without a good stemmer end after six letters. Punctuation
     becomes space, hyphens between letters stay. Compounds are followed by their parts ("josh.ai josh ai"), mixed case
-    and snake case become one word and its parts, decimals and versions stay whole, acronyms lose their dots. "AT&T" is
-    preceded by "atandt" and "vitamin A" followed by "vitamina", because stop words stand in them. Letters and digits
-    with several spellings have one (`characters.unify`), and a Persian word with a joiner inside is followed by its
-    parts. Scripts without spaces become overlapping pairs, beside which the database indexes single characters. Words
-    over 2,000 bytes are dropped. Linear in the length.
+    and snake case become one word and its parts. Decimals and versions stay whole, thousands lose their commas and
+    acronyms their dots. "AT&T" is preceded by "atandt" and "vitamin A" followed by "vitamina", because they contain
+    stop words; "C++" becomes "c cplusplus". Letters and digits with several spellings have one (`characters.unify`),
+    and a Persian word with a joiner inside is followed by its parts. Scripts without spaces become overlapping pairs,
+    beside which the database indexes single characters. Words over 2,000 bytes are dropped. Takes linear time.
     """
     if not text.isascii():
         text = _UNSPACED_RUN.sub(_pairs, _WRAPPED.sub("", _normalise(text, config)))
