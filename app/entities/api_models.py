@@ -87,7 +87,7 @@ class EntityInput(field_types.WireModel):
     )
 
     def shape(self) -> EntityDraft:
-        """The entity as a core type."""
+        """The entity as a draft to store. Members that are UUIDs become ids, other members stay names."""
         given = {name: _frozen(getattr(self, name)) for name in EntityDraft.__dataclass_fields__}
         return EntityDraft(**given | {"members": tuple(map(_member, self.members))})
 

@@ -1,4 +1,4 @@
--- Finds the names that are titles, or headings of several words.
+-- Finds the names of origin `title` or `text` that are titles, or headings of several words.
 -- Columns: name_key, entity_id.
 SELECT n.name_key, n.entity_id
 FROM {{names_by_key}}

@@ -137,7 +137,6 @@ async def given_names(db: Reading, keys: Iterable[str]) -> dict[str, list[UUID]]
     return found
 
 
-# A mention that already exists keeps the larger count.
 _INSERT_MENTIONS = sql.inline(
     """
     INSERT INTO stepwell.mentions AS m (user_id, entity_id, chunk_no, document_id, kind, count)
