@@ -27,8 +27,8 @@ from app.text.structure import structure
 from app.text.words import cleaning
 
 ATTEMPTS = 16
-"""How often a patch is applied again because another change was stored meanwhile: at each attempt, one of the requests
-that a user may have at once succeeds."""
+"""How often a patch is tried while other requests change the document. At each attempt one of these requests succeeds,
+so this is the number of requests that a user may have at once."""
 
 
 async def apply(document_id: UUID, patch: Json, user_id: str, services: Services) -> IngestResult:

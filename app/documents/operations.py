@@ -29,7 +29,7 @@ async def get(document_id: UUID, user_id: str, *, db: Database) -> Document:
 
 @retry_read
 async def get_containing(id: UUID, user_id: str, *, db: Database) -> tuple[documents.DocumentSource, int]:
-    """The document with this id, and 0; or that of the chunk with this id, and the chunk's offset. Raises NotFound."""
+    """The document with this id and offset 0, or the document and offset of the chunk with this id. Raises NotFound."""
     async with db.reading(user_id) as reading:
         document_id, start = await documents.of_chunk(reading, id) or (id, 0)
         return await documents.source(reading, document_id), start

@@ -22,11 +22,11 @@ from app.documents.types import RowCounts
 PAGE = 200
 """Documents that are listed at once."""
 CHUNKS = 500
-"""Chunks of the documents that a transaction deletes, for which other writes wait: some tenths of a second."""
+"""Most chunks that a transaction deletes, except from a single document. Other writes wait some tenths of a second."""
 
 
 Find = Callable[[Writing, SelectedDocument | None, int], Awaitable[list[SelectedDocument]]]
-"""Lists at least the given number of documents to delete, after the last deleted document."""
+"""Lists documents to delete after the last deleted one. It may list more than the given number."""
 
 
 @dataclass(slots=True)

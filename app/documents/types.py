@@ -190,7 +190,7 @@ class DuplicateUse:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """Counts of what one user has stored."""
+    """Counts of what one user has stored; `languages` counts chunks by text-search configuration."""
 
     documents: int
     chunks: int

@@ -68,7 +68,7 @@ _FIELDS = "Use the form fields files, uri, title, metadata, language and text_fi
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2066-\u2069]+")
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:/")
 PARSED_AT_ONCE, PARSED_OF_USER = 4, 2
-"""Files that a process of the service parses at once, each in a process of its own."""
+"""Most files that a process of the service parses at once, in all and per user; each has its own parser process."""
 WAITING, WAIT_S = 256, 300.0
 """Files that wait to be parsed, and how many seconds each waits at most."""
 
@@ -146,7 +146,7 @@ def is_multipart(request: Request) -> bool:
 class _Form:
     """A form: its text fields, the reader of its files, and the uris of the files read so far.
 
-    `turn` is the turn of the request. It is given back while a file is read.
+    `turn` is the request's place among the uploads. It is given back while a file is read.
     """
 
     fields: DocumentForm

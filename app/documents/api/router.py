@@ -224,7 +224,7 @@ async def list_documents(
 
 
 def _cursor_after(document: Document, order: DocumentOrder) -> str:
-    """The cursor after this document. It names the order, unless documents are ordered by creation."""
+    """The cursor after this document. It names the order, except `newest`."""
     if order == "newest":
         return cursors.make(document.created_at, document.document_id)
     key = {

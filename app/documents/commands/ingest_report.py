@@ -108,7 +108,7 @@ class Summary:
             self.fail(path, reason)
 
     def fail(self, path: Path | str, reason: str) -> None:
-        """Records a file or folder that cannot be read."""
+        """Records a file, folder or page that is not stored."""
         self.failures.append((str(path), reason))
         if (count := self._count_of(str(path))) is not None:
             count.failed += 1

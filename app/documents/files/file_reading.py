@@ -111,7 +111,7 @@ class UnreadMember:
 
 
 def recogniser(user_id: str, services: Services) -> Recognise | None:
-    """The function that recognises the pictures in a user's files; None without OCR."""
+    """The function that reads the text in pictures of a user's files; None without OCR."""
     return next((made for make in capability.declared("recognisers") if (made := make(user_id, services))), None)
 
 

@@ -54,7 +54,7 @@ class Rules:
 
 
 def files(folder: Path, counts: LeftOutCounts, failed: Failed) -> Iterator[Path]:
-    """The files under a folder that no rule for names excludes, in order; `counts` counts the others by relative path.
+    """Yields the files under a folder that no rule for names excludes, in order, and counts the others in `counts`.
 
     `failed` is called for each subfolder that cannot be read. Symbolic links to folders are not followed. The
     .gitignore files between the root of the Git repository and the folder count, unless they exclude the folder itself.

@@ -1,4 +1,4 @@
--- Reads the chunk of each of some documents that is nearest to a query vector, or the first chunk without a vector.
+-- Reads, for each document, its chunk nearest to a query vector. Without a query vector it reads the first chunk.
 -- Look-ups are LATERAL with LIMIT, so that one plan serves all binds.
 -- Columns: one row per document with the columns of chunks_by_id.sql, in the order of the documents.
 -- :linked_ids uuid[]  the documents

@@ -136,7 +136,7 @@ async def targets(
 
 
 async def _chosen(db: Writing, document_id: UUID, same: StoredVersion | None) -> Target:
-    """This document as a draft's target; `same` is the stored one with its identity. Raises NotFound, Conflict."""
+    """The document as the target of a draft; `same` is stored with the draft's identity. Raises NotFound, Conflict."""
     count = sa.select(_d.chunk_count).where(_d.user_id == db.user_id, _d.document_id == document_id)
     if (chunk_count := await db.scalar(count)) is None:
         raise write_checks.not_found()

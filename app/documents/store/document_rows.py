@@ -39,7 +39,7 @@ _d = tables.documents.c
 
 
 async def clear(db: Writing, chunk_counts: Mapping[UUID, int]) -> LinkedNames:
-    """Delete the chunks of documents, given with their numbers of chunks, with vectors, postings and mentions.
+    """Delete the chunks of documents with their vectors, postings and mentions. `chunk_counts` is by document.
 
     Returns the names that the chunks mention: the caller prunes them after it has linked other versions. The postings
     of a document with more than MOST_UNINDEXED chunks are only hidden, and a job removes them.
@@ -123,10 +123,10 @@ def as_json(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 async def update(db: Writing, document_id: UUID, draft: DocumentDraft, values: Mapping[str, Any]) -> None:
-    """Update a document with the draft's metadata. If text and attributes are equal, the time of the last change stays.
+    """Set columns of a document to `values`, which come from the draft.
 
-    If the identity is equal, the spelling of the URI stays. If the text is equal, the entities that a model has named
-    in it stay.
+    If identity, text and attributes are equal, the time of the last change stays. If the identity is equal, the
+    spelling of the URI stays. If the text is equal, the entities that a model has named in it stay.
     """
     same = sa.and_(
         _d.identity == draft.identity,

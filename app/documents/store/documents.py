@@ -92,8 +92,7 @@ async def change(
     """Store `draft` as a new version of a document; None if the document has changed since `source` was read.
 
     Returns the names in the old version; the caller prunes them after it has linked the new version. Without vectors
-    only the attributes are stored; the chunks and their names stay. Raises NotFound, and Conflict if another document
-    already has the draft's uri.
+    only the attributes are stored; the chunks and their names stay. Raises what `check_change` raises.
     """
     document_id = source.document.document_id
     first_no = await db.lock(chunks=0 if vectors_by_key is None else len(draft.chunks))
@@ -171,7 +170,7 @@ async def of_chunk(db: Reading, chunk_id: UUID) -> tuple[UUID, int] | None:
 async def page(
     db: Reading, *, limit: int, after: tuple[datetime | str, UUID] | None, only: DocumentFilter
 ) -> list[Document]:
-    """The user's documents without their text, from the position `after` on: a time or title, and an id."""
+    """The user's documents without their text, after the position `after`: a time or title, and an id."""
     await foreign_filter_operators.check(db, only.filters)
     filtering = filters.binds(filters.visible(db, only.filters))
     parts, binds = [*filtering], {"user_id": db.user_id, "limit": limit, **filtering}
@@ -240,7 +239,7 @@ async def dates(db: Reading, document_ids: Collection[UUID], *, key: str | None)
 
 
 async def stats(db: Reading) -> Stats:
-    """The row counts of what the caller sees of the user's data, and the embedding model."""
+    """The numbers of the rows that the caller sees, duplicates, and the embedding model."""
     statistics = "visible_statistics" if db.restriction is None else "statistics_of_chunks"
     rows = (await db.execute(sql.statement(statistics), {"user_id": db.user_id})).all()
     identity = tables.embedding_identity.c

@@ -1,6 +1,6 @@
 -- Stores the chunks of documents in the order of their numbers, which are consecutive, and analyses their text with the
 -- documents' text-search configurations.
--- A chunk's length is the number of its indexed lexemes, including repetitions, without the single characters of pairs.
+-- A chunk's length is the number of its lexemes, including repetitions. Those that `with_characters` adds do not count.
 -- Columns: chunk_no.
 -- :first_no bigint  number of the first chunk
 -- :chunks json  an array of objects with the columns of chunks, and the text to index as `indexed`, see `labelled_words`

@@ -1,5 +1,5 @@
--- Stores new documents without their chunks. Documents without a time of creation get that of the transaction, each a
--- microsecond later than the one before it, so that a list of documents keeps their order.
+-- Stores new documents without their chunks. A document without a creation time gets the time of the transaction, plus
+-- a microsecond for each document before it, so that listings keep the order.
 -- Columns: document_id.
 -- :documents json  an array of objects with the columns of documents; hashes in hexadecimal
 -- :names_version integer  version of the rules by which the documents are linked to entities in this transaction

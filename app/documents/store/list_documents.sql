@@ -1,5 +1,5 @@
--- Lists documents without their text, the last created first unless another order is asked for. The index gives these
--- and the first created; the other orders read all of the user's documents.
+-- Lists documents without their text, newest first by default. The two orders by creation read an index; the others
+-- sort all of the user's documents.
 -- Columns: those of a listed document, content (the beginning of a document without title and URI, else null).
 -- part oldest  the first created first
 -- part changed  the last changed first

@@ -1,4 +1,4 @@
--- Copies numbered staged chunks to the chunks of their document.
+-- Copies a range of staged chunks to the chunks of their document. They keep their numbers.
 -- Columns: chunk_no.
 -- :job_id uuid  the job that stores the document
 -- :document_id uuid  the document

@@ -1,5 +1,5 @@
--- Lists the jobs among some that store documents which will pass filters. The creation time of a document without one is
--- that of its job.
+-- Lists those of the given jobs whose documents will pass the filters. A document without a creation time counts as
+-- created with its job.
 -- Columns: job_id.
 -- :job_ids uuid[]  the jobs
 -- :created timestamptz[]  when each of them was created

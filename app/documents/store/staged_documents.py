@@ -1,4 +1,4 @@
-"""Stores a large document where readers do not see it, makes it visible in one transaction, and cancels its job.
+"""Stores a large document unseen by readers, makes it visible in one transaction, and cancels superseded jobs.
 
 A job stages the chunks of the document with their postings, one slice at a time, and then their vectors. No search
 reads these postings (`hidden_chunks`). The transaction that publishes the document copies the chunks and vectors. Only
@@ -58,7 +58,7 @@ async def add(db: Writing, job_id: UUID, document_id: UUID, draft: DocumentDraft
 
 
 async def get(db: Reading, job_id: UUID) -> StagedDocument | None:
-    """The document that a job stores."""
+    """The document that a job stores; None if it has none."""
     row = (
         await db.execute(sa.select(tables.staged_documents).where(_s.user_id == db.user_id, _s.job_id == job_id))
     ).one_or_none()

@@ -1,5 +1,5 @@
--- Computes the text statistics of the chunks that the caller sees, where row-level security hides others: the stored ones
--- are those of all chunks.
+-- Computes text statistics from the chunks that row-level security lets the caller see. The stored statistics count all
+-- chunks.
 -- Columns: config, chunks, tokens; one row per text-search configuration with chunks.
 -- :document_ids? uuid[]  only the chunks of these documents
 SELECT c.config, count(*) AS chunks, CAST(sum(c.length) AS bigint) AS tokens

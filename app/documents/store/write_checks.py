@@ -24,7 +24,7 @@ _HIDDEN_DOCUMENTS = sql.inline(
                                         'created', extract(epoch FROM d.created_at) * 1000000), true) IS NOT TRUE
     """
 )
-# The creation time of a document without one is that of its job.
+# A staged document without a creation time counts as created now.
 _HIDDEN_STAGED = sql.inline(
     """
     SELECT s.job_id

@@ -77,7 +77,7 @@ def resolve(upload: Upload, *, language: str | None = None) -> CleanDocument:
 def clean_again(document: CleanDocument) -> CleanDocument:
     """Cleans a stored document by the current rules. Raises what interrupts it.
 
-    Former versions had stemmers for some languages that are truncated, and indexed the others as written.
+    Earlier rules stemmed some of the languages whose words are now truncated, and indexed the others as written.
     """
     offload.check_stopped()
     cleaned = _clean(document.content, document.page_starts)
@@ -143,12 +143,12 @@ def chunk(passage: Passage, draft: DocumentDraft, *, model: EmbeddingModel) -> C
 
 
 def attributes_hash(document: CleanDocument) -> bytes:
-    """The hash of the given attributes of a document, without the URI: that is its identity."""
+    """The hash of a document's given attributes, except its URI, which is part of the identity."""
     created_at = document.created_at.isoformat() if document.created_at else None
     return _digest(document.title, document.config, document.metadata, created_at)
 
 
-@functools.lru_cache(maxsize=64)  # that of a document is cleaned for each of its chunks
+@functools.lru_cache(maxsize=64)  # a document's title is cleaned for each of its chunks
 def clean_title(title: str) -> str:
     """Cleans a title to one line of at most 500 characters."""
     return cleaning.clean(title).text.replace("\n", " ").strip()[: limits.MAX_TITLE]
@@ -177,9 +177,9 @@ def _clean(text: str, page_starts: Sequence[int]) -> CleanedPages:
 
 
 def title_of_file(name: str) -> str:
-    """The title of a file that has no other: its name, without the suffix if the name is written like a title.
+    """The title of a file that has no other: its name.
 
-    Names of Markdown files and names with spaces between words are.
+    The name of a Markdown file, or one with spaces between words, loses its suffix.
     """
     stem = name.rpartition(".")[0]
     is_written = " " in stem and len(_WORD.findall(stem)) > 1

@@ -52,7 +52,7 @@ class ChunkVectors:
     of_target: Mapping[UUID, VectorValue] | None = None
 
     def join(self, other: ChunkVectors) -> ChunkVectors:
-        """Joins both; `computed` is that of `other`. Of the target, it keeps only the vectors for its latest table."""
+        """Adds the vectors of `other`, and takes its `computed`. Vectors for an earlier target table are dropped."""
         by_key = {**self.by_key, **other.by_key}
         if not other.of_target:
             return ChunkVectors(by_key, other.computed, self.target_table, self.of_target)
@@ -89,7 +89,7 @@ async def find_vectors(texts: Mapping[UUID, str], user_id: str, services: Servic
 async def _of_target(
     texts: Mapping[UUID, str], target: StoredModel, services: Services
 ) -> Mapping[UUID, VectorValue] | None:
-    """The vectors of the model that will replace the present one. If it fails, None: a job adds the missing vectors."""
+    """The vectors of the next model. None if it cannot compute them here: `stepwell reembed` adds what is missing."""
     switch = model_replacement.of(services.embedder)
     embedder = switch.configured(target) if switch else None
     if embedder is None:

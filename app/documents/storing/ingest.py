@@ -39,7 +39,7 @@ FIRST_CHARACTERS = 9_600
 MIN_DOCUMENT_CHARACTERS = 400
 """For the size of a batch, a shorter document counts as this many characters."""
 MOST_WRITTEN, MOST_CHUNKS = 64, 128
-"""Most documents that one transaction writes, and most chunks, of both versions, if there are several documents."""
+"""Most documents that one transaction writes, and most old and new chunks of several documents together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +88,9 @@ async def store(
 
     While a batch is written, the next one is embedded, and the one after that is read and drafted.
 
-    The result is the same as if they were stored one by one, even if a document comes several times, once a job has
-    matched new names from metadata in the earlier texts. Jobs store large documents. Raises errors that concern all
-    documents: ProviderError, DatabaseUnavailable. Outcomes that were yielded before stay stored.
+    The result is the same as if they were stored one by one, even if a document comes several times. A job later
+    finds new names from metadata in the earlier texts. Jobs store large documents. Raises errors that concern all
+    documents: ProviderError, DatabaseUnavailable, Busy. Outcomes that were yielded before stay stored.
     """
     steps = _Steps(user_id, services, options)
     embedded = _work_ahead(_work_ahead(_batches(_each(uploads)), steps.draft), steps.embed)

@@ -77,7 +77,8 @@ async def queue(
 ) -> IngestResult:
     """Queue a job that stores a draft without chunks, by default as the document with its identity.
 
-    Nothing is queued if an equal version is stored or being stored. Raises NotFound, Conflict, DatabaseUnavailable.
+    Nothing is queued if an equal version is stored or being stored. Jobs that would store other versions are cancelled.
+    Raises NotFound, Conflict, OutsideOfKey, DatabaseUnavailable.
     """
     async with services.db.locking(user_id, checked=True) as writing:
         target = (await document_puts.targets(writing, [draft], document_id=document_id))[draft.identity]
