@@ -1,4 +1,4 @@
-"""Keeps folders in step with the documents stored of their files."""
+"""Keeps stored documents in step with the files of folders."""
 
 from __future__ import annotations
 

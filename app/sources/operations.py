@@ -36,12 +36,11 @@ class AddedSource:
 
 
 async def add(draft: SourceDraft, user_id: str, services: Services) -> AddedSource:
-    """Store a source and queue a job that synchronises it; one with the same folder and patterns is changed instead.
+    """Store a source, or change the one with the same folder and patterns, and queue a job that synchronises it.
 
-    The path of the draft is that of a folder or a file. Without a name the source gets that of its folder, with a
-    number if another source has it. A confined folder must be below the user's roots, now and whenever it is
-    synchronised. Raises `folder_not_allowed`, BadRequest naming the field, Conflict if there are too many sources or
-    another has the name.
+    The path of the draft names a folder or a file. A source without a name takes its folder's name, with a number if
+    another source has it. A confined folder must be below the user's roots, now and whenever it is synchronised.
+    Raises `folder_not_allowed`, BadRequest naming the field, and Conflict for too many sources or a name in use.
     """
     if draft.confined:
         folder, name = source_roots.allowed(draft.path, user_id, services.option(SourceRoots))
@@ -89,7 +88,7 @@ def _named(draft: SourceDraft, known: Source | None, taken: Mapping[UUID, str]) 
 
 @retry_read
 async def find(keys: Sequence[str], user_id: str, *, db: Database) -> list[UUID]:
-    """The ids of the sources with these ids, names in any case, or paths or URIs of folders.
+    """The ids of sources, each given by its id, its name in any case, or the path or URI of its folder.
 
     Raises NotFound, and Conflict if several sources have the same name or folder.
     """
@@ -168,7 +167,7 @@ async def _enqueue(writing: Writing, source_id: UUID) -> UUID:
 
 
 def _tidy(name: str | None) -> str | None:
-    """A name without spaces around it. Raises BadRequest for one that looks like an id, is blank, or has controls."""
+    """A name with single spaces between words. Raises BadRequest if it is blank, not printable, or an id."""
     if name is None:
         return None
     tidy = " ".join(name.split())

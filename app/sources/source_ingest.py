@@ -111,7 +111,7 @@ async def store(
 async def _uploads(
     source: Source, files: Iterable[FileVersion], reader: FileReader, reading: dict[str, FileVersion]
 ) -> AsyncGenerator[Upload, None]:
-    """The documents of all files, each of which is in `reading` from then on."""
+    """The documents of all files. Each file is added to `reading` before it is read."""
     for version in files:
         reading[version.path] = version
         async with aclosing(_uploads_of(source, version, reader)) as uploads:

@@ -60,8 +60,8 @@ def check(folder: Path, user_id: str, roots: SourceRoots, *, confined: bool) -> 
 def read(folder: Path, path: str) -> tuple[bytes, os.stat_result]:
     """The content of a file below a folder, and its state before it was read.
 
-    Raises OSError, also where any part of the whole path is a symbolic link, and BadRequest for a file that is no
-    regular one or too large.
+    Raises OSError, also where any part of the whole path is a symbolic link, and BadRequest for a file that is not
+    regular or is too large.
     """
     descriptor = _open(folder, path)
     try:
@@ -89,7 +89,7 @@ def head(folder: Path, path: str, size: int) -> bytes:
 
 
 def _open(folder: Path, path: str) -> int:
-    """Open a file by opening each folder of its path in turn, none of which may be a symbolic link."""
+    """Open each folder of the path in turn, then the file. None of them may be a symbolic link."""
     if os.open not in os.supports_dir_fd:
         if os.path.realpath(folder / path) != str(folder / path):
             raise OSError(None, "Symbolic links are not followed")

@@ -1,7 +1,7 @@
 """Lists the files of a source's folder and compares them with those that are recorded.
 
-A file with the recorded size and time of change is unchanged; any other one is read, and compared by its hash. A new
-file of the size and the hash of one that is gone has been renamed.
+A file is unchanged if it has the recorded size and time of change and all of its documents are stored. Any other file
+is read, and compared by its hash. A new file with the size and hash of a file that is gone counts as renamed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from app.text import uris
 
 NOTHING_KNOWN: Mapping[str, KnownFile] = MappingProxyType({})
 RECENT_NS = 2_000_000_000
-"""A file that changed less than this before it was read may change again without another time of change."""
+"""A file that changed less than this before it was read may change again and keep its time of change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ def recorded_mtime(state: os.stat_result) -> int | None:
 
 
 def _add(found: Scan, file: Path, path: str, taken: Mapping[str, str], *, is_read: bool, pictures: bool) -> None:
-    """Add a file that is read whatever it contains, or if it is of a kind that is read; otherwise it is left out."""
+    """Add a file as found, failed or left out. With `is_read` its content does not matter."""
     try:
         state = file.lstat()
         reason = _left_out(file, state, is_read=is_read, pictures=pictures)

@@ -70,14 +70,14 @@ class _Syncing:
         return known is not None and known.job_id == self.job_id and known.error is None
 
     async def begin(self, files: int) -> None:
-        """Show how many files there are before the first one is stored, which may be a long scan. Raises ClaimLost."""
+        """Store the number of files to process as progress, before the first file is stored. Raises ClaimLost."""
         self.total = self.counts["done"] + files
         progress = {"step": "compare", "unit": "files", **self.counts, "total": self.total}
         async with self.run.db.shared() as shared:
             await self.run.advance(shared, **progress)
 
     async def commit(self, step: str, counts: Mapping[str, int], work: Callable[[Writing], Awaitable[Any]]) -> None:
-        """Do work and count it, in one transaction under the user's lock. Raises ClaimLost, Busy, and what it raises.
+        """Do work and count it in one transaction, under the user's lock. Raises ClaimLost, Busy, and errors of `work`.
 
         `counts` has the number of files that the step has completed as `done`.
         """
@@ -133,7 +133,7 @@ async def _plan(syncing: _Syncing) -> Plan:
 
 
 async def _take(syncing: _Syncing) -> dict[str, str]:
-    """Why files that belong to the user's other sources cannot belong to this one, by their absolute path."""
+    """The files that the user's other sources have stored, by absolute path, with the reason why they fail here."""
     own, taken = syncing.folder, dict[str, str]()
     async with syncing.run.db.reading(syncing.run.user_id) as reading:
         for source_id, draft in (await store.drafts(reading)).items():
@@ -146,9 +146,9 @@ async def _take(syncing: _Syncing) -> dict[str, str]:
 
 
 async def _move(syncing: _Syncing, renamed: Sequence[tuple[KnownFile, str]]) -> None:
-    """Give the documents of renamed files the uris of their new paths, and record that these are to be read again.
+    """Give the documents of renamed files the uris of their new paths, and record that the files are to be read again.
 
-    One whose new uri another document has keeps its uri, and is deleted as a stale one.
+    A document keeps its uri if another document has the new one. It is deleted later, as a stale document.
     """
     job_id, new_paths = syncing.job_id, {old.path: path for old, path in renamed}
     moved = [KnownFile(path, None, None, None, old.documents, None, job_id, old.stored) for old, path in renamed]
@@ -175,7 +175,7 @@ async def _move(syncing: _Syncing, renamed: Sequence[tuple[KnownFile, str]]) -> 
 
 
 async def _store(syncing: _Syncing, paths: Sequence[str]) -> None:
-    """Store files that differ; the documents of a file that it does not contain any more are deleted."""
+    """Store files that differ, and delete the documents that a file no longer contains."""
     waiting: list[FileVersion] = []
     recorded = time.monotonic()
     files = [FileVersion(path, syncing.known.get(path)) for path in paths]
@@ -246,7 +246,7 @@ async def _finish(syncing: _Syncing, plan: Plan) -> int:
 
 
 MAX_FAILURES = 1_000
-"""Files that could not be stored which a job lists."""
+"""Most failed files that a job lists."""
 
 
 async def _failures(db: Reading, job_id: UUID) -> dict[str, Any]:

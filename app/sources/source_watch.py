@@ -55,7 +55,7 @@ async def run_forever(services: Services) -> None:
 class _Watch:
     """The folders of the watched sources by user and id, and when a job was last queued for each.
 
-    An event makes a source one for which none was queued yet.
+    After an event the time of the source is removed.
     """
 
     db: Database
@@ -102,7 +102,7 @@ class _Watch:
 def is_relevant(_change: Change, path: str) -> bool:
     """Whether an event may concern a file of a source.
 
-    Hidden files do not, besides .gitignore, and those of a Postgres server, which writes all the time.
+    Hidden files other than .gitignore do not, nor do the files of a Postgres server, which writes all the time.
     """
     name = Path(path).name
     return (name == ".gitignore" or not name.startswith(".")) and not folders.is_in_database(Path(path).parent)

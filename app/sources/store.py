@@ -272,7 +272,7 @@ _RECORD_FILES = sql.inline(
 
 
 async def record_files(db: Writing, source_id: UUID, recorded: Sequence[KnownFile]) -> None:
-    """Record files as a job has found and stored them; of a file that comes twice, the last record."""
+    """Record files as a job has found and stored them. If a file comes twice, its last record counts."""
     files = list({file.path: file for file in recorded}.values())
     columns = sql.columns(files, "path", "size", "mtime_ns", "content_hash", "documents", "error", "job_id")
     await db.execute(_RECORD_FILES, {"user_id": db.user_id, "source_id": source_id, **columns})
@@ -291,7 +291,7 @@ def _values(draft: SourceDraft) -> dict[str, Any]:
 
 
 def _source(db: Reading, row: Mapping[Any, Any]) -> Source:
-    """A source; the job and the result concern all of its files, which a restricted caller does not see."""
+    """A source. A restricted caller gets no job and no result, because they concern all files of the source."""
     globs = tuple(row["glob"].split("\n"))
     draft = SourceDraft(row["path"], globs, row["text_field"], row["watch"], row["confined"], row["name"])
     job_id, result = (row["job_id"], row["result"]) if db.restriction is None else (None, {})

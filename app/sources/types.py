@@ -1,4 +1,4 @@
-"""Types of sources: folders whose files are kept in step with documents."""
+"""Defines the types of sources: folders whose files are kept as documents."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class FileFailure:
 class Source:
     """A stored source with the latest job that synchronises it, and the result of the latest one that is done.
 
-    `files` is the number of stored files, `failed` of those that could not be stored, and `documents` of its documents;
+    `files`, `failed` and `documents` count its stored files, the files that could not be stored, and its documents;
     they are 0 if nothing was counted. `failures` has the first files that could not be stored.
     """
 
@@ -90,8 +90,8 @@ class Source:
 class KnownFile:
     """A file of a source as its latest job has recorded it.
 
-    `size`, `mtime_ns` and `content_hash` are those of the stored version; None if there is none, or if it is to be
-    read again. `documents` is the number of its documents, `stored` of those that still exist.
+    `size`, `mtime_ns` and `content_hash` belong to the stored version; None if there is none, or if the file is to be
+    read again. `documents` is the number of its documents, `stored` the number of those that still exist.
     """
 
     path: str
