@@ -79,7 +79,7 @@ class Job:
 
 
 READ_S = 1.0
-"""How long the statement may take, the wait for a connection included."""
+"""Time limit of `count_queue` in seconds, including the wait for a connection."""
 _QUEUE = sql.inline(
     """
     SELECT j.kind,
@@ -96,7 +96,7 @@ _LISTED = [_j[name] for name in JobState.__dataclass_fields__]
 
 
 async def get(db: Reading, job_id: UUID) -> JobState | None:
-    """One of the user's jobs."""
+    """One of the user's jobs; None if there is no such job."""
     row = (await db.execute(_visible(db).where(_j.job_id == job_id))).one_or_none()
     return None if row is None else JobState(**row._mapping)
 
@@ -137,7 +137,7 @@ async def open_among(db: Reading, job_ids: Sequence[UUID]) -> dict[UUID, datetim
 
 
 async def ended_among(db: Reading, job_ids: Sequence[UUID]) -> list[UUID]:
-    """The jobs among these that have ended; read after their ids, so that no new job is among them."""
+    """The jobs among these that have ended or no longer exist."""
     are_open = await open_among(db, job_ids)
     return [job_id for job_id in job_ids if job_id not in are_open]
 
@@ -200,7 +200,7 @@ async def enqueue_for_documents(db: Writing, kind: str, document_ids: Sequence[U
 async def cancel(db: Writing, job_id: UUID) -> None:
     """Cancel a job that waits or runs; one that has ended stays. Its worker stops at its next renewal.
 
-    If its payload names a kind of job to run then (ON_FAILURE), this is queued. Under the user's lock.
+    If its payload names a kind of job for this case (ON_FAILURE), such a job is queued. Under the user's lock.
     """
     change = sa.update(tables.jobs).where(_j.user_id == db.user_id, _j.job_id == job_id, _j.status.in_(_OPEN))
     ended = change.values(status="cancelled", leased_until=None, finished_at=sa.func.now())
@@ -219,7 +219,7 @@ async def claim(
 ) -> Job | None:
     """Claim the job with the earliest run_at, of one user if given. A job with an expired lease counts as waiting.
 
-    Jobs of the users `served` come after the jobs of others, and those of the last user in `served` at the end.
+    Jobs of the users in `served` come after the jobs of other users, in the order of `served`.
     """
     binds = {"kinds": list(kinds), "lease_s": lease_s, "of_user": user_id, "served": list(served)}
     row = (await db.execute(sql.statement("claim_job"), binds)).one_or_none()

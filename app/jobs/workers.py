@@ -182,8 +182,8 @@ async def run_next(
     """Run the job that has waited longest, of the user served least recently; None if no job waits.
 
     `served` lists the users whose jobs the caller has run, the latest last; the user of this job is moved to its end.
-    Returns the job's kind and what was done, for `Outcomes` to count. A job that fails is queued again for a later
-    attempt, and its exception is raised.
+    Returns the job's kind and what its handler returned, or 0 if the claim was lost. The exception of a job that fails
+    is raised. The job is then queued for a later attempt, or has failed for good.
     """
     services = services.whole
     outcomes = services.state(Outcomes)
