@@ -65,7 +65,7 @@ async def call(tool: Tool, arguments: Mapping[str, Any], context: ToolContext) -
 
 
 def _argument_errors(error: ValidationError, tool: Tool) -> list[dict[str, Any]]:
-    """The errors of a tool's arguments, located in the body of a request; of an unknown one with advice in `ctx`.
+    """The errors of a tool's arguments, located in the body of a request. Unknown arguments have advice in `ctx`.
 
     An argument is not called missing if it was given under another name.
     """

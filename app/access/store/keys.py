@@ -1,7 +1,7 @@
 """Stores and verifies API keys.
 
-Only `verify` and `of_token` work as the service's role; everything else needs the database's owner. Only a hash is
-stored: the secret has 256 random bits, so a slow hash would add nothing.
+Only `verify` and `of_token` work as the service's role; everything else needs the database's owner. Of a secret only a
+hash and a public key are stored. It has 256 random bits, so a slow hash would add nothing.
 """
 
 from __future__ import annotations

@@ -105,10 +105,10 @@ async def count_rows(db: SharedTransaction, user_id: str) -> dict[str, int]:
 
 
 async def delete(user_id: str, *, db: Database, actor: str) -> tuple[dict[str, int], dict[str, int]]:
-    """Delete all rows of a user but the audit log's, in one transaction.
+    """Delete all rows of a user except the audit log's, in one transaction.
 
-    Returns the rows that were deleted and those found afterwards, by table: requests that were running may have stored
-    something after it. Raises NotFound.
+    Returns the numbers of rows that were deleted and that were found afterwards, by table. Requests that were running
+    may have stored rows meanwhile. Raises NotFound.
     """
     async with db.shared() as writing:
         if not any((await count_rows(writing, user_id)).values()):
@@ -120,7 +120,7 @@ async def delete(user_id: str, *, db: Database, actor: str) -> tuple[dict[str, i
 
 
 async def _delete_rows(db: SharedTransaction, user_id: str) -> dict[str, int]:
-    """Delete all rows of a user, but none of the audit log; returns their number by table."""
+    """Delete all rows of a user except the audit log's; returns their number by table."""
     await db.as_user(user_id).lock()
     deleted = {}
     for table in reversed(_tables()):

@@ -35,8 +35,8 @@ def install(app: FastAPI, _settings: object) -> None:
 
 
 def _new_manager() -> StreamableHTTPSessionManager:
-    """What answers one POST with one JSON answer and keeps no state."""
-    # The SDK takes a fifth of the time that importing the service takes.
+    """The SDK's handler of one POST, which answers with JSON and keeps no state."""
+    # Imported here: the SDK takes a fifth of the time that importing the service takes.
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
     from app.agents.mcp import mcp_server
@@ -65,7 +65,7 @@ class _Endpoint:
         async with manager.run():
             try:
                 await manager.handle_request(scope, body.receive, send)
-            except Exception as error:  # the group of tasks would wrap it
+            except Exception as error:  # the task group would wrap it
                 failure = error
         if failure is not None:
             raise failure

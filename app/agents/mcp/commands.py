@@ -63,7 +63,7 @@ def mcp(
 
 
 def _needs_key(url: str) -> bool:
-    """Whether the service at an address asks for a key; one that does not answer may."""
+    """Whether the service at an address asks for a key. True if it does not answer."""
     address = endpoint(url).removesuffix("/mcp") + "/api/rag/tools"
     try:
         return httpx.get(address, timeout=CONNECT_TIMEOUT_S).status_code in (401, 403)
@@ -113,7 +113,7 @@ class Launch:
 
 
 def text(program: Program, launch: Launch) -> str:
-    """What to run, or where to put which JSON; the first line says which."""
+    """The command to run, or the JSON to add to a file; the first line says which."""
     if program == "claude-code":
         command = ["claude", "mcp", "add"]
         if launch.url is not None:
@@ -129,7 +129,7 @@ def text(program: Program, launch: Launch) -> str:
 
 
 def _server(program: Program, launch: Launch) -> dict[str, Any]:
-    """Claude Desktop only starts commands; the others connect to a service themselves."""
+    """The entry of the server. Claude Desktop only starts commands; the other programs can connect to a service."""
     if launch.url is not None and program != "claude-desktop":
         typed = {"type": "http"} if program == "vscode" else {}
         headers = {"headers": {"Authorization": f"Bearer {KEY}"}} if launch.keyed else {}

@@ -110,7 +110,7 @@ class _Handlers:
             return _fail(_message(error))
         except TimeoutError:
             return _fail("The call did not finish within its time limit: retry, or request less.")
-        except Exception as error:  # the protocol's library would send its text
+        except Exception as error:  # the SDK would send its message
             return _fail(_unexpected(error))
         text = tools.text(result)
         return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=result)
@@ -160,13 +160,13 @@ class _Handlers:
 
 
 async def _protocol_errors(work: Awaitable[Any]) -> Any:
-    """The result of `work`; an error of it as an error of the protocol, because resources have no error results."""
+    """Awaits `work`. Raises its errors as MCPError, because resources have no error results."""
     try:
         return await work
     except errors.StepwellError as error:
         code = types.INVALID_PARAMS if error.status < 500 else types.INTERNAL_ERROR
         raise MCPError(code, _message(error)) from error
-    except Exception as error:  # the protocol's library would send its text
+    except Exception as error:  # the SDK would send its message
         raise MCPError(types.INTERNAL_ERROR, _unexpected(error)) from error
 
 
