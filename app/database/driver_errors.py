@@ -101,9 +101,9 @@ _STATES: dict[type[errors.StepwellError], dict[tuple[Any, str], str]] = {
         (_OTHER_TARGET, ""): "No server in DATABASE_URL is what target_session_attrs asks for.",
     },
 }
-"""Our error by the driver's error, its class and a part of its message, and our message, in which {} is the driver's.
+"""Our errors and their messages, by the class of the driver's error and a part of its message. {} is that message.
 
-They are states of the database, not defects. The first that fits counts.
+These errors are states of the database, not defects. The first entry that fits counts.
 """
 
 

@@ -46,12 +46,11 @@ OPERATORS = (*OPERANDS, *BOUNDS)
 class Filters:
     """Conditions that a document must all meet. `created_after` is inclusive, `created_before` exclusive.
 
-    Names of sources are compared without case.
-
     A value in `metadata` is a scalar, an operator object such as `{"gte": 2020, "ne": 2022}`, or other JSON. The
     document's value must be the scalar or a list with it. Any other JSON must be contained in the document's value. At
-    least one filter of `any_of` must pass, every filter of `all_of`, and not `negated`. `uri_prefix` and `folder` are a
-    URI or a path in any spelling. `file_types` are suffixes of file names in lower case, without the point.
+    least one filter of `any_of` must pass, every filter of `all_of`, and not `negated`. Names of sources are compared
+    case-insensitively. `uri_prefix` and `folder` are a URI or a path in any spelling. `file_types` are suffixes of file
+    names in lower case, without the dot.
     """
 
     document_ids: tuple[UUID, ...] | None = None

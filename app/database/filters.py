@@ -226,7 +226,7 @@ def _of_document(filters: Filters) -> Iterator[_Condition]:
 
 
 def _of_uri(filters: Filters) -> Iterator[_Condition]:
-    """The conditions on the URI of a document. A URI without the suffix of a file may have a file's name beside it."""
+    """The conditions on the URI of a document. File types also match the `filename` in the metadata."""
     for prefix in filters.uri_prefixes:
         begins = (f"$uri starts with {json.dumps(spelling)}" for spelling in uris.spellings(prefix))
         yield _Condition(_either(begins), part=DOCUMENT)

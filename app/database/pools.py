@@ -1,7 +1,7 @@
 """Opens transactions on one Postgres server from a pool of connections, and routes the reads of requests to it.
 
-The client limits every wait and translates the errors of the driver. `standby` replaces the
-routes where reads go to a standby.
+The client limits every wait and translates the errors of the driver. `standby` replaces the routes if reads go to a
+standby.
 
 The tables of the model in use are `embeddings` and `entity_vectors`. While the vectors of another model are computed,
 they are in `embeddings_next` and `entity_vectors_next`. The switch drops the first tables and renames the second. A
@@ -258,7 +258,7 @@ class Pool:
                 raise errors.DatabaseUnavailable(driver_errors.BUSY) from None
 
     async def _give_back(self, connection: Connection) -> None:
-        """Return a connection to the pool, or close it if nothing closes the pool any more."""
+        """Return a connection to the pool, or close it if the pool is closed."""
         if self._is_closed:
             await connection.invalidate()
         await connection.close()

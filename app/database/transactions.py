@@ -128,7 +128,7 @@ class Reading(Transaction):
 
     @property
     def audience(self) -> str | None:
-        """The key that callers who see the same share; None for callers who see everything."""
+        """The key that is equal for callers who see the same documents; None for callers who see everything."""
         return None if self.restriction is None else self.restriction.audience
 
     @property
@@ -250,7 +250,7 @@ class Database:
 
     @property
     def audience(self) -> str | None:
-        """The key that callers who see the same share; None if the view shows everything."""
+        """The key that is equal for callers who see the same documents; None if the view shows everything."""
         return None if self._restriction is None else self._restriction.audience
 
     def restricted(self, restriction: Restriction) -> Database:
@@ -306,7 +306,7 @@ class Database:
                 yield kind(entered, user_id, shown)
         except Exception as error:
             if shown is not None and driver_errors.is_denied(error):
-                # Keys with filters cannot be created there, but any key signs tokens.
+                # On a Citus cluster keys with filters cannot be created, but tokens with filters can be signed.
                 raise errors.Forbidden(_UNRESTRICTED, field="filters") from error
             raise
 
@@ -341,7 +341,7 @@ class Database:
     async def preparing(self, user_id: str, *, checked: bool = False) -> AsyncIterator[Writing]:
         """Open a transaction like `writing` that neither waits for other writes nor makes them wait.
 
-        It is for long transactions of background work. They take the user's lock only at their end.
+        It is for transactions that take the user's lock at their end or not at all.
         """
         self._check_may_write(checked)
         async with self._write(user_id) as writing:

@@ -64,9 +64,9 @@ class Account:
 class Layout:
     """The paths of one embedded server, the same for every client of a data dir.
 
-    `base` holds the others, and `sockets` unless its path is too long for a socket: then that is a short folder in
-    `socket_root`. `data` is the cluster (PGDATA), and `draft` the cluster until initdb has completed. `version_file`
-    contains the major version that wrote it; the eighth line of `pid_file` is the postmaster's status. `log` has the
+    All paths are in `base`. Only `sockets` is a short folder in `socket_root` if its path would be too long for a
+    socket. `data` is the cluster (PGDATA), and `draft` the cluster until initdb has completed. `version_file` contains
+    the major version that wrote the cluster; the eighth line of `pid_file` is the postmaster's status. `log` has the
     logs of the server, and `start_log` its output at the last start, before its rotated log began.
     """
 

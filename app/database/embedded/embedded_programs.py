@@ -107,7 +107,8 @@ def initialise(programs: Path, layout: embedded_files.Layout, account: embedded_
 def launch(programs: Path, layout: embedded_files.Layout, account: embedded_files.Account, life: int) -> str:
     """Start the server and wait until it is ready; returns the error output, empty on success.
 
-    Paths are relative to the data folder, since pg_ctl builds a shell command from them.
+    Paths are relative to the data folder, since pg_ctl builds a shell command from them. The server inherits the open
+    lock file `life`.
     """
     command = [str(programs / "pg_ctl"), "start", "-D", ".", "-w", "-t", str(START_WAIT_S), "-s"]
     command += ["-l", "../log/start.log", "-o", "-c config_file=../postgresql.conf"]
@@ -227,7 +228,7 @@ def _server_settings(layout: embedded_files.Layout, tuning: Tuning) -> dict[str,
         "timezone": "UTC",
         "log_timezone": "UTC",
         **tune(tuning),
-        # One file a day of the week, which is written anew a week later.
+        # One file for each day of the week, overwritten a week later.
         "logging_collector": "on",
         "log_directory": str(layout.log),
         "log_filename": "postgres-%a.log",

@@ -1,6 +1,6 @@
--- Tests whether a chunk that the caller sees contains a lexeme, of which the postings name the others too: row-level
--- security hides the rows of other chunks from a restricted transaction. Null if there is none. The statement has the CTEs
--- of `visible_chunks`; CASE keeps their comparison a hash table that is built once for all lexemes.
+-- Tests whether a chunk that the caller sees contains a lexeme: true, or else null. Postings name other chunks too, but
+-- row-level security hides the rows of those chunks. The statement must have the CTEs of `visible_chunks`. CASE keeps
+-- the comparison with them a hash table that is built once for all lexemes.
 -- $lexeme  a lexeme with the collation "C"
 (SELECT true
             FROM stepwell.postings AS b

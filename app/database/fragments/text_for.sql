@@ -1,6 +1,6 @@
--- Selects the form of a text that a text-search configuration indexes: accents are folded for configurations without a
--- stemmer and 'english' only, words of inflected languages without a good one end after six letters, and the ligature æ
--- is expanded for 'french' too.
+-- Selects the form of a text that a text-search configuration indexes. Accents are folded for 'english' and for the two
+-- configurations without a stemmer. One of these, 'stepwell.truncated', cuts words after six letters, for inflected
+-- languages without a good stemmer. For 'french' only the ligature æ is expanded.
 -- $config  the configuration's name
 -- $folded  the text with accents folded
 -- $plain  the text with accents kept

@@ -120,7 +120,8 @@ def is_full(folder: Path) -> bool:
 def naming_server(url: str | None, variable: str) -> Iterator[None]:
     """Adds the server's host and port, and the variable that sets them, to the message of DatabaseUnavailable.
 
-    Messages about an address name DATABASE_URL: that of another variable names this one, and not the service's role.
+    Messages about an address name DATABASE_URL and the service's role. With another `variable` they name that one, and
+    leave the role out.
     """
     try:
         yield

@@ -1,7 +1,7 @@
 """Defines the SQLAlchemy tables of the schema `stepwell`.
 
-All are in the schema `stepwell`. `user_id` comes first in every primary, unique and foreign key of a tenant table, so
-that the schema can be distributed by it. The tables in SHARED are the exceptions.
+`user_id` comes first in every primary, unique and foreign key of a table with rows of users, so that the schema can be
+distributed by it. The tables in SHARED are the exceptions.
 """
 
 from __future__ import annotations
@@ -82,9 +82,9 @@ tenants = user_table(
     sa.Column("names_version", sa.BigInteger, nullable=False, server_default="0"),
     # When texts may be linked to changed names again; null: now.
     sa.Column("names_pause", sa.DateTime(timezone=True)),
-    # Intercept and slope of relevance, then those of answerable, in millionths; null: the defaults.
+    # Intercept and slope of relevance, of `answerable` and over several hops, in millionths; null: the defaults.
     sa.Column("calibration", sa.ARRAY(sa.BigInteger)),
-    # From what they were fitted.
+    # What they were fitted to.
     json("calibrated"),
     # Groups of words and phrases: lists of terms, and for some of targets.
     json("synonyms", "[]"),
@@ -152,7 +152,7 @@ chunks = user_table(
 )
 
 
-# Apart from the chunks, so that exact scans and re-embedding read nothing else. Its dimension is that of the model.
+# Apart from the chunks, so that exact scans and re-embedding read nothing else. The model sets the dimension.
 embeddings = user_table(
     "embeddings",
     sa.Column("chunk_no", sa.BigInteger, primary_key=True),
@@ -320,7 +320,7 @@ staged_chunks = user_table(
     sa.Column("job_id", sa.Uuid, primary_key=True),
     sa.Column("chunk_index", sa.Integer, primary_key=True),
     sa.Column("chunk_id", sa.Uuid, nullable=False),
-    # Null until its postings are stored.
+    # Set when the chunk is staged, with its postings.
     sa.Column("chunk_no", sa.BigInteger),
     sa.Column("content", sa.Text, nullable=False),
     sa.Column("start_offset", sa.Integer, nullable=False),
