@@ -40,7 +40,7 @@ class Backend:
         """Start to run the user's jobs. A service does so itself."""
 
     def finish_jobs(self) -> None:
-        """Run the user's jobs that can run now. A service does so itself."""
+        """Run the jobs that complete what the user has stored. A service does so itself."""
 
     def cancel_requests(self) -> None:
         """Cancel the requests that run in other threads. A service finishes them itself."""

@@ -1,8 +1,8 @@
 """Runs a module in a process with limits, and exchanges messages with it: the ends of the service and of the process.
 
-The process inherits neither sockets nor environment variables, and so no keys. It sets its limits itself, by `prepare`,
-before it reads what it is sent. A message is its length in four bytes, then JSON in UTF-8; bytes that the message
-announces may follow it. JSON and not pickle, because the service must not trust a process that reads hostile files.
+The process inherits neither sockets nor environment variables, and so no keys. It sets its limits itself, by `prepare`
+and `limit_memory`, before it reads the bytes of a file. A message is its length in four bytes, then JSON in UTF-8.
+Bytes that it announces may follow. It is not pickle: the service must not trust a process that reads hostile files.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ OBSERVED = 32
 """Latest turns from which the time of a turn is estimated."""
 LONGEST_RETRY_S = 60
 MAX_SHARES = 10_000
-"""Users without a request whose use is remembered."""
+"""Most users that are remembered; at this number, users without a request are forgotten."""
 Rounds = Literal["time", "number"]
 """What is shared equally by the users: the time for which places are held, or the number of requests."""
 
@@ -82,9 +82,9 @@ class Turn:
 
 @dataclass(slots=True)
 class _User:
-    """The requests of a user that wait, and what the earlier ones have used.
+    """The waiting requests of a user, and what the earlier ones have used.
 
-    `running_since` is the sum of the times at which those that run now began.
+    `running_since` is the sum of the times at which the running requests began.
     """
 
     line: deque[Turn] = field(default_factory=deque)
@@ -146,7 +146,7 @@ class Limiter:
         return turn
 
     def _user(self, name: Hashable) -> _User:
-        """What is known of a user; a new one, and one who comes after a pause, has used as much as others at least."""
+        """What is known of a user. A new user, or one who returns after a pause, has used `_least` at least."""
         user = self._users.get(name)
         if user is None:
             if len(self._users) >= MAX_SHARES:

@@ -32,7 +32,7 @@ SWITCH_S = 0.0005
 LARGE = 200_000
 """Characters from which a text is processed in one of two dedicated threads. A user has one of them.
 
-Searches and small documents thus never wait for a thread behind large ones, and no user for those of another.
+Searches and small documents thus never wait for a thread behind large ones, and a user never holds both threads.
 """
 _user: ContextVar[str] = ContextVar("user_of_work", default="")
 _stopped: ContextVar[Event | None] = ContextVar("work_stopped", default=None)
@@ -92,7 +92,7 @@ def _run(work: Callable[[], T], result: Future[T]) -> None:
         result.set_exception(error)
 
 
-_threads = Threads(3, of_user=1)  # two of a user would take turns with the same lock
+_threads = Threads(3, of_user=1)  # two of one user would only contend for the interpreter lock
 _large = Threads(2, of_user=1)
 _small = Threads(4, of_user=2)
 

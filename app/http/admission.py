@@ -32,13 +32,13 @@ READ_WAIT_S = 3.0
 BODIES, BODIES_OF_USER = 64, 16
 """Requests with a body, other than searches, that a process receives and answers at once."""
 UPLOADS, UPLOADS_OF_USER = 4, 2
-"""Uploads that run at once. Several processes share them, but each runs two, of which a user holds one."""
+"""Most uploads that run at once, in all and per user. Several processes share them; each then runs two."""
 FETCHES, FETCHES_OF_USER = 4, 2
 """Pages that are fetched at once; each is held in memory until it is stored."""
 STREAMS, STREAMS_OF_USER = 100, 25
 """Streams of events that a process serves at once."""
 WAITING, WAIT_S = 128, 10.0
-"""Bodies, uploads and pages that wait, each so many seconds at most."""
+"""Most bodies, uploads and pages that wait, and the seconds that each waits at most."""
 
 
 WINDOW_S = 60

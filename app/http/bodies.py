@@ -58,7 +58,7 @@ class UnsupportedMediaType(errors.BadRequest):
 
 
 MAX_BYTES = 64_000_000
-"""Of a body with documents, the largest."""
+"""Largest size in bytes of a body with documents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +152,7 @@ class DocumentsRoute(StrictRoute):
 
     @asynccontextmanager
     async def admit(self, request: Request, receive: Receive) -> AsyncIterator[Receive]:
-        """Also receives the whole body first, then waits for a turn of uploads. Raises DiskFull, Overloaded and the
-        errors of receiving.
-        """
+        """Also receives the body, then takes a turn of uploads. Raises DiskFull, Overloaded and errors of receiving."""
         async with super().admit(request, receive) as receive:
             if request.method not in ("POST", "PUT", "PATCH"):
                 yield receive

@@ -102,7 +102,7 @@ class Protocol(HttpToolsProtocol):
             self.transport.close()
 
     def _free_a_connection(self) -> None:
-        """Close the connection that has waited longest for a request, or this one if all are answering requests."""
+        """Close the connection that has waited longest for a request; refuse this one if all are answering requests."""
         own = [one for one in self.connections if isinstance(one, Protocol)]
         accepted = [one for one in own if one._refusal is None and not one.transport.is_closing()]
         if len(accepted) <= self.limits.connections:
@@ -239,7 +239,7 @@ class Protocol(HttpToolsProtocol):
         response = problems.of(refusal, {})
         lines = [STATUS_LINE[refusal.status], *(b"%s: %s\r\n" % pair for pair in response.raw_headers)]
         self.transport.write(b"".join([*lines, b"connection: close\r\n\r\n", bytes(response.body)]))
-        # Closed at once with bytes unread, the system would reset the connection and with it lose the response.
+        # If it were closed at once with bytes unread, the system would reset the connection and lose the response.
         self.waiting_since = self.loop.time()
         self._dropped = 0
         self._unset_keepalive_if_required()
@@ -269,7 +269,7 @@ class Protocol(HttpToolsProtocol):
     def _has_stalled(self, now: float) -> bool:
         """Whether the client reads too little of its responses.
 
-        While the application may write more, the buffer's size says something only if it is paused.
+        While the application may write more, the buffer's size says something only if writing is paused.
         """
         unread = self.transport.get_write_buffer_size()
         has_read = not self._unread - self.limits.progress_bytes < unread <= self._unread

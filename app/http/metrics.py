@@ -56,7 +56,7 @@ _GAUGES: Mapping[str, tuple[str, Callable[[Services], float | None]]] = {
 _MODEL = ["role", "provider", "model"]
 
 
-disable_created_metrics()  # type: ignore[no-untyped-call]  # the time of its first use, as a series for each
+disable_created_metrics()  # type: ignore[no-untyped-call]  # a further series per metric, the time of its first use
 
 
 class Metrics:

@@ -162,7 +162,7 @@ def of(error: errors.StepwellError, scope: Scope) -> Response:
 async def _known(request: Request, error: Exception) -> Response:
     assert isinstance(error, errors.StepwellError)
     if error.status >= 500 and error.code not in _EXPECTED:
-        # Where a state such as a lost database was noticed says nothing, and an outage has many lines.
+        # For a state such as a lost database, a traceback says nothing, and an outage would log many.
         level, cause = (logging.ERROR, error) if error.status == 500 else (logging.WARNING, None)
         _logger.log(level, "request failed: %s", error.message, extra={"code": error.code}, exc_info=cause)
     return of(error, request.scope)

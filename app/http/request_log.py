@@ -36,7 +36,7 @@ _logger = logging.getLogger(__name__)
 
 
 def install(app: FastAPI) -> None:
-    """Observe every request. Call it last but for `metrics.install`, so that refused requests are observed too."""
+    """Observe every request. Call it last, so that refused requests are observed too; it needs `metrics.install`."""
     app.add_middleware(Observing, metrics=app.state.metrics)
 
 

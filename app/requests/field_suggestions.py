@@ -118,9 +118,9 @@ def value_advice(given: object, expected: str) -> str | None:
 
 
 def _nearest(unknown: str, known: Mapping[str, str]) -> str | None:
-    """The path of the known name that is written so elsewhere, or resembles it.
+    """The path of the known name that `unknown` means in other products, or that it resembles.
 
-    Last, that of which another name is misspelt: `fliters` means `metadata` where that is known.
+    Last, a misspelt name of another product counts too: `fliters` means `metadata` where that is known.
     """
     bare = _plain(unknown)
     plain = {_plain(name): path for name, path in known.items()}

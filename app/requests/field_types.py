@@ -233,8 +233,8 @@ QueryText = Annotated[
         description=f"Text to search for: 1 to {limits.MAX_QUERY:,} characters, at least one of them visible.",
     ),
 ]
-"""The query in NFC, without white space around it, frames of a stack trace and courtesies: at most 2,000 characters
-then, also with ligatures written out (NFKC), and 8,000 as sent; a blank one is 400."""
+"""The query in NFC, without surrounding white space, frames of a stack trace and courtesies. It has at most 8,000
+characters as sent and 2,000 afterwards, also with ligatures written out (NFKC). A blank query is a 400."""
 
 Metadata = Annotated[dict[str, Any], AfterValidator(check_metadata)]
 """A JSON object of at most 64 KB, 32 levels and 1,000 keys."""

@@ -71,7 +71,7 @@ def _check_operand(operator: str, operand: Any) -> None:
 
 
 def _check_metadata(given: object) -> object:
-    # Before the values, of which each may be an error.
+    # Runs before the values are checked, since each of them may be an error.
     return field_types.check_metadata(given) if isinstance(given, dict) else given
 
 
@@ -168,7 +168,7 @@ def _depth(given: object) -> int:
 
 
 def _leaves(value: object) -> int:
-    """The number of values in JSON, of which an empty object or list is one."""
+    """The number of values in JSON. An empty object or list counts as one."""
     count, remaining = 0, [value]
     while remaining:
         each = remaining.pop()

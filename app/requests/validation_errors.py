@@ -151,7 +151,7 @@ def _unknown(path: Sequence[str | int], place: object, context: Mapping[str, Any
 
 
 def _message(code: str, own: str, context: Mapping[str, Any]) -> str:
-    """The message for one of pydantic's codes; with a code of ours, our own. Our validators raise no ValueError."""
+    """The message for one of pydantic's codes. Errors with our codes keep their own: no validator raises ValueError."""
     if not is_pydantic_code(code):
         return own[:300]
     # The values of placeholders are numbers and strings from the schema, never from the request.

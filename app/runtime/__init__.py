@@ -75,7 +75,7 @@ async def open_services(
 
 
 async def _finish_upgrade(owner: Database, services: Services | None) -> None:
-    """Lets capabilities do, or queue without services, what a new version does to stored documents."""
+    """Lets capabilities adapt stored documents to a new version. Without services they queue this work."""
     for finish in capability.declared("upgraded"):
         with suppress(errors.DiskFull):  # the next start does it; searches need no room
             await finish(owner, services)
@@ -150,7 +150,7 @@ async def upgrade(settings: Settings, owner_dsn: str, *, report: migration.Repor
 
 def chunking_options(settings: Settings) -> ChunkingOptions:
     """Returns the options by which documents are cut, indexed and linked. Raises BadRequest for an unknown language."""
-    language = None if settings.language == "auto" else settings.language  # None: that of a document is detected
+    language = None if settings.language == "auto" else settings.language  # None: it is detected for each document
     if language is not None and languages.config_for(language) is None:
         raise errors.BadRequest(f"The language is unknown. {languages.accepted()}", field="STEPWELL_LANGUAGE")
     return ChunkingOptions(

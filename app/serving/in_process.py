@@ -78,7 +78,7 @@ class InProcess(httpx.BaseTransport, Backend):
         application.portal.call(application.start_jobs)
 
     def finish_jobs(self) -> None:
-        """Runs the user's jobs that can run now, and says how many documents must wait for the language model."""
+        """Runs the jobs that complete what the user has stored, and prints how many documents the model is to read."""
         application = self._application()
         application.portal.call(application.finish_jobs)
 
@@ -123,7 +123,7 @@ class _Application:
             self._working = asyncio.create_task(self._work())
 
     async def finish_jobs(self) -> None:
-        """Stop running jobs in the background, and run the rest."""
+        """Stop running jobs in the background, and run those that complete what the user has stored."""
         await self.close()
         await _finish_jobs(self._user, self._services)
 
@@ -151,7 +151,7 @@ async def _open(user: str, settings: Settings, portal: BlockingPortal) -> AsyncI
     async with AsyncExitStack() as stack:
         opening = runtime.open_services(quiet, pool_size=CONNECTIONS, patience_s=configured_models.COMMAND_PATIENCE_S)
         services = await stack.enter_async_context(opening)
-        # It reads tables of any length, fetches any page and adds any folder to an embedded database.
+        # A command reads tables of any length, fetches any page and adds any folder to an embedded database.
         limits = replace(services.parse_limits, documents=sys.maxsize)
         is_local = services.owner is not None
         services = replace(services, owner=None, is_local=is_local, fetch_hosts=ANY_HOST, parse_limits=limits)

@@ -22,7 +22,7 @@ from app.serving.shared_metrics import SharedMetrics
 from app.settings import Settings
 
 ALLOCATIONS = 10_000
-"""Objects by which those made exceed those freed before Python looks for cycles among the new ones."""
+"""Python looks for cycles among new objects once so many more objects were made than freed."""
 
 
 def run(settings: Settings) -> None:

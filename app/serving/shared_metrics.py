@@ -27,7 +27,7 @@ HIGHEST = {
     *("stepwell_jobs_running", "stepwell_jobs_retrying", "stepwell_jobs_oldest_seconds"),
     *("process_start_time_seconds", "process_max_fds"),
 }
-"""Gauges that say the same, or the worst, of all processes."""
+"""Gauges of which the highest value counts: their sum over the processes would mean nothing."""
 
 _Key = tuple[str, tuple[tuple[str, str], ...]]
 
@@ -61,7 +61,7 @@ class SharedMetrics:
 
 
 async def _read(path: Path) -> str:
-    """The metrics that a process shows, which are kept; empty where it does not answer."""
+    """Reads the metrics that a process shows, and keeps them in a file. Empty if it does not answer."""
     try:
         async with asyncio.timeout(ANSWER_S):
             reader, writer = await asyncio.open_unix_connection(path)
