@@ -36,7 +36,7 @@ class Repair:
         find: Returns slices of what is wrong.
         rewrite: Corrects a slice.
         noun: What is counted.
-        passes: How often both are done until nothing is found.
+        passes: Most times that both are done. They end once nothing is found.
     """
 
     kind: str

@@ -8,7 +8,7 @@ MAX_MULTIHOP_HITS = 20
 """Largest `limit` of a search over several hops, and of a search by a tool, which may become one."""
 MIN_HOPS, MAX_HOPS = 2, 4
 MAX_RESULTS = 1_000
-"""Results of all pages of a search together, and candidates of each leg beyond those of the request."""
+"""Results of all pages of a search together, and candidates of each leg if the requested ones do not fill a page."""
 MIN_CANDIDATES, CANDIDATES, MAX_CANDIDATES = 10, 100, 1_000
 """Chunks that each leg passes to the fusion."""
 MAX_RANK_CONSTANT = 1_000
@@ -26,7 +26,7 @@ MAX_LISTED, MAX_LISTED_BY_TOOL = 200, 100
 MAX_TITLE, MAX_URI = 500, 2_048
 """Characters of a document's title and URI."""
 MAX_PATH, MAX_GLOBS, MAX_GLOB, MAX_SOURCE_NAME = 4_096, 50, 500, 200
-"""Characters of the path of a source, and number and characters of its patterns."""
+"""Characters of the path of a source, number and characters of its patterns, and characters of its name."""
 MAX_ENTITY_NAME, MAX_ENTITY_TYPE = 200, 40
 """Characters of an entity's name and type."""
 MAX_ALIASES, MAX_FACTS, MAX_MERGED = 50, 200, 50

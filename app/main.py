@@ -97,7 +97,7 @@ def create_app(
 
 
 def _prepare(app: FastAPI) -> None:
-    """Build and import what the first requests otherwise do, in 150 ms that would delay others."""
+    """Import and build what the first requests need. It takes 150 ms, which would delay other requests."""
     capability.declared("steps")
     unknown = {"type": "http", "method": "GET", "path": "/unknown path", "root_path": "", "headers": []}
     for route in app.router.routes:

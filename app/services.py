@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Time limits in seconds: of the query embedding, a language model's call, a re-ranker's call, and the search."""
+    """Time limits in seconds: of the query embedding, the search, a language model's call, and a re-ranker's call."""
 
     embed_s: float = 3.0
     whole_s: float = 10.0
@@ -66,7 +66,7 @@ class Services:
     Without `llm` hops are expanded from stored names, and without `reranker` only cosine re-ranking works.
     `expected_schema` and `target_schema` are the present model and the one to which the vectors can be switched.
     `tools` are the optional tools that agents are offered. `local_token` is what requests present under
-    AUTH=local_token; empty otherwise. `pages` fetches web pages; requests may name those of `fetch_hosts` only.
+    AUTH=local_token; empty otherwise. `pages` fetches web pages; requests may name pages of `fetch_hosts` only.
     """
 
     db: Database

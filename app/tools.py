@@ -43,7 +43,7 @@ class ToolArguments(BaseModel):
 
     @classmethod
     def _decoded(cls, name: str, value: Any) -> Any:
-        """The value; the object or list that a string has as JSON, for an argument that takes no text."""
+        """The value. A string for an argument that takes an object or a list is decoded as JSON."""
         if not isinstance(value, str) or value[:1] not in ("{", "[") or name not in _structure(cls):
             return value
         try:
@@ -55,7 +55,7 @@ class ToolArguments(BaseModel):
 
 @cache
 def _structure(arguments: type[ToolArguments]) -> frozenset[str]:
-    """The names of the arguments that are objects or lists, and no texts."""
+    """The names of the arguments that take objects or lists, and no text."""
     properties = arguments.model_json_schema()["properties"]
     types = {name: {one.get("type") for one in given.get("anyOf", [given])} for name, given in properties.items()}
     return frozenset(name for name, found in types.items() if found & {"object", "array"} and "string" not in found)

@@ -77,7 +77,7 @@ async def database(db: Database, expected: Expected) -> list[Finding]:
 
 
 async def _judge(name: str, check: Awaitable[Verdict | None]) -> list[Finding]:
-    """The finding of a check; none where it has nothing to say."""
+    """The finding of a check, if any. A check that raises is an error, or a warning if the database did not answer."""
     verdict: Verdict | None
     try:
         verdict = await check
@@ -245,4 +245,4 @@ SCHEMA_CHECKS: tuple[tuple[str, Check], ...] = (
     ("leakproof", _leakproof),
     ("writes", lambda examined: writes(examined.db)),
 )
-"""The checks of a database with a schema. One that raises is an error of its name."""
+"""The checks of a database with a schema."""

@@ -32,7 +32,7 @@ ROWS_PER_SLICE = 1_000
 CHUNKS_PER_PASS = 50_000
 """Chunks whose lexemes are compared in one pass; more take several passes, which bounds the memory."""
 MENTION_PASSES = 3
-"""Restoring a title or a heading may change the mentions in other documents."""
+"""Most passes over mentions: restoring a title or a heading may change the mentions in other documents."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -199,7 +199,7 @@ async def target(database: transactions.Database) -> RestoreTarget:
 
 
 async def vacuum(dsn: str) -> None:
-    """Collect the planner's statistics of restored tables, which are not part of a backup."""
+    """Vacuum the restored tables and collect the planner's statistics, which are not part of a backup."""
     engine = sqlalchemy_engines.create(dsn, pool_size=1, max_overflow=0, isolation_level="AUTOCOMMIT")
     try:
         with driver_errors.explaining():
@@ -349,6 +349,6 @@ async def _error_output(process: Process) -> str:
 
 
 def _last_lines(error_output: bytes) -> str:
-    """The last lines of a program's error output; an error in a row has the row, of which the beginning is enough."""
+    """The last lines of a program's error output. They are cut, because an error in a row quotes the whole row."""
     lines = error_output.decode(errors="replace").strip().splitlines()[-3:]
     return "; ".join(textwrap.shorten(line, LINE, placeholder=" …") for line in lines) or "it gave no reason"

@@ -1,5 +1,5 @@
--- Counts the chunks of each user that have no vector of the model that is to replace the one in use, 0 where only
--- entities have none. Requires the database's owner.
+-- Counts the chunks without a vector of the next model, for each user who lacks such vectors; 0 if only entities lack
+-- them. Requires the database's owner.
 -- Columns: user_id, chunks.
 SELECT g.user_id, CAST(sum(g.chunks) AS bigint) AS chunks
 FROM (

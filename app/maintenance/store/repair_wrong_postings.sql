@@ -1,7 +1,7 @@
 -- Finds the lexemes in a slice of a user's lexemes whose postings or document frequencies differ from the tsvectors of
 -- the chunks.
 -- A lexeme is wrong if its postings differ, if a block is empty, too long or overlaps the next, if its document
--- frequency differs, or if its row names a block before the last one.
+-- frequency differs, or if its row names too early a last block or too small a size of it.
 -- Columns: lexeme, correct (its correct postings, ascending; empty if no chunk contains the lexeme).
 -- :slices integer  number of slices by hash
 -- :slice integer  number of the slice, from 0

@@ -122,7 +122,7 @@ async def rewrite_texts(db: Writing, indexed: Sequence[tuple[int, str]]) -> None
 async def wrong_postings(db: Reading, *, slice_no: int, slices: int) -> list[Postings]:
     """The lexemes of a slice (by hash) whose postings or frequency disagree with the chunks' tsvectors.
 
-    None while there are postings of chunks that are not visible.
+    Empty while there are postings of chunks that are not visible.
     """
     if await hidden_chunks.exist(db):
         return []
@@ -155,7 +155,7 @@ async def rewrite_postings(db: Writing, wrong: Sequence[Postings]) -> None:
 async def drift(db: Reading) -> list[Drift]:
     """The differences between the user's text statistics and the chunks, by configuration.
 
-    None while the statistics include chunks that are not visible.
+    Empty while the statistics include chunks that are not visible.
     """
     if await hidden_chunks.exist(db):
         return []
