@@ -153,7 +153,7 @@ class Admission:
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """Who calls a tool, and with what it runs. `actor` is recorded in the audit log; `scopes` are those of the key.
+    """Who calls a tool, and what the tool runs with. `actor` is for the audit log; `scopes` are those of the key.
 
     `read_services` are the services of tools that only read; None if they are the same.
     """

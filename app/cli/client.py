@@ -69,7 +69,7 @@ def connect(url: str, api_key: str | None) -> Client:
 
 
 def check_address(url: str) -> str:
-    """The address without a slash at its end. Raises BadRequest for one that is no HTTP address."""
+    """The address without a slash at its end. Raises BadRequest if it is not an HTTP address."""
     try:
         parts = urlsplit(url.strip())
         usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port or 1) > 0

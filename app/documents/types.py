@@ -156,7 +156,7 @@ class RowCounts:
 
     @property
     def vectors(self) -> int:
-        """The number of vectors, of which each chunk has one."""
+        """The number of vectors: one for each chunk."""
         return self.chunks
 
     def __add__(self, other: RowCounts) -> RowCounts:

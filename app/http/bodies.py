@@ -216,7 +216,7 @@ def _check_url(request: Request, known: Mapping[str, str], *, with_body: bool) -
 
 
 def unknown_parameter(name: str, known: Mapping[str, str], *, with_body: bool) -> dict[str, object]:
-    """The validation error of an unknown parameter, in pydantic's form; the arguments are those of `_check_url`."""
+    """The validation error of an unknown parameter, in pydantic's form. It takes the arguments of `_check_url`."""
     advice = {"remark": "Send it as a field of the JSON body."} if with_body else field_suggestions.advice(name, known)
     return {"loc": ("query", name), "type": "extra_forbidden", "msg": "Unknown query parameter.", "ctx": advice}
 

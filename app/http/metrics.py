@@ -161,7 +161,7 @@ def install(app: FastAPI, *, access: str, totals: Read | None = None) -> None:
 
 
 async def _respond(request: Request) -> Response:
-    """All metrics in Prometheus text format; those of the service's processes are added."""
+    """All metrics in Prometheus text format, added up over the processes of the service."""
     read: Read = request.app.state.read_metrics
     try:
         text = await read()

@@ -57,7 +57,7 @@ RoundedScore = Annotated[float, AfterValidator(lambda score: round(score, SCORE_
 """A score rounded to `SCORE_DIGITS` decimals."""
 
 ShownUri = Annotated[str, AfterValidator(uris.show)]
-"""A URI of a document as people write it; that of a file is its path. Whatever takes a URI takes it too."""
+"""A document's URI as people write it; for a file, its path. Whatever takes a URI accepts this form too."""
 
 NoneIfEmpty = BeforeValidator(lambda value: value or None)
 """Reads an empty list or object as null."""

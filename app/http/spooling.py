@@ -85,7 +85,7 @@ class SpooledBody:
 
 @contextmanager
 def disk_errors() -> Iterator[None]:
-    """Translate the errors of a full disk, or of one that cannot be written, within the block to DiskFull."""
+    """Translate the errors of a full or unwritable disk, within the block, to DiskFull."""
     try:
         yield
     except OSError as error:

@@ -102,7 +102,7 @@ async def open_stored(
 async def open_embedder(settings: Settings, *, patience_s: float = BULK_PATIENCE_S) -> AsyncIterator[Embedder]:
     """Opens the configured embedder. Raises ProviderError.
 
-    A remote one that fails is sent passages again for `patience_s` seconds.
+    Passages are sent again to a failing remote embedder for `patience_s` seconds.
     """
     async with aclosing(await _embedder(settings, patience_s)) as model:
         yield model

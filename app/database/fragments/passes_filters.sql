@@ -1,7 +1,7 @@
--- Tests whether a document passes the filters, each of which is a part of the statement. JSON paths of `matching_document`
--- have the variables $moments, an object of the dates in the metadata, $document and $source, the ids of the document and
--- of its source, $uri, its URI, and $created, its creation time in microseconds since 1970; those of `matching_source` also
--- have $source_name, the name of the source in lower case.
+-- Tests whether a document passes the filters. Each kind of condition is a part of the statement. JSON paths in
+-- `matching_document` have the variables $moments (an object of the dates in the metadata), $document and $source (the
+-- ids of the document and its source), $uri, and $created (the creation time in microseconds since 1970). JSON paths in
+-- `matching_source` also have $source_name, the name of the source in lower case.
 -- $document  alias of a row of documents
 -- :document_ids? uuid[]  ids of documents
 -- :source_ids? uuid[]  ids of sources

@@ -412,7 +412,7 @@ jobs = sa.Table(
     sa.Column("finished_at", sa.DateTime(timezone=True)),
     sa.Column("failures", sa.SmallInteger, nullable=False, server_default="0"),
     json("result"),
-    # The restriction of the key that queued it, see `Restriction.audience`; null for one that sees everything.
+    # See `Restriction.audience` of the key that queued it; null for a key that sees everything.
     sa.Column("audience", sa.Text),
     sa.CheckConstraint("status IN ('queued', 'running', 'done', 'failed', 'cancelled')", name="status"),
     sa.Index(None, "user_id", "created_at", "job_id"),
@@ -426,7 +426,7 @@ embedding_identity = sa.Table(
     sa.Column("model", sa.Text, nullable=False),
     sa.Column("dimension", sa.Integer, nullable=False),
     sa.Column("active", sa.SmallInteger, primary_key=True, server_default="1"),
-    # The name in the keys of chunks' vectors, which stay those of the first model.
+    # The name of the first model: the embedding keys of chunks keep it.
     sa.Column("keyed_by", sa.Text),
     sa.CheckConstraint("active = 1", name="one_row"),
 )

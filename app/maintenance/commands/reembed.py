@@ -98,7 +98,7 @@ class FillingState:
 async def begin(owner: Database, model: tuple[str, int]) -> None:
     """Create the tables for a model, by name and dimension, unless they exist.
 
-    Raises Conflict if they are those of a third model, Busy if locks are held for LOCK_RETRY_S.
+    Raises Conflict if they belong to a third model, Busy if locks are held for LOCK_RETRY_S.
     """
     async with owner.shared() as shared:
         found = await reembedding.target(shared)

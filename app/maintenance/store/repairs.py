@@ -181,7 +181,7 @@ _ADD_NEXT_VECTORS = sql.inline("{{insert_vectors stepwell.embeddings_next}}")
 
 
 async def add_vectors(db: Writing, by_chunk: Mapping[int, VectorValue], *, of_next: bool = False) -> None:
-    """Store the vectors of chunks that have none: of the model in use, or of the one that is to replace it.
+    """Store vectors of chunks that have none: of the model in use, or with `of_next` of the next model.
 
     Under the user's lock.
     """

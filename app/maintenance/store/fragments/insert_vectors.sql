@@ -1,4 +1,4 @@
--- Stores vectors of chunks; chunks that no longer exist, and those that have one, are skipped.
+-- Stores vectors of chunks. Chunks that no longer exist or already have a vector are skipped.
 -- $table  table of the vectors
 -- :chunk_nos bigint[]  numbers of the chunks
 -- :vectors text[]  vectors in pgvector's text format
