@@ -119,7 +119,7 @@ def sentences_of(hit: Answer) -> Text:
 
 
 def _break(found: re.Match[str]) -> str:
-    """As many characters as were found: with a blank line, the last one ends the line."""
+    """Keeps the number of characters, so that offsets stay valid. A blank line becomes spaces and a line break."""
     return " " * (len(found[0]) - 1) + ("\n" if found[0].count("\n") > 1 else " ")
 
 

@@ -20,7 +20,7 @@ SHINGLE = 3
 LEAST = 0.8
 """Least Jaccard index of near duplicates."""
 MIN_WORDS = 8
-"""Least number of words in a passage that duplicates one with another title or other headings."""
+"""Least number of words in a near duplicate, and in a passage that duplicates one with another title or headings."""
 MAX_WORDS = 1_000
 """Largest number of words that are compared, from the beginning of a passage."""
 _NUMBER = re.compile(r"\d(?<!\w\d)(?:[\w.,:/-]*\w)?")  # begins with a digit, because that is found fastest

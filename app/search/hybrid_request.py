@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 EVEN = Weights(1.0, 1.0)
 ONE_LEG = {"semantic": Weights(1.0, 0.0), "lexical": Weights(0.0, 1.0)}
 CONVEX = Weights(0.3, 0.7)
-"""Convex weights if the request has none."""
+"""Convex weights in mode `hybrid`, if the request has none."""
 
 BY_QUERY_TYPE: dict[QueryType, Weights] = {
     "phrase": Weights(0.2, 0.8),
@@ -50,19 +50,19 @@ BY_QUERY_TYPE: dict[QueryType, Weights] = {
 UNREAD: Mapping[FusionUsed, Weights] = MappingProxyType({"convex": Weights(0.1, 0.9), "rrf": Weights(0.02, 1.98)})
 """Weights for a query in a language that the model does not read."""
 FOREIGN: Mapping[FusionUsed, Weights] = MappingProxyType({"convex": Weights(0.8, 0.2), "rrf": Weights(1.9, 0.1)})
-"""Weights for a query in another language than all documents, with a model that reads several."""
+"""Weights for a query in a language that no documents are in, with a model that reads several languages."""
 
 LEAST_SHARE = 0.65
 """Documents that contain at least this share of a query's words are in its language."""
 LEAST_SHARE_OF_SCRIPT = 0.3
-"""The least share, of words and pairs of characters, in a script that most other languages do not use."""
+"""The same for a query in a script that few languages use, of its words and pairs of characters."""
 
 
 ACCENTS_FOLDED, ACCENTS_KEPT = "english", "german"
 """A text-search configuration that folds accents, and one that keeps them. Every other one is like one of these."""
 
 _ENGLISH = frozenset({"english"})
-_OTHER_LETTER = re.compile(r"[^\W\d_\x00-\x7f]")  # a typographic apostrophe is none
+_OTHER_LETTER = re.compile(r"[^\W\d_\x00-\x7f]")  # a typographic apostrophe is not a letter
 
 CACHED_VECTORS = 2_000
 """Query vectors that a process keeps, for all users together."""
@@ -81,9 +81,10 @@ class QueryVectors(LRUCache[tuple[str, EmbeddingModel, str], "array[float]"]):
 
 
 async def understand(query: SearchRequest, context: SearchContext, *, ahead: int = 0) -> SearchState:
-    """Parse the query, choose the weights of its legs, and embed it if a step needs its vector and it has none.
+    """Parse the query, choose the weights of its legs, and embed it if it comes without a vector.
 
-    The request asks for `ahead` more candidates than the answer needs.
+    It is not embedded if neither the vector leg nor re-ranking by cosine needs a vector. The request asks for `ahead`
+    more candidates than the answer needs.
     """
     parsed = await _parse(query, context)
     if parsed.expression_error:
@@ -165,7 +166,7 @@ def with_languages(request: HybridRequest, text: str, codes: frozenset[str]) -> 
 
 
 def _is_foreign(text: str, read: frozenset[str]) -> bool:
-    """Whether a query is not in English, which is all that the model reads: by its words and their letters."""
+    """Whether the model reads only English, and the words or letters of the query are of another language."""
     if text.isascii() or read != _ENGLISH:
         return False
     words = text.split()

@@ -48,7 +48,7 @@ def classic(hits: Iterable[HopHit[Id]]) -> dict[Id, Scored]:
 
 
 def max_classic(rrf_score: float) -> float:
-    """Returns the largest classic score for this RRF score: that of a hop 1 chunk that is alone in its document."""
+    """Returns the largest classic score for this RRF score: the score with both bonuses."""
     return rrf_score + HOP_1_BONUS + SINGLE_DOCUMENT_BONUS
 
 

@@ -39,7 +39,7 @@ _CURSOR = struct.Struct(">QHI8s8s")
 _DIGEST_BYTES = 8
 _MICROSECONDS_OF_MINUTE = 60_000_000
 _VARYING = {"cursor", "detail", "explain", "filters"}
-"""Fields of a request that may differ between its pages, and the filters: their keys are sorted for the digest."""
+"""Fields that may differ between the pages of a request, and `filters`, which are digested with sorted keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +136,9 @@ async def read(
 ) -> Page:
     """The page of the list of results that begins with these hits.
 
-    `run` retrieved the hits. If they do not fill the page, it is continued; without `run` the list ends with the hits.
-    Hits that are not wanted are left out. Raises DatabaseUnavailable, and `stale_cursor` if the user's version or the
-    results before the page differ from the cursor.
+    `run` retrieved the hits. If they do not fill the page, and the page reads further, the run is continued. Without
+    `run` the list ends with the hits. Hits that are not wanted are left out. Raises DatabaseUnavailable, and
+    `stale_cursor` if the user's version or the results before the page differ from the cursor.
     """
     found, end = list(hits), page.end
     results = await _results(found, page, is_wanted)
@@ -156,7 +156,7 @@ async def read(
 
 
 def _wider_requests(page: PageRequest, run: HybridRun | None, *, every: bool) -> list[HybridRequest]:
-    """The requests that continue the run. With filtered or grouped results they ask for all that the legs find."""
+    """The requests that continue the run. If hits are left out or merged, they ask for all that the legs find."""
     if run is None or not page.reads_further or run.is_exhausted:
         return []
     widths = {run.request.candidates, limits.MAX_RESULTS} - ({run.request.candidates} if run.is_whole else set())
@@ -173,7 +173,7 @@ def _is_cut(result: HybridResult, candidates: int) -> bool:
 
 
 async def _results(found: Sequence[Hit], page: PageRequest, is_wanted: Callable[[Hit], bool] | None) -> list[Hit]:
-    """The results among the hits: only as many as show whether another page follows."""
+    """The results among the hits: without groups, at most one beyond the page, to show that another page follows."""
     cost = 0 if is_wanted is None else FILTER_COST * len(found)
     cost += sum(len(hit.candidate.content) for hit in found) if page.query.is_collapsed else 0
     return await offload.run(cost, _select, found, page, is_wanted)
@@ -200,9 +200,9 @@ def _by_document(hits: Iterable[Hit], size: int) -> list[Hit]:
 
 @retry_read
 async def _continue(found: Sequence[Hit], request: HybridRequest, context: SearchContext) -> tuple[list[Hit], bool]:
-    """Adds the other hits that the request finds, and returns whether more candidates would find further hits.
+    """Drops changed chunks, adds the new hits of the request, and returns whether more candidates would find others.
 
-    Scores of different numbers of candidates are not comparable, so the lowest of the hits before caps the added ones.
+    Scores of different numbers of candidates are not comparable, so no added score exceeds the lowest score before.
     """
     with context.timed("pages"):
         async with context.services.db.searching(context.user_id, candidates=request.candidates) as reading:

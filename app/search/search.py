@@ -23,8 +23,8 @@ from app.text.words import languages
 log = logging.getLogger(__name__)
 
 LEAST_SHARE = 0.15
-"""Least share of the weights with which the vector leg counts as evidence of an answer. With a model that does not read
-the language, it has less."""
+"""Least share of the weights with which the vector leg counts as evidence of an answer. The leg has less if the model
+does not read the language of the query."""
 NO_USER = ""
 """A user id without a key: its searches find nothing."""
 WARM_UP = "warm-up query"
@@ -87,8 +87,8 @@ async def candidates(
 ) -> SearchState:
     """Find the candidates before the final order, in the order of fusion and guidance.
 
-    `ahead` is the number of candidates beyond what the answer needs. `also` runs last in the transaction of the
-    statement; its failure is ignored. Raises DatabaseUnavailable.
+    `ahead` is the number of candidates beyond what the answer needs. With `keep_all`, a step that selects hits keeps
+    the others after them. `also` runs last in the transaction; its failure is ignored. Raises DatabaseUnavailable.
     """
     understood = await hybrid_request.understand(query, context, ahead=ahead)
     if keep_all:

@@ -37,7 +37,7 @@ class SearchContext:
     transaction has read. `source_names` has the names of the sources read so far, by id. `timings` has the
     duration of each stage in milliseconds, `degraded` the inputs that could not be used, `relaxed` the applied
     relaxations. The search gives `turn` back while it waits for a remote provider. `moment` is the time that
-    counts as now, in microseconds since 1970. On later pages it is that of the first page.
+    counts as now, in microseconds since 1970; on later pages it is the time of the first page.
     """
 
     services: Services
@@ -85,7 +85,7 @@ class SearchState:
         spare_vector: The vector for such a step.
         relaxed: What was changed in the query so that it finds something.
         degraded: The parts of the query that could not be used.
-        notes: What functions of steps leave for those of later phases, by type.
+        notes: What each step leaves for its functions of later phases, by type.
     """
 
     query: SearchRequest
@@ -129,7 +129,7 @@ class SearchState:
         return found
 
     def wide(self, request: HybridRequest) -> HybridRequest:
-        """Raises the limit of a request to the number of candidates that the steps need."""
+        """Increases the limit of a request to the number of candidates that the steps need, and reads their texts."""
         if not self.pool:
             return request
         return replace(request, limit=max(request.limit, self.pool), with_content=True)

@@ -1,6 +1,6 @@
 -- Lists stored lexemes within some ranges of the alphabet, the most frequent of each range. The look-up is LATERAL with
--- LIMIT, so that it reads the index of the key. Those that a restricted caller sees are looked up in this order until there
--- are enough of them: by their postings, or, where the caller sees so few chunks that this is faster, in the texts of these.
+-- LIMIT, so that it reads the index of the key. For a restricted caller, lexemes are tested in this order until enough
+-- of them are visible: by their postings, or, if the caller sees few chunks, by the texts of these chunks.
 -- Columns: first, lexemes (by descending document frequency).
 -- part restricted  only lexemes that a chunk contains which the caller sees
 -- :firsts text[]  first lexeme of each range

@@ -1,5 +1,5 @@
--- Finds the words that the user's texts contain behind a minus sign only, as names of options stand in them. Case counts.
--- Only the first chunks that contain a word are read.
+-- Finds the words that the user's texts contain only after a minus sign, such as the names of options. Case matters.
+-- A limited number of the chunks that contain a word is read.
 -- Columns: word.
 -- :words text[]  the words, without their sign
 -- :words_folded text[]  the same as they are indexed, accents folded

@@ -11,8 +11,8 @@ from app.documents.store import visible_document_lists
 from app.text.queries.parsed_query import IndexText
 
 MOST_READ = 200
-"""Most chunks whose texts are read: of a restricted caller to find lexemes (with more, postings are read), and of each
-word to find a minus sign before it."""
+"""Most chunks whose texts are read: those of a restricted caller, to find lexemes (otherwise postings are read), and
+those with a word, to find a minus sign before it."""
 
 
 async def beginning_with(db: Reading, prefixes: Sequence[str], *, limit: int) -> dict[str, list[str]]:
@@ -31,9 +31,9 @@ async def beginning_with(db: Reading, prefixes: Sequence[str], *, limit: int) ->
 
 
 async def sign(db: Reading, words: Mapping[str, IndexText]) -> list[str]:
-    """Those of the words that occur only after a minus sign, such as "rf" in "-rf".
+    """Returns the words that occur only after a minus sign, such as "rf" in "-rf".
 
-    MOST_READ visible chunks with each word are read.
+    At most MOST_READ visible chunks with each word are read.
     """
     binds = {
         "user_id": db.user_id,

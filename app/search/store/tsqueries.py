@@ -1,6 +1,7 @@
 """Compiles a query with groups, such as `(a OR b) c*`, to a tsquery for each text-search configuration of the user.
 
-Its phrases and its required and excluded words are conditions, too. Statements read queries without groups themselves.
+The phrases, required words and excluded words of the query are compiled with the groups. A query without groups is not
+compiled: the statements analyse its conditions themselves.
 """
 
 from __future__ import annotations

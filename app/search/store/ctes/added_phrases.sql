@@ -1,6 +1,6 @@
--- Selects the chunks that contain added phrases, as postings, and computes the idf of each phrase, which is at most that
--- of the words in the query. Tested are the newest chunks with the rarest of its lexemes. A chunk counts as
--- one occurrence.
+-- Selects the chunks that contain added phrases, as postings, and computes the idf of each phrase, up to its limit.
+-- Only the newest chunks that contain the rarest lexeme of a phrase are tested. A phrase counts as occurring once in a
+-- chunk.
 -- Columns: phrase_postings: lexemes (separated by spaces), item; phrase_terms: lexemes, df, idf, times.
 -- part added_phrases  phrases that steps have added
 -- :phrase_lexemes text[]  the lexemes of each phrase, separated by spaces

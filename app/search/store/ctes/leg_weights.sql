@@ -1,6 +1,6 @@
--- Selects the weights of the legs. If the languages that the model reads are known, they depend on that of the documents
--- that contain the largest share of the query's words, words that its configuration ignores among them: the query is in
--- it, unless that share is small (docs/decisions/0002-fusion-weights.md).
+-- Selects the weights of the legs. If the languages that the model reads are known, the weights depend on the language
+-- of the query: the one whose documents contain the largest share of its words, unless this share is small. Words that
+-- a language ignores count as contained (docs/decisions/0002-fusion-weights.md).
 -- Columns: leg_weights: vector, text.
 -- part languages  the weights depend on the language of the query
 -- :weight_vector float8  weight of the vector leg, 0 if it does not run

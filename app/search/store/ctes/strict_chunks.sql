@@ -1,6 +1,6 @@
--- Selects the chunks that may meet what the query requires: for phrases and required words those that have all of the
--- words by the user's postings, for an expression those that the text index finds. The legs test the conditions
--- themselves in the order of their scores.
+-- Selects the chunks that may meet the conditions of the query. For phrases and required words, these are the chunks
+-- whose postings have all of the words; for an expression, the chunks that the text index finds. The legs then test the
+-- conditions themselves, in the order of their scores.
 -- Columns: strict_queries: config, query; strict_scope: nominated (false: strict_chunks does not apply); strict_chunks:
 --   chunk_no; strict_size: few (true: the vectors of strict_chunks are scanned exactly).
 -- part strict  conditions that every hit must meet: phrases and required words

@@ -4,8 +4,8 @@
 -- scores, unless the rarer terms could yield too few candidates (n terms yield at least 1/n of their postings as
 -- candidates). Within this number, and always with filters or strict words, the score is the exact sum
 -- (docs/decisions/0001).
--- In a collection of several languages a word counts as contained in all chunks of the languages that ignore it: its idf is
--- small though few chunks of the others contain it.
+-- In a collection of several languages, a word counts as contained in all chunks of the languages that ignore it. Its
+-- idf is then small, even if few other chunks contain it.
 -- Columns: analysed_words: config, chunks, lexeme, positions (in the query), times, last (the last position); kept_words:
 --   lexeme, chunks (those of the languages that do not ignore the word), places (its positions); terms: lexeme, times, df,
 --   idf, ignoring (chunks of the languages that ignore the word), weight, per_token, generates.

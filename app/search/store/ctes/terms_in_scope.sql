@@ -1,6 +1,6 @@
--- Selects the terms that a chunk contains which the caller sees. The postings of all terms are compared with a small scope
--- at once; in another one, the chunks of each term's postings are looked up until one is visible. Words that begin with a
--- prefix were chosen among those that the caller sees.
+-- Selects the terms that visible chunks contain. If the scope is small, the postings of all terms are compared with it
+-- at once. Otherwise, the chunks of each term are looked up until one is visible. Words that begin with a prefix are
+-- not tested: they were chosen among the words of visible chunks.
 -- Columns: terms_in_scope: lexeme.
 -- part restricted  the frequency of a term is 0 if the caller sees no chunk that contains it; with filters
 -- part indexed  conditions of an expression

@@ -1,6 +1,6 @@
--- Selects the best chunks by BM25, or none without the text leg. A chunk to which terms add is among `added`; any other is
--- among the best only if it is among the best of those that generate candidates.
--- Equal scores have one rank; of those at the cut the chunks stored first are selected.
+-- Selects the best chunks by BM25, or none without the text leg. `added` has all chunks whose scores other terms raise.
+-- Any other chunk can be among the best only if it is among the best of `generated`.
+-- Chunks with equal scores share a rank. At the cut, the chunks stored first are selected.
 -- Columns: text_leg: chunk_no, score, rank.
 -- part text  the text leg
 -- part filtered  filters on documents

@@ -1,5 +1,5 @@
--- Tests whether a chunk that the text leg has scored meets the filters, the strict words and the excluded words. In a
--- small scope, the candidates are those of documents that pass the filters.
+-- Tests whether a chunk that the text leg has scored passes the filters, meets the strict conditions and contains
+-- nothing that is excluded. In a small scope, all scored chunks pass the filters.
 -- $row  alias of a row with chunk_no
 -- part filtered  filters on documents
 -- part strict  phrases and required words
