@@ -1,1 +1,1 @@
-"""Holds what a search can be without: each step adds terms, orders or completes."""
+"""Holds the optional steps of a search: each adds terms, finds or orders hits, or completes the answer."""

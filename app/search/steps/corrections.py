@@ -32,8 +32,8 @@ NAME = "similar_words"
 MAX_WORDS = 8
 """Most unknown words of a query to correct. The longest are chosen: they have the fewest neighbours by chance."""
 MAX_OF_PART = 2
-"""A caller who sees a part of the documents gets no corrections for a query with more unknown words. These documents
-lack most words, so such a query is about something else and not misspelt."""
+"""A caller who sees a part of the documents gets no corrections for a query with more unknown words of at least
+SHORTEST_EDITED letters. A part lacks most words, so such a query is about something else and not misspelt."""
 MAX_LEXEMES = 3
 """Most lexemes that correct a word. If there are more, they are neighbours by chance, and none is searched."""
 
@@ -49,7 +49,7 @@ _ACCENTS = (
     "portuguese ãáâçéêíóôõú|romanian ăâîșț|spanish íñóü|swedish åäö"
 )
 _ACCENTED = {config: letters for config, letters in map(str.split, _ACCENTS.split("|"))}
-"""The letters that people type without accents, in languages whose stemmers need these. German's stemmer does not."""
+"""The letters that people type without accents, in languages whose stemmers need accents; German's does not."""
 _ALPHABETS = (
     f"{_LATIN}äöüßàâçèéêëîïôùûñáíóúãõåøæ",
     *(_LATIN + letters for letters in ("ąćęłńóśźż", "áčďéěíňóřšťúůýž", "áéíóöőúüű", "çğıöşü", *_ACCENTED.values())),
@@ -70,7 +70,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 MAX_WRITINGS = 4
 """Most other writings of the codes of a query that are searched for."""
 MAX_READ = 5
-"""Chunks in which another writing is looked for: where a letter is a stop word, a chunk may have the number alone."""
+"""Chunks whose texts are read to find another writing. If its letter is a stop word, some have only the number."""
 _CODE = re.compile(
     r"(?<![^\W_])(?:[A-Za-z]\d{1,4}\.[^\W_]{1,8}|[^\W\d_]{1,8}-\d{1,12}|\d{1,12}-[^\W\d_]{1,8}"
     r"|(?:[A-Za-z]|[A-Z]{2,8}) \d{1,12}|[^\W_]{2,24})(?![^\W_])"
@@ -124,7 +124,7 @@ def _other_writings(words: str, missing: set[str]) -> Iterator[tuple[str, str]]:
 
 
 def _with_points(words: str, missing: Collection[str]) -> Iterator[tuple[str, list[str]]]:
-    """The unknown codes of a query, each with a point behind three or more characters: `J45.909` for `J45909`."""
+    """The unknown codes of a query, each with a point after three or more characters: `J45.909` for `J45909`."""
     for code in dict.fromkeys(_CODE.findall(words)):
         if (one := code.casefold()) in missing and one.isalnum() and _JOINT.search(one):
             yield code, [f"{one[:at]}.{one[at:]}" for at in range(3, len(one))]
@@ -136,7 +136,7 @@ async def _correct(search: SearchState, db: SearchTransaction) -> SearchState:
     if lexical is None:
         return search
     terms = _own(search.result.terms, lexical)
-    groups = () if search.found_nothing else search.parsed.groups  # a prefix that a passage begins with is no error
+    groups = () if search.found_nothing else search.parsed.groups  # a prefix that finds passages is not misspelt
     prefixes = [one.text for group in groups for one in parsed_query.operands(group) if one.is_prefix]
     words = _unknown(search.parsed, terms, prefixes)
     edited = [word for word in words if len(word) >= SHORTEST_EDITED]

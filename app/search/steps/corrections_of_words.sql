@@ -1,6 +1,6 @@
--- Finds the stored lexemes of words that differ from an unknown word by one typing error. A word is unknown if each of the
--- user's text-search configurations makes lexemes of it, and none of them is stored: a stop word of one of the languages is
--- spelled as it is meant. Only the edits of unknown words are analysed.
+-- Finds the stored lexemes of words that differ from an unknown word by one typing error. A word is unknown if each of
+-- the user's text-search configurations makes lexemes of it, and none of them is stored. A stop word of any of them is
+-- therefore known. Only the edits of unknown words are analysed.
 -- Columns: word, lexemes (by descending document frequency), idf (of the first, the smallest).
 -- part restricted  a lexeme is stored if a chunk contains it which the caller sees
 -- :words text[]  the words

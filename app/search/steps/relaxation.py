@@ -48,7 +48,7 @@ def _conditions(request: HybridRequest) -> LexicalQuery:
 
 
 def _loosen(request: HybridRequest, *, excludes: bool, by_words: bool) -> HybridRequest | None:
-    """A looser request of the words or of the vector, with or without what is excluded; None if nothing changes."""
+    """A looser request by words or vector, with or without exclusions; None if input is missing or nothing changes."""
     lexical = request.lexical or _NO_CONDITIONS
     negations = tuple(group for group in lexical.groups if isinstance(group, Negation))
     if not (excludes or lexical.excluded or negations):

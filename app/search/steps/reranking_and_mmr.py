@@ -198,7 +198,7 @@ async def _near(
 async def _new_scores(
     passages: Sequence[RerankPassage], request: RerankOptions, near: Mapping[UUID, Near], context: SearchContext
 ) -> Mapping[int, float]:
-    """The cosines or the provider's scores of the best passages, by position. Empty if the provider fails."""
+    """The new scores of the best passages, by position. Empty if no cosine is known or the provider fails."""
     best = range(min(len(passages), pool_size(request.limit)))
     if request.rerank == "cosine":
         cosines = {position: _cosine(passages[position], near) for position in best if request.vector is not None}

@@ -86,7 +86,7 @@ def _phrases(parsed: parsed_query.ParsedQuery) -> list[str]:
 
 
 def _words(texts: Iterable[str]) -> list[str]:
-    """The different words of the texts; scripts without spaces need no analysis."""
+    """The distinct words of the texts, except in scripts without spaces, where words need no analysis."""
     return list(dict.fromkeys(span.text for text in texts for span in word_spans.of(text) if not span.unspaced))
 
 
@@ -270,8 +270,8 @@ class _Matches:
 def _best_window(text: str, matches: _Matches, sought: Sought) -> Span | None:
     """The window with the highest score; of equal windows the shortest, then the first. None without a match.
 
-    The names of the columns of a table are chosen only if no sentence or row matches, with the first row. A heading is
-    chosen only if nothing else matches, because a hit has its headings anyway; with the text after it.
+    The column names of a table are chosen, with the first row, only if no sentence or row matches. A heading is chosen,
+    with the text after it, only if nothing else matches, because a hit has its headings anyway.
     """
     for find, is_heading in ((_blocks, False), (_columns, False), (_headings, True)):
         windows = [window for block in find(text) for window in _windows(block, matches, sought)]
@@ -284,16 +284,16 @@ def _best_window(text: str, matches: _Matches, sought: Sought) -> Span | None:
 
 
 def _announces(text: str, start: int, end: int) -> bool:
-    """Whether a window asks or announces something, which is in the next sentence or turn."""
+    """Whether a window asks or announces what follows in the next sentence or turn."""
     said = text[start:end]
     return said.endswith(_ANNOUNCING) or (any(map(said.count, _QUESTION_MARKS)) and conversations.is_conversation(text))
 
 
 def _extend(text: str, start: int, end: int) -> Span:
-    """The window with what follows in its section and fits: sentences, or one table or block of code.
+    """Extends a window by what follows in its section and fits: sentences, or one table or block of code.
 
-    In a table or code, the window. Turns and fields, such as `role: Head of Payroll`, are shown with all of their
-    paragraph if it fits, and the last ones with what follows.
+    A window in a table or in code is unchanged. In a conversation, or in fields such as `role: Head of Payroll`, a
+    paragraph that fits is shown whole; the text after it is shown only if the window is at its end.
     """
     blocks = [block for block in structure.blocks(text) if block.end > start]
     if not blocks or blocks[0].kind in ("table", "fence"):
@@ -363,7 +363,7 @@ def _columns(text: str) -> Iterator[list[Span]]:
 
 
 def _turns(text: str, block: structure.Block) -> Iterator[Span]:
-    """The turns of a conversation, which begin with the speaker, with the lines below them that fit; else sentences."""
+    """The turns of a conversation, each with the lines below it that fit. Longer lines are split into sentences."""
     begin = finish = -1
     for start, end in conversations.turns(text, block.start, block.end):
         begins = any(map(conversations.begins_turn, text[start:end].split("\n")))
@@ -379,7 +379,7 @@ def _turns(text: str, block: structure.Block) -> Iterator[Span]:
 
 
 def _quoted(text: str, block: structure.Block) -> Iterator[structure.Block]:
-    """The block, or the paragraphs of a quotation, between which are lines of `>` alone."""
+    """The block, or the paragraphs of a quotation, which are separated by lines that have only `>`."""
     marks = _BLANK_QUOTED.finditer(text, block.start, block.end) if block.kind == "paragraph" else ()
     edges = [block.start, *itertools.chain.from_iterable(mark.span() for mark in marks), block.end]
     return (replace(block, start=start, end=end) for start, end in zip(edges[::2], edges[1::2], strict=True))

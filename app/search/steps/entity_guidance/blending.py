@@ -1,7 +1,8 @@
 """Blends the scores of passages with those of their documents' entities, and boosts passages that mention entities.
 
-`final = (1 − w) · doc_score + w · link`, with `w = (1 − alpha) · aboutness`. The link of a document is the best of its
-entities': `score · aboutness`, as a share of the largest, times `0.5 + 0.5 · min(1, strength / 4)`; 0 without entities.
+`final = (1 − w) · doc_score + w · link`, with `w = (1 − alpha) · aboutness · agreement` (see `query_aboutness`). Each
+entity of a document gives a link: `score · aboutness`, as a share of the largest, times `0.5 + 0.5 · min(1, strength /
+4)`. The largest counts; without entities it is 0.
 `boosted = score · (1 + min(0.1 · Σ aboutness · mentions, 0.5))`. To keep hits in order, a boosted score may exceed 1;
 the shown score is capped.
 
@@ -21,7 +22,7 @@ from app.query.search_types import Boost, EntityMatch, Hit, HitGuidance, Link
 
 LIFT_PER_MENTION, MAX_LIFT = 0.1, 0.5
 WEAKEST_LINK, FULL_STRENGTH = 0.5, 4.0
-"""The factor of a link of strength 0, and the least strength with factor 1: that of a title."""
+"""The factor of a link of strength 0, and the least strength with factor 1: the strength of a title."""
 KEPT_WITHIN = 10
 """The best unguided hits stay within this rank."""
 

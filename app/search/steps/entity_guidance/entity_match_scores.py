@@ -75,8 +75,8 @@ def fit(support: float, best: float) -> float:
 def best(matches: Iterable[EntityMatch], *, limit: int) -> list[EntityMatch]:
     """Returns the best `limit` entities, each with its best score, capped. The uncapped scores order ties at the cap.
 
-    If an entity matches by words and by meaning, its score by meaning is ignored. An extracted entity is dropped if an
-    entity of the user matches by the same key.
+    If an entity matches by words with at least MIN_DESCRIPTION, its score by meaning is ignored. An extracted entity is
+    dropped if an entity of the user matches by the same key.
     """
     matches = list(matches)
     by_words = {one.entity_id for one in matches if one.matched_by != "description" and one.score >= MIN_DESCRIPTION}

@@ -157,7 +157,7 @@ async def score_matches(db: SearchTransaction, parsed: ParsedQuery, vector: Vect
 
 @dataclass(frozen=True, slots=True)
 class _SimilarName:
-    """A stored name that is similar to words of the query (0.75 to 1), or has a word of the query as a part (0)."""
+    """A stored name like words of the query (similarity 0.75 to 1), or with a word of the query as a part (0)."""
 
     span: Span
     words: str = ""
@@ -166,9 +166,9 @@ class _SimilarName:
 
 @dataclass(frozen=True, slots=True)
 class _QueryNames:
-    """The stored names in the query with their positions, similar names, both by key, and the positions they take.
+    """The stored names in a query (`exact`) and the stored names that are similar to its words, both by key.
 
-    Positions are in the `text` of the query with spaces around names.
+    `taken` are the positions of the words of both. Positions count words of `text`, which has spaces around names.
     """
 
     text: str

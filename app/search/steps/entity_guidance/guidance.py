@@ -33,7 +33,7 @@ MIN_CANDIDATES, MAX_CANDIDATES = 50, 200
 MIN_ABOUTNESS = 0.1
 """Least aboutness with which an entity has an effect."""
 SURE_ABOUTNESS = 0.8
-"""Least aboutness with which a full name may displace the best unguided hits, and linked hits gain confidence."""
+"""Least aboutness with which a full name may displace the best unguided hits, and `entity` counts as a strategy."""
 PROTECTED = 3
 """Best unguided hits that stay among the first ten, unless the query is about an entity and has its full name."""
 LITERAL_WITHIN = 10
@@ -48,7 +48,7 @@ class AppliedGuidance:
     `added` are candidates from linked documents that the search did not find. `links` has the links of chunks to
     entities, `weight` the weight of their scores; if the search is not guided, there are none and `fallback_reason`
     says why. `mentions` has the number of mentions by chunk and entity. `protected` are chunks that stay among the
-    first ten.
+    first ten. `report` has figures for the explanation.
     """
 
     found: EntityMatches = field(default_factory=EntityMatches)
@@ -283,7 +283,7 @@ def _mean_effect(candidates: Sequence[Candidate], applied: AppliedGuidance) -> M
 
 
 def _boost_factors(applied: AppliedGuidance) -> dict[UUID, float]:
-    """The factor of each chunk's score."""
+    """The factor of the score of each chunk that mentions entities."""
     weights = {match.entity_id: (match.aboutness or 0.0) * match.fit for match in applied.effective}
     mentions = {
         chunk_id: sum(weights[entity_id] * count for entity_id, count in counts.items())

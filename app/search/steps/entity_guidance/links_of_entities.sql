@@ -1,12 +1,12 @@
 -- Finds the links of some entities to the documents of some chunks, and the documents with the strongest links. Links of
--- members are links of the entity: membership is followed three levels deep, and counts :decay times per level.
+-- members are links of the entity: membership is followed three levels deep, and each level multiplies them by :decay.
 -- The strength of a link to a document is the sum of one term per kind and count of mentions. The number of mentions in
--- a chunk is the larger of those in its text and those of the document (4 for a title, 3 for an attendee, 2 for other
--- metadata, summed).
--- For the strongest links, at most :sample mentions of each entity, member and kind are read, ordered by document. The
--- ids of documents are hashes, so that the documents up to an id are a random sample of the share that the id is of the
--- largest possible one: the number of documents up to the least id at which mentions were cut off, divided by its share,
--- estimates the number of all.
+-- a chunk is the larger of two: the mentions in its text, and the sum for its document (4 for a title, 3 for an
+-- attendee, 2 for other metadata).
+-- For the strongest links, at most :sample mentions of each entity, member and kind are read, ordered by document. Ids
+-- of documents are hashes, so the documents up to an id are a random sample, and its share of all is the id divided by
+-- the largest possible id. The number of documents up to the least id at which mentions were cut off, divided by this
+-- share, estimates the number of all.
 -- Columns: entity_id, linked_chunks, chunk_strengths, chunk_mentions (parallel arrays: the chunks of linked documents,
 --   the strength of the link, 0 or the mentions of the entity itself), documents (number of linked documents),
 --   document_ids, strengths (parallel arrays of the strongest links, strongest first). One row per entity.

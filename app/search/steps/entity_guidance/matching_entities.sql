@@ -1,10 +1,10 @@
 -- Finds the entities to which a query refers by a name, a role, a team, or the words of their facts or description.
 --
 -- Look-ups by id are LATERAL with LIMIT, so that no join reads all of a user's entities. Facts are looked up by the
--- query's rarest lexemes, without which no entity covers half of the query's idf. A title that no other text mentions, of
--- origin text, is matched by its name too. An automatic entity is omitted if the
--- user has an own entity of the same name. A fuzzy match has value 0 if the documents contain all of the similar words,
--- which are then no misspelling, unless the text index takes them for those of the name, and 1 otherwise.
+-- query's rarest lexemes, without which no entity covers half of the query's idf. Entities of origin `text` match by
+-- name only if they are titles. Entities of other origins than `user` do not match by an exact or similar name that an
+-- entity of origin `user` has, too. A fuzzy match has the value 1, but 0 if the documents contain all of the similar
+-- words, which are then not misspelt, and the text index has other lexemes for them than for the name.
 -- Columns: by, key (the name; for members, the team's name), entity_id, name, type, origin, role, value (covered share of the
 --   idf, 0 to 1, for a fact; cosine similarity for a description; otherwise null), terms (number of lexemes covered by
 --   facts); one row per match.

@@ -1,4 +1,4 @@
--- Reads what tells entities of one name apart.
+-- Reads what distinguishes entities with the same name.
 -- Columns: entity_id, role, description, teams (names of the entities that contain it, at most :most), similarity (cosine of
 --   the query and of the role, description and facts; null without a vector).
 -- :entity_ids uuid[]  the entities

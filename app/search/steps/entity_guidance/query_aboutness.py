@@ -19,13 +19,13 @@ from app.text.names import name_uses_in_queries, names
 from app.text.names.name_uses_in_queries import NameCase, NameForm, NameUse
 
 BEST = 5
-"""Best candidates in which the case of a name is counted."""
+"""Number of the best candidates in which the case of a name is counted."""
 FEW_CANDIDATES = 20
-"""Least number of candidates for which their linked share is evidence about an entity."""
+"""Linked candidates count as a share of at least this number, because the share of few candidates is weak evidence."""
 TITLE, METADATA = 4.0, 2.0
 """The strength of a link through the title, and the least strength of a link through metadata."""
 SMALL_CORPUS = 100
-"""Least number of chunks for which the linked share of the corpus is evidence about an entity."""
+"""Linked documents count as a share of at least this number of chunks, for the same reason."""
 
 
 FORM: Mapping[NameForm, float] = MappingProxyType({"full": 2.5, "word": 1.0, "part": -1.0, "role": 1.5, "topic": 1.5})

@@ -17,7 +17,7 @@ from app.query.search_types import EntityMatch
 N = TypeVar("N", int, float)
 
 MAX_MATCHES = 50
-"""Entities returned for each kind of match."""
+"""Most entities returned for each kind of match. Each name returns up to this number, all names four times as many."""
 MAX_DOCUMENTS = 400
 """Most documents returned for an entity, strongest links first: twice as many as a search may add."""
 SAMPLE = 2_000
@@ -76,7 +76,7 @@ async def matching(
 
 @dataclass(frozen=True, slots=True)
 class Namesake:
-    """What distinguishes an entity from its namesakes; `similarity` is the cosine of the query and its description."""
+    """What distinguishes an entity from its namesakes; `similarity` is the cosine of the query and its vector."""
 
     entity_id: UUID
     role: str | None
@@ -126,7 +126,7 @@ class EntityLinks:
 async def links(
     db: Reading, matches: Sequence[EntityMatch], chunks: Mapping[UUID, UUID], *, documents: int
 ) -> EntityLinks:
-    """The links of the matched entities or their members to the documents of the chunks, and their strongest links.
+    """Reads the links of each entity, or of its members: to the documents of the chunks, and its strongest links.
 
     `chunks` maps chunks to their documents. `documents` is the number of strongest links to read for each entity, at
     most MAX_DOCUMENTS.

@@ -46,7 +46,7 @@ class SynonymsGroup(field_types.WireModel):
         return self
 
     def shape(self) -> lines.SynonymGroup:
-        """The group as a core type, each term once."""
+        """The group as it is stored, with each term once."""
         return lines.SynonymGroup(_once(self.terms), _once(self.expand_to or ()))
 
 

@@ -96,7 +96,7 @@ async def get(db: Reading) -> list[SynonymGroup]:
 
 
 async def put(db: Writing, groups: Sequence[SynonymGroup]) -> None:
-    """Replace all stored groups, and raise the user's version."""
+    """Replace all stored groups, and increase the user's version."""
     await db.lock()
     values = {"synonyms": list(map(_stored, groups)), "synonyms_version": db.written_version if groups else 0}
     await db.execute(sa.update(tables.tenants).where(_t.user_id == db.user_id).values(**values))
@@ -133,7 +133,7 @@ CACHED_TERMS = 100_000
 
 
 class SynonymCache(LRUCache[Hashable, AnalysedSynonyms]):
-    """Analysed synonyms, by version."""
+    """Analysed synonyms, by version, user and text-search configurations."""
 
     def __init__(self) -> None:
         super().__init__(CACHED_TERMS, getsizeof=lambda synonyms: synonyms.size)

@@ -1,4 +1,4 @@
-"""Defines the request and the answer of the explanation of one passage in a search."""
+"""Defines the request and the response of `/search/why`."""
 
 from __future__ import annotations
 

@@ -62,10 +62,7 @@ def _leg(leg: Body) -> str:
 
 
 def _explain(request: Body, passage: str, client: Client) -> Answer:
-    """Explains the document with this URI or path, or else the chunk or document with this id.
-
-    Raises NotFound.
-    """
+    """Explains the chunk or document with this id, or else the document with this path or URI. Raises NotFound."""
     keys = [{"uri": options.absolute_path(passage)}, {"uri": passage}]
     with suppress(ValueError):
         found = str(UUID(passage))

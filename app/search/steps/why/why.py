@@ -320,7 +320,10 @@ def _find_obstacle(passage: PlacedPassage) -> Obstacle | None:
 
 
 def _not_a_candidate(passage: PlacedPassage) -> Obstacle:
-    """The change that makes the passage a candidate: more candidates, if the most candidates include it; else none."""
+    """The obstacle of a passage that no leg has among its candidates.
+
+    More candidates remove it if the most candidates include the passage. Otherwise a lexical search may become `auto`.
+    """
     query, place = passage.run.query, passage.place
     reason = f"No leg has it among its {passage.run.request.candidates} candidates."
     if place is None:
@@ -363,7 +366,7 @@ def _below_minimum(passage: PlacedPassage) -> Obstacle | None:
 
 
 def _below(passage: PlacedPassage, code: KeptOutBy, *others: KeptOutBy) -> Obstacle:
-    """A minimum that the passage does not reach, and the request without it and `others` that it may not reach."""
+    """The obstacle of a minimum. The change drops it and `others`, which the passage may not reach either."""
     given = passage.run.query.ranking
     change = {f"ranking.{name}": None for name in (code, *others) if getattr(given, name) is not None}
     reason = f"It is below ranking.{code}, which is {getattr(given, code)}."

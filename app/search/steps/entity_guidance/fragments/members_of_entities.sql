@@ -1,4 +1,4 @@
--- The given entities and their members, three levels deep, which also ends cycles; an entity counts at its least level.
+-- Selects the given entities and their members, three levels deep, which also ends cycles. The least level counts.
 -- :entity_ids uuid[]  the given entities
 SELECT w.given_id, w.entity_id, min(w.level) AS level
 FROM (
