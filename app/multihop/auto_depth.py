@@ -44,8 +44,8 @@ DIRECT_TYPES = ("phrase", "technical")
 async def answer(query: SearchRequest, user_id: str, services: Services, turn: Released) -> Answer:
     """Answer a request whose depth is `auto` or `thorough`.
 
-    `auto` only follows links, unless a language model is configured: its questions are worth the time. Hops of `auto`
-    add hits below the best hit of the first search.
+    With `auto`, hops only follow links, unless a language model, whose questions are worth the time, is configured or
+    the request names an extractor. They add hits below the best hit of the first search.
     """
     if query.depth != "auto":
         _check(query)
@@ -142,7 +142,7 @@ def _is_unanswered(text: str, found: Answer, passages: Iterable[Candidate]) -> b
 
 
 def _written_names(text: str, terms: Iterable[Term], passages: Iterable[Candidate]) -> set[str]:
-    """The names with a rare word that passages write with capitals, and the question in lower case."""
+    """The names that passages write with capitals and the question in lower case, if they have a rare word."""
     rare = [term for term in terms if 0 < term.df <= COMMON_DF]
     written = {name.key for one in passages for name in names.find(f"{one.title}\n{one.content}")} if rare else set()
     asked = names.space(names.words(text))

@@ -38,12 +38,12 @@ COVERAGE_WEIGHT = 2.0
 COVERAGE_POOL = 60
 """Number of chunks with the largest sums whose words are compared."""
 TIE = 1e-9
-"""The largest sum with limited signals is this much less than the best sum without them."""
+"""Least distance of scores whose order must hold, such as a sum with limited signals and the best sum without them."""
 _ASKED = "asked"
 LARGEST_SUM = sum(
     one.weight * one.largest for one in hop_signal_weights.SIGNALS if not one.is_limited and one.name != _ASKED
 )
-"""The sum if every signal except `asked` has its largest value. Limited signals raise no sum above it."""
+"""The sum if each signal except `asked` and limited ones has its largest value. Limited ones raise no sum above it."""
 
 
 MIN_WIDTH = 5
@@ -379,7 +379,7 @@ def add_coverage(
 
 
 def put_first(scores: HopScores, chunk_id: UUID) -> HopScores:
-    """Raises the score of a chunk to the best score. The part `first` of its score explains this."""
+    """Raises the score of a chunk above the best score by TIE. The part `first` of its score explains this."""
     best = max((each.score for each in scores.by_chunk.values()), default=0.0)
     scored = scores.by_chunk.get(chunk_id)
     if scored is None or scored.score >= best:

@@ -193,10 +193,10 @@ def _sources(found: Sequence[str], passages: Passages) -> dict[str, UUID]:
 
 
 def statistical(passages: Sequence[str], query: str, *, chunks: Mapping[str, int], total: int) -> list[str]:
-    """Returns up to MAX_TERMS names and rare words of the passages that are not in the query, rarest first.
+    """Returns up to MAX_TERMS names and repeated words of the passages that are not in the query, by descending weight.
 
-    `chunks` maps the key of a name to the number of chunks, of `total`, that contain it. A lower-case word counts if it
-    occurs at least twice.
+    A name weighs NAME_BONUS and its idf. `chunks` maps its key to the number of chunks, of `total`, that contain it. A
+    word that occurs n times, at least twice, weighs `ln(1 + n)`.
     """
     query_keys = names.sequences(query)
     found: dict[str, tuple[float, str]] = {}
@@ -214,7 +214,7 @@ def statistical(passages: Sequence[str], query: str, *, chunks: Mapping[str, int
 
 
 def usable_questions(proposed: Sequence[object], query: str) -> list[str]:
-    """Returns the first MAX_QUESTIONS proposed questions that are printable text of at most MAX_QUESTION_LENGTH."""
+    """Returns the first MAX_QUESTIONS proposed questions that differ from the query and are short printable text."""
     kept = []
     for question in proposed:
         text = " ".join(question.split()) if isinstance(question, str) else ""
@@ -241,9 +241,9 @@ def distinct(terms: Iterable[str]) -> list[str]:
 
 
 def usable(proposed: object, passages: Sequence[str], query: str) -> list[str]:
-    """Returns the proposed terms that are short printable text and occur in the passages but not in the query.
+    """Returns up to MAX_TERMS proposed terms that occur in the passages but not in the query.
 
-    Drops other values, of any type.
+    Drops long or unprintable text, addresses, and values of other types.
     """
     if not isinstance(proposed, list):
         return []

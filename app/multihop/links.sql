@@ -1,6 +1,6 @@
 -- Finds the chunks to which names in source chunks and in the query lead, with their similarity to the query vector.
 --
--- `links.NAMES` lists the CTEs. named: the query contains the title of the chunk's document, or a heading that only the
+-- `store.NAMES` lists the CTEs. named: the query contains the title of the chunk's document, or a heading that only the
 -- chunk's section has. linked: the text of a source contains that title or heading. shared: the chunk and a source
 -- contain the same rare name; the weight is multiplied by the cosine similarity to the query. Filters and exclusions
 -- apply to the chunks found. Look-ups by id are LATERAL with LIMIT or OFFSET 0, so that no join reads all of a user's

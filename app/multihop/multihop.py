@@ -113,7 +113,7 @@ class _MultihopSearch:
     scores: HopScores | None = None
 
     async def go(self, hop: int) -> bool:
-        """Go one hop further. False ends the search. A failure is noted and leaves the state unchanged."""
+        """Go one hop further; returns whether to go on. A failure ends the search; `hops` and `degraded` report it."""
         state, found = self.state, HopTerms()
         state.is_current = False
         try:
@@ -256,7 +256,7 @@ class _MultihopSearch:
         return [chunk for chunk in leading if chunk.candidate and chunk.chunk_id in self.state.chunks]
 
     async def _read_texts(self, leading: Sequence[HopChunk], reading: Reading) -> None:
-        """Read the text of the chunks that only links have found."""
+        """Read the chunks whose texts have not been read."""
         missing = [chunk for chunk in leading if chunk.candidate is None]
         if not missing:
             return
@@ -288,7 +288,7 @@ class _MultihopSearch:
         return hit._replace(candidate=candidate._replace(cosine=similarity, vector_score=vector_score))
 
     def _hit(self, ranked: Hit, hit: Hit, scores: HopScores, assessed: Assessment | None) -> Hit:
-        """A hit with its relevance by a share of the largest combined score; without `assessed`, that in hop 1."""
+        """Completes a hit. Its relevance is assessed by its combined score; without `assessed` it is that of hop 1."""
         chunk = self.state.chunks[ranked.candidate.chunk_id]
         scored = scores.by_chunk[chunk.chunk_id]
         share = scored.score / scores.largest
@@ -336,7 +336,7 @@ def _with_conditions(lexical: LexicalQuery, first: LexicalQuery | None) -> Lexic
 
 
 def _fuse(first: HybridRequest, text: str, context: SearchContext) -> HybridRequest:
-    """Sets RRF of both legs if hop 1 chose a convex sum of both. A leg that did not run in hop 1 never runs."""
+    """Sets RRF, with even weights instead of convex ones. A leg that did not run in hop 1 never runs."""
     both = first.weights.vector > 0 and first.weights.text > 0
     if not both or first.fusion == "rrf":
         return replace(first, fusion="rrf")

@@ -3,10 +3,11 @@
 --
 -- A rare word is a lexeme in :rarest to :commonest_word chunks without digits and punctuation, of at least three letters or
 -- two characters of other scripts, neither a word of the query nor a lexeme of the source's :skipped text. A chunk and a
--- source have the weight w * idf / ln N * o / r: w is the source's weight, idf (BM25's, over N chunks) that of the rarest
--- word that they share, r the weight of all words of the query that the source lacks, and o that of those among them
--- that the chunk contains. A chunk has the weight of its best source. Only the :most_compared pairs of a chunk and a
--- source with the rarest words are compared with the query, and only the :most_chunks best chunks are returned.
+-- source have the weight w * idf / ln N * o / r. w is the source's weight, N the number of chunks, and idf is that of
+-- BM25 for the rarest word that they share. r is the weight of all words of the query that the source lacks, and o the
+-- weight of the words among these that the chunk contains. A chunk has the weight of its best source. Only the pairs of
+-- a chunk and a source with the largest w * idf, at most :most_compared, are compared with the query, and only the best
+-- chunks, at most :most_chunks, are returned.
 -- Columns: those of `links.py`, one row a chunk; the name is the lexeme.
 -- part filtered  filters on documents
 -- part restricted  `chunks` counts those that the caller sees

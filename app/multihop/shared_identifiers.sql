@@ -1,12 +1,12 @@
 -- Finds chunks that contain an identifier of a source chunk, with their similarity to the query vector.
 --
 -- An identifier is analysed with the source's text-search configuration, and matches the same lexemes next to each other
--- in any chunk. It links chunks if :rarest to :commonest of them contain it and the source lacks a word of the query. One
--- that is the title of the source's document, such as a file name, is no link to the rest of the document. The
--- weight is w / n: w is the source's weight, and n the number of documents to which the other chunks with the identifier
--- belong; more than :most_full chunks of a document share the weight of so many. A chunk has the weight of its best
--- identifier. Candidates are the postings of an identifier's rarest lexeme; identifiers with fewer of them go first, and
--- :most_compared candidates are read.
+-- in any chunk. It links chunks if :rarest to :commonest of them contain it and the source lacks a word of the query.
+-- An identifier that is the title of the source's document, such as a file name, does not link to other chunks of the
+-- document. The weight is w / n: w is the source's weight times its lead, and n the number of documents of the other
+-- chunks with the identifier. If a document has more than :most_full of these chunks, they share the weight of that
+-- many. A chunk has the weight of its best identifier. Candidates are the postings of an identifier's rarest lexeme.
+-- Identifiers with fewer postings go first, and at most :most_compared candidates are read.
 -- Columns: those of `links.py`, one row a chunk; the name is the identifier as given.
 -- part filtered  filters on documents
 -- :identifiers text[]  identifiers of the sources

@@ -1,6 +1,6 @@
--- Selects the chunks that the query names: those of a document whose title it contains, and those of the only section
--- with a heading that it contains; of each document or section those most similar to the query. A name in the titles of n
--- documents has the weight 1 / (1 + ln n) in each. The query's vector is parsed once, not once per chunk.
+-- Selects the chunks that the query names. It names a document by its title, and a section by a heading that no other
+-- section has. Of each document or section, the chunks most similar to the query are selected. A name in the titles of
+-- n documents has the weight 1 / (1 + ln n) in each. The query's vector is parsed once, not once per chunk.
 -- Columns: query_vector: vector; query_names: entity_id, heading (whether the name may be a heading); named_chunks:
 --   chunk_no, document_id, entity_id, heading (whether the name is one), similarity, weight.
 -- part filtered  filters on documents

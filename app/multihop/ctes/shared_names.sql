@@ -1,5 +1,5 @@
--- Selects the chunks that share a name with a source, but not one of the query. The weight is w / (1 + ln n): w is that
--- of the source, n = :rarest to :commonest the number of chunks that contain the name.
+-- Selects the chunks that share a name with a source; names in the query are left out. The weight is w / (1 + ln n): w
+-- is the source's weight, and n the number of chunks that contain the name, from :rarest to :commonest.
 -- Columns: shared_names: entity_id, chunks, source_no, weight; shared: chunk_no, entity_id, weight, chunks, source_no.
 -- :most_names bigint  maximum number of shared names
 -- :rarest bigint  minimum number of chunks that contain a shared name

@@ -1,8 +1,8 @@
--- Follows the titles and headings in the texts of the sources, and in those of the best chunks to which these lead.
+-- Follows the titles and headings in the texts of the sources, then those in the best chunks that these reach.
 --
--- A link has the weight :first_step * w / (1 + ln(1 + n)), n = number of chunks whose text contains the name. A heading of
--- several sections links to each with an equal share; a heading of more than a few is ignored; a section is not linked to
--- itself. The second step starts from chunks that are no sources.
+-- A link has the weight :first_step * w / (1 + ln(1 + n)): w is the source's weight, and n the number of chunks whose
+-- text contains the name. A heading of several sections links to each with an equal share; a heading of more than a few
+-- is ignored. A section does not link to itself. The second step starts from chunks that are not sources.
 -- Columns: linked: chunk_no, entity_id, weight, chunks (that contain the name), source_no, steps, heading (whether the name
 --   is one). Those of the others: `link_steps`, and of linked_once and second_sources in addition document_id.
 -- part filtered  filters on documents

@@ -1,5 +1,5 @@
--- Selects the chunks to which a name links: those of other documents with that title, and those of sections with that
--- heading, with an equal share for each of several sections. A section does not link to itself.
+-- Selects the chunks to which a name links: the chunks of other documents that have it as title, and of sections that
+-- have it as heading. Several sections have equal shares. A section does not link to itself.
 -- $step  alias of a row of `link_steps`
 -- :most_sections bigint  maximum number of sections of a heading
 SELECT o.chunk_no, o.document_id, false AS heading, 1.0 AS share FROM stepwell.mentions AS o
