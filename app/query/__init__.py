@@ -1,1 +1,1 @@
-"""Defines the request of a search, and what its steps hand on until there is an answer."""
+"""Defines the request and the answer of a search, and what its steps pass on in between."""

@@ -1,8 +1,8 @@
-"""Gives a request one embedding model, that of the stored vectors, and repeats the request if `reembed` replaces it.
+"""Gives a request the embedding model of the stored vectors, and repeats it if `reembed` replaces the model meanwhile.
 
-A request computes its vectors with one model, and each of its transactions fails unless the table of vectors is still
-that model's; then the request is repeated with the model that has replaced it. So a vector is never compared with, or
-stored among, those of another model, and no process needs a restart.
+A request computes its vectors with one model. Its transactions fail if the stored vectors are no longer of this model,
+and the request is then repeated with the new model. So a vector is never compared with, or stored among, vectors of
+another model, and no process needs a restart.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ _pinned: ContextVar[ActiveModel | None] = ContextVar("pinned_model", default=Non
 
 
 class SwitchingEmbedder:
-    """An Embedder of the model whose vectors are stored, among the configured ones.
+    """Embeds with the configured model whose vectors are stored.
 
-    Within `pinned` it stays that of one model, whatever other requests find out.
+    Within `pinned` it keeps one model, even if another request finds that the model was replaced.
     """
 
     def __init__(self, configured: Sequence[Embedder], stored: reembedding.StoredModel) -> None:
@@ -61,7 +61,7 @@ class SwitchingEmbedder:
 
     @property
     def _of_request(self) -> ActiveModel:
-        """The model of the request in progress, without which nothing would notice that it was replaced."""
+        """The model of the request in progress. Raises RuntimeError without one: no replacement would be noticed."""
         pinned = _pinned.get()
         if pinned is None:
             raise RuntimeError("Vectors are computed within model_replacement.run only.")
@@ -120,7 +120,7 @@ def of(embedder: object) -> SwitchingEmbedder | None:
 
 
 async def run(embedder: Embedder, db: Database, work: Callable[[], Awaitable[T]]) -> T:
-    """The result of `work`, which is repeated if the model is replaced meanwhile. Raises what it raises."""
+    """The result of `work`, which is repeated if the model is replaced meanwhile. Raises what `work` raises."""
     switch = of(embedder)
     if switch is None or _pinned.get() is not None:
         return await work()

@@ -1,7 +1,4 @@
-"""Lists the request fields that earlier versions accepted, with what to send instead of each.
-
-`SHORT_GUIDANCE` has the short names that `ranking` still accepts for options of guidance.
-"""
+"""Lists the request fields that earlier versions accepted, with what to send instead of each."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ SHORT_GUIDANCE: Mapping[str, str] = {
     "threshold": "threshold",
     "max_entities": "max_entities",
 }
-"""Names in `ranking` itself of options of guidance."""
+"""Options of guidance, by the short names that `ranking` itself still accepts for them."""
 _OMIT_NULLS = "Gone: fields that do not apply are absent, all others are always there."
 
 

@@ -1,6 +1,6 @@
 """Defines the constants of scoring: the parameters of BM25, and the scales of the fused scores.
 
-BM25 is that of Robertson and Zaragoza 2009. Fused scores are sums of reciprocal ranks (RRF, Cormack et al. 2009) or
+BM25 follows Robertson and Zaragoza (2009). Fused scores are sums of reciprocal ranks (RRF, Cormack et al. 2009) or
 weighted sums (convex).
 """
 

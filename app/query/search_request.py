@@ -24,8 +24,8 @@ POOL_FACTOR = 4
 MIN_POOL, MAX_POOL = 25, 100
 """Least and most hits to re-rank. Between these bounds their number is four times the limit."""
 MIN_COMPARED = 10
-"""If duplicates are collapsed, twice the limit of hits is read, and at least this many. If too many are duplicates, a
-page reads all others."""
+"""If duplicates are collapsed, twice as many hits as the limit are read, and at least this many. If too many are
+duplicates, the page reads further hits."""
 MMR = "Diversify the results by maximal marginal relevance; results are in the order of selection."
 RERANK_WEIGHT = "Weight, 0 to 1, of the cosine with `rerank: cosine`; the score before has the rest."
 MMR_LAMBDA = "Weight λ, 0 to 1, of the score with `mmr`; the similarity to the hits selected before has the rest."
@@ -290,7 +290,7 @@ class SearchRequest(field_types.WireModel):
 
     @property
     def recency(self) -> Recency | None:
-        """How the age of documents is weighed; None if it is not, or only for a query that asks for the newest."""
+        """How the age of documents is weighed; None if it does not count for this query."""
         given = self.ranking.recency
         if given == "auto":
             given = Recency(only_if_asked=True)
@@ -331,7 +331,7 @@ class SearchRequest(field_types.WireModel):
         return self.tuned(guidance=self.ranking.guidance.model_copy(update=options))
 
     def completed(self, *, mode: enums.GuidanceMode) -> SearchRequest:
-        """The request with as many candidates as hits, and with this mode of guidance if it leaves the mode open."""
+        """The request with at least as many candidates as hits, and with this mode of guidance if it has none."""
         guidance = self.ranking.guidance
         guidance = guidance.model_copy(update={"mode": guidance.mode or mode})
         return self.tuned(candidates=max(self.ranking.candidates, self.limit), guidance=guidance)

@@ -1,4 +1,4 @@
-"""Types of the read path: HybridRequest → Candidate → Hit → Answer."""
+"""Defines the types of a search: HybridRequest → Candidate → Hit → Answer."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class LanguageWeights:
-    """The weights that replace those of a request for some languages of the query and of the documents.
+    """The weights that replace the weights of a request for some languages of the query and of the documents.
 
-    A query is in the language of the documents that contain most of its words, at least the share `least_share`, words
-    that the language ignores among them. `unread` apply if the model does not read it: its text-search configuration is
-    not in `read_configs`. `foreign` apply if no documents contain that share.
+    A query is in the language whose documents contain the largest share of its words. Words that a language ignores
+    count as contained. `unread` apply if the model does not read the language: its text-search configuration is not in
+    `read_configs`. `foreign` apply if the share is below `least_share`.
     """
 
     read_configs: frozenset[str]
@@ -123,7 +123,7 @@ class Candidate(NamedTuple):
     """A chunk returned by the hybrid statement, with all components of its score.
 
     `vector_score` is the score of the vector leg, None if the leg did not find the chunk. `cosine`, the similarity to
-    the query's vector, and `text_score`, the BM25 score, are known of every chunk, if the leg ran. `vector_scaled` and
+    the query's vector, and `text_score`, the BM25 score, are known for every chunk if the leg ran. `vector_scaled` and
     `text_scaled` (0 to 1) are the scores that a convex fusion adds, 0 if the leg did not find the chunk. `config` is
     the text-search configuration of its language, if a search has found it. It is a tuple, because a search makes one
     for each row, and a frozen dataclass takes five times as long to make.
@@ -198,7 +198,7 @@ def absent_terms(terms: Sequence[Term]) -> list[Term]:
 class HybridResult:
     """The result of the hybrid statement: candidates in order, terms, corpus sizes and the vector plan.
 
-    `best_cosine` is the largest of the vector leg, also of chunks that are no candidates; None if it found nothing.
+    `best_cosine` is the largest cosine in the vector leg, even of a chunk that is not a candidate; None without one.
     `weights` are the weights of the legs that ran, chosen by the language of the query.
     """
 
@@ -317,7 +317,7 @@ class Link:
 
 
 class HitGuidance(NamedTuple):
-    """The contribution of an entity to the score of a hit: `final = (1 − weight) · doc_score + weight · score`."""
+    """The link that was blended with a hit's own score, `doc_score` (see `blending`); without an entity it is 0."""
 
     entity_id: UUID | None
     score: float
@@ -336,10 +336,10 @@ class Boost:
 class Hit(NamedTuple):
     """A result: the candidate, its confidence, and the components of its rank.
 
-    `relevance` is a score, 0 to 1; None for a search by a vector without a text. `explain` has the
-    steps that changed its score, in their order, each with the score before and after it. `more` has further hits of
-    the same document if the results are grouped, `duplicates` the passages that repeat it if they are collapsed.
-    `source` is the name of the source of its document.
+    `relevance` is a score, 0 to 1; None for a search by a vector without a text. `explain` has the steps that changed
+    its score, in their order, each with the score before and after it. `more` has further hits of the same document if
+    the results are grouped, `duplicates` the passages that repeat it if they are collapsed. `source` is the name of the
+    source of its document.
     """
 
     candidate: Candidate
@@ -409,11 +409,11 @@ class MissedFilter:
 class Answer:
     """The result of every kind of search.
 
-    `answerable` is the score, 0 to 1, of whether any hit answers the query, None without `relevance`. `depth` is
-    whether it was a search or one over several hops, and `depth_reason` why, if the caller left the choice open or made
-    it. `missed` are the conditions on metadata that no document meets, in an answer without hits. `excluded` are the
-    words and phrases that the query excludes. `guided` is whether entities have guided a search that had to use them,
-    None for any other. `terms` are the lexemes of the query, after one search.
+    `answerable` is the score, 0 to 1, of whether any hit answers the query, None without `relevance`. `depth` says
+    whether there was one search or several hops, and `depth_reason` why. `missed` are the conditions on metadata or a
+    folder that no document meets, in an answer without hits. `excluded` are the words and phrases that the query
+    excludes. `guided` says whether entities have guided a search with forced guidance, None for other searches. `terms`
+    are the lexemes of the query in the first search.
     """
 
     hits: tuple[Hit, ...]
