@@ -1,4 +1,4 @@
-"""Measures retrieval quality on judged query sets through the pipelines."""
+"""Measures the quality of searches on judged questions, and fits the relevance of hits to judgements."""
 
 from __future__ import annotations
 

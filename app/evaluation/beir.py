@@ -57,7 +57,10 @@ class EvaluationSet:
 
 
 def load(folder: Path) -> EvaluationSet:
-    """Reads a set. Raises BadRequest with the file and line that cannot be read."""
+    """Reads a set without the questions that have no relevant document.
+
+    Raises BadRequest with the file and line that cannot be read.
+    """
     uploads = [_upload(row) for row in _rows(folder / CORPUS, "_id")]
     documents = tuple(upload for upload in uploads if upload is not None)
     judged = read_judged_questions(folder)

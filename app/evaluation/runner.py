@@ -110,9 +110,8 @@ class EvaluationReport:
     """Metrics averaged over the judged queries (`kinds`: by type), latencies in milliseconds and ingest counts.
 
     `not_reranked` counts the questions whose reranking failed; these kept the fused order. `comparison` has the ids of
-    the questions that the mode helps, harms and loses. `predictions` are the
-    relevance of the first hits and the answerability of all questions, with what the judgements say; None without
-    relevance.
+    the questions that the mode helps, harms and loses. `predictions` has the relevance of the first hits and the
+    answerability of all questions, each with the judgement; None without relevance.
     """
 
     measures: dict[str, float]
@@ -159,7 +158,7 @@ async def run(
     embedded, refused = await _ingest(loaded, user_id, services, progress)
     if tenant.exclusive:
         await _delete_others({str(upload.uri) for upload in loaded.documents}, user_id, services)
-    # Names from the metadata of a document are matched in those stored before it by a job.
+    # A job finds the names from a document's metadata in the documents that were stored before it.
     await mention_refresh.settle(user_id, services)
     rankings, took, failed, predictions = [], [], 0, Predictions()
     for index, asked in enumerate(loaded.questions):

@@ -1,4 +1,4 @@
-"""Defines from which `answerable` on an answer is likely or possible, and below which it is doubtful."""
+"""Defines the levels of `answerable` from which an answer is likely, not doubtful, and possible."""
 
 from __future__ import annotations
 

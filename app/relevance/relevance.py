@@ -25,7 +25,7 @@ from app.text.words import characters
 
 @dataclass(frozen=True, slots=True)
 class OfQuery:
-    """The coefficients of the logit that a query is answered: of the best cosine, and closeness."""
+    """The coefficients of the best cosine and of closeness in the logit of the probability that a query is answered."""
 
     intercept: float
     cosine: float = 0.0
@@ -34,7 +34,7 @@ class OfQuery:
 
 @dataclass(frozen=True, slots=True)
 class OfHit:
-    """The coefficients of the logit that a hit of an answered query is relevant: the logit of its score, closeness."""
+    """The coefficients of the score's logit and closeness in the logit that a hit of an answered query is relevant."""
 
     intercept: float
     score: float
@@ -49,8 +49,9 @@ OTHER_LANGUAGE = OfQuery(-3.7, 14.2)
 UNREAD_LANGUAGE = OfQuery(-0.85, 3.0)
 """The same, if the model does not read both languages: a cosine is weak evidence."""
 HIT, HIT_OF_HOPS = OfHit(-1.0, 1.5), OfHit(5.4, 3.8, -2.5)
-"""In one search, and over several hops. There the score is the sum of signals as a share of the largest sum. A passage
-with most of the query leaves less to the others there, and a topic that no sentence names has many answers."""
+"""In one search, and over several hops. Over hops, the score is the sum of signals as a share of the largest sum, and
+closeness counts against a hit: a passage with most of the query leaves less to the others, and a topic that no sentence
+names has many answers."""
 
 HOPS_INTERCEPT, FIRST_HOP, HOPS_SCORE = 0.5, 0.9, 0.9
 """The coefficients of the logit that hops answer a query: of the logits of hop 1 and of the best score. No single
@@ -109,7 +110,7 @@ class Assessment:
 
     Attributes:
         fusion: The fusion whose scores order the hits.
-        cosine: The best cosine similarity in units of its model; None without the vector leg.
+        cosine: The best cosine similarity, rescaled (see `cosine_scales.above`); None if the vector leg hardly counts.
         closeness: The largest share of the query that one sentence of the best candidate has with its title and
             headings, 0 to 1; None without the text leg.
         share: The best sum of signals over several hops as a share of the largest sum; None for one search.
@@ -222,9 +223,9 @@ def score_logit(score: float) -> float:
 
 
 def correct(terms: Sequence[Term], added: Iterable[AddedTerm]) -> Sequence[Term]:
-    """Puts the corrections of misspelt words in the place of these, because no stored text can score more.
+    """Replaces misspelt words by their corrections, because no text contains the misspelt words.
 
-    Of several corrections of a word, the one with the largest idf counts.
+    Of several corrections of a word, the one with the largest idf counts as a word of the query.
     """
     found = {term.lexeme: term for term in terms if term.is_added and term.df}
     corrected: dict[str, Term] = {}
@@ -237,7 +238,7 @@ def correct(terms: Sequence[Term], added: Iterable[AddedTerm]) -> Sequence[Term]
 
 
 def closeness(content: str, terms: Sequence[Term], *, above: str = "", config: str = "") -> float | None:
-    """Returns the largest share of the query's idf, 0 to 1, whose words one sentence has with the headings `above` it.
+    """Returns the largest share of the query's idf, 0 to 1, that one sentence covers with the headings `above` it.
 
     None without words of a query. A word is found by its beginning, because lexemes are stems; `config`, the passage's
     text-search configuration, may take off beginnings, too. Words that no document contains count fully, added terms
@@ -291,9 +292,9 @@ def _beginning(lexeme: str) -> str:
 
 
 def _total_idf(own: Iterable[Term], terms: Iterable[Term]) -> float:
-    """The idf of the query's own words, among all its terms.
+    """The sum of the idf of the query's own words, and of its rarest expansion of a prefix.
 
-    A correction counts less than the corrected word. All words with a wanted prefix count as one.
+    A correction counts less than the corrected word.
     """
     words = sum(term.idf * term.times for term in own)
     return words + max((term.idf for term in terms if term.is_expansion and term.df), default=0.0)
