@@ -1,4 +1,4 @@
--- Counts the metadata of documents that were stored, and no longer that of those which were changed or deleted.
+-- Adds the metadata of stored documents to the counts, and subtracts the metadata of changed or deleted documents.
 -- The caller holds the user's lock.
 -- Columns: none.
 -- part all  count the documents that are stored

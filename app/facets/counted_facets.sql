@@ -1,4 +1,4 @@
--- Lists the keys of a user's metadata with the counts that are kept of all documents; the keys of most documents first.
+-- Lists the keys of a user's metadata with the stored counts of all documents; the keys of most documents first.
 -- Columns: key, documents, types (documents by type), distinct_values, commonest (the commonest values, as [[value, documents]]).
 -- :key text  the only key; null: all
 -- :key_prefix text  beginning of the keys

@@ -1,4 +1,4 @@
--- Counts the stored counts of keys and values of metadata that differ from those of the documents.
+-- Counts how many stored counts of keys and values differ from the metadata of the documents.
 -- Columns: differing.
 WITH pairs AS MATERIALIZED (
     SELECT e.key, e.value, count(*) AS documents

@@ -1,6 +1,6 @@
--- Counts the documents that pass filters by folder and by the suffix of their file, as `facets` counts keys of metadata. A
--- folder counts the documents at any depth. Left out are a folder of all documents, and one whose documents are all in one
--- folder below it.
+-- Counts the documents that pass filters by folder and by the suffix of the file, as `facets` counts keys of metadata.
+-- A folder counts the documents at any depth. A folder is left out if it has all documents, or if all of its documents
+-- are in one folder below it.
 -- Columns: key ('folder' or 'file_type'), documents, types (documents by type), distinct_values, commonest.
 -- :key text  the only key; null: all
 -- :key_prefix text  beginning of the keys

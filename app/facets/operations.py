@@ -19,20 +19,20 @@ from app.services import Services
 from app.text import iso_dates
 
 NEAREST_SCORE = 70
-"""Least similarity, of 100, of a key or value and the stored one that is suggested for it."""
+"""Least similarity, 0 to 100, of a key or value to the stored one that is suggested instead."""
 MAX_CHECKED = 5
-"""Conditions that are compared with what is stored."""
+"""Most folders, and most conditions on metadata, that are compared with what is stored."""
 NAMED = 5
 """Stored keys or values that are named where none is near."""
 COMPARED_VALUES = 1_000
-"""Values of a key with which one is compared: the commonest."""
+"""Most values of a key, the commonest, that a given value is compared with."""
 
 
 @transactions.retry_read
 async def run(query: FacetQuery, user_id: str, services: Services) -> Sequence[Facet]:
     """The keys of metadata with types, values and counts. Raises DatabaseUnavailable, DeadlineExceeded.
 
-    They are kept, for callers who see the same, until the user's documents change.
+    The result is cached until the user's documents change, for callers who see the same documents.
     """
     async with services.db.reading(user_id) as reading:
         key = (user_id, reading.audience, repr(query))
@@ -95,7 +95,7 @@ async def _is_met(reading: transactions.Reading, key: str, wanted: Any, facet: F
 
 
 def _may_compare(bound: Any, facet: Facet) -> bool:
-    """Whether a range of dates may have a value in it: one of the texts is a date, or not all are known."""
+    """Whether a range may compare values of the key. A range of dates needs a date among them if all are known."""
     is_known = isinstance(bound, str) and "list" not in facet.types and facet.distinct <= len(facet.values)
     return not is_known or any(iso_dates.microseconds(_text(one.value)) is not None for one in facet.values)
 
@@ -135,7 +135,7 @@ def _nearest(text: str, known: list[str]) -> str | None:
 
 
 async def _find_wrong_counts(rows: UserRows) -> AsyncIterator[range]:
-    """As many numbers as counts are wrong: all counts are made anew."""
+    """Yields a range with as many numbers as there are wrong counts. The repair counts everything anew."""
     async with rows.reading() as reading:
         found = await store.differences(reading)
     if found:

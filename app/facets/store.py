@@ -1,7 +1,7 @@
 """Counts the facets of a user's documents: of their metadata, or of their folders and file types.
 
-Counts over all of a user's metadata are stored, and every write updates them under the user's lock. Other counts, of
-files, with filters or for a restricted caller, are computed by one statement. Its filters are those of a search.
+Counts over all of a user's metadata are stored, and every write updates them under the user's lock. Other counts (of
+files, with filters or for a restricted caller) are computed by one statement, with the same filters as a search.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _TYPE_NAMES = {"array": "list"}
 
 
 async def record(db: Writing, *, added: Sequence[Json] = (), removed: Sequence[Json] = ()) -> None:
-    """Add the metadata of new versions of documents to the counts, and subtract that of replaced or deleted ones."""
+    """Add the metadata of new versions of documents to the counts, and subtract the metadata of their old versions."""
     binds = {"added": _texts(added), "removed": _texts(removed)}
     if binds["added"] == binds["removed"]:
         return

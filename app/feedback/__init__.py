@@ -1,4 +1,4 @@
-"""Takes what callers say about the hits of searches."""
+"""Stores what callers say about the hits of searches, exports it, and deletes it when it expires."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
--- Yields the values of keys of metadata: scalars, and each element of a list once. Objects are no values. Equal values
--- have the same opening and hash, also 1 and 1.0. The opening is the beginning of a value's text in lower case, by which
--- values are listed; the hash tells apart those with the same opening.
+-- Yields the values of keys of metadata: scalars, and each element of a list once. Objects do not count. Equal values
+-- have the same opening and hash, even 1 and 1.0. The opening is the beginning of a value's text in lower case, by
+-- which values are listed. The hash distinguishes values with the same opening.
 -- Columns: key, value, documents, opening, hash.
 -- $pairs  a relation with the columns key, value (jsonb) and documents
 SELECT v.key, v.value, v.documents, jsonb_hash_extended(v.value, 0) AS hash,

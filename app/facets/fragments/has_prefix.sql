@@ -1,4 +1,4 @@
--- Tests whether the text of a value begins with a prefix, in any case; each does with an empty one.
+-- Tests whether the text of a value begins with a prefix, ignoring case. Every text begins with an empty prefix.
 -- $value  the value (jsonb)
 -- $prefix  the prefix
 ($prefix = '' OR starts_with(lower($value #>> '{}'), lower($prefix)))

@@ -1,3 +1,3 @@
--- Tests whether a key of metadata is counted: longer ones cannot be asked for, and may be too long for an index.
+-- Tests whether a key of metadata is counted. Longer keys cannot be asked for, and may be too long for an index.
 -- $key  the key
 length($key) <= 200
