@@ -1,9 +1,7 @@
 """Measures the cosine that a model gives unrelated texts, and rescales its cosines so that these have 0.
 
-The cosines of different models then become comparable.
-
-The cosine of unrelated texts is about .03 with MiniLM and .73 with multilingual-e5; that of equal texts is 1 with every
-model.
+The cosines of different models then become comparable. The cosine of unrelated texts is about .03 with MiniLM and .73
+with multilingual-e5. The cosine of equal texts is 1 with every model.
 """
 
 from __future__ import annotations

@@ -254,7 +254,6 @@ def response_of(answer: Answer) -> dict[str, Any]:
 
 
 def _round(score: float | None, digits: int = SCORE_DIGITS) -> float | None:
-    """A score as it is sent."""
     return None if score is None else round(score, digits)
 
 

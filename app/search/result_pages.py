@@ -227,7 +227,6 @@ def _check(results: Sequence[Hit], page: PageRequest, context: SearchContext) ->
 
 
 def _cursor(results: Sequence[Hit], page: PageRequest, context: SearchContext) -> str:
-    """The cursor of the next page."""
     user_version = 0 if context.version is None else context.version.data
     fields = (user_version, page.end, page.minute, page.digest, _digest_of(results[: page.end]))
     return base64.urlsafe_b64encode(_CURSOR.pack(*fields)).decode().rstrip("=")

@@ -107,7 +107,6 @@ async def _analyse(
 
 
 def _index(words: Iterable[str], config: str) -> dict[str, str]:
-    """Each word as it is indexed."""
     is_whole = config != languages.TRUNCATED
     return {
         word: word.lower() if is_whole and _is_plain(word) else tsvector_text.index_text(word, config) for word in words
