@@ -1,4 +1,4 @@
-"""Gives a request the embedding model of the stored vectors, and repeats it if `reembed` replaces the model meanwhile.
+"""Gives a request the embedding model of the stored vectors, and repeats the request if `reembed` replaces the model.
 
 A request computes its vectors with one model. Its transactions fail if the stored vectors are no longer of this model,
 and the request is then repeated with the new model. So a vector is never compared with, or stored among, vectors of

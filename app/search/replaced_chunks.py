@@ -24,7 +24,7 @@ _stored_fields = operator.attrgetter(
 async def find(read: Iterable[Candidate], context: SearchContext, db: SearchTransaction) -> frozenset[UUID]:
     """The chunks that have changed, or are gone, in the transaction's snapshot.
 
-    If the user's version has not changed since the search began, nothing is read. Otherwise the search takes the
+    If the user's version has not changed since the search last read, nothing is read. Otherwise the search takes the
     version of the transaction.
     """
     if db.version == context.version:

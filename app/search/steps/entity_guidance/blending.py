@@ -1,8 +1,8 @@
 """Blends the scores of passages with those of their documents' entities, and boosts passages that mention entities.
 
-`final = (1 − w) · doc_score + w · link`, with `w = (1 − alpha) · aboutness · agreement` (see `query_aboutness`). Each
-entity of a document gives a link: `score · aboutness`, as a share of the largest, times `0.5 + 0.5 · min(1, strength /
-4)`. The largest counts; without entities it is 0.
+`final = (1 − w) · doc_score + w · link`, with `w = (1 − alpha) · aboutness · agreement` (see `query_aboutness`). `link`
+is the largest value of the document's entities, 0 without entities: `score · aboutness`, as a share of the largest,
+times `0.5 + 0.5 · min(1, strength / 4)`.
 `boosted = score · (1 + min(0.1 · Σ aboutness · mentions, 0.5))`. To keep hits in order, a boosted score may exceed 1;
 the shown score is capped.
 
