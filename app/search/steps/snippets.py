@@ -262,7 +262,7 @@ class _Matches:
         """The weights of the different lexemes and phrases in the span."""
         weights: dict[str, float] = {}
         for one in self.within(start, end):
-            weights.update(one.weights)
+            weights |= {name: max(weight, weights.get(name, 0.0)) for name, weight in one.weights.items()}
         return weights
 
 

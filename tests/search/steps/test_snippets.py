@@ -65,6 +65,7 @@ CASES: dict[str, tuple[str, str, dict[str, Any], str]] = {
     "other forms": (LIME, "masonry frosts", {}, "Lime sets slowly, e.g. in «frost». The «masons» wait."),
     "a phrase": (LAW, "no cement below", {"phrases": ["no cement below"]}, "«No cement below» the landing."),
     "a stop word": (SAND, "colour sand", {"phrases": ["colour the sand"]}, "Find the «colour of sand»."),
+    "the same stop word": (SAND, "colour sand", {"phrases": ["colour for sand"]}, "Some know a «colour for sand»."),
     "the name of a hop": (CELLO, "who plays", {"name": "Ines Brandauer"}, "«Ines» «Brandauer» «plays» the cello."),
     "a heading that repeats": ("# Mortar\n\nMortar of lime.", "mortar", {}, "«Mortar» of lime."),
     "a heading alone": ("# How to mix the mortar\n\nOnly lime.", "mortar", {}, "How to mix the «mortar»\n\nOnly lime."),
