@@ -21,7 +21,7 @@ from uuid import UUID
 from app.text.structure import structure
 from app.text.words import characters, cleaning, word_lists
 
-VERSION = 7
+VERSION = 8
 """Version of the rules for names and headings. Increase it when they find other names: stored documents are then
 processed again."""
 MAX_WORDS = 8

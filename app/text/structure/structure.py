@@ -17,7 +17,7 @@ MAX_HEADING = 300  # code points; a longer "heading" is text
 _LINE = re.compile(r"[^\n]+")
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?$")
 _SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*$")
-_HEADING_MARK = re.compile(r"^ {0,3}(?:#{1,6}[ \t]|=|-)", re.MULTILINE)
+_HEADING_MARK = re.compile(r"^ {0,3}(?:#{1,6}[ \t]|=|-|<h[1-6]\b)", re.M | re.I)
 _HTML = re.compile(r" {0,3}<h([1-6])\b[^<>\n]*>((?:(?!</?h\d|\n\n)[^\0]){1,800})</h\1>[ \t]*$", re.M | re.I)
 _TAG = re.compile(r"<img\b[^<>]*?\balt=\"([^\"<>]*)\"[^<>]*>|<[^<>]*>", re.I)
 _FENCE = re.compile(r" {0,3}(`{3,}+(?!.*`)|~{3,}+)")

@@ -46,6 +46,11 @@ def test_a_heading_in_html_is_one_in_markdown_if_it_has_words() -> None:
     found = [(block.level, block.title) for block in structure.blocks(text) if block.kind == "heading"]
     assert found == [(1, "Quarry guide"), (2, "Blocks")]
     assert structure.title(text) == "Quarry guide"
+    assert structure.sections(("Stone",), text) == [
+        ("Stone",),
+        ("Stone", "Quarry guide"),
+        ("Stone", "Quarry guide", "Blocks"),
+    ]
     assert kinds(text)[-1] == ("paragraph", '<h2><img src="z.png"></h2>\nSlate splits.')
     assert [kind for kind, _ in kinds("<h1>never closed\n\nText</h1>")] == ["paragraph", "paragraph"]
     assert kinds("<h1>never closed\n<h1>Lime</h1>")[-1] == ("heading", "<h1>Lime</h1>")
