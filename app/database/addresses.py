@@ -147,7 +147,7 @@ def _check(parameters: dict[str, str]) -> Mapping[str, str]:
         parameters["sslrootcert"] = ssl.get_default_verify_paths().cafile or "system"
     for name, value in parameters.items():
         if name not in known:
-            raise _bad(f"The address has a parameter {name}, which is none of Postgres: remove it.")
+            raise _bad(f"The address has a parameter {name}, which Postgres does not have: remove it.")
         if name in _VALUES and value not in _VALUES[name]:
             raise _bad(f"{name} must be one of {', '.join(_VALUES[name])}.")
         if name == "connect_timeout" and not value.isdecimal():

@@ -137,7 +137,8 @@ def calibrate(
         ),
     ] = None,
     only_judged: Annotated[
-        bool, typer.Option("--only-judged", help="Leave hits without a judgement out; without it they are irrelevant.")
+        bool,
+        typer.Option("--only-judged", help="Leave out hits without a judgement; by default they count as irrelevant."),
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Measure only.")] = False,
     user: options.User = options.LOCAL,

@@ -10,7 +10,7 @@ FEEDBACK = Capability(
     routers=("feedback.api:router",),
     installs=("feedback.api:install",),
     commands={
-        "feedback": Command("search", "feedback.commands:app", "Judge hits, and export what was said of them."),
+        "feedback": Command("search", "feedback.commands:app", "Judge hits, and export the judgements."),
     },
     tools=("feedback.tools:TOOLS",),
     optional_tools=("rate_passage",),

@@ -58,8 +58,8 @@ async def give_feedback(
 ) -> FeedbackResult:
     """Store with the query whether a passage, or a document as a whole, helped; a later judgement replaces it.
 
-    Judgements calibrate `relevance` where the owner of the documents wants it (`stepwell calibrate --feedback`). They
-    are deleted with the document, and after STEPWELL_FEEDBACK_DAYS days. Nothing else stores a query.
+    Judgements change no answer until somebody exports them (`stepwell feedback export`) and calibrates `relevance`.
+    They are deleted with the document, and after STEPWELL_FEEDBACK_DAYS days. Nothing else stores a query.
     """
     document_id = await feedback.give(given, user_id, use)
     judgements: Counter = request.app.state.judgements

@@ -1,4 +1,4 @@
-"""Implements `stepwell feedback`: judges hits, and exports what was said of them."""
+"""Implements `stepwell feedback`: judges hits, and exports the judgements."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@
 -- contain the same rare name; the weight is multiplied by the cosine similarity to the query. Filters and exclusions
 -- apply to the chunks found. Look-ups by id are LATERAL with LIMIT or OFFSET 0, so that no join reads all of a user's
 -- rows and one plan serves all binds.
--- Columns: those of `links.py`, one row a link, and one without a link for a chunk that is only compared.
+-- Columns: those of `store.py`, one row a link, and one without a link for a chunk that is only compared.
 -- part filtered  filters on documents
 -- :unknown_similarity float8  similarity of a chunk that cannot be compared with the query
 -- :exclude_chunk_ids uuid[]  chunks to exclude

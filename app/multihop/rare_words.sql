@@ -8,7 +8,7 @@
 -- weight of the words among these that the chunk contains. A chunk has the weight of its best source. Only the pairs of
 -- a chunk and a source with the largest w * idf, at most :most_compared, are compared with the query, and only the best
 -- chunks, at most :most_chunks, are returned.
--- Columns: those of `links.py`, one row a chunk; the name is the lexeme.
+-- Columns: those of `store.py`, one row a chunk; the name is the lexeme.
 -- part filtered  filters on documents
 -- part restricted  `chunks` counts those that the caller sees
 -- :leading_chunk_ids uuid[]  ids of the source chunks

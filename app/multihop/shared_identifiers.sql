@@ -7,7 +7,7 @@
 -- chunks with the identifier. If a document has more than :most_full of these chunks, they share the weight of that
 -- many. A chunk has the weight of its best identifier. Candidates are the postings of an identifier's rarest lexeme.
 -- Identifiers with fewer postings go first, and at most :most_compared candidates are read.
--- Columns: those of `links.py`, one row a chunk; the name is the identifier as given.
+-- Columns: those of `store.py`, one row a chunk; the name is the identifier as given.
 -- part filtered  filters on documents
 -- :identifiers text[]  identifiers of the sources
 -- :folded text[]  each as indexed, accents folded

@@ -21,7 +21,7 @@ DEGRADED = {
     "no_text_terms": "The query has no words that are indexed, so only vectors were searched.",
     "llm_failed": "The language model failed, so names were found without it.",
     "reranker_failed": "The re-ranker failed, so the order is that of the fusion.",
-    "hop2_failed": "The second hop failed, so only the first one is shown.",
+    "hop2_failed": "A later hop failed, so the answer has the hops before it.",
 }
 RELAXED = {
     "constraints_dropped": "No passage meets the quotes and required words, so they were not applied.",

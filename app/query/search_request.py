@@ -27,8 +27,10 @@ MIN_COMPARED = 10
 """If duplicates are collapsed, twice as many hits as the limit are read, and at least this many. If too many are
 duplicates, the page reads further hits."""
 MMR = "Diversify the results by maximal marginal relevance; results are in the order of selection."
-RERANK_WEIGHT = "Weight, 0 to 1, of the cosine with `rerank: cosine`; the score before has the rest."
-MMR_LAMBDA = "Weight λ, 0 to 1, of the score with `mmr`; the similarity to the hits selected before has the rest."
+RERANK_WEIGHT = "Weight, 0 to 1, of the cosine with `rerank: cosine`; the score before it has the remaining weight."
+MMR_LAMBDA = (
+    "Weight λ, 0 to 1, of the score with `mmr`; the similarity to the hits selected before has the remaining weight."
+)
 _RECENCY = (
     "Raise newer documents and lower older ones; `auto` does so if the query asks for the latest, newest or most "
     "recent, by the defaults."

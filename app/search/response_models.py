@@ -60,7 +60,7 @@ EXPLAIN = (
 class ParentEntity(Response):
     """The entity linked to a hit's document.
 
-    `score = (1 − w) · doc_score + w · parent_entity_score`, with `w = (1 − alpha) · aboutness`.
+    The weight of `parent_entity_score` beside `doc_score` is (1 − `alpha`) times the aboutness of the entity.
     """
 
     entity_id: UUID | None = Field(None, description="Id of the entity; null if the document is linked to none.")

@@ -1,6 +1,6 @@
 -- Asks the nodes of a Citus cluster for what the schema needs there. Requires Citus.
 -- Columns: name (host and port), coordinator, holds_shards, success, answer (JSON text with vector, bytes and unmarked, the
--- functions of `health_leakproof` that are not leakproof; an error message without success).
+-- functions of `inspection` that are not leakproof; an error message without success).
 SELECT n.nodename || ':' || n.nodeport AS name, n.groupid = 0 AS coordinator, n.shouldhaveshards AS holds_shards,
        r.success, r.result AS answer
 FROM run_command_on_all_nodes(

@@ -277,7 +277,7 @@ class StorageStats(Response):
     vectors: int = Field(description="Number of vectors.")
     tokens: int = Field(description="Number of indexed words in all chunks.")
     sources: int = Field(description="Number of sources.")
-    languages: dict[str, int] = Field(description="Number of documents per text search configuration.")
+    languages: dict[str, int] = Field(description="Number of chunks per text search configuration.")
     embedding_model: str = Field(description="Model that computed the vectors.")
     embedding_dimension: int = Field(description="Numbers per vector.")
     duplicates: DuplicateStats = Field(description="How many documents repeat another one, and which.")

@@ -330,7 +330,7 @@ async def delete_document_by_uri(
 async def delete_document(
     document_id: Annotated[UUID, examples.VENDOR], request: Request, user_id: auth.Writer, use: auth.Use
 ) -> DocumentDeletion:
-    """Delete a document with its chunks, vectors, postings and mentions, and return the numbers of chunks and vectors.
+    """Delete a document with its chunks, vectors, postings and mentions, and return their numbers.
 
     A job that is storing a version of it is cancelled. If no other version is stored, the numbers are zeros.
     """

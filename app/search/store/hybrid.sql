@@ -7,7 +7,7 @@
 --
 -- Parts that a query does not need are omitted, because planning them costs as much as running them.
 -- Columns: one row per hit (a single row with chunk_id null if there is none), whose first columns are the fields of
---   `types.Candidate` in their order; each row repeats the report
+--   `search_types.Candidate` in their order; each row repeats the report
 --   (corpus_chunks, scope_chunks, exact, vector_found, text_found, best_cosine), and the first row has the
 --   terms, without those that no chunk contains and a language of the collection ignores. best_cosine is the largest
 --   score of the vector leg; weight_vector and weight_text are the chosen weights, if they depend on the language of the

@@ -99,11 +99,12 @@ class Searches(AsyncRuns):
             merge: classic adds a bonus for hits of hop 1 and for documents with a single hit.
             mmr: Diversify the results by maximal marginal relevance, by vectors of stored chunks or by words.
             mmr_lambda: Weight λ, 0 to 1, of the score with `mmr`; the similarity to the hits selected before has
-                the rest.
+                the remaining weight.
             query: Query that the hits are reranked against; required for reranking.
             rerank: Rescore the top hits: stored chunks by cosine similarity to the query, or all hits with a text
                 by the configured reranker.
-            rerank_weight: Weight, 0 to 1, of the cosine with `rerank: cosine`; the score before has the rest.
+            rerank_weight: Weight, 0 to 1, of the cosine with `rerank: cosine`; the score before it has the
+                remaining weight.
         """
         return await self.run(
             Operation(
@@ -192,12 +193,13 @@ class Searches(AsyncRuns):
             min_vector_score: Minimum cosine similarity; hits without a vector score are dropped.
             mmr: Diversify the results by maximal marginal relevance; results are in the order of selection.
             mmr_lambda: Weight λ, 0 to 1, of the score with `mmr`; the similarity to the hits selected before has
-                the rest.
+                the remaining weight.
             recency: Raise newer documents and lower older ones; `auto` does so if the query asks for the latest,
                 newest or most recent, by the defaults.
             rerank: Rescore the top 25 to 100 hits: by cosine similarity to the query, or by the configured
                 reranker.
-            rerank_weight: Weight, 0 to 1, of the cosine with `rerank: cosine`; the score before has the rest.
+            rerank_weight: Weight, 0 to 1, of the cosine with `rerank: cosine`; the score before it has the
+                remaining weight.
             weights: Weights of the legs; by default chosen by `mode` and `fusion`.
         """
         return await self.run(
@@ -305,12 +307,13 @@ class Searches(AsyncRuns):
             min_vector_score: Minimum cosine similarity; hits without a vector score are dropped.
             mmr: Diversify the results by maximal marginal relevance; results are in the order of selection.
             mmr_lambda: Weight λ, 0 to 1, of the score with `mmr`; the similarity to the hits selected before has
-                the rest.
+                the remaining weight.
             recency: Raise newer documents and lower older ones; `auto` does so if the query asks for the latest,
                 newest or most recent, by the defaults.
             rerank: Rescore the top 25 to 100 hits: by cosine similarity to the query, or by the configured
                 reranker.
-            rerank_weight: Weight, 0 to 1, of the cosine with `rerank: cosine`; the score before has the rest.
+            rerank_weight: Weight, 0 to 1, of the cosine with `rerank: cosine`; the score before it has the
+                remaining weight.
             weights: Weights of the legs; by default chosen by `mode` and `fusion`.
         """
         return await self.run(
@@ -420,12 +423,13 @@ class Searches(AsyncRuns):
             min_vector_score: Minimum cosine similarity; hits without a vector score are dropped.
             mmr: Diversify the results by maximal marginal relevance; results are in the order of selection.
             mmr_lambda: Weight λ, 0 to 1, of the score with `mmr`; the similarity to the hits selected before has
-                the rest.
+                the remaining weight.
             recency: Raise newer documents and lower older ones; `auto` does so if the query asks for the latest,
                 newest or most recent, by the defaults.
             rerank: Rescore the top 25 to 100 hits: by cosine similarity to the query, or by the configured
                 reranker.
-            rerank_weight: Weight, 0 to 1, of the cosine with `rerank: cosine`; the score before has the rest.
+            rerank_weight: Weight, 0 to 1, of the cosine with `rerank: cosine`; the score before it has the
+                remaining weight.
             weights: Weights of the legs; by default chosen by `mode` and `fusion`.
         """
         return await self.run(
@@ -523,7 +527,7 @@ class Searches(AsyncRuns):
             collapse: With `duplicates`, of passages with the same text but for a few words only the best one is a
                 result.
             cursor: `next_cursor` of the page before, with an otherwise equal request; up to 1,000 results.
-            document_id: The document of which the best placed chunk is explained.
+            document_id: The document whose best placed chunk is explained.
             exclude_chunk_ids: Chunks to leave out of the results.
             explain: Include how the query was read and how each score was made; not with `ids`.
             uri: The same by the URI of the document.
@@ -542,12 +546,13 @@ class Searches(AsyncRuns):
             min_vector_score: Minimum cosine similarity; hits without a vector score are dropped.
             mmr: Diversify the results by maximal marginal relevance; results are in the order of selection.
             mmr_lambda: Weight λ, 0 to 1, of the score with `mmr`; the similarity to the hits selected before has
-                the rest.
+                the remaining weight.
             recency: Raise newer documents and lower older ones; `auto` does so if the query asks for the latest,
                 newest or most recent, by the defaults.
             rerank: Rescore the top 25 to 100 hits: by cosine similarity to the query, or by the configured
                 reranker.
-            rerank_weight: Weight, 0 to 1, of the cosine with `rerank: cosine`; the score before has the rest.
+            rerank_weight: Weight, 0 to 1, of the cosine with `rerank: cosine`; the score before it has the
+                remaining weight.
             weights: Weights of the legs; by default chosen by `mode` and `fusion`.
         """
         return await self.run(
@@ -845,8 +850,7 @@ class Documents(AsyncGroup):
     async def delete(self, document_id: UUID | str) -> models.DocumentDeletion:
         """Delete a document.
 
-        Delete a document with its chunks, vectors, postings and mentions, and return the numbers of chunks and
-        vectors.
+        Delete a document with its chunks, vectors, postings and mentions, and return their numbers.
         """
         return await self.run(Operation("DELETE", f"/api/rag/documents/{document_id}", models.DocumentDeletion))
 

@@ -35,7 +35,7 @@ class WhyRequest(SearchRequest):
     """A search, and the passage to explain: give exactly one of `chunk_id`, `document_id` and `uri`."""
 
     chunk_id: UUID | None = Field(None, description="The chunk to explain.")
-    document_id: UUID | None = Field(None, description="The document of which the best placed chunk is explained.")
+    document_id: UUID | None = Field(None, description="The document whose best placed chunk is explained.")
     uri: Annotated[str, Field(min_length=1, max_length=limits.MAX_URI)] | None = Field(
         None, description="The same by the URI of the document."
     )
