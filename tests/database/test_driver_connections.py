@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Any
 
+import asyncpg
 import pytest
 import sqlalchemy as sa
 
@@ -83,6 +84,18 @@ async def test_the_connections_of_a_pool_forget_their_statements_once_one_has_me
         async with database.reading("a") as one, database.reading("b") as two:
             assert (await one.execute(statement)).all() == (await two.execute(statement)).all() == []
     await owner.execute("DROP TABLE stepwell.changing")
+
+
+async def test_a_request_that_only_reads_cannot_write(alone) -> None:
+    view = alone.for_request(alone.reads.new(), only_reads=True)
+    for transaction in (view.writing("connections"), view.preparing("connections")):
+        with pytest.raises(RuntimeError, match="only reads"):
+            async with transaction:
+                pass
+    for one in (view, alone):
+        async with one.reading("connections") as reading:
+            with pytest.raises(asyncpg.PostgresError, match="read-only transaction"):
+                await reading.execute(sa.text("DELETE FROM stepwell.documents"))
 
 
 async def test_one_statement_alone_reads_what_no_transaction_settings_are_needed_for(alone) -> None:
