@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from typing import Any
 
 import asyncpg
@@ -16,7 +15,6 @@ from app import errors
 from app.access import key_uses
 from app.access.store import audit as stored
 from app.database import transactions
-from app.database.transactions import Database
 from app.settings import Settings
 
 Newcomer = Callable[..., Awaitable[Caller]]
@@ -60,22 +58,6 @@ async def test_without_keys_the_actor_is_local(open_app: FastAPI, own_address: A
         assert (await client.delete(f"/api/rag/documents/{document}")).status_code == 200
     (row,) = await own_address.fetch("SELECT user_id, actor FROM stepwell.audit_log WHERE target = $1", document)
     assert tuple(row) == ("local", "local")
-
-
-async def test_a_deletion_that_is_not_committed_leaves_no_event(caller, database, owner) -> None:
-    event = stored.Event(caller.user_id, "me", "document.deleted", "x")
-    with suppress(ZeroDivisionError):
-        async with database.writing(caller.user_id) as writing:
-            await stored.record(writing, event)
-            raise ZeroDivisionError
-    assert await events(owner, caller) == []
-
-
-async def test_no_event_can_be_recorded_for_another_user(new_caller: Newcomer, database: Database) -> None:
-    one, two = await new_caller(), await new_caller()
-    with pytest.raises(Exception, match="row-level security"):
-        async with database.writing(one.user_id) as writing:
-            await stored.record(writing, stored.Event(two.user_id, "me", "document.deleted", "x"))
 
 
 async def test_uses_of_keys_are_counted_by_scope_and_written_by_a_flush_only(app, new_caller, database, owner) -> None:

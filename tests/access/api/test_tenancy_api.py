@@ -168,16 +168,6 @@ async def test_no_search_returns_another_users_chunks(app, alice, bob, owner, me
         assert set(UUID.findall(own.text)) & theirs, "the control must find what Bob must not"
 
 
-async def test_documents_of_one_user_do_not_affect_scores_of_another(alice: Caller, bob: Caller) -> None:
-    before = await bob.search("copper quibblewort", mode="lexical", explain=True)
-    for n in range(5):
-        await alice.add(f"Copper quibblewort {n}.")
-    after = await bob.search("copper quibblewort", mode="lexical", explain=True)
-    assert [one["explain"].pop("timings") for one in (before, after)]
-    assert before["explain"] == after["explain"]
-    assert [hit["text_score"] for hit in before["results"]] == [hit["text_score"] for hit in after["results"]]
-
-
 async def test_listings_and_counts_cover_only_the_users_own_data_and_equal_texts_are_two_documents(alice, bob) -> None:
     for n in range(3):
         await alice.add(f"More {n}.")

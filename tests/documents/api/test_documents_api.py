@@ -121,13 +121,3 @@ async def test_another_users_cursor_lists_only_the_callers_documents(caller: Cal
     await caller.add("Mine.", created_at="2020-01-01")
     shown = (await caller.client.get(DOCUMENTS, params={"cursor": cursor})).json()["documents"]
     assert [document["uri"] for document in shown] == [None]
-    assert len(shown) == 1
-
-
-async def test_a_list_that_ends_in_the_stored_version_stores_that_version(caller: Caller) -> None:
-    await caller.client.post(DOCUMENTS, json={"uri": "a", "content": "Stored."})
-    items = [{"uri": "a", "content": "Other."}, {"uri": "a", "content": "Stored."}]
-    answer = (await caller.client.post(DOCUMENTS, json=items)).json()
-    assert [document["status"] for document in answer["documents"]] == ["replaced", "replaced"]
-    stored = await caller.client.get(f"{DOCUMENTS}/{answer['documents'][1]['document_id']}")
-    assert stored.json()["content"] == "Stored."

@@ -24,36 +24,28 @@ def user(stepwell: Stepwell, tmp_path: Path) -> str:
     return name
 
 
-def test_documents_are_listed_with_whole_ids_and_shown_by_id_or_uri(stepwell: Stepwell, user: str) -> None:
-    listed = stepwell("documents", "list", "--user", user, "--json").json
-    assert {document["title"] for document in listed} >= {"Mortar [lime]"}
-    assert len(listed) == 2
-    table = stepwell("documents", "list", "--user", user).out
-    for document in listed:
-        assert document["document_id"] in table
-    assert "Mortar [lime]" in " ".join(table.split())
-    assert len(stepwell("documents", "list", "--user", user, "--limit", 1, "--json").json) == 1
-    mortar = next(document for document in listed if document["title"] == "Mortar [lime]")
-    shown = stepwell("documents", "show", mortar["document_id"], "--user", user)
-    assert "Lime sets slowly." in shown.out
-    assert '"masons"' in shown.out
-    assert stepwell("documents", "show", mortar["uri"], "--user", user, "--json").json["content"] == "Lime sets slowly."
-
-
-def test_a_file_is_shown_and_deleted_by_its_path_or_uri_and_by_no_empty_selection(
+def test_documents_are_listed_shown_and_deleted_by_id_path_or_uri_and_by_no_empty_selection(
     stepwell: Stepwell, user: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "Boje ü.txt"
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(terminal.out, "_width", 300)
-    assert str(path) in stepwell("documents", "list", "--user", user).out
+    listed = stepwell("documents", "list", "--user", user, "--json").json
+    assert len(listed) == 2
+    table = stepwell("documents", "list", "--user", user).out
+    path = tmp_path / "Boje ü.txt"
+    for shown in (*(document["document_id"] for document in listed), str(path), "Mortar [lime]"):
+        assert shown in table
+    assert len(stepwell("documents", "list", "--user", user, "--limit", 1, "--json").json) == 1
+    mortar = next(document for document in listed if document["title"] == "Mortar [lime]")
+    shown = stepwell("documents", "show", mortar["document_id"], "--user", user).out
+    assert "Lime sets slowly." in shown
+    assert '"masons"' in shown
+    assert stepwell("documents", "show", mortar["uri"], "--user", user, "--json").json["content"] == "Lime sets slowly."
     for named in (path, path.as_uri(), f"file://{path}", path.name):
-        shown = stepwell("documents", "show", named, "--user", user)
-        assert f"uri: {path}" in shown.out, named
+        assert f"uri: {path}" in stepwell("documents", "show", named, "--user", user).out, named
     assert stepwell("documents", "show", "other.txt", "--user", user).code != 0
     for wrong in ((), ("--filters", "{}"), ("--filters", '{"document_ids": []}', "--all")):
-        assert stepwell("documents", "delete", *wrong, "--user", user, "--yes").code == 2, (
-            "an empty or twofold selection"
-        )
+        refused = stepwell("documents", "delete", *wrong, "--user", user, "--yes")
+        assert refused.code == 2, "an empty or twofold selection"
     assert len(stepwell("documents", "list", "--user", user, "--json").json) == 2
     assert stepwell("documents", "delete", path, "--yes", "--user", user).code == 0

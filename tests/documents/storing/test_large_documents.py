@@ -93,19 +93,6 @@ async def test_a_queued_document_is_stored_as_if_it_were_small(tenant: Tenant) -
     assert (await _queue(tenant, NEW, page_starts=starts)).status == "unchanged"
 
 
-async def test_a_large_document_replaces_another_and_a_small_one_replaces_it(tenant: Tenant) -> None:
-    first = await tenant.add(OLD, "stair", metadata={"people": ["Ana Silva"]})
-    second = await tenant.add(NEW, "stair", metadata={"people": ["Ilse Brandt"]})
-    assert (first.status, second.status, second.document_id) == ("added", "replaced", first.document_id)
-    await _work(tenant)
-    await _assert_as_stored_whole(tenant, second, NEW, metadata={"people": ["Ilse Brandt"]})
-    await _assert_sound(tenant)
-    third = await tenant.add("Short now.", "stair")
-    await _work(tenant)
-    await _assert_as_stored_whole(tenant, third, "Short now.")
-    await _assert_sound(tenant)
-
-
 @pytest.mark.parametrize("content", ["Short stair.", OLD])
 async def test_the_stored_version_that_is_sent_again_stays_although_a_job_was_to_replace_it(tenant, content) -> None:
     first = await tenant.add(content, "stair")

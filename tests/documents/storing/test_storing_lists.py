@@ -127,26 +127,18 @@ async def test_a_document_that_is_deleted_while_a_list_is_stored_is_stored_again
     assert statuses == ["replaced", "added"]
 
 
-async def test_new_documents_of_a_list_are_written_together(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The number of statements does not grow with that of the documents; their order is that of the list."""
-    monkeypatch.setattr(ingest, "BATCH_CHARACTERS", 8 * ingest.MIN_DOCUMENT_CHARACTERS)
-    counts = []
-    for step, size in enumerate((2, 2, 8)):
-        with counted_statements(tenant) as statements:
-            await tenant.many([Upload(f"# Log {step}\n\nBuoy {n} by Ana.", uri=f"{step}-{n}") for n in range(size)])
-        counts.append(len(statements))
-    assert counts[2] == counts[1]
-    assert await tenant.uris() == [f"2-{n}" for n in range(7, -1, -1)] + ["1-1", "1-0", "0-1", "0-0"]
-
-
-async def test_replaced_documents_of_a_list_are_written_together(tenant, monkeypatch) -> None:
+@pytest.mark.parametrize("replaces", [False, True])
+async def test_documents_of_a_list_are_written_together_in_its_order(tenant, monkeypatch, replaces) -> None:
+    """The number of statements does not grow with that of new documents, and little with that of replaced ones."""
     monkeypatch.setattr(ingest, "BATCH_CHARACTERS", 8 * ingest.MIN_DOCUMENT_CHARACTERS)
     counts = []
     for step, size in enumerate((8, 2, 2, 8)):
+        uris = [f"{0 if replaces else step}-{n}" for n in range(size)]
         with counted_statements(tenant) as statements:
-            await tenant.many([Upload(f"Buoy {n} in version {step}.", uri=f"{n}") for n in range(size)])
+            await tenant.many([Upload(f"# Log {step}\n\nBuoy {uri} by Ana.", uri=uri) for uri in uris])
         counts.append(len(statements))
-    assert counts[3] < 2 * counts[2]
+        assert replaces or (await tenant.uris())[:size] == uris[::-1]
+    assert counts[3] < 2 * counts[2] if replaces else counts[3] == counts[2]
 
 
 async def test_documents_before_one_that_cannot_be_stored_are_stored(tenant: Tenant) -> None:
