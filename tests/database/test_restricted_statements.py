@@ -1,4 +1,4 @@
-"""No statement shows a caller who does not see everything what mixes the documents of a user in one row.
+"""A statement for a restricted caller reads counts over all documents only beside the chunks that the caller sees.
 
 Row-level security hides the rows of documents, chunks and entities. Postings, document frequencies and statistics are
 rows of all documents: a statement that reads them joins the chunks that the caller sees, or is named here with the

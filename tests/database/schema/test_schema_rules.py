@@ -1,4 +1,4 @@
-"""Schema and SQL can be distributed by user, and grant no more than is needed.
+"""The schema and the SQL can be distributed by user, and grant no more than is needed.
 
 The rules are those of a database sharded by `user_id`, checked in Postgres' catalogue and in the statements' text. Each
 rule is also tried on a deliberately bad schema or statement, so that it cannot pass by checking nothing.

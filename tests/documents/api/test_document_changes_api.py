@@ -1,4 +1,4 @@
-"""Tests of changing a document by a JSON merge patch and of deleting one by its URI."""
+"""A document is changed by a JSON merge patch."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Tests of the endpoints for documents."""
+"""Documents are stored from lists, and listed page by page in each order."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""Tests of the endpoints for entities."""
+"""Entities are added, changed, merged, and stored from lines, over HTTP."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Feedback is stored by a caller's own act only, once for each query and passage, and goes with what it is about."""
+"""Feedback is stored when a caller gives it, once for each query and passage, and is deleted with its document."""
 
 from dataclasses import replace
 from typing import Any

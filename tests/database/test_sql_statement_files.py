@@ -1,4 +1,4 @@
-"""Statements are refused where their text contradicts their declarations."""
+"""A file with a SQL statement is refused if its text contradicts its declarations."""
 
 import itertools
 import re

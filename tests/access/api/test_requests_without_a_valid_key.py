@@ -1,4 +1,4 @@
-"""Tests of authentication: every request without a valid key is rejected."""
+"""A request without a valid key is rejected, and no key is stored or logged."""
 
 import asyncio
 import logging
