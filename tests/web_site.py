@@ -36,8 +36,8 @@ class Site(httpcore.AsyncNetworkBackend):
     """A server, and the network in which every address leads to it.
 
     `answers` has the bytes of each path's response, or what writes them. `names` has the addresses of hosts, one list
-    for each time that they are resolved; the last one stays. `connected` are the addresses that were connected to, and
-    `requests` the headers of the requests, with `target`.
+    for each time that they are resolved; the last one stays. `connected` are the addresses that were connected to, of
+    which one may refuse, and `requests` the headers of the requests, with `target`.
     """
 
     answers: dict[str, bytes | Answer] = field(default_factory=dict)
@@ -45,6 +45,7 @@ class Site(httpcore.AsyncNetworkBackend):
     connected: list[str] = field(default_factory=list)
     requests: list[dict[str, str]] = field(default_factory=list)
     port: int = 0
+    refusing: str = ""
 
     def fetcher(self, limits: FetchLimits | None = None, **fields: Any) -> WebFetcher:
         """What fetches pages in this network."""
@@ -63,6 +64,8 @@ class Site(httpcore.AsyncNetworkBackend):
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.AsyncNetworkStream:
         self.connected.append(host)
+        if host == self.refusing:
+            raise httpcore.ConnectError
         return await httpcore.AnyIOBackend().connect_tcp("127.0.0.1", self.port, timeout)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

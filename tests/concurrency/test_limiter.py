@@ -261,6 +261,27 @@ async def test_a_released_turn_serves_others_and_is_regained_before_the_users_ot
     assert limiter.running == 0
 
 
+async def test_a_request_that_regains_its_turn_loses_its_place_to_nobody() -> None:
+    limiter = Limiter(2, of_user=2, max_waiting=2, timeout_s=5)
+    replied = asyncio.Event()
+
+    async def asking_elsewhere() -> None:
+        async with limiter.turn("a") as turn, turn.released():
+            await replied.wait()
+
+    asking = [asyncio.create_task(asking_elsewhere()) for _ in range(2)]
+    await settled()
+    running = await requests(limiter, *"bb")
+    replied.set()
+    await settled()
+    assert limiter.waiting == 2
+    (late,) = await requests(limiter, "c")
+    await refused(late)
+    for one in running:
+        await one.finish()
+    await asyncio.gather(*asking)
+
+
 async def test_a_failure_while_the_turn_is_released_regains_the_turn() -> None:
     limiter = Limiter(1, max_waiting=8, timeout_s=5)
 

@@ -179,6 +179,7 @@ FAILING = {
     "an unknown encoding": (response(b"Lime", content_encoding="br"), "fetch_failed"),
     "a body that is too short": (response(b"Lime", content_length="500"), "site_unavailable"),
     "a failure": (response(status="503 Service Unavailable"), "site_unavailable"),
+    "too many requests": (response(status="429 Too Many Requests"), "site_unavailable"),
     "no HTTP": (b"SSH-2.0-OpenSSH_9.2\r\n", "site_unavailable"),
     "endless headers": (b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 50_000, "site_unavailable"),
     "a slow body": (_dripping, "site_unavailable"),
@@ -216,11 +217,19 @@ async def test_a_name_that_cannot_be_resolved_or_connected_to_is_unavailable(sit
         await site.fetcher().fetch(PAGE, allowed=ANY_HOST)
 
 
+async def test_the_next_address_of_a_name_is_connected_to_where_one_refuses(site: Site) -> None:
+    site.names["docs.example.com"], site.refusing = [["9.9.9.9", PUBLIC]], "9.9.9.9"
+    site.answers["/lime.html"] = response(b"Lime")
+    assert (await site.fetcher().fetch(PAGE, allowed=ANY_HOST)).raw == b"Lime"
+    assert site.connected == ["9.9.9.9", PUBLIC]
+
+
 async def test_the_certificate_is_that_of_the_name_although_an_address_is_connected_to() -> None:
     asked: list[str | None] = []
     async with web_site.opened_over_tls("docs.example.com", asked) as (site, trusting):
         site.answers["/"] = response(b"Lime")
-        page = await site.fetcher(tls=trusting).fetch("https://docs.example.com", allowed=ANY_HOST)
+        named = AllowedHosts(("docs.example.com",))  # and the port of HTTPS
+        page = await site.fetcher(tls=trusting).fetch("https://docs.example.com", allowed=named)
         assert (page.raw, asked, site.connected) == (b"Lime", ["docs.example.com"], [PUBLIC])
         with pytest.raises(errors.ProviderError):
             await site.fetcher(tls=trusting).fetch("https://other.example.com", allowed=ANY_HOST)
