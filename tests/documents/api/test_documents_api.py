@@ -62,11 +62,12 @@ async def test_only_a_document_without_title_and_uri_is_listed_with_its_beginnin
     assert [one["markdown"] for one in found] == [False, True]
 
 
-async def test_documents_of_one_moment_are_paged_without_gaps(caller: Caller) -> None:
+async def test_documents_of_one_moment_and_title_are_paged_without_gaps(caller: Caller) -> None:
     for n in range(3):
-        await caller.add(f"Note {n}.", created_at="2024-01-01T00:00:00Z")
-    pages = [page["documents"] async for page in caller.pages(DOCUMENTS, limit=2)]
-    assert len({document["document_id"] for page in pages for document in page}) == sum(map(len, pages)) == 3
+        await caller.add(f"Note {n}.", title="Note", created_at="2024-01-01T00:00:00Z")
+    for order in ("newest", "oldest", "title"):
+        pages = [page["documents"] async for page in caller.pages(DOCUMENTS, limit=2, sort=order)]
+        assert len({document["document_id"] for page in pages for document in page}) == sum(map(len, pages)) == 3
 
 
 async def test_documents_are_listed_in_each_order_page_by_page(caller: Caller) -> None:
