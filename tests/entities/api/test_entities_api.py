@@ -89,6 +89,8 @@ async def test_namesakes_with_ids_are_stored_changed_and_deleted_apart(caller: C
     assert (await caller.client.patch(paths[1], json={"role": "auditor"})).json()["role"] == "auditor"
     assert (await caller.client.get(paths[0])).json() == first
     assert await _names(caller, q="jon smith") == ["John Smith"] * 2
+    paged = [one["entity_id"] async for page in caller.pages(ENTITIES, limit=1) for one in page["entities"]]
+    assert sorted(paged) == sorted([first["entity_id"], chosen])
     team = {"type": "team", "name": "Roads", "members": [chosen]}
     together = await caller.client.post(
         ENTITIES,
@@ -197,6 +199,14 @@ async def test_a_merged_entity_has_the_names_facts_members_and_teams_of_the_othe
     for query in ("asilva", "quillon wort", "Ana Silva"):
         answer = (await caller.client.post(f"{ENTITIES}/search", json={"query": query})).json()
         assert answer["entities"][0]["entity_id"] == ana["entity_id"], query
+
+
+async def test_documents_of_equally_strong_links_are_paged_without_gaps(caller: Caller) -> None:
+    ana = await _added(caller, name="Ana Silva")
+    for number in range(3):
+        await caller.add(f"Ana Silva laid stone {number}.", uri=f"{number}")
+    pages = caller.pages(f"{ENTITIES}/{ana['entity_id']}/documents", limit=1)
+    assert sorted([one["uri"] async for page in pages for one in page["documents"]]) == ["0", "1", "2"]
 
 
 async def test_a_bad_line_is_reported_and_the_others_are_stored(caller: Caller) -> None:
