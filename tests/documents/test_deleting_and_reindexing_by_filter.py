@@ -1,6 +1,7 @@
 """Documents are deleted and cut again by filter, in slices."""
 
 import itertools
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -18,7 +19,9 @@ from app.jobs import workers
 from app.maintenance import reindex
 from app.services import ChunkingOptions
 
-RED, BLUE = ({"metadata": {"team": team, "people": ["Ana Silva"]}} for team in ("red", "blue"))
+MOMENT = datetime(2024, 5, 6, tzinfo=UTC)
+"""Documents of one moment are paged by their ids."""
+RED, BLUE = ({"metadata": {"team": t, "people": ["Ana Silva"]}, "created_at": MOMENT} for t in ("red", "blue"))
 LONG = "# Stair\n\n" + "\n\n".join(f"Ana Silva laid stone {n} in lime mortar." for n in range(90))
 TABLES = ("documents", "chunks", "embeddings")
 
