@@ -96,6 +96,16 @@ async def test_a_migration_waits_for_a_write_that_has_begun(process, embedder):
                 pass
 
 
+async def test_a_migration_gives_up_while_a_write_does_not_end(process, embedder, monkeypatch):
+    _, address = process
+    monkeypatch.setattr(migration, "WRITES_END_S", 0.2)
+    before = sorted(migration._known())[-2]
+    await set_revision(address, before)
+    async with transactions.connect(address.service_dsn, pool_size=1, revision=before) as old, old.preparing("user"):
+        with pytest.raises(errors.Busy):
+            await asyncio.wait_for(migrate(address, embedder), 30)
+
+
 async def test_while_a_slow_migration_runs_searches_go_on_and_writes_are_unavailable(process, embedder):
     database, address = process
     tenant = harness.Tenant(database, embedder)

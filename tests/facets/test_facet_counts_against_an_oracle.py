@@ -141,6 +141,8 @@ async def test_a_value_of_a_folder_or_file_type_counts_the_documents_that_its_fi
                     odd = sum(map(_is_named_oddly, passing)) if one.key == "file_type" else 0
                     assert abs(len(selected) - each.documents) <= odd, (filters, each)
                     assert one.key == "file_type" or each.documents < len(passing)
+                    below = [other for other in one.values if str(other.value).startswith(f"{each.value}/")]
+                    assert each.documents not in [other.documents for other in below], "all are in one folder below"
         [folders] = await facets.count(reading, FacetQuery(key="folder", prefix="NOTES", limit=2, of="files"))
     assert [one.value.startswith("notes") for one in folders.values] == [True, True]
     assert folders.distinct > 2

@@ -63,9 +63,9 @@ async def test_only_a_document_without_title_and_uri_is_listed_with_its_beginnin
 
 
 async def test_documents_of_one_moment_and_title_are_paged_without_gaps(caller: Caller) -> None:
-    for n in range(3):
-        await caller.add(f"Note {n}.", title="Note", created_at="2024-01-01T00:00:00Z")
-    for order in ("newest", "oldest", "title"):
+    same = {"title": "Note", "created_at": "2024-01-01T00:00:00Z"}
+    await caller.client.post(DOCUMENTS, json=[{"content": f"Note {n}.", **same} for n in range(3)])
+    for order in ("newest", "oldest", "title", "changed"):
         pages = [page["documents"] async for page in caller.pages(DOCUMENTS, limit=2, sort=order)]
         assert len({document["document_id"] for page in pages for document in page}) == sum(map(len, pages)) == 3
 

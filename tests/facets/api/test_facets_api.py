@@ -43,6 +43,8 @@ async def test_near_keys_and_values_are_suggested_where_no_document_passes(calle
     for number, metadata in enumerate(STORED):
         await caller.add(f"Note number {number}", uri=f"{number}.md", metadata=metadata)
     assert list(await facets(caller)) == ["team", "year", "tags", "Tone", "draft", "owner"]
+    for filters in ({}, {"filters": {"metadata": {"none": {"exists": False}}}}):
+        assert list(await facets(caller, prefix="to", **filters)) == ["Tone"]
     for metadata, words in (
         ({"team": "firmware"}, "team: did you mean Firmware? Values are case-sensitive."),
         ({"teem": "Firmware"}, "metadata.teem: no document has this key. Did you mean team?"),
@@ -93,6 +95,9 @@ async def test_a_folder_without_its_path_is_named_with_it(caller: Caller) -> Non
     for folder in ("notes", "notes/"):
         other = {"query": "note", "filters": {"folder": folder, "file_types": ["pdf"]}}
         assert len((await caller.client.post("/api/rag/search", json=other)).json()["hints"]) == 1
+    await caller.add("What follows the last dot is no suffix.", uri="notes/at 5.30 h")
+    [types] = await counted(caller, of="files", key="file_type")
+    assert [one["value"] for one in types["values"]] == ["md"]
 
 
 CHANGES: list[dict[str, Any]] = [
