@@ -8,10 +8,7 @@ from example_app import CANARY, assert_problem, search_raw
 from fastapi.exceptions import RequestValidationError
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from starlette.requests import Request
-from starlette.types import Message
 
-from app.http.bodies import ReceivedRequest
 from app.requests import strict_json
 
 
@@ -74,20 +71,10 @@ def test_the_largest_numbers_that_fit_are_read_as_they_are(number):
     assert strict_json.parse(number.encode()) == json.loads(number)
 
 
-@pytest.mark.parametrize(
-    "number",
-    [
-        "NaN",
-        "Infinity",
-        "-Infinity",
-        "1e999",
-        "-1e999",
-        "9223372036854775808",
-        "1" + "0" * 5_000,
-        "1E+0999",
-        "9" * 400 + ".5",
-    ],
-)
+NOT_FINITE = ["NaN", "Infinity", "-Infinity", "1e999", "-1e999", "9223372036854775808", "1E+0999"]
+
+
+@pytest.mark.parametrize("number", [*NOT_FINITE, "1" + "0" * 5_000, "9" * 400 + ".5"], ids=lambda number: number[:20])
 async def test_a_number_that_is_not_finite_is_refused_by_name(number):
     assert_problem(await search_raw(f'{{"query": "a", "min_score": {number}}}'), 422, "invalid_number", "min_score")
 
@@ -139,19 +126,3 @@ def test_any_soup_is_read_or_refused_as_broken_json(soup):
             strict_json.parse(soup.encode())
     else:
         assert strict_json.parse(soup.encode()) == expected
-
-
-async def _no_message() -> Message:
-    raise AssertionError("a body that was set is not received")
-
-
-async def _send(message: Message) -> None:
-    assert message
-
-
-async def test_a_body_that_was_set_is_what_the_framework_reads() -> None:
-    """It is set by private names of Starlette, which another version may rename."""
-    request = ReceivedRequest(Request({"type": "http", "headers": []}, _no_message, _send), _no_message)
-    request.set_body(b"{}")
-    assert await request.body() == b"{}"
-    assert request._send is _send

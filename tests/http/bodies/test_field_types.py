@@ -24,10 +24,6 @@ async def test_a_query_counts_its_characters_once_normalised_and_without_courtes
     assert_problem(await _search(query="a" + " " * 8_000), 422, "invalid_request", "query")
 
 
-async def test_a_whole_number_is_a_number():
-    assert (await _search(min_score=1)).json()["min_score"] == 1.0
-
-
 @pytest.mark.parametrize("moment", [5, "5", "yesterday", "2026-13-01", "2026-01-01T25:00:00Z", True, "20260101"])
 async def test_a_date_time_that_is_not_iso_8601_is_422(moment):
     assert_problem(await _search(filters={"created_after": moment}), 422, "invalid_request", "filters.created_after")

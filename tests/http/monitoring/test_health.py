@@ -13,7 +13,6 @@ from app.database import transactions
 from app.database.transactions import Database
 from app.errors import DatabaseUnavailable
 from app.http.health import ReadinessCheck
-from app.runtime import configured_models
 from app.settings import Settings
 
 OWN_DATABASE = True
@@ -30,25 +29,6 @@ async def test_a_healthy_service_reports_ready_without_a_key(app: FastAPI) -> No
         200,
         {"status": "ready", "database": "writable", "standby": None, "providers": {}},
     )
-
-
-@pytest.mark.usefixtures("patient_readiness")
-async def test_a_reranker_that_cannot_be_loaded_is_reported_and_searches_keep_their_order(database: Database) -> None:
-    settings = Settings(auth="none", reranker="onnx", reranker_model="/nonexistent/cross")
-    async with configured_models.open_reranker(settings) as reranker:
-        services = replace(await harness.services(database), reranker=reranker)
-        async with harness.calling(settings, services) as client:
-            ready = await client.get("/readyz")
-            assert (ready.status_code, ready.json()["providers"]) == (200, {"reranker": "open"})
-            assert (
-                'stepwell_provider_breaker_state{model="cross",provider="onnx",role="reranker"} 2.0'
-                in (await client.get("/metrics")).text
-            )
-            await client.post("/api/rag/documents", json=[{"content": "Lime mortar."}, {"content": "Lime trees."}])
-            for rerank, degraded in (("none", []), ("cosine", []), ("provider", ["reranker_failed"])):
-                found = await client.post("/api/rag/search", json={"query": "lime", "ranking": {"rerank": rerank}})
-                assert (found.status_code, found.json().get("degraded", [])) == (200, degraded)
-                assert len(found.json()["results"]) == 2
 
 
 async def test_a_database_of_another_model_is_not_ready(database: Database) -> None:

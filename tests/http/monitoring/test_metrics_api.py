@@ -12,7 +12,7 @@ import harness
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from app import errors, main
+from app import errors
 from app.access import callers
 from app.access import keys as access_keys
 from app.database import pooled_connection, transactions
@@ -181,23 +181,6 @@ async def test_the_process_shows_its_memory_and_processor_time(client):
     assert found["process_resident_memory_bytes"] > 1_000_000
     assert found["process_cpu_seconds_total"] > 0
     assert not [name for name in found if "_created" in name]
-
-
-async def test_refused_searches_are_counted_under_their_route(services, monkeypatch):
-    settings = Settings(max_concurrent_searches=1)
-    monkeypatch.setattr(main, "MAX_WAITING_SEARCHES", 0)
-    async with (
-        harness.running(settings, services) as app,
-        harness.client(app) as client,
-        app.state.searches.turn("somebody else"),
-    ):
-        for path in ("/api/rag/search", "/api/rag/search/multihop"):
-            away = await client.post(path, json={"query": "anything"}, headers={"X-Request-ID": "mine"})
-            assert (away.status_code, away.headers["x-request-id"]) == (503, "mine")
-            name = f'stepwell_http_requests_total{{method="POST",route="{path}",status="503"}}'
-            assert (await counts(client))[name] == 1
-        assert (await counts(client))['stepwell_http_problems_total{code="overloaded",status="503"}'] == 2
-        assert (await counts(client))["stepwell_searches_running"] == 1
 
 
 async def test_the_time_that_a_search_waits_for_its_turn_is_measured(services):

@@ -1,12 +1,9 @@
 """Tests of the endpoints for background jobs."""
 
-import json
-from typing import Any
 from uuid import UUID, uuid4
 
 import sqlalchemy as sa
 from api_caller import Caller
-from example_app import assert_problem
 
 from app.database.schema import tables
 from app.database.transactions import Database
@@ -33,25 +30,6 @@ async def test_a_job_is_listed_read_and_cancelled(caller: Caller, database: Data
     assert (await caller.client.post(f"{JOBS}/{ids[0]}/cancel")).json() == cancelled.json()
     listed = (await caller.client.get(JOBS, params={"status": "cancelled"})).json()["jobs"]
     assert [job["job_id"] for job in listed] == ids[:1]
-
-
-async def test_a_job_of_another_user_is_404(caller: Caller, new_caller: Any, database: Database) -> None:
-    job_id = await _queue(database, caller)
-    other = await new_caller("search", "write")
-    for method, path in (("GET", ""), ("GET", "/events"), ("POST", "/cancel")):
-        assert_problem(await other.client.request(method, f"{JOBS}/{job_id}{path}"), 404, "not_found")
-    assert (await other.client.get(JOBS)).json()["jobs"] == []
-
-
-async def test_the_events_of_a_job_end_with_its_last_state(caller: Caller, database: Database) -> None:
-    job_id = await _queue(database, caller)
-    await caller.client.post(f"{JOBS}/{job_id}/cancel")
-    async with caller.client.stream("GET", f"{JOBS}/{job_id}/events") as response:
-        assert response.headers["content-type"] == "text/event-stream; charset=utf-8"
-        text = (await response.aread()).decode()
-    name, data = text.strip().split("\n")
-    assert name == "event: progress"
-    assert json.loads(data.removeprefix("data: "))["status"] == "cancelled"
 
 
 async def test_a_followed_job_that_is_removed_as_it_finishes_ends_as_done(caller: Caller, database: Database) -> None:
