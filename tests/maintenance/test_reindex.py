@@ -147,52 +147,36 @@ async def test_documents_that_other_rules_cleaned_are_cleaned_again_and_only_cha
     await tenant.assert_sound()
 
 
-async def test_words_beyond_ascii_are_indexed_again_after_a_change_of_their_rules(
-    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+FORMER: dict[str, tuple[Upload, str, Any, str, Any]] = {
+    "digits beyond ASCII": (
+        Upload("شهریه ۳۵۰ تومان است."),
+        *("350", tsvector_text, "_normalise", lambda text, _config: text),
+    ),
+    "a language without a stemmer": (
+        Upload("Latarnie nad morzem są zamknięte, ale latem są czynne i można je zwiedzać.", language="simple"),
+        *("latarniami", None, "", None),
+    ),
+    "the name of a file": (
+        Upload("# Lime\n\nWe use lime mortar.", metadata={"filename": "ferry-landing.md"}),
+        *("ferry", document_drafts, "indexed_title", lambda title, _filename: title),
+    ),
+}
+"""Documents with a word that a former version indexed otherwise, and what that version did."""
+
+
+@pytest.mark.parametrize(("upload", "word", "module", "name", "former"), FORMER.values(), ids=FORMER)
+async def test_words_are_indexed_again_after_a_change_of_their_rules(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch, upload: Upload, word: str, module: Any, name: str, former: Any
 ) -> None:
     monkeypatch.setattr(cleaning, "VERSION", cleaning.VERSION - 1)
-    monkeypatch.setattr(tsvector_text, "_normalise", lambda text, _config: text)
-    await tenant.add("شهریه ۳۵۰ تومان است.", "fee")
+    if module:
+        monkeypatch.setattr(module, name, former)
+    await tenant.many([upload])
     monkeypatch.undo()
-    assert [term.df for term in (await tenant.ask("350")).terms] == [0]
+    assert [term.df for term in (await tenant.ask(word)).terms] == [0]
     done = await _reindex(tenant)
     assert (done.compared, done.cut, done.embedded) == (1, 1, 0)
-    assert [term.df for term in (await tenant.ask("350")).terms] == [1]
-    await tenant.assert_sound()
-
-
-async def test_words_of_a_language_without_a_stemmer_are_cut_off_in_texts_of_former_versions(
-    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(cleaning, "VERSION", cleaning.VERSION - 1)
-    await tenant.many(
-        [
-            Upload(
-                "Latarnie nad morzem są zamknięte, ale latem są czynne i można je zwiedzać.",
-                uri="pl",
-                language="simple",
-            )
-        ]
-    )
-    monkeypatch.undo()
-    assert [term.df for term in (await tenant.ask("latarniami")).terms] == [0]
-    done = await _reindex(tenant)
-    assert (done.cut, done.embedded) == (1, 0)
-    assert [term.df for term in (await tenant.ask("latarniami")).terms] == [1]
-    await tenant.assert_sound()
-
-
-async def test_the_words_of_a_files_name_are_indexed_again_after_a_change_of_their_rules(
-    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(cleaning, "VERSION", cleaning.VERSION - 1)
-    monkeypatch.setattr(document_drafts, "indexed_title", lambda title, _filename: title)
-    await tenant.add("# Lime\n\nWe use lime mortar.", "lime", metadata={"filename": "ferry-landing.md"})
-    monkeypatch.undo()
-    assert [term.df for term in (await tenant.ask("ferry")).terms] == [0]
-    done = await _reindex(tenant)
-    assert (done.compared, done.cut, done.embedded) == (1, 1, 0)
-    assert [term.df for term in (await tenant.ask("ferry")).terms] == [1]
+    assert [term.df for term in (await tenant.ask(word)).terms] == [1]
     await tenant.assert_sound()
 
 

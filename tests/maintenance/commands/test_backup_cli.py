@@ -37,12 +37,6 @@ def test_a_restored_backup_of_an_earlier_version_asks_for_a_reindex(stepwell, tm
     assert "stepwell reindex" in caplog.text
 
 
-def test_a_backup_into_a_folder_that_is_missing_is_refused(stepwell, tmp_path):
-    assert stepwell("db", "upgrade").code == 0
-    assert "The folder cannot be written: No such file or directory." in stepwell("backup", tmp_path / "x" / "a").err
-    assert os.listdir(tmp_path) == []
-
-
 def test_a_backup_that_cannot_be_put_in_its_place_is_one_sentence(stepwell, tmp_path, monkeypatch):
     def full(_path: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")

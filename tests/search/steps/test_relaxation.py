@@ -24,14 +24,6 @@ async def test_unsatisfied_constraints_are_dropped_and_reported(words: Tenant, q
     assert answer.relaxed == ("constraints_dropped",)
 
 
-@pytest.mark.parametrize("query", ["harbor", "harbuor", "gannett colnoy", "timetabel"])
-async def test_misspelt_words_are_corrected_and_reported(words: Tenant, query: str) -> None:
-    answer = await words.ask(query, mode="lexical")
-    assert uris(answer) == ["bird" if "gannett" in query else "boat"]
-    assert answer.relaxed == ("similar_words",)
-    assert answer.degraded == ()
-
-
 async def test_the_nearest_vectors_are_the_last_relaxation(words: Tenant) -> None:
     answer = await words.ask("quazzlewick", mode="lexical", limit=50)
     assert len(answer.hits) == 3

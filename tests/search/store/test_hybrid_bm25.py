@@ -6,24 +6,10 @@ from collections import Counter
 import bm25s
 import oracle
 import pytest
-from query_vectors import WORDS, angled, at, ids, one
+from query_vectors import WORDS, angled, at, one
 
 from app.database.filter_types import Filters
 from app.search.store import hybrid_search
-
-
-async def test_bm25_stays_that_of_the_whole_corpus_under_filters_and_exclusions(put, find, owner, user) -> None:
-    wanted = await put("copper river", "copper copper copper", "meadow")
-    await put("copper lantern", "river", "river meadow castle")
-    expected = (await oracle.corpus(owner, user)).bm25(["copper", "river"])
-    everything = await find("copper river")
-    filtered = await find("copper river", filters=Filters(document_ids=(wanted,)))
-    excluding = await find("copper river", exclude_chunk_ids=tuple(ids(everything)[:2]))
-    for found, count in ((everything, 5), (filtered, 2), (excluding, 3)):
-        assert len(found.candidates) == count
-        for candidate in found.candidates:
-            assert candidate.text_score == pytest.approx(expected[candidate.chunk_id], rel=1e-5)
-        assert found.terms == everything.terms
 
 
 async def test_scores_and_the_best_ten_are_those_of_an_independent_bm25(put, find, owner, user) -> None:

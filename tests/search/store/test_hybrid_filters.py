@@ -6,7 +6,7 @@ from uuid import uuid4
 import hybrid
 import pytest
 import sqlalchemy as sa
-from query_vectors import angled, at, ids
+from query_vectors import at
 
 from app.database import transactions
 from app.database.filter_types import Filters
@@ -69,14 +69,3 @@ async def test_sessions_run_in_utc(owner, address) -> None:
     finally:
         await opened.close()
         await owner.execute(f"ALTER DATABASE {address.name} RESET timezone")
-
-
-async def test_excluded_chunks_are_removed_before_the_legs_are_cut(put, find, graph) -> None:
-    texts = [f"copper {'river ' * n}".strip() for n in range(30)]
-    await put(*texts, embedded=[angled(0.99 - n / 50) for n in range(30)])
-    everything = await find("copper", at(1), candidates=30, limit=30)
-    assert hybrid.contents(everything) == texts
-    rest = await find("copper", at(1), candidates=10, limit=10, exclude_chunk_ids=tuple(ids(everything)[:20]))
-    assert hybrid.contents(rest) == texts[20:]
-    assert (rest.vector_found, rest.text_found) == (10, 10)
-    assert [(c.vector_rank, c.text_rank) for c in rest.candidates] == [(n, n) for n in range(1, 11)]
