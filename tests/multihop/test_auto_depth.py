@@ -1,8 +1,11 @@
-"""The depth `auto` embeds a query once, follows links without further searches, and asks a language model."""
+"""The depth `auto` goes over several hops if one search does not answer, with one embedding and few searches."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+import harness
+import linking
 import pytest
 from harness import Tenant
 from requests_of import search_request
@@ -27,22 +30,56 @@ class Model:
         return Proposal(["Ilse Brandt"])
 
 
+FILM = [
+    Upload("Silent Harbour is a film whose director is Ilse Brandt.", uri="film", title="Silent Harbour"),
+    Upload("Trained as a painter, her youth went by in Lundby.", uri="director", title="Ilse Brandt"),
+    *(Upload(f"Where the director of the harbour was born, {n}.", uri=f"note {n}") for n in range(8)),
+]
+stored = harness.stored(FILM)
+
+
 @pytest.fixture
-async def film(tenant: Tenant) -> Tenant:
-    film = "Silent Harbour is a film whose director is Ilse Brandt."
-    director = "Trained as a painter, her youth went by in Lundby."
-    await tenant.add_all(
-        [
-            Upload(film, uri="film", title="Silent Harbour"),
-            Upload(director, uri="director", title="Ilse Brandt"),
-            *(Upload(f"Where the director of the harbour was born, {n}.", uri=f"note {n}") for n in range(8)),
-        ]
-    )
-    return tenant
+def film(stored: Tenant) -> Tenant:
+    """The user of the film, whose embedder a test may replace."""
+    return replace(stored)
 
 
 async def _ask(tenant: Tenant, wanted: Depth, text: str = QUESTION, **services: Any) -> Answer:
     return await search.run(search_request(text, depth=wanted), tenant.user_id, tenant.services(**services))
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        (QUESTION, "divided"),
+        (QUESTION.lower(), "divided"),
+        ("where was the director of that film born?", "no_names"),
+        ("Silent Harbour", "together"),
+        ("Who is the director of Silent Harbour?", "together"),
+        ("Where was the director of Loud Harbour born?", "together"),
+        ("Silent Harbour ERR_4012", "literal"),
+        ('"Silent Harbour" director', "literal"),
+        ("+director Silent Harbour", "literal"),
+    ],
+)
+async def test_auto_follows_names_only_if_the_first_search_shows_a_divided_answer(film, query, reason) -> None:
+    answer = await _ask(film, "auto", query)
+    expected = ("thorough" if reason == "divided" else "fast", reason)
+    assert (answer.depth, answer.depth_reason) == expected
+    assert (answer.hops is not None) == (reason == "divided")
+
+
+@pytest.mark.parametrize("fields", [{"min_confidence": "low"}, {"limit": 21}])
+async def test_an_option_that_hops_do_not_support_decides(film: Tenant, fields: dict[str, Any]) -> None:
+    answer = await film.ask(QUESTION, depth="auto", **fields)
+    assert (answer.depth, answer.depth_reason) == ("fast", "options")
+
+
+async def test_auto_leaves_a_question_about_a_described_entity_to_guidance(tenant: Tenant) -> None:
+    await tenant.add_all(FILM)
+    await linking.add_entities(tenant, linking.person("Ilse Brandt"))
+    answer = await _ask(tenant, "auto", "What did Ilse Brandt direct?")
+    assert (answer.depth, answer.depth_reason) == ("fast", "entity")
 
 
 async def test_a_question_without_capitals_is_followed_where_one_search_probably_does_not_answer_it(

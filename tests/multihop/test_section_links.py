@@ -163,13 +163,6 @@ async def test_one_long_document_whose_chapters_all_end_alike_is_no_exception(sh
     assert set(await shelf.led(owner, "note")) == {"course/Chapter of bb"}
 
 
-async def test_sections_of_another_user_are_not_linked(shelf: Shelf, owner: Any) -> None:
-    stranger = Shelf(shelf.db, chunking_options=shelf.chunking_options)
-    await stranger.add(ALMANAC, "almanac")
-    await shelf.add(FILM, "film")
-    assert await shelf.led(owner, "film", "ilse brandt") == {}
-
-
 async def test_headings_are_not_entities_and_do_not_guide(shelf: Shelf) -> None:
     await shelf.add(FILM, "film", title="Silent Harbour")
     await shelf.add(ALMANAC, "almanac")

@@ -161,12 +161,6 @@ async def test_names_link_chunks_without_a_query_vector(titled: TitledDocuments)
     assert chunks["Corvane"]["shared"].weight == pytest.approx(0.5 * 0.5 / (1 + log(2)))
 
 
-async def test_names_of_another_user_link_nothing(titled: TitledDocuments, owner: Any) -> None:
-    stranger = TitledDocuments(titled.db, f"{titled.user}-other", titled.embedder)
-    await stranger.put("Silent Harbour", TEXTS["Silent Harbour"], owner)
-    assert await stranger.follow({"Silent Harbour": 1.0}, "Ilse Brandt in Lundby") == {}
-
-
 WORDS = {"pump": 4.0, "sell": 9.0, "price": 3.0}
 """Of a query; the note lacks those of weight 12, of which the answer contains 9."""
 
@@ -245,10 +239,7 @@ async def test_an_identifier_of_too_few_or_too_many_chunks_links_nothing(coded, 
     assert await coded.by_identifier("report", "FB-12") == {}
 
 
-async def test_filters_exclusions_and_users_apply_to_identifiers(coded: TitledDocuments, owner: Any) -> None:
+async def test_filters_and_exclusions_apply_to_identifiers(coded: TitledDocuments) -> None:
     only = Filters(document_ids=(coded.documents["sheet"],))
     assert set(await coded.by_identifier("report", "FB-12", filters=only)) == {"sheet"}
     assert set(await coded.by_identifier("report", "FB-12", exclude_chunk_ids=[coded.chunks["sheet"]])) == {"maker"}
-    stranger = TitledDocuments(coded.db, f"{coded.user}-other", coded.embedder)
-    await stranger.put("report", "it is of the type FB-12", owner)
-    assert await stranger.by_identifier("report", "FB-12") == {}

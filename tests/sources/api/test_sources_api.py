@@ -10,7 +10,6 @@ import source_folder
 from api_caller import Caller
 from example_app import assert_problem
 from openapi_operations import DOCUMENT
-from stepwell_client import AsyncClient
 
 OWN_DATABASE = True
 """A database of its own: workers of other applications may read no folder."""
@@ -154,17 +153,6 @@ async def test_the_id_of_a_source_tells_nothing_to_other_users_and_to_keys_with_
                 answers.append({name: str(problem[name]).replace(source_id, "ID") for name in ("title", "detail")})
             assert answers[0] == answers[1], (method, path)
     assert (await other.client.get(f"{SOURCES}/{theirs}")).json()["watch"] is False
-
-
-async def test_the_client_adds_synchronises_and_deletes_a_source(caller: Caller, root: Path) -> None:
-    _fill(root, caller)
-    client = AsyncClient(http=caller.client)
-    source = await client.sources.add("notes", globs=["*.md"])
-    assert (await client.jobs.wait(source.job_id)).status == "done"
-    job = await client.jobs.wait((await client.sources.sync(source.source_id)).job_id)
-    assert job.result["unchanged"] == 3
-    assert [listed.documents for listed in (await client.sources.list()).sources] == [3]
-    assert (await client.sources.delete(source.source_id)).sources_deleted == 1
 
 
 async def test_an_agent_adds_and_synchronises_a_folder(caller: Caller, root: Path) -> None:
