@@ -49,74 +49,57 @@ ENTRIES = '<w:listEntry w:val="weekly"/><w:listEntry w:val="monthly"/>'
 SHAPE = "http://schemas.microsoft.com/office/word/2010/wordprocessingShape"
 
 
-@pytest.mark.parametrize(
-    ("xml", "text"),
-    [
-        ('<w:fldSimple w:instr="MERGEFIELD Name"><w:r><w:t>Ana</w:t></w:r></w:fldSimple>', "Ana"),
-        (
-            '<w:r><w:fldChar w:fldCharType="begin"/></w:r><w:r><w:instrText>SEQ</w:instrText></w:r>'
-            '<w:r><w:fldChar w:fldCharType="separate"/></w:r><w:r><w:t>7</w:t></w:r>'
-            '<w:r><w:fldChar w:fldCharType="end"/></w:r>',
-            "7",
-        ),
-        (BOX % '<w:default w:val="0"/><w:checked/>', "☒"),
-        (BOX % '<w:default w:val="1"/><w:checked w:val="0"/>', "☐"),
-        (BOX % '<w:default w:val="1"/>' + BOX % "", "☒☐"),
-        (FIELD % f'<w:ddList><w:result w:val="1"/>{ENTRIES}</w:ddList>', "monthly"),
-        (FIELD % f"<w:ddList>{ENTRIES}</w:ddList>", "weekly"),
-        ('<w:r><w:sym w:font="Wingdings" w:char="F0FE"/><w:t> paid</w:t></w:r>', "☒ paid"),
-        ('<w:r><w:t>5 </w:t><w:sym w:font="Symbol" w:char="F06D"/><w:t>g</w:t></w:r>', "5 μg"),
-        ("<w:r><w:t>EV</w:t><w:noBreakHyphen/><w:t>7741</w:t></w:r>", "EV-7741"),
-        ("<w:r><w:t>Page</w:t><w:ptab/><w:t>Draft</w:t></w:r>", "Page Draft"),
-        ("<m:oMath><m:r><m:t>x=12</m:t></m:r></m:oMath>", "$x=12$"),
-        (
-            "<m:oMath><m:r><m:t>u</m:t></m:r><m:r><m:rPr><m:sty m:val='p'/></m:rPr><m:t>=</m:t></m:r><m:sSup><m:e><m:r>"
-            "<m:t>2</m:t></m:r></m:e><m:sup><m:r><m:rPr><m:sty m:val='p'/></m:rPr><m:t>\u2212</m:t></m:r><m:r>"
-            "<m:t>53</m:t></m:r></m:sup></m:sSup><m:r><m:rPr><m:sty m:val='p'/></m:rPr><m:t>\u2264</m:t></m:r>"
-            "<m:r><m:rPr><m:sty m:val='p'/></m:rPr><m:t>fl</m:t></m:r><m:d><m:e><m:r><m:t>a</m:t></m:r></m:e></m:d>"
-            "</m:oMath>",
-            r"$u = 2^{ - 53} \le \mathrm{fl}\left(a\right)$",
-        ),
-        (
-            f'<w:r><w:drawing><wp:inline><a:graphic><a:graphicData uri="{SHAPE}"><wps:wsp><wps:txbx>'
-            "<w:txbxContent><w:p><w:r><w:t>boxed</w:t></w:r></w:p></w:txbxContent></wps:txbx></wps:wsp>"
-            "</a:graphicData></a:graphic></wp:inline></w:drawing></w:r>",
-            "boxed",
-        ),
-        ('<w:ins w:id="1" w:author="a"><w:r><w:t>added</w:t></w:r></w:ins>', "added"),
-        ('<w:moveFrom w:id="1" w:author="a"><w:r><w:t>kiln</w:t></w:r></w:moveFrom><w:r><w:t>here</w:t></w:r>', "here"),
-        (
-            "<w:r><w:rPr><w:strike/></w:rPr><w:t>33 N·m </w:t></w:r><w:r><w:rPr><w:b/><w:strike/></w:rPr>"
-            '<w:t>dry</w:t></w:r><w:r><w:t xml:space="preserve"> 45 N·m</w:t></w:r>',
-            "~~33 N·m dry~~ 45 N·m",
-        ),
-        (
-            "<w:r><w:ruby><w:rubyPr/><w:rt><w:r><w:t>かんじ</w:t></w:r></w:rt>"
-            "<w:rubyBase><w:r><w:t>漢字</w:t></w:r></w:rubyBase></w:ruby></w:r>",
-            "漢字(かんじ)",
-        ),
-    ],
-    ids=[
-        "simple field",
-        "field",
-        "checked",
-        "unchecked",
-        "default",
-        "chosen",
-        "first entry",
-        "box of a font",
-        "greek",
-        "hyphen",
-        "tab",
-        "formula",
-        "formula with upright operators",
-        "text box",
-        "insertion",
-        "move",
-        "crossed out",
-        "reading",
-    ],
-)
+PARAGRAPHS = {
+    "simple field": ('<w:fldSimple w:instr="MERGEFIELD Name"><w:r><w:t>Ana</w:t></w:r></w:fldSimple>', "Ana"),
+    "field": (
+        '<w:r><w:fldChar w:fldCharType="begin"/></w:r><w:r><w:instrText>SEQ</w:instrText></w:r>'
+        '<w:r><w:fldChar w:fldCharType="separate"/></w:r><w:r><w:t>7</w:t></w:r>'
+        '<w:r><w:fldChar w:fldCharType="end"/></w:r>',
+        "7",
+    ),
+    "checked": (BOX % '<w:default w:val="0"/><w:checked/>', "☒"),
+    "unchecked": (BOX % '<w:default w:val="1"/><w:checked w:val="0"/>', "☐"),
+    "default": (BOX % '<w:default w:val="1"/>' + BOX % "", "☒☐"),
+    "chosen": (FIELD % f'<w:ddList><w:result w:val="1"/>{ENTRIES}</w:ddList>', "monthly"),
+    "first entry": (FIELD % f"<w:ddList>{ENTRIES}</w:ddList>", "weekly"),
+    "box of a font": ('<w:r><w:sym w:font="Wingdings" w:char="F0FE"/><w:t> paid</w:t></w:r>', "☒ paid"),
+    "greek": ('<w:r><w:t>5 </w:t><w:sym w:font="Symbol" w:char="F06D"/><w:t>g</w:t></w:r>', "5 μg"),
+    "hyphen": ("<w:r><w:t>EV</w:t><w:noBreakHyphen/><w:t>7741</w:t></w:r>", "EV-7741"),
+    "tab": ("<w:r><w:t>Page</w:t><w:ptab/><w:t>Draft</w:t></w:r>", "Page Draft"),
+    "formula": ("<m:oMath><m:r><m:t>x=12</m:t></m:r></m:oMath>", "$x=12$"),
+    "formula with upright operators": (
+        "<m:oMath><m:r><m:t>u</m:t></m:r><m:r><m:rPr><m:sty m:val='p'/></m:rPr><m:t>=</m:t></m:r><m:sSup><m:e><m:r>"
+        "<m:t>2</m:t></m:r></m:e><m:sup><m:r><m:rPr><m:sty m:val='p'/></m:rPr><m:t>\u2212</m:t></m:r><m:r>"
+        "<m:t>53</m:t></m:r></m:sup></m:sSup><m:r><m:rPr><m:sty m:val='p'/></m:rPr><m:t>\u2264</m:t></m:r>"
+        "<m:r><m:rPr><m:sty m:val='p'/></m:rPr><m:t>fl</m:t></m:r><m:d><m:e><m:r><m:t>a</m:t></m:r></m:e></m:d>"
+        "</m:oMath>",
+        r"$u = 2^{ - 53} \le \mathrm{fl}\left(a\right)$",
+    ),
+    "text box": (
+        f'<w:r><w:drawing><wp:inline><a:graphic><a:graphicData uri="{SHAPE}"><wps:wsp><wps:txbx>'
+        "<w:txbxContent><w:p><w:r><w:t>boxed</w:t></w:r></w:p></w:txbxContent></wps:txbx></wps:wsp>"
+        "</a:graphicData></a:graphic></wp:inline></w:drawing></w:r>",
+        "boxed",
+    ),
+    "insertion": ('<w:ins w:id="1" w:author="a"><w:r><w:t>added</w:t></w:r></w:ins>', "added"),
+    "move": (
+        '<w:moveFrom w:id="1" w:author="a"><w:r><w:t>kiln</w:t></w:r></w:moveFrom><w:r><w:t>here</w:t></w:r>',
+        "here",
+    ),
+    "crossed out": (
+        "<w:r><w:rPr><w:strike/></w:rPr><w:t>33 N·m </w:t></w:r><w:r><w:rPr><w:b/><w:strike/></w:rPr>"
+        '<w:t>dry</w:t></w:r><w:r><w:t xml:space="preserve"> 45 N·m</w:t></w:r>',
+        "~~33 N·m dry~~ 45 N·m",
+    ),
+    "reading": (
+        "<w:r><w:ruby><w:rubyPr/><w:rt><w:r><w:t>かんじ</w:t></w:r></w:rt>"
+        "<w:rubyBase><w:r><w:t>漢字</w:t></w:r></w:rubyBase></w:ruby></w:r>",
+        "漢字(かんじ)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("xml", "text"), PARAGRAPHS.values(), ids=PARAGRAPHS)
 def test_fields_formulas_text_boxes_and_insertions_are_text(read: Read, xml: str, text: str) -> None:
     document = docx.Document()
     document.add_paragraph()._p.addnext(parse_xml(f"<w:p {W}>{xml}</w:p>"))

@@ -45,36 +45,35 @@ def test_names_are_found_below_titles_and_comments_and_on_two_rows(rows, names, 
     assert list(table.rows)[-1] == (len(rows), rows[-1])
 
 
-@pytest.mark.parametrize(
-    ("rows", "spanned", "names", "above"),
-    [
-        ([["Drug", "Day", "Day"], ["Drug", "A", "B"], ["C", "no", "yes"]], {1}, ["Drug", "Day A", "Day B"], ""),
-        ([["", "Q", "Q"], ["Who", "1st", "2nd"], ["Ana", "no", "yes"]], {1}, ["Who", "Q 1st", "Q 2nd"], ""),
-        ([["Drug", "Day", "Day"], ["", "A", "B"], ["C", "no", "yes"]], {1}, ["Drug", "Day A", "Day B"], ""),
-        ([["Who", "Call", "Call"], ["Ana", "no", "yes"], ["Eva", "no", "yes"]], {1}, ["Who", "Call", "Call 3"], ""),
-        ([["", "P/E", "P/E"], ["Who", 2024, "2025e"], ["Ana", 9, 8]], {1}, ["Who", "P/E 2024", "P/E 2025e"], ""),
-        ([["", "P/E", "P/E"], ["Ana", 9, 2025], ["Eva", 9, 8]], {1}, ["1", "P/E", "P/E 3"], ""),
-        ([["Who", "Led", "Led"], ["Ana", 2019, 2025], ["Eva", 2, 8]], {1}, ["Who", "Led", "Led 3"], ""),
-        (
-            [["", "2024", "2024"], ["", "Q1", "Q1"], ["Who", "Plan", "Real"], ["Ana", 3, 4], ["Eva", 5, 6]],
-            {1, 2},
-            ["Who", "2024 Q1 Plan", "2024 Q1 Real"],
-            "",
-        ),
-        ([["All", "All", ""], ["Who", "No", "On"], ["Ana", "5", "yes"]], {1}, ["Who", "No", "On"], "All"),
-    ],
-    ids=[
-        "merged downwards",
-        "apart",
-        "blank below",
-        "one row",
-        "years",
-        "numbers",
-        "years as values",
-        "three rows",
-        "title",
-    ],
-)
+MERGED = {
+    "merged downwards": (
+        [["Drug", "Day", "Day"], ["Drug", "A", "B"], ["C", "no", "yes"]],
+        {1},
+        ["Drug", "Day A", "Day B"],
+        "",
+    ),
+    "apart": ([["", "Q", "Q"], ["Who", "1st", "2nd"], ["Ana", "no", "yes"]], {1}, ["Who", "Q 1st", "Q 2nd"], ""),
+    "blank below": ([["Drug", "Day", "Day"], ["", "A", "B"], ["C", "no", "yes"]], {1}, ["Drug", "Day A", "Day B"], ""),
+    "one row": (
+        [["Who", "Call", "Call"], ["Ana", "no", "yes"], ["Eva", "no", "yes"]],
+        {1},
+        ["Who", "Call", "Call 3"],
+        "",
+    ),
+    "years": ([["", "P/E", "P/E"], ["Who", 2024, "2025e"], ["Ana", 9, 8]], {1}, ["Who", "P/E 2024", "P/E 2025e"], ""),
+    "numbers": ([["", "P/E", "P/E"], ["Ana", 9, 2025], ["Eva", 9, 8]], {1}, ["1", "P/E", "P/E 3"], ""),
+    "years as values": ([["Who", "Led", "Led"], ["Ana", 2019, 2025], ["Eva", 2, 8]], {1}, ["Who", "Led", "Led 3"], ""),
+    "three rows": (
+        [["", "2024", "2024"], ["", "Q1", "Q1"], ["Who", "Plan", "Real"], ["Ana", 3, 4], ["Eva", 5, 6]],
+        {1, 2},
+        ["Who", "2024 Q1 Plan", "2024 Q1 Real"],
+        "",
+    ),
+    "title": ([["All", "All", ""], ["Who", "No", "On"], ["Ana", "5", "yes"]], {1}, ["Who", "No", "On"], "All"),
+}
+
+
+@pytest.mark.parametrize(("rows", "spanned", "names", "above"), MERGED.values(), ids=MERGED)
 def test_the_names_below_merged_cells_of_words_are_found(rows, spanned, names, above) -> None:
     table = header_rows.find(enumerate(rows, 1), spanned)
     assert (table.names, table.above) == (names, above)

@@ -153,6 +153,16 @@ def test_without_ocr_files_with_pictures_only_are_refused_with_how_to_get_it_and
     assert "Not read, because they are pictures: page 2." in document.warnings[0]
 
 
+def test_only_the_first_pictures_of_a_file_are_read_and_a_warning_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pictures, "MAX_PICTURES", 1)
+    word = docx.Document()
+    for number in range(2):
+        word.add_picture(io.BytesIO(_saved(_image(number=number), "PNG")))
+    document = _read(made_files.saved(word), Recognised())
+    assert document.text.strip() == "Line 1"
+    assert document.warnings == ("Only the first 1 pictures in the file were read.",)
+
+
 def _png(width: int, height: int, rows: bytes = b"") -> bytes:
     header = struct.pack(">IIBBBBB", width, height, 16, 6, 0, 0, 0)
     parts = ((b"IHDR", header), (b"IDAT", zlib.compress(rows, 1)), (b"IEND", b""))

@@ -11,32 +11,6 @@ from app.database.filter_types import Filters
 from app.query.search_types import LanguageWeights, Weights
 
 
-async def test_ties_are_ordered_by_the_better_single_rank(put, find) -> None:
-    # At k = 1: 1/(1+1) + 1/(1+5) = 2/3 = 1/(1+2) + 1/(1+2) holds of first-and-fifth and of second-in-both.
-    texts = [f"copper {'river ' * n}".strip() for n in range(6)]
-    cosines = [0.5, 0.8, 0.7, 0.6, 0.4, 0.3]
-    extra = angled(0.9)
-    await put(*texts, "meadow", embedded=[*map(angled, cosines), extra])
-    found = await find("copper", at(1), k=1)
-    first, second = one(found, texts[0]), one(found, texts[1])
-    assert (first.text_rank, first.vector_rank, second.text_rank, second.vector_rank) == (1, 5, 2, 2)
-    assert first.rrf_score == pytest.approx(second.rrf_score, rel=1e-12)
-    order = hybrid.contents(found)
-    assert order.index(texts[0]) < order.index(texts[1])
-
-
-async def test_ties_of_score_and_rank_are_ordered_by_chunk_id_every_time(put, find) -> None:
-    for n in range(6):
-        await put(f"copper {'river' if n % 2 else 'copper'}", "meadow", embedded=[at(0, n + 1, 1), at(1, n / 10)])
-    found = await find("copper", at(1), candidates=6)
-    keys = [
-        (-round(c.score, 12), min(r for r in (c.vector_rank, c.text_rank) if r), c.chunk_id) for c in found.candidates
-    ]
-    assert keys == sorted(keys)
-    assert len({key[:2] for key in keys}) < len(keys)
-    assert ids(await find("copper", at(1), candidates=6)) == ids(found)
-
-
 async def test_convex_scales_the_vector_to_the_legs_range_and_the_text_to_its_best(put, find) -> None:
     await put(
         "copper copper",

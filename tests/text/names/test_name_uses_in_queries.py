@@ -44,6 +44,7 @@ def use(text: str, name: str, kind: str = "person") -> NameUse:
         ("How do I claim a journey? Best wishes, Jonas", "jonas", "is_address", True),
         ("How do I claim a journey? - Jonas", "jonas", "is_address", True),
         ("What does Jonas do?", "jonas", "is_address", False),
+        ("Who told Jonas, the mason, about the lime?", "jonas", "is_address", False),
         ("Jonas, what has he done?", "jonas", "is_address", False),
         ("Tell me what Jonas did", "jonas", "is_address", False),
         ("Hi Jonas", "jonas", "is_address", False),

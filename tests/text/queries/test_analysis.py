@@ -35,13 +35,6 @@ def test_operators_bind_their_words_and_what_is_no_clear_operator_is_text(query,
     assert parsed.words.split() == parsed.text.split() == words.split()
 
 
-@pytest.mark.parametrize(("query", "text"), [("-mice", "mice"), ("NOT mice", "mice"), ('-ale -"b c"', "ale b c")])
-def test_a_query_of_exclusions_keeps_something_to_embed(query, text):
-    parsed = analysis.parse(query)
-    assert (parsed.text, parsed.words) == (text, "")
-    assert parsed.excluded
-
-
 @pytest.mark.parametrize(
     ("query", "kind"),
     [
@@ -219,11 +212,6 @@ def _reasons(query: str, content: str, title: str = "") -> tuple[str, ...]:
 )
 def test_an_identifier_matches_where_it_occurs_whole(identifier: str, content: str, is_whole: bool) -> None:
     assert _reasons(f"what is {identifier}", content) == (("identifier",) if is_whole else ())
-
-
-@pytest.mark.parametrize("query", ["ERR_99 in 2024", "ERR_99 at 14:30", "ERR_99 1,000 times", "ERR_99 3.5 or/and"])
-def test_a_number_or_joined_words_beside_an_identifier_are_none(query: str) -> None:
-    assert _reasons(query, "errors in 2024 at 14:30, 1,000 times, 3.5 hours or/and") == ()
 
 
 def test_a_phrase_in_a_script_without_spaces_matches_inside_a_run() -> None:

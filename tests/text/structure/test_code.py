@@ -234,14 +234,6 @@ def test_the_type_of_a_result_on_a_line_of_its_own_belongs_to_the_definition() -
     assert starts == ["int x;", "/* Verifies. */", "int"]
 
 
-def test_source_code_is_cut_at_its_definitions() -> None:
-    body = "\n".join(f"    value = measure(value, {number})" for number in range(12))
-    text = "\n\n\n".join(f"def step_{number}(value):\n{body}" for number in range(8))
-    passages = chunking.split(text, kind="code")
-    assert [passage.heading_path for passage in passages] == [(f"step_{number}",) for number in range(8)]
-    assert all(passage.content.startswith("def step_") for passage in passages)
-
-
 @pytest.mark.parametrize("line", ["x" * 10_000, "def " * 3_000, "a " * 3_000 + "(", "(" * 4_000 + "{"])
 def test_a_line_of_data_defines_nothing(line: str) -> None:
     assert paths(f"{line}\n{line}") == []

@@ -29,6 +29,7 @@ def test_frontmatter_gives_title_language_date_and_metadata():
         ("# One **bold** [link](http://x) #\n\n# Two", "One bold link"),
         ("intro\n\nUnderlined\n==========\n", "Underlined"),
         ("```\n# in code\n```\n\n# Real", "Real"),
+        ("---\nteam: masons\n---\n# Below", "Below"),
         ("## Only level two", None),
         ("#hashtag", None),
         ("plain", None),
