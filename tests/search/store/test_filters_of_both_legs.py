@@ -1,4 +1,4 @@
-"""Filters and excluded chunks apply to both legs before these are cut to their candidates."""
+"""Filters apply to both legs before these are cut to their candidates."""
 
 from datetime import UTC, datetime
 from uuid import uuid4
