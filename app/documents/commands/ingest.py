@@ -20,7 +20,7 @@ from app.cli import client_options, options, terminal
 from app.cli.client import Answer, Client
 from app.cli.progress import Progress
 from app.documents.commands import ingest_report
-from app.documents.commands.ingest_report import Estimate, Files, ListedFile, Summary
+from app.documents.commands.ingest_report import Files, ListedFile, Summary
 from app.documents.files import file_reading, folders
 from app.documents.files.file_reading import PICTURE
 from app.enums import LeftOutReason
@@ -29,10 +29,8 @@ from app.text import uris
 _ADDRESS = re.compile(r"https?://", re.I)
 CONCURRENT = 2
 """Batches that are sent at once: as many as a service processes for one user."""
-BATCH_FILES, BATCH_BYTES, BATCH_CHUNKS = 32, 1_000_000, 128.0
-"""Most files, bytes and estimated chunks of a request: some seconds of work. A single file may exceed the last two."""
-FIRST_CHUNKS = 8.0
-"""Estimated chunks of the first request, which shows the rate early; each following one has up to twice as many."""
+BATCH_FILES, BATCH_BYTES = 32, 200_000
+"""Most files and bytes of a request: some seconds of work. A single file may be larger."""
 PATIENCE_S = 900.0
 """For how many seconds a batch is sent again while the service or its model is not available."""
 REFUSALS = frozenset({400, 413, 415, 422})
@@ -53,9 +51,7 @@ def ingest(
     text_field: Annotated[
         str | None, typer.Option(help="Column of tables, or field of JSON records, that holds the text.")
     ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Store nothing: count files, formats and estimated chunks.")
-    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Store nothing: count files and formats.")] = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Add files; the command may be interrupted and repeated, and embeds no text twice.
@@ -112,7 +108,6 @@ def find(paths: Sequence[Path], summary: Summary, *, pictures: bool = False) -> 
             found[path] = _list(path)[0]
         else:
             summary.fail(path, "No such file or folder.")
-    summary.note(found.values())
     return list(found.values())
 
 
@@ -124,8 +119,7 @@ def _list(path: Path) -> tuple[ListedFile, bytes | None]:
             size = os.fstat(opened.fileno()).st_size
     except OSError:
         return ListedFile(path, 0, "unsupported"), None
-    format = file_reading.format_name(head, path.name)
-    return ListedFile(path, size, format, ingest_report.estimate_chunks(size, format, head)), head
+    return ListedFile(path, size, file_reading.format_name(head, path.name)), head
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +136,7 @@ BAR = 12
 COLUMNS = (
     TextColumn("Storing files {task.fields[read]:,}/{task.fields[files]:,}"),
     BarColumn(BAR),
-    TextColumn("{task.fields[chunks]:,} of about {task.fields[estimate]:,} chunks"),
+    TextColumn("{task.fields[chunks]:,} chunks"),
     TimeRemainingColumn(),
 )
 
@@ -161,16 +155,14 @@ def _run(files: Files, summary: Summary, client: Client) -> None:
 
 
 def _store(files: Files, summary: Summary, sender: _Sender) -> None:
-    """Stores the files, and shows the progress."""
-    estimate, number = Estimate(files.listed), len(files.listed)
+    """Stores the files, and shows the progress: the bar follows their bytes."""
+    number, size = len(files.listed), sum(file.size for file in files.listed)
     with Progress(*COLUMNS, console=terminal.err) as bar:
-        task = bar.add_task("ingest", total=1.0, read=0, files=number, chunks=0, estimate=files.chunks)
+        task = bar.add_task("ingest", total=size, read=0, files=number, chunks=0)
         for sent in _send(files.listed, sender):
             _count(sent, summary)
-            estimate.add(sent.files)
-            chunks = summary.chunks + estimate.left(summary.formats)
-            share = summary.chunks / max(1.0, chunks) if summary.read < number else 1.0
-            bar.update(task, completed=share, read=summary.read, chunks=summary.chunks, estimate=round(chunks))
+            read = sum(file.size for file in sent.files)
+            bar.update(task, advance=read, read=summary.read, chunks=summary.chunks)
     summary.sort()
 
 
@@ -190,13 +182,10 @@ def _send(listed: Sequence[ListedFile], sender: _Sender) -> Iterator[_Sent]:
 
 def _batches(listed: Sequence[ListedFile]) -> Iterator[_Batch]:
     batch: _Batch = []
-    most = FIRST_CHUNKS
     for file in listed:
-        grown = [*batch, file]
-        size, chunks = sum(one.size for one in grown), sum(one.chunks for one in grown)
-        if batch and (len(grown) > BATCH_FILES or size > BATCH_BYTES or chunks > most):
+        if batch and (len(batch) == BATCH_FILES or sum(one.size for one in batch) + file.size > BATCH_BYTES):
             yield batch
-            batch, most = [], min(2 * most, BATCH_CHUNKS)
+            batch = []
         batch.append(file)
     if batch:
         yield batch

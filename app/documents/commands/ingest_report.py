@@ -1,17 +1,13 @@
-"""Estimates what an ingest stores, and counts and prints what it has stored, refused and left out.
-
-The number of chunks is first estimated from the sizes of files, then also from the chunks of the files already read.
-"""
+"""Counts and prints what an ingest reads, and what it has stored, refused and left out."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import islice
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +23,12 @@ from app.parsing import formats
 class ListedFile:
     """A file to read: its path, its size in bytes, and the name of the format that its first bytes show.
 
-    `chunks` is an estimate. `is_found` is set if it was found in a folder, not if the command names it.
+    `is_found` is set if it was found in a folder, not if the command names it.
     """
 
     path: Path
     size: int
     format: str
-    chunks: float = 1.0
     is_found: bool = False
 
 
@@ -45,26 +40,10 @@ class Files:
     text_field: str | None = None
     addresses: Sequence[str] = ()
 
-    @property
-    def chunks(self) -> int:
-        """The estimated number of chunks of all files."""
-        return round(sum(file.chunks for file in self.listed))
-
-
-@dataclass(slots=True)
-class FormatCount:
-    """The counts of the files of one format, and of what was stored from them."""
-
-    files: int = 0
-    bytes: int = 0
-    documents: int = 0
-    chunks: int = 0
-    failed: int = 0
-
 
 @dataclass(slots=True)
 class Summary:
-    """Counts documents by status and format, counts left-out files by reason, and lists warnings and failures.
+    """Counts documents by status, counts left-out files by reason, and lists warnings and failures.
 
     `read` is the number of files that the service has finished.
     """
@@ -76,18 +55,8 @@ class Summary:
     warnings: list[tuple[str, str]] = field(default_factory=list)
     refused: Counter[str] = field(default_factory=Counter)
     left_out: LeftOutCounts = field(default_factory=LeftOutCounts)
-    formats: dict[str, FormatCount] = field(default_factory=dict)
     seconds: float = 0.0
-    _format_of: dict[str, str] = field(default_factory=dict)
     _warned: set[tuple[str, str]] = field(default_factory=set)
-
-    def note(self, files: Iterable[ListedFile]) -> None:
-        """Counts files that are to be read."""
-        for file in files:
-            self._format_of[str(file.path.resolve())] = file.format
-            count = self.formats.setdefault(file.format, FormatCount())
-            count.files += 1
-            count.bytes += file.size
 
     def store(self, path: str, status: str, chunks: int, warnings: Iterable[str] = ()) -> None:
         """Counts a document of a file that has been stored or found unchanged."""
@@ -97,9 +66,6 @@ class Summary:
                 self._warned.add((path, warning))
                 self.warnings.append((path, warning))
         self.chunks += chunks
-        if (count := self._count_of(path)) is not None:
-            count.documents += 1
-            count.chunks += chunks
 
     def refuse(self, path: str, reason: str) -> None:
         """Records a document that cannot be stored. Several such documents of a file count as one failure."""
@@ -110,8 +76,6 @@ class Summary:
     def fail(self, path: Path | str, reason: str) -> None:
         """Records a file, folder or page that is not stored."""
         self.failures.append((str(path), reason))
-        if (count := self._count_of(str(path))) is not None:
-            count.failed += 1
 
     def unreadable(self, path: Path, error: OSError) -> None:
         """Records a file or folder that the operating system does not let read."""
@@ -133,69 +97,6 @@ class Summary:
         counted = {"failed": len(failed), "chunks": self.chunks, "left_out": self.left_out.as_json()}
         warned = [{"path": path, "warning": warning} for path, warning in self.warnings]
         return {**statuses, **counted, "failures": failed, "warnings": warned}
-
-    def _count_of(self, path: str) -> FormatCount | None:
-        if (name := self._format_of.get(path)) is None:
-            resolved = Path(path).resolve()
-            places = map(str, (resolved, *resolved.parents))  # a file of an archive is counted with the archive
-            name = next((self._format_of[place] for place in places if place in self._format_of), None)
-        return None if name is None else self.formats[name]
-
-
-CHUNK_BYTES = 600
-"""Bytes of text per chunk."""
-CHUNK_BYTES_OF: Mapping[str, int] = {
-    "pdf": 12_000,
-    "html": 1_500,
-    "notebook": 6_000,
-    "word": 2_000,
-    "slides": 12_000,
-    "opendocument": 2_000,
-    "old_office": 12_000,
-    "book": 1_200,
-    "sheets": 40,
-    "packed": 200,
-}
-"""Estimated bytes of a file per chunk, in formats that are packed or have more than text; a row of a sheet is one."""
-PICTURE_CHUNKS = 3.0
-ROWS = frozenset({"csv", "json_lines"})
-"""Formats in which each line is a document."""
-_QUOTED = re.compile(rb'"[^"]*+(?:"|\Z)')
-"""Text in quotes. Its line breaks do not end a row."""
-PRIOR_CHUNKS = 30.0
-"""How many chunks of a format count as much as the estimate from its sizes."""
-
-
-def estimate_chunks(size: int, format: str, head: bytes) -> float:
-    """The estimated chunks of a file of this size with these first bytes, at least 1."""
-    if format == formats.PICTURE.name:
-        return PICTURE_CHUNKS
-    lines = (_QUOTED.sub(b"", head) if format == "csv" else head).count(b"\n")
-    rows = size * lines / len(head) if format in ROWS and head else 0.0
-    return max(1.0, rows, size / CHUNK_BYTES_OF.get(format, CHUNK_BYTES))
-
-
-class Estimate:
-    """Estimates the chunks of all files. The files already read correct the estimate for their format."""
-
-    def __init__(self, files: Sequence[ListedFile]) -> None:
-        self._expected: dict[str, float] = defaultdict(float)
-        self._left: dict[str, float] = defaultdict(float)
-        for file in files:
-            self._left[file.format] += file.chunks
-
-    def add(self, files: Sequence[ListedFile]) -> None:
-        """Notes that files have been read."""
-        for file in files:
-            self._expected[file.format] += file.chunks
-            self._left[file.format] -= file.chunks
-
-    def left(self, counted: Mapping[str, FormatCount]) -> float:
-        """The estimated chunks of the files not yet read; `counted` are the counts of the files read, by format."""
-        return sum(
-            left * (counted[name].chunks + PRIOR_CHUNKS) / (self._expected[name] + PRIOR_CHUNKS)
-            for name, left in self._left.items()
-        )
 
 
 LABELS: Mapping[LeftOutReason, str] = {
@@ -226,8 +127,7 @@ COMMON = 5
 
 
 def show(summary: Summary) -> None:
-    """Prints a table by format, what is left out, warnings by file, each failure with its reason, and the counts."""
-    _show_formats(summary, ("files", "documents", "chunks", "failed"))
+    """Prints what is left out, warnings by file, each failure with its reason, and the counts."""
     show_left_out(summary.left_out.as_json())
     _show_warnings(summary.warnings)
     for path, reason in summary.failures:
@@ -273,22 +173,13 @@ def so_far(summary: Summary, files: Files) -> str:
     )
 
 
-def _show_formats(summary: Summary, columns: Sequence[str]) -> None:
-    if len(summary.formats) < 2:
-        return
-    table = terminal.table("format", *columns)
-    for name, count in sorted(summary.formats.items(), key=lambda item: (-item[1].files, item[0])):
-        label = formats.BY_NAME[name].label if name in formats.BY_NAME else "other"
-        table.add_row(label, *(f"{getattr(count, column):,}" for column in columns))
-    terminal.err.print(table)
-
-
 def planned(summary: Summary, files: Files) -> dict[str, object]:
     """What an ingest would read, as --dry-run --json prints it."""
-    kept = {name: {"files": count.files, "bytes": count.bytes} for name, count in sorted(summary.formats.items())}
+    by_format: dict[str, Counter[str]] = defaultdict(Counter)
+    for file in sorted(files.listed, key=attrgetter("format")):
+        by_format[file.format].update(files=1, bytes=file.size)
     pages = {"pages": len(files.addresses)} if files.addresses else {}
-    counted = {"dry_run": True, "files": len(files.listed), "estimated_chunks": files.chunks}
-    read = {**counted, **pages, "formats": kept}
+    read = {"dry_run": True, "files": len(files.listed), **pages, "formats": by_format}
     return {**read, "left_out": summary.left_out.as_json(), "failures": summary.as_json()["failures"]}
 
 
@@ -296,12 +187,12 @@ def show_plan(summary: Summary, plan: Mapping[str, Any]) -> None:
     """Prints what an ingest would read."""
     if pages := plan.get("pages"):
         terminal.out.print(f"{terminal.format_count(pages, 'page')} would be fetched.")
-    files, chunks = (
-        terminal.format_count(plan[name], noun) for name, noun in (("files", "file"), ("estimated_chunks", "chunk"))
-    )
-    counted = f"{files} would be read: about {chunks}."
-    terminal.out.print(counted, soft_wrap=True)
-    _show_formats(summary, ("files", "bytes"))
+    terminal.out.print(f"{terminal.format_count(plan['files'], 'file')} would be read.")
+    table = terminal.table("format", "files", "bytes")
+    for name, counted in plan["formats"].items():
+        label = formats.BY_NAME[name].label if name in formats.BY_NAME else "other"
+        table.add_row(label, f"{counted['files']:,}", f"{counted['bytes']:,}")
+    terminal.err.print(table)
     show_left_out(summary.left_out.as_json())
     for path, reason in summary.failures:
         terminal.err.print(f"[red]failed[/] {escape(path)}: {escape(reason)}", soft_wrap=True)

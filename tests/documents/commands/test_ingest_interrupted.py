@@ -1,4 +1,4 @@
-"""`stepwell ingest` in a process of its own: it estimates and shows its time, is interrupted, and continues."""
+"""`stepwell ingest` in a process of its own: it shows its time, is interrupted, and continues."""
 
 import os
 import re
@@ -10,9 +10,12 @@ from pathlib import Path
 
 import harness
 
-PROGRESS = re.compile(r" (\d+)/42 [\d,]+ of about ([\d,]+) chunks \d+:\d\d:\d\d")
-QUICK = "from app.cli import progress; progress.INTERVAL_S = 0.05; from app.__main__ import main; main()"
-"""Runs the command with a line of progress every twentieth of a second."""
+PROGRESS = re.compile(r" (\d+)/42 [\d,]+ chunks \d+:\d\d:\d\d")
+QUICK = (
+    "from app.cli import progress; progress.INTERVAL_S = 0.05; from app.documents.commands import ingest; "
+    "ingest.BATCH_FILES = 4; from app.__main__ import main; main()"
+)
+"""Runs the command in small batches, with a line of progress every twentieth of a second."""
 
 
 def _fill(folder: Path) -> None:
@@ -37,7 +40,7 @@ def test_an_interrupted_ingest_says_what_is_stored_and_continues_when_it_is_repe
     heed = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment, preexec_fn=heed) as process:
         assert process.stderr
-        shown = next(found for line in process.stderr if (found := PROGRESS.search(line)) and int(found[1]) >= 6)
+        assert any(int(found[1]) >= 6 for line in process.stderr if (found := PROGRESS.search(line)))
         process.send_signal(signal.SIGINT)
         ended = process.stderr.read()
     assert process.returncode == 130, ended
@@ -49,4 +52,3 @@ def test_an_interrupted_ingest_says_what_is_stored_and_continues_when_it_is_repe
     again = stepwell(*ingest, "--json").json
     assert (again["unchanged"], again["failed"]) == (first["documents"], 0)
     assert again["unchanged"] + again["added"] == 28 + 7 + 7 * 6
-    assert abs(int(shown[2].replace(",", "")) - again["chunks"]) < 0.2 * again["chunks"]
