@@ -164,31 +164,6 @@ class RowCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class NamedDocument:
-    """A document by its id, title and URI."""
-
-    document_id: UUID
-    title: str
-    uri: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class DuplicateSet:
-    """Documents with the same text: their number, and some of them, oldest first."""
-
-    count: int
-    documents: tuple[NamedDocument, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class DuplicateUse:
-    """The documents that repeat the text of an older one: their number, and the largest sets of equal documents."""
-
-    documents: int = 0
-    sets: tuple[DuplicateSet, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Stats:
     """Counts of what one user has stored; `languages` counts chunks by text-search configuration."""
 
@@ -200,7 +175,6 @@ class Stats:
     languages: Mapping[str, int]
     embedding_model: str
     embedding_dimension: int
-    duplicates: DuplicateUse = DuplicateUse()
     calibrated_at: datetime | None = None
 
 

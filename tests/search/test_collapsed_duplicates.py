@@ -8,7 +8,6 @@ import pytest
 from harness import Tenant
 from requests_of import search_request
 
-from app.documents import operations as documents
 from app.multihop import multihop
 from app.query.search_request import SimilarRequest
 from app.query.search_types import Hit
@@ -89,9 +88,3 @@ async def test_the_hits_of_all_hops_and_similar_passages_are_collapsed(shelf: Te
     for answer in answers:
         assert sum(map(is_copy, answer.hits)) == 1
         assert len(answer.hits) >= 4
-
-
-async def test_statistics_name_documents_with_the_same_text(shelf: Tenant) -> None:
-    found = (await documents.stats(shelf.user_id, db=shelf.db)).duplicates
-    assert (found.documents, [one.count for one in found.sets]) == (len(COPIES) - 1, [len(COPIES)])
-    assert [one.uri for one in found.sets[0].documents] == COPIES[: len(found.sets[0].documents)]

@@ -245,30 +245,6 @@ class DocumentDeletion(Response):
     vectors_deleted: int = Field(description="Number of deleted vectors.")
 
 
-class DuplicateDocument(Response):
-    """A document that repeats the text of another document, or a passage of it."""
-
-    document_id: UUID = Field(description="Id of the document.")
-    title: str = Field(description="Title of the document.")
-    uri: ShownUri | None = Field(None, description="URI of the document; of a file its path.")
-
-
-class RepeatedDocuments(Response):
-    """Documents with the same text."""
-
-    count: int = Field(description="Number of these documents.")
-    documents: list[DuplicateDocument] = Field(
-        description=f"The first {limits.MAX_NAMED_DUPLICATES} of them, oldest first."
-    )
-
-
-class DuplicateStats(Response):
-    """Documents that repeat the text of another document."""
-
-    documents: int = Field(description="Number of documents whose text is that of an older one.")
-    sets: list[RepeatedDocuments] = Field(description="The ten largest sets of documents with the same text.")
-
-
 class StorageStats(Response):
     """Counts of what the user has stored."""
 
@@ -280,7 +256,6 @@ class StorageStats(Response):
     languages: dict[str, int] = Field(description="Number of chunks per text search configuration.")
     embedding_model: str = Field(description="Model that computed the vectors.")
     embedding_dimension: int = Field(description="Numbers per vector.")
-    duplicates: DuplicateStats = Field(description="How many documents repeat another one, and which.")
     calibrated_at: datetime | None = Field(
         description="When relevance was calibrated on the user's documents (`stepwell calibrate`); null if it was not."
     )

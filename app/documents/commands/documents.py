@@ -18,18 +18,12 @@ from app.text import uris
 
 @client_options.connect
 def stats(client: Client, as_json: options.AsJson = False) -> None:
-    """Print the numbers of documents and chunks, the embedding model, and documents with equal texts."""
+    """Print the numbers of documents and chunks, and the embedding model."""
     found = client.get("/stats")
     terminal.end_with_json(found, wanted=as_json)
     for name, value in found.items():
         if not isinstance(value, list | dict):
             terminal.out.print(f"[bold]{name}[/]: {'–' if value is None else escape(str(value))}", soft_wrap=True)
-    equal = found["duplicates"]
-    terminal.out.print(f"[bold]documents with the text of an older one[/]: {equal['documents']}")
-    for one in equal["sets"]:
-        named = ", ".join(uris.show(document["uri"] or "") or document["title"] for document in one["documents"])
-        more = ", …" if one["count"] > len(one["documents"]) else ""
-        terminal.out.print(f"[bold]equal texts[/]: {escape(named)}{more}", soft_wrap=True)
 
 
 FIRST_WORDS = 50

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import starmap
 from typing import Any
 from uuid import UUID
 
 import sqlalchemy as sa
 
-from app import capability, errors, limits
+from app import capability, errors
 from app.database import filters, foreign_filter_operators, sql
 from app.database.filter_types import ORDERED_CHARACTERS, DocumentFilter
 from app.database.schema import tables
@@ -27,29 +26,12 @@ from app.documents.types import (
     Chunk,
     Document,
     DocumentDraft,
-    DuplicateSet,
-    DuplicateUse,
-    NamedDocument,
     RowCounts,
     Stats,
 )
 from app.entities.store import mentions
 from app.entities.store.mentions import LinkedNames
 from app.text import uris
-
-MAX_SETS = 10
-
-
-async def _find_equal(db: Reading) -> DuplicateUse:
-    """The user's documents that repeat the text of an older document, and the largest sets of equal documents."""
-    binds = {"user_id": db.user_id, "sets": MAX_SETS, "named": limits.MAX_NAMED_DUPLICATES}
-    rows = (await db.execute(sql.statement("equal_documents"), binds)).all()
-    sets = tuple(
-        DuplicateSet(row.documents, tuple(starmap(NamedDocument, zip(row.ids, row.titles, row.uris, strict=True))))
-        for row in rows
-    )
-    return DuplicateUse(int(rows[0].repeated) if rows else 0, sets)
-
 
 _d = tables.documents.c
 _c = tables.chunks.c
@@ -253,7 +235,6 @@ async def stats(db: Reading) -> Stats:
         languages={row.config: row.chunks for row in rows},
         embedding_model=model.model,
         embedding_dimension=model.dimension,
-        duplicates=await _find_equal(db),
     )
 
 

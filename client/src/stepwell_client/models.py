@@ -352,28 +352,6 @@ class JobPage(Model):
     next_cursor: str | None = None
 
 
-class DocumentName(Model):
-    """A document whose text repeats another one."""
-
-    document_id: UUID
-    title: str
-    uri: str | None = None
-
-
-class RepeatedDocuments(Model):
-    """Documents with the same text: their number, and the first of them."""
-
-    count: int
-    documents: list[DocumentName]
-
-
-class Duplicates(Model):
-    """Documents whose text is that of an older one."""
-
-    documents: int
-    sets: list[RepeatedDocuments]
-
-
 class Stats(Model):
     """Numbers of what is stored."""
 
@@ -385,7 +363,6 @@ class Stats(Model):
     languages: dict[str, int]
     embedding_model: str
     embedding_dimension: int
-    duplicates: Duplicates
     calibrated_at: datetime | None = None
 
 
