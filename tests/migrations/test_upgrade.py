@@ -3,7 +3,6 @@
 import hashlib
 import json
 import re
-import shutil
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
@@ -269,42 +268,6 @@ async def test_a_rehearsal_takes_each_revision_and_changes_nothing(populated, ow
     assert [step.revision for step in steps] == REVISIONS[1:]
     assert all(step.summary and step.seconds >= 0 for step in steps)
     assert await owner.fetchval("SELECT version_num FROM stepwell.alembic_version") == migration.BASELINE
-
-
-SLOW = """
-from alembic import op
-
-revision, down_revision, branch_labels, depends_on = "9999", "HEAD", None, None
-
-
-def upgrade():
-    op.execute("CREATE TABLE public.large AS SELECT n, repeat('x', 100) AS text FROM generate_series(1, 200000) AS n")
-    op.execute("CREATE INDEX large_text ON public.large (text, n)")
-    for first in range(0, 200_000, 20_000):
-        op.execute(f"UPDATE public.large SET text = 'y' WHERE n BETWEEN {first + 1} AND {first + 20_000}")
-        op.execute(f"SELECT set_config('application_name', '{first + 20_000} of 200000', true)")
-"""
-
-
-async def test_a_slow_revision_shows_how_far_it_is_and_how_long_it_will_take(populated, tmp_path, monkeypatch) -> None:
-    shutil.copytree(migration.scripts(), tmp_path / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "scripts" / "versions" / "9999_slow.py").write_text(SLOW.replace("HEAD", migration.head()))
-    monkeypatch.setattr(migration, "scripts", lambda: tmp_path / "scripts")
-    monkeypatch.setattr(migration, "_known", lambda: (*REVISIONS, "9999"))
-    monkeypatch.setattr(migration, "WATCH_S", 0.01)
-    steps: list[Any] = []
-    dsn = populated.owner_dsn
-    assert await migration.rehearse(dsn, model=MODEL, dimension=DIMENSION, report=steps.append) == "9999"
-    seen = [step for step in steps if isinstance(step, migration.StatementProgress)]
-    indexing = [step for step in seen if step.statement.startswith("CREATE INDEX large_text")]
-    phases = {step.phase.partition(":")[0] for step in indexing if step.phase}
-    assert {"building index"} <= phases <= {"initializing", "building index"}
-    updating = [step for step in seen if step.statement.startswith("UPDATE public.large") and step.share]
-    for of_phase in (indexing, updating):
-        assert [step for step in of_phase if step.share is not None and 0 < step.share <= 1]
-        assert [step for step in of_phase if step.left_s is not None and step.left_s >= 0]
-    assert re.fullmatch(r"UPDATE public.large .* … \d+%, \d+ s so far, about \d+ s left", str(updating[-1]))
-    assert [step.revision for step in steps if isinstance(step, migration.AppliedRevision)][-1] == "9999"
 
 
 async def test_0042_keeps_what_waits_to_be_linked(new_database) -> None:

@@ -1,16 +1,9 @@
-"""Migrates the database, distributes it over a Citus cluster, and refuses one that this version would misread.
-
-While a statement runs for long, another session reports its progress. For an index, Postgres knows the progress. A
-revision that changes rows in batches sets it in the name of its session: `SELECT set_config('application_name', '2000
-of 90000', true)`, also within a DO block.
-"""
+"""Migrates the database, distributes it over a Citus cluster, and refuses one that this version would misread."""
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app import __version__, errors
 from app.database import driver_errors, sql, sqlalchemy_engines
@@ -50,35 +42,13 @@ class AppliedRevision:
         return f"{self.revision} in {self.seconds:.1f} s: {self.summary}"
 
 
-@dataclass(frozen=True, slots=True)
-class StatementProgress:
-    """A running statement: its first characters, its phase, its seconds so far, and the share done (None: unknown).
-
-    For a revision that works in batches, share and seconds are for all batches. `left_s` is the time for the rest of
-    the phase in seconds; None before the second report.
-    """
-
-    statement: str
-    phase: str
-    seconds: float
-    share: float | None = None
-    left_s: float | None = None
-
-    def __str__(self) -> str:
-        share = "" if self.share is None else f"{self.share:.0%}"
-        left = "" if self.left_s is None else f"about {self.left_s:.0f} s left"
-        return (
-            f"{self.statement} … {', '.join(filter(None, (self.phase, share, f'{self.seconds:.0f} s so far', left)))}"
-        )
-
-
-Report = Callable[[AppliedRevision | StatementProgress], None]
+Report = Callable[[AppliedRevision], None]
 
 
 async def upgrade(dsn: str, *, model: str, dimension: int, revision: str = "head", report: Report | None = None) -> str:
     """Bring the database at `dsn` (its owner's address) to `revision`; returns the revision reached.
 
-    All revisions run in one transaction. `report` is called after each revision, and while a statement runs for long.
+    All revisions run in one transaction. `report` is called after each revision.
 
     Concurrent calls wait for one another on an advisory lock. Raises SchemaMismatch if pgvector is missing, if the
     database is not in UTF-8, if a newer version has upgraded it, or if an earlier version must upgrade it first;
@@ -89,7 +59,7 @@ async def upgrade(dsn: str, *, model: str, dimension: int, revision: str = "head
         migrate = None if read_revision(connection) == head() else _migrate_to(revision, report)
         return upgrade_by(connection, migrate, model=model, dimension=dimension)
 
-    return await on_connection(dsn, run, report)
+    return await on_connection(dsn, run)
 
 
 async def rehearse(dsn: str, *, model: str, dimension: int, report: Report) -> str:
@@ -99,7 +69,7 @@ async def rehearse(dsn: str, *, model: str, dimension: int, report: Report) -> s
         raise _Rehearsed(upgrade_by(connection, _migrate_to("head", report), model=model, dimension=dimension))
 
     try:
-        return await on_connection(dsn, run, report)
+        return await on_connection(dsn, run)
     except _Rehearsed as done:
         return str(done)
 
@@ -129,70 +99,14 @@ def _migrate_to(revision: str, report: Report | None) -> Callable[[Config], None
     return migrate
 
 
-async def on_connection(dsn: str, run: Callable[[Connection], _Returned], report: Report | None = None) -> _Returned:
-    """Run a function on a connection to `dsn`, in one transaction without a time limit; returns its result.
-
-    `report` gets the progress of a statement that runs for long.
-    """
+async def on_connection(dsn: str, run: Callable[[Connection], _Returned]) -> _Returned:
+    """Run a function on a connection to `dsn`, in one transaction without a time limit; returns its result."""
     engine = sqlalchemy_engines.create(dsn, pool_size=1, max_overflow=0)
     try:
         with driver_errors.explaining():
-            async with engine.begin() as connection, _watching(dsn, connection, report):
+            async with engine.begin() as connection:
                 await connection.execute(sa.text("SET LOCAL statement_timeout = 0"))
                 return await connection.run_sync(run)
-    finally:
-        await engine.dispose()
-
-
-WATCH_S = 5.0
-"""Seconds between two reports, and before the first."""
-# For an index, Postgres first reads the blocks of the table, then sorts and writes the tuples.
-_STATEMENT = sql.inline(
-    """
-    SELECT left(regexp_replace(a.query, '\\s+', ' ', 'g'), 60) AS statement, coalesce(p.phase, '') AS phase,
-           CAST(extract(epoch FROM clock_timestamp() - a.query_start) AS float8) AS seconds,
-           CASE WHEN p.blocks_done < p.blocks_total THEN ARRAY[p.blocks_done, p.blocks_total]
-                WHEN p.tuples_total > 0 THEN ARRAY[p.tuples_done, p.tuples_total]
-                ELSE CAST(regexp_match(a.application_name, '^(\\d+) of ([1-9]\\d*)$') AS bigint[]) END AS counts
-    FROM pg_stat_activity AS a LEFT JOIN pg_stat_progress_create_index AS p ON p.pid = a.pid
-    WHERE a.pid = :pid::integer AND a.state = 'active'
-    """
-)
-
-
-@asynccontextmanager
-async def _watching(dsn: str, connection: AsyncConnection, report: Report | None) -> AsyncIterator[None]:
-    """Report the progress of a connection's statements during the block, if the server grants a second connection."""
-    if report is None:
-        yield
-        return
-    watch = asyncio.create_task(_watch(dsn, await connection.scalar(sa.text("SELECT pg_backend_pid()")), report))
-    try:
-        yield
-    finally:
-        watch.cancel()
-        await asyncio.gather(watch, return_exceptions=True)
-
-
-async def _watch(dsn: str, pid: int, report: Report) -> None:
-    engine = sqlalchemy_engines.create(dsn, pool_size=1, max_overflow=0, isolation_level="AUTOCOMMIT")
-    phase, began, before = None, 0.0, 0.0
-    try:
-        while True:
-            await asyncio.sleep(WATCH_S)
-            async with engine.connect() as observing:
-                row: Any = (await observing.execute(_STATEMENT, {"pid": pid})).one_or_none()
-            if row is None:
-                continue
-            if row.counts is None:
-                report(StatementProgress(row.statement, row.phase, row.seconds))
-                continue
-            now, (done, total) = time.monotonic(), row.counts
-            share = done / total
-            if phase != (row.phase, total):
-                phase, began, before = (row.phase, total), now, share
-            left_s = (1 - share) * (now - began) / (share - before) if share > before else None
-            report(StatementProgress(row.statement, row.phase, max(row.seconds, now - began), share, left_s))
     finally:
         await engine.dispose()
 
