@@ -1,4 +1,4 @@
-"""Loads named SQL statements from the files beside the modules that run them, checks them and casts every bind.
+"""Loads named SQL statements from the files beside the modules that run them, and casts every bind.
 
 A file begins with comments: what the statement does, its columns, and one declaration a line.
 
@@ -10,11 +10,11 @@ A file begins with comments: what the statement does, its columns, and one decla
 The bind `user_id`, a text, is the owner of the rows in every statement and need not be declared.
 Lines between `-- if a or b` (or `-- unless a or b`) and `-- end` belong to the statement if one of the parts is (or
 none of them is) asked for. `{{name argument, argument}}` includes `name.sql` from a folder `fragments`; its binds and
-parts become the statement's. A missing, unused or contradictory declaration, an unknown part or fragment, and a section
-without end are errors.
+parts become the statement's. The tests of this module refuse a missing or unused declaration, an unknown part and a
+section without end in any statement of the application.
 
-A statement of a few lines is in the module that runs it, as the value of `inline`, with the same checks; it declares a
-bind at one of its uses, as `:name::type`.
+A statement of a few lines is in the module that runs it, as the value of `inline`; it declares a bind at one of its
+uses, as `:name::type`.
 A long statement is composed: `ctes/name.sql` has the CTEs of one step, separated by commas.
 """
 
@@ -44,7 +44,6 @@ _USED_BIND = re.compile(r"(?<![:\w]):(\w+)")
 _USED_ARGUMENT = re.compile(r"\$([a-z]\w*)")
 _INCLUDE = re.compile(r"\{\{(\w+)(?: ([^{}]*))?\}\}")
 _DIRECTIVE = re.compile(r"-- (?:(if|unless) (\w+(?: or \w+)*)|end)")
-_LIKE_A_DIRECTIVE = re.compile(r"--\s*(?:if|unless|else|elif|elsif|end|endif)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +98,7 @@ def statement(name: str | tuple[str, ...], *parts: str) -> sa.TextClause:
 
 @cache
 def load(name: str | tuple[str, ...]) -> StatementSource:
-    """The checked source of a statement; see `statement`. Raises ValueError if it contradicts its declarations."""
+    """The source of a statement; see `statement`. Raises ValueError for a bind of two types."""
     *names, last = (name,) if isinstance(name, str) else name
     ctes = [parse(files("ctes")[cte].read_text(encoding="utf-8")) for cte in names]
     own = parse(files()[last].read_text(encoding="utf-8"))
@@ -111,31 +110,27 @@ def load(name: str | tuple[str, ...]) -> StatementSource:
 
 
 def inline(source: str) -> sa.TextClause:
-    """A statement of a few lines in the module that runs it. Raises ValueError if it contradicts its declarations."""
+    """A statement of a few lines in the module that runs it."""
     return parse(source).compiled()
 
 
 def parse(source: str) -> StatementSource:
-    """Checks the text of a statement. Raises ValueError if it contradicts its declarations."""
-    found = _expand(source)
-    if found.arguments:
-        raise ValueError(f"a statement takes no arguments: {sorted(found.arguments)}")
-    named: set[str] = set()
-    depth = 0
-    for line in found.lines:
-        directive = _directive(line)
-        if directive is None:
-            continue
-        depth += -1 if directive[1] is None else 1
-        if depth < 0:
-            raise ValueError("a section ends that has not begun")
-        named |= set((directive[2] or "").split(" or ")) - {""}
-    if depth:
-        raise ValueError("a section has no end")
-    if named != found.parts:
-        raise ValueError(f"declared and used parts differ: {sorted(named ^ found.parts)}")
-    _check("binds", set(found.binds), _USED_BIND, found.lines)
-    return found
+    """The declarations and lines of the text of a statement or fragment, with its fragments."""
+    lines = _TYPED.sub(r":\1", source).splitlines()
+    begin = next((place for place, line in enumerate(lines) if _directive(line) or not _is_comment(line)), len(lines))
+    header, body = lines[:begin], lines[begin:]
+    declarations = [match for line in header if (match := _BIND.match(line))]
+    binds = {**dict(_TYPED.findall(source)), **{match[1]: match[3] for match in declarations}}
+    parts = {match[1] for match in declarations if match[2]}
+    parts |= {match[1] for line in header if (match := _PART.match(line))}
+    written = []
+    for line in body:
+        included = line if _is_comment(line) else _INCLUDE.sub(lambda call: _include(call, binds, parts), line)
+        written += included.splitlines()
+    arguments = tuple(match[1] for line in header if (match := _ARGUMENT.match(line)))
+    if any("user_id" in _USED_BIND.findall(line) for line in written if not _is_comment(line)):
+        _declare(binds, {"user_id": "text"})
+    return StatementSource(binds, frozenset(parts), arguments, tuple(written))
 
 
 def among(column: sa.Column[Any], values: Iterable[Any]) -> sa.ColumnElement[bool]:
@@ -175,42 +170,14 @@ def _select_lines(lines: tuple[str, ...], parts: frozenset[str]) -> Iterator[str
             wanted.append(wanted[-1] and named == (directive[1] == "if"))
 
 
-def _expand(source: str) -> StatementSource:
-    """The declarations and lines of a source with its fragments."""
-    lines = _TYPED.sub(r":\1", source).splitlines()
-    begin = next((place for place, line in enumerate(lines) if _directive(line) or not _is_comment(line)), len(lines))
-    header, body = lines[:begin], lines[begin:]
-    declarations = [match for line in header if (match := _BIND.match(line))]
-    binds = {**dict(_TYPED.findall(source)), **{match[1]: match[3] for match in declarations}}
-    parts = {match[1] for match in declarations if match[2]}
-    parts |= {match[1] for line in header if (match := _PART.match(line))}
-    written = []
-    for line in body:
-        included = line if _is_comment(line) else _INCLUDE.sub(lambda call: _include(call, binds, parts), line)
-        written += included.splitlines()
-    arguments = tuple(match[1] for line in header if (match := _ARGUMENT.match(line)))
-    if any("user_id" in _USED_BIND.findall(line) for line in written if not _is_comment(line)):
-        _declare(binds, {"user_id": "text"})
-    return StatementSource(binds, frozenset(parts), arguments, tuple(written))
-
-
 def _include(call: re.Match[str], binds: dict[str, str], parts: set[str]) -> str:
     """The text of a fragment with its arguments filled in; its binds and parts are added to `binds` and `parts`."""
     name, given = call[1], [value.strip() for value in (call[2] or "").split(",") if value.strip()]
-    path = files("fragments").get(name)
-    if path is None:
-        raise ValueError(f"no such fragment: {name}")
-    fragment = _expand(path.read_text(encoding="utf-8"))
-    if len(given) != len(fragment.arguments):
-        raise ValueError(f"the fragment {name} takes {len(fragment.arguments)} arguments, not {len(given)}")
-    _check(f"arguments of {name}", set(fragment.arguments), _USED_ARGUMENT, fragment.lines)
-    _check(f"binds of {name}", set(fragment.binds), _USED_BIND, fragment.lines)
+    fragment = parse(files("fragments")[name].read_text(encoding="utf-8"))
     _declare(binds, fragment.binds)
     parts |= fragment.parts
     values = dict(zip(fragment.arguments, given, strict=True))
     lines = [line for line in fragment.lines if _directive(line) or not _is_comment(line)]
-    if not lines or _is_comment(lines[0]) or _is_comment(lines[-1]):
-        raise ValueError(f"the fragment {name} does not begin and end with SQL")
     return _USED_ARGUMENT.sub(lambda argument: values[argument[1]], "\n".join(lines))
 
 
@@ -221,18 +188,9 @@ def _declare(binds: dict[str, str], more: Mapping[str, str]) -> None:
             raise ValueError(f"the bind {bind} is declared as {binds[bind]} and as {kind}")
 
 
-def _check(what: str, declared: set[str], pattern: re.Pattern[str], lines: tuple[str, ...]) -> None:
-    used = {name for line in lines if not _is_comment(line) for name in pattern.findall(line)}
-    if used != declared:
-        raise ValueError(f"declared and used {what} differ: {sorted(used ^ declared)}")
-
-
 def _directive(line: str) -> re.Match[str] | None:
-    """The directive in a line; None for SQL and comments. Raises ValueError for a line like a misspelt directive."""
-    found = _DIRECTIVE.fullmatch(line.strip())
-    if found is None and _LIKE_A_DIRECTIVE.match(line.strip()):
-        raise ValueError(f"not a directive: {line.strip()}")
-    return found
+    """The directive in a line; None for SQL and comments."""
+    return _DIRECTIVE.fullmatch(line.strip())
 
 
 def _is_comment(line: str) -> bool:
