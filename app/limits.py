@@ -16,7 +16,7 @@ MAX_RANK_CONSTANT = 1_000
 MAX_GROUP_SIZE = 10
 """Further chunks of a result that is a document."""
 MAX_NAMED_DUPLICATES = 10
-"""Documents that are named as duplicates of a hit, or of each other; all are counted."""
+"""Documents that are named as duplicates of a hit; all are counted."""
 MAX_GUIDING_ENTITIES = 20
 """Entities that guide one search."""
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -191,8 +190,7 @@ class Settings(ProviderSettings):
     @property
     def folder(self) -> Path:
         """The data folder of the embedded Postgres."""
-        is_root = sys.platform != "win32" and os.geteuid() == 0
-        return self.data_dir or embedded_files.default_data_dir(os.environ, is_root)
+        return self.data_dir or embedded_files.default_data_dir(os.environ, os.geteuid() == 0)
 
     @cached_property
     def hosts(self) -> tuple[str, ...] | None:

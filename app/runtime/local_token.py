@@ -34,7 +34,7 @@ def load(folder: Path) -> str:
             token = file.read(100).strip()
     except OSError as error:
         raise errors.StepwellError(f"{path} cannot be used: {error.strerror}.", code="local_token_unusable") from error
-    if os.name == "posix" and (found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077):
+    if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077:
         raise errors.StepwellError(
             f"{path} can be read by other accounts: delete it, and a new one is made.", code="local_token_unusable"
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import logging
-import os
 import socket
 from collections.abc import Iterator
 
@@ -70,8 +69,7 @@ def _bind(host: str, port: int, *, shared: bool) -> Iterator[socket.socket]:
 
 
 def _set_options(made: socket.socket, *, shared: bool) -> None:
-    if os.name == "posix":
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     if shared:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     if made.family == socket.AF_INET6:
