@@ -92,6 +92,8 @@ def test_a_rotated_key_has_the_same_rights_and_the_old_one_works_for_the_grace(s
     assert abs(left.total_seconds() - 2 * 86_400) < 60
     assert stepwell("keys", "rotate", after["key_id"], "--grace", 0).code == 0
     assert stepwell("keys", "rotate", after["key_id"]).code == 1, "it has expired"
+    listed = {one["user_id"]: one["keys"] for one in stepwell("users", "list", "--json").json}
+    assert (len(_keys(stepwell, user)), listed[user]) == (3, 2), "the expired one is not counted"
     assert stepwell("keys", "rotate", "0123456789ab").code == 1
     assert ("key.rotated", before["key_id"]) in _actions(stepwell, user)
     again = stepwell("keys", "rotate", old)
