@@ -109,7 +109,7 @@ async def _background_workers(app: FastAPI, services: Services) -> AsyncIterator
     """Run the jobs, unless another process does, watch the servers that are read, measure lag, store key uses."""
     workers = [
         asyncio.create_task(metrics.monitor_lag(app.state.metrics.lagged)),
-        asyncio.create_task(key_uses.work(app.state.key_uses, db=services.db)),
+        asyncio.create_task(key_uses.flush_forever(app.state.key_uses, db=services.db)),
         asyncio.create_task(services.db.reads.watch()),
     ]
     if app.state.settings.worker:

@@ -21,7 +21,7 @@ def recorded(database: Database, record: Callable[[str, Any], None]) -> Iterator
 
     async def recording(self: Connection, statement: sa.Executable, binds: Any = None) -> Any:
         if self.engine is engine and self.runs_on_driver(statement, binds):
-            text, names = pooled_connection.write(statement, engine.dialect)
+            text, names = pooled_connection.compile_text(statement, engine.dialect)
             record(text, [binds[name] for name in names])
         return await execute(self, statement, binds)
 

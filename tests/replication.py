@@ -89,7 +89,7 @@ def _copy(primary: EmbeddedPostgres, standby: EmbeddedPostgres) -> None:
     account = embedded_files.server_account()
     source, target = primary.layout, standby.layout
     embedded_files.prepare(target, account)
-    embedded_files.private_folder(target.data, account)
+    embedded_files.create_private_folder(target.data, account)
     programs = embedded_programs.locate(source, account)
     command = [str(programs / "pg_basebackup"), "-h", str(source.sockets), "-U", postgres.OWNER, "-D", "."]
     failure = embedded_programs._run([*command, "-R", "-X", "stream", "-c", "fast", "--no-sync"], target.data, account)

@@ -38,7 +38,7 @@ async def flush(uses: KeyUses, *, db: Database) -> None:
         raise
 
 
-async def work(uses: KeyUses, *, db: Database) -> None:
+async def flush_forever(uses: KeyUses, *, db: Database) -> None:
     """Flush once a minute until cancelled, then once more."""
     try:
         while True:

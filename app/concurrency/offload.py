@@ -42,7 +42,7 @@ class Stopped(Exception):
     """The work is to end."""
 
 
-def work_for(user_id: str) -> None:
+def set_user(user_id: str) -> None:
     """Count the work that the running task submits from now on as work for this user."""
     _user.set(user_id)
 

@@ -192,7 +192,7 @@ class Connection:
         try:
             await self._driver.execute(command, timeout=self.limit_s)
         except BaseException as error:
-            await self._after(error)
+            await self._close_unless_answered(error)
             raise
 
     @overload
@@ -219,12 +219,12 @@ class Connection:
 
     async def _fetch(self, statement: sa.TextClause, binds: Any) -> Rows:
         """The rows of a statement that runs on the driver."""
-        text, names = write(statement, self.engine.dialect)
+        text, names = compile_text(statement, self.engine.dialect)
         try:
             values = [binds[name] for name in names]
             rows = await self._driver.fetch(self.marker + text, *values, timeout=self.limit_s, record_class=Row)
         except BaseException as error:
-            await self._after(error)
+            await self._close_unless_answered(error)
             raise
         return Rows(rows)
 
@@ -261,7 +261,7 @@ class Connection:
             self._through_sqlalchemy = AsyncConnection(self.engine, connection)
         return self._through_sqlalchemy
 
-    async def _after(self, error: BaseException) -> None:
+    async def _close_unless_answered(self, error: BaseException) -> None:
         """Close the connection, unless Postgres answered with the error. Raises Unresponsive for an exceeded limit."""
         if isinstance(error, Exception) and not isinstance(error, UNREACHABLE) and not self._driver.is_closed():
             return
@@ -273,7 +273,7 @@ class Connection:
 _texts: weakref.WeakKeyDictionary[sa.TextClause, tuple[str, tuple[str, ...]]] = weakref.WeakKeyDictionary()
 
 
-def write(statement: sa.TextClause, dialect: Dialect) -> tuple[str, tuple[str, ...]]:
+def compile_text(statement: sa.TextClause, dialect: Dialect) -> tuple[str, tuple[str, ...]]:
     """A statement as the driver reads it, and the names of its binds in their order."""
     found = _texts.get(statement)
     if found is None:

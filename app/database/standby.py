@@ -204,13 +204,15 @@ class Standby(ReadRoutes):
             if not self.is_ready:
                 await self._check_database(self.db)
         except errors.DatabaseUnavailable as error:
-            self._become(StandbyReport("unavailable", driver_errors.of_variable(error.message, "DATABASE_READ_URL")))
+            self._note_report(
+                StandbyReport("unavailable", driver_errors.of_variable(error.message, "DATABASE_READ_URL"))
+            )
         except driver_errors.AddressRefused as error:
-            self._become(StandbyReport("refused", driver_errors.of_variable(error.message, "DATABASE_READ_URL")))
+            self._note_report(StandbyReport("refused", driver_errors.of_variable(error.message, "DATABASE_READ_URL")))
         except Exception as error:
-            self._become(StandbyReport("refused", driver_errors.reason(error)))
+            self._note_report(StandbyReport("refused", driver_errors.reason(error)))
         else:
-            self._become(StandbyReport("ready", lag=self._lag(found, primary), feedback=found.feedback))
+            self._note_report(StandbyReport("ready", lag=self._lag(found, primary), feedback=found.feedback))
 
     def _lag(self, found: Any, primary: Any) -> Lag:
         """The distance to the end of the primary's log; if the primary does not answer, to the received part of it.
@@ -225,7 +227,7 @@ class Standby(ReadRoutes):
         bounds = [found.idle_s, None if self._caught_up_at is None else now - self._caught_up_at]
         return Lag(max(0.0, min((one for one in bounds if one is not None), default=0.0)), behind)
 
-    def _become(self, report: StandbyReport) -> None:
+    def _note_report(self, report: StandbyReport) -> None:
         """Note the result of a probe, and log it if the state or the reason is new."""
         before, self._report = self._report, report
         if (before.state, before.reason) != (report.state, report.reason):

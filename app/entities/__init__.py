@@ -11,7 +11,7 @@ ENTITIES = Capability(
     commands={
         "entities": Command("search", "entities.commands:app", "Import, list and show entities."),
     },
-    upgraded=("entities.linking.mention_refresh:link_again",),
+    upgraded=("entities.linking.mention_refresh:relink_old_texts",),
     jobs=(
         "entities.linking.mention_refresh:KIND",
         "entities.linking.llm_entities:KIND",

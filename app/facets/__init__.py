@@ -6,7 +6,7 @@ from app.capability import Capability, Command
 
 FACETS = Capability(
     metadata=("facets.store:record",),
-    missed_filters=("facets.operations:missed",),
+    missed_filters=("facets.operations:find_missed",),
     repairs=("facets.operations:REPAIRS",),
     tables=("facets.store:TABLES",),
     routers=("facets.api:router",),

@@ -41,7 +41,7 @@ async def run(query: FacetQuery, user_id: str, services: Services) -> Sequence[F
 
 
 @transactions.retry_read
-async def missed(filters: Filters, user_id: str, *, db: transactions.Database) -> list[MissedFilter]:
+async def find_missed(filters: Filters, user_id: str, *, db: transactions.Database) -> list[MissedFilter]:
     """The conditions on metadata that no document meets, each tested alone, with the nearest key or value.
 
     A folder is included if only the beginning of its path is missing. Of groups, only `all` is examined.
@@ -137,7 +137,7 @@ def _nearest(text: str, known: list[str]) -> str | None:
 async def _find_wrong_counts(rows: UserRows) -> AsyncIterator[range]:
     """Yields a range with as many numbers as there are wrong counts. The repair counts everything anew."""
     async with rows.reading() as reading:
-        found = await store.differences(reading)
+        found = await store.count_differences(reading)
     if found:
         yield range(found)
 

@@ -58,7 +58,7 @@ async def record(db: Writing, *, added: Sequence[Json] = (), removed: Sequence[J
         await db.execute(sa.delete(table).where(own, table.c.key == sa.any_(keys), *unused))
 
 
-async def differences(db: Reading) -> int:
+async def count_differences(db: Reading) -> int:
     """How many counts of keys and values differ from the metadata of the documents."""
     return int(await db.scalar(sql.statement("differing_facets"), {"user_id": db.user_id}))
 

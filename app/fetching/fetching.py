@@ -95,7 +95,7 @@ class WebFetcher:
         self._network = network or PublicNetwork()
         self._tls = tls
 
-    def normalised(self, address: str) -> str:
+    def normalise(self, address: str) -> str:
         """An http or https address as it is fetched and stored, without its fragment. Raises `blocked_url`."""
         return str(_url(address))
 
@@ -240,7 +240,7 @@ class PublicNetwork(httpcore.AsyncNetworkBackend):
 
     def __init__(self, inner: httpcore.AsyncNetworkBackend | None = None, resolve: Resolve | None = None) -> None:
         self._inner = inner or httpcore.AnyIOBackend()
-        self._resolve = resolve or resolved
+        self._resolve = resolve or resolve_host
 
     async def connect_tcp(
         self,
@@ -269,7 +269,7 @@ class PublicNetwork(httpcore.AsyncNetworkBackend):
         raise failure or httpcore.ConnectError("the host has no address")
 
 
-async def resolved(host: str, port: int) -> list[str]:
+async def resolve_host(host: str, port: int) -> list[str]:
     """The IP addresses of a host, as the system resolves its name. Raises OSError, UnicodeError."""
     work = _THREADS.submit(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
     return list(dict.fromkeys(str(address[0]) for *_, address in await asyncio.wrap_future(work)))

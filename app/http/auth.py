@@ -101,7 +101,7 @@ class Scope:
         caller = authenticated or await _identify(request)
         if not authenticated:
             request.state.caller = caller
-            offload.work_for(caller.user_id)
+            offload.set_user(caller.user_id)
             if (limit := request.app.state.rate_limit) is not None:
                 limit.count(request, user=caller.user_id)
         sufficient = self.sufficient(request)

@@ -145,7 +145,7 @@ async def run_forever(services: Services) -> None:
 
     They begin when the database accepts writes.
     """
-    await until_writable(services.db)
+    await wait_until_writable(services.db)
     queues = defaultdict[str, list[JobKind]](list)
     for kind in every_kind():
         queues[kind.queue].append(kind)
@@ -162,14 +162,14 @@ async def _run_queue(services: Services, kinds: Sequence[JobKind]) -> None:
             while (ran := await run_next(services, kinds, served=served)) is not None:
                 log.info("job done", extra={"action": "job_done", "kind": ran[0], "count": ran[1]})
         except errors.ReadOnly:
-            await until_writable(services.db)
+            await wait_until_writable(services.db)
         except errors.StepwellError as error:
             log.warning("job postponed: %s", error.code, extra={"action": "job_postponed"})
         except Exception:
             log.exception("job failed", extra={"action": "job_failed"})
 
 
-async def until_writable(db: Database) -> None:
+async def wait_until_writable(db: Database) -> None:
     """Wait while the database refuses writes."""
     with suppress(errors.StepwellError):  # a database that cannot be asked is not waited for
         while await db.is_read_only():  # noqa: ASYNC110 - the database sends no event
@@ -195,7 +195,7 @@ async def run_next(
     if served is not None:
         served[:] = [*(name for name in served if name != job.user_id), job.user_id][-MOST_SERVED:]
     run = Run(services, by_name[job.kind], job)
-    offload.work_for(job.user_id)
+    offload.set_user(job.user_id)
     try:
         if job.attempts > jobs.MAX_ATTEMPTS and run.kind.gives_up:
             raise errors.Conflict("The job has been started too often.")

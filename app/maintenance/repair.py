@@ -161,7 +161,7 @@ async def _find_mentions(rows: UserRows) -> AsyncIterator[Sequence[UUID]]:
     wrong: list[UUID] = []
     for document_id in await _list_linked(rows) or ():
         async with rows.reading() as reading:
-            expected = await mention_extraction.expected(reading, document_id, keys=rows.keys)
+            expected = await mention_extraction.compute_expected(reading, document_id, keys=rows.keys)
             if expected is not None and expected != await repairs.read_names(reading, document_id):
                 wrong.append(document_id)
     for some in _slice(wrong, ROWS_PER_SLICE):

@@ -185,7 +185,7 @@ def is_of_provider(error: BaseException) -> bool:
     return isinstance(error, ProviderDown | errors.BadEmbedding)
 
 
-def of_status(status: int, headers: Mapping[str, str], message: str) -> errors.ProviderError:
+def error_for_status(status: int, headers: Mapping[str, str], message: str) -> errors.ProviderError:
     """The error for an answer with this status: ProviderDown where the provider is to blame."""
     if status in BUSY:
         return ProviderDown(message, pause_s=_retry_after(headers), fault="limit" if status == 429 else "server")

@@ -178,7 +178,7 @@ class HopState:
         """Whether the similarity of a chunk to the question is known."""
         return chunk_id in self.chunks and self.chunks[chunk_id].similarity is not None
 
-    def bring(self, chunk_ids: Iterable[UUID], hop: int) -> list[UUID]:
+    def assign_hop(self, chunk_ids: Iterable[UUID], hop: int) -> list[UUID]:
         """Assign the hop to the chunks that no hop brought before. Returns these chunks."""
         known = (chunk_id for chunk_id in dict.fromkeys(chunk_ids) if chunk_id in self.chunks)
         new = [chunk_id for chunk_id in known if self.chunks[chunk_id].hop is None]

@@ -123,7 +123,7 @@ class LinkStrategy:
         brought = [one.chunk_id for ranked in found.values() for one in ranked[:width]]
         brought += state.record_links(linked)
         await self._read_lexemes(state, db)
-        return state.bring(brought, hop)
+        return state.assign_hop(brought, hop)
 
     def _scope(self, sources: Sequence[LinkSource], found: Iterable[RankedChunk], state: HopState) -> LinkScope:
         """Where the links of the hop start, and the chunks found by its searches, to compare with the question."""
@@ -178,7 +178,7 @@ async def _passing(linked: list[LinkedChunk], state: HopState, db: Reading) -> l
     if conditions is None or not conditions.has_conditions:
         return linked
     new = list(dict.fromkeys(one.chunk_id for one in linked if one.chunk_id not in state.chunks))
-    failing = await hybrid_search.failing_conditions(db, new, conditions)
+    failing = await hybrid_search.find_failing(db, new, conditions)
     return [one for one in linked if one.chunk_id not in failing]
 
 
@@ -198,7 +198,7 @@ def _link_sources(chunk_ids: Sequence[UUID], decay: float, state: HopState) -> l
             weights[chunk_id],
             lead=leading.get(chunk_id, 0.0),
             identifiers=found.get(chunk_id, ()),
-            identifier_pieces=identifiers.pieces(state.chunks[chunk_id].text) if chunk_id in leading else "",
+            identifier_pieces=identifiers.find_pieces(state.chunks[chunk_id].text) if chunk_id in leading else "",
         )
         for chunk_id in ordered
     ]
@@ -221,10 +221,10 @@ def _leading(chunk_ids: Sequence[UUID], state: HopState) -> dict[UUID, float]:
 
 def _identifiers(chunk_ids: Iterable[UUID], state: HopState) -> dict[UUID, list[SourceIdentifier]]:
     """The first identifiers in the chunks that are not in the question, each by the first chunk that contains it."""
-    known = {text.casefold() for text in identifiers.whole(state.first.parsed.text)}
+    known = {text.casefold() for text in identifiers.find_identifiers(state.first.parsed.text)}
     found: dict[str, tuple[UUID, str]] = {}
     for chunk_id in chunk_ids:
-        for text in identifiers.whole(state.chunks[chunk_id].text):
+        for text in identifiers.find_identifiers(state.chunks[chunk_id].text):
             if text.casefold() not in known:
                 found.setdefault(text.casefold(), (chunk_id, text))
     by_chunk: dict[UUID, list[SourceIdentifier]] = {}
@@ -271,7 +271,7 @@ class ClassicStrategy:
             chunk.candidate, chunk.rrf_sum = candidate, sums[candidate.chunk_id]
             if chunk.similarity is None:
                 chunk.similarity = similarity
-        return state.bring(found, hop)
+        return state.assign_hop(found, hop)
 
     def scores(self, state: HopState) -> HopScores:
         """RRF within the chunk's own hop, plus bonuses. Largest for rank 1 in both legs of hop 1, with both bonuses."""

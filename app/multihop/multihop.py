@@ -80,7 +80,7 @@ async def answer(
         search = _MultihopSearch(query, method, strategy, state, context, wanted, first)
         if state.brought:
             for hop in range(2, query.hops.max_hops + 1):
-                if not await search.go(hop):
+                if not await search.run_hop(hop):
                     break
         return await search.answer()
 
@@ -112,7 +112,7 @@ class _MultihopSearch:
     first: UUID | None = None
     scores: HopScores | None = None
 
-    async def go(self, hop: int) -> bool:
+    async def run_hop(self, hop: int) -> bool:
         """Go one hop further; returns whether to go on. A failure ends the search; `hops` and `degraded` report it."""
         state, found = self.state, HopTerms()
         state.is_current = False
@@ -277,7 +277,7 @@ class _MultihopSearch:
             self._hit(ranked, hit, scores, assessed)._replace(
                 more=self._complete(ranked.more, scores, search) if ranked.more else ()
             )
-            for ranked, hit in zip(hits, answer_completion.hits_of(hits, search, linked), strict=True)
+            for ranked, hit in zip(hits, answer_completion.describe_hits(hits, search, linked), strict=True)
         )
 
     def _with_similarity(self, hit: Hit) -> Hit:
@@ -297,7 +297,7 @@ class _MultihopSearch:
         explain = None
         if hit.explain is not None:
             explain = {
-                **answer_completion.of_later_hop({**hit.explain, **chunk.guided_steps}, chunk.hop),
+                **answer_completion.drop_first_hop_details({**hit.explain, **chunk.guided_steps}, chunk.hop),
                 **_explain(chunk, via, scored, scores.largest),
                 **(ranked.explain or {}),
                 **answer_completion.cap(ranked.candidate.score),

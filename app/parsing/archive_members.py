@@ -52,7 +52,7 @@ def read(file: InputFile) -> Iterator[ArchiveMember]:
 
 def _zip(raw: bytes) -> Iterator[ArchiveMember]:
     """The files of a ZIP archive. Its entries have been checked."""
-    with zip_packages.opened(raw) as archive:
+    with zip_packages.open_archive(raw) as archive:
         for entry in archive.infolist():
             name = entry.filename
             if not entry.flag_bits & _UTF8:  # many programs write UTF-8 without the flag that says so

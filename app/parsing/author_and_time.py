@@ -33,7 +33,7 @@ def _split(separator: re.Pattern[str], name: str) -> list[str]:
     return names if all(" " in one for one in names) else []
 
 
-def moment(text: str) -> datetime | None:
+def parse_moment(text: str) -> datetime | None:
     """Reads an ISO 8601 time, in UTC if it has no zone, and converts it to UTC. None for other text."""
     try:
         found = datetime.fromisoformat(text.strip())

@@ -43,7 +43,7 @@ def check(file: InputFile) -> FileFormat:
     An archive of files has the suffix of one, or none. Raises UnreadableFile for any other archive, for a damaged one,
     for entries that are outside of the archive or exceed the limits when unpacked, and for links in a document.
     """
-    with opened(file.raw) as archive:
+    with open_archive(file.raw) as archive:
         entries = archive.infolist()
         if len(entries) > MAX_ENTRIES:
             raise UnreadableFile("parse_limit", f"The archive of the file has more than {MAX_ENTRIES:,} entries.")
@@ -80,7 +80,7 @@ def check_name(name: str) -> None:
         raise UnreadableFile("damaged", "The archive of the file has entries outside of it.")
 
 
-def opened(raw: bytes) -> zipfile.ZipFile:
+def open_archive(raw: bytes) -> zipfile.ZipFile:
     """An archive. Raises UnreadableFile if it is damaged."""
     try:
         return zipfile.ZipFile(io.BytesIO(raw))

@@ -73,7 +73,7 @@ def sentences(missed: Iterable[MissedFilter]) -> list[str]:
     return found
 
 
-async def missed(filters: Filters, user_id: str, *, db: Database) -> list[MissedFilter]:
+async def find_missed(filters: Filters, user_id: str, *, db: Database) -> list[MissedFilter]:
     """The conditions that, taken alone, no document meets, as the capabilities find them."""
     return [one for look in capability.declared("missed_filters") for one in await look(filters, user_id, db=db)]
 
@@ -82,4 +82,4 @@ async def complete(answer: Answer, filters: Filters, user_id: str, *, db: Databa
     """If the filters exclude every document, adds the conditions that no document meets."""
     if answer.fallback_reason != "filters_exclude_all":
         return answer
-    return replace(answer, missed=tuple(await missed(filters, user_id, db=db)))
+    return replace(answer, missed=tuple(await find_missed(filters, user_id, db=db)))

@@ -249,9 +249,9 @@ class SearchRequest(field_types.WireModel):
     @model_validator(mode="after")
     def _query_or_vector(self) -> Self:
         if self.query is None and self.vector is None:
-            raise field_types.wrong(type(self), ("query",), "missing", "Give a query, a vector, or both.")
+            raise field_types.field_error(type(self), ("query",), "missing", "Give a query, a vector, or both.")
         if self.query is None and self.ranking.rerank == "provider":
-            raise field_types.wrong(type(self), ("ranking", "rerank"), "no_words", _NO_WORDS)
+            raise field_types.field_error(type(self), ("ranking", "rerank"), "no_words", _NO_WORDS)
         return self
 
     @property

@@ -37,7 +37,7 @@ def find(
     indexed = [index for index, word in enumerate(read.words) if _has_stem(word, (*known.values(), *missing))]
     unknown = {index for index in indexed if not (read.words[index] in known or _has_stem(read.words[index], long))}
     strange = {index for index in unknown if read.words[index] not in known_words}
-    codes = {code: names.words(code) for code in identifiers.whole(query)}
+    codes = {code: names.words(code) for code in identifiers.find_identifiers(query)}
     strange_words = {read.words[index] for index in strange}
     unstored = [words for code, words in codes.items() if not _is_stored(code, words, known.values(), strange_words)]
     unstored = [words for words in unstored if not set(known_words).issuperset(words)]
@@ -86,7 +86,7 @@ def _capitalised(read: names_in_queries.QueryWords, indexed: Sequence[int]) -> I
     """Yields the positions of the words of each name: a run of capitalised words."""
     run: list[int] = []
     for index in indexed:
-        if not read.capital[index] or read.opens[index] or not names.is_not_a_date([read.words[index]]):
+        if not read.capital[index] or read.opens[index] or not names.has_proper_word([read.words[index]]):
             continue
         if run and index != run[-1] + 1:
             yield run

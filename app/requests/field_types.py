@@ -129,7 +129,7 @@ def _unknown(model: type[WireModel], name: str, value: object) -> PydanticCustom
     return PydanticCustomError("extra_forbidden", "Unknown field.", advice)
 
 
-def wrong(model: type[WireModel], path: tuple[str, ...], code: str, message: str) -> ValidationError:
+def field_error(model: type[WireModel], path: tuple[str, ...], code: str, message: str) -> ValidationError:
     """The error of a field that is missing or not allowed because of the other fields."""
     error = PydanticCustomError(code, "{message}", {"message": message})
     line = InitErrorDetails(type=error, loc=path, input=None)
@@ -204,7 +204,7 @@ def _moment(given: object) -> object:
     if isinstance(given, datetime):
         return given
     try:
-        if isinstance(given, str) and (read := iso_dates.moment(given)) is not None:
+        if isinstance(given, str) and (read := iso_dates.parse_moment(given)) is not None:
             return read
     except OverflowError as error:
         raise PydanticCustomError("datetime_parsing", "Must lie between the years 1 and 9999 in UTC.") from error
@@ -214,7 +214,7 @@ def _moment(given: object) -> object:
 def check_metadata(given: dict[str, Any]) -> dict[str, Any]:
     """The metadata as it will be read back, within the limits of `Metadata`. Raises PydanticCustomError."""
     try:
-        return metadata_json.limit(given)
+        return metadata_json.check(given)
     except metadata_json.TooLargeError as error:
         raise PydanticCustomError(error.code, _LIMITS[error.code]) from error
 

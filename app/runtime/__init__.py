@@ -151,7 +151,7 @@ async def upgrade(settings: Settings, owner_dsn: str, *, report: migration.Repor
 def chunking_options(settings: Settings) -> ChunkingOptions:
     """Returns the options by which documents are cut, indexed and linked. Raises BadRequest for an unknown language."""
     language = None if settings.language == "auto" else settings.language  # None: it is detected for each document
-    if language is not None and languages.config_for(language) is None:
+    if language is not None and languages.look_up_config(language) is None:
         raise errors.BadRequest(f"The language is unknown. {languages.accepted()}", field="STEPWELL_LANGUAGE")
     return ChunkingOptions(
         settings.chunk_tokens,

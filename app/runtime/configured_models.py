@@ -114,7 +114,9 @@ async def _embedder(settings: Settings, patience_s: float) -> OnnxEmbedder | Htt
         folder = await asyncio.to_thread(minilm.find, _hub(settings))
         return await int8_model.load(minilm.DESCRIBED, folder, threads=threads, cache=computed_weights(settings))
     if settings.embedder == "e5":
-        return await int8_model.load(e5.DESCRIBED, e5.packaged(), threads=threads, cache=computed_weights(settings))
+        return await int8_model.load(
+            e5.DESCRIBED, e5.locate_package(), threads=threads, cache=computed_weights(settings)
+        )
     if settings.embedder in ("onnx", "hub"):
         folder, given = await asyncio.to_thread(_find_folder, settings)
         return await asyncio.to_thread(model_folder.load_embedder, folder, given, threads=threads)

@@ -50,7 +50,7 @@ def complete(hits: Iterable[Hit], search: SearchState) -> tuple[Hit, ...]:
     """Adds confidence, strategies and explanation to the hits and to the hits in their `more`."""
     ranked = list(hits)
     linked = [one.candidate.document_id in search.surely_linked for one in ranked]
-    return tuple(map(partial(_complete, search), ranked, hits_of(ranked, search, linked)))
+    return tuple(map(partial(_complete, search), ranked, describe_hits(ranked, search, linked)))
 
 
 def _complete(search: SearchState, ranked: Hit, hit: Hit) -> Hit:
@@ -68,7 +68,7 @@ def is_wanted(ranked: Hit, search: SearchState) -> bool:
     return is_relevant and (level is None or relevance.is_at_least(confidence, level))
 
 
-def hits_of(ranked: Sequence[Hit], search: SearchState, linked: Iterable[bool]) -> list[Hit]:
+def describe_hits(ranked: Sequence[Hit], search: SearchState, linked: Iterable[bool]) -> list[Hit]:
     """Adds to ranked hits their confidence and the strategies that found them; leaves out their `more`.
 
     `linked` says which hits are linked to an entity that the query is almost certainly about. Scores are capped to the
@@ -128,7 +128,7 @@ def why_empty(filters: Filters, excluded: Sequence[object], result: HybridResult
     return "below_thresholds" if found else "nothing_found"
 
 
-def of_later_hop(explain: Json, hop: int | None) -> Json:
+def drop_first_hop_details(explain: Json, hop: int | None) -> Json:
     """Removes from the explanation of a hit what only hop 1 has: the shares of the legs in the question's fusion."""
     if hop in (None, 1):
         return explain

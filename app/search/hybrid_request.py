@@ -127,7 +127,7 @@ async def _parse(query: SearchRequest, context: SearchContext) -> ParsedQuery:
         return parsed
     words = {signed[1:]: index_text(signed[1:]) for signed in parsed.signed}
     async with context.services.db.searching(context.user_id) as reading:
-        literal = await stored_words.sign(reading, words)
+        literal = await stored_words.find_signed(reading, words)
     return analysis.parse(query.text, literal={f"-{word}" for word in literal}) if literal else parsed
 
 
@@ -198,7 +198,7 @@ def lexical_query(parsed: ParsedQuery) -> LexicalQuery:
         strict=tuple(index_text(text) for text in (*parsed.required, *parsed.phrases)),
         excluded=tuple(index_text(text) for text in parsed.excluded),
         groups=tuple(
-            parsed_query.mapped(group, lambda operand: replace(operand, indexed=index_text(operand.text)))
+            parsed_query.map_operands(group, lambda operand: replace(operand, indexed=index_text(operand.text)))
             for group in parsed.groups
         ),
     )

@@ -128,7 +128,7 @@ class SearchState:
         found: T | None = self.notes.get(kind)
         return found
 
-    def wide(self, request: HybridRequest) -> HybridRequest:
+    def widen(self, request: HybridRequest) -> HybridRequest:
         """Increases the limit of a request to the number of candidates that the steps need, and reads their texts."""
         if not self.pool:
             return request
@@ -136,7 +136,7 @@ class SearchState:
 
     async def recall(self, db: SearchTransaction, request: HybridRequest) -> SearchState:
         """Runs the statement with a request. The state then has its candidates in their order."""
-        result = await hybrid_search.hybrid(db, self.wide(request))
+        result = await hybrid_search.hybrid(db, self.widen(request))
         chosen = replace(request, weights=result.weights, by_language=None) if request.by_language else request
         return replace(self, request=chosen, result=result, hits=unranked(result.candidates))
 

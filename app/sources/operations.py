@@ -53,7 +53,7 @@ async def add(draft: SourceDraft, user_id: str, services: Services) -> AddedSour
         if draft.globs != EVERYTHING:
             raise errors.BadRequest("Leave out the patterns: the path is that of a file.", field="globs")
         patterns = [source_scan.literal(name)]
-    draft = replace(draft, path=str(folder), globs=source_scan.globs(patterns), name=_tidy(draft.name))
+    draft = replace(draft, path=str(folder), globs=source_scan.check_globs(patterns), name=_tidy(draft.name))
     async with services.db.locking(user_id) as writing:
         known = await store.find(writing, path=draft.path, globs=draft.globs)
         taken = await store.names(writing)

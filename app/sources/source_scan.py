@@ -74,7 +74,7 @@ class Plan:
     left_out: LeftOutCounts = field(default_factory=LeftOutCounts)
 
 
-def globs(patterns: Sequence[str]) -> tuple[str, ...]:
+def check_globs(patterns: Sequence[str]) -> tuple[str, ...]:
     """Checked patterns. Raises BadRequest."""
     for pattern in patterns:
         if not pattern.strip() or "\n" in pattern or "\0" in pattern or ".." in pattern.split("/"):

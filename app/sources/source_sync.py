@@ -122,7 +122,7 @@ async def _plan(syncing: _Syncing) -> Plan:
     draft, services, user_id = syncing.source.draft, syncing.run.services, syncing.run.user_id
     source_roots.check(syncing.folder, user_id, services.option(SourceRoots), confined=draft.confined)
     pictures = file_reading.recogniser(user_id, services) is not None
-    scan = partial(source_scan.scan, draft, taken=await _take(syncing), known=syncing.known, pictures=pictures)
+    scan = partial(source_scan.scan, draft, taken=await _find_taken(syncing), known=syncing.known, pictures=pictures)
     found = await offload.run_stoppable(0, scan)
     source_roots.check(syncing.folder, user_id, services.option(SourceRoots), confined=draft.confined)
     async with syncing.run.db.reading(user_id) as reading:  # files that a job had stored and not recorded when it ended
@@ -132,7 +132,7 @@ async def _plan(syncing: _Syncing) -> Plan:
     return await offload.run_stoppable(0, partial(source_scan.compare, draft, found, known, syncing.job_id))
 
 
-async def _take(syncing: _Syncing) -> dict[str, str]:
+async def _find_taken(syncing: _Syncing) -> dict[str, str]:
     """The files that the user's other sources have stored, by absolute path, with the reason why they fail here."""
     own, taken = syncing.folder, dict[str, str]()
     async with syncing.run.db.reading(syncing.run.user_id) as reading:

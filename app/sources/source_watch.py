@@ -65,7 +65,7 @@ class _Watch:
 
     async def follow(self) -> None:
         """Queue jobs after events and in intervals. Returns once the set of watched folders has changed."""
-        watched = await self.compare()
+        watched = await self.queue_due()
         if not watched:
             return
         events = watchfiles.awatch(
@@ -81,10 +81,10 @@ class _Watch:
             for source, folder in self.listed.items():
                 if any(path.is_relative_to(folder) for path in paths):
                     self.queued.pop(source, None)
-            if watched != await self.compare():
+            if watched != await self.queue_due():
                 return
 
-    async def compare(self) -> list[Path]:
+    async def queue_due(self) -> list[Path]:
         """Queue a job for each source with events, or without a job for the interval; returns the existing folders."""
         async with self.db.shared() as shared:
             rows = await store.watched(shared)

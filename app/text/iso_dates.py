@@ -38,7 +38,7 @@ def microseconds(text: str) -> int | None:
     return seconds * 1_000_000 + round(float(f"0.{found['fraction'] or 0}") * 1_000_000)
 
 
-def moment(text: str) -> datetime | None:
+def parse_moment(text: str) -> datetime | None:
     """Like `microseconds`, as a time in UTC. Raises OverflowError outside of the years 1 to 9999."""
     since = microseconds(text)
     return None if since is None else _EPOCH + timedelta(microseconds=since)

@@ -26,7 +26,7 @@ LOOP_SHARE = 0.25
 
 def _begun(threads: Threads, user: str, work: Callable[[], object]) -> asyncio.Task[object]:
     async def run() -> object:
-        offload.work_for(user)
+        offload.set_user(user)
         return await threads.run(work)
 
     return asyncio.create_task(run())

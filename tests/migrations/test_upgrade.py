@@ -283,7 +283,9 @@ async def test_0042_keeps_what_waits_to_be_linked(new_database) -> None:
             (change,) = await name_changes.pending(reading, limit=9)
             assert (change.key, change.name, change.before) == ("ana", "Ana", 2**63 - 1)
         async with database.reading("bob") as reading:
-            assert [str(one) for one in await mentions.unread(reading, version=names.VERSION, limit=9)] == [DOCUMENT]
+            assert [str(one) for one in await mentions.list_unlinked(reading, version=names.VERSION, limit=9)] == [
+                DOCUMENT
+            ]
         jobs = await owner.fetch("SELECT user_id, kind FROM stepwell.jobs ORDER BY user_id")
         assert [tuple(row) for row in jobs] == [("ana", "relink"), ("bob", "relink"), ("cy", "relink")]
     finally:

@@ -110,7 +110,7 @@ def test_an_unusable_answer_shows_that_the_provider_works(guard: Breaker) -> Non
 )
 def test_retry_after_is_bounded_whatever_it_holds(given: str, least: float, most: float) -> None:
     date = format_datetime(datetime.now(UTC) + timedelta(seconds=20), usegmt=True)
-    error = calls.of_status(429, {"retry-after": date if given == "a date" else given}, "x")
+    error = calls.error_for_status(429, {"retry-after": date if given == "a date" else given}, "x")
     assert least <= getattr(error, "pause_s", -1) <= most
 
 

@@ -130,7 +130,7 @@ async def test_links_in_a_source_are_skipped(base: Path, tenant: Tenant) -> None
 @pytest.mark.parametrize("pattern", ["", " ", "../*.md", "a/../b", "a\nb", "a\0"])
 def test_patterns_that_match_nothing_in_the_folder_are_refused(pattern: str) -> None:
     with pytest.raises(errors.BadRequest) as raised:
-        source_scan.globs([pattern])
+        source_scan.check_globs([pattern])
     assert raised.value.field == "globs"
 
 

@@ -80,9 +80,9 @@ async def test_without_events_the_folder_is_compared_in_intervals(tenant, folder
 async def test_a_source_that_is_not_watched_any_more_is_left_out(tenant: Tenant, folder: Path) -> None:
     added = await source_folder.add(tenant, folder, watch=True)
     watch = source_watch._Watch(tenant.db, 1.0)
-    assert folder in await watch.compare()
+    assert folder in await watch.queue_due()
     await sources.watch(added.source.source_id, tenant.user_id, db=tenant.db, watched=False)
-    assert folder not in await watch.compare()
+    assert folder not in await watch.queue_due()
     assert (tenant.user_id, added.source.source_id) not in watch.queued
 
 

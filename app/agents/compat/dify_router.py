@@ -36,7 +36,7 @@ class RetrievalSetting(BaseModel):
     score_threshold: Annotated[float, Field(ge=0, le=1)] = 0.0
 
 
-def _none(given: list[Any]) -> list[Any]:
+def _refuse_conditions(given: list[Any]) -> list[Any]:
     """Accepts only an empty list. Raises PydanticCustomError for conditions, so that none is ignored silently."""
     if given:
         message = "Conditions on metadata are not supported: name a source as knowledge_id, or use a key with filters."
@@ -47,7 +47,7 @@ def _none(given: list[Any]) -> list[Any]:
 class MetadataConditions(BaseModel):
     """Conditions on metadata. Only an empty list is accepted."""
 
-    conditions: Annotated[list[Any], AfterValidator(_none)] = []
+    conditions: Annotated[list[Any], AfterValidator(_refuse_conditions)] = []
 
 
 class Retrieval(BaseModel):

@@ -125,7 +125,7 @@ class _Handlers:
             db, limit = context.for_reading().services.db, RESOURCES_PER_PAGE + 1
             return await documents.page(context.user_id, db=db, limit=limit, after=after)
 
-        rows = await _protocol_errors(context.admission.read(read))
+        rows = await _translate_errors(context.admission.read(read))
         shown, more = cursors.cut(rows, RESOURCES_PER_PAGE, lambda one: cursors.make(one.created_at, one.document_id))
         resources = [
             types.Resource(
@@ -146,7 +146,7 @@ class _Handlers:
             message = f"A resource has the URI {SCHEME}ID, with the id of a document."
             raise MCPError(types.INVALID_PARAMS, message) from None
         get = partial(documents.get, document_id, context.user_id, db=context.for_reading().services.db)
-        document = await _protocol_errors(context.admission.read(get))
+        document = await _translate_errors(context.admission.read(get))
         text = f"{NOTICE}\n\n{document.content or ''}"
         contents = types.TextResourceContents(uri=read.uri, mime_type="text/markdown", text=text)
         return types.ReadResourceResult(contents=[contents])
@@ -159,7 +159,7 @@ class _Handlers:
         return context
 
 
-async def _protocol_errors(work: Awaitable[Any]) -> Any:
+async def _translate_errors(work: Awaitable[Any]) -> Any:
     """Awaits `work`. Raises its errors as MCPError, because resources have no error results."""
     try:
         return await work

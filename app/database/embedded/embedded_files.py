@@ -141,7 +141,7 @@ def prepare(layout: Layout, account: Account) -> None:
         )
 
 
-def private_folder(folder: Path, account: Account) -> None:
+def create_private_folder(folder: Path, account: Account) -> None:
     """Create a folder with mode 0700 for the server's user. Reject an existing folder with another owner or mode."""
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700)

@@ -96,7 +96,7 @@ def initialise(programs: Path, layout: embedded_files.Layout, account: embedded_
     failure = ""
     for character_type in CHARACTER_TYPES:
         shutil.rmtree(layout.draft, ignore_errors=True)
-        embedded_files.private_folder(layout.draft, account)
+        embedded_files.create_private_folder(layout.draft, account)
         failure = _run([*command, f"--lc-ctype={character_type}"], layout.draft, account, life)
         if not failure:
             layout.draft.rename(layout.data)

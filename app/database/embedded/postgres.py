@@ -218,10 +218,10 @@ class EmbeddedPostgres:
     def _ensure_up(self, account: embedded_files.Account) -> None:
         if self._wait_until_ready():
             return
-        embedded_files.private_folder(self.layout.sockets, account)
+        embedded_files.create_private_folder(self.layout.sockets, account)
         self._clear_leftovers()
         programs = embedded_programs.locate(self.layout, account)
-        embedded_files.private_folder(self.layout.log, account)
+        embedded_files.create_private_folder(self.layout.log, account)
         life = self._open("server", fcntl.LOCK_SH)
         try:
             if not self.layout.version_file.exists():
@@ -307,7 +307,7 @@ class EmbeddedPostgres:
                 f"{embedded_programs.MAJOR}: dump them with Postgres {written_by} and restore, or set "
                 "STEPWELL_DATA_DIR to another folder."
             )
-        embedded_files.private_folder(self.layout.data, account)
+        embedded_files.create_private_folder(self.layout.data, account)
         if shutil.disk_usage(self.layout.base).free < RESERVE_BYTES:
             (self.layout.base / "reserve").unlink(missing_ok=True)
         embedded_programs.configure(self.layout, account, self._tuning)

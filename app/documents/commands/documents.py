@@ -26,7 +26,7 @@ def stats(client: Client, as_json: options.AsJson = False) -> None:
             terminal.out.print(f"[bold]{name}[/]: {'–' if value is None else escape(str(value))}", soft_wrap=True)
 
 
-FIRST_WORDS = 50
+FIRST_CHARACTERS = 50
 """A document without title and uri is shown by this many characters of its text."""
 app = typer.Typer(help="Documents: list, show, delete.", no_args_is_help=True)
 IdOrUri = Annotated[str, typer.Argument(metavar="ID_OR_URI", help="A document's id, uri or path.")]
@@ -46,7 +46,7 @@ def list_all(
     terminal.end_with_json(found, wanted=as_json)
     table = terminal.table("document", "chunks", "updated", ids=("document",))
     for document in found:
-        named = document["title"] or textwrap.shorten(document["content"] or "", FIRST_WORDS, placeholder=" …")
+        named = document["title"] or textwrap.shorten(document["content"] or "", FIRST_CHARACTERS, placeholder=" …")
         shown = terminal.cell(named, uris.show(document["uri"] or ""), identity=document["document_id"])
         table.add_row(shown, str(document["chunk_count"]), terminal.moment(document["updated_at"]))
     terminal.print_table(table)

@@ -274,7 +274,7 @@ def _text_upload(decoded: Decoded, file: NamedFile, format: FileFormat) -> Uploa
 
 
 def _upload(document: ExtractedDocument, file: NamedFile, notes: tuple[str, ...]) -> Upload:
-    known = document.language is not None and languages.config_for(document.language) is not None
+    known = document.language is not None and languages.look_up_config(document.language) is not None
     fragment = f"#{document.fragment}" if document.fragment else ""
     metadata, problems = _metadata(document.metadata, file)
     return Upload(
@@ -295,6 +295,6 @@ def _metadata(found: Json, file: NamedFile) -> tuple[dict[str, Any], tuple[str, 
     """The metadata of a file with its name as `filename`. If they exceed a limit, only the name, and a warning."""
     named = {"filename": file.name} if file.name else {}
     try:
-        return metadata_json.mapping({**found, **named}), ()
+        return metadata_json.to_json({**found, **named}), ()
     except metadata_json.TooLargeError as error:
         return {**named}, (f"metadata {error}: left out",)

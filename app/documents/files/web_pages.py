@@ -40,7 +40,7 @@ async def fetch(address: str, services: Services) -> NamedFile:
     """
     if services.pages is None:
         raise errors.Forbidden(errors.FETCH_NOT_ALLOWED, field="url", code="fetch_not_allowed")
-    uri = services.pages.normalised(address)
+    uri = services.pages.normalise(address)
     page = await services.pages.fetch(uri, allowed=services.fetch_hosts)
     name = _name(uri, page.media_type)
     return NamedFile(await offload.run(len(page.raw), _decode, page, name), name, uri)

@@ -44,7 +44,7 @@ async def prepare(db: Reading) -> None:
         db.listed = listed
 
 
-async def wanted(db: Reading) -> tuple[tuple[str, ...], dict[str, Any]]:
+async def visible_binds(db: Reading) -> tuple[tuple[str, ...], dict[str, Any]]:
     """The parts and binds with which a statement that shows words reads visible chunks only.
 
     The statement includes the fragments `visible_chunks` or `lexeme_is_visible`.

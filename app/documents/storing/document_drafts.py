@@ -81,8 +81,8 @@ def clean_again(document: CleanDocument) -> CleanDocument:
     """
     offload.check_stopped()
     cleaned = _clean(document.content, document.page_starts)
-    config = languages.config_for(document.config) or document.config
-    if config == languages.UNSTEMMED and languages.config_of(cleaned.text) == languages.TRUNCATED:
+    config = languages.look_up_config(document.config) or document.config
+    if config == languages.UNSTEMMED and languages.detect_config(cleaned.text) == languages.TRUNCATED:
         config = languages.TRUNCATED
     return dataclasses.replace(document, content=cleaned.text, page_starts=cleaned.starts, config=config)
 
@@ -158,12 +158,12 @@ def default_config(text: str, title: str, *, language: str | None) -> str:
     """The text-search configuration of a document that names no language: by `language`, or else detected."""
     if language is not None:
         return config_for(language)
-    return languages.config_of(text if text.strip() else title) or DEFAULT_CONFIG
+    return languages.detect_config(text if text.strip() else title) or DEFAULT_CONFIG
 
 
 def config_for(language: str) -> str:
     """The text-search configuration of a language. Raises BadRequest if the language is unknown."""
-    config = languages.config_for(language)
+    config = languages.look_up_config(language)
     if config is None:
         raise errors.BadRequest(f"The language is unknown. {languages.accepted()}", field="language")
     return config
@@ -239,7 +239,7 @@ def _named_config(upload: Upload, parsed: frontmatter.ParsedMarkdown) -> tuple[s
         return config_for(upload.language), ()
     if parsed.language is None:
         return None, ()
-    config = languages.config_for(parsed.language)
+    config = languages.look_up_config(parsed.language)
     unknown = ("frontmatter's language is unknown: indexed without stemming",)
     return (config, ()) if config else (languages.UNSTEMMED, unknown)
 

@@ -113,7 +113,7 @@ async def _pending(writing: Writing, draft: DocumentDraft) -> IngestResult | Non
     for version in await staged_documents.pending(writing, identities=[draft.identity]):
         if (version.content_hash, version.attributes_hash) == (draft.content_hash, draft.attributes_hash):
             await write_checks.check_replaced(writing, [], [version.job_id])
-            return _queue(draft, version.document_id, version.job_id)
+            return _queued_result(draft, version.document_id, version.job_id)
     return None
 
 
@@ -121,10 +121,10 @@ async def _add(writing: Writing, target: UUID, draft: DocumentDraft, options: Ch
     cut = dataclasses.replace(draft, chunk_tokens=options.target, chunk_overlap=options.overlap)
     job_id = await KIND.add(writing, {"document_id": str(target)})
     await staged_documents.add(writing, job_id, target, cut)
-    return _queue(draft, target, job_id)
+    return _queued_result(draft, target, job_id)
 
 
-def _queue(draft: DocumentDraft, document_id: UUID, job_id: UUID) -> IngestResult:
+def _queued_result(draft: DocumentDraft, document_id: UUID, job_id: UUID) -> IngestResult:
     return dataclasses.replace(IngestResult.of(draft, document_id, "queued", chunk_count=0), job_id=job_id)
 
 

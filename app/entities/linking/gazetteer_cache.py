@@ -113,7 +113,7 @@ async def visible(reading: Reading, text: str) -> UserNames:
     all_names = await current(reading, version=reading.version.names)
     if reading.restriction is None or not len(all_names.gazetteer):
         return all_names
-    nominated = all_names.gazetteer.occurring(text)
+    nominated = all_names.gazetteer.find_all(text)
     fuzzy, words = await all_names.fuzzy_index(), names.words(text)
     nominated |= await offload.run(all_names.comparison_cost(words), fuzzy.passing, text)
     parts = await all_names.parts()

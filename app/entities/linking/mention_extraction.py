@@ -77,7 +77,7 @@ class DocumentToLink:
 
 async def stored_document(db: Writing, document_id: UUID) -> DocumentToLink:
     """Reads a stored document in order to link it, and deletes its mentions and headings."""
-    head = await mentions.begin(db, document_id, version=names.VERSION)
+    head = await mentions.reset(db, document_id, version=names.VERSION)
     return DocumentToLink(document_id, head, await mentions.chunk_texts(db, document_id))
 
 
@@ -131,7 +131,7 @@ def _tags(head: DocumentHead, keys: Sequence[str]) -> list[metadata_names.Tag]:
     return metadata_names.of_document(names.title_name(head.title), head.metadata, head.extracted, keys)
 
 
-async def link_again(db: Writing, chunk_nos: Sequence[int], *, keys: Sequence[str]) -> None:
+async def relink_chunks(db: Writing, chunk_nos: Sequence[int], *, keys: Sequence[str]) -> None:
     """Replace the mentions in chunks, as if the chunks were stored now. Deleted chunks are skipped."""
     gazetteer = (await gazetteer_cache.current(db)).gazetteer
     chunks = await mentions.chunk_texts_of(db, chunk_nos)
@@ -159,7 +159,7 @@ def _spelt(extracted: Sequence[_ChunkNames]) -> list[Name]:
     return list({key: name for found in reversed(new.values()) for key, name in found.items()}.values())
 
 
-async def expected(
+async def compute_expected(
     db: Reading, document_id: UUID, *, keys: Sequence[str]
 ) -> tuple[set[Mention], set[titles_and_headings.HeadingChunk]] | None:
     """The mentions and headings that `link_all` would store for a document; None without chunks. Writes nothing."""
@@ -189,7 +189,7 @@ def _exclude(metadata: Mapping[str, Any], gazetteer: Gazetteer, keys: Sequence[s
     """
     found: set[tuple[str, UUID]] = set()
     for tag in metadata_names.from_metadata(metadata, keys):
-        named = set(gazetteer.named(tag.text)) if tag.meant else set()
+        named = set(gazetteer.match_whole(tag.text)) if tag.meant else set()
         if named & tag.meant:
             found |= {(tag.key, entity) for entity in named - tag.meant - {tag.entity_id}}
     return frozenset(found)
@@ -281,7 +281,7 @@ def _chunk_mentions(one: _ChunkNames, as_given: Mapping[UUID, int]) -> Iterator[
     for entity, count in counts.items():
         yield Mention(entity, chunk.chunk_no, chunk.document_id, "text", count)
     for tag in _tags(chunk.opening, matcher.keys) if chunk.opening is not None else ():
-        own = [entity for entity in gazetteer.named(tag.text) if (tag.key, entity) not in matcher.excluded]
+        own = [entity for entity in gazetteer.match_whole(tag.text) if (tag.key, entity) not in matcher.excluded]
         for entity in (tag.entity_id, *own):
             yield Mention(entity, chunk.chunk_no, chunk.document_id, tag.kind, 1)
     yield from _title_mentions(chunk, matcher)

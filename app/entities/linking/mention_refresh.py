@@ -91,7 +91,7 @@ async def enqueue_all(owner: Database) -> list[str]:
         return await name_changes.enqueue_all(shared, rules=names.VERSION)
 
 
-async def link_again(owner: Database, services: Services | None) -> None:
+async def relink_old_texts(owner: Database, services: Services | None) -> None:
     """Link the texts that an older version linked. Without services, leave it to jobs."""
     for user_id in await enqueue_all(owner):
         if services is not None:
@@ -100,7 +100,9 @@ async def link_again(owner: Database, services: Services | None) -> None:
 
 async def is_pending(db: Reading) -> bool:
     """Whether some texts must still be linked again."""
-    return bool(await name_changes.pending(db, limit=1) or await mentions.unread(db, version=names.VERSION, limit=1))
+    return bool(
+        await name_changes.pending(db, limit=1) or await mentions.list_unlinked(db, version=names.VERSION, limit=1)
+    )
 
 
 async def drain(user_id: str, services: Services) -> int:
@@ -224,7 +226,7 @@ async def _follow(run: Run, batch: _Changes) -> int:
 
 async def _link_slice(run: Run, batch: _Changes, chunk_nos: Sequence[int]) -> None:
     async with run.db.locking(run.user_id) as writing:
-        await mention_extraction.link_again(writing, chunk_nos, keys=_keys(run))
+        await mention_extraction.relink_chunks(writing, chunk_nos, keys=_keys(run))
         await run.advance(writing, unit="chunks", **batch.progress(chunk_nos[-1]))
 
 
@@ -239,7 +241,7 @@ async def _link_documents(run: Run, progress: Mapping[str, Any]) -> int:
     chunks = 0
     while True:
         async with run.db.searching(run.user_id) as reading:
-            waiting = await mentions.unread(reading, version=names.VERSION, limit=DOCUMENTS)
+            waiting = await mentions.list_unlinked(reading, version=names.VERSION, limit=DOCUMENTS)
         for document_id in waiting:
             chunks += await _link_document(run, document_id, progress)
         if not waiting:
@@ -261,7 +263,7 @@ async def _link_document(run: Run, document_id: UUID, progress: Mapping[str, Any
             await linking.store_names()
         for start in range(done, len(chunk_nos), SLICE):
             await linking.write(partial(linking.link_slice, chunk_nos, start))
-        await linking.write(partial(mentions.mark, document_id=document_id, version=names.VERSION))
+        await linking.write(partial(mentions.set_version, document_id=document_id, version=names.VERSION))
     except _DocumentChanged:
         return done
     return len(chunk_nos)
@@ -305,7 +307,7 @@ class _Linking:
     async def link_slice(self, chunk_nos: Sequence[int], start: int, db: Writing) -> None:
         """Link the chunks of a slice again, and record the progress."""
         some = chunk_nos[start : start + SLICE]
-        await mention_extraction.link_again(db, some, keys=_keys(self.run))
+        await mention_extraction.relink_chunks(db, some, keys=_keys(self.run))
         progress = {"document": [str(self.document_id), self.version], "done": start + len(some)}
         await self.run.advance(db, unit="chunks", total=len(chunk_nos), **progress)
 

@@ -75,7 +75,7 @@ class ChunkText:
     heading_path: tuple[str, ...] = ()
 
 
-async def begin(db: Writing, document_id: UUID, *, version: int) -> DocumentHead:
+async def reset(db: Writing, document_id: UUID, *, version: int) -> DocumentHead:
     """Delete the mentions and headings of a document, set its names_version, and return title and metadata."""
     await db.execute(sa.delete(tables.mentions).where(_m.user_id == db.user_id, _m.document_id == document_id))
     await titles_and_headings.delete_headings(db, document_id)
@@ -244,7 +244,7 @@ async def leave(db: Writing, document_id: UUID) -> None:
     await db.execute(change.values(names_version=sa.func.least(_d.names_version, 0) - 1))
 
 
-async def mark(db: Writing, document_id: UUID, *, version: int) -> None:
+async def set_version(db: Writing, document_id: UUID, *, version: int) -> None:
     """Set the version of the rules by which a document is linked."""
     change = sa.update(tables.documents).where(_d.user_id == db.user_id, _d.document_id == document_id)
     await db.execute(change.values(names_version=version))
@@ -257,7 +257,7 @@ async def version_to_link(db: Reading, document_id: UUID) -> str:
     return "" if row is None else f"{row.updated_at.isoformat()} {row.names_version}"
 
 
-async def unread(db: Reading, *, version: int, limit: int) -> list[UUID]:
+async def list_unlinked(db: Reading, *, version: int, limit: int) -> list[UUID]:
     """Documents that must be linked: their names_version is below `version`."""
     query = sa.select(_d.document_id).where(_d.user_id == db.user_id, _d.names_version < version)
     return list(await db.scalars(query.limit(limit)))

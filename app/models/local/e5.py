@@ -56,7 +56,7 @@ SPECIAL = frozenset({"<s>", "<pad>", "</s>", "<mask>"})
 """Pieces that a text cannot contain, whatever it says."""
 
 
-def packaged() -> Path:
+def locate_package() -> Path:
     """The folder of the installed package. Raises ProviderError, which says how to get the model."""
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None or not spec.submodule_search_locations or importlib.util.find_spec("sentencepiece") is None:

@@ -71,7 +71,7 @@ DESCRIBED = Int8Model(
 )
 
 
-def packaged() -> Path:
+def locate_package() -> Path:
     """The folder of the installed package's files. Raises ProviderError."""
     spec = importlib.util.find_spec(PACKAGE)  # not imported: its code needs torch
     if spec is None or not spec.submodule_search_locations:
@@ -85,7 +85,7 @@ def find(hub: Hub) -> Path:
     Raises ProviderError, which says both ways to get them.
     """
     with suppress(ProviderError):
-        return packaged()
+        return locate_package()
     try:
         return hub.fetch(PUBLISHED)
     except ProviderError as error:

@@ -54,7 +54,7 @@ class Endpoint:
             async with client.stream("POST", path, json=body) as response:
                 if not response.is_success:
                     message = f"{self._who} answered with status {response.status_code}."
-                    raise calls.of_status(response.status_code, response.headers, message)
+                    raise calls.error_for_status(response.status_code, response.headers, message)
                 content = bytearray()
                 async for part in response.aiter_bytes():
                     content += part

@@ -97,7 +97,7 @@ def _translate_errors() -> Iterator[None]:
     except genai_errors.APIError as error:
         status = 401 if "API_KEY_INVALID" in str(error.details) else error.code  # an unknown key is answered with 400
         headers = getattr(error.response, "headers", {})
-        raise calls.of_status(status, headers, f"Gemini answered with status {error.code}.") from error
+        raise calls.error_for_status(status, headers, f"Gemini answered with status {error.code}.") from error
     except Exception as error:  # the package raises whatever its HTTP client raises
         fault, problem = endpoint.unreachable(error)
         raise calls.ProviderDown(f"Gemini {problem}.", fault=fault) from error

@@ -20,7 +20,7 @@ _PICTURES = (".svg", ".jpg", ".jpeg", ".png", ".gif", ".webp")
 
 def read(file: InputFile) -> Iterator[ExtractedDocument]:
     """The book with its title, author, language and date. Raises UnreadableFile if it has copy protection."""
-    with zip_packages.opened(file.raw) as archive:
+    with zip_packages.open_archive(file.raw) as archive:
         package, chapters = _open(archive)
         if _ENCRYPTION in archive.namelist():  # often only fonts are encrypted, without copy protection
             root = zip_packages.xml(archive.read(_ENCRYPTION))
@@ -44,14 +44,14 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
         title=title,
         metadata={"author": author} if author else {},
         language=language or None,
-        created_at=author_and_time.moment(date),
+        created_at=author_and_time.parse_moment(date),
         left_out=tuple(left_out),
     )
 
 
 def content(raw: bytes) -> Iterator[tuple[str, str]]:
     """The text nodes of each chapter that an e-book reader shows."""
-    with zip_packages.opened(raw) as archive:
+    with zip_packages.open_archive(raw) as archive:
         _package, chapters = _open(archive)
         pages, _left_out = _pages(archive, chapters)
     for number, page in enumerate(pages, 1):

@@ -120,7 +120,7 @@ def page(html: str, *, notes: tuple[str, ...] = ()) -> ExtractedDocument:
         title=title,
         metadata={"author": author} if author else {},
         language=str(language) if language else None,
-        created_at=author_and_time.moment(date),
+        created_at=author_and_time.parse_moment(date),
         left_out=(*left_out, *beside, *contents),
         warnings=notes,
     )

@@ -105,7 +105,7 @@ def document(message: EmailMessage) -> ExtractedDocument | None:
         body.text,
         title=title,
         metadata={name: value for name, value in metadata.items() if value},
-        created_at=author_and_time.moment(str(getattr(message.get("date"), "datetime", ""))),
+        created_at=author_and_time.parse_moment(str(getattr(message.get("date"), "datetime", ""))),
         markdown=body.has_markdown,
         left_out=tuple(body.left_out),
         warnings=tuple(dict.fromkeys(body.warnings)),

@@ -67,7 +67,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
         text,
         title=_property(file.raw, b"title"),
         metadata=author_and_time.author(author),
-        created_at=author_and_time.moment(time),
+        created_at=author_and_time.parse_moment(time),
         warnings=tuple(embedded.warnings),
         left_out=(*contents, *writer.left_out, *embedded.left_out),
     )

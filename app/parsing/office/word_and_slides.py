@@ -146,7 +146,7 @@ def _prepare(raw: bytes) -> Package:
     """The package of a file. Office files before 2007 are unchanged. Raises XMLSyntaxError."""
     if not raw.startswith(b"PK"):
         return Package(raw, ExtractedDocument(""))
-    with zip_packages.opened(raw) as archive:
+    with zip_packages.open_archive(raw) as archive:
         return (_opendocument if _CONTENT in archive.namelist() else _office)(raw, archive)
 
 
@@ -154,7 +154,7 @@ def content(raw: bytes) -> Iterator[tuple[str, str]]:
     """The text of each part of a package. Nothing for an Office file before 2007."""
     if not raw.startswith(b"PK"):
         return
-    with zip_packages.opened(raw) as archive:
+    with zip_packages.open_archive(raw) as archive:
         if _CONTENT in archive.namelist():
             yield "the document", _lines(_write_controls(separate_raised_spans(_part(archive, _CONTENT))), None)
             return
@@ -233,7 +233,7 @@ def _describe(properties: Any, left_out: Iterable[LeftOut]) -> ExtractedDocument
         "",
         zip_packages.words_of(properties, "title"),
         author_and_time.author(author),
-        created_at=author_and_time.moment(created),
+        created_at=author_and_time.parse_moment(created),
         left_out=tuple(left_out),
     )
 

@@ -169,7 +169,7 @@ def _page(opened: OpenedFile, index: int) -> PageRuns:
     by_length = sorted(groups.items(), key=lambda group: sum(len(word.text) for word in group[1]), reverse=True)
     (angle, words), *others = by_length or [(0, [])]
     turn = PageTurn.of(angle)
-    runs = _runs(words, pdf_tables.drawn(paths, page.get_bbox()), turn, list(pdf_words.values(page, turn, words)))
+    runs = _runs(words, pdf_tables.find_lines(paths, page.get_bbox()), turn, list(pdf_words.values(page, turn, words)))
     large = [box for box in _large(page, images) if not any(_is_inside(run, turn.box(box)) for run in runs)]
     turned = [line for _, group in others for line in page_layout.lines(_runs(group, (), turn, ()))]
     notes = [PageLine(note, 0.0, begins=True) for note in pdf_words.notes(page)]
@@ -208,14 +208,16 @@ def _attached(document: pdfium.PdfDocument, pages: Sequence[PageRuns]) -> Iterat
 
 def _runs(words: Sequence[Word], drawn: Sequence[Box], turn: PageTurn, values: Sequence[TextRun]) -> list[TextRun]:
     """Joins the words of one angle, and the values of form fields, to runs. Runs in tables become tables."""
-    grids = pdf_tables.grids(drawn, turn) if drawn else []
+    grids = pdf_tables.find_tables(drawn, turn) if drawn else []
 
     def cell_of(box: Box) -> Cell | None:
         found = ((number, grid.cell(box)) for number, grid in enumerate(grids))
         return next(((number, *cell) for number, cell in found if cell is not None), None)
 
     runs = pdf_words.runs(words, cell_of if grids else None)
-    return pdf_tables.with_tables([*runs, *((cell_of((run.x0, run.y0, run.x1, run.y1)), run) for run in values)], grids)
+    return pdf_tables.insert_tables(
+        [*runs, *((cell_of((run.x0, run.y0, run.x1, run.y1)), run) for run in values)], grids
+    )
 
 
 def _outline(document: pdfium.PdfDocument) -> Iterator[OutlineEntry]:
@@ -250,7 +252,7 @@ def moment(text: str) -> datetime | None:
         return None
     digits, sign, hours, minutes = match.groups(default="")
     digits += "00000101000000"[len(digits) :]
-    return author_and_time.moment(f"{digits[:8]}T{digits[8:]}{sign}{hours}{minutes}")
+    return author_and_time.parse_moment(f"{digits[:8]}T{digits[8:]}{sign}{hours}{minutes}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ class Grid:
         return self.first[len(self.ys) - 2 - above, column]
 
 
-def drawn(paths: Sequence[pdfium.PdfObject], page: Box) -> list[Box]:
+def find_lines(paths: Sequence[pdfium.PdfObject], page: Box) -> list[Box]:
     """The level and upright lines among the paths of a page, as thin boxes; empty if the paths are a drawing.
 
     Omits the background and the bars of slides: filled areas from one edge of the page to the other.
@@ -108,7 +108,7 @@ def _points(path: pdfium.PdfObject) -> Iterator[tuple[float, float]]:
             yield first
 
 
-def grids(boxes: Iterable[Box], turn: PageTurn) -> list[Grid]:
+def find_tables(boxes: Iterable[Box], turn: PageTurn) -> list[Grid]:
     """The tables among the lines of a turned page, smallest first, because a table may be inside another one."""
     turned = [turn.box(box) for box in boxes]
     level = _join(RuledLine((y0 + y1) / 2, x0, x1) for x0, y0, x1, y1 in turned if y1 - y0 <= NEAR)
@@ -184,7 +184,7 @@ def _covers(lines: Iterable[RuledLine], at: float, place: float) -> bool:
     return any(line.at == at and line.begin <= place <= line.end for line in lines)
 
 
-def with_tables(runs: Iterable[tuple[Cell | None, TextRun]], grids: Sequence[Grid]) -> list[TextRun]:
+def insert_tables(runs: Iterable[tuple[Cell | None, TextRun]], grids: Sequence[Grid]) -> list[TextRun]:
     """Replaces the runs in each table by the table in Markdown."""
     cells: defaultdict[int, defaultdict[tuple[int, int], list[TextRun]]] = defaultdict(lambda: defaultdict(list))
     found: list[TextRun] = []

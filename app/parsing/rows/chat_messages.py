@@ -138,4 +138,4 @@ def _time(record: Mapping[str, Any]) -> datetime | None:
 def _moment(text: str) -> datetime | None:
     if _SINCE_1970.fullmatch(text):
         return datetime.fromtimestamp(float(text) / (1 if len(text.partition(".")[0]) <= 10 else 1_000), UTC)
-    return author_and_time.moment(text)
+    return author_and_time.parse_moment(text)

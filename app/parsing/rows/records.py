@@ -114,7 +114,7 @@ class RecordReader:
             metadata={**shared, **known},
             fragment=types.identify(place, header_rows.show(record[name]) if name else "", self.seen),
             markdown=chosen is not None,
-            created_at=author_and_time.moment(header_rows.show(values[date])) if date else None,
+            created_at=author_and_time.parse_moment(header_rows.show(values[date])) if date else None,
         )
 
 

@@ -114,7 +114,7 @@ def _open(raw: bytes) -> CalamineWorkbook:
     """The workbook, with raised numbers apart from the numbers before them: the library joins 10 and its exponent."""
     changed: dict[str, Any] = {}
     if raw.startswith(b"PK"):
-        with zip_packages.opened(raw) as archive:
+        with zip_packages.open_archive(raw) as archive:
             for name in filter(_TEXTS.fullmatch, archive.namelist()):
                 if b"super" not in (part := archive.read(name)):
                     continue
@@ -232,7 +232,7 @@ def _read_parts(raw: bytes) -> tuple[Mapping[str, SheetParts], list[LeftOut]]:
     """The parts of each sheet by its name, and what is left out. Both are empty for XLSB and XLS."""
     if not raw.startswith(b"PK"):
         return {}, []
-    with zip_packages.opened(raw) as archive:
+    with zip_packages.open_archive(raw) as archive:
         names = set(archive.namelist())
         if "content.xml" in names:
             return _opendocument(zip_packages.xml(archive.read("content.xml")))

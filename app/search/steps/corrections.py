@@ -93,7 +93,7 @@ async def _rewrite_codes(search: SearchState, db: SearchTransaction) -> SearchSt
         return search
     missing = {term.lexeme for term in absent_terms(_own(search.result.terms, lexical))}
     points = dict(itertools.islice(_with_points(search.parsed.words, missing), MAX_WRITINGS))
-    stored = await _read(db, points)
+    stored = await _find_stored_edits(db, points)
     found = {code: one.lexemes[0] for code, one in stored.items() if one.lexemes[0] in points[code]}
     for code, other in itertools.islice(_other_writings(search.parsed.words, missing), MAX_WRITINGS):
         text = hybrid_request.index_text(other)
@@ -142,8 +142,8 @@ async def _correct(search: SearchState, db: SearchTransaction) -> SearchState:
     edited = [word for word in words if len(word) >= SHORTEST_EDITED]
     if not words or (db.restriction is not None and len(edited) > MAX_OF_PART):
         return search
-    spelled = await _read(db, spellings(words, await db.scalars(_CONFIGS, {"user_id": db.user_id})))
-    found = spelled | await _read(db, {word: edits(word) for word in edited if word not in spelled})
+    spelled = await _find_stored_edits(db, spellings(words, await db.scalars(_CONFIGS, {"user_id": db.user_id})))
+    found = spelled | await _find_stored_edits(db, {word: edits(word) for word in edited if word not in spelled})
     missing = [term.lexeme for term in absent_terms(terms)]
     lexemes = {word: _unrelated(found[word].lexemes, word, missing) for word in words if word in found}
     corrections = [
@@ -185,7 +185,7 @@ class _StoredEdits:
     idf: float | None
 
 
-async def _read(db: Reading, edited: Mapping[str, Iterable[str]]) -> dict[str, _StoredEdits]:
+async def _find_stored_edits(db: Reading, edited: Mapping[str, Iterable[str]]) -> dict[str, _StoredEdits]:
     """The stored edits of each word that no visible chunk contains.
 
     A word without a lexeme of its own, such as a stop word, has no corrections.
@@ -202,7 +202,7 @@ async def _read(db: Reading, edited: Mapping[str, Iterable[str]]) -> dict[str, _
         "edits_plain": [text.plain for text in changed],
         "limit": MAX_LEXEMES + 1,
     }
-    parts, seen = await visible_document_lists.wanted(db)
+    parts, seen = await visible_document_lists.visible_binds(db)
     rows = await db.execute(sql.statement("corrections_of_words", *parts), {**binds, **seen})
     is_whole = db.restriction is None  # the idf counts all documents
     return {row.word: _StoredEdits(row.lexemes, row.idf if is_whole else None) for row in rows}
@@ -238,14 +238,14 @@ def _unknown(parsed: ParsedQuery, terms: Sequence[Term], prefixes: Sequence[str]
         return []
     words = may_be_misspelt(parsed.words, (*parsed.phrases, *parsed.required, *prefixes))
     forms = {word: {word, hybrid_request.index_text(word).folded} for word in words}
-    unknown = [word for word in words if any(firsts.intersection(form[: _prefix(form)]) for form in forms[word])]
+    unknown = [word for word in words if any(firsts.intersection(form[: _stem_window(form)]) for form in forms[word])]
     is_known = {
         word: any(stem_matching.may_be_stem(stem, form) for form in forms[word] for stem in known) for word in unknown
     }
     return [word for word in unknown if not is_known[word]][:MAX_WORDS]
 
 
-def _prefix(form: str) -> int:
+def _stem_window(form: str) -> int:
     """Within how many letters a stem of a word begins: Arabic's stemmer takes off `wal` and the like."""
     return 4 if form[:1] >= _ARABIC else 1
 

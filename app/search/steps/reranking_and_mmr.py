@@ -102,7 +102,7 @@ async def run(
 
     If the re-ranking fails, `context.degraded` names it. Raises DatabaseUnavailable.
     """
-    near = await _near(passages, request, context)
+    near = await _read_cosines(passages, request, context)
     ranked = [RankedPassage(position, one.score) for position, one in enumerate(passages)]
     if passages and request.rerank != "none":
         if new_scores := await _new_scores(passages, request, near, context):
@@ -118,7 +118,7 @@ async def run(
 async def rerank(search: SearchState) -> SearchState:
     """Put the best hits into the order of their new scores."""
     search = await _reorder(search, rerank=search.query.ranking.rerank)
-    return await _still_stored(search) if search.query.ranking.rerank == "provider" else search
+    return await _drop_stale(search) if search.query.ranking.rerank == "provider" else search
 
 
 async def _reorder(search: SearchState, *, rerank: Rerank = "none", mmr: bool = False) -> SearchState:
@@ -150,7 +150,7 @@ async def _reorder(search: SearchState, *, rerank: Rerank = "none", mmr: bool = 
 
 
 @retry_read
-async def _still_stored(search: SearchState) -> SearchState:
+async def _drop_stale(search: SearchState) -> SearchState:
     """Drop the hits whose documents were replaced or deleted while the provider was called."""
     async with search.context.services.db.searching(search.context.user_id) as reading:
         stale = await replaced_chunks.find([hit.candidate for hit in search.hits], search.context, reading)
@@ -176,7 +176,7 @@ def text_of(candidate: Candidate) -> str:
 
 
 @retry_read
-async def _near(
+async def _read_cosines(
     passages: Sequence[RerankPassage], request: RerankOptions, context: SearchContext
 ) -> Mapping[UUID, Near]:
     """The cosines of stored chunks: to the query if one of them is unknown, and to each other for MMR."""

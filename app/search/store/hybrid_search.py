@@ -110,7 +110,7 @@ async def _run(
     is_filtered = "filtered" in asked
     if is_filtered or db.restriction is not None:
         await foreign_filter_operators.check(db, request.filters)
-    request = await visible(db, request)
+    request = await restrict(db, request)
     needed = asked if db.restriction is None else needed_parts(request)
     hidden = ("hidden",) if db.has_hidden else ()
     compiled = await compile_conditions(db, request.lexical)
@@ -165,7 +165,7 @@ def _plans_once(db: Reading, asked: tuple[str, ...]) -> bool:
     return db.listed.chunks <= (EXACT_FLOOR if is_plain else TESTED_CHUNKS)
 
 
-async def visible(db: Reading, request: HybridRequest) -> HybridRequest:
+async def restrict(db: Reading, request: HybridRequest) -> HybridRequest:
     """Restricts the request to what the caller of the transaction sees, so that both legs are cut within it."""
     if db.restriction is None:
         return request
@@ -215,7 +215,7 @@ async def vector_of(db: Reading, chunk_id: UUID) -> Vector:
     return found
 
 
-async def failing_conditions(db: Reading, chunk_ids: Sequence[UUID], lexical: LexicalQuery) -> set[UUID]:
+async def find_failing(db: Reading, chunk_ids: Sequence[UUID], lexical: LexicalQuery) -> set[UUID]:
     """The chunks among these that do not meet the query's requirements and exclusions."""
     if not chunk_ids or not lexical.has_conditions:
         return set()

@@ -15,7 +15,7 @@ MOST_READ = 200
 those with a word, to find a minus sign before it."""
 
 
-async def beginning_with(db: Reading, prefixes: Sequence[str], *, limit: int) -> dict[str, list[str]]:
+async def find_by_prefix(db: Reading, prefixes: Sequence[str], *, limit: int) -> dict[str, list[str]]:
     """For each prefix, up to `limit` stored lexemes that begin with it, by descending document frequency."""
     binds = {
         "user_id": db.user_id,
@@ -25,12 +25,12 @@ async def beginning_with(db: Reading, prefixes: Sequence[str], *, limit: int) ->
         "most_read": MOST_READ,
         "limit": limit,
     }
-    parts, seen = await visible_document_lists.wanted(db)
+    parts, seen = await visible_document_lists.visible_binds(db)
     rows = await db.execute(sql.statement("lexemes_by_prefix", *parts), {**binds, **seen})
     return {row.first: row.lexemes for row in rows}
 
 
-async def sign(db: Reading, words: Mapping[str, IndexText]) -> list[str]:
+async def find_signed(db: Reading, words: Mapping[str, IndexText]) -> list[str]:
     """Returns the words that occur only after a minus sign, such as "rf" in "-rf".
 
     At most MOST_READ visible chunks with each word are read.

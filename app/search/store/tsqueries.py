@@ -112,7 +112,7 @@ def _suffix(operand: TextCondition) -> str:
 def _with_queries(condition: Condition, queries: Sequence[str]) -> Condition:
     """Sets the text of each operand to its tsquery, which is empty if the configuration does not index the operand."""
     following = iter(queries)
-    return parsed_query.mapped(condition, lambda operand: replace(operand, text=next(following)))
+    return parsed_query.map_operands(condition, lambda operand: replace(operand, text=next(following)))
 
 
 def _text(condition: Condition) -> str:
@@ -147,5 +147,5 @@ async def _expansions(db: Reading, analysed: Iterable[Condition]) -> tuple[str, 
     prefixes = dict.fromkeys(text.replace("''", "'") for one in wanted for text in _PREFIX.findall(one.text))
     if not prefixes:
         return ()
-    stored = await stored_words.beginning_with(db, list(prefixes), limit=MAX_EXPANSIONS)
+    stored = await stored_words.find_by_prefix(db, list(prefixes), limit=MAX_EXPANSIONS)
     return tuple(dict.fromkeys(lexeme for lexemes in stored.values() for lexeme in lexemes))

@@ -187,18 +187,18 @@ class Gazetteer:
         """Returns the names with this key, as stored, with their entity ids."""
         return self._entries.get(folded, ())
 
-    def named(self, name: str) -> tuple[UUID, ...]:
+    def match_whole(self, name: str) -> tuple[UUID, ...]:
         """Returns the ids of the entities with the key of `name`. Unlike `find`, it ignores joined and split forms."""
         folded = key(name)
         return () if folded is None else self._matching_ids(folded, partial(_write, name))
 
-    def spaced(self, text: str) -> str:
+    def space_out(self, text: str) -> str:
         """Returns a text with spaces around the words of names in scripts without spaces."""
         return self._unspaced.separate(text)
 
     def find(self, text: str) -> list[NameMatch]:
         """Returns the names in a text, from left to right, without overlaps. Their positions are in the spaced text."""
-        text = self.spaced(text)
+        text = self.space_out(text)
         words = names.words(text)
         source = _TextWords(text, words)
         found: list[NameMatch] = []
@@ -214,7 +214,7 @@ class Gazetteer:
                     break
         return found
 
-    def occurring(self, text: str) -> set[str]:
+    def find_all(self, text: str) -> set[str]:
         """Returns the keys of all names that may be in a text, including names that overlap or are part of others."""
         source = _TextWords(text, names.words(text))
         found = (self._candidates(source, start) for start in range(len(source.words)))

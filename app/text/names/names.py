@@ -134,7 +134,7 @@ def is_distinctive(found: Sequence[str]) -> bool:
     return any(len(word) > 1 and word not in word_lists.FUNCTION_WORDS for word in found)
 
 
-def is_not_a_date(found: Sequence[str]) -> bool:
+def has_proper_word(found: Sequence[str]) -> bool:
     """Returns whether a word is longer than a letter and not a number, calendar word or function word."""
     return any(
         len(word) > 1
@@ -296,7 +296,7 @@ def _parts(run: Sequence[_Word]) -> Iterator[Sequence[_Word]]:
 def _is_name(run: Sequence[_Word], capitalised_inside: set[str]) -> bool:
     if not run or len(run) > MAX_WORDS:
         return False
-    if not is_not_a_date([token.text.casefold().rstrip(".") for token in run]):
+    if not has_proper_word([token.text.casefold().rstrip(".") for token in run]):
         return False
     first = run[0]
     return (
@@ -307,7 +307,7 @@ def _is_name(run: Sequence[_Word], capitalised_inside: set[str]) -> bool:
 def section_name(heading: str) -> Name | None:
     """Returns the name of a section without its number ("3.2 "), or None for function words or a date."""
     found = title_name(_NUMBERING.sub("", heading[: structure.MAX_HEADING], count=1))
-    return found if found is not None and is_not_a_date(found.key.split(" ")) else None
+    return found if found is not None and has_proper_word(found.key.split(" ")) else None
 
 
 def is_searched_heading(key: str) -> bool:

@@ -32,7 +32,7 @@ _COMMON = re.compile(
 """Versions, measures, ordinals and times: tokens of letters and digits that are not identifiers."""
 
 
-def whole(text: str) -> list[str]:
+def find_identifiers(text: str) -> list[str]:
     """Returns the identifiers in a text, each once, in order and as first written.
 
     Identifiers mix letters and digits, such as `FB-12`, `err_pwr_2207` and `0x80070057`, or have no digits and are
@@ -59,7 +59,7 @@ def _is_identifier(token: str) -> bool:
     )
 
 
-def pieces(text: str) -> str:
+def find_pieces(text: str) -> str:
     """Returns the words that the text contains only as pieces of identifiers, paths, addresses or tags, as indexed.
 
     The whole token is not a piece: `ERR_STREAM` is indexed as "errstream err stream".

@@ -68,15 +68,15 @@ def operands(condition: Condition, *, wanted: bool | None = None) -> Iterator[Te
                 yield from operands(part, wanted=wanted)
 
 
-def mapped(condition: Condition, change: Callable[[TextCondition], TextCondition]) -> Condition:
+def map_operands(condition: Condition, change: Callable[[TextCondition], TextCondition]) -> Condition:
     """Applies `change` to each operand of a condition."""
     match condition:
         case TextCondition():
             return change(condition)
         case Negation():
-            return Negation(mapped(condition.condition, change))
+            return Negation(map_operands(condition.condition, change))
         case Combination():
-            return replace(condition, conditions=tuple(mapped(part, change) for part in condition.conditions))
+            return replace(condition, conditions=tuple(map_operands(part, change) for part in condition.conditions))
 
 
 def combine(operator: Literal["and", "or"], conditions: Sequence[Condition]) -> Condition:

@@ -28,7 +28,7 @@ from app.text.queries.parsed_query import (
     TextCondition,
     combine,
     is_simple,
-    mapped,
+    map_operands,
     operands,
 )
 from app.text.words import word_lists
@@ -211,7 +211,7 @@ class _Parser:
             self._at += 1
         if self.kind == "(":
             group = _of_group(self._group())
-            return mapped(group, lambda one: replace(one, field=one.field or field))
+            return map_operands(group, lambda one: replace(one, field=one.field or field))
         if self.kind not in ("word", "phrase", "prefix"):
             raise _UnreadableError("missing_operand")
         place, token = self._tokens[self._at]

@@ -121,7 +121,7 @@ def _load(block: str) -> dict[str, Any]:
     if not isinstance(loaded, dict):
         raise _RefusedError("is not a mapping")
     try:
-        return metadata_json.mapping(loaded)
+        return metadata_json.to_json(loaded)
     except metadata_json.TooLargeError as error:
         raise _RefusedError(str(error)) from error
 

@@ -29,15 +29,15 @@ class TooLargeError(ValueError):
         self.code = code
 
 
-def mapping(value: Mapping[Any, Any]) -> dict[str, Any]:
+def to_json(value: Mapping[Any, Any]) -> dict[str, Any]:
     """Returns metadata with string keys; entries without a JSON value (NaN, infinities) are dropped.
 
-    Raises TooLargeError as `limit` does, and for more than 10,000 values.
+    Raises TooLargeError as `check` does, and for more than 10,000 values.
     """
-    return limit(_Plain().mapping(value, 1))
+    return check(_Plain().mapping(value, 1))
 
 
-def limit(metadata: dict[str, Any]) -> dict[str, Any]:
+def check(metadata: dict[str, Any]) -> dict[str, Any]:
     """Returns metadata as Postgres returns it: some floats, such as 1e16, become integers.
 
     Raises TooLargeError for more than 32 levels, 1,000 keys on all levels or 64 KB.
@@ -58,7 +58,7 @@ def join(found: Mapping[str, Any], given: Mapping[str, Any]) -> tuple[dict[str, 
     if not found:
         return dict(given), ()
     try:
-        return limit({**found, **given}), ()
+        return check({**found, **given}), ()
     except TooLargeError as error:
         return dict(given), (f"metadata {error}: that of the document itself is left out",)
 

@@ -312,15 +312,15 @@ def _without(
 
 def _compose(text: str, warnings: list[str]) -> str:
     """Returns the text in NFC, with runs of combining marks cut before and after: composing can lengthen a run."""
-    shorter = capped_marks(text)
+    shorter = cap_marks(text)
     if len(shorter) < len(text):
         warnings.append(_MARKS_NOTE)
     composed = unicodedata.normalize("NFC", shorter)
-    again = capped_marks(composed)
+    again = cap_marks(composed)
     return composed if again == composed else unicodedata.normalize("NFC", again)
 
 
-def capped_marks(text: str) -> str:
+def cap_marks(text: str) -> str:
     """Cuts each run of combining marks to 30: normalising a longer run takes quadratic time."""
     return _MARKS.sub(r"\1", text) if _HIGH_RUN.search(text) else text
 

@@ -51,7 +51,7 @@ _OTHERS = (
 )
 
 
-def config_for(language: str) -> str | None:
+def look_up_config(language: str) -> str | None:
     """Returns the Postgres text-search configuration of a language, 'simple' if it has none; None for no language.
 
     A language is a BCP 47 tag ("de-AT", "zh_Hant"), an ISO 639 code ("de", "ger"), or a name in English or in the
@@ -76,7 +76,7 @@ def configs_of(codes: frozenset[str]) -> frozenset[str]:
 
 
 def accepted() -> str:
-    """Returns a sentence on the languages that `config_for` accepts."""
+    """Returns a sentence on the languages that `look_up_config` accepts."""
     stemmed = ", ".join(name.capitalize() for name in _STEMMED)
     return (
         "Use a BCP 47 tag or ISO 639 code such as en, de-AT or zh-Hant, or a name in English or the language itself. "
@@ -190,7 +190,7 @@ _CODE = re.compile(r"\b[^\W\d_]*[\d_]\w*")
 _WORD = re.compile(r"[^\W\d_][^\W\d_\u0300-\u036f\u0900-\u0903\u093a-\u094f]+")
 
 
-def config_of(text: str) -> str | None:
+def detect_config(text: str) -> str | None:
     """Returns the text-search configuration of a text's language; None for English, or if there is too little evidence.
 
     It takes the same time for every text that is longer than the samples.
@@ -233,10 +233,11 @@ def configs_of_script(text: str) -> frozenset[str]:
 def may_be_in(text: str, config: str, passage: str = "") -> bool:
     """Returns whether a query may be in the language of a passage from a document with the configuration `config`.
 
-    A query has too few words for `config_of`, which must be sure. Here the evidence for the language must be at least
-    RIVAL times the evidence for any other. A query without frequent words may be in any language of its script. Pieces
-    of identifiers are no words. If the document is in Latin script but the passage is not, as in a Chinese page of
-    commands, the passage's script decides. Of the languages of TRUNCATED, the passage's likeliest one counts.
+    A query has too few words for `detect_config`, which must be sure. Here the evidence for the language must be at
+    least RIVAL times the evidence for any other. A query without frequent words may be in any language of its
+    script. Pieces of identifiers are no words. If the document is in Latin script but the passage is not, as in a
+    Chinese page of commands, the passage's script decides. Of the languages of TRUNCATED, the passage's likeliest
+    one counts.
     """
     if config in _SCRIPTS and config not in _SHARED:
         return _PATTERNS[config].search(text) is not None

@@ -103,7 +103,7 @@ def _label(match: re.Match[str]) -> str:
 def _normalise(text: str, config: str) -> str:
     text = _PARTED_WORD.sub(lambda word: word[0].replace("\u200c", "") + " " + word[0].replace("\u200c", " "), text)
     text = _HALF_NASAL.sub(_ANUSVARA, _HYPHEN.sub("-", _UNSEEN.sub("", text)))
-    text = characters.unify(unicodedata.normalize("NFKC", cleaning.capped_marks(text)))
+    text = characters.unify(unicodedata.normalize("NFKC", cleaning.cap_marks(text)))
     if config not in _FOLDED_CONFIGS:
         return (_FRENCH_LIGATURE if config == "french" else _LIGATURE).sub(_folded_letter, text)
     bare = _ACCENT.sub("", unicodedata.normalize("NFD", text))

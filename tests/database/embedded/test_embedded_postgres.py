@@ -237,7 +237,7 @@ def _prepared(data_dir: Path, folder: str = "") -> embedded_files.Layout:
     layout = embedded_files.Layout(data_dir, Path(tempfile.gettempdir()))
     embedded_files.prepare(layout, account)
     if folder:
-        embedded_files.private_folder(layout.base / folder, account)
+        embedded_files.create_private_folder(layout.base / folder, account)
         (layout.base / folder / "PG_VERSION").write_text("16\n")
     return layout
 

@@ -48,7 +48,7 @@ def test_a_planted_socket_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "open").chmod(0o755)
     for planted in ("link", "open"):
         with pytest.raises(EmbeddedServerError, match="not a private folder"):
-            embedded_files.private_folder(tmp_path / planted, OURS)
+            embedded_files.create_private_folder(tmp_path / planted, OURS)
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,7 @@ async def test_names_that_occur_in_the_text_are_stored_and_linked_and_go_with_th
     assert (await tenant.add(TEXT, "note", title="Minutes")).status == "unchanged"
     assert await _run_job(tenant, services) is None, "an unchanged document is not asked about again"
     async with tenant.db.reading(tenant.user_id) as reading:
-        checked = await mention_extraction.expected(reading, stored.document_id, keys=metadata_names.KEYS)
+        checked = await mention_extraction.compute_expected(reading, stored.document_id, keys=metadata_names.KEYS)
     expected = {(mention.entity_id, mention.kind, mention.count) for mention in checked[0]}
     assert expected == set(await _mentions(owner, tenant, stored.document_id))
     await documents.delete(stored.document_id, tenant.user_id, db=tenant.db)

@@ -110,7 +110,7 @@ async def test_a_job_whose_worker_died_is_resumed_after_its_lease(tenant, databa
         await tenant.add(f"Ana {n}.", f"{n}")
     await linking.add_entity(tenant, "Ana")
     slices = 0
-    whole = mention_extraction.link_again
+    whole = mention_extraction.relink_chunks
 
     async def dying(*given: Any, **keys: Any) -> None:
         nonlocal slices
@@ -119,7 +119,7 @@ async def test_a_job_whose_worker_died_is_resumed_after_its_lease(tenant, databa
             raise Killed
         await whole(*given, **keys)
 
-    monkeypatch.setattr(mention_extraction, "link_again", dying)
+    monkeypatch.setattr(mention_extraction, "relink_chunks", dying)
     with pytest.raises(Killed):
         await linking.refresh(tenant)
     assert len(await linking.of_name(owner, tenant, "Ana")) == 3
@@ -139,7 +139,7 @@ async def test_a_cancelled_worker_releases_its_job(tenant: Tenant, owner: Any, m
         await asyncio.Event().wait()
 
     with monkeypatch.context() as slow:
-        slow.setattr(mention_extraction, "link_again", hanging)
+        slow.setattr(mention_extraction, "relink_chunks", hanging)
         worker = asyncio.create_task(linking.refresh(tenant))
         await reached.wait()
         worker.cancel()
@@ -157,7 +157,7 @@ async def test_a_failing_job_is_retried_until_it_succeeds(tenant, owner, monkeyp
         raise errors.DatabaseUnavailable("down")
 
     with monkeypatch.context() as broken:
-        broken.setattr(mention_extraction, "link_again", failing)
+        broken.setattr(mention_extraction, "relink_chunks", failing)
         for _ in range(jobs.MAX_FAILURES + 1):
             with pytest.raises(errors.DatabaseUnavailable):
                 await linking.refresh(tenant)

@@ -187,7 +187,7 @@ def model(graph: Graph, name: str) -> onnx.ModelProto:
 
 
 if __name__ == "__main__":
-    for described, folder in ((minilm.DESCRIBED, minilm.packaged()), (e5.DESCRIBED, e5.packaged())):
+    for described, folder in ((minilm.DESCRIBED, minilm.locate_package()), (e5.DESCRIBED, e5.locate_package())):
         tensors = int8_model.tensors(described.read(folder / described.published), described.layers)
         described.graph.write_bytes(build_int8(described, tensors))
         print(f"{described.graph}: {described.graph.stat().st_size} bytes")

@@ -206,9 +206,9 @@ def test_a_hub_that_fails_is_one_sentence_and_the_next_start_tries_again(server,
 
 
 def test_the_built_in_model_is_found_on_the_hub_without_its_package(server, small, tmp_path, monkeypatch):
-    assert minilm.find(Hub("http://127.0.0.1:1", tmp_path)) == minilm.packaged(), "the package needs no hub"
+    assert minilm.find(Hub("http://127.0.0.1:1", tmp_path)) == minilm.locate_package(), "the package needs no hub"
     for name, digest in minilm.PUBLISHED.digests.items():
-        assert hub.has_digest(minilm.packaged() / name, digest)
+        assert hub.has_digest(minilm.locate_package() / name, digest)
     monkeypatch.setattr(minilm, "PACKAGE", "no_such_package_of_weights")
     monkeypatch.setattr(minilm, "PUBLISHED", Repository(f"{OWNER}/small"))
     server.fault = "refuses"

@@ -24,11 +24,11 @@ from app.settings import Settings
 
 HERE = Path(__file__).parent
 TEXTS = json.loads((HERE / "canonical_minilm.json").read_text(encoding="utf-8"))["texts"]
-PACKAGE = minilm.packaged()
+PACKAGE = minilm.locate_package()
 MINILM = minilm.DESCRIBED
 FILE = MINILM.weights
 BOTH = pytest.mark.parametrize(
-    ("described", "folder"), [(MINILM, PACKAGE), (e5.DESCRIBED, e5.packaged())], ids=["minilm", "e5"]
+    ("described", "folder"), [(MINILM, PACKAGE), (e5.DESCRIBED, e5.locate_package())], ids=["minilm", "e5"]
 )
 
 

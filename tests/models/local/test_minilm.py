@@ -53,7 +53,7 @@ def test_tokens_of_words_that_are_remembered_are_those_of_the_whole_text(model, 
 
 def test_a_long_text_of_words_that_occur_once_takes_little_memory(monkeypatch):
     monkeypatch.setattr(tokenizing, "WORDS", 100)
-    tokenizer = tokenizing.JsonTokenizer(minilm.packaged() / minilm.TOKENIZER, max_tokens=256)
+    tokenizer = tokenizing.JsonTokenizer(minilm.locate_package() / minilm.TOKENIZER, max_tokens=256)
     text = " ".join(f"w{number:x}" for number in range(10_000))
     tracemalloc.start()
     try:
@@ -77,7 +77,7 @@ async def test_odd_code_points_still_give_a_unit_vector(model):
 
 
 async def test_queries_are_answered_while_a_batch_of_documents_is_running():
-    embedder = await int8_model.load(minilm.DESCRIBED, minilm.packaged(), threads=1)
+    embedder = await int8_model.load(minilm.DESCRIBED, minilm.locate_package(), threads=1)
     documents = asyncio.create_task(embedder.embed_documents(["a long passage about water " * 30] * 8))
     answered = 0
     while not documents.done():

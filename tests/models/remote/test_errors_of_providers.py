@@ -32,7 +32,9 @@ async def _fault(url: str) -> str | None:
 async def test_a_status_is_a_fault_and_the_body_is_not_repeated(provider, status, fault, counts) -> None:
     provider.status, provider.body = status, {"error": f"Incorrect API key provided: {KEY}"}
     assert await _fault(provider.url) == fault
-    assert calls.is_of_provider(calls.of_status(status, {}, "x")) is counts, "what depends on the request does not"
+    assert calls.is_of_provider(calls.error_for_status(status, {}, "x")) is counts, (
+        "what depends on the request does not"
+    )
 
 
 async def test_an_address_that_cannot_be_reached_is_a_fault(provider: FakeProvider) -> None:

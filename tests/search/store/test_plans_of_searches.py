@@ -234,7 +234,7 @@ async def _explain_restricted(database: Database, user: str, shown: Filters, *re
     """The nodes that ran in the plan of the statement that recall runs for a restricted caller."""
     seen = database.restricted(filters.restriction(shown))
     async with seen.reading(user) as reading:
-        asked = await hybrid_search.visible(reading, hybrid.request(user, *request, **more))
+        asked = await hybrid_search.restrict(reading, hybrid.request(user, *request, **more))
         statement, binds = hybrid_search.prepare(asked, "restricted")
         return plans.ran(await plans.explained(reading, statement.text, binds))
 
@@ -276,7 +276,7 @@ async def test_a_list_of_documents_spares_the_look_up_of_each_row_and_is_of_one_
     for is_listed in (False, True):
         async with seen.reading(big) as reading:
             shown = (
-                await hybrid_search.visible(reading, asked)
+                await hybrid_search.restrict(reading, asked)
                 if is_listed
                 else replace(asked, filters=KEYS["one document"])
             )
@@ -318,7 +318,7 @@ async def test_words_are_compared_with_the_few_chunks_that_a_caller_sees(databas
         for most in (visible_document_lists.MOST_VISIBLE, 0):
             monkeypatch.setattr(visible_document_lists, "MOST_VISIBLE", most)
             async with seen.reading(big) as reading:
-                parts, own = await visible_document_lists.wanted(reading)
+                parts, own = await visible_document_lists.visible_binds(reading)
                 values = {"user_id": big, **binds, **own}
                 ran = plans.ran(await plans.explained(reading, sql.statement(name, *parts).text, values))
             looked_up.append(sum(n["Actual Loops"] for n in ran if n.get("Relation Name") == "chunks"))

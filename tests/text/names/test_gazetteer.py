@@ -90,7 +90,7 @@ def test_several_entities_may_share_a_name() -> None:
     known = Gazetteer.build([("Ana", _id("1")), ("ANA", _id("2")), ("Ana", _id("1"))])
     (found,) = known.find("ana")
     assert found.entity_ids == (_id("1"), _id("2"))
-    assert known.named("Ána") == found.entity_ids
+    assert known.match_whole("Ána") == found.entity_ids
     [*_, found] = _of("Cliff Clarke", "Cliffclarke").find("Yesterday (or so) cliff-clarke left cliffclarke.")
     assert set(found.entity_ids) == {_id("Cliff Clarke"), _id("Cliffclarke")}
     assert (found.start, found.end) == (6, 7)

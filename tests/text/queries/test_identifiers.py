@@ -17,7 +17,7 @@ from app.text.queries import identifiers
     ],
 )
 def test_only_words_that_are_nothing_else_are_pieces(text: str, pieces: str) -> None:
-    assert set(identifiers.pieces(text).split()) == set(pieces.split())
+    assert set(identifiers.find_pieces(text).split()) == set(pieces.split())
 
 
 @pytest.mark.parametrize(
@@ -34,4 +34,4 @@ def test_only_words_that_are_nothing_else_are_pieces(text: str, pieces: str) -> 
     ],
 )
 def test_whole_identifiers_are_told_from_versions_dates_measures_and_words(text: str, found: list[str]) -> None:
-    assert identifiers.whole(text) == found
+    assert identifiers.find_identifiers(text) == found

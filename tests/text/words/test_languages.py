@@ -25,19 +25,19 @@ from app.text.words import languages
     ],
 )
 def test_a_language_has_a_configuration(language, config):
-    assert languages.config_for(language) == config
+    assert languages.look_up_config(language) == config
 
 
 @pytest.mark.parametrize(
     "unknown", ["", " ", "Klingonese", "xx", "deutsche", "e", "en-", "12", "en US", "x" * 1000, "\x00"]
 )
 def test_what_is_no_language_has_no_configuration(unknown):
-    assert languages.config_for(unknown) is None
+    assert languages.look_up_config(unknown) is None
 
 
 def test_all_configurations_of_postgres_are_reachable_by_their_names():
     assert len(set(languages.CONFIGS.values())) == 26
-    assert all(languages.config_for(config) == config for config in languages.CONFIGS.values())
+    assert all(languages.look_up_config(config) == config for config in languages.CONFIGS.values())
     stemmed = set(languages.CONFIGS.values()) - {languages.UNSTEMMED, languages.TRUNCATED}
     assert all(config.capitalize() in languages.accepted() for config in stemmed)
 
@@ -98,7 +98,7 @@ CASES = [
 
 @pytest.mark.parametrize(("text", "config"), CASES, ids=[*TEXTS, *UNSTEMMED, *TRUNCATED, *WITHOUT])
 def test_a_sentence_shows_its_language_if_there_is_enough_evidence(text: str, config: str | None) -> None:
-    assert languages.config_of(text) == config
+    assert languages.detect_config(text) == config
 
 
 @pytest.mark.parametrize(
@@ -149,5 +149,5 @@ def test_the_script_of_a_passage_decides_in_a_document_of_another_script() -> No
 def test_only_samples_of_a_long_text_are_read() -> None:
     sample = (TEXTS["german"] * 100)[: languages.SAMPLE]
     between = (TEXTS["greek"] * 1_000)[:20_000]
-    assert languages.config_of(f"{between}{sample}{between}") == "greek"
-    assert languages.config_of(f"{sample}{between}{sample}{between}{sample}") == "german"
+    assert languages.detect_config(f"{between}{sample}{between}") == "greek"
+    assert languages.detect_config(f"{sample}{between}{sample}{between}{sample}") == "german"

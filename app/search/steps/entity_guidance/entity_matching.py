@@ -110,7 +110,7 @@ def is_wanted(query: SearchRequest) -> bool:
     return query.ranking.guidance.boost or (query.ranking.guidance.mode != "off" and query.mode != "lexical")
 
 
-async def unguided(db: SearchTransaction, parsed: ParsedQuery) -> EntityMatches:
+async def find_named(db: SearchTransaction, parsed: ParsedQuery) -> EntityMatches:
     """The entities that a query names, for a search that entities may not guide or boost."""
     return EntityMatches(tuple(one for one in await score_matches(db, parsed, None) if one.matched_by == "name"))
 
@@ -135,7 +135,7 @@ async def score_matches(db: SearchTransaction, parsed: ParsedQuery, vector: Vect
     An entity has one match for each way in which it matches. A name that is probably an ordinary word has score 0.
     """
     query_names = await _names_in(db, parsed.text)
-    found = await store.matching(
+    found = await store.find_matches(
         db,
         {*names.sequences(query_names.text), *query_names.exact},
         similar={key: similar.words for key, similar in query_names.similar.items()},
@@ -152,7 +152,7 @@ async def score_matches(db: SearchTransaction, parsed: ParsedQuery, vector: Vect
     scored = [_scored(match, query_names, text) for match in found]
     named = {match.key for match in scored if match.matched_by == "name" and match.score}
     usable = [match for match, row in zip(scored, found, strict=True) if row.by != "team" or row.key in named]
-    return await _tell_apart(db, usable, parsed.words, vector)
+    return await _weigh_namesakes(db, usable, parsed.words, vector)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ class _QueryNames:
 
 async def _names_in(db: SearchTransaction, text: str) -> _QueryNames:
     user_names = await gazetteer_cache.visible(db, text)
-    text = user_names.gazetteer.spaced(text)
+    text = user_names.gazetteer.space_out(text)
     query = names_in_queries.read(text)
     if not len(user_names.gazetteer):
         return _QueryNames(text, query, {}, {})
@@ -250,7 +250,7 @@ def _score(match: Match, query_names: _QueryNames, use: NameUse) -> float:
     return entity_match_scores.description(value) if match.by == "description" else entity_match_scores.ROLE_SCORE
 
 
-async def _tell_apart(
+async def _weigh_namesakes(
     db: Reading, matches: Sequence[EntityMatch], words: str, vector: Vector | None
 ) -> list[EntityMatch]:
     """Reduces the scores of namesakes that fit the query less well, and adds their teams.
@@ -268,7 +268,7 @@ async def _tell_apart(
         named = {word for match in matches if _name(match) == group for word in match.use.words}
         rest = " ".join(word for word in names.words(words) if word not in named)
         of_group = {entity_id: texts[entity_id] for entity_id in ids if entity_id in texts}
-        covered = await store.cover(db, tsvector_text.index_text(rest, "english"), of_group)
+        covered = await store.measure_coverage(db, tsvector_text.index_text(rest, "english"), of_group)
         support = {
             entity_id: entity_match_scores.support(covered.get(entity_id, 0.0), known[entity_id].similarity)
             for entity_id in of_group

@@ -93,7 +93,7 @@ async def expand(search: SearchState, db: SearchTransaction) -> SearchState:
 async def recall(search: SearchState, db: SearchTransaction) -> SearchState:
     """Apply the entities that the query is about to the candidates: add linked documents, and order all together."""
     if not _noted(search).found.all:
-        return await _know_names(search, db) if search.lacks_words else search
+        return await _look_up_names(search, db) if search.lacks_words else search
     with search.context.timed("recall"):
         applied = await _apply(search, db)
     if not (applied.links or applied.mentions):
@@ -111,12 +111,12 @@ async def recall(search: SearchState, db: SearchTransaction) -> SearchState:
     return guided.noted(applied)
 
 
-async def _know_names(search: SearchState, db: SearchTransaction) -> SearchState:
+async def _look_up_names(search: SearchState, db: SearchTransaction) -> SearchState:
     """Look up the names in the query, if that has not been done because entities may not guide the search."""
     if entity_matching.is_wanted(search.query):
         return search
     with search.context.timed("recall"):
-        return replace(search, name_words=(await entity_matching.unguided(db, search.parsed)).name_words)
+        return replace(search, name_words=(await entity_matching.find_named(db, search.parsed)).name_words)
 
 
 async def _apply(search: SearchState, db: SearchTransaction) -> AppliedGuidance:
@@ -130,7 +130,7 @@ async def _apply(search: SearchState, db: SearchTransaction) -> AppliedGuidance:
     is_forced = options.mode == "force"
     if not is_forced and _has_literal_match(result, search.parsed):
         return replace(applied, fallback_reason=matches.fallback_reason or "literal_match")
-    wide = search.wide(search.request)
+    wide = search.widen(search.request)
     documents = {one.chunk_id: one.document_id for one in result.candidates}
     links = await store.links(db, applicable, documents, documents=_documents_wanted(wide, applicable))
     exponent = scoring_constants.EXPONENTS[wide.fusion]
@@ -238,14 +238,14 @@ def _with_mentions(applied: AppliedGuidance, query: SearchRequest, links: Entity
     is_boosted = query.ranking.guidance.boost
     named = {match.entity_id: match for match in applied.effective if match.key} if is_boosted else {}
     mentions = {
-        chunk_id: _once(counts, named)
+        chunk_id: _count_namesakes_once(counts, named)
         for chunk_id, every in links.mentions.items()
         if (counts := {entity_id: count for entity_id, count in every.items() if entity_id in named})
     }
     return replace(applied, mentions=mentions)
 
 
-def _once(counts: Mapping[UUID, int], matches: Mapping[UUID, EntityMatch]) -> Mapping[UUID, int]:
+def _count_namesakes_once(counts: Mapping[UUID, int], matches: Mapping[UUID, EntityMatch]) -> Mapping[UUID, int]:
     """The mentions of entities in a chunk. Namesakes share a name, so only the best one of them counts."""
     if len(counts) == 1:
         return counts

@@ -41,7 +41,7 @@ class Match:
     terms: int | None
 
 
-async def matching(
+async def find_matches(
     db: Reading,
     keys: Collection[str],
     *,
@@ -67,7 +67,7 @@ async def matching(
         "most": MAX_MATCHES,
     }
     # Only the lookup of similar names must know which documents the caller sees.
-    parts, seen = await visible_document_lists.wanted(db) if similar else ((), {})
+    parts, seen = await visible_document_lists.visible_binds(db) if similar else ((), {})
     used_titles = ("used_titles",) if db.has_restricted_role else ()
     rows = await db.execute(sql.statement("matching_entities", *parts, *used_titles), {**binds, **seen})
     found = sql.read_records(Match, rows.all())
@@ -94,7 +94,7 @@ async def namesakes(db: Reading, entity_ids: Collection[UUID], vector: Vector | 
     return {one.entity_id: one for one in shown}
 
 
-async def cover(db: Reading, words: str, texts: Mapping[UUID, str]) -> dict[UUID, float]:
+async def measure_coverage(db: Reading, words: str, texts: Mapping[UUID, str]) -> dict[UUID, float]:
     """The share of the words' idf, 0 to 1, that an entity's facts or its text in `texts` cover.
 
     Words and texts are in the form of the English text index.

@@ -261,7 +261,7 @@ async def _read_scope(
             left, others = list(chunk_ids), [one for one in excluded if one not in chunk_ids]
             obstacles.append(Obstacle("exclude_chunk_ids", "Its id is excluded.", {"exclude_chunk_ids": others}))
             query = query.changed(exclude_chunk_ids=others)
-        failing = await hybrid_search.failing_conditions(db, left, run.request.lexical or LexicalQuery(EMPTY))
+        failing = await hybrid_search.find_failing(db, left, run.request.lexical or LexicalQuery(EMPTY))
         if not failing.issuperset(left):
             return [one for one in left if one not in failing], obstacles, query
         words = run.found.parsed.words
@@ -288,9 +288,7 @@ async def _failing_condition(db: Reading, run: SearchRun, chunk_id: UUID) -> str
     named = [(f'It lacks "{word}".', LexicalQuery(EMPTY, strict=(text,))) for word, text in required]
     named += [(f'It contains "{word}".', LexicalQuery(EMPTY, excluded=(text,))) for word, text in excluded]
     named += [(f"It fails {parsed_query.write(one)}.", LexicalQuery(EMPTY, groups=(one,))) for one in lexical.groups]
-    failing = [
-        reason for reason, condition in named if await hybrid_search.failing_conditions(db, [chunk_id], condition)
-    ]
+    failing = [reason for reason, condition in named if await hybrid_search.find_failing(db, [chunk_id], condition)]
     return next(iter(failing), "It does not meet the conditions of the query.")
 
 

@@ -73,7 +73,7 @@ async def test_a_name_means_all_namesakes_unless_the_metadata_gives_an_id(tenant
     assert await links(owner, tenant) == expected, "linked when stored"
     (wall,) = await documents.page(tenant.user_id, db=tenant.db, limit=1, after=None, only=DocumentFilter("wall"))
     async with tenant.db.reading(tenant.user_id) as reading:
-        checked = await mention_extraction.expected(reading, wall.document_id, keys=metadata_names.KEYS)
+        checked = await mention_extraction.compute_expected(reading, wall.document_id, keys=metadata_names.KEYS)
     assert {mention.entity_id for mention in checked[0]} & {mason, clerk} == {mason}, "by the check of stored mentions"
     await entities.remove(mason, tenant.user_id, db=tenant.db)
     await mention_refresh.drain(tenant.user_id, tenant.services())
