@@ -19,16 +19,15 @@ from app.jobs import workers
 from app.maintenance import reindex
 from app.services import ChunkingOptions
 
+RED, BLUE = ({"metadata": {"team": team, "people": ["Ana Silva"]}} for team in ("red", "blue"))
 MOMENT = datetime(2024, 5, 6, tzinfo=UTC)
-"""Documents of one moment are paged by their ids."""
-RED, BLUE = ({"metadata": {"team": t, "people": ["Ana Silva"]}, "created_at": MOMENT} for t in ("red", "blue"))
 LONG = "# Stair\n\n" + "\n\n".join(f"Ana Silva laid stone {n} in lime mortar." for n in range(90))
 TABLES = ("documents", "chunks", "embeddings")
 
 
-async def _store(tenant: Tenant) -> None:
+async def _store(tenant: Tenant, **fields: Any) -> None:
     red = {f"red-{n}": f"# Lime {n}\n\nAna Silva mixes lime {n}." for n in range(5)} | {"long": LONG}
-    await tenant.add_all(Upload(text, uri=uri, **RED) for uri, text in red.items())
+    await tenant.add_all(Upload(text, uri=uri, **RED, **fields) for uri, text in red.items())
     await tenant.add("Ana Silva and the blue tide.", "blue", **BLUE)
 
 
@@ -53,11 +52,11 @@ def _by_table(counts: RowCounts) -> dict[str, int]:
 async def test_the_documents_that_pass_are_deleted_and_their_rows_counted_exactly(
     tenant: Tenant, owner: Any, monkeypatch: pytest.MonkeyPatch, most_unindexed: int
 ) -> None:
-    """Also if the long document's postings are removed by a job, and each document is a slice of its own."""
+    """Also if a job removes the long document's postings, each document is a slice, and all are of one moment."""
     monkeypatch.setattr(document_rows, "MOST_UNINDEXED", most_unindexed)
     monkeypatch.setattr(selections, "CHUNKS", 2)
     monkeypatch.setattr(selections, "PAGE", 2)
-    await _store(tenant)
+    await _store(tenant, created_at=MOMENT)
     other = Tenant(tenant.db)
     await _store(other)
     before = await _rows(owner, tenant)
