@@ -153,6 +153,15 @@ async def test_a_change_of_metadata_keeps_the_entities_and_another_text_asks_aga
     assert set(await _extracted(tenant)) == {"Lundby AB"}
 
 
+async def test_a_role_that_is_known_stays(tenant: Tenant, services: Services, provider: FakeProvider) -> None:
+    await tenant.add(TEXT, "note")
+    await _run_job(tenant, services)
+    provider.openai(json.dumps({"entities": [{"type": "person", "name": "Ana Silva", "role": "captain"}]}))
+    await tenant.add("Ana Silva, the captain, came later.", "later")
+    assert await _run_job(tenant, services) == 1
+    assert await _extracted(tenant) == STORED
+
+
 async def test_without_the_setting_nothing_is_asked(tenant: Tenant, services: Services, provider: FakeProvider) -> None:
     await tenant.add(TEXT, "queued")
     tenant.chunking_options = ChunkingOptions()
