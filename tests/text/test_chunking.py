@@ -171,11 +171,30 @@ def test_a_rule_below_a_heading_is_no_passage_of_its_own(rule):
     assert {passage.heading_path for passage in passages} == {("Guide", "Start"), ("Guide", "End")}
 
 
+def test_tiny_sections_join_under_their_common_ancestor_and_keep_their_headings():
+    text = "# Guide\n\n" + "\n\n".join(f"## Step {step}\n\nDo {step} things." for step in range(80))
+    passages = chunking.split(text)
+    assert 2 < len(passages) < 20
+    assert {passage.heading_path for passage in passages} == {("Guide",)}
+    assert "## Step 0\n\nDo 0 things.\n\n## Step 1" in passages[0].content
+
+
 HEADER = "| name | value |\n|---|---|\n"
 
 
 def table_of(rows: int, header: str = HEADER) -> str:
     return header + "\n".join(f"| row {row} | {row} |" for row in range(rows))
+
+
+def test_a_table_that_fits_is_kept_whole_and_a_longer_one_is_cut_between_rows_with_its_header():
+    whole = chunking.split(f"{prose(120)}\n\n{table_of(20)}\n\n{prose(120)}")
+    assert any(table_of(20) in passage.content for passage in whole)
+    header, table = HEADER, table_of(200)
+    passages = chunking.split(table)
+    assert len(passages) > 5
+    assert all(passage.content.startswith(f"{header}| row ") and passage.content.endswith("|") for passage in passages)
+    assert all(passage.content.count(header) == 1 and tokens.count(passage.content) <= 200 for passage in passages)
+    assert header + "\n".join(passage.content.removeprefix(header) for passage in passages) == table
 
 
 @pytest.mark.parametrize("caption", ["Table 3: the harbours", "The harbours and their depths:"])

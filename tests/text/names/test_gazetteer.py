@@ -96,6 +96,12 @@ def test_several_entities_may_share_a_name() -> None:
     assert (found.start, found.end) == (6, 7)
 
 
+@pytest.mark.parametrize("name", ["", "  ", "!?", "—", "\u200b", "ﷺ" * 60])
+def test_a_name_without_letters_or_digits_has_no_key(name: str) -> None:
+    assert gazetteer.key(name) is None
+    assert len(_of(name)) == 0
+
+
 def test_a_patched_gazetteer_equals_a_rebuilt_one_and_leaves_the_old_one_unchanged() -> None:
     old = _of("New York", "Ana Silva", "IT")
     new = old.patched({"new york": [], "york": [("York", _id("York"))], "it": [], "ana silva": [("Ána Silva", HERE)]})
@@ -142,6 +148,14 @@ def test_a_joined_name_matches_its_parts() -> None:
     ]
     gone = known.patched({"lihua": []})
     assert gone.find("Hi Li Hua") == []
+
+
+def test_all_names_that_may_be_in_a_text_are_those_that_occur_in_it_and_those_that_others_hide() -> None:
+    stored = ["Tide", "Tide Alpha", "Alpha Works", "LiHua", "C++", "Other"]
+    known = Gazetteer.build([(name, UUID(int=number)) for number, name in enumerate(stored)])
+    text = "tide alpha works on C++ with li hua"
+    assert {match.key for match in known.find(text)} <= known.occurring(text)
+    assert known.occurring(text) == {"tide", "tide alpha", "alpha works", "c++", "lihua"}
 
 
 SYMBOLS = ("C++", "C#", "C", "K&V", ".NET", "net", "AT&T", "I/O", "R", "IT", "24/7")

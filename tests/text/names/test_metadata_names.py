@@ -41,6 +41,13 @@ def test_strings_lists_and_objects_with_a_name_and_a_type_of_their_own_are_read(
     ]
 
 
+def test_a_name_counts_once_and_as_a_person_first() -> None:
+    assert _of(tags=["ana silva", "Lime", "LIME"], author="Ana Silva") == [
+        ("Ana Silva", "person", "attendee"),
+        ("Lime", "tag", "metadata"),
+    ]
+
+
 def test_empty_and_overlong_values_are_skipped() -> None:
     assert _of(tags=["", "!!", "x" * 201, "x" * 100_000]) == []
     assert len(_of(tags=[f"tag {n}" for n in range(500)])) == metadata_names.MAX_VALUES

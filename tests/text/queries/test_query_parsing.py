@@ -35,6 +35,13 @@ def test_operators_bind_their_words_and_what_is_no_clear_operator_is_text(query,
     assert parsed.words.split() == parsed.text.split() == words.split()
 
 
+@pytest.mark.parametrize(("query", "text"), [("-mice", "mice"), ("NOT mice", "mice"), ('-ale -"b c"', "ale b c")])
+def test_a_query_of_exclusions_keeps_something_to_embed(query, text):
+    parsed = analysis.parse(query)
+    assert (parsed.text, parsed.words) == (text, "")
+    assert parsed.excluded
+
+
 @pytest.mark.parametrize(
     ("query", "kind"),
     [

@@ -2,6 +2,7 @@
 
 import pytest
 
+from app import samples
 from app.text.words import languages
 
 
@@ -99,6 +100,11 @@ CASES = [
 @pytest.mark.parametrize(("text", "config"), CASES, ids=[*TEXTS, *UNSTEMMED, *TRUNCATED, *WITHOUT])
 def test_a_sentence_shows_its_language_if_there_is_enough_evidence(text: str, config: str | None) -> None:
     assert languages.detect_config(text) == config
+
+
+def test_the_sample_notes_are_not_taken_for_another_language() -> None:
+    found = {path.name: languages.config_of(path.read_text(encoding="utf-8")) for path in samples.NOTES.rglob("*.md")}
+    assert {name: config for name, config in found.items() if config is not None} == {}
 
 
 @pytest.mark.parametrize(
