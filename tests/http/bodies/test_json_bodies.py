@@ -8,7 +8,10 @@ from example_app import CANARY, assert_problem, search_raw
 from fastapi.exceptions import RequestValidationError
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from starlette.requests import Request
+from starlette.types import Message
 
+from app.http.bodies import ReceivedRequest
 from app.requests import strict_json
 
 
@@ -126,3 +129,19 @@ def test_any_soup_is_read_or_refused_as_broken_json(soup):
             strict_json.parse(soup.encode())
     else:
         assert strict_json.parse(soup.encode()) == expected
+
+
+async def _no_message() -> Message:
+    raise AssertionError("a body that was set is not received")
+
+
+async def _send(message: Message) -> None:
+    assert message
+
+
+async def test_a_body_that_was_set_is_what_the_framework_reads() -> None:
+    """It is set by private names of Starlette, which another version may rename."""
+    request = ReceivedRequest(Request({"type": "http", "headers": []}, _no_message, _send), _no_message)
+    request.set_body(b"{}")
+    assert await request.body() == b"{}"
+    assert request._send is _send
