@@ -31,7 +31,7 @@ WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()
 
 
 def test_commands_of_the_owner_import_neither_the_web_framework_nor_the_models() -> None:
-    others = ("database", "doctor", "reembed", "reindex", "repair")
+    others = ("database_schema", "doctor", "reembed", "reindex", "repair")
     report = "; ".join(
         [
             "import sys, app.access.commands, app.maintenance.commands.backup",

@@ -75,15 +75,15 @@ def test_a_name_is_found_inside_a_run_of_characters_unless_it_is_part_of_a_word(
 def test_the_longest_name_in_a_run_is_found_and_all_that_may_be_in_it_are_nominated() -> None:
     known = _of("東京", "東京大学", "大学")
     assert _stands(known, "昨日東京大学で") == ["東京大学"]
-    assert known.occurring("昨日東京大学で") == {"東京", "東京大学", "大学"}
+    assert known.find_all("昨日東京大学で") == {"東京", "東京大学", "大学"}
     assert _stands(known.patched({"東京大学": []}), "昨日東京大学で") == ["東京", "大学"]
 
 
 @given(st.lists(st.text(MIXED, min_size=1, max_size=3), max_size=4), st.text(MIXED, max_size=20))
 def test_spaces_around_names_change_nothing_else_in_a_text(known: list[str], text: str) -> None:
-    spaced = _of(*known).spaced(text)
+    spaced = _of(*known).space_out(text)
     assert spaced.replace(" ", "") == unicodedata.normalize("NFKC", text).replace(" ", "")
-    assert _of(*known).spaced(spaced) == spaced
+    assert _of(*known).space_out(spaced) == spaced
 
 
 def test_several_entities_may_share_a_name() -> None:
@@ -154,8 +154,8 @@ def test_all_names_that_may_be_in_a_text_are_those_that_occur_in_it_and_those_th
     stored = ["Tide", "Tide Alpha", "Alpha Works", "LiHua", "C++", "Other"]
     known = Gazetteer.build([(name, UUID(int=number)) for number, name in enumerate(stored)])
     text = "tide alpha works on C++ with li hua"
-    assert {match.key for match in known.find(text)} <= known.occurring(text)
-    assert known.occurring(text) == {"tide", "tide alpha", "alpha works", "c++", "lihua"}
+    assert {match.key for match in known.find(text)} <= known.find_all(text)
+    assert known.find_all(text) == {"tide", "tide alpha", "alpha works", "c++", "lihua"}
 
 
 SYMBOLS = ("C++", "C#", "C", "K&V", ".NET", "net", "AT&T", "I/O", "R", "IT", "24/7")
