@@ -15,8 +15,8 @@ async def test_facets_filter_a_search_by_values_of_metadata_with_their_numbers(n
     await team.locator("summary").click()
     async with httpx.AsyncClient(base_url=url, timeout=60) as client:
         (facet,) = (await client.get("/api/rag/facets", params={"key": "team"})).json()["facets"]
-    expected = [f"{one['value']}\n{one['documents']}" for one in facet["values"]]
-    assert await team.locator("li").all_inner_texts() == expected
+    expected = [f"{one['value']}{one['documents']}" for one in facet["values"]]
+    assert await team.locator("li").all_text_contents() == expected
     chosen = [facet["values"][0]["value"], facet["values"][1]["value"]]
     for value in chosen:
         async with page.expect_request("**/api/rag/search") as sent:
@@ -25,7 +25,7 @@ async def test_facets_filter_a_search_by_values_of_metadata_with_their_numbers(n
     await page.locator("#answer:not([aria-busy])").wait_for()
     await team.get_by_text("2 chosen").wait_for()
     await team.locator("li").first.wait_for()
-    assert sorted(await team.locator("li").all_inner_texts()) == sorted(expected), "its own values do not reduce them"
+    assert sorted(await team.locator("li").all_text_contents()) == sorted(expected), "its own values do not reduce them"
     assert await page.evaluate("document.activeElement.dataset.facet") == json.dumps(
         ["metadata team", chosen[1]], separators=(",", ":")
     )
