@@ -33,7 +33,7 @@ SERVING = Capability(
             "serve", "serving.demo:demo", "Ingest sample notes, answer three questions and start the service."
         ),
         "worker": Command("serve", "serving.commands:worker", "Run background jobs in a process of their own."),
-        "openapi": Command("serve", "serving.openapi_command:openapi", "Print the OpenAPI document."),
+        "openapi": Command("serve", "serving.contract_command:openapi", "Print the OpenAPI document."),
     }
 )
 ALL = (

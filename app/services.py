@@ -12,11 +12,11 @@ from app import errors
 from app.database.filter_types import Restriction
 from app.database.pools import ReadRoute
 from app.database.transactions import Database
-from app.fetching.fetching import WebFetcher
 from app.fetching.types import AllowedHosts
+from app.fetching.web_fetcher import WebFetcher
 from app.models import protocols
-from app.models.calls import RemoteCalls
 from app.models.protocols import Embedder, Llm, Reranker
+from app.models.remote_calls import RemoteCalls
 from app.parsing.process import ParseLimits
 from app.text.names import metadata_names
 

@@ -23,7 +23,7 @@ import httpx
 
 from app import capability_registry
 from app.database import transactions
-from app.serving import serving
+from app.serving import http_process
 from app.settings import Settings
 
 MOST_MS = 50.0
@@ -58,7 +58,7 @@ async def _serve(dsn: str, loop: TimedLoop) -> None:
     anyio.to_thread.current_default_thread_limiter()  # imports a module, which a new installation has yet to compile
     services = await harness.services(database)
     async with harness.running(settings, services) as app, harness.listening(app) as port:
-        await serving.prepare(settings, services)
+        await http_process.prepare(settings, services)
         print(json.dumps({"address": f"http://127.0.0.1:{port}", "key": key}), flush=True)
         loop.call_soon(loop.reset)
         await asyncio.to_thread(sys.stdin.read)

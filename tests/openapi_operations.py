@@ -16,14 +16,14 @@ from jsonschema import Draft202012Validator
 from app.database import transactions
 from app.fetching.types import AllowedHosts
 from app.models.protocols import Embedder
-from app.serving import demo, openapi_command
+from app.serving import contract_command, demo
 from app.settings import Settings
 
 COMMITTED = Path(__file__).parents[1] / "openapi" / "openapi.json"
 """The document; `test_openapi` compares it with that of the service, which takes a second to build."""
 WRITING = bool(os.environ.get("STEPWELL_WRITE_EXAMPLES"))
 """Whether the examples of responses are written, perhaps of operations that are not committed yet."""
-DOCUMENT = json.loads(openapi_command.text() if WRITING else COMMITTED.read_text(encoding="utf-8"))
+DOCUMENT = json.loads(contract_command.text() if WRITING else COMMITTED.read_text(encoding="utf-8"))
 METHODS = ("get", "post", "put", "patch", "delete")
 OPERATIONS = {
     operation["operationId"]: (method, path, operation)

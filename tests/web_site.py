@@ -12,7 +12,7 @@ from typing import Any
 import certificates
 import httpcore
 
-from app.fetching.fetching import FetchLimits, PublicNetwork, WebFetcher
+from app.fetching.web_fetcher import FetchLimits, PublicNetwork, WebFetcher
 
 PUBLIC = "93.184.216.34"
 Answer = Callable[[dict[str, str], asyncio.StreamWriter], Any]

@@ -14,6 +14,6 @@ ENTITIES = Capability(
     upgraded=("entities.linking.mention_refresh:relink_old_texts",),
     jobs=(
         "entities.linking.mention_refresh:KIND",
-        "entities.linking.llm_entities:KIND",
+        "entities.linking.llm_extraction:KIND",
     ),
 )

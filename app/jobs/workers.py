@@ -24,7 +24,7 @@ from app.concurrency import offload
 from app.database.transactions import Database, Reading, Transaction, Writing
 from app.jobs import store as jobs
 from app.jobs.store import Job
-from app.models import calls
+from app.models import remote_calls
 from app.services import Services
 
 log = logging.getLogger(__name__)
@@ -250,7 +250,7 @@ async def _record_failure(run: Run, error: Exception, code: str) -> None:
     """
     job = run.job
     is_refused = isinstance(error, errors.StepwellError) and error.status < 500
-    is_outage = calls.is_outage(error)
+    is_outage = remote_calls.is_outage(error)
     pause_s = min(RETRY_S * 2 ** min(job.failures, 10), OUTAGE_RETRY_S if is_outage else MAX_RETRY_S)
     is_final = is_refused or (job.failures + 1 >= jobs.MAX_FAILURES and not is_outage)
     async with run.db.shared() as shared:

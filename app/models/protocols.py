@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from app.enums import Vector
-from app.models.calls import RemoteCalls
+from app.models.remote_calls import RemoteCalls
 
 
 @dataclass(frozen=True, slots=True)

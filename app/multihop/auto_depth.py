@@ -24,7 +24,7 @@ from app.search.steps.entity_guidance import entity_match_scores, entity_matchin
 from app.search.steps.entity_guidance.entity_matching import EntityCache
 from app.services import Services
 from app.text.names import names
-from app.text.queries import analysis
+from app.text.queries import query_parsing
 from app.text.queries.parsed_query import ParsedQuery
 from app.text.words import word_lists
 
@@ -55,7 +55,7 @@ async def answer(query: SearchRequest, user_id: str, services: Services, turn: R
     first_page = query.changed(cursor=None) if is_later_page else query
     found = await search.answer(first_page, user_id, services, turn)
     began = time.perf_counter()
-    reason = reason or _reason(analysis.parse(query.text), found)
+    reason = reason or _reason(query_parsing.parse(query.text), found)
     if reason == "divided" and await _names_described(query.completed(mode="auto"), user_id, services):
         reason = "entity"
     spent = {"depth": round((time.perf_counter() - began) * 1000, 3)}
@@ -109,7 +109,7 @@ def _reason_before(query: SearchRequest) -> DepthReason | None:
     """Why one search is enough, whatever it finds; None if its hits must decide."""
     if _unsupported(query):
         return "options"
-    parsed = analysis.parse(query.text)
+    parsed = query_parsing.parse(query.text)
     is_literal = parsed.query_type in DIRECT_TYPES or parsed.required or parsed.groups
     return "literal" if query.completed(mode="auto").mode != "auto" or is_literal else None
 
@@ -166,7 +166,7 @@ def _may_be_name(title: Sequence[str], terms: Iterable[Term]) -> bool:
 async def _names_described(query: SearchRequest, user_id: str, services: Services) -> bool:
     """Whether the query names an entity that the user or metadata has described."""
     async with services.db.searching(user_id, candidates=query.ranking.candidates) as reading:
-        parsed, cache = analysis.parse(query.text), services.state(EntityCache)
+        parsed, cache = query_parsing.parse(query.text), services.state(EntityCache)
         matches = await entity_matching.run(reading, query, parsed, None, cache=cache)
     return _describes(matches.all)
 

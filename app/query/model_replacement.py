@@ -21,8 +21,8 @@ from app.database.schema import reembedding
 from app.database.transactions import Database
 from app.enums import Vector
 from app.models import protocols
-from app.models.calls import RemoteCalls
 from app.models.protocols import Embedder, EmbeddingModel
+from app.models.remote_calls import RemoteCalls
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

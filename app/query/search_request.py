@@ -13,7 +13,7 @@ from app.database.filter_types import Filters
 from app.query import moved_fields
 from app.requests import field_types
 from app.requests.filter_models import FILTERS, RequestFilters
-from app.text.queries import analysis
+from app.text.queries import query_parsing
 
 MAX_CURSOR = 64
 MIN_HALF_LIFE, MAX_HALF_LIFE = 0.01, 36_500
@@ -296,7 +296,9 @@ class SearchRequest(field_types.WireModel):
         given = self.ranking.recency
         if given == "auto":
             given = Recency(only_if_asked=True)
-        return None if given is None or (given.only_if_asked and not analysis.asks_for_newest(self.text)) else given
+        if given is None or (given.only_if_asked and not query_parsing.asks_for_newest(self.text)):
+            return None
+        return given
 
     @property
     def candidates_wanted(self) -> int:

@@ -31,7 +31,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from app import errors, limits
 from app.requests import field_suggestions
 from app.text import iso_dates
-from app.text.queries import analysis
+from app.text.queries import query_parsing
 from app.text.structure import metadata_json
 from app.text.words import cleaning
 
@@ -179,10 +179,10 @@ def expect_metadata(metadata: dict[str, Any]) -> None:
 
 
 def check_length(text: str, most: int) -> str:
-    """Returns a query unchanged. Raises PydanticCustomError if its `analysis.length` is more than `most`."""
+    """Returns a query unchanged. Raises PydanticCustomError if its `query_parsing.length` is more than `most`."""
     if len(text) > most:
         raise PydanticCustomError("string_too_long", "Must have at most {max_length} characters.", {"max_length": most})
-    if analysis.length(text) > most:
+    if query_parsing.length(text) > most:
         message = "Must have at most {max_length} characters, with its ligatures written out."
         raise PydanticCustomError("string_too_long", message, {"max_length": most})
     return text
@@ -190,7 +190,9 @@ def check_length(text: str, most: int) -> str:
 
 def _query(given: str) -> str:
     if len(given) <= MAX_QUERY_AS_SENT:
-        given = unicodedata.normalize("NFC", analysis.without_courtesies(analysis.without_frames(given))).strip()
+        given = unicodedata.normalize(
+            "NFC", query_parsing.without_courtesies(query_parsing.without_frames(given))
+        ).strip()
     check_length(given, limits.MAX_QUERY)
     if cleaning.is_blank(given):
         raise PydanticCustomError(

@@ -13,9 +13,9 @@ from app.database.pools import ServerHooks
 from app.database.schema import inspection, migration, roles
 from app.database.standby import Standby
 from app.database.transactions import Database
-from app.fetching.fetching import WebFetcher
 from app.fetching.types import AllowedHosts
-from app.models.calls import BULK_PATIENCE_S
+from app.fetching.web_fetcher import WebFetcher
+from app.models.remote_calls import BULK_PATIENCE_S
 from app.runtime import configured_models, local_token
 from app.services import Budget, ChunkingOptions, Services
 from app.settings import Settings, plain

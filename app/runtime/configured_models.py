@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from app import errors
 from app.database.schema import reembedding
 from app.database.transactions import Database
-from app.models import known as known_models
-from app.models.calls import BULK_PATIENCE_S, CallTimes
+from app.models import known_models as known_models
 from app.models.local import e5, int8_model, minilm, model_folder
 from app.models.local.hub import Hub, Repository
 from app.models.local.model_folder import Overrides
@@ -25,6 +24,7 @@ from app.models.remote import embedders, rerankers
 from app.models.remote.chat import ChatLlm
 from app.models.remote.embedders import HttpEmbedder
 from app.models.remote.rerankers import HttpReranker
+from app.models.remote_calls import BULK_PATIENCE_S, CallTimes
 from app.query.model_replacement import SwitchingEmbedder
 from app.settings import Settings, plain
 

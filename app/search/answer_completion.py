@@ -14,7 +14,7 @@ from app.query.search_types import Answer, Candidate, Hit, HybridResult
 from app.relevance import relevance
 from app.search import state
 from app.search.state import Page, SearchState
-from app.text.queries import analysis, parsed_query
+from app.text.queries import parsed_query, query_parsing
 
 
 def answer_of(search: SearchState, page: Page, hits: tuple[Hit, ...]) -> Answer:
@@ -76,7 +76,7 @@ def describe_hits(ranked: Sequence[Hit], search: SearchState, linked: Iterable[b
     """
     candidates = [one.candidate for one in ranked]
     passages = [(one.title, "\n".join((*one.heading_path, one.content))) for one in candidates]
-    reasons = analysis.find_literal_matches(search.parsed, passages)
+    reasons = query_parsing.find_literal_matches(search.parsed, passages)
     return list(map(partial(_hit_of, search), ranked, _judge(ranked, search), linked, reasons))
 
 

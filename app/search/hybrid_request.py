@@ -26,7 +26,7 @@ from app.query.search_request import SearchRequest
 from app.query.search_types import HybridRequest, LanguageWeights, LexicalQuery, Weights
 from app.search.state import SearchContext, SearchState
 from app.search.store import stored_words
-from app.text.queries import analysis, parsed_query
+from app.text.queries import parsed_query, query_parsing
 from app.text.queries.parsed_query import IndexText, ParsedQuery
 from app.text.words import languages, tsvector_text
 
@@ -122,13 +122,13 @@ async def embed(text: str, context: SearchContext) -> Vector | None:
 
 async def _parse(query: SearchRequest, context: SearchContext) -> ParsedQuery:
     """Parses the query. A word that occurs in the user's texts only after a minus sign is searched with the sign."""
-    parsed = analysis.parse(query.text)
+    parsed = query_parsing.parse(query.text)
     if not parsed.signed:
         return parsed
     words = {signed[1:]: index_text(signed[1:]) for signed in parsed.signed}
     async with context.services.db.searching(context.user_id) as reading:
         literal = await stored_words.find_signed(reading, words)
-    return analysis.parse(query.text, literal={f"-{word}" for word in literal}) if literal else parsed
+    return query_parsing.parse(query.text, literal={f"-{word}" for word in literal}) if literal else parsed
 
 
 def _fuse(request: HybridRequest, query: SearchRequest, parsed: ParsedQuery, codes: frozenset[str]) -> HybridRequest:

@@ -43,9 +43,9 @@ def serve(
 
             options.run(supervisor.run(settings))
         else:
-            from app.serving import serving
+            from app.serving import http_process
 
-            serving.run(settings)
+            http_process.run(settings)
     except StepwellError as error:
         _refuse_start(error)
 
@@ -56,13 +56,13 @@ def serve_process(
     folder: Annotated[Path, typer.Option(help="Folder in which the processes read each other's metrics.")],
 ) -> None:
     """Run one of the processes of `stepwell serve --workers`, which starts it."""
-    from app.serving import serving
+    from app.serving import http_process
     from app.serving.shared_metrics import SharedMetrics
 
     settings = config.load().of_process(number)
     _configure_logs(settings)
     try:
-        serving.run_process(settings, number, socket.socket(fileno=link), SharedMetrics(folder, number))
+        http_process.run_process(settings, number, socket.socket(fileno=link), SharedMetrics(folder, number))
     except StepwellError as error:
         _refuse_start(error)
 

@@ -15,7 +15,7 @@ from app.cli import options, terminal
 from app.cli.client import Answer, Client
 from app.multihop import commands as multihop
 from app.search import commands as search
-from app.serving import in_process, listening, serving
+from app.serving import http_process, in_process, listening
 from app.settings import Settings
 from app.text.structure import sentences
 
@@ -42,7 +42,7 @@ def demo(
                 _ask(question, client)
     if serve_after:
         logging_setup.configure(settings.log_level, settings.log_json)
-        serving.run(with_free_port(settings))
+        http_process.run(with_free_port(settings))
 
 
 def with_sample_folder(settings: Settings) -> Settings:

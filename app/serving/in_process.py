@@ -23,7 +23,7 @@ from app.access.callers import Caller
 from app.cli import options, terminal
 from app.cli.client import API, Backend, Client
 from app.cli.progress import Progress
-from app.entities.linking import llm_entities, mention_refresh
+from app.entities.linking import llm_extraction, mention_refresh
 from app.fetching.types import ANY_HOST
 from app.jobs import workers
 from app.main import create_app
@@ -183,10 +183,10 @@ async def _finish_jobs(user_id: str, services: Services) -> None:
     """
     left = 0
     if services.chunking_options.llm_entities:
-        total = left = await llm_entities.waiting(user_id, services.db)
+        total = left = await llm_extraction.waiting(user_id, services.db)
         with Progress(console=terminal.err) as bar:
             task = bar.add_task("Extracting entities", total=total)
-            async with aclosing(llm_entities.run_waiting(user_id, services)) as run:
+            async with aclosing(llm_extraction.run_waiting(user_id, services)) as run:
                 async for left in run:
                     bar.update(task, completed=total - left)
     if left:

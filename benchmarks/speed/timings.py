@@ -25,7 +25,7 @@ from app.search import hybrid_request, search
 from app.search.state import SearchContext
 from app.search.store import hybrid_search
 from app.services import Services
-from app.text.queries import analysis
+from app.text.queries import query_parsing
 from benchmarks.speed import texts
 from benchmarks.speed.corpus import USER, BenchmarkQuestion, Progress
 from benchmarks.speed.owner import Owner, Plan
@@ -134,7 +134,7 @@ class Target:
         `ordered`: with re-ranking by cosine and MMR of its best hits.
         """
         text = " ".join(question.words)
-        embedder = FixedEmbedder({analysis.parse(text).text: question.vector}, self.model)
+        embedder = FixedEmbedder({query_parsing.parse(text).text: question.vector}, self.model)
         start = time.perf_counter()
         ranking = Ranking(rerank="cosine" if ordered else "none", mmr=ordered)
         query = SearchRequest(query=text, limit=LIMIT, collapse="off", ranking=ranking)
@@ -149,7 +149,7 @@ def request(
     return HybridRequest(
         user_id=USER,
         vector=question.vector,
-        lexical=hybrid_request.lexical_query(analysis.parse(" ".join(question.words))),
+        lexical=hybrid_request.lexical_query(query_parsing.parse(" ".join(question.words))),
         weights=weights,
         fusion="rrf",
         limit=limit,

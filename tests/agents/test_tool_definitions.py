@@ -12,7 +12,7 @@ import pytest
 
 from app.agents import registry, tool_formats
 from app.agents.tool_results import ToolPassage
-from app.serving import openapi_command
+from app.serving import contract_command
 from app.tools import Tool
 
 COMMITTED = Path(__file__).parents[2] / "openapi"
@@ -27,10 +27,10 @@ def nodes(schema: Any) -> Iterator[dict[str, Any]]:
         yield from nodes(child)
 
 
-@pytest.mark.parametrize("contract", [name for name in get_args(openapi_command.Contract) if name != "api"])
-def test_the_committed_definitions_are_those_of_the_registry(contract: openapi_command.Contract) -> None:
+@pytest.mark.parametrize("contract", [name for name in get_args(contract_command.Contract) if name != "api"])
+def test_the_committed_definitions_are_those_of_the_registry(contract: contract_command.Contract) -> None:
     committed = (COMMITTED / f"{contract}.json").read_text(encoding="utf-8")
-    assert committed == openapi_command.text(contract), "run: make openapi"
+    assert committed == contract_command.text(contract), "run: make openapi"
 
 
 @pytest.mark.parametrize("tool", registry.list_all(), ids=lambda tool: tool.name)

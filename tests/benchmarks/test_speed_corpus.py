@@ -62,7 +62,7 @@ async def test_bulk_built_postings_equal_those_that_the_service_adds_document_by
         async with database.writing("bench") as writing:
             binds = {"user_id": "bench", "document_ids": [document_id]}
             await writing.execute(sql.statement("index_documents"), binds)
-            await writing.execute(sql.statement("count_documents"), {**binds, "sign": 1})
+            await writing.execute(sql.statement("count_chunks"), {**binds, "sign": 1})
     assert {name: await owner.fetch(query) for name, query in DERIVED.items()} == built
 
 

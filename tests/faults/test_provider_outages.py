@@ -13,9 +13,9 @@ import pytest
 from fake_provider import FAULTS, FakeProvider
 
 from app import runtime
-from app.models import calls
-from app.models.calls import BULK_PATIENCE_S
+from app.models import remote_calls
 from app.models.local import minilm
+from app.models.remote_calls import BULK_PATIENCE_S
 from app.settings import Settings
 from benchmarks.fake_embedder import FakeEmbedder
 from tests.faults import running_service
@@ -72,7 +72,7 @@ async def _providing() -> AsyncIterator[FakeProvider]:
 def _later(seconds: float) -> Iterator[None]:
     """Let the breakers see a later time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(calls, "monotonic", lambda: time.monotonic() + seconds)
+        patch.setattr(remote_calls, "monotonic", lambda: time.monotonic() + seconds)
         yield
 
 
@@ -101,10 +101,10 @@ async def test_searches_are_answered_from_the_words_while_the_provider_fails_and
     sent, began = len(provider.requests), time.monotonic()
     await _fails(client, fault)
     # A failure that is not sent in time counts too, and a call is let through after each pause.
-    let_through = calls.BREAKER_FAILURES + (time.monotonic() - began) // calls.BREAKER_PAUSE_S
+    let_through = remote_calls.BREAKER_FAILURES + (time.monotonic() - began) // remote_calls.BREAKER_PAUSE_S
     assert 1 <= len(provider.requests) - sent <= (1 if fault == "busy" else let_through)
     provider.misbehave(None)
-    with _later(calls.LONGEST_PAUSE_S):
+    with _later(remote_calls.LONGEST_PAUSE_S):
         assert await _search(client, f"lime mortar after {fault}") == []
         assert await _state(client) == "closed"
 
@@ -163,5 +163,5 @@ async def test_an_upload_during_an_outage_stores_nothing_and_succeeds_afterwards
                 assert KEY not in (await client.get(path)).text
             assert KEY not in caplog.text
             provider.misbehave(None)
-            with _later(calls.LONGEST_PAUSE_S):
+            with _later(remote_calls.LONGEST_PAUSE_S):
                 assert (await client.post(DOCUMENTS, json=upload)).status_code == 201

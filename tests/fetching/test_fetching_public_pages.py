@@ -10,10 +10,10 @@ import web_site
 from web_site import PUBLIC, Site, redirect, response
 
 from app import errors
-from app.fetching import fetching
 from app.fetching import types as hosts
-from app.fetching.fetching import MAX_REDIRECTS, FetchLimits
+from app.fetching import web_fetcher
 from app.fetching.types import ANY_HOST, AllowedHosts
+from app.fetching.web_fetcher import MAX_REDIRECTS, FetchLimits
 
 PAGE = "http://docs.example.com/lime.html"
 FEW = FetchLimits(max_bytes=10_000, step_s=5.0, whole_s=5.0)
@@ -34,8 +34,8 @@ LOCAL = (
 
 
 def test_only_addresses_of_public_hosts_are_public() -> None:
-    assert all(map(fetching.is_public, [PUBLIC, "2606:4700::6810:84e5"]))
-    assert [address for address in LOCAL.split() if fetching.is_public(address)] == []
+    assert all(map(web_fetcher.is_public, [PUBLIC, "2606:4700::6810:84e5"]))
+    assert [address for address in LOCAL.split() if web_fetcher.is_public(address)] == []
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ async def test_nothing_is_connected_to_that_is_not_public(site: Site, address: s
 @pytest.mark.parametrize("host", ["127.1", "2130706433", "0177.0.0.1", "0x7f.1", "localhost"])
 async def test_other_spellings_of_this_machine_are_resolved_by_the_system_and_refused(host: str) -> None:
     with pytest.raises(errors.BadRequest, match="The address"):
-        await fetching.PublicNetwork(Site()).connect_tcp(host, 80, 5.0)
+        await web_fetcher.PublicNetwork(Site()).connect_tcp(host, 80, 5.0)
 
 
 async def test_a_name_is_resolved_once_for_each_connection_and_what_was_checked_is_connected_to(site: Site) -> None:
@@ -210,7 +210,7 @@ async def test_a_name_that_cannot_be_resolved_or_connected_to_is_unavailable(sit
         raise OSError
 
     site.port = 1
-    for opened in (fetching.PublicNetwork(site, unknown), fetching.PublicNetwork(site, site._resolve)):
+    for opened in (web_fetcher.PublicNetwork(site, unknown), web_fetcher.PublicNetwork(site, site._resolve)):
         with pytest.raises(httpcore.ConnectError):
             await opened.connect_tcp("docs.example.com", 80, 5.0)
     with pytest.raises(errors.ProviderError):

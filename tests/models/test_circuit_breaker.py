@@ -9,9 +9,9 @@ import pytest
 from fake_provider import FakeProvider
 
 from app.errors import ProviderError
-from app.models import calls
-from app.models.calls import Breaker, CallTimes, NotCalled, ProviderDown
+from app.models import remote_calls
 from app.models.remote.rerankers import HttpReranker
+from app.models.remote_calls import Breaker, CallTimes, NotCalled, ProviderDown
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def _fail(guard: Breaker, error: BaseException | None = None) -> None:
 
 def _pass(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     """Let the breaker see a time so many seconds from now."""
-    monkeypatch.setattr(calls, "monotonic", lambda: time.monotonic() + seconds)
+    monkeypatch.setattr(remote_calls, "monotonic", lambda: time.monotonic() + seconds)
 
 
 def _succeed(guard: Breaker) -> None:
@@ -37,7 +37,7 @@ def _succeed(guard: Breaker) -> None:
 
 
 def _open(guard: Breaker) -> None:
-    for _ in range(calls.BREAKER_FAILURES):
+    for _ in range(remote_calls.BREAKER_FAILURES):
         assert guard.state == "closed"
         _fail(guard)
 
@@ -49,7 +49,7 @@ def test_five_failures_among_ten_calls_open_it_and_fewer_do_not(guard: Breaker) 
         _succeed(guard)
     assert guard.state == "closed"
     guard = Breaker()
-    for _ in range(calls.BREAKER_FAILURES - 1):
+    for _ in range(remote_calls.BREAKER_FAILURES - 1):
         _fail(guard)
         _succeed(guard)
     _succeed(guard)
@@ -61,7 +61,7 @@ def test_five_failures_among_ten_calls_open_it_and_fewer_do_not(guard: Breaker) 
 
 def test_half_open_lets_one_call_through_whose_success_closes_it(guard, monkeypatch) -> None:
     _open(guard)
-    _pass(monkeypatch, calls.BREAKER_PAUSE_S)
+    _pass(monkeypatch, remote_calls.BREAKER_PAUSE_S)
     assert guard.state == "half_open"
     with guard.guard(), pytest.raises(NotCalled), guard.guard():
         raise AssertionError("a second call was let through")
@@ -71,32 +71,32 @@ def test_half_open_lets_one_call_through_whose_success_closes_it(guard, monkeypa
 
 
 def test_a_failed_probe_opens_it_again_for_the_time_that_it_is_told(guard, monkeypatch) -> None:
-    _fail(guard, ProviderDown("down", pause_s=calls.BREAKER_PAUSE_S))
+    _fail(guard, ProviderDown("down", pause_s=remote_calls.BREAKER_PAUSE_S))
     assert guard.state == "open", "one failure that says when to call again"
-    _pass(monkeypatch, calls.BREAKER_PAUSE_S)
+    _pass(monkeypatch, remote_calls.BREAKER_PAUSE_S)
     _fail(guard)
     assert guard.state == "open"
-    _pass(monkeypatch, 2 * calls.BREAKER_PAUSE_S)
+    _pass(monkeypatch, 2 * remote_calls.BREAKER_PAUSE_S)
     _fail(guard, ProviderDown("down", pause_s=1.0))
-    _pass(monkeypatch, 2 * calls.BREAKER_PAUSE_S + 2.0)
+    _pass(monkeypatch, 2 * remote_calls.BREAKER_PAUSE_S + 2.0)
     assert guard.state == "half_open"
 
 
 def test_a_cancelled_call_counts_neither_as_a_failure_nor_as_a_success(guard, monkeypatch) -> None:
-    for _ in range(calls.BREAKER_FAILURES + 1):
+    for _ in range(remote_calls.BREAKER_FAILURES + 1):
         _fail(guard, asyncio.CancelledError())
     assert guard.state == "closed"
     _open(guard)
-    _pass(monkeypatch, calls.BREAKER_PAUSE_S)
+    _pass(monkeypatch, remote_calls.BREAKER_PAUSE_S)
     _fail(guard, asyncio.CancelledError())
     assert guard.state == "open"
-    _pass(monkeypatch, 3 * calls.BREAKER_PAUSE_S)
+    _pass(monkeypatch, 3 * remote_calls.BREAKER_PAUSE_S)
     _succeed(guard)
     assert guard.state == "closed"
 
 
 def test_an_unusable_answer_shows_that_the_provider_works(guard: Breaker) -> None:
-    for _ in range(calls.BREAKER_FAILURES + 1):
+    for _ in range(remote_calls.BREAKER_FAILURES + 1):
         _fail(guard, ProviderError("no JSON"))
     assert guard.state == "closed"
 
@@ -110,7 +110,7 @@ def test_an_unusable_answer_shows_that_the_provider_works(guard: Breaker) -> Non
 )
 def test_retry_after_is_bounded_whatever_it_holds(given: str, least: float, most: float) -> None:
     date = format_datetime(datetime.now(UTC) + timedelta(seconds=20), usegmt=True)
-    error = calls.error_for_status(429, {"retry-after": date if given == "a date" else given}, "x")
+    error = remote_calls.error_for_status(429, {"retry-after": date if given == "a date" else given}, "x")
     assert least <= getattr(error, "pause_s", -1) <= most
 
 

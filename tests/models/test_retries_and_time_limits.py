@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from app.errors import BadEmbedding, ProviderError
-from app.models.calls import BREAKER_PAUSE_S, CallTimes, NotCalled, ProviderDown, ProviderModel, RemoteCalls
 from app.models.remote import endpoint
 from app.models.remote.endpoint import Endpoint
+from app.models.remote_calls import BREAKER_PAUSE_S, CallTimes, NotCalled, ProviderDown, ProviderModel, RemoteCalls
 
 
 def _calls(query_s: float = 30.0, bulk_s: float = 30.0) -> RemoteCalls:
@@ -69,8 +69,8 @@ async def test_a_query_ends_at_its_time_limit() -> None:
 
 
 async def test_a_call_in_bulk_outlasts_a_pause_and_an_open_breaker(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.models.calls.BREAKER_PAUSE_S", 0.02)
-    monkeypatch.setattr("app.models.calls.BREAKER_FAILURES", 2)
+    monkeypatch.setattr("app.models.remote_calls.BREAKER_PAUSE_S", 0.02)
+    monkeypatch.setattr("app.models.remote_calls.BREAKER_FAILURES", 2)
     calls = _calls()
     work = Failing(ProviderDown("429", pause_s=0.02), ProviderDown("500"), ProviderDown("500"))
     assert await calls.bulk(work) == "answer"
@@ -78,7 +78,7 @@ async def test_a_call_in_bulk_outlasts_a_pause_and_an_open_breaker(monkeypatch: 
 
 
 async def test_a_call_in_bulk_gives_up_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.models.calls.BREAKER_FAILURES", 1)
+    monkeypatch.setattr("app.models.remote_calls.BREAKER_FAILURES", 1)
     calls = _calls(bulk_s=0.5)
     with pytest.raises(NotCalled) as refused:
         await calls.bulk(Failing(*[ProviderDown("500")] * 100))

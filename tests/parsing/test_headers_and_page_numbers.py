@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from app.parsing.pages import margins
+from app.parsing.pages import headers_and_footers
 from app.parsing.pages.page_layout import PageLine
 from app.parsing.types import LeftOut
 
@@ -14,7 +14,7 @@ def remove(*pages: Sequence[str]) -> tuple[list[list[str]], tuple[LeftOut, ...]]
     lines = [
         [PageLine(line.replace(" | ", " "), 10.0, parts=tuple(line.split(" | "))) for line in page] for page in pages
     ]
-    kept, left_out = margins.remove(lines)
+    kept, left_out = headers_and_footers.remove(lines)
     return [[line.text for line in page] for page in kept], left_out
 
 
@@ -22,8 +22,8 @@ def test_page_numbers_are_left_out_and_a_header_is_kept_once_and_both_are_named(
     kept, left_out = remove(*(["Tide report", f"Text {word}.", f"Page {n} of 4"] for n, word in enumerate("abcd", 1)))
     assert kept == [["Tide report", "Text a."], ["Text b."], ["Text c."], ["Text d."]]
     assert left_out == (
-        LeftOut(margins.HEADERS, "Tide report\nTide report\nTide report", "pages 2–4"),
-        LeftOut(margins.NUMBERS, "Page 1 of 4\nPage 2 of 4\nPage 3 of 4\nPage 4 of 4", "pages 1–4"),
+        LeftOut(headers_and_footers.HEADERS, "Tide report\nTide report\nTide report", "pages 2–4"),
+        LeftOut(headers_and_footers.NUMBERS, "Page 1 of 4\nPage 2 of 4\nPage 3 of 4\nPage 4 of 4", "pages 1–4"),
     )
 
 
@@ -56,7 +56,7 @@ def test_numbers_that_do_not_count_the_pages_stay(lines: Sequence[str]) -> None:
 def test_page_numbers_in_many_forms_are_left_out(form: str) -> None:
     kept, left_out = remove(*([f"Body {word}.", form.format(n)] for n, word in enumerate("abcdef", 7)))
     assert kept[1:] == [["Body b."], ["Body c."], ["Body d."], ["Body e."], ["Body f."]]
-    assert margins.NUMBERS in [one.reason for one in left_out]
+    assert headers_and_footers.NUMBERS in [one.reason for one in left_out]
 
 
 def test_the_number_of_a_manual_beside_page_numbers_is_kept_once_and_a_code_alone_is_text() -> None:
@@ -89,7 +89,7 @@ def test_lines_inside_pages_blocks_and_lines_of_two_pages_stay() -> None:
     ]
     assert remove(["Same line.", "a"], ["Same line.", "b"])[1] == ()
     tables = [[PageLine("| a | b |", 10.0, is_block=True)]] * 4
-    assert margins.remove(tables) == (tables, ())
+    assert headers_and_footers.remove(tables) == (tables, ())
 
 
 def test_the_number_of_a_slide_with_several_pages_is_left_out_and_a_share_is_text() -> None:
@@ -98,6 +98,6 @@ def test_the_number_of_a_slide_with_several_pages_is_left_out_and_a_share_is_tex
         *([f"Text {word}.", f"Ana | Tides | {n} / 3"] for word, n in zip("abcde", numbers, strict=True))
     )
     assert kept == [["Text a.", "Ana Tides"], *([f"Text {word}."] for word in "bcde")]
-    assert left_out[1] == LeftOut(margins.NUMBERS, "1 / 3\n2 / 3\n2 / 3\n2 / 3\n3 / 3", "pages 1–5")
+    assert left_out[1] == LeftOut(headers_and_footers.NUMBERS, "1 / 3\n2 / 3\n2 / 3\n2 / 3\n3 / 3", "pages 1–5")
     shares = [[f"Text {word}.", f"Passed | {n} / 3"] for word, n in zip("abcde", "32131", strict=True)]
     assert remove(*shares)[1] == ()

@@ -32,7 +32,7 @@ from app.text import chunking
 from app.text.names import metadata_names, name_uses_in_queries, names, names_in_queries
 from app.text.names.gazetteer import Gazetteer
 from app.text.names.name_uses_in_queries import NameUse
-from app.text.queries import analysis, identifiers
+from app.text.queries import identifiers, query_parsing
 from app.text.structure import frontmatter, markups, sentences, structure
 from app.text.words import cleaning, languages, tokens, tsvector_text, word_spans
 
@@ -204,15 +204,17 @@ WORK: dict[str, Callable[[str], object]] = {
     "name of a heading": names.section_name,
     "name of a title": names.title_name,
     "metadata": lambda text: metadata_names.from_metadata({"tags": [text, *text.split()]}, ["tags"]),
-    "query": analysis.parse,
-    "frames of a stack trace": analysis.without_frames,
-    "courtesies of a question": analysis.without_courtesies,
+    "query": query_parsing.parse,
+    "frames of a stack trace": query_parsing.without_frames,
+    "courtesies of a question": query_parsing.without_courtesies,
     "words of a query": lambda text: (
         name_uses_in_queries.QueryText(text, query := names_in_queries.read(text)),
         names_in_queries.longest_names(query, {"a"}),
     ),
     "terms": lambda text: hop_terms.statistical([text], "a", chunks={}, total=10),
-    "literal matches": lambda text: analysis.find_literal_matches(analysis.parse(text[:2_000]), [("a b", text)]),
+    "literal matches": lambda text: query_parsing.find_literal_matches(
+        query_parsing.parse(text[:2_000]), [("a b", text)]
+    ),
     "mentions": GAZETTEER.find,
     "names of entities": lambda text: Gazetteer.build(
         [(text[n : n + 200], UUID(int=1)) for n in range(0, len(text), 200)]
@@ -260,8 +262,8 @@ def test_a_text_that_was_slow_takes_linear_time(name: str) -> None:
 
 @pytest.mark.parametrize("piece", ["(", ")", "title:", "(a OR ", "NOT ", "-(", "a* ", "\\", '"', "a(", "*", "AND ( "])
 def test_reading_an_expression_takes_linear_time(piece: str) -> None:
-    analysis.parse("Warm up.")
-    assert ratio(analysis.parse, Shape("", piece), 4_000) < MOST
+    query_parsing.parse("Warm up.")
+    assert ratio(query_parsing.parse, Shape("", piece), 4_000) < MOST
 
 
 def growth(work: Callable[[str], object], shape: Shape, size: int) -> float:

@@ -50,7 +50,7 @@ async def clear(db: Writing, chunk_counts: Mapping[UUID, int]) -> LinkedNames:
     linked = await mentions.of_documents(db, document_ids)
     binds = {"user_id": db.user_id, "document_ids": document_ids}
     await db.execute(sql.statement("unindex_documents"), binds)
-    await db.execute(sql.statement("count_documents"), {**binds, "sign": -1})
+    await db.execute(sql.statement("count_chunks"), {**binds, "sign": -1})
     await _delete_chunks(db, document_ids, before=None)
     return linked
 
@@ -183,7 +183,7 @@ async def _write_chunks(db: Writing, writes: Sequence[PutDocument], vectors_by_k
         await db.execute(_INSERT_EMBEDDINGS, {"user_id": db.user_id, **of})
     written = {"user_id": db.user_id, "document_ids": [one.document_id for one in writes]}
     await db.execute(sql.statement("index_documents"), written)
-    await db.execute(sql.statement("count_documents"), {**written, "sign": 1})
+    await db.execute(sql.statement("count_chunks"), {**written, "sign": 1})
 
 
 def _of_chunks(write: PutDocument) -> list[dict[str, Any]]:

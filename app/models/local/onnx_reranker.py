@@ -9,8 +9,8 @@ from functools import partial
 import numpy as np
 
 from app.errors import ProviderError
-from app.models.calls import CallTimes, ProviderModel, RemoteCalls
 from app.models.local.onnx_model import OnnxModel, Tokens
+from app.models.remote_calls import CallTimes, ProviderModel, RemoteCalls
 
 MAX_CHARACTERS = 4_000
 """Most characters of a passage that are read. Most models truncate at 512 tokens."""

@@ -7,9 +7,9 @@ from contextlib import suppress
 from typing import Any, Literal
 
 from app import errors
-from app.models.calls import CallTimes
 from app.models.remote import endpoint
 from app.models.remote.prompted_llm import PromptedLlm, Task
+from app.models.remote_calls import CallTimes
 
 log = logging.getLogger(__name__)
 

@@ -10,9 +10,9 @@ from typing import Any
 from app import errors
 from app.enums import Vector
 from app.models import protocols, unit_vectors
-from app.models.calls import CallTimes, ProviderModel, RemoteCalls
-from app.models.known import KnownModel
+from app.models.known_models import KnownModel
 from app.models.remote.endpoint import Endpoint
+from app.models.remote_calls import CallTimes, ProviderModel, RemoteCalls
 
 BATCH = 32
 """Passages of one request: TEI's default maximum, and an answer that is parsed in a few milliseconds."""

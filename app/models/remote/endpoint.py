@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 
 from app import errors
-from app.models import calls
+from app.models import remote_calls
 
 MAX_BYTES = 1_000_000
 """Largest answer to a query. Terms or a hundred scores take a few thousand; a server may send the passages back."""
@@ -54,7 +54,7 @@ class Endpoint:
             async with client.stream("POST", path, json=body) as response:
                 if not response.is_success:
                     message = f"{self._who} answered with status {response.status_code}."
-                    raise calls.error_for_status(response.status_code, response.headers, message)
+                    raise remote_calls.error_for_status(response.status_code, response.headers, message)
                 content = bytearray()
                 async for part in response.aiter_bytes():
                     content += part
@@ -63,12 +63,12 @@ class Endpoint:
                         raise errors.ProviderError(message, fault="answer")
                 return json.loads(content)
         except httpx.PoolTimeout as error:
-            raise calls.NotCalled("Too many calls to the provider wait for a connection.") from error
+            raise remote_calls.NotCalled("Too many calls to the provider wait for a connection.") from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             fault, problem = unreachable(error)
-            raise calls.ProviderDown(f"{self._who} {problem}.", fault=fault) from error
+            raise remote_calls.ProviderDown(f"{self._who} {problem}.", fault=fault) from error
         except (ValueError, RecursionError) as error:
-            raise calls.ProviderDown(f"{self._who} did not answer with JSON.", fault="answer") from error
+            raise remote_calls.ProviderDown(f"{self._who} did not answer with JSON.", fault="answer") from error
 
     async def aclose(self) -> None:
         """Close the connections."""

@@ -11,10 +11,10 @@ from google.genai import errors as genai_errors
 from google.genai import types
 
 from app.enums import Vector
-from app.models import calls, protocols, unit_vectors
-from app.models.calls import BULK_ATTEMPT_S, CallTimes, ProviderModel, RemoteCalls
+from app.models import protocols, remote_calls, unit_vectors
 from app.models.remote import endpoint
 from app.models.remote.prompted_llm import PromptedLlm, Task
+from app.models.remote_calls import BULK_ATTEMPT_S, CallTimes, ProviderModel, RemoteCalls
 
 MODEL = "gemini-2.5-flash-lite"
 BATCH = 100
@@ -97,7 +97,7 @@ def _translate_errors() -> Iterator[None]:
     except genai_errors.APIError as error:
         status = 401 if "API_KEY_INVALID" in str(error.details) else error.code  # an unknown key is answered with 400
         headers = getattr(error.response, "headers", {})
-        raise calls.error_for_status(status, headers, f"Gemini answered with status {error.code}.") from error
+        raise remote_calls.error_for_status(status, headers, f"Gemini answered with status {error.code}.") from error
     except Exception as error:  # the package raises whatever its HTTP client raises
         fault, problem = endpoint.unreachable(error)
-        raise calls.ProviderDown(f"Gemini {problem}.", fault=fault) from error
+        raise remote_calls.ProviderDown(f"Gemini {problem}.", fault=fault) from error

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from app import errors
-from app.models.calls import CallTimes, ProviderModel, RemoteCalls
 from app.models.protocols import Proposal
+from app.models.remote_calls import CallTimes, ProviderModel, RemoteCalls
 
 MAX_CHARACTERS = 20_000
 """Longest answer that is read."""

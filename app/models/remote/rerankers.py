@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from app import errors
-from app.models.calls import CallTimes, ProviderModel, RemoteCalls
 from app.models.remote import endpoint
+from app.models.remote_calls import CallTimes, ProviderModel, RemoteCalls
 
 Kind = Literal["cohere", "jina", "tei"]
 ADDRESSES = {

@@ -21,7 +21,7 @@ from pypdfium2 import raw as pdfium_c
 
 from app.errors import UnreadableFile
 from app.parsing import author_and_time, formats, markdown_writer, types
-from app.parsing.pages import margins, page_layout, pdf_headings, pdf_tables, pdf_words, pictures
+from app.parsing.pages import headers_and_footers, page_layout, pdf_headings, pdf_tables, pdf_words, pictures
 from app.parsing.pages.page_layout import PageLine, TextRun
 from app.parsing.pages.pdf_headings import OutlineEntry
 from app.parsing.pages.pdf_words import HYPHENS, LEVEL, Box, Cell, PageTurn, Word
@@ -79,7 +79,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     if not any(lines):
         _open.cache_clear()
         raise pictures.blank("The PDF contains no text.", file.recognise)
-    pages, left_out = margins.remove(lines)
+    pages, left_out = headers_and_footers.remove(lines)
     properties = document.get_metadata_dict()
     title, author = properties.get("Title", "").strip(), properties.get("Author", "").strip()
     title = "" if _NOT_A_TITLE.search(title) else title
@@ -145,7 +145,7 @@ def _losses(raw: bytes, pages: Sequence[PageRuns]) -> list[str]:
     missing = [number for number, page in enumerate(pages, 1) if page.is_damaged]
     if len(missing) == len(pages):
         raise UnreadableFile("damaged", "The PDF is damaged: save or print it to a new PDF.")
-    warnings = [f"Damaged and not read: {margins.spans(missing)} of {len(pages):,}."] if missing else []
+    warnings = [f"Damaged and not read: {headers_and_footers.spans(missing)} of {len(pages):,}."] if missing else []
     last = raw[raw.rfind(b"%%EOF") + 1 :]
     if b"startxref" not in last and _OBJECT.search(last):
         warnings.append("The end of the PDF is missing, so that pages may be missing: transfer it again.")
@@ -192,7 +192,7 @@ def _hidden(pages: Sequence[PageRuns]) -> Iterator[LeftOut]:
     """The text beyond the edges of pages, such as what slides show later."""
     found = {number: page.hidden for number, page in enumerate(pages, 1) if page.hidden}
     if found:
-        yield LeftOut("text beyond the edges of the page", "\n".join(found.values()), margins.spans(found))
+        yield LeftOut("text beyond the edges of the page", "\n".join(found.values()), headers_and_footers.spans(found))
 
 
 def _attached(document: pdfium.PdfDocument, pages: Sequence[PageRuns]) -> Iterator[LeftOut]:
@@ -203,7 +203,7 @@ def _attached(document: pdfium.PdfDocument, pages: Sequence[PageRuns]) -> Iterat
             name = document.get_attachment(number).get_name()
         yield LeftOut("attachments", where=name)
     if stamped := [number for number, page in enumerate(pages, 1) if page.has_stamp]:
-        yield LeftOut("stamps", where=margins.spans(stamped))
+        yield LeftOut("stamps", where=headers_and_footers.spans(stamped))
 
 
 def _runs(words: Sequence[Word], drawn: Sequence[Box], turn: PageTurn, values: Sequence[TextRun]) -> list[TextRun]:
@@ -289,11 +289,11 @@ class PagePictures:
         """Name the pictures that are not read without OCR."""
         blank = [number for number, page in enumerate(pages, 1) if page.pictures and not page.runs]
         if blank:
-            warning = f"Not read, because they are pictures: {margins.spans(blank)}. {formats.NEEDS_OCR}"
+            warning = f"Not read, because they are pictures: {headers_and_footers.spans(blank)}. {formats.NEEDS_OCR}"
             self.embedded.warnings.append(warning)
         numbers = [number for number, page in enumerate(pages, 1) if page.runs and page.pictures]
         if numbers:
-            self.embedded.left_out.append(LeftOut("pictures without OCR", where=margins.spans(numbers)))
+            self.embedded.left_out.append(LeftOut("pictures without OCR", where=headers_and_footers.spans(numbers)))
 
     def _pictured(self, index: int, content: PageRuns) -> list[TextRun]:
         """The texts of the pictures of a page, each as a block at its place."""

@@ -16,7 +16,7 @@ from PIL import Image, ImageOps, ImageSequence, UnidentifiedImageError
 
 from app.errors import UnreadableFile
 from app.parsing import formats, markdown_writer
-from app.parsing.pages import margins, page_layout
+from app.parsing.pages import headers_and_footers, page_layout
 from app.parsing.pages.page_layout import PageLine, TextRun
 from app.parsing.types import MAX_PIXELS, ExtractedDocument, InputFile, LeftOut, Picture, Recognise, RecognisedLine
 
@@ -49,7 +49,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     recognise = file.recognise
     if recognise is None:
         raise UnreadableFile("unsupported_format", f"The file is a picture. {formats.NEEDS_OCR}")
-    pages, left_out = margins.remove([_lines(recognise(picture)) for picture in _frames(file.raw)])
+    pages, left_out = headers_and_footers.remove([_lines(recognise(picture)) for picture in _frames(file.raw)])
     if not any(pages):
         raise blank("The file is a picture.", recognise)
     texts = [_text(page) for page in pages]

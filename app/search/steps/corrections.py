@@ -23,7 +23,7 @@ from app.query.search_types import AddedTerm, LexicalQuery, Term, absent_terms
 from app.relevance import stem_matching
 from app.search import hybrid_request
 from app.search.state import SearchState, Step
-from app.text.queries import analysis, parsed_query, syntax
+from app.text.queries import parsed_query, query_parsing, syntax
 from app.text.queries.parsed_query import IndexText, ParsedQuery
 
 ORIGIN = "corrections"
@@ -265,7 +265,7 @@ def may_be_misspelt(query: str, literal: Iterable[str] = ()) -> list[str]:
     words of other scripts than Latin, Cyrillic, Greek, Arabic and Hebrew.
     """
     kept = {word.casefold() for text in literal for word in _WORD.findall(text)}
-    kept |= {word.casefold() for word in analysis.identifiers(query)}
+    kept |= {word.casefold() for word in query_parsing.identifiers(query)}
     all_capitals = query.isupper()
     found: dict[str, None] = {}
     for word in query.split():

@@ -6,7 +6,7 @@ import functools
 import re
 
 from app.text.names import names
-from app.text.queries import analysis
+from app.text.queries import query_parsing
 from app.text.words import characters, tsvector_text, word_lists
 
 MIN_CHARACTERS = 4
@@ -36,7 +36,7 @@ def find_identifiers(text: str) -> list[str]:
     """Returns the identifiers in a text, each once, in order and as first written.
 
     Identifiers mix letters and digits, such as `FB-12`, `err_pwr_2207` and `0x80070057`, or have no digits and are
-    found by `analysis.identifiers`. Versions, measures, dates and bare numbers are not identifiers.
+    found by `query_parsing.identifiers`. Versions, measures, dates and bare numbers are not identifiers.
     """
     found: dict[str, str] = {}
     for token in _TOKEN.findall(text):
@@ -51,7 +51,7 @@ def _is_identifier(token: str) -> bool:
     if not letters or len(token) > MAX_LENGTH:
         return False
     if not any(map(str.isdigit, token)):
-        return bool(analysis.identifiers(token))
+        return bool(query_parsing.identifiers(token))
     return (
         len(_NOT_LETTERS_OR_DIGITS.sub("", token)) >= MIN_CHARACTERS
         and not _COMMON.fullmatch(token)

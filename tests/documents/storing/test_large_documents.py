@@ -25,7 +25,7 @@ from app.entities.linking import mention_refresh
 from app.enums import Vector
 from app.jobs import operations as job_operations
 from app.jobs import workers
-from app.models.calls import NotCalled, ProviderDown
+from app.models.remote_calls import NotCalled, ProviderDown
 
 OLD = "# Old stair\n\n" + "\n\n".join(f"Ana Silva laid old stone {n} in lime mortar." for n in range(80))
 NEW = "# New stair\n\n" + "\n\n".join(

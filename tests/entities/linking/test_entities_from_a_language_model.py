@@ -16,13 +16,13 @@ from app.database.transactions import Writing
 from app.documents import document_patches
 from app.documents import operations as documents
 from app.entities import operations as entities
-from app.entities.linking import llm_entities, mention_extraction
+from app.entities.linking import llm_extraction, mention_extraction
 from app.entities.types import EntityFilter
 from app.jobs import store as jobs
 from app.jobs import workers
 from app.jobs.store import Job
-from app.models.calls import CallTimes
 from app.models.remote.chat import ChatLlm
+from app.models.remote_calls import CallTimes
 from app.services import ChunkingOptions, Services
 from app.text.names import metadata_names
 
@@ -57,7 +57,7 @@ async def services(tenant: Tenant, provider: FakeProvider) -> AsyncIterator[Serv
 
 async def _run_job(tenant: Tenant, services: Services) -> int | None:
     """Run the next job."""
-    ran = await workers.run_next(services, [llm_entities.KIND], user_id=tenant.user_id)
+    ran = await workers.run_next(services, [llm_extraction.KIND], user_id=tenant.user_id)
     return None if ran is None else ran[1]
 
 
@@ -175,8 +175,8 @@ async def test_a_long_document_is_asked_about_in_a_few_bounded_requests(tenant, 
     await tenant.add("\n\n".join(f"Landing {n}. {'Stone by stone it was laid. ' * 20}" for n in range(80)), "long")
     await _run_job(tenant, services)
     sent = [json.loads(body["messages"][1]["content"].split("\n")[1])["text"] for _path, body in provider.requests]
-    assert len(sent) == llm_entities.PARTS
-    assert max(map(len, sent)) <= llm_entities.PART
+    assert len(sent) == llm_extraction.PARTS
+    assert max(map(len, sent)) <= llm_extraction.PART
 
 
 async def test_jobs_are_queued_claimed_and_ended_by_reading_few_rows_while_many_wait(tenant, owner) -> None:

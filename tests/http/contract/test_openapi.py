@@ -9,7 +9,7 @@ from urllib.parse import urljoin
 from openapi_operations import COMMITTED, DOCUMENT
 from openapi_spec_validator import validate
 
-from app.serving import openapi_command
+from app.serving import contract_command
 
 
 def operations() -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -19,7 +19,7 @@ def operations() -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 def test_the_committed_openapi_document_is_the_one_of_the_service() -> None:
     committed = COMMITTED.read_text(encoding="utf-8")
-    assert committed == openapi_command.text(), "run: python -m app openapi --write openapi/openapi.json"
+    assert committed == contract_command.text(), "run: python -m app openapi --write openapi/openapi.json"
 
 
 def test_the_contract_is_valid_openapi() -> None:

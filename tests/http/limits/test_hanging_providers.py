@@ -11,7 +11,7 @@ from fake_provider import FakeProvider
 
 from app import runtime
 from app.database.transactions import Database
-from app.models import calls
+from app.models import remote_calls
 from app.settings import Settings
 
 MULTIHOP = ("/api/rag/search/multihop", {"query": "Where was the director of Silent Harbour born?"}, "llm_failed")
@@ -82,23 +82,23 @@ async def test_after_five_hanging_calls_the_provider_is_not_called_until_it_reco
     role = code.removesuffix("_failed")
     attempts = ("stepwell_provider_attempts_total", role)
     provider.silent = True
-    while await _metric(client, *attempts, "failed") < calls.BREAKER_FAILURES:
+    while await _metric(client, *attempts, "failed") < remote_calls.BREAKER_FAILURES:
         assert await _gauge(client, role) == 0
         assert code in await degraded()
     # A machine that stalls for longer than the limit makes no call, which is no failure of the provider.
     not_called = await _metric(client, *attempts, "not_called")
     called = len(provider.requests)
-    assert 1 <= called <= calls.BREAKER_FAILURES + not_called
+    assert 1 <= called <= remote_calls.BREAKER_FAILURES + not_called
 
     assert code in await degraded()
     assert len(provider.requests) == called
     ready = await client.get("/readyz")
     assert (ready.status_code, ready.json()["providers"][role]) == (200, "open")
     assert await _gauge(client, role) == 2
-    assert await _metric(client, *attempts, "failed") == calls.BREAKER_FAILURES
+    assert await _metric(client, *attempts, "failed") == remote_calls.BREAKER_FAILURES
     assert await _metric(client, *attempts, "not_called") == not_called + 1
 
-    monkeypatch.setattr(calls, "monotonic", lambda: time.monotonic() + calls.BREAKER_PAUSE_S)
+    monkeypatch.setattr(remote_calls, "monotonic", lambda: time.monotonic() + remote_calls.BREAKER_PAUSE_S)
     assert await _gauge(client, role) == 1
     _answers(provider, path)
     assert code not in await degraded()

@@ -12,7 +12,7 @@ import pytest
 import small_models
 
 from app.errors import ProviderError
-from app.models import known, protocols
+from app.models import known_models, protocols
 from app.models.local import hub, minilm
 from app.models.local.hub import Hub, Repository
 from app.runtime import configured_models
@@ -171,8 +171,8 @@ def test_a_file_that_changed_after_its_download_is_not_used(server, small, tmp_p
 async def test_what_is_known_of_a_model_is_used_where_its_files_say_nothing(server, small, tmp_path, monkeypatch):
     shutil.rmtree(small / "1_Pooling")
     server.folders["BAAI/small"] = small
-    model = known.KnownModel("BAAI/small", 8, 16, "water ", "well ", "cls", known.ENGLISH)
-    monkeypatch.setitem(known.MODELS, "small", model)
+    model = known_models.KnownModel("BAAI/small", 8, 16, "water ", "well ", "cls", known_models.ENGLISH)
+    monkeypatch.setitem(known_models.MODELS, "small", model)
     settings = settings_of(server, tmp_path / "data", embedder="hub", embedder_model="small")
     async with configured_models.open_embedder(settings) as embedder:
         assert (embedder.model.max_tokens, embedder.model.languages) == (16, {"en"})

@@ -4,7 +4,7 @@ import pytest
 from fake_provider import FakeProvider, serve
 
 from app import errors
-from app.models import calls
+from app.models import remote_calls
 from app.models.remote.endpoint import MAX_BYTES, Endpoint
 
 KEY = "sk-canary-0123456789"
@@ -32,7 +32,7 @@ async def _fault(url: str) -> str | None:
 async def test_a_status_is_a_fault_and_the_body_is_not_repeated(provider, status, fault, counts) -> None:
     provider.status, provider.body = status, {"error": f"Incorrect API key provided: {KEY}"}
     assert await _fault(provider.url) == fault
-    assert calls.is_of_provider(calls.error_for_status(status, {}, "x")) is counts, (
+    assert remote_calls.is_of_provider(remote_calls.error_for_status(status, {}, "x")) is counts, (
         "what depends on the request does not"
     )
 

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from app.text.queries import analysis, parsed_query
+from app.text.queries import parsed_query, query_parsing
 from app.text.queries.parsed_query import Combination, Condition, Negation, TextCondition
 
 
 def _groups(query: str) -> list[str]:
-    return list(map(parsed_query.write, analysis.parse(query).groups))
+    return list(map(parsed_query.write, query_parsing.parse(query).groups))
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def _groups(query: str) -> list[str]:
     ],
 )
 def test_an_expression_is_parsed_into_conditions(query: str, required: Any, phrases: Any, excluded: Any, groups: Any):
-    parsed = analysis.parse(query)
+    parsed = query_parsing.parse(query)
     assert (parsed.required, parsed.phrases, parsed.excluded, _groups(query)) == (required, phrases, excluded, groups)
     assert parsed.expression_error is None
 
@@ -71,7 +71,7 @@ def test_an_expression_is_parsed_into_conditions(query: str, required: Any, phra
     ],
 )
 def test_the_words_of_an_expression_that_it_wants_are_scored(query: str, words: str) -> None:
-    parsed = analysis.parse(query)
+    parsed = query_parsing.parse(query)
     assert (parsed.words, parsed.text) == (words, words)
 
 
@@ -90,7 +90,7 @@ def test_the_words_of_an_expression_that_it_wants_are_scored(query: str, words: 
     ],
 )
 def test_an_expression_that_cannot_be_read_is_words(query: str, error: str) -> None:
-    parsed = analysis.parse(query)
+    parsed = query_parsing.parse(query)
     assert (parsed.expression_error, parsed.groups, parsed.required, parsed.excluded) == (error, (), (), ())
     assert "lime" in parsed.words or "word1" in parsed.words
 
@@ -109,7 +109,7 @@ def test_an_expression_that_cannot_be_read_is_words(query: str, error: str) -> N
     ],
 )  # fmt: skip
 def test_other_queries_and_operators_of_a_sentence_are_words_only(query: str) -> None:
-    parsed = analysis.parse(query)
+    parsed = query_parsing.parse(query)
     assert (parsed.required, parsed.phrases, parsed.excluded, parsed.groups) == ((), (), (), ())
     assert parsed.expression_error is None
     assert parsed.words == (query.replace(" OR ", " ") if query == "lime OR mortar" else query)
@@ -144,7 +144,7 @@ QUERY = st.builds(str.join, st.sampled_from(["", " "]), st.lists(st.sampled_from
 @example("+0\\AND")
 @example("+a1\\*")
 def test_any_query_parses_into_parts_of_itself_and_one_that_cannot_be_read_has_words_only(query: str) -> None:
-    parsed, seen = analysis.parse(query), analysis.normalise(query)
+    parsed, seen = query_parsing.parse(query), query_parsing.normalise(query)
     parts = (*parsed.required, *parsed.phrases, *parsed.excluded)
     unescaped = seen.replace("\\", "")  # a backslash before an operator is no part of the text
     assert all(part and part.replace("\\", "") in unescaped for part in parts)

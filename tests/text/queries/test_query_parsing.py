@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.text.queries import analysis
+from app.text.queries import query_parsing
 
 
 @pytest.mark.parametrize(
@@ -30,14 +30,14 @@ from app.text.queries import analysis
     ],
 )
 def test_operators_bind_their_words_and_what_is_no_clear_operator_is_text(query, words, required, phrases, excluded):
-    parsed = analysis.parse(query)
+    parsed = query_parsing.parse(query)
     assert (parsed.required, parsed.phrases, parsed.excluded) == (required, phrases, excluded)
     assert parsed.words.split() == parsed.text.split() == words.split()
 
 
 @pytest.mark.parametrize(("query", "text"), [("-mice", "mice"), ("NOT mice", "mice"), ('-ale -"b c"', "ale b c")])
 def test_a_query_of_exclusions_keeps_something_to_embed(query, text):
-    parsed = analysis.parse(query)
+    parsed = query_parsing.parse(query)
     assert (parsed.text, parsed.words) == (text, "")
     assert parsed.excluded
 
@@ -57,7 +57,7 @@ def test_a_query_of_exclusions_keeps_something_to_embed(query, text):
     ],
 )
 def test_the_type_of_a_query_follows_from_its_form(query, kind):
-    assert analysis.parse(query).query_type == kind
+    assert query_parsing.parse(query).query_type == kind
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_the_type_of_a_query_follows_from_its_form(query, kind):
     ],
 )
 def test_a_query_is_normalised_to_what_is_seen(query, expected):
-    assert analysis.normalise(query) == expected
+    assert query_parsing.normalise(query) == expected
 
 
 PYTHON = """Traceback (most recent call last):
@@ -103,7 +103,7 @@ TRACES = [
 
 @pytest.mark.parametrize(("query", "expected"), TRACES)
 def test_the_frames_of_a_stack_trace_are_no_part_of_a_query(query, expected):
-    assert analysis.without_frames(query) == expected
+    assert query_parsing.without_frames(query) == expected
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_the_frames_of_a_stack_trace_are_no_part_of_a_query(query, expected):
     ],
 )
 def test_greetings_thanks_and_requests_to_tell_are_no_part_of_a_question(query: str, question: str) -> None:
-    assert analysis.without_courtesies(query) == question
+    assert query_parsing.without_courtesies(query) == question
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_greetings_thanks_and_requests_to_tell_are_no_part_of_a_question(query: 
     ],
 )
 def test_titles_and_sentences_that_greet_ask_or_thank_are_searched_as_they_are(query: str) -> None:
-    assert analysis.without_courtesies(query) == query
+    assert query_parsing.without_courtesies(query) == query
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_titles_and_sentences_that_greet_ask_or_thank_are_searched_as_they_are(q
     ],
 )
 def test_a_trace_without_an_error_a_single_frame_and_other_lines_with_numbers_are_searched(query):
-    assert analysis.without_frames(query) == query
+    assert query_parsing.without_frames(query) == query
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_a_trace_without_an_error_a_single_frame_and_other_lines_with_numbers_ar
     ],
 )
 def test_quotation_marks_in_a_question_are_no_condition(query: str, phrases: tuple[str, ...]) -> None:
-    parsed = analysis.parse(query)
+    parsed = query_parsing.parse(query)
     assert parsed.phrases == phrases
     assert parsed.query_type == ("phrase" if phrases else "conceptual")
     assert all(word in parsed.words for phrase in phrases for word in phrase.split())
@@ -183,18 +183,18 @@ def test_quotation_marks_in_a_question_are_no_condition(query: str, phrases: tup
     ],
 )
 def test_the_sign_of_a_word_belongs_to_it_or_excludes_it(query: str, words: str, signed: tuple[str, ...]) -> None:
-    parsed = analysis.parse(query)
+    parsed = query_parsing.parse(query)
     assert (parsed.words, parsed.signed) == (words, signed)
     assert parsed.text == words
 
 
 def test_a_word_that_is_known_with_its_sign_only_is_searched_for() -> None:
-    parsed = analysis.parse("rm -rf archive -dust", literal={"-rf"})
+    parsed = query_parsing.parse("rm -rf archive -dust", literal={"-rf"})
     assert (parsed.words, parsed.excluded) == ("rm -rf archive", ("dust",))
 
 
 def _reasons(query: str, content: str, title: str = "") -> tuple[str, ...]:
-    return analysis.find_literal_matches(analysis.parse(query), [(title, content)])[0]
+    return query_parsing.find_literal_matches(query_parsing.parse(query), [(title, content)])[0]
 
 
 @pytest.mark.parametrize(
@@ -242,4 +242,4 @@ OTHERS = (
 
 @pytest.mark.parametrize("query", NEWEST + OTHERS)
 def test_superlatives_of_time_ask_for_the_newest_outside_of_titles_and_identifiers(query: str) -> None:
-    assert analysis.asks_for_newest(query) == (query in NEWEST)
+    assert query_parsing.asks_for_newest(query) == (query in NEWEST)

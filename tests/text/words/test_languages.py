@@ -103,7 +103,9 @@ def test_a_sentence_shows_its_language_if_there_is_enough_evidence(text: str, co
 
 
 def test_the_sample_notes_are_not_taken_for_another_language() -> None:
-    found = {path.name: languages.detect_config(path.read_text(encoding="utf-8")) for path in samples.NOTES.rglob("*.md")}
+    found = {
+        path.name: languages.detect_config(path.read_text(encoding="utf-8")) for path in samples.NOTES.rglob("*.md")
+    }
     assert {name: config for name, config in found.items() if config is not None} == {}
 
 

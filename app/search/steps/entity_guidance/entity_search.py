@@ -19,7 +19,7 @@ from app.search import hybrid_request
 from app.search.state import SearchContext
 from app.search.steps.entity_guidance import entity_match_scores, entity_matching
 from app.services import Services
-from app.text.queries import analysis
+from app.text.queries import query_parsing
 from app.text.queries.parsed_query import ParsedQuery
 
 
@@ -56,7 +56,7 @@ async def run(query: EntitySearchRequest, user_id: str, services: Services, turn
 
 async def _find(query: EntitySearchRequest, user_id: str, services: Services, turn: Released) -> EntityAnswer:
     context = SearchContext(services, user_id, turn)
-    parsed = analysis.parse(query.query)
+    parsed = query_parsing.parse(query.query)
     with context.timed("total"):
         vector = await hybrid_request.embed(parsed.text, context)
         matches = await _matches(parsed, vector, context)

@@ -24,7 +24,7 @@ from app.search.state import SearchState, Step, unranked
 from app.search.steps.entity_guidance import blending, entity_matching, query_aboutness, store
 from app.search.steps.entity_guidance.entity_matching import EntityCache, EntityMatches
 from app.search.steps.entity_guidance.store import EntityLinks
-from app.text.queries import analysis
+from app.text.queries import query_parsing
 from app.text.queries.parsed_query import ParsedQuery
 
 CANDIDATES_PER_HIT = 4
@@ -158,7 +158,9 @@ def _has_literal_match(result: HybridResult, parsed: ParsedQuery) -> bool:
     if not parsed.phrases and parsed.query_type != "technical":
         return False
     best = ((one.title, one.content) for one in result.candidates[:LITERAL_WITHIN])
-    return any({"phrase", "identifier"}.intersection(found) for found in analysis.find_literal_matches(parsed, best))
+    return any(
+        {"phrase", "identifier"}.intersection(found) for found in query_parsing.find_literal_matches(parsed, best)
+    )
 
 
 async def _guide(

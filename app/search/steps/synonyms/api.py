@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 from app.http import auth, bodies, problems
 from app.http.responses import Response
 from app.requests import field_types
-from app.search.steps.synonyms import lines, synonyms
+from app.search.steps.synonyms import synonym_lines, synonyms
 from app.text.words import cleaning, tsvector_text
 
 
@@ -23,8 +23,8 @@ def _term(text: str) -> str:
     return text
 
 
-Term = Annotated[str, Field(max_length=lines.MAX_LENGTH, min_length=1), AfterValidator(_term)]
-Terms = Annotated[list[Term], *field_types.at_most(lines.MAX_TERMS, at_least=1)]
+Term = Annotated[str, Field(max_length=synonym_lines.MAX_LENGTH, min_length=1), AfterValidator(_term)]
+Terms = Annotated[list[Term], *field_types.at_most(synonym_lines.MAX_TERMS, at_least=1)]
 
 _TERMS = "Words and phrases that mean the same; a query with one of them also searches for the others."
 _EXPAND_TO = (
@@ -37,7 +37,9 @@ class SynonymsGroup(field_types.WireModel):
     """Words and phrases that mean the same, or words and phrases that expand to others."""
 
     terms: Terms = Field(description=_TERMS, examples=[["boiler", "furnace", "heating unit"]])
-    expand_to: Annotated[list[Term], *field_types.at_most(lines.MAX_TERMS)] | None = Field(None, description=_EXPAND_TO)
+    expand_to: Annotated[list[Term], *field_types.at_most(synonym_lines.MAX_TERMS)] | None = Field(
+        None, description=_EXPAND_TO
+    )
 
     @model_validator(mode="after")
     def _several(self) -> Self:
@@ -45,15 +47,15 @@ class SynonymsGroup(field_types.WireModel):
             raise PydanticCustomError("one_term", "Must have at least two different terms, or `expand_to`.")
         return self
 
-    def shape(self) -> lines.SynonymGroup:
+    def shape(self) -> synonym_lines.SynonymGroup:
         """The group as it is stored, with each term once."""
-        return lines.SynonymGroup(_once(self.terms), _once(self.expand_to or ()))
+        return synonym_lines.SynonymGroup(_once(self.terms), _once(self.expand_to or ()))
 
 
 class Synonyms(field_types.WireModel):
     """A user's groups of synonyms."""
 
-    groups: Annotated[list[SynonymsGroup], *field_types.at_most(lines.MAX_GROUPS)] = Field(
+    groups: Annotated[list[SynonymsGroup], *field_types.at_most(synonym_lines.MAX_GROUPS)] = Field(
         description="The groups, which replace all that are stored; an empty list removes them."
     )
 

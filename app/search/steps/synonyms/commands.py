@@ -10,7 +10,7 @@ import typer
 from app import errors
 from app.cli import client_options, options, terminal
 from app.cli.client import Client
-from app.search.steps.synonyms import lines
+from app.search.steps.synonyms import synonym_lines
 
 app = typer.Typer(help="Synonyms: list, set, clear.", no_args_is_help=True)
 
@@ -21,8 +21,8 @@ def list_all(client: Client, as_json: options.AsJson = False) -> None:
     """Print the groups in the form that `set` reads."""
     answer = client.get("/synonyms")
     terminal.end_with_json(answer, wanted=as_json)
-    groups = [lines.SynonymGroup(tuple(one["terms"]), tuple(one["expand_to"])) for one in answer["groups"]]
-    terminal.write(lines.write(groups), nl=False)
+    groups = [synonym_lines.SynonymGroup(tuple(one["terms"]), tuple(one["expand_to"])) for one in answer["groups"]]
+    terminal.write(synonym_lines.write(groups), nl=False)
 
 
 @app.command("set")
@@ -35,9 +35,9 @@ def replace(
     as_json: options.AsJson = False,
 ) -> None:
     """Replace all groups by the groups of a file."""
-    numbered = list(lines.read(_text(file)))
-    if len(numbered) > lines.MAX_GROUPS:
-        raise errors.BadRequest(f"Must have at most {lines.MAX_GROUPS} groups.", field="file")
+    numbered = list(synonym_lines.read(_text(file)))
+    if len(numbered) > synonym_lines.MAX_GROUPS:
+        raise errors.BadRequest(f"Must have at most {synonym_lines.MAX_GROUPS} groups.", field="file")
     groups = [{"terms": list(one.terms), "expand_to": list(one.expand_to)} for _line, one in numbered]
     try:
         _put(client, groups, as_json=as_json)

@@ -11,7 +11,7 @@ from cachetools import LRUCache
 from app.database import sql
 from app.database.schema import tables
 from app.database.transactions import Reading, Writing
-from app.search.steps.synonyms.lines import SynonymGroup
+from app.search.steps.synonyms.synonym_lines import SynonymGroup
 from app.text.queries.parsed_query import IndexText
 
 _t = tables.tenants.c

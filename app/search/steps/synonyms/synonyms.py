@@ -19,8 +19,8 @@ from app.query.search_types import AddedPhrase, AddedTerm
 from app.search import hybrid_request
 from app.search.state import SearchState, Step
 from app.search.steps.synonyms import store as stored
-from app.search.steps.synonyms.lines import SynonymGroup
 from app.search.steps.synonyms.store import AnalysedSynonyms, PlacedLexeme, SynonymCache
+from app.search.steps.synonyms.synonym_lines import SynonymGroup
 
 ORIGIN = "synonyms"
 MAX_SYNONYMS = 32

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from app.database.filter_types import Filters
 from app.database.transactions import Database
-from app.search.steps.synonyms import lines, synonyms
-from app.search.steps.synonyms.lines import SynonymGroup
+from app.search.steps.synonyms import synonym_lines, synonyms
+from app.search.steps.synonyms.synonym_lines import SynonymGroup
 
 GROUPS = [
     SynonymGroup(("boiler", "furnace", "heating unit")),
@@ -120,7 +120,7 @@ def test_lines_are_groups_with_terms_and_after_an_arrow_their_expansions() -> No
     text = (
         "\ufeff# heating\nboiler,  furnace , heating  unit,\n\n vehicle, van=>car\nC\\, C\\# , a \\=> b\n\\#1, first\n"
     )
-    assert list(lines.read(text)) == [
+    assert list(synonym_lines.read(text)) == [
         (2, SynonymGroup(("boiler", "furnace", "heating unit"))),
         (4, SynonymGroup(("vehicle", "van"), ("car",))),
         (5, SynonymGroup(("C, C#", "a => b"))),
@@ -130,7 +130,7 @@ def test_lines_are_groups_with_terms_and_after_an_arrow_their_expansions() -> No
 
 @given(st.lists(st.builds(SynonymGroup, TERMS, TERMS | st.just(()))))
 def test_what_is_written_is_read_again(groups: list[SynonymGroup]) -> None:
-    assert [group for _, group in lines.read(lines.write(groups))] == groups
+    assert [group for _, group in synonym_lines.read(synonym_lines.write(groups))] == groups
 
 
 def test_a_query_contains_a_term_whose_lexemes_it_has_at_the_same_distances() -> None:
@@ -142,10 +142,10 @@ def test_a_query_contains_a_term_whose_lexemes_it_has_at_the_same_distances() ->
 
 
 def _store_and_search(client: httpx.Client) -> None:
-    most = range(lines.MAX_TERMS)
+    most = range(synonym_lines.MAX_TERMS)
     groups = [
         {"terms": [f"word{n} of kind {k}" for k in most], "expand_to": [f"term {n} {k}" for k in most]}
-        for n in range(lines.MAX_GROUPS)
+        for n in range(synonym_lines.MAX_GROUPS)
     ]
     client.put("/synonyms", json={"groups": groups}).raise_for_status()
     client.post("/search", json={"query": "word7 of kind 3 and lime"}).raise_for_status()
