@@ -1,4 +1,4 @@
-"""The embedding model is replaced beside a running service, by a command that is killed, without a failed search.
+"""The embedding model is replaced beside a running service without a failed search, although the command is killed.
 
 `make faults` does the same with a service in a process of its own and 20,000 chunks (STEPWELL_CHUNKS), kills Postgres
 too.

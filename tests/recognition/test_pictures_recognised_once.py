@@ -1,4 +1,4 @@
-"""The lines of a picture are kept, so that it is recognised once, and only who has the picture can read them."""
+"""The lines of a picture are kept, so that it is recognised once. Only someone who has the picture can read them."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""A search returns the right hits, degrades instead of failing, and explains its scores."""
+"""A search degrades instead of failing, runs and fuses the legs of its mode, and is only as sure as its hits allow."""
 
 import logging
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Tests of the tools over REST: definitions by scope, calls, and errors that a model can act on."""
+"""Tools over REST return what the endpoints return, refuse wrong calls with the fix, and have an OpenAPI document."""
 
 import json
 from typing import Any

@@ -198,7 +198,7 @@ async def test_the_service_may_change_the_rows_of_users_and_the_job_queue_only(o
 OF_DOCUMENTS = {"documents", "chunks", "embeddings", "mentions", "headings", "sources", "source_files"}
 OF_ENTITIES = {"entities", "entity_names", "entity_members", "entity_words", "entity_vectors"}
 MIXED = {"tenants", "lexemes", "postings", "text_statistics", "hidden_chunks", "jobs"}
-"""What a restricted caller reads besides: `tests/database/test_restricted_statements.py` checks the statements."""
+"""What a restricted caller reads besides; `test_statements_join_visible_chunks` checks the statements."""
 
 
 async def test_a_restricted_caller_may_only_read_and_a_policy_hides_rows_of_documents_and_entities(owner) -> None:

@@ -79,7 +79,7 @@ async def test_eighty_wrong_fields_fit_into_four_kilobytes():
     assert "80 fields are wrong" in problem["detail"]
 
 
-async def test_a_million_unknown_fields_are_one_error():
+async def test_a_hundred_thousand_unknown_fields_are_one_error():
     body = {"query": "a"} | {f"f{i}": 1 for i in range(100_000)}
     problem = assert_problem(await example_app.search_raw(json.dumps(body)), 422, "too_many_fields", "body")
     assert len(problem["errors"]) == 1

@@ -1,7 +1,7 @@
 """Extreme and hostile requests get a documented answer from the whole service on real Postgres.
 
 What one field refuses is in test_refused_fields; bodies, numbers and characters are in test_json_bodies, cursors in
-test_documents_api, methods and paths in test_problems.
+test_documents_api, methods in test_origins.
 """
 
 from collections.abc import Awaitable, Callable

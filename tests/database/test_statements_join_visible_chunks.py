@@ -1,4 +1,4 @@
-"""A statement for a restricted caller reads counts over all documents only beside the chunks that the caller sees.
+"""No statement shows a restricted caller a row that is made of documents that the caller does not see.
 
 Row-level security hides the rows of documents, chunks and entities. Postings, document frequencies and statistics are
 rows of all documents: a statement that reads them joins the chunks that the caller sees, or is named here with the
