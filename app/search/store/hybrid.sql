@@ -84,5 +84,8 @@ FROM corpus AS u
 CROSS JOIN scope AS s
 CROSS JOIN leg_scores AS z
 LEFT JOIN best AS b ON true
-LEFT JOIN stepwell.documents AS d ON d.user_id = :user_id AND d.document_id = b.document_id
+LEFT JOIN LATERAL (
+    SELECT o.source_id, o.title, o.uri, o.metadata, o.page_starts
+    FROM stepwell.documents AS o WHERE o.user_id = :user_id AND o.document_id = b.document_id LIMIT 1
+) AS d ON true
 ORDER BY b.place

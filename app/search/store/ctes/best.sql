@@ -23,7 +23,10 @@ best AS (
     SELECT c.chunk_id, c.document_id, c.content, c.chunk_index, c.start_offset, c.end_offset, c.heading_path, c.config, w.*,
            row_number() OVER (ORDER BY w.sort_key DESC, w.better_rank, c.chunk_id) AS place
     FROM top_rows AS w
-    JOIN stepwell.chunks AS c ON c.user_id = :user_id AND c.chunk_no = w.chunk_no
+    CROSS JOIN LATERAL (
+        SELECT o.chunk_id, o.document_id, o.content, o.chunk_index, o.start_offset, o.end_offset, o.heading_path, o.config
+        FROM stepwell.chunks AS o WHERE o.user_id = :user_id AND o.chunk_no = w.chunk_no LIMIT 1
+    ) AS c
     ORDER BY place
     LIMIT :limit
 )

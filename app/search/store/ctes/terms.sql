@@ -80,9 +80,11 @@ counted_chunks AS MATERIALIZED (
 counted_lexemes AS MATERIALIZED (
     SELECT p.lexeme, count(*) AS df
     FROM (
-        SELECT o.lexeme, unnest(o.items) AS item
+        SELECT w.lexeme, unnest(b.items) AS item
         FROM query_words AS w
-        JOIN stepwell.postings AS o ON o.user_id = :user_id AND o.lexeme = w.lexeme
+        CROSS JOIN LATERAL (
+            SELECT o.items FROM stepwell.postings AS o WHERE o.user_id = :user_id AND o.lexeme = w.lexeme OFFSET 0
+        ) AS b
         OFFSET 0
     ) AS p
     WHERE {{posting_chunk p.item}} IN (SELECT c.chunk_no FROM counted_chunks AS c)
@@ -123,7 +125,9 @@ terms AS MATERIALIZED (
         LEFT JOIN counted_lexemes AS l ON l.lexeme = w.lexeme
 -- end
 -- unless counted
-        LEFT JOIN stepwell.lexemes AS l ON l.user_id = :user_id AND l.lexeme = w.lexeme
+        LEFT JOIN LATERAL (
+            SELECT o.df FROM stepwell.lexemes AS o WHERE o.user_id = :user_id AND o.lexeme = w.lexeme LIMIT 1
+        ) AS l ON true
 -- end
 -- if added
         LEFT JOIN unnest(:added_lexemes, :added_idfs) AS y (lexeme, idf) ON y.lexeme COLLATE "C" = w.lexeme

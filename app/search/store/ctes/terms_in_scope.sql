@@ -9,9 +9,11 @@
 terms_in_scope AS MATERIALIZED (
     SELECT DISTINCT p.lexeme
     FROM (
-        SELECT o.lexeme, unnest(o.items) AS item
+        SELECT t.lexeme, unnest(b.items) AS item
         FROM terms AS t
-        JOIN stepwell.postings AS o ON o.user_id = :user_id AND o.lexeme = t.lexeme
+        CROSS JOIN LATERAL (
+            SELECT o.items FROM stepwell.postings AS o WHERE o.user_id = :user_id AND o.lexeme = t.lexeme OFFSET 0
+        ) AS b
         WHERE (SELECT small FROM scope)
 -- if indexed
           AND t.lexeme <> ALL (:expansions)

@@ -5,7 +5,9 @@ SELECT b.weight, b.per_token, unnest(b.items) AS item
         FROM (
             SELECT t.weight, t.per_token, p.items
             FROM terms AS t
-            JOIN stepwell.postings AS p ON p.user_id = :user_id AND p.lexeme = t.lexeme
+            CROSS JOIN LATERAL (
+                SELECT o.items FROM stepwell.postings AS o WHERE o.user_id = :user_id AND o.lexeme = t.lexeme OFFSET 0
+            ) AS p
             WHERE $condition
             OFFSET 0
         ) AS b
