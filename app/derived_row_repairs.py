@@ -16,7 +16,7 @@ Damage = dict[str, int]
 
 @dataclass(frozen=True, slots=True)
 class UserRows:
-    """The rows of a user; the values of metadata under `keys` are names."""
+    """Access to the rows of one user. `keys` are the keys of metadata whose values are names."""
 
     user_id: str
     db: Database
@@ -36,7 +36,7 @@ class Repair:
         find: Returns slices of what is wrong.
         rewrite: Corrects a slice.
         noun: What is counted.
-        passes: Most times that both are done. They end once nothing is found.
+        passes: Largest number of rounds of both. A round that finds nothing is the last.
     """
 
     kind: str

@@ -1,4 +1,4 @@
-"""The answers to the sample questions are sample notes, and what is asked for literally is in these alone."""
+"""The answers to the sample questions are sample notes, and a quoted phrase or identifier is in its answers only."""
 
 from pathlib import Path
 

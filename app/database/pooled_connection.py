@@ -188,7 +188,7 @@ class Connection:
                 await self.run("ROLLBACK")
 
     async def run(self, command: str) -> None:
-        """Run a statement without binds and rows."""
+        """Run a statement that takes no binds and returns no rows."""
         try:
             await self._driver.execute(command, timeout=self.limit_s)
         except BaseException as error:

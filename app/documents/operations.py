@@ -39,7 +39,7 @@ async def get_containing(id: UUID, user_id: str, *, db: Database) -> tuple[docum
 async def page(
     user_id: str, *, db: Database, limit: int, after: tuple[datetime | str, UUID] | None, only: DocumentFilter = EVERY
 ) -> list[Document]:
-    """Documents without their text, in the order of `only`."""
+    """Documents that `only` selects, without their text, in the order of `only.order`."""
     async with db.reading(user_id) as reading:
         return await documents.page(reading, limit=limit, after=after, only=only)
 

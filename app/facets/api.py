@@ -1,4 +1,4 @@
-"""Serves the facets of metadata."""
+"""Serves the facets of documents: keys of metadata, or folders and file types."""
 
 from __future__ import annotations
 

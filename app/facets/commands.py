@@ -1,4 +1,4 @@
-"""Implements `stepwell facets`: lists keys and values of metadata."""
+"""Implements `stepwell facets`: lists the keys and values of metadata, or folders and file types."""
 
 from __future__ import annotations
 

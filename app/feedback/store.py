@@ -95,7 +95,7 @@ async def withdraw(db: Writing, given: FeedbackRequest) -> UUID | None:
 
 
 async def list_all(db: Reading, *, days: int) -> AsyncIterator[GivenFeedback]:
-    """The judgements of the last days, newest first."""
+    """The judgements of the last `days` days, newest first."""
     of_document = sa.and_(_d.user_id == _f.user_id, _d.document_id == _f.document_id)
     columns = (_f.query, _f.helpful, _f.document_id, _d.uri)
     query = (

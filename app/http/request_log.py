@@ -1,4 +1,4 @@
-"""Gives every request an id, adds the headers that its state holds, and logs and counts it when it is answered.
+"""Gives every request an id, adds the headers that the request's state holds, and logs and counts the answer.
 
 Every response carries X-Request-ID: the client's own if it is 1 to 64 letters, digits, `.`, `_` or `-`, else a new one.
 An endpoint that sets `request.state.timings = {"embed": 3.1, "sql": 4.5}` (milliseconds) gets a Server-Timing header

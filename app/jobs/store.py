@@ -156,7 +156,7 @@ async def hasten(db: Writing, kind: str) -> None:
 
 
 async def add(db: Writing, kind: str, payload: Mapping[str, Any]) -> UUID:
-    """Queue a job that its caller asks for, in the transaction that records its work; returns its id."""
+    """Queue a job for the caller, in the transaction that stores what the job works on; returns its id."""
     return await _add(db, kind, payload, audience=db.audience)
 
 
@@ -247,7 +247,7 @@ async def limit_lock_wait(db: SharedTransaction, milliseconds: int) -> None:
 async def finish(
     db: Transaction, job: Job, *, result: Mapping[str, Any] | None = None, spent: Mapping[str, Any] | None = None
 ) -> bool:
-    """Mark a job as done, with its result and the time it took beside its progress; false if the claim was lost."""
+    """Mark a job as done, with its result; `spent` is added to its progress. False if the claim was lost."""
     progress = _j.progress.concat(sa.cast(dict(spent or {}), postgresql.JSONB))
     return await _end(db, job, status="done", error=None, result=dict(result or {}), progress=progress)
 

@@ -193,7 +193,7 @@ async def _leakproof(examined: Examined) -> Verdict:
 
 
 def disk(free: int, where: str) -> Finding:
-    """Whether `free` bytes are enough for the data folder `where`."""
+    """The finding on whether `free` bytes are enough for the data folder `where`."""
     if free < SCARCE_BYTES:
         message = f"Only {free / 1e6:.0f} MB are free for {where}."
         level: Level = "error" if free < inspection.KEPT_FREE_BYTES else "warning"

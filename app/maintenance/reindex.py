@@ -62,7 +62,7 @@ class _Recut:
 
 
 async def count(user_id: str, options: ChunkingOptions, *, db: Database) -> int:
-    """How many of a user's documents were cut with other options."""
+    """How many of a user's documents were cut with other options or cleaned by other rules."""
     async with db.reading(user_id) as reading:
         return await documents_to_reindex.count(reading, _cut(options))
 

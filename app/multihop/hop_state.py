@@ -155,7 +155,7 @@ class HopState:
         return found
 
     def record_search(self, question: str | None, ranked: Iterable[RankedChunk], decay: float) -> None:
-        """Raise the signal of each chunk that a search found to its score in the search, times `decay`."""
+        """For each chunk that a search found, raise its signal to `decay` times its score in the search."""
         for one in ranked:
             chunk = self.chunk(one.chunk_id, one.document_id)
             if question is None:

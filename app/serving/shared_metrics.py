@@ -1,8 +1,8 @@
 """Adds up the metrics of the processes of a service. They read each other's metrics over sockets in a shared folder.
 
-When a process reads another's metrics, it keeps them in a file. If that other process is replaced, the new one counts
-on from the file, so that no count decreases. Counters, histograms and most gauges are added; of the gauges in `HIGHEST`
-the highest value counts.
+When a process reads another's metrics, it keeps them in a file. If that other process is replaced, its successor
+continues from the file, so that no count decreases. Counters, histograms and most gauges are added; of the gauges in
+`HIGHEST` the highest value counts.
 """
 
 from __future__ import annotations

@@ -115,7 +115,7 @@ async def add_source(given: AddSourceArguments, context: ToolContext) -> SourceS
 
 
 async def sync_source(given: SyncSourceArguments, context: ToolContext) -> SourceSynced:
-    """Compare a source with its folder. Raises NotFound."""
+    """Synchronise a source with its folder. Raises NotFound."""
     db = context.services.db
     (source_id,) = await sources.find([given.source_id], context.user_id, db=db)
     job_id = await sources.sync(source_id, context.user_id, db=db)

@@ -1,4 +1,4 @@
-"""The guard names what a reader leaves out, and finds what it loses: a page, a cell, a number, a part."""
+"""The check of completeness names what a reader leaves out, and finds what it loses: a number, a line, a page."""
 
 from collections.abc import Sequence
 

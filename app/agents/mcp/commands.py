@@ -128,7 +128,10 @@ def _server(program: Program, launch: Launch) -> dict[str, Any]:
 
 
 async def forward_all(url: str, api_key: str | None) -> None:
-    """Forward messages until stdin is closed, then finish running requests. Raises BadRequest for another URL."""
+    """Forward messages until stdin is closed, then finish running requests.
+
+    Raises BadRequest if `url` is not the http or https address of a service.
+    """
     address = endpoint(url)
     headers = {"Accept": "application/json, text/event-stream"}
     if api_key:

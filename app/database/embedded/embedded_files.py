@@ -64,10 +64,10 @@ class Account:
 class Layout:
     """The paths of one embedded server, the same for every client of a data dir.
 
-    All paths are in `base`. Only `sockets` is a short folder in `socket_root` if its path would be too long for a
-    socket. `data` is the cluster (PGDATA), and `draft` the cluster until initdb has completed. `version_file` contains
-    the major version that wrote the cluster; the eighth line of `pid_file` is the postmaster's status. `log` has the
-    logs of the server, and `start_log` its output at the last start, before its rotated log began.
+    All paths are in `base`, except that `sockets` is a short folder in `socket_root` if its path would be too long
+    for a socket. `data` is the cluster (PGDATA), and `draft` the cluster until initdb has completed. `version_file`
+    contains the major version that wrote the cluster; the eighth line of `pid_file` is the postmaster's status. `log`
+    has the logs of the server, and `start_log` its output at the last start, before its rotated log began.
     """
 
     def __init__(self, data_dir: Path, socket_root: Path) -> None:

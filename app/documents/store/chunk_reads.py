@@ -114,7 +114,7 @@ async def kinds(db: Reading, chunk_ids: Sequence[UUID]) -> dict[UUID, TextKind]:
 async def lexemes_of_words(
     db: Reading, config: str, indexed: Mapping[str, str], *, sought: Iterable[str], lexemes: Iterable[str]
 ) -> dict[str, frozenset[str]]:
-    """The lexemes of each word that shares a lexeme with a word of `sought`, or has one of `lexemes`.
+    """The words that have one of `lexemes` or share a lexeme with a word of `sought`, each with all its lexemes.
 
     `indexed` maps words to their form in the text index; `sought` are words in that form.
     """

@@ -116,7 +116,7 @@ async def run(
 
 
 async def rerank(search: SearchState) -> SearchState:
-    """Put the best hits into the order of their new scores."""
+    """Put the best hits into the order of their new scores. After a provider's call, drop hits that have changed."""
     search = await _reorder(search, rerank=search.query.ranking.rerank)
     return await _drop_stale(search) if search.query.ranking.rerank == "provider" else search
 

@@ -1,4 +1,4 @@
-"""Tests of the field types of requests: queries, numbers, moments and metadata."""
+"""Tests of the field types of requests: queries, dates and times, and metadata."""
 
 import json
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""The offline model embeds texts of any length and content side by side, and fails with ProviderError."""
+"""The offline model embeds texts of any length and content, also side by side, and finds where tokens begin."""
 
 import asyncio
 import tracemalloc

@@ -116,7 +116,8 @@ async def set_synonyms(
 ) -> SynonymCounts:
     """Replace all stored groups. The new groups take effect at once; nothing is indexed again.
 
-    If a query contains a word or phrase of a group, its text leg also searches for the others, with half the weight.
+    If a query contains one of a group's `terms`, its text leg also searches for the others, or for those of
+    `expand_to` if it is given, with half the weight.
     """
     groups = [group.shape() for group in body.groups]
     await synonyms.put(user_id, groups, db=use.db)
