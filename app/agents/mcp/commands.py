@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal
 import httpx
 import typer
 
-from app.cli import client, options
+from app.cli import client, options, terminal
 
 TIMEOUT_S = 120.0
 CONNECT_TIMEOUT_S = 5.0
@@ -51,7 +51,8 @@ def mcp(
     """Serve the tools over MCP on stdin and stdout, for desktop programs that start it."""
     if print_config is not None:
         settings = options.settings(data_dir)
-        launch = Launch(url, user, settings.data_dir, settings.database_url is not None)
+        keyed = url is not None and (bool(api_key) or _needs_key(url))
+        launch = Launch(url, user, settings.data_dir, settings.database_url is not None, keyed)
         typer.echo(text(print_config, launch))
     elif url is not None:
         options.run(forward_all(url, api_key))
@@ -59,6 +60,16 @@ def mcp(
         from app.agents.mcp import mcp_server
 
         options.run(mcp_server.serve_stdio(options.settings(data_dir), options.check_user(user)))
+
+
+def _needs_key(url: str) -> bool:
+    """Whether the service at an address asks for a key. True if it does not answer."""
+    address = endpoint(url).removesuffix("/mcp") + "/api/rag/tools"
+    try:
+        return httpx.get(address, timeout=CONNECT_TIMEOUT_S).status_code in (401, 403)
+    except httpx.HTTPError:
+        terminal.err.print("The service does not answer. If it needs no key, remove the one from the configuration.")
+        return True
 
 
 KEY = "YOUR_API_KEY"
@@ -73,13 +84,14 @@ _PLACES = {
 class Launch:
     """How the program reaches the documents: through the service at `url`, or by opening the database itself.
 
-    `external` is whether DATABASE_URL names the database.
+    `external` is whether DATABASE_URL names the database, `keyed` whether the service asks for a key.
     """
 
     url: str | None
     user: str
     data_dir: Path | None
     external: bool
+    keyed: bool = False
 
     def command(self) -> list[str]:
         """The command line. Its program is absolute, because desktop programs do not read the shell's PATH."""
@@ -96,7 +108,7 @@ class Launch:
     def environment(self) -> dict[str, str]:
         """The variables that the command needs, with a placeholder for each secret."""
         if self.url is not None:
-            return {"STEPWELL_API_KEY": KEY}
+            return {"STEPWELL_API_KEY": KEY} if self.keyed else {}
         return {"DATABASE_URL": "YOUR_DATABASE_URL"} if self.external else {}
 
 
@@ -105,7 +117,7 @@ def text(program: Program, launch: Launch) -> str:
     if program == "claude-code":
         command = ["claude", "mcp", "add"]
         if launch.url is not None:
-            header = ["--header", f"Authorization: Bearer {KEY}"]
+            header = ["--header", f"Authorization: Bearer {KEY}"] if launch.keyed else []
             command += ["--transport", "http", "stepwell", endpoint(launch.url), *header]
         else:
             variables = [part for name, value in launch.environment().items() for part in ("--env", f"{name}={value}")]
@@ -120,7 +132,8 @@ def _server(program: Program, launch: Launch) -> dict[str, Any]:
     """The entry of the server. Claude Desktop only starts commands; the other programs can connect to a service."""
     if launch.url is not None and program != "claude-desktop":
         typed = {"type": "http"} if program == "vscode" else {}
-        return {**typed, "url": endpoint(launch.url), "headers": {"Authorization": f"Bearer {KEY}"}}
+        headers = {"headers": {"Authorization": f"Bearer {KEY}"}} if launch.keyed else {}
+        return {**typed, "url": endpoint(launch.url), **headers}
     command, *arguments = launch.command()
     typed = {"type": "stdio"} if program == "vscode" else {}
     environment = launch.environment()

@@ -9,9 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import harness
 import pytest
 
 from app import capability
+from app.database.transactions import Database
+from app.settings import Settings
 
 ROOT = Path(__file__).parents[3]
 CALLS = 1_000 if os.environ.get("STEPWELL_FAULTS") == "full" else 15
@@ -117,6 +120,20 @@ def test_the_printed_configuration_of_claude_code_is_a_command(stepwell, monkeyp
         assert "--transport http stepwell https://search.example/mcp --header" in remote
     monkeypatch.setenv("STEPWELL_DATA_DIR", str(tmp_path))
     assert f"mcp --data-dir {tmp_path}" in stepwell("mcp", "--print-config", "claude-code").out
+
+
+async def test_a_printed_configuration_has_a_placeholder_only_where_the_service_asks_for_a_key(
+    remote: Callable[..., Any], address_of_service: str, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("STEPWELL_API_KEY")
+    async with (
+        harness.running(Settings(auth="none"), await harness.services(database)) as app,
+        harness.listening(app) as port,
+    ):
+        for program in ("claude-desktop", "claude-code", "cursor", "vscode"):
+            printed = ("mcp", "--print-config", program, "--url")
+            assert "YOUR_API_KEY" not in (await remote(*printed, f"http://127.0.0.1:{port}")).out
+            assert "YOUR_API_KEY" in (await remote(*printed, address_of_service)).out
 
 
 def test_the_bridge_imports_neither_the_protocol_s_library_nor_the_search_core() -> None:
