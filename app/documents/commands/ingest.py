@@ -29,7 +29,7 @@ from app.text import uris
 _ADDRESS = re.compile(r"https?://", re.I)
 CONCURRENT = 2
 """Batches that are sent at once: as many as a service processes for one user."""
-BATCH_FILES, BATCH_BYTES = 32, 200_000
+BATCH_FILES, BATCH_BYTES = 32, 100_000
 """Most files and bytes of a request: some seconds of work. A single file may be larger."""
 PATIENCE_S = 900.0
 """For how many seconds a batch is sent again while the service or its model is not available."""

@@ -192,7 +192,8 @@ def show_plan(summary: Summary, plan: Mapping[str, Any]) -> None:
     for name, counted in plan["formats"].items():
         label = formats.BY_NAME[name].label if name in formats.BY_NAME else "other"
         table.add_row(label, f"{counted['files']:,}", f"{counted['bytes']:,}")
-    terminal.err.print(table)
+    if table.row_count:
+        terminal.err.print(table)
     show_left_out(summary.left_out.as_json())
     for path, reason in summary.failures:
         terminal.err.print(f"[red]failed[/] {escape(path)}: {escape(reason)}", soft_wrap=True)

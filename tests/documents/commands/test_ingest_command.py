@@ -295,6 +295,7 @@ def test_an_address_of_this_machine_fails_and_a_dry_run_fetches_nothing(stepwell
     assert "not public" in failed.json["failures"][0]["reason"]
     planned = stepwell("ingest", address, "--dry-run", "--json")
     assert (planned.code, planned.json["pages"], planned.json["files"]) == (0, 1, 0)
+    assert "format" not in stepwell("ingest", address, "--dry-run").err, "no table without files"
 
 
 def test_several_refused_rows_of_a_file_are_one_failure() -> None:
