@@ -161,6 +161,22 @@ async def test_mentions_in_chunks_are_read_by_key_however_many_an_entity_has(dat
     assert [node["Rows Removed by Filter"] for node in read if node.get("Rows Removed by Filter")] == []
 
 
+async def test_descriptions_are_found_through_their_graph_and_not_without_a_query_vector(database, owner, embedder):
+    user = f"described-{uuid4().hex}"
+    given = [EntityDraft("person", f"Person {n}", description=f"mason {n}") for n in range(1_000)]
+    await entities.add(given, user, db=database, embedder=embedder)
+    await owner.execute("ANALYZE stepwell.entity_vectors")
+    parts, binds = _binds([UUID(int=1)], {})["matching_entities"]
+    read = {}
+    for query, vector in (("mason 7", await embedder.embed_query("mason 7")), ("none", None)):
+        async with database.searching(user) as reading:
+            ran = await _ran(reading, "matching_entities", parts, binds | {"user_id": user, "embedding": vector})
+        (scan,) = [node for node in ran if node.get("Relation Name") == "entity_vectors"]
+        read[query] = (scan.get("Index Name"), scan["Actual Rows"] * scan["Actual Loops"])
+    assert read["mason 7"] == ("ix_entity_vectors_embedding", binds["most"] + 1)  # one more tells whether it is a tie
+    assert read["none"][1] == 0
+
+
 async def _assert_reads_little(
     database: Database, many: Many, name: str, *, generic: bool, tables: Sequence[str] = TABLES
 ) -> None:

@@ -5,6 +5,7 @@
 -- name only if they are titles. Entities of other origins than `user` do not match by an exact or similar name that an
 -- entity of origin `user` has, too. A fuzzy match has the value 1, but 0 if the documents contain all of the similar
 -- words, which are then not misspelt, and the text index has other lexemes for them than for the name.
+-- Before Postgres 17, the graph gives its order to nothing but the distance alone. So ties are ordered afterwards.
 -- Columns: by, key (the name; for members, the team's name), entity_id, name, type, origin, role, value (covered share of the
 --   idf, 0 to 1, for a fact; cosine similarity for a description; otherwise null), terms (number of lexemes covered by
 --   facts); one row per match.
@@ -104,10 +105,15 @@ factual AS MATERIALIZED (
     LIMIT :most
 ),
 described AS MATERIALIZED (
-    SELECT v.entity_id, v.embedding <=> (SELECT q.vector FROM query_vector AS q) AS distance
-    FROM stepwell.entity_vectors AS v
-    WHERE v.user_id = :user_id
-    ORDER BY v.embedding <=> (SELECT q.vector FROM query_vector AS q), v.entity_id
+    SELECT n.entity_id, n.distance
+    FROM (
+        SELECT v.entity_id, v.embedding <=> (SELECT q.vector FROM query_vector AS q) AS distance
+        FROM stepwell.entity_vectors AS v
+        WHERE v.user_id = :user_id AND (SELECT q.vector FROM query_vector AS q) IS NOT NULL
+        ORDER BY v.embedding <=> (SELECT q.vector FROM query_vector AS q)
+        FETCH FIRST (CAST(:most AS bigint)) ROWS WITH TIES
+    ) AS n
+    ORDER BY n.distance, n.entity_id
     LIMIT :most
 ),
 matches AS (
@@ -121,7 +127,7 @@ matches AS (
         SELECT 'team' AS by, t.name_key, t.entity_id, CAST(NULL AS float8) AS value, CAST(NULL AS bigint) AS terms FROM teams AS t
         UNION ALL SELECT 'role', NULL, r.entity_id, NULL, NULL FROM roles AS r
         UNION ALL SELECT 'fact', NULL, f.entity_id, f.covered, f.terms FROM factual AS f
-        UNION ALL SELECT 'description', NULL, d.entity_id, 1 - d.distance, NULL FROM described AS d WHERE d.distance IS NOT NULL
+        UNION ALL SELECT 'description', NULL, d.entity_id, 1 - d.distance, NULL FROM described AS d
     ) AS o
     CROSS JOIN LATERAL (
         SELECT i.entity_id, i.name, i.type, i.origin, i.role

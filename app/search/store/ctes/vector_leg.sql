@@ -12,29 +12,34 @@
 -- if vector
 -- unless exact
 nearest_by_index AS MATERIALIZED (
-    SELECT e.chunk_no, e.embedding <=> (SELECT q.vector FROM query_vector AS q) AS distance
-    FROM stepwell.embeddings AS e
-    WHERE e.user_id = :user_id
+    SELECT n.chunk_no, n.distance
+    FROM (
+        SELECT e.chunk_no, e.embedding <=> (SELECT q.vector FROM query_vector AS q) AS distance
+        FROM stepwell.embeddings AS e
+        WHERE e.user_id = :user_id
 -- unless graph
-      AND NOT (SELECT small FROM scope)
+          AND NOT (SELECT small FROM scope)
 -- end
 -- if strict
-      AND NOT (SELECT few FROM strict_size)
+          AND NOT (SELECT few FROM strict_size)
 -- end
 -- if exclusions
-      AND e.chunk_no NOT IN (SELECT x.chunk_no FROM excluded_chunks AS x)
+          AND e.chunk_no NOT IN (SELECT x.chunk_no FROM excluded_chunks AS x)
 -- end
 -- if filtered
-      AND {{document_passes e}}
+          AND {{document_passes e}}
 -- end
 -- if strict
-      AND (NOT (SELECT nominated FROM strict_scope) OR e.chunk_no IN (SELECT r.chunk_no FROM strict_chunks AS r))
-      AND {{passes_strict e}}
+          AND (NOT (SELECT nominated FROM strict_scope) OR e.chunk_no IN (SELECT r.chunk_no FROM strict_chunks AS r))
+          AND {{passes_strict e}}
 -- end
 -- if excluding
-      AND NOT {{contains_excluded e}}
+          AND NOT {{contains_excluded e}}
 -- end
-    ORDER BY e.embedding <=> (SELECT q.vector FROM query_vector AS q), e.chunk_no
+        ORDER BY e.embedding <=> (SELECT q.vector FROM query_vector AS q)
+        FETCH FIRST (CAST(:candidates AS bigint)) ROWS WITH TIES
+    ) AS n
+    ORDER BY n.distance, n.chunk_no
     LIMIT :candidates
 ),
 -- end
