@@ -72,3 +72,16 @@ async def test_a_backup_of_another_major_says_that_stems_differ(debian, new_data
         )
         assert (done.archive.server_major, done.stems_differ) == (18, True)
         assert await stored(target.owner_dsn) == 40
+
+
+async def test_a_backup_through_a_socket_by_the_wheels_older_program_is_restored_on_the_embedded_server(
+    debian, new_database, tmp_path
+):
+    own, target = {"PATH": str(tmp_path)}, await new_database()
+    async with test_supported_servers.on_debian(debian, "direct", name="near") as source:
+        await filled(source.owner_dsn)
+        near = f"postgresql://{test_supported_servers.OWNER}@/near?host={debian.folder}&port={debian.port}"
+        await backup.create(tmp_path / "a.dump", access=Access(near, own))
+    done = await backup.load(tmp_path / "a.dump", access=Access(target.owner_dsn, own), embedding=EMBEDDING)
+    assert (done.archive.server_major, done.stems_differ) == (test_supported_servers.MAJOR, True)
+    assert await stored(target.owner_dsn) == 40

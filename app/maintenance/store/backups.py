@@ -45,8 +45,11 @@ _EXCLUDED_VARIABLES = (
 """Environment variables that would change the target or the behaviour of a program."""
 _TABLE_DATA = re.compile(r"^COPY \w+\.(\w+) \(([^)]*)\) FROM stdin;\n(.*?)^\\\.$", re.MULTILINE | re.DOTALL)
 _DUMPED_FROM = re.compile(r"^-- Dumped from database version (\d+)", re.MULTILINE)
-_NEW_SETTING = b"SET transaction_timeout"
-"""Written by pg_restore 17 and newer, rejected by older servers."""
+_UNKNOWN = re.compile(rb"SET transaction_timeout|ALTER TABLE .* SET \(pg_attver=")
+"""What other servers reject: a setting of pg_restore from 17 on, and marks of columns that new minor releases keep.
+
+An older pg_dump writes the marks. Each server makes its own.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +164,7 @@ async def _send_script(reader: Process, writer: Process) -> None:
     writer.stdin.write(before.encode())
     try:
         async for line in reader.stdout:
-            if not line.startswith((_NEW_SETTING, citus.SETTING)):
+            if not (_UNKNOWN.match(line) or line.startswith(citus.SETTING)):
                 writer.stdin.write(line)
             if line.startswith(b"COPY "):
                 break
