@@ -15,6 +15,7 @@ from typing import Any
 from uuid import uuid4
 
 import asyncpg
+import debian_servers
 import fake_provider
 import pytest
 import server_folders
@@ -26,7 +27,7 @@ from xdist.scheduler import LoadFileScheduling
 from app import capability_registry
 from app.access import keys
 from app.database import transactions
-from app.database.embedded import postgres
+from app.database.embedded import embedded_programs, postgres
 from app.database.schema import migration
 from app.documents.storing import ingest
 from app.documents.types import Upload
@@ -177,8 +178,27 @@ def data_folder() -> Iterator[Path]:
         yield folder / "data"
 
 
+class OtherPostgres(postgres.EmbeddedPostgres):
+    """A server of other programs, such as those of an older Postgres, in place of the embedded one."""
+
+    def __init__(self, started: debian_servers.Server) -> None:
+        super().__init__(started.folder)
+        self._sockets = started.folder
+        (started.folder / ".s.PGSQL.5432").symlink_to(f".s.PGSQL.{started.port}")
+
+    def dsn(self, *, user: str, database: str = postgres.DATABASE, driver: str = "postgresql+asyncpg") -> str:
+        return f"{driver}://{user}@/{database}?host={self._sockets}&port=5432"
+
+
 @pytest.fixture(scope="session")
 async def server(data_folder: Path) -> AsyncIterator[postgres.EmbeddedPostgres]:
+    """The server of all tests that do not start one: the embedded one, or one of the programs in POSTGRES_PROGRAMS."""
+    if programs := os.environ.get("POSTGRES_PROGRAMS"):
+        with debian_servers.postgres(Path(programs), **embedded_programs.tune(postgres.SMALL)) as other:
+            await (started := OtherPostgres(other)).ensure_database_and_role()
+            await _configure(started)
+            yield started
+        return
     async with postgres.EmbeddedPostgres(data_folder, tuning=postgres.SMALL) as started:
         await _configure(started)
         yield started
