@@ -85,9 +85,9 @@ SELECT c.chunk_id, c.document_id, v.similarity, c.weight, 'rare' AS signal, c.le
 -- if restricted
        (SELECT CAST(count(*) AS integer)
         FROM stepwell.postings AS b
-        CROSS JOIN LATERAL unnest(b.items) AS i (item)
+        CROSS JOIN LATERAL {{chunks_of_postings b.items}} AS i
         CROSS JOIN LATERAL (
-            SELECT FROM stepwell.chunks AS o WHERE o.user_id = :user_id AND o.chunk_no = {{posting_chunk i.item}} LIMIT 1
+            SELECT FROM stepwell.chunks AS o WHERE o.user_id = :user_id AND o.chunk_no = i.chunk_no LIMIT 1
         ) AS s
         WHERE b.user_id = :user_id AND b.lexeme = c.lexeme) AS chunks,
 -- end

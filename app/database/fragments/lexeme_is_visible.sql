@@ -4,8 +4,8 @@
 -- $lexeme  a lexeme with the collation "C"
 (SELECT true
             FROM stepwell.postings AS b
-            CROSS JOIN LATERAL unnest(b.items) AS i (item)
+            CROSS JOIN LATERAL {{chunks_of_postings b.items}} AS i
             WHERE b.user_id = :user_id AND b.lexeme = $lexeme
-              AND CASE WHEN (SELECT few FROM visible) THEN {{posting_chunk i.item}} IN (SELECT s.chunk_no FROM visible_chunks AS s)
-                       ELSE (SELECT true FROM stepwell.chunks AS c WHERE c.user_id = :user_id AND c.chunk_no = {{posting_chunk i.item}} LIMIT 1) END
+              AND CASE WHEN (SELECT few FROM visible) THEN i.chunk_no IN (SELECT s.chunk_no FROM visible_chunks AS s)
+                       ELSE (SELECT true FROM stepwell.chunks AS c WHERE c.user_id = :user_id AND c.chunk_no = i.chunk_no LIMIT 1) END
             LIMIT 1)

@@ -9,8 +9,8 @@
 -- :since bigint  number of the first chunk that may have been stored in the meantime
 WITH expected AS MATERIALIZED (
     SELECT g.owner COLLATE "C" AS lexeme, g.item
-    FROM unnest(:owners, :items) AS g (owner, item)
-    WHERE EXISTS (SELECT FROM stepwell.chunks AS c WHERE c.user_id = :user_id AND c.chunk_no = {{posting_chunk g.item}})
+    FROM (SELECT u.owner, u.item, {{posting_chunk u.item}} AS chunk_no FROM unnest(:owners, :items) AS u (owner, item) OFFSET 0) AS g
+    WHERE EXISTS (SELECT FROM stepwell.chunks AS c WHERE c.user_id = :user_id AND c.chunk_no = g.chunk_no)
     UNION
     SELECT t.lexeme COLLATE "C",
            {{posting c, t.positions}}

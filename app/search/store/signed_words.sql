@@ -20,8 +20,8 @@ found AS (
         FROM (
             {{posting_blocks w.lexeme}}
         ) AS b
-        CROSS JOIN LATERAL unnest(b.items) AS i (item)
-        JOIN stepwell.chunks AS c ON c.user_id = :user_id AND c.chunk_no = ({{posting_chunk i.item}})
+        CROSS JOIN LATERAL {{chunks_of_postings b.items}} AS i
+        JOIN stepwell.chunks AS c ON c.user_id = :user_id AND c.chunk_no = i.chunk_no
         LIMIT :most_read
     ) AS c
 )

@@ -33,9 +33,9 @@ terms_in_scope AS MATERIALIZED (
       AND (
         SELECT true
         FROM stepwell.postings AS b
-        CROSS JOIN LATERAL unnest(b.items) AS i (item)
+        CROSS JOIN LATERAL {{chunks_of_postings b.items}} AS i
         CROSS JOIN LATERAL (
-            SELECT FROM stepwell.chunks AS c WHERE c.user_id = :user_id AND c.chunk_no = {{posting_chunk i.item}} LIMIT 1
+            SELECT FROM stepwell.chunks AS c WHERE c.user_id = :user_id AND c.chunk_no = i.chunk_no LIMIT 1
         ) AS v
         WHERE b.user_id = :user_id AND b.lexeme = t.lexeme
         LIMIT 1)
