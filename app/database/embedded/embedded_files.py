@@ -13,13 +13,13 @@ Permissions and owners of existing folders are never changed: a folder that cann
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import pwd
 import stat
 import subprocess
 import sys
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -98,20 +98,22 @@ def server_account() -> Account:
 
 
 def _root_account() -> pwd.struct_passwd:
-    """The entry of ROOT_ACCOUNT; another process may be creating it at the same time."""
-    command = ["useradd", "--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent"]
-    reason = "useradd failed"
-    for _ in range(20):
-        try:
+    """The entry of ROOT_ACCOUNT. One process at a time creates it: useradd itself no longer locks the list of users."""
+    users = os.open("/etc", os.O_RDONLY)
+    try:
+        fcntl.flock(users, fcntl.LOCK_EX)
+        with suppress(KeyError):
             return pwd.getpwnam(ROOT_ACCOUNT)
-        except KeyError:
-            try:
-                result = subprocess.run([*command, ROOT_ACCOUNT], capture_output=True, text=True, timeout=30)
-            except OSError:
-                reason = "useradd is not installed"
-                break
-            reason = result.stderr.strip() or reason
-        time.sleep(0.1)
+        command = ["useradd", "--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent"]
+        try:
+            result = subprocess.run([*command, ROOT_ACCOUNT], capture_output=True, text=True, timeout=30)
+            reason = result.stderr.strip() or "useradd failed"
+        except OSError:
+            reason = "useradd is not installed"
+        with suppress(KeyError):
+            return pwd.getpwnam(ROOT_ACCOUNT)
+    finally:
+        os.close(users)
     raise EmbeddedServerError(
         f"Postgres does not run as root, and the system user {ROOT_ACCOUNT} could not be created ({reason}): "
         "create it, run Stepwell as another user, or set DATABASE_URL."
