@@ -4,8 +4,8 @@ Unknown arguments are rejected and null means the default. Numbers out of range 
 1000 means "many". Whole numbers may be strings or have a fraction of zero, and objects and lists may be JSON in a
 string, because models write them so.
 
-Every text that was stored by somebody is marked as quoted content with its document, because a document may contain
-sentences that look like instructions.
+Results with texts of documents or entities carry `NOTICE`, because stored text may contain sentences that look like
+instructions.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ LOCAL_ACTOR = "local"
 
 
 class Admission:
-    """Limits how many searches, other reads and uploads run at once.
+    """Decides when a search, another read or an upload may start.
 
     This one admits everything at once, for a process with one caller; a search may take `search_s` seconds.
     """

@@ -31,13 +31,13 @@ def give(
     """Say whether a passage, or a document as a whole, helped with a query; a later judgement replaces it."""
     if (helpful is None) != withdraw:
         raise errors.BadRequest("Use one of --helpful, --not-helpful and --withdraw.", field="--helpful")
-    answer = _given(client, {"query": query, "helpful": helpful}, passage)
+    answer = _send(client, {"query": query, "helpful": helpful}, passage)
     terminal.end_with_json(answer, wanted=as_json)
     terminal.out.print("Withdrawn." if withdraw else f"Stored: {'helpful' if helpful else 'not helpful'}.")
 
 
-def _given(client: Client, judgement: Body, passage: str) -> Answer:
-    """What is stored of a judgement of the chunk or document with this id, else of the document with this URI."""
+def _send(client: Client, judgement: Body, passage: str) -> Answer:
+    """Send the judgement of the chunk or document with this id, else of the document with this URI."""
     try:
         found = str(UUID(passage))
     except ValueError:

@@ -129,7 +129,7 @@ class SearchState:
         return found
 
     def widen(self, request: HybridRequest) -> HybridRequest:
-        """Increases the limit of a request to the number of candidates that the steps need, and reads their texts."""
+        """The request for as many candidates as the steps need, with their texts; unchanged if no step needs more."""
         if not self.pool:
             return request
         return replace(request, limit=max(request.limit, self.pool), with_content=True)

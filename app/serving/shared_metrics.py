@@ -33,7 +33,7 @@ _Key = tuple[str, tuple[tuple[str, str], ...]]
 
 
 class SharedMetrics:
-    """The metrics of all processes, as the one with this number reads them."""
+    """Shows the metrics of process `number` to the others, and adds up those of all."""
 
     def __init__(self, folder: Path, number: int) -> None:
         self._folder = folder

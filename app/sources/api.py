@@ -52,7 +52,7 @@ class SourceInput(field_types.WireModel):
 
 
 class SourceChange(field_types.WireModel):
-    """A change of a source."""
+    """Whether to watch the folder of a source."""
 
     watch: field_types.Flag = Field(description="Whether the folder is watched.")
 
@@ -88,7 +88,7 @@ class SourceFailure(Response):
 
 
 class StoredSource(Response):
-    """A source."""
+    """A source as it is stored."""
 
     source_id: UUID = Field(description="Id of the source.")
     name: str = Field(description="Name of the source.")
@@ -108,7 +108,7 @@ class StoredSource(Response):
 
 
 class CountedSource(StoredSource):
-    """A source with its numbers."""
+    """A source with the numbers of its files, documents and failures."""
 
     files: int = Field(description="Files that are stored.")
     documents: int = Field(description="Documents of these files.")
@@ -119,7 +119,7 @@ class CountedSource(StoredSource):
 
 
 class AddedSourceResult(StoredSource):
-    """A source that was added, and the job that synchronises it."""
+    """The source of the folder, whether it is new, and the job that synchronises it."""
 
     status: SourceStatus = Field(description="Whether the source was new or changed.")
 
@@ -239,7 +239,7 @@ async def sync_source(source_id: SourceKey, response: HttpResponse, user_id: aut
 
 @router.delete("/sources/{source_id}", summary="Delete a source", responses=problems.responses(404, 409, 507))
 async def delete_source(source_id: SourceKey, request: Request, user_id: auth.Writer, use: auth.Use) -> SourceDeletion:
-    """Delete a source with its documents, and return what the tables still have of them. The files stay."""
+    """Delete a source with its documents, and return how many rows were deleted. The files stay."""
     found = await _id(source_id, user_id, use)
     removed = await sources.delete(found, user_id, use, actor=auth.actor(request))
     return SourceDeletion.of(removed, sources=1)

@@ -1,4 +1,4 @@
-"""Responses while Postgres is down, closes connections, has none free or is slow."""
+"""Responses while Postgres is down, closes connections, has none free or is slow, and to clients that leave."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -98,7 +98,8 @@ async def embedding(database: transactions.Database) -> tuple[str, int] | None:
 async def differences(database: transactions.Database, *, dimension: int) -> list[str]:
     """The differences of the schema from this version's, one sentence each.
 
-    They are missing and additional columns and indexes, invalid indexes, and tables with another distribution.
+    They are missing columns, vectors of another type or length, missing, different or invalid indexes, tables without
+    row-level security, and tables with another distribution.
     """
     async with database.shared() as connection:
         return await connection.run_sync(_compare, dimension)

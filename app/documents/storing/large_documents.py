@@ -283,7 +283,7 @@ def _chunks(passages: Sequence[Passage], draft: DocumentDraft, model: EmbeddingM
 
 
 async def _store(run: Run) -> int:
-    """Store the document of a job, with one model; returns the number of its chunks."""
+    """Cut, embed and publish the document of a job; returns the number of its chunks."""
     async with run.db.reading(run.user_id) as reading:
         staged = await staged_documents.get(reading, run.job.job_id)
     if staged is None:

@@ -139,7 +139,7 @@ async def fill(services: Services, owner: Database) -> AsyncIterator[FillingStat
 
 
 async def _missing(services: Services, owner: Database) -> tuple[int, dict[str, int]]:
-    """The table to fill, and the users with missing vectors, with the numbers of their chunks. Raises Conflict."""
+    """The table to fill, and how many chunks of each user lack a vector. Raises Conflict."""
     model = services.embedder.model
     async with owner.shared() as shared:
         target = await reembedding.target(shared)

@@ -53,7 +53,10 @@ class Overrides:
 
 
 def describe(path: Path, overrides: Overrides) -> EmbeddingModel:
-    """The embedding model in a folder, by default of the folder's name, without loading it. Raises ProviderError."""
+    """Describes the embedding model in a folder without loading it. Raises ProviderError.
+
+    It has the name of the folder unless `overrides` names it.
+    """
     if not path.is_dir():
         raise ProviderError(f"{path} is no folder with a model.", fault="model")
     name = overrides.name or path.resolve().name

@@ -186,7 +186,7 @@ def _fill(grid: Grid, texts: list[list[str]]) -> None:
                 texts[number][column] = text
 
 
-def take_contents(text: str) -> tuple[str, list[LeftOut]]:
+def remove_contents_tables(text: str) -> tuple[str, list[LeftOut]]:
     """Removes tables of contents: lines with the headings that follow and with growing page numbers."""
     lines = text.split("\n")
     headings = {_words(line): place for place, line in enumerate(lines) if line.startswith("#")}

@@ -57,7 +57,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
         raise UnreadableFile("damaged", "The document is damaged: save it again.") from error
     embedded = Embedded(file.recognise)
     writer = Writer(document, embedded)
-    text, contents = office_markdown.take_contents("\n\n".join(writer.pages()))
+    text, contents = office_markdown.remove_contents_tables("\n\n".join(writer.pages()))
     if not text:
         raise pictures.blank("The document contains no text.", file.recognise)
     author = _property(file.raw, b"author")

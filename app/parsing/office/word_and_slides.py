@@ -115,7 +115,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     writer = Writer(_parse(package), embedded)
     pages, contents = writer.pages(), list[LeftOut]()
     if not package.has_slides:
-        pages[0], contents = office_markdown.take_contents(pages[0])
+        pages[0], contents = office_markdown.remove_contents_tables(pages[0])
     pages[-1] = "\n\n".join(filter(None, [pages[-1], *package.extras]))
     if not any(pages):
         raise pictures.blank("The document contains no text.", file.recognise)

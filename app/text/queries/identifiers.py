@@ -35,8 +35,9 @@ _COMMON = re.compile(
 def find_identifiers(text: str) -> list[str]:
     """Returns the identifiers in a text, each once, in order and as first written.
 
-    Identifiers mix letters and digits, such as `FB-12`, `err_pwr_2207` and `0x80070057`, or have no digits and are
-    found by `query_parsing.identifiers`. Versions, measures, dates and bare numbers are not identifiers.
+    Identifiers mix letters and digits, such as `FB-12`, `err_pwr_2207` and `0x80070057`, or have no digits and look
+    like code, options, paths or addresses (`query_parsing.identifiers`). Versions, measures, dates and bare numbers
+    are none.
     """
     found: dict[str, str] = {}
     for token in _TOKEN.findall(text):

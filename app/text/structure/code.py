@@ -45,10 +45,11 @@ _CREATED = re.compile(
     r"[ \t]++)?(?P<name>[\w.\"]++)",
     re.IGNORECASE,
 )
+"""A CREATE statement of SQL."""
 _EXPRESSION = re.compile(
     r"(?:WITH[ \t]++)?(?P<name>\w++)[ \t]++AS[ \t]++(?:(?:NOT[ \t]++)?MATERIALIZED[ \t]++)?\($", re.IGNORECASE
 )
-"""A statement of SQL, or a common table expression in a statement."""
+"""The beginning of a common table expression."""
 _CALLABLE = re.compile(
     r"(?:[A-Za-z_~][\w<>\[\]:.,?~]*+[ \t*&]++(?!\())*+[*&]*+(?!(?:for|foreach|function|requires|sub|while)\b)"
     r"(?P<name>#?[A-Za-z_~$][\w$:~]*+)[ \t]*+\((?:[^;{}=()]|\([^;{}=()]*+\))*+\)[^;={}()]*+(?P<open>\{)?$"

@@ -1163,7 +1163,7 @@ class Sources(Group):
     def delete(self, source_id: UUID | str) -> models.SourceDeletion:
         """Delete a source.
 
-        Delete a source with its documents, and return what the tables still have of them. The files stay.
+        Delete a source with its documents, and return how many rows were deleted. The files stay.
         """
         return self.run(Operation("DELETE", f"/api/rag/sources/{source_id}", models.SourceDeletion))
 

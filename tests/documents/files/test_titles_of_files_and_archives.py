@@ -1,4 +1,4 @@
-"""Files of text have a title; the files of an archive have limits of their own together."""
+"""Files of text have a title; all files of an archive together share the limits of a file and of a request."""
 
 from collections.abc import Mapping
 
