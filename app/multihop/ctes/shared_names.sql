@@ -1,6 +1,7 @@
 -- Selects the chunks that share a name with a source; names in the query are left out. The weight is w / (1 + ln n): w
 -- is the source's weight, and n the number of chunks that contain the name, from :rarest to :commonest.
 -- Columns: shared_names: entity_id, chunks, source_no, weight; shared: chunk_no, entity_id, weight, chunks, source_no.
+-- part restricted  the caller sees texts that mention an entity of hidden metadata, but not this entity
 -- :most_names bigint  maximum number of shared names
 -- :rarest bigint  minimum number of chunks that contain a shared name
 -- :commonest bigint  maximum number of chunks that contain a shared name
@@ -16,6 +17,9 @@ shared_names AS MATERIALIZED (
                 WHERE o.user_id = :user_id AND o.chunk_no = s.chunk_no OFFSET 0
             ) AS m
             WHERE m.entity_id NOT IN (SELECT q.entity_id FROM query_names AS q)
+-- if restricted
+              AND (SELECT true FROM stepwell.entities AS e WHERE e.user_id = :user_id AND e.entity_id = m.entity_id LIMIT 1)
+-- end
         ) AS h
         CROSS JOIN LATERAL (
             SELECT count(*) AS chunks

@@ -560,6 +560,22 @@ async def test_hidden_names_take_no_place_of_visible_ones(callers) -> None:
     assert await found() == before
 
 
+async def test_a_name_of_hidden_metadata_in_visible_texts_is_no_error_over_hops(callers) -> None:
+    user = harness.new_user()
+    full, restricted = await callers(user), await callers(user, filters={"metadata": {"floor": "low"}})
+    shown = ["Copper lanterns were bought by Ilse Brandt.", "A granite meadow belongs to Ilse Brandt."]
+    noted = [{"content": text, "uri": f"{place}", "metadata": {"floor": "low"}} for place, text in enumerate(shown)]
+    author = {"content": "A willow.", "uri": "hidden", "metadata": {"floor": "high", "author": "Ilse Brandt"}}
+    await full.client.post(f"{RAG}/documents", json=[author, *noted])
+    await _settle(full)
+    found = [
+        {hit["uri"]: (hit.get("via") or {}).get("name") for hit in answer["results"]}
+        for caller in (full, restricted)
+        for answer in [await caller.post(f"{RAG}/search/multihop", {"query": "copper lanterns", "mode": "lexical"})]
+    ]
+    assert found == [{"0": None, "1": "Ilse Brandt", "hidden": "Ilse Brandt"}, {"0": None, "1": "Ilse Brandt"}]
+
+
 async def test_a_title_that_only_hidden_texts_use_is_no_name(callers) -> None:
     user = harness.new_user()
     full, restricted = await callers(user), await callers(user, filters={"metadata": {"team": "tide"}})
