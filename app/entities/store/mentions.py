@@ -91,9 +91,12 @@ async def chunk_texts(db: Reading, document_id: UUID, *, first: int = 0, limit: 
 
 
 async def chunk_texts_of(db: Reading, chunk_nos: Sequence[int]) -> list[ChunkText]:
-    """The chunks among these that still exist."""
-    query = _placed(db.user_id).where(sql.among(_c.chunk_no, chunk_nos)).order_by(_c.chunk_no)
-    return [_place(row) for row in await db.execute(query)]
+    """The chunks among these that still exist, in order.
+
+    They are sorted here: before Postgres 17, a plan without sorting reads all chunks of the user for `ORDER BY`.
+    """
+    found = await db.execute(_placed(db.user_id).where(sql.among(_c.chunk_no, chunk_nos)))
+    return sorted(map(_place, found), key=lambda one: one.chunk_no)
 
 
 async def heads(db: Reading, document_ids: Iterable[UUID]) -> dict[UUID, DocumentHead]:

@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import asyncpg
+import harness
 import hybrid
 import plans
 import pytest
@@ -159,6 +160,16 @@ async def test_mentions_in_chunks_are_read_by_key_however_many_an_entity_has(dat
     read = [node for node in ran if node.get("Relation Name") == "mentions"]
     assert len(chunk_nos) in [node["Actual Loops"] for node in read]
     assert [node["Rows Removed by Filter"] for node in read if node.get("Rows Removed by Filter")] == []
+
+
+async def test_chunks_to_link_are_put_in_order_after_they_are_read(database: Database, many: Many) -> None:
+    newest = sa.text("SELECT chunk_no FROM stepwell.chunks ORDER BY chunk_no DESC LIMIT 3")
+    async with database.searching(many[0]) as reading:
+        chunk_nos = list(await reading.scalars(newest))
+        with harness.counted_statements(harness.Tenant(database)) as ran:
+            found = await mentions.chunk_texts_of(reading, chunk_nos)
+    assert [one.chunk_no for one in found] == chunk_nos[::-1]
+    assert "ORDER BY" not in ran[-1]  # Postgres below 17 would read all chunks of the user in this order
 
 
 async def test_descriptions_are_found_through_their_graph_and_not_without_a_query_vector(database, owner, embedder):
