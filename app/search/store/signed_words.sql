@@ -21,7 +21,9 @@ found AS (
             {{posting_blocks w.lexeme}}
         ) AS b
         CROSS JOIN LATERAL {{chunks_of_postings b.items}} AS i
-        JOIN stepwell.chunks AS c ON c.user_id = :user_id AND c.chunk_no = i.chunk_no
+        CROSS JOIN LATERAL (
+            SELECT o.content FROM stepwell.chunks AS o WHERE o.user_id = :user_id AND o.chunk_no = i.chunk_no LIMIT 1
+        ) AS c
         LIMIT :most_read
     ) AS c
 )

@@ -231,6 +231,16 @@ async def test_links_by_words_read_few_rows_by_their_keys(database, big, embedde
     assert read["pk_embeddings"] <= 10
 
 
+async def test_words_that_may_follow_a_minus_sign_are_compared_with_few_chunks(database, big) -> None:
+    words = dict.fromkeys(("words", "words_folded", "words_plain"), ["common"])
+    async with database.reading(big) as reading:
+        statement = sql.statement("signed_words").text
+        ran = plans.ran(await plans.explained(reading, statement, {"user_id": big, "most_read": 20, **words}))
+    assert _fetched(ran, "chunks") == 20
+    (scan,) = [node for node in ran if node.get("Relation Name") == "chunks"]
+    assert "chunk_no" in scan["Index Cond"]
+
+
 KEYS = {"half": Filters(metadata={"n": {"gte": 40}}), "one document": Filters(metadata={"kind": "rare"})}
 """What a restricted caller sees: 2,000 and 50 of the 4,000 chunks; `outside` is in all chunks but these 50."""
 
