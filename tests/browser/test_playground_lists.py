@@ -5,27 +5,29 @@ from playwright.async_api import Page, Route
 
 
 async def titles(page: Page) -> list[str]:
-    return await page.locator("#documents strong").all_inner_texts()
+    return await page.locator("#documents-list strong").all_inner_texts()
 
 
 async def test_documents_are_walked_page_by_page_with_a_constant_number_of_rows(page: Page) -> None:
     await page.locator("nav a[href='#documents']").click()
+    await page.locator("#documents-title:focus").wait_for()
     seen: list[str] = []
     for number in (1, 2):
         await page.locator("#documents-pages").get_by_text(f"Page {number}", exact=True).wait_for()
         await page.locator(".row:first-child", has_text=f"Note {len(seen) + 1:03}").wait_for()
         seen += await titles(page)
-        assert await page.locator("#documents .row").count() <= 50
+        assert await page.locator("#documents-list .row").count() <= 50
         if number == 1:
             await page.locator("#documents-pages").get_by_role("button", name="Next").click()
     assert seen == [f"Note {number:03}" for number in range(1, STORED + 1)]
     assert await page.locator("#documents-pages").get_by_role("button", name="Next").is_disabled()
-    await page.locator("#documents a").last.click()
+    await page.locator("#documents-pages button:focus", has_text="Previous").wait_for()
+    await page.locator("#documents-list a").last.click()
     await page.locator(".text").wait_for()
     await page.go_back()
-    await page.locator("#documents a", has_text=seen[-1]).wait_for()
+    await page.locator("#documents-list a", has_text=seen[-1]).wait_for()
     await page.locator("#documents-pages").get_by_role("button", name="Previous").click()
-    link = page.locator("#documents a", has_text="Note 001")
+    link = page.locator("#documents-list a", has_text="Note 001")
     await link.wait_for()
     assert str(await link.get_attribute("href")).startswith("#document?id=")
 
@@ -33,16 +35,16 @@ async def test_documents_are_walked_page_by_page_with_a_constant_number_of_rows(
 async def test_documents_are_searched_and_sorted_and_the_address_keeps_it(page: Page) -> None:
     await page.locator("nav a[href='#documents']").click()
     await page.locator("#documents-form [name=query]").fill("odd note 01")
-    await page.locator("#documents").get_by_text("Note 019").wait_for()
+    await page.locator("#documents-list").get_by_text("Note 019").wait_for()
     names = {number: f"note {STORED - number:03} shelf/odd/{number:03}" for number in range(1, STORED, 2)}
     odd = [f"Note {STORED - number:03}" for number, name in sorted(names.items(), reverse=True) if "01" in name]
-    await page.locator("#documents .row").nth(len(odd)).wait_for(state="detached")
+    await page.locator("#documents-list .row").nth(len(odd)).wait_for(state="detached")
     assert await titles(page) == odd
     await page.locator("#documents-form [name=sort]").select_option("oldest")
-    await page.locator("#documents .row:first-child", has_text=odd[-1]).wait_for()
+    await page.locator("#documents-list .row:first-child", has_text=odd[-1]).wait_for()
     assert await titles(page) == odd[::-1]
     await page.reload()
-    await page.locator("#documents .row").first.wait_for()
+    await page.locator("#documents-list .row").first.wait_for()
     assert await titles(page) == odd[::-1]
     assert await page.locator("#documents-form [name=sort]").input_value() == "oldest"
 
@@ -70,7 +72,7 @@ async def test_selected_documents_are_deleted_and_what_fails_is_said_and_can_be_
     await page.get_by_role("button", name="Delete selected").click()
     await page.get_by_role("button", name="Delete 3 documents").click()
     await page.get_by_text("2 of 3 deleted.").wait_for()
-    assert await page.locator("#documents .row").count() == 0
+    assert await page.locator("#documents-list .row").count() == 0
 
 
 async def test_entities_are_added_changed_merged_found_with_their_documents_and_deleted(page, client) -> None:
@@ -97,22 +99,22 @@ async def test_entities_are_added_changed_merged_found_with_their_documents_and_
         await dialog.get_by_role("button", name="Save").click()
     request = await changed.value
     assert (request.method, request.post_data_json) == ("PATCH", {"aliases": ["bokafor"], "role": "rigger"})
-    await page.locator("#entities .row", has_text="also bokafor").wait_for()
+    await page.locator("#entities-list .row", has_text="also bokafor").wait_for()
     await page.get_by_label("Select B. Okafor").check()
     assert await page.get_by_role("button", name="Merge", exact=True).is_disabled()
     await page.get_by_label("Select Ben Okafor").check()
     await page.get_by_role("button", name="Merge", exact=True).click()
     await page.get_by_role("button", name="Merge into Ben Okafor").click()
     await page.get_by_text("Merged 2 entities into Ben Okafor.").wait_for()
-    await page.locator("#entities .row", has_text="also bokafor, B. Okafor").wait_for()
+    await page.locator("#entities-list .row", has_text="also bokafor, B. Okafor").wait_for()
     rope = {"uri": "rope.md", "content": "Ben Okafor spliced the rope."}
     (await client.post("documents", json=rope)).raise_for_status()
     await page.locator("#entities-query").fill("b. okafor")
     await page.locator("#entities-query").press("Enter")
-    await page.locator("#entities .row", has_text="by name, 1.00").first.wait_for()
-    assert await page.locator("#entities strong").all_inner_texts() == ["Ben Okafor"]
-    await page.locator("#entities .row summary").click()
-    await page.locator("#entities .row").get_by_role("link", name="rope.md", exact=True).wait_for()
+    await page.locator("#entities-list .row", has_text="by name, 1.00").first.wait_for()
+    assert await page.locator("#entities-list strong").all_inner_texts() == ["Ben Okafor"]
+    await page.locator("#entities-list .row summary").click()
+    await page.locator("#entities-list .row").get_by_role("link", name="rope.md", exact=True).wait_for()
     await page.get_by_role("button", name="Delete Ben Okafor").click()
     await page.get_by_role("button", name="Delete", exact=True).click()
     await page.get_by_text("Deleted Ben Okafor.").wait_for()
@@ -130,9 +132,9 @@ async def test_axe_finds_no_violation_in_lists_and_dialogs_at_390_and_1280_pixel
     for view in ("documents", "entities", "new"):
         if view != "documents":
             await page.goto(f"{page.url.partition('#')[0]}#{view}?query=aud+okafor")
-        await page.locator(f"#{view} .row, #view-{view} form textarea").first.wait_for()
+        await page.locator(f"#{view}-list .row, #view-{view} form textarea").first.wait_for()
         if view == "entities":
-            await page.locator("#entities .row input").first.check()
+            await page.locator("#entities-list .row input").first.check()
             await page.get_by_role("button", name="New entity").click()
         await playground.assert_accessible()
         if view == "entities":

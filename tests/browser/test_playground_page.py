@@ -51,7 +51,7 @@ async def test_markup_in_texts_metadata_names_and_files_is_shown_as_text_everywh
     await page.keyboard.press("Escape")
     await page.goto(f"{playground.url}/#documents?query=onerror&folder={SCRIPT}")
     await page.get_by_role("button", name="Remove the filter folder").click()
-    await page.locator("#documents").get_by_text(f"Title {SCRIPT}").wait_for()
+    await page.locator("#documents-list").get_by_text(f"Title {SCRIPT}").wait_for()
     await page.get_by_label(f"Select Title {SCRIPT}").wait_for()
     await page.evaluate(CHOOSE, [f"{SCRIPT}.bin", "\0\x01"])
     await page.locator("#uploads .row[data-state=failed]", has_text="onerror").wait_for()
@@ -74,7 +74,7 @@ async def test_the_page_works_without_the_features_that_may_be_left_out(context:
     await opened.open()
     assert await (await opened.search("lime mortar")).count() == 5
     await opened.page.goto(f"{url}/#documents")
-    await opened.page.locator("#documents .row").first.wait_for()
+    await opened.page.locator("#documents-list .row").first.wait_for()
     assert await opened.texts(".facet, .thumbs, .why-not") == []
     assert opened.violations() == []
     await opened.page.close()
@@ -109,7 +109,7 @@ async def test_without_a_key_the_page_says_what_to_do_and_with_one_it_works_and_
     page = opened.page
     assert "This service needs a key" in await page.locator("#access").inner_text()
     await opened.search("mortar")
-    assert "This service needs a key" in await page.locator("#answer").inner_text()
+    assert "This service needs a key" in await page.locator("#answer [role=alert]").inner_text()
     await page.locator("#answer").get_by_role("button", name="Enter a key").click()
     await page.locator("#key:focus").wait_for()
     await page.keyboard.type("sk_wrong")

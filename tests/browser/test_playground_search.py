@@ -35,7 +35,7 @@ async def test_enter_searches_and_shows_hits_with_marked_snippets_and_then_more(
         assert await card.locator(".snippet mark").all_inner_texts() == marks
     assert await notes.page.locator("#status").inner_text() == "5 passages, answer uncertain"
     await notes.page.get_by_role("button", name="More passages").click()
-    await notes.page.locator("#hit-6").wait_for()
+    await notes.page.locator("#hit-6 h3 a:focus").wait_for()
     chunks = await notes.page.locator(".card").evaluate_all("cards => cards.map(card => card.dataset.chunk)")
     assert len(chunks) == len(set(chunks)) == 10
     assert await notes.texts(".place") == [str(place) for place in range(1, 11)]
@@ -241,6 +241,10 @@ async def test_the_keyboard_alone_searches_opens_why_and_returns(notes: Playgrou
     assert await page.locator("#query").input_value() == PERSON
     await page.keyboard.press("ArrowDown")
     await page.keyboard.press("ArrowDown")
+    await page.locator("#hit-2 h3 a:focus").wait_for()
+    await page.keyboard.press("Enter")
+    await page.locator(".text").wait_for()
+    await page.go_back()
     await page.locator("#hit-2 h3 a:focus").wait_for()
     await page.keyboard.press("/")
     for key in ("Tab", "Tab", "Enter"):

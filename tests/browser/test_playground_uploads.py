@@ -18,7 +18,7 @@ async def test_an_uploaded_file_is_listed_found_and_deleted(playground: Playgrou
     path = tmp_path / "Harbour log.md"
     path.write_text(f"# Harbour log\n\nThe {word} was oiled on Monday.")
     assert "Stored, 1 chunk" in await playground.upload(path)
-    listed = playground.page.locator("#documents .row", has_text="Harbour log.md")
+    listed = playground.page.locator("#documents-list .row", has_text="Harbour log.md")
     await listed.wait_for()
     await playground.page.locator("nav [data-view=search]").click()
     cards = await playground.search(word)
@@ -125,7 +125,7 @@ async def test_files_that_are_dropped_in_the_zone_are_stored_and_beside_it_neith
     await page.locator("#uploads .row", has_text="dropped.txt").get_by_text("Stored, 1 chunk").wait_for()
     assert (await client.delete("documents", params={"uri": "dropped.txt"})).status_code == 200
     await page.locator("#uploads-clear").click()
-    for target in ("h1", "#documents", "body"):
+    for target in ("h1", "#documents-list", "body"):
         assert await page.evaluate(drop, target) == [True, True], "the browser would open the file"
     assert "Nothing is stored" in await page.locator("#uploads-pace").inner_text()
     assert await page.locator("#uploads .row").count() == 0

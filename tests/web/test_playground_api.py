@@ -61,6 +61,13 @@ def test_the_files_hold_no_inline_script_no_html_from_strings_and_no_other_origi
             assert not re.search(r"<script[^>]*>[^<]|\son\w+=|\sstyle=|<style", text)
 
 
+def test_no_element_has_the_name_of_a_view_to_which_browsers_would_jump() -> None:
+    page, main = ((pages.PLAYGROUND / name).read_text(encoding="utf-8") for name in ("index.html", "main.js"))
+    views = set(re.findall(r"^  (\w+): \{ title:", main, re.MULTILINE))
+    assert views >= {"search", "documents", "entities"}
+    assert views & set(re.findall(r'\sid="([^"]+)"', page)) <= {"document"}
+
+
 async def test_a_module_of_the_page_has_the_label_of_every_signal() -> None:
     response = await example_app.get("/playground/assets/tables.js")
     assert response.headers["content-type"] == "text/javascript; charset=utf-8"

@@ -21,10 +21,11 @@ const VIEWS = {
   ...Object.fromEntries(addedViews),
 };
 
-async function showView() {
+async function showView(event) {
   const { view, parameters } = current();
   const chosen = Object.hasOwn(VIEWS, view) ? view : "search";
-  const isOpened = byId(`view-${chosen}`).hidden;
+  const section = byId(`view-${chosen}`);
+  const isOpened = section.hidden;
   for (const name of Object.keys(VIEWS)) byId(`view-${name}`).hidden = name !== chosen;
   for (const link of document.querySelectorAll("nav a")) {
     if (link.dataset.view === (VIEWS[chosen].parent ?? chosen)) link.setAttribute("aria-current", "page");
@@ -32,7 +33,10 @@ async function showView() {
   }
   entitle((chosen === "search" && parameters.get("query")) || VIEWS[chosen].title);
   fill(byId("access"));
-  await VIEWS[chosen].show(parameters, isOpened);
+  const shown = VIEWS[chosen].show(parameters, isOpened);
+  // Else the keyboard and a screen reader stay where the view was that is left.
+  if (event && isOpened && !section.contains(document.activeElement)) section.querySelector("h1")?.focus({ preventScroll: true });
+  await shown;
 }
 
 function keyChanged(event) {

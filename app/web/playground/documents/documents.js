@@ -33,7 +33,7 @@ export async function refreshDocuments() {
 }
 
 fill(byId("documents-bulk"), el("label", { class: "check" }, all, "Select this page"), chosen, remove);
-byId("documents").addEventListener("change", showSelected);
+byId("documents-list").addEventListener("change", showSelected);
 all.addEventListener("change", () => {
   for (const box of boxes()) box.checked = all.checked;
   showSelected();
@@ -65,7 +65,7 @@ function load({ query, sort }, cursor) {
 
 function show({ documents }, at) {
   const ids = selectedIds();
-  fill(byId("documents"), documents.map((document) => row(document, ids.includes(document.document_id))));
+  fill(byId("documents-list"), documents.map((document) => row(document, ids.includes(document.document_id))));
   showSelected();
   if (documents.length || at) return;
   const { sort, ...narrowed } = listing.selected;
@@ -86,7 +86,7 @@ function row(document, isChosen) {
 }
 
 function boxes() {
-  return [...byId("documents").querySelectorAll("input[type=checkbox]")];
+  return [...byId("documents-list").querySelectorAll("input[type=checkbox]")];
 }
 
 function selectedIds() {

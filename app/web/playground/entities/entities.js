@@ -38,7 +38,7 @@ function load({ query, type, origin }, cursor) {
 }
 
 function show(page, at) {
-  fill(byId("entities"), page.entities.map(row));
+  fill(byId("entities-list"), page.entities.map(row));
   showChosen();
   const types = new Set([...byId("entity-types").children].map((option) => option.value).concat(page.entities.map(({ type }) => type)));
   fill(byId("entity-types"), [...types].map((value) => el("option", { value })));

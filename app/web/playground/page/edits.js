@@ -1,7 +1,7 @@
 // Forms whose edits are kept until they are saved or discarded, so that they are there again when the form is.
 
 import { el } from "./dom.js";
-import { guarded } from "./messages.js";
+import { guardedOnce } from "./messages.js";
 
 // The values that differ from what is saved, by what a form edits, and the version that they began with.
 const kept = new Map();
@@ -19,9 +19,7 @@ export function editForm(key, labels, { version = null, noteOf = () => [], save,
   const submit = async (event) => {
     event.preventDefault();
     let result = null;
-    button.disabled = true;
-    const isSaved = await guarded(message, async () => (result = await save(form.elements)), form);
-    button.disabled = false;
+    const isSaved = await guardedOnce([button], message, async () => (result = await save(form.elements)), form);
     if (!isSaved) return;
     forgetEdits(key);
     done(result);

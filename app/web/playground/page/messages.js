@@ -18,6 +18,16 @@ export async function guarded(place, work, form = null) {
   }
 }
 
+/** The same for work of buttons, which are disabled meanwhile; the one that had the focus of the keyboard keeps it. */
+export async function guardedOnce(buttons, place, work, form = null) {
+  const focused = buttons.find((button) => button === document.activeElement);
+  for (const button of buttons) button.disabled = true;
+  const isDone = await guarded(place, work, form);
+  for (const button of buttons) button.disabled = false;
+  if (document.activeElement === document.body) focused?.focus();
+  return isDone;
+}
+
 /** Shows what has failed in a place; an error that is no Problem is thrown. A problem is on the page once, where it was last met. */
 export function showProblem(place, error) {
   if (!(error instanceof Problem)) throw error;
@@ -65,5 +75,5 @@ function keyMessage(problem) {
   const [text, action] = hasKey()
     ? ["The service does not accept this key. Check it, or ask for another one.", "Change the key"]
     : ["This service needs a key. Type an API key or the local token; it stays in the memory of this page.", "Enter a key"];
-  return el("div", { class: "message", "data-code": problem.code }, el("p", {}, text), el("button", { type: "button", click: enter }, action));
+  return el("div", { class: "message", role: "alert", "data-code": problem.code }, el("p", {}, text), el("button", { type: "button", click: enter }, action));
 }

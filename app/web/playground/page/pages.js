@@ -70,7 +70,8 @@ export class Listing {
   }
 
   #turned(next) {
-    // A disabled button would lose the focus of the keyboard.
+    // A disabled button would lose the focus of the keyboard, and takes none.
+    this.back.disabled = this.ahead.disabled = false;
     if (this.ahead === document.activeElement && next === null) this.back.focus();
     if (this.back === document.activeElement && this.#at === 0) this.ahead.focus();
     this.back.disabled = this.#at === 0;

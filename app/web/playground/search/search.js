@@ -3,7 +3,7 @@
 import { call, hasKey, origin } from "../page/api.js";
 import { byId, el, fill } from "../page/dom.js";
 import { markInvalid } from "../page/forms.js";
-import { guarded, showProblem } from "../page/messages.js";
+import { guardedOnce, showProblem } from "../page/messages.js";
 import { partsOf } from "../page/parts.js";
 import { hopGraph } from "./graph.js";
 import { hitCard } from "./hits.js";
@@ -109,15 +109,16 @@ function moreButton(found, request, list) {
   const button = el("button", { type: "button", class: "more" }, "More passages");
   const failed = el("div");
   button.addEventListener("click", async () => {
-    button.disabled = true;
-    await guarded(failed, async () => {
+    const shown = list.childElementCount;
+    const isDone = await guardedOnce([button], failed, async () => {
       const page = await call("POST", "search", { body: next });
       addCards(list, page, request.query, explanationOf({ ...next }));
       next.cursor = page.next_cursor;
       byId("status").textContent = `${page.results.length} more passages`;
       button.hidden = page.next_cursor === null;
     });
-    button.disabled = false;
+    // To the first that was added, unless the focus is elsewhere by now.
+    if (isDone && [button, document.body].includes(document.activeElement)) list.children[shown]?.querySelector("h3 a").focus();
   });
   return el("div", {}, button, failed);
 }

@@ -12,11 +12,13 @@ import { showWelcome } from "./welcome.js";
 
 const form = byId("search-form");
 let shown = null;
+// What had the focus in the answer.
+let left = null;
 
 /** Shows the search of the address, unless it is shown already; without a query where to begin, or what stands in the way. */
 export async function showSearch(parameters, isOpened) {
   if (isOpened) showParts();
-  if (location.hash === shown) return;
+  if (location.hash === shown) return isOpened && returnToAnswer();
   setValues(form, parameters);
   if (form.elements.query.value) return start();
   remember();
@@ -69,9 +71,14 @@ function showParts() {
   if (byId("options").open) partsOf("options", form);
 }
 
-/** Moves from the field to the hits, from one to the next, and back. */
+/** Goes on where the answer was left, unless the link of the view is followed. */
+function returnToAnswer() {
+  if (!document.activeElement.closest("nav")) left?.focus({ preventScroll: true });
+}
+
+/** Moves from the field to the hits, from one to the next, and back; not while an input method chooses characters. */
 function walk(event) {
-  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  const step = !event.isComposing && { ArrowDown: 1, ArrowUp: -1 }[event.key];
   const stops = [form.elements.query, ...byId("answer").querySelectorAll(".card h3 a")].filter((stop) => stop.checkVisibility());
   const next = step && stops.includes(event.target) && stops[stops.indexOf(event.target) + step];
   if (!next) return;
@@ -80,6 +87,7 @@ function walk(event) {
 }
 
 byId("view-search").addEventListener("keydown", walk);
+byId("answer").addEventListener("focusin", ({ target }) => (left = target));
 form.addEventListener("submit", (event) => {
   event.preventDefault();
   submit();

@@ -46,25 +46,25 @@ async def test_facets_filter_a_search_by_values_of_metadata_with_their_numbers(n
 
 
 async def test_documents_are_filtered_and_the_address_keeps_it(playground: Playground) -> None:
-    page, rows = playground.page, playground.page.locator("#documents strong")
+    page, rows = playground.page, playground.page.locator("#documents-list strong")
     await page.locator("nav a[href='#documents']").click()
     await page.locator("#documents-filters").evaluate("filters => filters.open = true")
     await page.locator("#documents-form .facet summary", has_text=f"team {STORED}").click()
     await page.locator("#documents-form").get_by_role("checkbox", name="Reef").check()
-    await page.locator("#documents .row").nth(3).wait_for(state="detached")
+    await page.locator("#documents-list .row").nth(3).wait_for(state="detached")
     assert await rows.all_inner_texts() == ["Note 058", "Note 059", "Note 060"]
     for facet, value in (("Folder 3", "shelf/even"), ("File type 2", "txt")):  # with the counts of what was chosen
         opened = page.locator("#documents-form .facet", has=page.locator("summary", has_text=facet))
         await opened.evaluate("facet => facet.open = true")  # another test may have opened it
         await page.locator("#documents-form").get_by_role("checkbox", name=value).check()
-    await page.locator("#documents .row").nth(1).wait_for(state="detached")
+    await page.locator("#documents-list .row").nth(1).wait_for(state="detached")
     assert await rows.all_inner_texts() == ["Note 060"]
     assert await page.locator("#documents-filters-set").inner_text() == "3 set"
     await page.reload()
-    await page.locator("#documents .row").first.wait_for()
+    await page.locator("#documents-list .row").first.wait_for()
     assert await rows.all_inner_texts() == ["Note 060"]
     await page.get_by_role("button", name="Remove the filter team: Reef").click()
-    await page.locator("#documents").get_by_text("Note 050").wait_for()
+    await page.locator("#documents-list").get_by_text("Note 050").wait_for()
 
 
 async def test_markup_in_keys_and_values_is_shown_as_text(playground: Playground, client: httpx.AsyncClient) -> None:

@@ -12,7 +12,7 @@ async def test_a_thumb_stores_a_judgement_and_a_second_click_takes_it_back(notes
     for name in ("Helpful", "Not helpful", "Not helpful"):
         async with notes.page.expect_response("**/api/rag/feedback"):
             await cards.first.get_by_role("button", name=name, exact=True).click()
-        await cards.first.locator(".thumb:not([disabled])").first.wait_for()
+        await cards.first.locator(".thumb:not([disabled]):focus", has_text=name).wait_for()
         chosen = cards.first.locator(".thumb[aria-pressed=true]")
         pressed = await chosen.evaluate_all("all => all.map(one => one.textContent)")
         async with services.db.reading("local") as reading:

@@ -76,6 +76,7 @@ class Facets {
     const all = () => {
       this.#isComplete = true;
       this.#draw(facets);
+      this.place.querySelectorAll("summary")[shown.length]?.focus();
     };
     const more = rest ? el("button", { type: "button", class: "quiet", click: all }, amount(rest, "more key")) : null;
     this.place.hidden = !facets.length;

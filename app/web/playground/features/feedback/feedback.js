@@ -2,7 +2,7 @@
 
 import { call } from "../../page/api.js";
 import { byId, el } from "../../page/dom.js";
-import { guarded } from "../../page/messages.js";
+import { guardedOnce } from "../../page/messages.js";
 import { addPart } from "../../page/parts.js";
 
 addPart("card", thumbs);
@@ -18,13 +18,11 @@ function thumbs(hit, query) {
 
   async function judge(chosen, helpful) {
     const isTakenBack = chosen.getAttribute("aria-pressed") === "true";
-    for (const one of buttons) one.disabled = true;
-    await guarded(failed, async () => {
+    await guardedOnce(buttons, failed, async () => {
       await call("POST", "feedback", { body: { query, chunk_id: hit.chunk_id, helpful: isTakenBack ? null : helpful } });
       for (const one of buttons) one.setAttribute("aria-pressed", String(one === chosen && !isTakenBack));
       byId("status").textContent = isTakenBack ? "Feedback withdrawn" : "Feedback stored";
     });
-    for (const one of buttons) one.disabled = false;
   }
 
   return el("div", { class: "thumbs", role: "group", "aria-label": "Did this passage help?" }, failed, buttons);
