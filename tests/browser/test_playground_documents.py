@@ -144,7 +144,7 @@ async def test_a_pasted_text_becomes_a_document_that_its_first_words_name(playgr
     name = "Tide tables come from the harbour office."
     assert await page.locator("#document-title").inner_text() == name
     await page.locator("nav a[href='#documents']").click()
-    await page.locator("#documents").get_by_role("link", name=name).wait_for()
+    await page.locator("#documents-list").get_by_role("link", name=name).wait_for()
     (stored,) = [one for one in (await client.get("documents")).json()["documents"] if one["uri"] is None]
     assert (stored["title"], stored["metadata"]) == ("", {"team": "tide"})
     await page.locator("nav [data-view=search]").click()
@@ -164,12 +164,17 @@ async def test_a_new_text_that_a_job_stores_is_said_to_be_accepted(playground: P
 
 async def test_texts_run_in_the_direction_of_their_script(playground: Playground, client: httpx.AsyncClient) -> None:
     page = playground.page
-    document = {"uri": "wall.md", "title": "جدار المرفأ", "content": "جدار المرفأ مبني من الحجر الجيري quexby."}
+    parts = "\n\n- حجر\n- Lime\n\n> جدار\n\n| حجر | 7 |\n|---|---|"
+    content = f"جدار المرفأ مبني من الحجر الجيري quexby.{parts}"
+    document = {"uri": "جدار.md", "title": "جدار المرفأ", "content": content}
     stored = (await client.post("documents", json=document)).json()
     cards = await playground.search("quexby")
     assert await cards.first.locator("h3, .snippet").evaluate_all(DIRECTIONS) == ["rtl", "rtl"]
     await cards.first.locator("h3 a").click()
     await page.locator(".text").wait_for()
-    assert await page.locator("#document-title, .text p").evaluate_all(DIRECTIONS) == ["rtl", "rtl"]
+    shown = page.locator("#document-title, .text > p, .text li, blockquote, table")
+    assert await shown.evaluate_all(DIRECTIONS) == ["rtl"] * 6
+    # The mark between two facts follows the first, whatever its script.
+    assert await page.locator(".document-head .facts > span:first-child").evaluate_all(DIRECTIONS) == ["ltr"]
     assert await page.locator("#query").evaluate_all(DIRECTIONS) == ["ltr"]
     await client.delete(f"documents/{stored['document_id']}")

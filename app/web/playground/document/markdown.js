@@ -92,7 +92,7 @@ function block(lines, draw) {
 
 /** An element that is marked if the passage that is looked for is in these lines. */
 function piece(name, lines, ...children) {
-  return el(name, { dir: "auto", "data-start": lines[0].start, "data-end": lines.at(-1).end }, ...children);
+  return el(name, { "data-start": lines[0].start, "data-end": lines.at(-1).end }, ...children);
 }
 
 function fence(lines, at) {
@@ -189,7 +189,7 @@ function isTable(lines, at) {
 function table(lines, at) {
   if (!isTable(lines, at)) return null;
   const next = endOf(lines, at + 2, (line) => line.text.includes("|"));
-  const row = (line, name) => piece("tr", [line], cells(line.text).map((cell) => el(name, { dir: "auto" }, inline(cell))));
+  const row = (line, name) => piece("tr", [line], cells(line.text).map((cell) => el(name, {}, inline(cell))));
   const body = () => lines.slice(at + 2, next).map((line) => row(line, "td"));
   const draw = () => el("div", { class: "table", tabindex: "0", role: "region", "aria-label": "Table" }, el("table", {}, el("thead", {}, row(lines[at], "th")), el("tbody", {}, body())));
   return { next, draw };

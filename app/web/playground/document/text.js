@@ -22,6 +22,7 @@ export function showText(place, { content, title, markdown }, passage) {
 
   function more(from, to) {
     const drawn = blocks.slice(from, to).map((block) => block.draw());
+    for (const one of drawn) one.dir = "auto"; // a list, a quotation or a table runs in one direction
     if (from < begin) text.prepend(...drawn);
     else text.append(...drawn);
     [begin, end] = [Math.min(begin, from), Math.max(end, from + drawn.length)];

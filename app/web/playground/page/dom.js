@@ -41,7 +41,7 @@ function isGiven(value) {
 
 /** A line of facts, of which strings run in the direction of their script. */
 export function factLine(...facts) {
-  return el("p", { class: "facts" }, facts.flat().filter(Boolean).map((fact) => (typeof fact === "string" ? el("span", { dir: "auto" }, fact) : fact)));
+  return el("p", { class: "facts" }, facts.flat().filter(Boolean).map((fact) => el("span", {}, typeof fact === "string" ? el("bdi", {}, fact) : fact)));
 }
 
 /** Terms with what they mean, as pairs. */

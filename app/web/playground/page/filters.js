@@ -80,6 +80,6 @@ function chip(form, name, value, remove) {
     remove();
     form.elements.query.focus();
   };
-  const text = el("span", { dir: "auto" }, `${name}: `, el("strong", {}, value));
+  const text = el("span", { dir: "auto" }, `${name}: `, el("strong", { dir: "auto" }, value));
   return el("li", {}, el("button", { type: "button", class: "chip", "aria-label": `Remove the filter ${name}: ${value}`, click }, text, el("span", { "aria-hidden": "true" }, "✕")));
 }
