@@ -263,5 +263,9 @@ async def test_axe_finds_no_violation_in_an_answer_and_a_document(notes: Playgro
     await cards.first.locator("h3 a").click()
     await page.locator(".wanted").first.wait_for()
     await notes.assert_accessible()
+    await page.emulate_media(forced_colors="active")
+    outline = await page.locator(".wanted").first.evaluate("passage => getComputedStyle(passage).outlineStyle")
+    await page.emulate_media(forced_colors="none")
+    assert outline == "solid"
     await page.get_by_role("button", name="Edit").click()
     await notes.assert_accessible()
