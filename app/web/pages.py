@@ -24,6 +24,7 @@ from app.documents.files import left_out_rules
 from app.http import bodies
 from app.query import answer_hints, hop_signal_weights
 from app.relevance import answerable_levels
+from app.text.words import languages
 
 WEB = Path(__file__).parent
 PLAYGROUND = WEB / "playground"
@@ -90,6 +91,7 @@ async def _tables(_: Request) -> Response:
         "POSSIBLE": answerable_levels.POSSIBLE,
         **{name: sorted(getattr(left_out_rules, name)) for name in _FOLDER_NAMES},
         "MAX_BYTES": bodies.MAX_BYTES,
+        "LANGUAGES": languages.CODES,
     }
     source = "".join(f"export const {name} = {json.dumps(value)};\n" for name, value in constants.items())
     headers = {name: _HEADERS[name] for name in ("Cache-Control", "X-Content-Type-Options")}

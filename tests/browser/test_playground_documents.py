@@ -166,12 +166,12 @@ async def test_texts_run_in_the_direction_of_their_script(playground: Playground
     page = playground.page
     parts = "\n\n- حجر\n- Lime\n\n> جدار\n\n| حجر | 7 |\n|---|---|"
     content = f"جدار المرفأ مبني من الحجر الجيري quexby.{parts}"
-    document = {"uri": "جدار.md", "title": "جدار المرفأ", "content": content}
+    document = {"uri": "جدار.md", "title": "جدار المرفأ", "content": content, "language": "ar"}
     stored = (await client.post("documents", json=document)).json()
     cards = await playground.search("quexby")
     assert await cards.first.locator("h3, .snippet").evaluate_all(DIRECTIONS) == ["rtl", "rtl"]
     await cards.first.locator("h3 a").click()
-    await page.locator(".text").wait_for()
+    await page.locator(".text[lang=ar]").wait_for()
     shown = page.locator("#document-title, .text > p, .text li, blockquote, table")
     assert await shown.evaluate_all(DIRECTIONS) == ["rtl"] * 6
     # The mark between two facts follows the first, whatever its script.

@@ -36,6 +36,8 @@ _STEMMED_NAMES = (
 )
 _STEMMED = {config: names for config, *names in map(str.split, _STEMMED_NAMES.split("|"))}
 """The languages with a configuration of their own: its name, the codes of the language, and its own names."""
+CODES = {config: code for config, (code, *_) in _STEMMED.items()}
+"""The ISO 639-1 code of each language with a configuration of its own."""
 _TRUNCATED_NAMES = (
     "afrikaans af albanian sq shqip azerbaijani az basque eu euskara belarusian be беларуская bosnian bs bosanski "
     "bulgarian bg български croatian hr hrvatski czech cs čeština esperanto eo estonian et eesti finnish fi suomi "

@@ -1,18 +1,19 @@
 // Shows the text of a document, at the passage that is wanted; of a long text only a part, to which more is added.
 
 import { byId, el, fill } from "../page/dom.js";
+import { LANGUAGES } from "../tables.js";
 import { markdownBlocks, plainBlocks } from "./markdown.js";
 
 // Characters of a text that are drawn at once.
 const PART = 60_000;
 
 /** Fills a place with the text of a document, and moves to the passage, a pair of offsets, or else to the title. */
-export function showText(place, { content, title, markdown }, passage) {
+export function showText(place, { content, title, markdown, language }, passage) {
   const blocks = markdown ? markdownBlocks(content, title) : plainBlocks(content);
   const index = (offset) => blocks.filter((block) => block.end <= offset).length;
   const wanted = passage?.start ?? 0;
   let [begin, end] = [index(wanted - PART / 4), index(wanted)];
-  const text = el("div", { class: markdown ? "text" : "text plain" });
+  const text = el("div", { class: markdown ? "text" : "text plain", lang: LANGUAGES[language] ?? "" });
   const before = el("button", { type: "button", click: () => more(Math.min(index(blocks[begin].start - PART), begin - 1), begin) }, "Earlier text");
   const after = el("button", { type: "button", click: later }, "Later text");
 
