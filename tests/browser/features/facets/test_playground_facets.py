@@ -3,7 +3,7 @@
 import json
 
 import httpx
-from playground_page import STORED, Playground
+from playground_page import DESKTOP, PHONE, STORED, Playground
 
 SCRIPT = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
 
@@ -69,13 +69,16 @@ async def test_documents_are_filtered_and_the_address_keeps_it(playground: Playg
 
 async def test_markup_in_keys_and_values_is_shown_as_text(playground: Playground, client: httpx.AsyncClient) -> None:
     page = playground.page
-    metadata = {f"key {SCRIPT}": SCRIPT, "constructor": ["a", "b"]}
+    metadata = {f"key {SCRIPT}": SCRIPT, "constructor": ["a", "b"], "k" * 60: "v"}
     stored = (await client.post("documents", json={"content": "Zorvex.", "metadata": metadata})).json()
     await playground.search('"zorvex"')
     await page.locator("#view-search").get_by_role("button", name="more keys").click()
     hostile = page.locator("#view-search .facet", has_text=f"key {SCRIPT}")
     await hostile.locator("summary").click()
     assert SCRIPT in await hostile.locator(".choices").inner_text()
+    await page.set_viewport_size(PHONE)
+    assert await playground.overflow() == 0
+    await page.set_viewport_size(DESKTOP)
     others = page.locator("#view-search .facet", has_text="constructor")
     await others.locator("summary").click()
     for index in (0, 1):
