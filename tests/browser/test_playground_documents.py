@@ -62,6 +62,7 @@ async def test_a_document_is_read_as_one_text_around_a_passage(playground, clien
     for name in ("Earlier text", "Later text"):
         while await page.get_by_role("button", name=name).is_visible():
             await page.get_by_role("button", name=name).click()
+    await page.locator(".text > :focus").wait_for()
     assert await headings.all_inner_texts() == [f"Part {number}" for number in range(1, 200)]
     await page.goto(f"{at_passage}&at=3")
     await page.get_by_text("The passage is no longer where it was").wait_for()

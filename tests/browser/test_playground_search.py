@@ -11,6 +11,8 @@ from playground_page import Playground
 QUESTION = "How do I get my money back for a train fare and a hotel?"
 HOPS = "Which musical instrument does the author of the backfill guide play?"
 VALUE = "name => document.getElementById('search-form').elements[name].value"
+CHOOSES_CHARACTERS = """query => query.dispatchEvent(
+    new KeyboardEvent("keydown", { key: "ArrowDown", isComposing: true, bubbles: true, cancelable: true }))"""
 PERSON = "What has cliffclarke been working on?"
 
 
@@ -247,6 +249,7 @@ async def test_the_keyboard_alone_searches_opens_why_and_returns(notes: Playgrou
     await page.go_back()
     await page.locator("#hit-2 h3 a:focus").wait_for()
     await page.keyboard.press("/")
+    assert await page.locator("#query").evaluate(CHOOSES_CHARACTERS)
     for key in ("Tab", "Tab", "Enter"):
         await page.keyboard.press(key)
     await page.locator("#answer-title:focus").wait_for()

@@ -14,13 +14,14 @@ export function showText(place, { content, title, markdown, language }, passage)
   const wanted = passage?.start ?? 0;
   let [begin, end] = [index(wanted - PART / 4), index(wanted)];
   const text = el("div", { class: markdown ? "text" : "text plain", lang: LANGUAGES[language] ?? "" });
-  const before = el("button", { type: "button", click: () => more(Math.min(index(blocks[begin].start - PART), begin - 1), begin) }, "Earlier text");
-  const after = el("button", { type: "button", click: later }, "Later text");
+  const before = el("button", { type: "button", click: () => focusOn(more(Math.min(index(blocks[begin].start - PART), begin - 1), begin)) }, "Earlier text");
+  const after = el("button", { type: "button", click: () => focusOn(later()) }, "Later text");
 
   function later() {
-    more(end, Math.max(index((blocks[end]?.start ?? 0) + PART), end + 1));
+    return more(end, Math.max(index((blocks[end]?.start ?? 0) + PART), end + 1));
   }
 
+  /** Draws a part; its first element. */
   function more(from, to) {
     const drawn = blocks.slice(from, to).map((block) => block.draw());
     for (const one of drawn) one.dir = "auto"; // a list, a quotation or a table runs in one direction
@@ -31,6 +32,7 @@ export function showText(place, { content, title, markdown, language }, passage)
     for (const piece of passage ? text.querySelectorAll("[data-start]") : []) {
       piece.classList.toggle("wanted", piece.dataset.start < passage.end && piece.dataset.end > passage.start);
     }
+    return drawn[0];
   }
 
   fill(place, before, text, after, blocks.length ? null : el("p", { class: "note" }, "It has no text beyond its title."));
@@ -41,9 +43,13 @@ export function showText(place, { content, title, markdown, language }, passage)
 
 function arrive(text) {
   const target = text.querySelector(".wanted") ?? byId("document-title");
+  focusOn(target);
+  if (target.matches(".wanted")) target.scrollIntoView({ block: "center" });
+}
+
+function focusOn(target) {
   target.setAttribute("tabindex", "-1");
   target.focus({ preventScroll: true });
-  if (target.matches(".wanted")) target.scrollIntoView({ block: "center" });
 }
 
 /** The place of a chunk in a text, whose offsets count code points, while JavaScript's strings count UTF-16 units. */
