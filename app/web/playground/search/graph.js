@@ -5,6 +5,8 @@ import { documentName, el, svg } from "../page/dom.js";
 const NODE = { width: 164, height: 44 };
 const GAP = { x: 32, y: 12 };
 const LETTERS = 18;
+// Letters of Chinese, Japanese and Korean, and pictures, are twice as wide.
+const WIDE = /[\u1100-\u11ff\u2e80-\ud7ff\uf900-\ufaff\ufe30-\uffdc\u{1f300}-\u{3ffff}]/u;
 
 /** A figure with the graph, or null for an answer of one search. Where it is narrow, the graph scrolls sideways. */
 export function hopGraph(answer, query) {
@@ -88,6 +90,6 @@ function curve(from, to) {
 }
 
 function shortened(text, most) {
-  const letters = Array.from(text);
+  const letters = Array.from(text).flatMap((letter) => (WIDE.test(letter) ? [letter, ""] : letter));
   return letters.length > most ? `${letters.slice(0, most - 1).join("")}…` : text;
 }

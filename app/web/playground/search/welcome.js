@@ -34,7 +34,7 @@ export async function showWelcome(isWanted) {
 function queries(text, found) {
   const items = found.map(([query, what, controls]) => {
     const click = () => (location.hash = address("search", { query, ...controls }));
-    return el("li", {}, el("button", { type: "button", class: "sample", click }, el("span", {}, query), el("small", { class: "note" }, what)));
+    return el("li", {}, el("button", { type: "button", class: "sample", click }, el("span", { dir: "auto" }, query), el("small", { class: "note" }, what)));
   });
   return el("div", { class: "welcome fold-body" }, el("p", {}, text), el("ul", { class: "samples" }, items));
 }
