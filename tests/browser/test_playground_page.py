@@ -1,5 +1,6 @@
 """Tests in a real Chromium of the playground as a page: what it loads, what its policy stops, its key and problems."""
 
+import asyncio
 import json
 
 import harness
@@ -130,6 +131,26 @@ async def test_without_a_key_the_page_says_what_to_do_and_with_one_it_works_and_
     await page.reload()
     await page.locator("#answer .message").wait_for()
     assert await page.locator("#key").input_value() == ""
+
+
+async def test_what_is_typed_before_the_scripts_have_come_stays_and_enter_does_not_stop_them(
+    context: BrowserContext, url: str
+) -> None:
+    page = await context.new_page()
+    typed = asyncio.Event()
+
+    async def late(route: Route) -> None:
+        await typed.wait()
+        await route.continue_()
+
+    await page.route("**/main.js", late)
+    await page.goto(url, wait_until="commit")
+    await page.locator("#query").fill("lime")
+    await page.locator("#query").press("Enter")
+    typed.set()
+    await page.locator(".welcome").wait_for()
+    assert await page.locator("#query").input_value() == "lime"
+    await page.close()
 
 
 async def test_a_problem_is_on_the_page_once(page: Page) -> None:

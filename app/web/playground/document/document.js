@@ -24,8 +24,8 @@ export function documentAddress(id, { chunk_id: chunk, chunk_index: at } = {}) {
 /** Shows the document `id` of the parameters, at its chunk `chunk`, whose index `at` is only a hint where to look. */
 export async function showDocument(parameters) {
   const own = (wanted = parameters);
-  fill(byId("document"));
-  await guarded(message, async () => {
+  fill(byId("document"), el("p", { class: "note late" }, "Loading"));
+  const isDone = await guarded(message, async () => {
     if (notice) say(message, notice);
     notice = null;
     const found = await stored(parameters.get("id"));
@@ -37,6 +37,7 @@ export async function showDocument(parameters) {
     if (hasEdits(editsOf(found.document_id))) edit(found);
     else show(found, passage);
   });
+  if (!isDone && own === wanted) fill(byId("document"));
 }
 
 /** Shows a form for a new document; text that was pasted fills it. */

@@ -19,8 +19,10 @@ let left = null;
 export async function showSearch(parameters, isOpened) {
   if (isOpened) showParts();
   if (location.hash === shown) return isOpened && returnToAnswer();
+  const typed = shown === null ? form.elements.query.value : "";
   setValues(form, parameters);
   if (form.elements.query.value) return start();
+  form.elements.query.value = typed; // before the page was ready
   remember();
   clearAnswer();
   showControls();
