@@ -110,7 +110,7 @@ def documents(browser: Browser, url: str) -> bytes:
     page = opened(browser, url, DESKTOP)
     page.goto(f"{url}/#documents?sort=title&metadata=%7B%22team%22%3A%5B%22Firmware%22%5D%7D")
     for place in range(3):
-        page.locator("#documents .row input").nth(place).check()
+        page.locator("#documents-list .row input").nth(place).check()
     page.evaluate("scrollTo(0, 265)")
     return page.screenshot()
 
