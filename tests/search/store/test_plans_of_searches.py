@@ -411,7 +411,7 @@ async def test_planned_once_a_connection_both_legs_still_use_their_indexes(datab
     ask = hybrid.request(big, "balt kax common", await embedder.embed_query("balt kax"))
     statement, binds = hybrid_search.prepare(ask)
     async with database.searching(big) as reading:
-        plan = await plans.explained(reading, statement.text, binds, "GENERIC_PLAN, ")
+        plan = await plans.explained(reading, statement.text, binds, "")
     planned = {
         node["Subplan Name"]: list(plans.nodes(node)) for node in plans.nodes(plan["Plan"]) if "Subplan Name" in node
     }
