@@ -9,9 +9,10 @@ from sqlalchemy.engine import make_url
 from app.database.embedded import embedded_programs
 
 _SESSION = re.compile(
-    r"^(?:(?:--|\\(?:un)?restrict |SELECT pg_catalog\.set_config).*|SET \w+ = [^;]*;)?\n", re.MULTILINE
+    r"^(?:(?:--|\\(?:un)?restrict |SELECT pg_catalog\.set_config|ALTER TABLE .*\(pg_attver=).*|SET \w+ = [^;]*;)?\n",
+    re.MULTILINE,
 )
-"""Comments, settings of the session and empty lines."""
+"""Comments, settings of the session, marks that a server keeps of columns, and empty lines."""
 
 
 def dump(address: Any) -> str:

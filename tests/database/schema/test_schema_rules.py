@@ -209,7 +209,8 @@ async def test_a_restricted_caller_may_only_read_and_a_policy_hides_rows_of_docu
         "SELECT tablename FROM pg_policies WHERE permissive = 'RESTRICTIVE' AND roles = '{stepwell_restricted}'"
     )
     assert {row["tablename"] for row in policies} == OF_DOCUMENTS | OF_ENTITIES
-    member = "SELECT inherit_option, admin_option FROM pg_auth_members WHERE roleid = 'stepwell_restricted'::regrole"
+    inherits = "pg_has_role('stepwell_service', 'stepwell_restricted', 'USAGE')"
+    member = f"SELECT {inherits}, admin_option FROM pg_auth_members WHERE roleid = 'stepwell_restricted'::regrole"
     assert [tuple(row) for row in await owner.fetch(f"{member} AND member = 'stepwell_service'::regrole")] == [
         (False, False)
     ]
