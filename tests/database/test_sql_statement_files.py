@@ -50,7 +50,7 @@ def test_a_statement_has_what_it_declares(name: str) -> None:
 
 @pytest.mark.parametrize("name", statements.SOURCES)
 def test_rows_are_looked_up_by_keys_that_are_made_before(name: str) -> None:
-    """Before Postgres 18, row-level security lets no index be searched for a key computed where it is compared."""
+    """Row-level security of newer minor releases lets no index be searched for a key computed where it is compared."""
     computed = COMPUTED_KEY.findall(statements.text(statements.SOURCES[name]))
     assert [alias for alias in computed if alias not in CTES_WITH_KEYS] == []
 
