@@ -232,7 +232,7 @@ async def test_links_by_words_read_few_rows_by_their_keys(database, big, embedde
 
 
 async def test_words_that_may_follow_a_minus_sign_are_compared_with_few_chunks(database, big) -> None:
-    words = dict.fromkeys(("words", "words_folded", "words_plain"), ["common"])
+    words = {bind: ["common"] for bind in ("words", "words_folded", "words_plain")}
     async with database.reading(big) as reading:
         statement = sql.statement("signed_words").text
         ran = plans.ran(await plans.explained(reading, statement, {"user_id": big, "most_read": 20, **words}))
