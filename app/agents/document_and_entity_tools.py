@@ -105,9 +105,9 @@ async def list_documents(given: ListDocumentsArguments, context: ToolContext) ->
     only = DocumentFilter(given.uri, tuple((given.query or "").split()), Filters(metadata=given.metadata or None))
     rows = await documents.page(context.user_id, db=context.services.db, limit=given.limit + 1, after=after, only=only)
     shown, more = cursors.cut(rows, given.limit, lambda one: cursors.make(one.created_at, one.document_id))
-    missed = (
-        [] if rows or after else await answer_hints.find_missed(only.filters, context.user_id, db=context.services.db)
-    )
+    missed = []
+    if not (rows or after):
+        missed = await answer_hints.find_missed(only.filters, context.user_id, db=context.services.db)
     return tool_results.DocumentList(
         documents=[tool_results.ToolDocument.show(document) for document in shown],
         next_cursor=more,

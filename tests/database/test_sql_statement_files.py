@@ -14,9 +14,9 @@ DECLARED = "-- A statement.\n-- part a\n-- part b\n"
 DIRECTIVE = re.compile(r"-- (?:(?:if|unless) (?P<parts>\w+(?: or \w+)*)|end)")
 LIKE_A_DIRECTIVE = re.compile(r"--\s*(?:if|unless|else|elif|elsif|end|endif)\b", re.IGNORECASE)
 
-COMPUTED_KEY = re.compile(r"\b(\w+)\.\w+ (?:=|>=|<) \(?(?:\w+\.\w+ (?:>>|\|\|) |(?!ANY|ALL)\w+\(\w+\.\w)")
-CTES_WITH_KEYS = {"g": "generated, whose rows no policy hides"}
-"""Aliases of relations that are no tables."""
+COMPUTED_KEY = re.compile(r"\b\w+\.\w+ (?:=|>=|<) \(?(?:\w+\.\w+ (?:>>|\|\|) \w+|(?!ANY|ALL)\w+\(\w+\.\w+)")
+OF_A_CTE = "g.chunk_no = h.item >> 24"
+"""Compares a key with the rows of a CTE, which no policy hides."""
 
 
 def contradictions(source: sql.StatementSource) -> Iterator[str]:
@@ -51,8 +51,7 @@ def test_a_statement_has_what_it_declares(name: str) -> None:
 @pytest.mark.parametrize("name", statements.SOURCES)
 def test_rows_are_looked_up_by_keys_that_are_made_before(name: str) -> None:
     """Row-level security of newer minor releases lets no index be searched for a key computed where it is compared."""
-    computed = COMPUTED_KEY.findall(statements.text(statements.SOURCES[name]))
-    assert [alias for alias in computed if alias not in CTES_WITH_KEYS] == []
+    assert set(COMPUTED_KEY.findall(statements.text(statements.SOURCES[name]))) <= {OF_A_CTE}
 
 
 @pytest.mark.parametrize("path", sorted(sql.files("fragments").values()), ids=lambda path: path.stem)

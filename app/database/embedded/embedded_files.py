@@ -98,26 +98,32 @@ def server_account() -> Account:
 
 
 def _root_account() -> pwd.struct_passwd:
-    """The entry of ROOT_ACCOUNT. One process at a time creates it: useradd itself no longer locks the list of users."""
-    users = os.open("/etc", os.O_RDONLY)
-    try:
-        fcntl.flock(users, fcntl.LOCK_EX)
-        with suppress(KeyError):
-            return pwd.getpwnam(ROOT_ACCOUNT)
-        command = ["useradd", "--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent"]
-        try:
-            result = subprocess.run([*command, ROOT_ACCOUNT], capture_output=True, text=True, timeout=30)
-            reason = result.stderr.strip() or "useradd failed"
-        except OSError:
-            reason = "useradd is not installed"
-        with suppress(KeyError):
-            return pwd.getpwnam(ROOT_ACCOUNT)
-    finally:
-        os.close(users)
+    """The entry of ROOT_ACCOUNT, which is created if it is missing."""
+    with suppress(KeyError):
+        return pwd.getpwnam(ROOT_ACCOUNT)
+    reason = _create_root_account()
+    with suppress(KeyError):
+        return pwd.getpwnam(ROOT_ACCOUNT)
     raise EmbeddedServerError(
         f"Postgres does not run as root, and the system user {ROOT_ACCOUNT} could not be created ({reason}): "
         "create it, run Stepwell as another user, or set DATABASE_URL."
     )
+
+
+def _create_root_account() -> str:
+    """Run useradd; returns why it failed, also if another process has created ROOT_ACCOUNT meanwhile.
+
+    One process at a time runs it: newer releases do not lock the list of users, and the last to write it wins.
+    """
+    command = ["useradd", "--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent", ROOT_ACCOUNT]
+    folder = os.open("/etc", os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        return subprocess.run(command, capture_output=True, text=True, timeout=30).stderr.strip() or "useradd failed"
+    except OSError:
+        return "useradd is not installed, or may not run"
+    finally:
+        os.close(folder)
 
 
 def prepare(layout: Layout, account: Account) -> None:

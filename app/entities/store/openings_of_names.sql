@@ -1,6 +1,6 @@
 -- Finds which single words of a text are names, and which pairs of its words are names or begin longer ones, so that
 -- only longer word sequences that begin with such a pair need be looked up. LATERAL with LIMIT forces look-ups by key.
--- Under row security, newer minor releases look up no key that a function makes there. OFFSET keeps it outside.
+-- Keys are made outside of these parts, as in `chunks_of_postings`; OFFSET keeps them there.
 -- Keys that begin with a pair and a space sort before the pair and an exclamation mark, the character after the space.
 -- Texts take less to send and to read than arrays of as many items.
 -- Columns: opening.

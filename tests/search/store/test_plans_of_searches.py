@@ -168,7 +168,9 @@ async def test_no_more_chunks_are_fetched_than_the_legs_and_the_answer_need(aske
 
 @pytest.mark.parametrize("way", ["graph", "exact"])
 async def test_every_scan_of_a_tenant_table_has_the_user_as_a_constant(asked, way) -> None:
-    scans = [node for node in plans.ran(getattr(asked, way)) if node.get("Relation Name") in TENANT]
+    scans = [node for node in plans.nodes(getattr(asked, way)["Plan"]) if node.get("Relation Name") in TENANT]
+    # Older servers plan the branch that only gives the query vector its type, and never run it.
+    scans = [node for node in scans if (node["Relation Name"], node["Alias"]) != ("embeddings", "t")]
     assert len(scans) > 5
     for node in scans:
         assert f"(user_id = '{asked.request.user_id}'::text)" in _conditions(node), node
