@@ -26,11 +26,9 @@ SELECT b.chunk_id, b.document_id, d.source_id, d.title, d.uri,
        CASE WHEN b.text_rank IS NOT NULL THEN CAST(b.text_score AS float8)
             ELSE (SELECT CAST(coalesce(sum({{posting_score h}}), 0) AS float8)
                   FROM (
-                      SELECT t.weight, t.per_token, {{posting c, w.positions}} AS item
-                      FROM stepwell.chunks AS c
-                      CROSS JOIN LATERAL unnest(c.tsv) AS w
+                      SELECT t.weight, t.per_token, {{posting b, w.positions}} AS item
+                      FROM unnest(ts_filter(setweight(b.tsv, 'A', (SELECT array_agg(t.lexeme) FROM terms AS t)), '{a}')) AS w
                       JOIN terms AS t ON t.lexeme = w.lexeme COLLATE "C"
-                      WHERE c.user_id = :user_id AND c.chunk_no = b.chunk_no
                       OFFSET 0
                   ) AS h) END AS text_score,
 -- end

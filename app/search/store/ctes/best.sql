@@ -20,11 +20,12 @@ top_rows AS MATERIALIZED (
     FETCH FIRST (:limit) ROWS WITH TIES
 ),
 best AS (
-    SELECT c.chunk_id, c.document_id, c.content, c.chunk_index, c.start_offset, c.end_offset, c.heading_path, c.config, w.*,
+    SELECT c.chunk_id, c.document_id, c.content, c.chunk_index, c.start_offset, c.end_offset, c.heading_path, c.config, c.tsv, c.length, w.*,
            row_number() OVER (ORDER BY w.sort_key DESC, w.better_rank, c.chunk_id) AS place
     FROM top_rows AS w
     CROSS JOIN LATERAL (
-        SELECT o.chunk_id, o.document_id, o.content, o.chunk_index, o.start_offset, o.end_offset, o.heading_path, o.config
+        SELECT o.chunk_id, o.document_id, o.content, o.chunk_index, o.start_offset, o.end_offset, o.heading_path, o.config, o.tsv,
+               o.length
         FROM stepwell.chunks AS o WHERE o.user_id = :user_id AND o.chunk_no = w.chunk_no LIMIT 1
     ) AS c
     ORDER BY place
