@@ -79,6 +79,20 @@ class Target:
         return CpuTime(loops, self.service.cpu_s() - loops, postgres)
 
 
+def combine(slices: Sequence[LoadFigures]) -> LoadFigures:
+    """Returns the means of closed loops of the same length; of the latencies, the largest."""
+    cpu_ms = CpuTime(*(statistics.fmean(some) for some in zip(*(one.cpu_ms for one in slices), strict=True)))
+    return LoadFigures(
+        clients=slices[0].clients,
+        answers_per_s=statistics.fmean(one.answers_per_s for one in slices),
+        p50_ms=max(one.p50_ms for one in slices),
+        p95_ms=max(one.p95_ms for one in slices),
+        refused=sum(one.refused for one in slices),
+        failed=sum(one.failed for one in slices),
+        cpu_ms=cpu_ms,
+    )
+
+
 class Client:
     """One connection that is kept open; leaner than httpx, which would take more CPU time than the service."""
 

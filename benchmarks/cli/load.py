@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import json
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -17,11 +18,13 @@ from app.cli import options, terminal
 from benchmarks import folders, pairs
 from benchmarks import load as loads
 from benchmarks.load import LoadFigures, Target
-from benchmarks.service import ROOT, Launch, serving
+from benchmarks.service import ROOT, Launch, Service, serving
 from benchmarks.speed import loading
 
 COLUMNS = ("", "answers/s", "of best", "p50 ms", "p95 ms", "503", "other", "CPU ms", "loops", "models", "Postgres")
 WIDTH = 140
+SLICES = 8
+"""Into how many parts a closed loop is divided where checkouts are compared."""
 PROJECTED = 4
 """Number of workers for which the answers per second are computed from the CPU time."""
 
@@ -52,6 +55,10 @@ class Corpus:
     questions: Iterator[str]
     heavy: str
     light: str
+
+    def target(self, service: Service, fields: Mapping[str, object] | None = None) -> Target:
+        """The corpus as a service serves it."""
+        return Target(service, self.data_dir, self.questions, fields or {})
 
 
 def load(
@@ -88,58 +95,90 @@ def load(
 
 
 async def _run(plan: Plan, chunks: int, data_dir: Path) -> None:
-    """Measures each checkout in turns, and prints the ratios to the first one."""
     corpora = {one: await _prepared(one, chunks, plan.data_dir(one, data_dir)) for one in plan.checkouts}
-    found: dict[Path, dict[str, list[LoadFigures]]] = {one: {} for one in plan.checkouts}
-    for (number, checkout), workers in itertools.product(
-        list(pairs.alternating(plan.checkouts, plan.rounds)), plan.workers
-    ):
-        title = f"{checkout}, workers: {workers}, round {number + 1}"
-        for name, figures in (await _served(plan, checkout, corpora[checkout], workers, title)).items():
-            found[checkout].setdefault(f"{name}, workers: {workers}", []).append(figures)
-    if len(plan.checkouts) > 1:
-        terminal.out.print(_ratios(found))
+    if len(corpora) > 1:
+        terminal.out.print(await _compared(plan, corpora))
+        return
+    ((checkout, corpus),) = corpora.items()
+    for number, workers in itertools.product(range(plan.rounds), plan.workers):
+        await _served(plan, checkout, corpus, workers, f"{checkout}, workers: {workers}, round {number + 1}")
 
 
-async def _served(plan: Plan, checkout: Path, corpus: Corpus, workers: int, title: str) -> dict[str, LoadFigures]:
-    """Serves the corpus with the code of a checkout; prints and returns the figures."""
+async def _compared(plan: Plan, corpora: Mapping[Path, Corpus]) -> Table:
+    """Measures each closed loop in slices, with the services of the checkouts in turns, which all run at once.
+
+    The speed of a shared machine changes within seconds. Each round starts the services again, because two processes
+    with the same code may differ by some percent.
+    """
+    found: dict[str, dict[Path, list[LoadFigures]]] = {}
+    for _, workers in itertools.product(range(plan.rounds), plan.workers):
+        async with AsyncExitStack() as stack:
+            services = {
+                checkout: await stack.enter_async_context(_serving(plan, checkout, corpus, workers))
+                for checkout, corpus in corpora.items()
+            }
+            for fields, clients in itertools.product(plan.fields, plan.clients):
+                slices: dict[Path, list[LoadFigures]] = {checkout: [] for checkout in corpora}
+                for _, checkout in pairs.alternating(plan.checkouts, SLICES):
+                    corpus, seconds = corpora[checkout], plan.seconds / SLICES
+                    target = corpus.target(services[checkout], fields)
+                    slices[checkout].append(
+                        await loads.closed_loop(target, corpus.heavy, clients=clients, seconds=seconds)
+                    )
+                rows = found.setdefault(f"{_name(f'{clients} clients', fields)}, workers: {workers}", {})
+                for checkout, figures in slices.items():
+                    rows.setdefault(checkout, []).append(loads.combine(figures))
+    return _ratios(found)
+
+
+@asynccontextmanager
+async def _serving(plan: Plan, checkout: Path, corpus: Corpus, workers: int) -> AsyncIterator[Service]:
+    """Serves the corpus with the code of a checkout, warmed up."""
     own = {"AUTH": "api_key"} | ({"STEPWELL_WORKERS": str(workers)} if workers > 1 else {})
     async with serving(Launch(corpus.data_dir, {**own, **plan.settings}, checkout)) as service:
+        await loads.closed_loop(corpus.target(service), corpus.heavy, clients=4 * workers, seconds=2.0)
+        yield service
+
+
+async def _served(plan: Plan, checkout: Path, corpus: Corpus, workers: int, title: str) -> None:
+    """Measures the service of a checkout, and prints the figures."""
+    async with _serving(plan, checkout, corpus, workers) as service:
         before, rows = service.memory_mb(), dict[str, LoadFigures]()
         for fields in plan.fields:
-            target = Target(service, corpus.data_dir, corpus.questions, fields)
-            of_kind = await _measured(plan, target, light=corpus.light, heavy=corpus.heavy)
-            rows |= {f"{name} {json.dumps(fields) if fields else ''}".strip(): one for name, one in of_kind.items()}
+            rows |= await _measured(plan, corpus.target(service, fields), corpus, fields)
         table = Table(*COLUMNS, title=title)
         best = max(figures.answers_per_s for figures in rows.values())
         for name, figures in rows.items():
             table.add_row(name, *_row(figures, best))
         table.caption = f"{before:.0f}, then {service.memory_mb():.0f} MB; {_projection(list(rows.values()))}"
     terminal.out.print(table)
-    return rows
 
 
-async def _measured(plan: Plan, target: Target, *, light: str, heavy: str) -> dict[str, LoadFigures]:
+async def _measured(plan: Plan, target: Target, corpus: Corpus, fields: Mapping[str, object]) -> dict[str, LoadFigures]:
     """The figures of each closed loop, of the burst and of unequal users, by what they are called."""
-    await loads.closed_loop(target, heavy, clients=4 * max(plan.workers), seconds=2.0)
     rows = {}
     for clients in plan.clients:
-        rows[f"{clients} clients"] = await loads.closed_loop(target, heavy, clients=clients, seconds=plan.seconds)
+        figures = await loads.closed_loop(target, corpus.heavy, clients=clients, seconds=plan.seconds)
+        rows[_name(f"{clients} clients", fields)] = figures
     if plan.burst:
-        rows[f"burst of {plan.burst}"] = await loads.burst(target, heavy, searches=plan.burst)
-        beside = await loads.light_beside_heavy(target, light=light, heavy=heavy, seconds=plan.seconds)
-        rows[f"1 beside {loads.HEAVY_CLIENTS} of another user"] = beside
+        rows[_name(f"burst of {plan.burst}", fields)] = await loads.burst(target, corpus.heavy, searches=plan.burst)
+        beside = await loads.light_beside_heavy(target, light=corpus.light, heavy=corpus.heavy, seconds=plan.seconds)
+        rows[_name(f"1 beside {loads.HEAVY_CLIENTS} of another user", fields)] = beside
     return rows
 
 
-def _ratios(found: Mapping[Path, Mapping[str, Sequence[LoadFigures]]]) -> Table:
+def _name(what: str, fields: Mapping[str, object]) -> str:
+    return f"{what} {json.dumps(fields)}" if fields else what
+
+
+def _ratios(found: Mapping[str, Mapping[Path, Sequence[LoadFigures]]]) -> Table:
     """The medians of the rounds, and of the ratios to the first checkout in the same round with their intervals."""
     table = Table("", "checkout", "answers/s", "ratio", "CPU ms", "ratio", title="all rounds")
-    first = next(iter(found.values()))
-    for name, of_first in first.items():
-        for checkout, rows in found.items():
-            rates, base_rates = ([one.answers_per_s for one in some] for some in (rows[name], of_first))
-            cpu, base_cpu = ([sum(one.cpu_ms) for one in some] for some in (rows[name], of_first))
+    for name, rows in found.items():
+        of_first = next(iter(rows.values()))
+        for checkout, figures in rows.items():
+            rates, base_rates = ([one.answers_per_s for one in some] for some in (figures, of_first))
+            cpu, base_cpu = ([sum(one.cpu_ms) for one in some] for some in (figures, of_first))
             rate_cells = f"{statistics.median(rates):.1f}", str(pairs.ratio(rates, base_rates))
             cpu_cells = f"{statistics.median(cpu):.1f}", str(pairs.ratio(cpu, base_cpu))
             table.add_row(name, str(checkout), *rate_cells, *cpu_cells)
