@@ -10,6 +10,7 @@ import asyncio
 import json
 import logging
 import math
+import re
 import socket
 import time
 from collections.abc import Iterator
@@ -104,17 +105,16 @@ _UNPREPARED = {
 
 def _whole_number(digits: str) -> int | float:
     # Postgres writes 1e300 with 301 digits. Requests have no whole numbers beyond 64 bits, so this was a float.
-    if len(digits) < 19:
-        return int(digits)
     return value if len(digits) <= 20 and (value := int(digits)) in _INT64 else float(digits)
 
 
-_JSON = json.JSONDecoder(parse_int=_whole_number)
+_JSON, _JSON_OF_LONG_NUMBERS = json.JSONDecoder(), json.JSONDecoder(parse_int=_whole_number)
+_LONG_NUMBER = re.compile(r"[0-9]{19}")
 
 
 def _decode(text: str) -> Any:
     """The value of JSON as Postgres writes it, without white space around it."""
-    return _JSON.raw_decode(text)[0]
+    return (_JSON_OF_LONG_NUMBERS if _LONG_NUMBER.search(text) else _JSON).raw_decode(text)[0]
 
 
 def create(dsn: str, *, prepares: bool | None = None, **options: Any) -> AsyncEngine:

@@ -15,9 +15,8 @@ def may_be_stem(folded: str, word: str) -> bool:
 
     `folded` is a lexeme folded by `fold`. `word` has no accents, like the words of `names.words`.
     """
-    return (
-        bool(folded) and len(word) <= max(2 * len(folded), len(folded) + 2) and word.startswith(folded[:-1] or folded)
-    )
+    begins = bool(folded) and word.startswith(folded[:-1] or folded)
+    return begins and len(word) <= max(2 * len(folded), len(folded) + 2)
 
 
 @lru_cache(maxsize=4_096)

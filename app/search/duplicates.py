@@ -23,6 +23,8 @@ MIN_WORDS = 8
 """Least number of words in a near duplicate, and in a passage that duplicates one with another title or headings."""
 MAX_WORDS = 1_000
 """Largest number of words that are compared, from the beginning of a passage."""
+BEGINNING = 200
+"""Characters in which the first MIN_WORDS words of most passages are."""
 _NUMBER = re.compile(r"\d(?<!\w\d)(?:[\w.,:/-]*\w)?")  # begins with a digit, because that is found fastest
 
 
@@ -44,11 +46,19 @@ Place = tuple[str, ...]
 
 @dataclass
 class _First:
-    """The first hit of a set of duplicates, its words and the other hits; its numbers and shingles once needed."""
+    """The first hit of a set of duplicates and the other hits; its words, numbers and shingles once needed."""
 
     hit: Hit
-    words: tuple[str, ...]
     others: list[Candidate] = field(default_factory=list)
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        return tuple(self.hit.candidate.content.casefold().split(maxsplit=MAX_WORDS)[:MAX_WORDS])
+
+    def beginning(self) -> tuple[str, ...]:
+        """The first MIN_WORDS words, or all if there are fewer."""
+        found = self.hit.candidate.content[:BEGINNING].casefold().split(maxsplit=MIN_WORDS)
+        return tuple(found[:MIN_WORDS]) if len(found) > MIN_WORDS else self.words[:MIN_WORDS]
 
     @cached_property
     def numbers(self) -> list[str]:
@@ -58,6 +68,24 @@ class _First:
     def shingles(self) -> frozenset[int]:
         ring = (*self.words, *self.words[: SHINGLE - 1])  # every word is in as many shingles, the first one too
         return frozenset(map(hash, zip(*(ring[start:] for start in range(SHINGLE)), strict=False)))
+
+
+@dataclass(slots=True)
+class _SameBeginning:
+    """Hits that begin with the same words, each with the first hit of its set.
+
+    Most hits are alone, so only their first words are read.
+    """
+
+    added: list[tuple[_First, _First]] = field(default_factory=list)
+    by_text: dict[tuple[str, ...], _First] = field(default_factory=dict)
+
+    def same(self, one: _First) -> _First | None:
+        """The first hit of the set that has the same words; None without one."""
+        if self.added:
+            self.by_text.update((hit.words, first) for hit, first in self.added[len(self.by_text) :])
+            return self.by_text.get(one.words)
+        return None
 
 
 @dataclass(slots=True)
@@ -89,26 +117,28 @@ class _SamePlace:
 
 @dataclass(slots=True)
 class _Firsts:
-    """The first hits of all sets so far, by text and by place."""
+    """The first hits of all sets so far, by their first words and by place."""
 
     all: list[_First] = field(default_factory=list)
-    by_text: dict[tuple[str, ...], _First] = field(default_factory=dict)
+    by_beginning: dict[tuple[str, ...], _SameBeginning] = field(default_factory=dict)
     by_place: dict[Place, _SamePlace] = field(default_factory=dict)
 
     def add(self, hit: Hit) -> None:
         """Add a hit to the set that it repeats, or as the first hit of a new set."""
-        words = tuple(hit.candidate.content.casefold().split(maxsplit=MAX_WORDS)[:MAX_WORDS])
-        place = _place(hit.candidate)
-        is_long = len(words) >= MIN_WORDS
-        key = words if is_long else (*place, *words)
-        first = self.by_text.get(key)
+        one, place = _First(hit), _place(hit.candidate)
+        beginning = one.beginning()
+        is_long = len(beginning) >= MIN_WORDS
+        key = beginning if is_long else (*place, *beginning)
+        alike = self.by_beginning.setdefault(key, _SameBeginning())
+        first = alike.same(one)
         if first is None:
-            one, same = _First(hit, words), self.by_place.setdefault(place, _SamePlace())
-            first = self.by_text[key] = (same.near(one) if is_long else None) or one
+            same = self.by_place.setdefault(place, _SamePlace())
+            first = (same.near(one) if is_long else None) or one
+            alike.added.append((one, first))
             if first is one:
                 same.firsts.append(one)
                 self.all.append(one)
-        if first.hit is not hit:
+        if first is not one:
             first.others.append(hit.candidate)
 
 

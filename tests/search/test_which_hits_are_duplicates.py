@@ -42,6 +42,17 @@ def test_the_best_of_equal_passages_has_the_others_whatever_their_titles() -> No
     assert (other, other.duplicates) == (hits[1], ())
 
 
+@pytest.mark.parametrize("space", ["  ", "\n" * 60])
+def test_passages_with_the_same_beginning_are_compared_by_all_of_their_words(space: str) -> None:
+    """The first words that tell passages apart are read from a part of the text, which may end earlier."""
+    header, *tails = (" ".join(DICE.choices(WORDS, k=12)) for _ in range(4))
+    texts = [f"{header} {tail}" for tail in tails]
+    copies = [text.replace(" ", space) for text in texts]
+    found = duplicates.collapse(hit(text, str(place)) for place, text in enumerate([*texts, *copies]))
+    assert [one.candidate.content for one in found] == texts
+    assert [[other.content for other in one.duplicates] for one in found] == [[copy] for copy in copies]
+
+
 def test_versions_that_differ_in_a_number_are_no_duplicates() -> None:
     words = DICE.choices(WORDS, k=120)
     texts = [" ".join((*words[:40], *number.split(), *words[40:])) for number in ("€24,", "€28,", "2.5 and", "24")]

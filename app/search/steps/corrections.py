@@ -237,7 +237,7 @@ def _unknown(parsed: ParsedQuery, terms: Sequence[Term], prefixes: Sequence[str]
     if not firsts:
         return []
     words = may_be_misspelt(parsed.words, (*parsed.phrases, *parsed.required, *prefixes))
-    forms = {word: {word, hybrid_request.index_text(word).folded} for word in words}
+    forms = {word: {word, _index([word]).folded} for word in words}
     unknown = [word for word in words if any(firsts.intersection(form[: _stem_window(form)]) for form in forms[word])]
     is_known = {
         word: any(stem_matching.may_be_stem(stem, form) for form in forms[word] for stem in known) for word in unknown

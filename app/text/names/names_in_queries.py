@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import lru_cache
 
 from app.text.names import names
 from app.text.words import word_lists
@@ -23,6 +24,7 @@ class QueryWords:
     opens: tuple[bool, ...]
 
 
+@lru_cache(maxsize=64)
 def read(text: str) -> QueryWords:
     """Splits a query into words."""
     starts = [start for start, _end in names.word_offsets(text)]

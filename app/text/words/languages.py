@@ -187,6 +187,7 @@ _PATTERNS = {
     **{config: re.compile(f"[{letters}]") for config, letters in _SCRIPTS.items()},
     UNSTEMMED: re.compile(_OTHER_SCRIPT),
 }
+_NOT_LATIN = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]")
 _LETTER = re.compile(r"[^\W\d_]")
 _CODE = re.compile(r"\b[^\W\d_]*[\d_]\w*")
 _WORD = re.compile(r"[^\W\d_][^\W\d_\u0300-\u036f\u0900-\u0903\u093a-\u094f]+")
@@ -328,6 +329,8 @@ def _frequent_words() -> Mapping[str, Sequence[tuple[str, float]]]:
 
 def _script(sample: str, least: float = LEAST_SCRIPT) -> str | None:
     """Returns the configuration of the first script, other than Latin, with more than a share of the letters."""
+    if _NOT_LATIN.search(sample) is None:
+        return None
     letters = len(_LETTER.findall(sample))
     for config, letter in _PATTERNS.items():
         if len(letter.findall(sample)) > least * letters:
