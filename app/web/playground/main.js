@@ -61,10 +61,17 @@ function toSearch() {
   showView();
 }
 
+/** Closes the menu of the key. The focus inside of it, which would be lost, goes to what opens it. */
+function closeKeyMenu() {
+  const menu = byId("key-menu");
+  if (menu.open && menu.contains(document.activeElement)) menu.querySelector("summary").focus();
+  menu.open = false;
+}
+
 byId("key").addEventListener("input", keyChanged);
 byId("key").addEventListener("change", keyEntered);
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape") byId("key-menu").open = false;
+  if (event.key === "Escape") closeKeyMenu();
   if (event.key !== "/" || event.ctrlKey || event.metaKey || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
   event.preventDefault();
   toSearch();
