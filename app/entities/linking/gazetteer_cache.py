@@ -11,6 +11,7 @@ import asyncio
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from itertools import chain
 
 from cachetools import LRUCache
@@ -35,10 +36,14 @@ NAME_COST = 50
 
 @dataclass(slots=True)
 class UserNames:
-    """A user's names at a version. `fuzzy_index` and `parts` are built on first use."""
+    """A user's names at a version. `fuzzy_index` and `parts` are built on first use.
+
+    `since` is the time of the user's first write: another one is that of another user, of the name of a deleted one.
+    """
 
     version: int
     gazetteer: Gazetteer
+    since: datetime | None = None
     _fuzzy: fuzzy_names.FuzzyNames | None = None
     _parts: Mapping[str, tuple[str, ...]] | None = None
     _building: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -73,7 +78,7 @@ class UserNames:
             fuzzy = fuzzy.patched([k for k in entries if k in gazetteer], [k for k in entries if k not in gazetteer])
         else:
             fuzzy = None
-        return UserNames(version, gazetteer, fuzzy)
+        return UserNames(version, gazetteer, self.since, fuzzy)
 
 
 _caches: weakref.WeakKeyDictionary[object, LRUCache[str, UserNames]] = weakref.WeakKeyDictionary()
@@ -139,23 +144,25 @@ async def uncommitted(writing: Writing) -> UserNames:
 
 async def _up_to_date(reading: Reading, cached: UserNames | None) -> UserNames:
     """The names at the stored version: the cached names with later changes, or all names read again."""
-    version = await name_changes.version(reading)
-    if cached is not None and cached.version == version:
+    version, since = await name_changes.version(reading)
+    if cached is None or cached.since != since:
+        return await _read(reading, version, since)
+    if cached.version == version:
         return cached
-    if cached is None or not cached.version < version < cached.version + name_changes.MAX_KEPT:
-        return await _read(reading, version)
+    if not cached.version < version < cached.version + name_changes.MAX_KEPT:
+        return await _read(reading, version, since)
     entries = await name_changes.changed_entries(reading, cached.version, limit=MAX_CHANGES + 1)
     if len(entries) > MAX_CHANGES:
-        return await _read(reading, version)
+        return await _read(reading, version, since)
     size = len(cached.gazetteer) + NAME_COST * len(entries)
     return await offload.run(size, cached.updated, version, entries)
 
 
-async def _read(reading: Reading, version: int) -> UserNames:
+async def _read(reading: Reading, version: int, since: datetime | None) -> UserNames:
     if version == 0:
-        return UserNames(0, Gazetteer.build(()))
+        return UserNames(0, Gazetteer.build(()), since)
     entries = await name_changes.entries(reading)
-    return UserNames(version, await offload.run(NAME_COST * len(entries), Gazetteer.build, entries))
+    return UserNames(version, await offload.run(NAME_COST * len(entries), Gazetteer.build, entries), since)
 
 
 def _by_first_and_last_word(gazetteer: Gazetteer) -> Mapping[str, tuple[str, ...]]:

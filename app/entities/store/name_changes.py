@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -50,9 +51,10 @@ class NameChange:
         return self.since, self.key.encode()
 
 
-async def version(db: Reading) -> int:
-    """The user's names_version; 0 before anything was named."""
-    return await db.scalar(sa.select(_t.names_version).where(_t.user_id == db.user_id)) or 0
+async def version(db: Reading) -> tuple[int, datetime | None]:
+    """The user's names_version, 0 before anything was named, and the time of the user's first write."""
+    row = (await db.execute(sa.select(_t.names_version, _t.created_at).where(_t.user_id == db.user_id))).one_or_none()
+    return (0, None) if row is None else (row.names_version, row.created_at)
 
 
 _RECORD = sql.inline(
@@ -82,7 +84,9 @@ async def record_new(db: Writing, names: Mapping[str, str], *, in_gazetteer: boo
 
 
 async def _next_version(db: Writing) -> int:
-    change = sa.update(tables.tenants).where(_t.user_id == db.user_id).values(names_version=_t.names_version + 1)
+    # The first one follows the version of the data, which none of a deleted user with this name had.
+    following = sa.func.coalesce(sa.func.nullif(_t.names_version, 0), _t.version) + 1
+    change = sa.update(tables.tenants).where(_t.user_id == db.user_id).values(names_version=following)
     return int(await db.scalar(change.returning(_t.names_version)))
 
 
@@ -208,6 +212,6 @@ async def mark_followed(db: Writing, changes: Sequence[NameChange]) -> None:
     """Mark changes as processed, unless the names have changed again, and delete changes that are no longer needed."""
     binds = {"keys": [change.key.encode() for change in changes], "since": [change.since for change in changes]}
     await db.execute(_FOLLOWED, {"user_id": db.user_id, **binds})
-    kept_from = await version(db) - MAX_KEPT
-    of_user = (_c.user_id == db.user_id, _c.pending_since.is_(None), _c.version <= max(kept_from, 0))
+    newest, _since = await version(db)
+    of_user = (_c.user_id == db.user_id, _c.pending_since.is_(None), _c.version <= max(newest - MAX_KEPT, 0))
     await db.execute(sa.delete(tables.entity_changes).where(*of_user))

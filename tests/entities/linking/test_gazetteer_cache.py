@@ -5,8 +5,11 @@ from weakref import WeakKeyDictionary
 
 import linking
 import pytest
+from conftest import DatabaseAddress
 from harness import Tenant
 
+from app.access.store import user_data
+from app.database import transactions
 from app.database.transactions import Database
 from app.entities import operations as entities
 from app.entities.linking import gazetteer_cache
@@ -31,6 +34,16 @@ async def test_a_change_by_another_process_takes_effect_at_once(tenant: Tenant, 
     assert _found(await _current(elsewhere, tenant), "Ana and Ben") == ["ana", "ben"]
     await entities.remove(ana.entity_id, tenant.user_id, db=tenant.db)
     assert _found(await _current(elsewhere, tenant), "Ana and Ben") == ["ben"]
+
+
+async def test_the_names_of_a_deleted_user_are_not_those_of_a_later_one(
+    tenant: Tenant, address: DatabaseAddress
+) -> None:
+    for name in ("Ana", "Ben"):
+        await linking.add_entity(tenant, name)
+        assert _found(await _current(tenant.db, tenant), "Ana and Ben") == [name.lower()]
+        async with transactions.connect(address.owner_dsn, pool_size=1) as owner:
+            await user_data.delete(tenant.user_id, db=owner, actor="test")
 
 
 async def test_names_of_a_failed_transaction_are_not_cached(tenant: Tenant) -> None:

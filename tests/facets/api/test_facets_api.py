@@ -5,8 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from api_caller import Caller
+from conftest import DatabaseAddress
+from harness import Tenant
 
+from app.access.store import user_data
+from app.database import transactions
 from app.facets import operations
+from app.facets.types import FacetQuery
 
 STORED: list[dict[str, Any]] = [
     {"team": "Firmware", "year": 2024, "tags": ["tide", "tide", "buoy"], "draft": True},
@@ -139,3 +144,15 @@ async def test_the_command_prints_the_values_of_a_key(remote: Any, remote_folder
     assert (await remote("ingest", remote_folder)).code == 0
     (team,) = (await remote("facets", "team", "--json")).json["facets"]
     assert team["values"] == [{"value": "masons", "documents": 1}]
+
+
+async def test_a_user_with_the_name_of_a_deleted_one_is_not_shown_that_ones_values(
+    tenant: Tenant, address: DatabaseAddress
+) -> None:
+    services = tenant.services()
+    for author in ("Ana Quarrie", "Ben Adair"):
+        await tenant.add("A note about lamps.", "lamps.md", metadata={"author": author})
+        (facet,) = await operations.run(FacetQuery(), tenant.user_id, services)
+        assert [one.value for one in facet.values] == [author]
+        async with transactions.connect(address.owner_dsn, pool_size=1) as owner:
+            await user_data.delete(tenant.user_id, db=owner, actor="test")
