@@ -60,7 +60,7 @@ class AddedTerm:
     is shown. `weight` is the number of occurrences in the query that it counts as, less than 1. `idf` is the largest
     idf that it may have; None if its own idf counts. `alternative_to` are the lexemes of the query that it is an
     alternative to; a term that replaces its word has none. `corrects` are the misspelt lexemes, which no chunk
-    contains.
+    contains. `is_shown` tells whether the caller may read the term.
     """
 
     origin: str
@@ -72,6 +72,7 @@ class AddedTerm:
     idf: float | None = None
     alternative_to: tuple[str, ...] = ()
     corrects: tuple[str, ...] = ()
+    is_shown: bool = True
 
     @property
     def forms(self) -> tuple[str, ...]:

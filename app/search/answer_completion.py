@@ -171,15 +171,19 @@ def cap(score: float) -> dict[str, Any]:
 def _query_explained(search: SearchState) -> dict[str, Any]:
     """The query's terms, weights and operators, the plan of the vector leg, the size of the corpus, and the steps.
 
-    Frequencies are counted in all documents. A caller who does not see all of them gets no frequencies.
+    Frequencies are counted in all documents. A caller who does not see all of them gets no frequencies, and no terms
+    that others have written.
     """
     parsed, weights, result = search.parsed, search.result.weights, search.result
     is_restricted = search.context.services.db.audience is not None
+    added = search.request.lexical.added if search.request.lexical else ()
+    hidden = {form for term in added if not term.is_shown for form in term.forms}
     terms: list[dict[str, Any]] = [
         {"lexeme": term.lexeme, "times": term.times}
         if is_restricted
         else {"lexeme": term.lexeme, "df": term.df, "idf": term.idf, "times": term.times}
         for term in result.terms
+        if term.lexeme not in hidden
     ]
     explained = {
         "weights": {"vector": weights.vector, "text": weights.text},

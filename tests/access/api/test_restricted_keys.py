@@ -360,6 +360,7 @@ OBSERVABLE = {
         *("legs", "rank", "text_rank", "convex_score", "fused", "signals", "parts", "reason"),
     ),
     "explain leaves the statistics out": ("df", "idf", "chunks", "times"),
+    "explain does not name synonyms": ("synonyms",),
     "rare terms are followed, which the statistics tell": ("terms", "strategies", "strategies_matched"),
 }
 """The fields of answers to queries in which a restricted key differs from a user with the visible documents only."""

@@ -60,7 +60,8 @@ async def expand(search: SearchState, db: transactions.SearchTransaction) -> Sea
         return search
     cache, key = search.context.services.state(SynonymCache), (db.user_id, frozenset(query))
     known = await transactions.get_or_find(cache, db.entered.synonyms_version, key, partial(_analyse, db, query))
-    added = (*lexical.added, *_synonyms(known, query))
+    synonyms = [replace(one, is_shown=db.restriction is None) for one in _synonyms(known, query)]
+    added = (*lexical.added, *synonyms)
     return replace(search, request=replace(request, lexical=replace(lexical, added=added)))
 
 
@@ -128,10 +129,10 @@ def _synonym(known: AnalysedSynonyms, word: str, text: str, match: _Match, confi
 
 
 def explain(search: SearchState) -> dict[str, Any]:
-    """The synonyms by word of the query, as the groups write them."""
+    """The synonyms by word of the query, as the groups write them; none for a caller who may not list them."""
     by_word: dict[str, list[str]] = {}
     for one in search.request.lexical.added if search.request.lexical else ():
-        if one.origin == ORIGIN:
+        if one.origin == ORIGIN and one.is_shown:
             by_word.setdefault(one.word, []).append(one.text)
     return {"synonyms": by_word}
 

@@ -37,6 +37,20 @@ async def test_a_key_with_filters_neither_reads_nor_replaces_them(callers: Any) 
     assert_problem(await restricted.client.put(SYNONYMS, json=groups), 403, "outside_of_key")
 
 
+async def test_explain_does_not_name_them_to_a_key_with_filters_and_they_are_searched(callers: Any) -> None:
+    user, team = harness.new_user(), {"team": "tide"}
+    full, restricted = await callers(user), await callers(user, filters={"metadata": team})
+    await full.add("The furnace was serviced.", "furnace.md", metadata=team)
+    groups = [{"terms": ["boiler", "furnace", "merger"]}]
+    assert (await full.client.put(SYNONYMS, json={"groups": groups})).status_code == 200
+    for caller, shown in ((full, {"furnac", "merger"}), (restricted, set())):
+        asked = {"query": "boiler", "mode": "lexical", "explain": True}
+        answer = (await caller.client.post("/api/rag/search", json=asked)).json()
+        assert [hit["uri"] for hit in answer["results"]] == ["furnace.md"]
+        assert {term["lexeme"] for term in answer["explain"]["terms"]} == {"boiler"} | shown
+        assert bool(answer["explain"]["synonyms"]) == bool(shown)
+
+
 async def test_the_command_names_a_wrong_line_and_prints_what_is_stored(remote: Any, tmp_path: Path) -> None:
     file = tmp_path / "synonyms.txt"
     file.write_text("boiler, furnace\n\nalone\n")
