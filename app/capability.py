@@ -41,6 +41,8 @@ class Capability:
         optional_tools: The names of those that agents are offered only where the settings name them.
         jobs: Kinds of background jobs.
         background: Functions of the services that run beside the jobs until they are cancelled.
+        expires: Functions of a shared transaction and the services that delete the expired rows of all users, and
+            return their number.
         steps: Steps of a search; each is a `search.state.Step`.
         metadata: Functions that receive the metadata that a write changes; see `documents.store`.
         missed_filters: Functions that find conditions of filters that no document meets.
@@ -66,6 +68,7 @@ class Capability:
     optional_tools: Sequence[str] = ()
     jobs: Sequence[Place] = ()
     background: Sequence[Place] = ()
+    expires: Sequence[Place] = ()
     steps: Sequence[Place] = ()
     metadata: Sequence[Place] = ()
     missed_filters: Sequence[Place] = ()

@@ -111,6 +111,30 @@ CREATE FUNCTION stepwell.expire_feedback(p_days integer) RETURNS bigint
         RETURN expired;
     END
     $$;
+CREATE FUNCTION stepwell.expire_name_changes(p_before bigint) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+DECLARE
+    expired bigint;
+BEGIN
+    DELETE FROM stepwell.entity_changes AS c WHERE c.pending_since IS NULL AND c.version < p_before;
+    GET DIAGNOSTICS expired = ROW_COUNT;
+    RETURN expired;
+END
+$$;
+CREATE FUNCTION stepwell.expire_responses(p_seconds integer) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+DECLARE
+    expired bigint;
+BEGIN
+    DELETE FROM stepwell.idempotency_keys AS i WHERE i.created_at < now() - make_interval(secs => greatest(p_seconds, 3600));
+    GET DIAGNOSTICS expired = ROW_COUNT;
+    RETURN expired;
+END
+$$;
 CREATE FUNCTION stepwell.is_unlinked(p_user text, p_entity uuid) RETURNS boolean
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -933,6 +957,10 @@ REVOKE ALL ON FUNCTION stepwell.enter_restricted(p_path text, p_needs_document b
 GRANT ALL ON FUNCTION stepwell.enter_restricted(p_path text, p_needs_document boolean, p_shows_entities boolean) TO stepwell_service;
 REVOKE ALL ON FUNCTION stepwell.expire_feedback(p_days integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION stepwell.expire_feedback(p_days integer) TO stepwell_service;
+REVOKE ALL ON FUNCTION stepwell.expire_name_changes(p_before bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION stepwell.expire_name_changes(p_before bigint) TO stepwell_service;
+REVOKE ALL ON FUNCTION stepwell.expire_responses(p_seconds integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION stepwell.expire_responses(p_seconds integer) TO stepwell_service;
 REVOKE ALL ON FUNCTION stepwell.is_unlinked(p_user text, p_entity uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION stepwell.is_unlinked(p_user text, p_entity uuid) TO stepwell_restricted;
 REVOKE ALL ON FUNCTION stepwell.link_strength(kind text, count bigint) FROM PUBLIC;

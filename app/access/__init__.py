@@ -6,6 +6,7 @@ from app.capability import Capability, Command
 
 ACCESS = Capability(
     exports=("keys", "events"),
+    expires=("access.store.idempotency:expire",),
     commands={
         "audit": Command("manage", "access.commands:show_audit", "Show deletions, key management and the use of keys."),
         "keys": Command("manage", "access.commands:keys_app", "Create, list, rotate and revoke API keys."),

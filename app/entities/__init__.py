@@ -6,6 +6,7 @@ from app.capability import Capability, Command
 
 ENTITIES = Capability(
     exports=("entities",),
+    expires=("entities.store.name_changes:expire",),
     routers=("entities.api:router",),
     tags={"entities": "Describe the people, projects and things that documents mention."},
     commands={

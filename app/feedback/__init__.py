@@ -14,6 +14,6 @@ FEEDBACK = Capability(
     },
     tools=("feedback.tools:TOOLS",),
     optional_tools=("rate_passage",),
-    background=("feedback.operations:expire_forever",),
+    expires=("feedback.operations:expire",),
     options=("feedback.types:options",),
 )

@@ -5,14 +5,13 @@ A query is stored only if a caller sends feedback on it. A search itself stores 
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
-import logging
 from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from uuid import UUID
 
 from app import errors
+from app.database.transactions import SharedTransaction
 from app.documents import operations as documents
 from app.documents.types import Upload
 from app.evaluation import beir
@@ -20,9 +19,6 @@ from app.feedback import store
 from app.feedback.types import FeedbackOptions, FeedbackRequest, GivenFeedback
 from app.services import Services
 
-log = logging.getLogger(__name__)
-
-EXPIRE_EVERY_S = 3_600.0
 PAGE = 200
 
 
@@ -51,17 +47,9 @@ def _unknown(given: FeedbackRequest) -> errors.NotFound:
     return errors.NotFound(f"No such {'document' if given.chunk_id is None else 'chunk'}.", field=field)
 
 
-async def expire_forever(services: Services) -> None:
-    """Delete the expired judgements of all users once an hour, until cancelled."""
-    while True:
-        try:
-            async with services.db.shared() as shared:
-                expired = await store.expire(shared, days=services.option(FeedbackOptions).days)
-            if expired:
-                log.info("feedback expired: %d", expired, extra={"action": "feedback_expired"})
-        except errors.StepwellError as error:
-            log.warning("expiry of feedback postponed: %s", error.code, extra={"action": "feedback_postponed"})
-        await asyncio.sleep(EXPIRE_EVERY_S)
+async def expire(db: SharedTransaction, services: Services) -> int:
+    """Delete the expired judgements of all users; returns their number."""
+    return await store.expire(db, days=services.option(FeedbackOptions).days)
 
 
 def group(given: Iterable[GivenFeedback]) -> list[beir.JudgedQuestion]:

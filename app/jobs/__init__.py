@@ -7,6 +7,7 @@ from app.capability import Capability, Command
 JOBS = Capability(
     routers=("jobs.api:router",),
     tags={"jobs": "Follow and cancel background jobs."},
+    expires=("jobs.store:expire",),
     installs=("jobs.job_metrics:install",),
     commands={"jobs": Command("store", "jobs.commands:app", "List, show and cancel background jobs.")},
 )

@@ -261,10 +261,18 @@ async def fail(db: SharedTransaction, job: Job, *, error: str) -> None:
 
 async def _end(db: Transaction, job: Job, **values: Any) -> bool:
     """End a job, and delete the user's jobs that ended more than KEPT_DAYS ago; false if the claim was lost."""
-    before = sa.func.now() - sa.func.make_interval(0, 0, 0, KEPT_DAYS)
-    old = (_j.user_id == job.user_id, _j.created_at < before, _j.finished_at < before)
-    await db.execute(sa.delete(tables.jobs).where(*old))
+    await db.execute(_delete_old().where(_j.user_id == job.user_id))
     return await _change(db, job, **values, leased_until=None, finished_at=sa.func.now())
+
+
+def _delete_old() -> sa.Delete:
+    before = sa.func.now() - sa.func.make_interval(0, 0, 0, KEPT_DAYS)
+    return sa.delete(tables.jobs).where(_j.created_at < before, _j.finished_at < before)
+
+
+async def expire(db: SharedTransaction, _services: object) -> int:
+    """Delete the jobs of all users that ended more than KEPT_DAYS ago; returns their number."""
+    return (await db.execute(_delete_old())).rowcount
 
 
 async def release(db: SharedTransaction, job: Job) -> bool:

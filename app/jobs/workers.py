@@ -37,6 +37,8 @@ READ_ONLY_POLL_S = 2.0
 """Pause between two looks whether a database accepts writes again."""
 RETRY_S, MAX_RETRY_S = 5.0, 300.0
 """Pause before the second attempt, which is doubled for each further one, and the longest pause."""
+EXPIRE_EVERY_S = 3_600.0
+"""Pause between two deletions of expired rows."""
 MOST_SERVED = 64
 """Users whose turn a worker remembers."""
 OUTAGE_RETRY_S = 60.0
@@ -143,14 +145,29 @@ def every_kind() -> tuple[JobKind, ...]:
 async def run_forever(services: Services) -> None:
     """Run the jobs of all users, a loop for each queue, and what capabilities declare as `background`, until cancelled.
 
-    They begin when the database accepts writes.
+    They begin when the database accepts writes. Expired rows are deleted once an hour.
     """
     await wait_until_writable(services.db)
     queues = defaultdict[str, list[JobKind]](list)
     for kind in every_kind():
         queues[kind.queue].append(kind)
     loops = (_run_queue(services, kinds) for kinds in queues.values())
-    await asyncio.gather(*(run(services) for run in capability.declared("background")), *loops)
+    beside = (run(services) for run in capability.declared("background"))
+    await asyncio.gather(_expire_forever(services), *beside, *loops)
+
+
+async def _expire_forever(services: Services) -> None:
+    while True:
+        for expire in capability.declared("expires"):
+            fields = {"kind": expire.__module__.removeprefix("app.")}
+            try:
+                async with services.db.shared() as shared:
+                    expired = await expire(shared, services)
+                if expired:
+                    log.info("rows expired: %d", expired, extra={"action": "rows_expired", **fields})
+            except errors.StepwellError as error:
+                log.warning("expiry postponed: %s", error.code, extra={"action": "expiry_postponed", **fields})
+        await asyncio.sleep(EXPIRE_EVERY_S)
 
 
 async def _run_queue(services: Services, kinds: Sequence[JobKind]) -> None:

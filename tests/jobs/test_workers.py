@@ -48,6 +48,18 @@ async def test_jobs_run_in_the_order_in_which_they_were_queued(tenant: Tenant) -
     assert [state.job_id for state in listed] == ids[::-1]
 
 
+async def test_jobs_that_ended_long_ago_are_deleted_for_all_users(tenant: Tenant, owner: Any) -> None:
+    old, running, recent = [await _queue(tenant, n=n) for n in range(3)]
+    aged = "UPDATE stepwell.jobs SET created_at = now() - interval '31 d', {} WHERE job_id = $1"
+    await owner.execute(aged.format("status = 'done', finished_at = now() - interval '31 d'"), old)
+    await owner.execute(aged.format("status = 'running'"), running)
+    await owner.execute("UPDATE stepwell.jobs SET status = 'done', finished_at = now() WHERE job_id = $1", recent)
+    async with tenant.db.shared() as shared:
+        assert await store.expire(shared, None) >= 1
+    left = await job_operations.page(tenant.user_id, db=tenant.db, limit=9)
+    assert {state.job_id for state in left} == {running, recent}
+
+
 async def test_users_take_turns_however_many_jobs_one_has_queued(tenant: Tenant, database: Database) -> None:
     users, served, ran = (tenant.user_id, f"{tenant.user_id}-2", f"{tenant.user_id}-3"), [], []
     for user_id in (*[users[0]] * 3, *[users[1]] * 2, users[2]):

@@ -1,4 +1,4 @@
-"""Stores the responses to writes that had an idempotency key."""
+"""Stores the responses to writes that had an idempotency key, and deletes them after a day."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from datetime import datetime
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
+from app.database import sql
 from app.database.schema import tables
-from app.database.transactions import Writing
+from app.database.transactions import SharedTransaction, Writing
 
 KEPT_S, CLAIMED_S = 86_400, 120
 """Seconds for which a response is kept, and after which a request that has not ended is taken to have failed."""
 _i = tables.idempotency_keys.c
+_EXPIRE = sql.inline("SELECT stepwell.expire_responses(:seconds::integer)")
 
 
 async def claim(db: Writing, key: str) -> KeptResponse | None:
@@ -41,6 +43,11 @@ async def record(db: Writing, key: str, use: KeptResponse) -> None:
 async def release(db: Writing, key: str) -> None:
     """Delete a claimed key, so that the request can be sent again."""
     await db.execute(sa.delete(tables.idempotency_keys).where(_i.user_id == db.user_id, _i.key == key))
+
+
+async def expire(db: SharedTransaction, _services: object) -> int:
+    """Delete the responses to all users that are older than KEPT_S; returns their number."""
+    return int(await db.scalar(_EXPIRE, {"seconds": KEPT_S}) or 0)
 
 
 def _ago(seconds: float) -> sa.ColumnElement[datetime]:

@@ -149,7 +149,7 @@ async def _up_to_date(reading: Reading, cached: UserNames | None) -> UserNames:
         return await _read(reading, version, since)
     if cached.version == version:
         return cached
-    if not cached.version < version < cached.version + name_changes.MAX_KEPT:
+    if not name_changes.kept_from() < cached.version < version:
         return await _read(reading, version, since)
     entries = await name_changes.changed_entries(reading, cached.version, limit=MAX_CHANGES + 1)
     if len(entries) > MAX_CHANGES:

@@ -3,12 +3,13 @@
 The gazetteers of processes contain the names of origins `user` and `metadata`. Each change of such a name increments
 the user's names_version, in the same transaction, under the user's lock. A title or heading is recorded too if texts
 may begin or cease to mention it. A change is pending until a job has linked the chunks that may contain the name. A
-change of the gazetteer is then kept for MAX_KEPT versions, so that a process can update its cache from the changes
-instead of reading all names.
+change of the gazetteer is then kept for two days, so that a process can update its cache from the changes instead of
+reading all names. Its version is its time in milliseconds.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -27,8 +28,8 @@ _c = tables.entity_changes.c
 JOB = "relink"
 SLICE = 1_000
 """Maximum number of names per statement, so that other tasks of the event loop can run in between."""
-MAX_KEPT = 10_000
-"""Number of versions for which a processed change is kept."""
+KEPT_MS = 86_400_000
+"""Milliseconds for which a processed change is read. It is deleted after twice as long, because clocks differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +85,8 @@ async def record_new(db: Writing, names: Mapping[str, str], *, in_gazetteer: boo
 
 
 async def _next_version(db: Writing) -> int:
-    # The first one follows the version of the data, which none of a deleted user with this name had.
-    following = sa.func.coalesce(sa.func.nullif(_t.names_version, 0), _t.version) + 1
+    now = sa.cast(sa.extract("epoch", sa.func.now()) * 1_000, sa.BigInteger)
+    following = sa.func.greatest(_t.names_version + 1, now)
     change = sa.update(tables.tenants).where(_t.user_id == db.user_id).values(names_version=following)
     return int(await db.scalar(change.returning(_t.names_version)))
 
@@ -212,6 +213,18 @@ async def mark_followed(db: Writing, changes: Sequence[NameChange]) -> None:
     """Mark changes as processed, unless the names have changed again, and delete changes that are no longer needed."""
     binds = {"keys": [change.key.encode() for change in changes], "since": [change.since for change in changes]}
     await db.execute(_FOLLOWED, {"user_id": db.user_id, **binds})
-    newest, _since = await version(db)
-    of_user = (_c.user_id == db.user_id, _c.pending_since.is_(None), _c.version <= max(newest - MAX_KEPT, 0))
+    of_user = (_c.user_id == db.user_id, _c.pending_since.is_(None), _c.version < kept_from() - KEPT_MS)
     await db.execute(sa.delete(tables.entity_changes).where(*of_user))
+
+
+_EXPIRE = sql.inline("SELECT stepwell.expire_name_changes(:before::bigint)")
+
+
+async def expire(db: SharedTransaction, _services: object) -> int:
+    """Delete the changes of all users that are no longer needed; returns their number."""
+    return int(await db.scalar(_EXPIRE, {"before": kept_from() - KEPT_MS}) or 0)
+
+
+def kept_from() -> int:
+    """The version of names after which every change is still stored."""
+    return int(time.time() * 1_000) - KEPT_MS

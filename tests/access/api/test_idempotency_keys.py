@@ -8,6 +8,7 @@ import pytest
 from api_caller import Caller
 from example_app import assert_problem
 
+from app.access.store import idempotency
 from benchmarks.fake_embedder import FakeEmbedder
 
 DOCUMENTS, ENTITIES = "/api/rag/documents", "/api/rag/entities"
@@ -90,6 +91,18 @@ async def test_a_write_whose_first_request_runs_is_told_to_wait_and_after_a_day_
     later = await caller.client.post(DOCUMENTS, json=body, headers=key)
     assert (later.status_code, later.json()["status"]) == (200, "unchanged")
     assert "idempotent-replayed" not in later.headers
+
+
+async def test_kept_responses_of_all_users_are_deleted_after_a_day(caller: Caller, owner: Any, database: Any) -> None:
+    old, new = _key(), _key()
+    for key in (old, new):
+        await caller.client.post(DOCUMENTS, json={"content": "Lime.", "uri": "lime"}, headers=key)
+    change = "UPDATE stepwell.idempotency_keys SET created_at = now() - interval '25 h' WHERE key = $1"
+    await owner.execute(change, old["Idempotency-Key"])
+    async with database.shared() as shared:
+        assert await idempotency.expire(shared, None) >= 1
+    kept = await owner.fetch("SELECT key FROM stepwell.idempotency_keys WHERE user_id = $1", caller.user_id)
+    assert [row["key"] for row in kept] == [new["Idempotency-Key"]]
 
 
 @pytest.mark.parametrize("key", ["", "x" * 256, "tab\there"])

@@ -141,8 +141,8 @@ async def test_the_user_is_a_plain_non_empty_text_everywhere(owner) -> None:
 
 
 AS_OWNER = {
-    *("changed_names", "count_key_uses", "expire_feedback", "is_unlinked", "live_key", "names_to_match", "token_key"),
-    *("visible_entities", "visible_names", "watched_sources"),
+    *("changed_names", "count_key_uses", "expire_feedback", "expire_name_changes", "expire_responses", "is_unlinked"),
+    *("live_key", "names_to_match", "token_key", "visible_entities", "visible_names", "watched_sources"),
 }
 RESTRICTED = {
     *("is_unlinked", "link_strength", "microseconds", "moments", "plan_each", "visible_entities", "visible_names"),

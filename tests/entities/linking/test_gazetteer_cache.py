@@ -5,7 +5,6 @@ from weakref import WeakKeyDictionary
 
 import linking
 import pytest
-from conftest import DatabaseAddress
 from harness import Tenant
 
 from app.access.store import user_data
@@ -36,9 +35,7 @@ async def test_a_change_by_another_process_takes_effect_at_once(tenant: Tenant, 
     assert _found(await _current(elsewhere, tenant), "Ana and Ben") == ["ben"]
 
 
-async def test_the_names_of_a_deleted_user_are_not_those_of_a_later_one(
-    tenant: Tenant, address: DatabaseAddress
-) -> None:
+async def test_the_names_of_a_deleted_user_are_not_those_of_a_later_one(tenant: Tenant, address: Any) -> None:
     for name in ("Ana", "Ben"):
         await linking.add_entity(tenant, name)
         assert _found(await _current(tenant.db, tenant), "Ana and Ben") == [name.lower()]
@@ -76,11 +73,26 @@ async def test_the_cache_is_bounded_and_separate_by_user(database: Database, mon
             assert _found(await _current(database, one), "Person 0, Person 1, Person 2, Person 3") == [f"person {n}"]
 
 
-async def test_the_log_of_changed_names_is_bounded(tenant: Tenant, owner: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(name_changes, "MAX_KEPT", 2)
-    for n in range(5):
-        await linking.add_entity(tenant, f"Person {n}")
-        await linking.refresh(tenant)
-    kept = "SELECT count(*) FROM stepwell.entity_changes WHERE user_id = $1"
-    assert await owner.fetchval(kept, tenant.user_id) == 2
-    assert len((await _current(tenant.db, tenant)).gazetteer) == 5
+async def test_a_removed_name_is_deleted_everywhere_when_processes_no_longer_need_it(
+    tenant: Tenant, elsewhere: Database, owner: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ana = await linking.add_entity(tenant, "Ana")
+    await linking.refresh(tenant)
+    assert _found(await _current(elsewhere, tenant), "Ana and Ben") == ["ana"]
+    await entities.remove(ana.entity_id, tenant.user_id, db=tenant.db)
+    await linking.add_entity(tenant, "Ben")
+    kept = "SELECT name, pending_since IS NULL FROM stepwell.entity_changes WHERE user_id = $1 ORDER BY name"
+    monkeypatch.setattr(name_changes, "KEPT_MS", -60_000)
+    async with tenant.db.shared() as shared:
+        await name_changes.expire(shared, None)
+    assert [tuple(row) for row in await owner.fetch(kept, tenant.user_id)] == [("Ana", False), ("Ben", False)]
+    monkeypatch.undo()
+    await linking.refresh(tenant)
+    async with tenant.db.shared() as shared:
+        await name_changes.expire(shared, None)
+    assert [tuple(row) for row in await owner.fetch(kept, tenant.user_id)] == [("Ana", True), ("Ben", True)]
+    monkeypatch.setattr(name_changes, "KEPT_MS", -60_000)
+    async with tenant.db.shared() as shared:
+        assert await name_changes.expire(shared, None) >= 2
+    assert await owner.fetch(kept, tenant.user_id) == []
+    assert _found(await _current(elsewhere, tenant), "Ana and Ben") == ["ben"]

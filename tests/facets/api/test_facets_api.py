@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from api_caller import Caller
-from conftest import DatabaseAddress
 from harness import Tenant
 
 from app.access.store import user_data
@@ -147,7 +146,7 @@ async def test_the_command_prints_the_values_of_a_key(remote: Any, remote_folder
 
 
 async def test_a_user_with_the_name_of_a_deleted_one_is_not_shown_that_ones_values(
-    tenant: Tenant, address: DatabaseAddress
+    tenant: Tenant, address: Any
 ) -> None:
     services = tenant.services()
     for author in ("Ana Quarrie", "Ben Adair"):
