@@ -1,8 +1,9 @@
 """Stores background jobs and hands each to one worker at a time.
 
 The table has no row-level security, because a worker takes the next job of any user; only `claim` does that. So a job
-holds ids, counts and codes, and no text of a user. A worker holds a job until its lease expires and renews the lease
-while it works. Another worker can claim a job with an expired lease, so a job survives the process that started it.
+holds ids, counts and codes, and no text of a user but the names of files that a source leaves out. A worker holds a job
+until its lease expires and renews the lease while it works. Another worker can claim a job with an expired lease, so a
+job survives the process that started it.
 """
 
 from __future__ import annotations
@@ -292,6 +293,13 @@ async def open_of_source(db: Reading, kind: str, source_id: UUID, *, only_queued
     of_source = _j.payload["source_id"].astext == str(source_id)
     query = sa.select(_j.job_id).where(_j.user_id == db.user_id, _j.kind == kind, of_source, _j.status.in_(states))
     return list(await db.scalars(query.order_by(_j.created_at)))
+
+
+async def forget_files(db: Writing, kind: str, source_id: UUID) -> None:
+    """Remove the names of files from the results of a source's jobs. Their numbers stay."""
+    own = (_j.user_id == db.user_id, _j.kind == kind, _j.payload["source_id"].astext == str(source_id))
+    without = _j.result.op("-", return_type=postgresql.JSONB())(sa.literal("left_out", sa.Text))
+    await db.execute(sa.update(tables.jobs).where(*own).values(result=without))
 
 
 async def prune(db: Transaction, job: Job, *, kept: int) -> None:

@@ -154,6 +154,7 @@ async def delete(source_id: UUID, user_id: str, services: Services, *, actor: st
         async with services.db.locking(user_id) as writing:
             if not await store.has_documents(writing, source_id):
                 await store.delete(writing, source_id)
+                await jobs.forget_files(writing, source_sync.KIND.name, source_id)
                 return total
 
 

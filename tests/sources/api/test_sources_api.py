@@ -65,6 +65,16 @@ async def test_a_source_is_added_searched_and_deleted(caller: Caller, root: Path
     assert (await caller.search("lime"))["hints"] == ["No documents are stored."]
 
 
+async def test_the_jobs_of_a_deleted_source_name_no_files(caller: Caller, root: Path) -> None:
+    source_folder.write(root / caller.user_id, "notes/.secret.md", b"Lime.")
+    added = await caller.client.post(SOURCES, json={"path": "notes"})
+    job = await caller.finished(added.headers["location"])
+    assert job["result"]["left_out"]["hidden"]["examples"] == [".secret.md"]
+    assert (await caller.client.delete(f"{SOURCES}/{added.json()['source_id']}")).status_code == 200
+    after = (await caller.client.get(added.headers["location"])).json()
+    assert {**after["result"], "left_out": job["result"]["left_out"]} == job["result"]
+
+
 async def test_hits_name_their_source_where_none_of_the_first_candidates_has_one(caller: Caller, root: Path) -> None:
     source_folder.write(root / caller.user_id, "notes/quarry.md", b"# Stonehand Quarry\n\nOpened below the old mill.")
     added = await caller.client.post(SOURCES, json={"path": "notes"})
