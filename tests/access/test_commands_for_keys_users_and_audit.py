@@ -16,6 +16,7 @@ import harness
 import pytest
 import server_folders
 
+from app.access.store import user_data
 from app.database.embedded import postgres
 from app.database.embedded.postgres import EmbeddedPostgres
 from app.database.schema import tables
@@ -184,6 +185,7 @@ def test_an_export_for_which_there_is_no_room_is_one_sentence_and_leaves_no_file
 
 def test_a_deleted_user_remains_only_in_the_audit_log_and_other_users_are_kept(stepwell, filled, monkeypatch) -> None:
     other = harness.new_user()
+    monkeypatch.setattr(user_data, "SETTLE_S", 0)
     assert stepwell("keys", "create", other).code == 0
     monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
     assert stepwell("users", "delete", filled).code == 1

@@ -5,6 +5,7 @@ A user exists once a document, entity or key is stored.
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
 import zipfile
@@ -22,6 +23,8 @@ from app.database import sql
 from app.database.schema import tables
 from app.database.transactions import Database, SharedTransaction
 
+SETTLE_S = 5.0
+"""Seconds after a deletion in which requests that were running may still store rows of the user."""
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -107,14 +110,15 @@ async def count_rows(db: SharedTransaction, user_id: str) -> dict[str, int]:
 async def delete(user_id: str, *, db: Database, actor: str) -> tuple[dict[str, int], dict[str, int]]:
     """Delete all rows of a user except the audit log's, in one transaction.
 
-    Returns the numbers of rows that were deleted and that were found afterwards, by table. Requests that were running
-    may have stored rows meanwhile. Raises NotFound.
+    Returns the numbers of rows that were deleted and that were found SETTLE_S afterwards, by table: requests that were
+    running may have stored rows meanwhile. Raises NotFound.
     """
     async with db.shared() as writing:
         if not any((await count_rows(writing, user_id)).values()):
             raise errors.NotFound("There is no such user.")
         deleted = await _delete_rows(writing, user_id)
         await audit.record(writing, Event(user_id, actor, "user.deleted", user_id, deleted))
+    await asyncio.sleep(SETTLE_S)
     async with db.shared() as reading:
         return deleted, await count_rows(reading, user_id)
 

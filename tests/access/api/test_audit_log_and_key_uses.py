@@ -14,6 +14,7 @@ from fastapi import FastAPI
 from app import errors
 from app.access import key_uses
 from app.access.store import audit as stored
+from app.access.store import user_data
 from app.database import transactions
 from app.settings import Settings
 
@@ -117,3 +118,19 @@ async def test_pruning_deletes_what_is_older_and_nothing_else(new_caller, databa
         assert await stored.prune(reading, days=90) == {"audit_log": 1, "key_uses": 1}
         assert await stored.events(reading, user_id=old.user_id, limit=10) == []
         assert [use["uses"] for use in await stored.key_uses(reading, user_id=new.user_id, limit=10)] == [1]
+
+
+async def test_what_a_running_write_stores_after_a_deletion_of_its_user_is_counted(
+    tenant: harness.Tenant, address: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await tenant.add("Lime.", "lime.md")
+    monkeypatch.setattr(user_data, "SETTLE_S", 2.0)
+
+    async def write_later() -> None:
+        await asyncio.sleep(0.5)
+        await tenant.add("Clay.", "clay.md")
+
+    async with transactions.connect(address.owner_dsn, pool_size=1) as owner:
+        deleting = user_data.delete(tenant.user_id, db=owner, actor="test")
+        (deleted, left), _ = await asyncio.gather(deleting, write_later())
+    assert (deleted["documents"], left["documents"]) == (1, 1)

@@ -35,7 +35,10 @@ async def test_a_change_by_another_process_takes_effect_at_once(tenant: Tenant, 
     assert _found(await _current(elsewhere, tenant), "Ana and Ben") == ["ben"]
 
 
-async def test_the_names_of_a_deleted_user_are_not_those_of_a_later_one(tenant: Tenant, address: Any) -> None:
+async def test_the_names_of_a_deleted_user_are_not_those_of_a_later_one(
+    tenant: Tenant, address: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(user_data, "SETTLE_S", 0)
     for name in ("Ana", "Ben"):
         await linking.add_entity(tenant, name)
         assert _found(await _current(tenant.db, tenant), "Ana and Ben") == [name.lower()]

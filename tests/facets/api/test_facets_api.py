@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from api_caller import Caller
 from harness import Tenant
 
@@ -146,8 +147,9 @@ async def test_the_command_prints_the_values_of_a_key(remote: Any, remote_folder
 
 
 async def test_a_user_with_the_name_of_a_deleted_one_is_not_shown_that_ones_values(
-    tenant: Tenant, address: Any
+    tenant: Tenant, address: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(user_data, "SETTLE_S", 0)
     services = tenant.services()
     for author in ("Ana Quarrie", "Ben Adair"):
         await tenant.add("A note about lamps.", "lamps.md", metadata={"author": author})
