@@ -89,8 +89,9 @@ def _decode(raw: bytes) -> tuple[object, bool]:
     """The value of a JSON text, and whether it may contain unusable numbers or texts."""
     try:
         text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise InvalidEncoding("The body is not valid UTF-8: encode it as UTF-8.") from None
+    except UnicodeDecodeError as error:
+        valid = len(raw) - len(error.object) + error.start
+        raise InvalidEncoding(f"The body is not valid UTF-8 after {valid:,} bytes: encode it as UTF-8.") from None
     _check_nesting(text)
     # A Python call per number takes eight times as long, so it is used only if a number may be too large.
     is_risky = _RISKY_NUMBER.search(text) is not None

@@ -143,7 +143,7 @@ def _child(value: object, step: str | int) -> object:
 
 
 def _unknown(path: Sequence[str | int], place: object, context: Mapping[str, Any]) -> str:
-    kind = "Unknown query parameter" if place == "query" else "Unknown field"
+    kind = "Unknown query parameter" if place == "query" and len(path) == 1 else "Unknown field"
     if nearest := context.get("nearest"):
         prefix = unstorable_json.path_of(path[:-1], otherwise="")
         return f"{kind}. Did you mean {prefix + '.' if prefix else ''}{nearest}?"

@@ -14,7 +14,9 @@ from app.text.words import characters
 BAD_TEXT = "Must not contain the NUL character or a lone surrogate."
 BAD_NUMBER = "Must be a finite number; whole numbers must fit into 64 bits."
 INT64 = range(-(2**63), 2**63)
-_NAME = re.compile(rf"[^\W\d][\w.{characters.MARK}-]{{0,63}}")
+_LONGEST_NAME = 64
+_NAME = re.compile(rf"[^\W\d][\w.{characters.MARK}-]{{0,{_LONGEST_NAME - 1}}}")
+_MARKUP = frozenset("<>\"'`\\")
 _UNUSABLE = re.compile("[\x00\ud800-\udfff]")
 
 UnusableValue = tuple[tuple[str | int, ...], str, str]
@@ -51,8 +53,16 @@ def find_unusable(value: object, path: tuple[str | int, ...] = ()) -> Iterator[U
 def path_of(steps: Sequence[str | int], *, otherwise: str = "body") -> str:
     """Formats `("filters", "document_ids", 3)` as `filters.document_ids[3]`, in at most 160 characters.
 
-    A key that is not an identifier is replaced by `(key)`.
+    A key that is not an identifier is quoted, as in `metadata["Price (EUR)"]`. One that is long, not printable, or may
+    be markup is replaced by `(key)`.
     """
-    names = (step if isinstance(step, int) or _NAME.fullmatch(step) else "(key)" for step in steps)
-    path = "".join(f"[{name}]" if isinstance(name, int) else f".{name}" for name in names)
-    return path.lstrip(".")[:160] or otherwise
+    return "".join(map(_step, steps)).lstrip(".")[:160] or otherwise
+
+
+def _step(step: str | int) -> str:
+    if isinstance(step, int):
+        return f"[{step}]"
+    if _NAME.fullmatch(step):
+        return f".{step}"
+    is_shown = len(step) <= _LONGEST_NAME and step.isprintable() and _MARKUP.isdisjoint(step)
+    return f'["{step}"]' if is_shown else ".(key)"

@@ -189,7 +189,8 @@ def _refuse(failed: Sequence[DocumentFailure], form: str) -> errors.StepwellErro
     """The error of a request if none of its documents is stored: the error of the first document."""
     first = failed[0]
     item = f"{form}[{first.index}]"
-    field = f"{item}.{first.field}" if first.field else item
+    separator = "." if first.field and not first.field.startswith("[") else ""
+    field = f"{item}{separator}{first.field or ''}"
     if {failure.code for failure in failed} == {errors.OutsideOfKey.code}:
         return errors.OutsideOfKey(first.detail, field=field)
     refused = errors.BadRequest(first.detail, field=field)

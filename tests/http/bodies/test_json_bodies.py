@@ -28,6 +28,12 @@ async def test_a_body_that_is_not_utf8_is_400(raw):
     assert_problem(await search_raw(raw), 400, "invalid_encoding")
 
 
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+async def test_the_error_of_bad_utf8_says_how_many_bytes_are_valid(mark):
+    problem = assert_problem(await search_raw(mark + b'{"query": "caf\xe9"}'), 400, "invalid_encoding")
+    assert f"after {len(mark) + 14} bytes" in problem["detail"]
+
+
 async def test_a_byte_order_mark_is_accepted():
     assert (await search_raw(b'\xef\xbb\xbf{"query": "a"}')).status_code == 200
 

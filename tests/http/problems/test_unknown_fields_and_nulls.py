@@ -72,6 +72,29 @@ async def test_a_key_of_metadata_in_its_place_is_named_in_any_script(caller: Cal
     assert problem["errors"][0]["message"] == f"Unknown field. Did you mean filters.metadata.{key}?"
 
 
+@pytest.mark.parametrize("key", ["Unit price (EUR)", "k:v", "2024", "R&D", "", "日 本"])
+async def test_a_key_that_is_no_identifier_is_named_in_quotes(caller: Caller, key: str) -> None:
+    refused = {"uri": "b.md", "content": "Lime.", "metadata": {"fine": 1, key: 2**70}}
+    stored = await caller.client.post(DOCUMENTS, json=[{"uri": "a.md", "content": "Lime."}, refused])
+    assert [failure["field"] for failure in stored.json()["failed"]] == [f'metadata["{key}"]']
+    response = await caller.client.post(DOCUMENTS, json=[refused])
+    assert_problem(response, 422, "invalid_number", f'[0].metadata["{key}"]')
+    unknown = await caller.client.post(DOCUMENTS, json=[{"uri": "b.md", "content": "Lime.", key: 1}])
+    assert_problem(unknown, 422, "invalid_request", f'[0]["{key}"]')
+
+
+@pytest.mark.parametrize("key", ["<b>", "it's", 'a"b', "a\\b", "a\nb", "\u202eb", "x" * 65])
+async def test_a_key_that_may_be_markup_or_is_long_is_not_repeated(caller: Caller, key: str) -> None:
+    body = {"uri": "b.md", "content": "Lime.", "metadata": {key: 2**70}}
+    assert_problem(await caller.client.post(DOCUMENTS, json=body), 422, "invalid_number", "metadata.(key)")
+
+
+async def test_an_unknown_field_of_filters_in_the_url_is_no_query_parameter(caller: Caller) -> None:
+    response = await caller.client.get(DOCUMENTS, params={"filters": '{"metdata": {}}'})
+    problem = assert_problem(response, 422, "invalid_request", "filters.metdata")
+    assert problem["errors"][0]["message"] == "Unknown field. Did you mean filters.metadata?"
+
+
 async def test_the_errors_of_known_fields_are_reported_beside_unknown_ones(caller: Caller) -> None:
     body = {"query": " ", "limit": 99, "mode": "magic", "filters": {"metadata": {"a": {"$x": 1}}}, "top_k": 3}
     response = await caller.client.post(SEARCH, json=body)
