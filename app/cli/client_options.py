@@ -53,7 +53,7 @@ def connect(command: Command) -> Command:
             with open_client(url, given.pop("api_key"), user, given.pop("data_dir")) as found:
                 command(found, **given)
         except KeyboardInterrupt:
-            raise options.report_interrupt() from None
+            raise options.Interrupted from None
 
     hints = get_type_hints(command, include_extras=True)
     _client, *own = inspect.signature(command).parameters.values()

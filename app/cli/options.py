@@ -58,7 +58,18 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 LOCAL = "local"
 USAGE = frozenset({400, 413, 422})
 """Statuses of errors in the input of a command. All other statuses mean that the command could not be carried out."""
+INTERRUPTED = 130
+"""The exit status after Ctrl-C."""
 Result = TypeVar("Result")
+
+
+class Interrupted(StepwellError):
+    """Ctrl-C has ended a command; `state` says what it has done. Typer would end on KeyboardInterrupt without a word."""
+
+    code = "interrupted"
+
+    def __init__(self, state: str = "") -> None:
+        super().__init__(f"Interrupted. {state}".rstrip())
 
 
 def settings(data_dir: Path | None = None, **overrides: Any) -> Settings:
@@ -81,13 +92,7 @@ def run(work: Coroutine[Any, Any, Result], *, loop: Callable[[], asyncio.Abstrac
         with asyncio.Runner(loop_factory=loop) as runner:
             return runner.run(work)
     except KeyboardInterrupt:
-        raise report_interrupt() from None
-
-
-def report_interrupt(state: str = "") -> typer.Exit:
-    """Says that the command was interrupted, and what it has done; returns the exception for status 130."""
-    terminal.err.print(f"Interrupted. {state}".rstrip(), soft_wrap=True)
-    return typer.Exit(130)
+        raise Interrupted from None
 
 
 def check_user(user: str) -> str:
@@ -125,5 +130,7 @@ def absolute_path(named: str) -> str:
 
 
 def status(error: StepwellError) -> int:
-    """The exit status of a command that fails with `error`: 2 for wrong input, else 1."""
+    """The exit status of a command that fails with `error`: 2 for wrong input, 130 after Ctrl-C, else 1."""
+    if isinstance(error, Interrupted):
+        return INTERRUPTED
     return 2 if error.status in USAGE else 1

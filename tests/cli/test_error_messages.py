@@ -9,6 +9,8 @@ from uuid import UUID
 import pytest
 import stamina
 
+from app.cli.client import Client
+
 Stepwell = Callable[..., Any]
 
 
@@ -81,6 +83,17 @@ def test_wrong_arguments_end_with_status_2_and_say_what_is_wrong(stepwell, tmp_p
 def test_what_is_not_found_ends_with_status_1(stepwell: Stepwell, arguments: tuple[str, ...]) -> None:
     ran = stepwell(*arguments, "--json")
     assert (ran.code, ran.json["error"]["code"]) == (1, "not_found")
+
+
+def test_ctrl_c_ends_with_status_130_and_with_json_an_error(stepwell: Stepwell, monkeypatch) -> None:
+    def interrupt(*_arguments: object, **_options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Client, "get", interrupt)
+    ran = stepwell("stats", "--json")
+    assert (ran.code, ran.json["error"]["code"]) == (130, "interrupted")
+    ran = stepwell("stats")
+    assert (ran.code, ran.out, ran.err.strip()) == (130, "", "Interrupted.")
 
 
 @pytest.mark.parametrize("command", ["search", "multihop"])

@@ -73,7 +73,7 @@ def ingest(
         try:
             _run(files, summary, client)
         except KeyboardInterrupt:
-            raise options.report_interrupt(ingest_report.so_far(summary, files)) from None
+            raise options.Interrupted(ingest_report.so_far(summary, files)) from None
         result = summary.as_json()
     if as_json:
         terminal.write_json(result)

@@ -1,5 +1,6 @@
 """`stepwell ingest` in a process of its own: it shows its time, is interrupted, and continues."""
 
+import json
 import os
 import re
 import signal
@@ -9,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import harness
+import pytest
 
 PROGRESS = re.compile(r" (\d+)/42 [\d,]+ chunks \d+:\d\d:\d\d")
 QUICK = (
@@ -31,19 +33,27 @@ def _fill(folder: Path) -> None:
             (folder / f"{number:02}.md").write_text(f"# Lime {number}\n\n{text}")
 
 
-def test_an_interrupted_ingest_says_what_is_stored_and_continues_when_it_is_repeated(stepwell, data_dir, tmp_path):
+@pytest.mark.parametrize("flags", [(), ("--json",)])
+def test_an_interrupted_ingest_says_what_is_stored_and_continues_when_it_is_repeated(
+    stepwell, data_dir, tmp_path, flags
+):
     _fill(tmp_path)
     ingest = ("ingest", str(tmp_path), "--user", (user := harness.new_user()), "--data-dir", str(data_dir))
     environment = {**os.environ, "STEPWELL_DATA_DIR": str(data_dir)}
-    command = [sys.executable, "-c", QUICK, *ingest]
+    command = [sys.executable, "-c", QUICK, *ingest, *flags]
     # A shell starts background jobs with SIGINT ignored, which a child process inherits.
     heed = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment, preexec_fn=heed) as process:
-        assert process.stderr
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes, text=True, env=environment, preexec_fn=heed) as process:
+        assert process.stdout and process.stderr
         assert any(int(found[1]) >= 6 for line in process.stderr if (found := PROGRESS.search(line)))
         process.send_signal(signal.SIGINT)
-        ended = process.stderr.read()
+        printed, ended = process.stdout.read(), process.stderr.read()
     assert process.returncode == 130, ended
+    if flags:
+        error = json.loads(printed)["error"]
+        assert (error["code"], error["field"]) == ("interrupted", None)
+        ended = error["detail"]
     said = re.search(r"Interrupted\. (\d+) of 42 files are done, with (\d+) chunks?\. Repeat the command", ended)
     assert said, ended
     assert 6 <= int(said[1]) < 42
