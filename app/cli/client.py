@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from app import __version__, errors
+from app.cli import terminal
 
 Body = Mapping[str, Any]
 Answer = dict[str, Any]
@@ -111,14 +112,17 @@ class Client:
         return self.send("DELETE", path)
 
     def list(self, path: str, name: str, *, limit: int, **parameters: Any) -> list[Answer]:
-        """Up to `limit` items of a listing, read page by page."""
+        """Up to `limit` items of a listing, read page by page. Standard error says if there are more."""
         items: list[Answer] = []
         cursor: str | None = None
         while True:
             page = self.get(path, **parameters, limit=min(PAGE, limit - len(items)), cursor=cursor)
             items += page[name]
             cursor = page["next_cursor"]
-            if cursor is None or len(items) >= limit:
+            if cursor is None:
+                return items
+            if len(items) >= limit:
+                terminal.err.print(f"[yellow]Warning:[/] the list ends after {limit:,}; more exist.")
                 return items
 
     def wait_for_job(self, job_id: str, progress: Progress) -> Answer:

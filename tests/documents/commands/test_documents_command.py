@@ -35,7 +35,9 @@ def test_documents_are_listed_shown_and_deleted_by_id_path_or_uri_and_by_no_empt
     path = tmp_path / "Boje ü.txt"
     for shown in (*(document["document_id"] for document in listed), str(path), "Mortar [lime]"):
         assert shown in table
-    assert len(stepwell("documents", "list", "--user", user, "--limit", 1, "--json").json) == 1
+    cut = stepwell("documents", "list", "--user", user, "--limit", 1, "--json")
+    assert (len(cut.json), cut.err.strip()) == (1, "Warning: the list ends after 1; more exist.")
+    assert stepwell("documents", "list", "--user", user, "--limit", 2).err == "", "the list is whole"
     mortar = next(document for document in listed if document["title"] == "Mortar [lime]")
     shown = stepwell("documents", "show", mortar["document_id"], "--user", user).out
     assert "Lime sets slowly." in shown
