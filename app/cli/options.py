@@ -64,7 +64,7 @@ Result = TypeVar("Result")
 
 
 class Interrupted(StepwellError):
-    """Ctrl-C has ended a command; `state` says what it has done. Typer would end on KeyboardInterrupt without a word."""
+    """Ctrl-C has ended a command; `state` says what it has done. Typer ends on KeyboardInterrupt without a word."""
 
     code = "interrupted"
 

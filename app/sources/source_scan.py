@@ -23,7 +23,7 @@ from pathspec import PathSpec
 
 from app import errors, limits
 from app.concurrency import offload
-from app.documents.files import file_reading, folders
+from app.documents.files import file_reading, folders, left_out_rules
 from app.documents.files.left_out_rules import LeftOutCounts
 from app.enums import LeftOutReason
 from app.sources import source_roots
@@ -108,7 +108,7 @@ def scan(
     def failed(unreadable: Path, error: OSError) -> None:
         path = "" if unreadable == folder else _relative(unreadable, folder)
         found.unreadable.append(path)
-        found.failures.append(FileFailure(path or ".", f"The folder cannot be read: {error.strerror}."))
+        found.failures.append(FileFailure(left_out_rules.show(path) or ".", f"Cannot be read: {error.strerror}."))
 
     matcher = _matcher(draft.globs)
     for file in folders.files(folder, found.left_out, failed):
@@ -160,14 +160,13 @@ def _add(found: Scan, file: Path, path: str, taken: Mapping[str, str], *, is_rea
         state = file.lstat()
         reason = _left_out(file, state, is_read=is_read, pictures=pictures)
     except OSError as error:
-        found.failures.append(FileFailure(path, f"{error.strerror}."))
+        found.failures.append(FileFailure(left_out_rules.show(path), f"{error.strerror}."))
         found.unreadable.append(path)
         return
     if reason is not None:
         found.left_out.add(reason, path)
-    elif not _is_text(path):
-        shown = path.encode(errors="surrogateescape").decode(errors="backslashreplace")
-        found.failures.append(FileFailure(shown, "The name of the file is not valid UTF-8."))
+    elif (shown := left_out_rules.show(path)) != path:
+        found.failures.append(FileFailure(shown, left_out_rules.NOT_UTF8))
     elif len(file.as_uri()) > limits.MAX_URI:
         found.failures.append(FileFailure(path[: limits.MAX_URI], "The path of the file is too long."))
     elif (other := taken.get(str(file))) is not None:
@@ -221,11 +220,3 @@ def _matcher(patterns: Sequence[str]) -> PathSpec[Any]:
 
 def _relative(path: Path, folder: Path) -> str:
     return path.relative_to(folder).as_posix()
-
-
-def _is_text(path: str) -> bool:
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -1,5 +1,6 @@
 """A source is kept in step with its folder: every file is counted once, and the result is that of a fresh ingest."""
 
+import errno
 import os
 import random
 import unicodedata
@@ -142,6 +143,37 @@ async def test_a_file_that_cannot_be_read_is_listed_and_read_again(tenant: Tenan
     assert [failure.path for failure in found.failures or ()] == ["good.md"]
     assert (found.files, found.documents, found.failed) == (3, 3, 1)
     assert (folder / "good.md").as_uri() in await source_folder.ids(tenant), "the version before stays"
+
+
+async def test_a_document_stays_whose_file_can_be_listed_and_not_looked_at(tenant, folder, monkeypatch) -> None:
+    for name in ("a.md", "closed/b.md"):
+        source_folder.write(folder, name, b"Lime.")
+    added = await source_folder.stored_source(tenant, folder)
+
+    def lstat(path: Path, **_options: Any) -> os.stat_result:
+        if path.parent.name == "closed":
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return os.lstat(path)
+
+    monkeypatch.setattr(Path, "lstat", lstat)
+    monkeypatch.setattr(Path, "stat", lstat)
+    state = await source_folder.synced(tenant, added)
+    assert source_folder.counts(state) == {"unchanged": 1, "failed": 1}
+    assert state.result["failures"] == [{"path": "closed/b.md", "reason": "Cannot be read: Permission denied."}]
+    assert (folder / "closed/b.md").as_uri() in await source_folder.ids(tenant)
+
+
+async def test_names_that_are_not_utf8_are_reported_as_text(tenant: Tenant, folder: Path) -> None:
+    source_folder.write(folder, "good.md", b"Lime.")
+    for name in (b".caf\xe9.md", b"caf\xe9.md"):
+        source_folder.write(folder, os.fsdecode(name), b"Lime.")
+    (folder / os.fsdecode(b"link\xe9.md")).symlink_to(folder / "nothing.md")
+    added = await source_folder.stored_source(tenant, folder)
+    state = await job_operations.get(added.job_id, tenant.user_id, db=tenant.db)
+    assert source_folder.counts(state) == {"added": 1, "failed": 1}
+    assert [failure["path"] for failure in state.result["failures"]] == ["caf\\xe9.md"]
+    examples = {reason: one["examples"] for reason, one in state.result["left_out"].items()}
+    assert examples == {"hidden": [".caf\\xe9.md"], "link": ["link\\xe9.md"]}
 
 
 async def test_rows_that_a_file_has_lost_and_documents_that_were_deleted_are_put_right(tenant, folder) -> None:

@@ -21,7 +21,7 @@ from app.cli.client import Answer, Client
 from app.cli.progress import Progress
 from app.documents.commands import ingest_report
 from app.documents.commands.ingest_report import Files, ListedFile, Summary
-from app.documents.files import file_reading, folders
+from app.documents.files import file_reading, folders, left_out_rules
 from app.documents.files.file_reading import PICTURE
 from app.enums import LeftOutReason
 from app.text import uris
@@ -95,7 +95,7 @@ def find(paths: Sequence[Path], summary: Summary, *, pictures: bool = False) -> 
     for path in paths:
         if folders.is_in_database(path.absolute()):
             summary.fail(path, "It belongs to a Postgres server.")
-        elif path.is_dir():
+        elif os.path.isdir(path):
             for inside in folders.files(path, summary.left_out, summary.unreadable):
                 file, head = _list(inside)
                 # One that cannot be opened is among those to read, and fails later.
@@ -104,11 +104,18 @@ def find(paths: Sequence[Path], summary: Summary, *, pictures: bool = False) -> 
                     summary.left_out.add(reason, inside.relative_to(path).as_posix())
                 else:
                     found[inside] = replace(file, is_found=True)
-        elif path.is_file():
+        elif os.path.isfile(path):
             found[path] = _list(path)[0]
         else:
-            summary.fail(path, "No such file or folder.")
-    return list(found.values())
+            summary.fail(path, "No file or folder that can be read.")
+    return [file for file in found.values() if _has_text_name(file, summary)]
+
+
+def _has_text_name(file: ListedFile, summary: Summary) -> bool:
+    is_text = left_out_rules.show(file.path) == str(file.path)
+    if not is_text:
+        summary.fail(file.path, left_out_rules.NOT_UTF8)
+    return is_text
 
 
 def _list(path: Path) -> tuple[ListedFile, bytes | None]:

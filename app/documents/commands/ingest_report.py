@@ -14,6 +14,7 @@ from typing import Any
 from rich.markup import escape
 
 from app.cli import terminal
+from app.documents.files import left_out_rules
 from app.documents.files.left_out_rules import LeftOutCounts
 from app.enums import LeftOutReason
 from app.parsing import formats
@@ -75,7 +76,7 @@ class Summary:
 
     def fail(self, path: Path | str, reason: str) -> None:
         """Records a file, folder or page that is not stored."""
-        self.failures.append((str(path), reason))
+        self.failures.append((left_out_rules.show(path), reason))
 
     def unreadable(self, path: Path, error: OSError) -> None:
         """Records a file or folder that the operating system does not let read."""

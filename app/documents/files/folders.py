@@ -7,6 +7,7 @@ are left out. Then the content decides, as in an upload: text and documents of a
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -56,8 +57,9 @@ class Rules:
 def files(folder: Path, counts: LeftOutCounts, failed: Failed) -> Iterator[Path]:
     """Yields the files under a folder that no rule for names excludes, in order, and counts the others in `counts`.
 
-    `failed` is called for each subfolder that cannot be read. Symbolic links to folders are not followed. The
-    .gitignore files between the root of the Git repository and the folder count, unless they exclude the folder itself.
+    `failed` is called for each subfolder that cannot be read, and for what cannot be told to be a file or a folder.
+    Symbolic links to folders are not followed. The .gitignore files between the root of the Git repository and the
+    folder count, unless they exclude the folder itself.
     """
 
     def walk(inside: Path, inherited: Sequence[Rules]) -> Iterator[Path]:
@@ -68,15 +70,37 @@ def files(folder: Path, counts: LeftOutCounts, failed: Failed) -> Iterator[Path]
             return
         rules = [*inherited, *Rules.of(inside)]
         for entry in entries:
-            is_folder = entry.is_dir()
+            mode, failure = _mode(entry)
+            is_folder = stat.S_ISDIR(mode)
             if (reason := _excluded_by_name(entry, rules, is_folder=is_folder)) is not None:
                 counts.add(reason, entry.relative_to(folder).as_posix() + "/" * is_folder)
+            elif failure is not None:
+                failed(entry, failure)
             elif is_folder:
                 yield from walk(entry, rules)
-            elif entry.is_file():
+            elif stat.S_ISREG(mode):
                 yield entry
+            elif mode:  # a link to nothing; a pipe, a socket or a device
+                counts.add("link" if stat.S_ISLNK(mode) else "binary", entry.relative_to(folder).as_posix())
 
     return walk(folder, _inherited(folder))
+
+
+def _mode(path: Path) -> tuple[int, OSError | None]:
+    """The mode of a file, or of what a link leads to, else of the link itself; or 0 and the error, if it is not gone.
+
+    Depending on the version of Python, `is_dir` raises an error or says false.
+    """
+    try:
+        return path.stat().st_mode, None
+    except OSError as error:
+        try:
+            mode = path.lstat().st_mode
+        except FileNotFoundError:
+            return 0, None
+        except OSError:
+            return 0, error
+        return (mode, None) if stat.S_ISLNK(mode) else (0, error)
 
 
 def unread(head: bytes, size: int, name: str, *, pictures: bool) -> LeftOutReason | None:

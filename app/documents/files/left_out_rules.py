@@ -49,6 +49,12 @@ ENDINGS = (".min.js", ".min.mjs", ".min.css", ".js.map", ".mjs.map", ".css.map",
 REASONS: tuple[LeftOutReason, ...] = values(LeftOutReason)
 EXAMPLES = 3
 """Paths that are kept for each reason."""
+NOT_UTF8 = "The name of the file is not valid UTF-8."
+
+
+def show(path: Path | str) -> str:
+    """A path as text: bytes that are not UTF-8 are shown as in `caf\\xe9.md`. Other paths are unchanged."""
+    return str(path).encode(errors="surrogateescape").decode(errors="backslashreplace")
 
 
 @dataclass(slots=True)
@@ -63,7 +69,7 @@ class LeftOutCounts:
         self.counts[reason] += 1
         examples = self.examples.setdefault(reason, [])
         if len(examples) < EXAMPLES:
-            examples.append(path)
+            examples.append(show(path))
 
     @property
     def total(self) -> int:

@@ -1,8 +1,10 @@
 """`stepwell ingest`: which files of folders are read or left out, pages, the progress, and the jobs that follow."""
 
 import asyncio
+import errno
 import io
 import json
+import os
 import re
 import threading
 from collections.abc import Callable
@@ -65,8 +67,8 @@ def test_each_reason_to_leave_something_out_is_counted_with_examples(tmp_path: P
         "ignored": ["private.md"],
         "vendored": ["node_modules/", "php/vendor/", "py/env/"],
         "generated": ["js/app.min.js", "js/desktop.ini", "js/dist/", "py/__pycache__/", "py/uv.lock"],
-        "link": ["linked/"],
-        "binary": ["a.png", "b.bin", "c.jar", "d.pyc"],
+        "link": ["broken.md", "linked/"],
+        "binary": ["a.png", "b.bin", "c.jar", "d.pyc", "pipe.md"],
         "empty": ["py/__init__.py"],
         "too_large": ["dump.sql"],
     }
@@ -84,6 +86,8 @@ def test_each_reason_to_leave_something_out_is_counted_with_examples(tmp_path: P
         (tmp_path / name).write_bytes(raw)
     (tmp_path / "c.jar").write_bytes(made_files.archive({"photo.jpg": b"x"}))
     (tmp_path / "linked").symlink_to(tmp_path / "x")
+    (tmp_path / "broken.md").symlink_to(tmp_path / "nothing.md")
+    os.mkfifo(tmp_path / "pipe.md")
     with (tmp_path / "dump.sql").open("wb") as sparse:
         sparse.truncate(50_000_001)
     summary = Summary()
@@ -94,6 +98,35 @@ def test_each_reason_to_leave_something_out_is_counted_with_examples(tmp_path: P
         reason: paths[:3] for reason, paths in left_out.items()
     }
     assert summary.left_out.counts == {reason: len(paths) for reason, paths in left_out.items()} | {"hidden": 4}
+
+
+def test_what_cannot_be_told_to_be_a_file_or_a_folder_fails_and_the_rest_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, dict.fromkeys(["a.md", "closed/b.md", "closed/.hidden.md", "gone.md", "z.md"], "Lime."))
+
+    def lstat(path: Path) -> os.stat_result:
+        if path.name == "gone.md":
+            raise FileNotFoundError(errno.ENOENT, "No such file or directory")
+        if path.parent.name == "closed":
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return os.lstat(path)
+
+    monkeypatch.setattr(Path, "lstat", lstat)
+    monkeypatch.setattr(Path, "stat", lambda path, **_options: lstat(path))
+    summary = Summary()
+    assert [file.path.name for file in ingest.find([tmp_path], summary)] == ["a.md", "z.md"]
+    assert summary.failures == [(str(tmp_path / "closed/b.md"), "Permission denied")]
+    assert summary.left_out.counts == {"hidden": 1}
+
+
+def test_a_file_whose_name_is_not_utf8_fails_and_its_name_is_shown_as_text(tmp_path: Path) -> None:
+    for name in (b"caf\xe9.md", b".caf\xe9.md", "café.md".encode()):
+        Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name)).write_text("Lime.")
+    summary = Summary()
+    assert [file.path.name for file in ingest.find([tmp_path], summary)] == ["café.md"]
+    assert summary.failures == [(f"{tmp_path}/caf\\xe9.md", "The name of the file is not valid UTF-8.")]
+    assert summary.left_out.examples == {"hidden": [".caf\\xe9.md"]}
 
 
 def test_pictures_are_read_with_ocr_and_those_of_a_folder_without_text_are_left_out(tmp_path: Path) -> None:

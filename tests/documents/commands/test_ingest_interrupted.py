@@ -45,7 +45,8 @@ def test_an_interrupted_ingest_says_what_is_stored_and_continues_when_it_is_repe
     heed = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, **pipes, text=True, env=environment, preexec_fn=heed) as process:
-        assert process.stdout and process.stderr
+        assert process.stdout
+        assert process.stderr
         assert any(int(found[1]) >= 6 for line in process.stderr if (found := PROGRESS.search(line)))
         process.send_signal(signal.SIGINT)
         printed, ended = process.stdout.read(), process.stderr.read()
