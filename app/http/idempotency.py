@@ -12,6 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
+from python_multipart.multipart import parse_options_header
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message, Receive
@@ -30,21 +31,39 @@ MAX_BODY = 1_000_000
 
 
 class _Hashing:
-    """Receives a request's body and hashes it with the method and the path."""
+    """Receives a request's body and hashes it with the method and the path.
+
+    The boundary between the parts of a form is left out, because clients choose another one for each request.
+    """
 
     def __init__(self, request: Request, receive: Receive) -> None:
         target = f"{request.method} {request.url.path}?{request.url.query}\n"
         self._digest = hashlib.sha256(target.encode())
         self._receive = receive
         self._complete = False
+        kind, parameters = parse_options_header(request.headers.get("content-type"))
+        self._boundary = parameters.get(b"boundary", b"") if kind.startswith(b"multipart/") else b""
+        self._tail = b""
 
     async def receive(self) -> Message:
         """The next message."""
         message = await self._receive()
         if message["type"] == "http.request":
-            self._digest.update(message.get("body", b""))
             self._complete = not message.get("more_body", False)
+            self._hash(message.get("body", b""))
         return message
+
+    def _hash(self, part: bytes) -> None:
+        """Hash the next part of the body; its end waits for the next one, since a boundary may begin there."""
+        if not self._boundary:
+            self._digest.update(part)
+            return
+        *whole, last = (self._tail + part).split(self._boundary)
+        for piece in whole:
+            self._digest.update(piece + b"\0")
+        kept = 0 if self._complete else min(len(last), len(self._boundary) - 1)
+        self._digest.update(last[: len(last) - kept])
+        self._tail = last[len(last) - kept :]
 
     async def fingerprint(self) -> bytes:
         """The hash of the request, whose remaining body is read."""

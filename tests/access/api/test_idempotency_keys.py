@@ -7,8 +7,10 @@ from uuid import uuid4
 import pytest
 from api_caller import Caller
 from example_app import assert_problem
+from starlette.requests import Request
 
-from app.access.store import idempotency
+from app.access.store import idempotency as kept_responses
+from app.http import idempotency
 from benchmarks.fake_embedder import FakeEmbedder
 
 DOCUMENTS, ENTITIES = "/api/rag/documents", "/api/rag/entities"
@@ -48,6 +50,35 @@ async def test_every_kind_of_write_takes_an_idempotency_key(caller: Caller) -> N
         assert first.status_code in (200, 201), first.text
         assert (again.status_code, again.content) == (first.status_code, first.content)
         assert again.headers["idempotent-replayed"] == "true"
+
+
+async def test_a_form_that_is_sent_again_with_another_boundary_is_the_same_request(caller: Caller) -> None:
+    key, files = _key(), [("files", ("a.md", "Clay.")), ("files", ("b.md", "Sand."))]
+    first, again = [await caller.client.post(DOCUMENTS, files=files, headers=key) for _ in range(2)]
+    assert first.request.headers["content-type"] != again.request.headers["content-type"]
+    assert (again.status_code, again.content, again.headers["idempotent-replayed"]) == (201, first.content, "true")
+    other = await caller.client.post(DOCUMENTS, files=[files[0], ("files", ("b.md", "Silt."))], headers=key)
+    assert_problem(other, 422, "invalid_request", "Idempotency-Key")
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 64, 1_000])
+async def test_a_boundary_is_left_out_wherever_the_body_is_cut(size: int) -> None:
+    async def fingerprint(boundary: str, text: str, size: int) -> bytes:
+        body = f"--{boundary}\r\n{text}\r\n--{boundary}\r\n{text}--\r\n--{boundary}--".encode()
+        parts = [body[start : start + size] for start in range(0, len(body), size)]
+        messages = iter([{"type": "http.request", "body": part, "more_body": True} for part in parts])
+
+        async def receive() -> Any:
+            return next(messages, {"type": "http.request", "body": b"", "more_body": False})
+
+        content_type = f'multipart/form-data; boundary="{boundary}"'.encode()
+        scope = {"type": "http", "method": "POST", "path": "/", "query_string": b"", "server": ("test", 80)}
+        request = Request(scope | {"headers": [(b"content-type", content_type)]})
+        return await idempotency._Hashing(request, receive).fingerprint()
+
+    whole = await fingerprint("a" * 30, "Lime.", 1_000)
+    assert await fingerprint("-----Boundary7", "Lime.", size) == await fingerprint("a" * 30, "Lime.", size) == whole
+    assert await fingerprint("-----Boundary7", "Lime!", size) != whole
 
 
 async def test_a_key_of_another_user_is_another_key(caller: Caller, new_caller: Any) -> None:
@@ -100,7 +131,7 @@ async def test_kept_responses_of_all_users_are_deleted_after_a_day(caller: Calle
     change = "UPDATE stepwell.idempotency_keys SET created_at = now() - interval '25 h' WHERE key = $1"
     await owner.execute(change, old["Idempotency-Key"])
     async with database.shared() as shared:
-        assert await idempotency.expire(shared, None) >= 1
+        assert await kept_responses.expire(shared, None) >= 1
     kept = await owner.fetch("SELECT key FROM stepwell.idempotency_keys WHERE user_id = $1", caller.user_id)
     assert [row["key"] for row in kept] == [new["Idempotency-Key"]]
 
