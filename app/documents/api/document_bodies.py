@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import unicodedata
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from functools import partial
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.datastructures import FormData, UploadFile
-from starlette.exceptions import HTTPException
+from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 
 from app import errors, limits
@@ -139,7 +139,7 @@ def _uri(value: object) -> str | None:
 
 def is_multipart(request: Request) -> bool:
     """Whether the body is a multipart form."""
-    return request.headers.get("content-type", "").lower().startswith(FORM)
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower() == FORM
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -155,6 +155,28 @@ class _Form:
     seen: set[str] = dataclasses.field(default_factory=set)
 
 
+class _FormParser(MultiPartParser):
+    """Parses a form. Starlette's parser drops the last part of one that is cut off, because it does not ask for an end.
+
+    `parse` raises MultiPartException for a malformed form, and BadRequest for one that is cut off.
+    """
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(request.headers, self._whole(request.stream()), max_files=MAX_FILES, max_fields=MAX_FIELDS)
+        self._has_ended = False
+
+    def on_end(self) -> None:
+        """The last boundary was read."""
+        self._has_ended = True
+
+    async def _whole(self, stream: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+        async with aclosing(stream):
+            async for part in stream:
+                yield part
+        if not self._has_ended:  # raised here, it lets the parser close its files
+            raise errors.BadRequest("The form ends before its last boundary: send it again, whole.", field="files")
+
+
 @asynccontextmanager
 async def open_form(request: Request, services: Services) -> AsyncIterator[AsyncIterator[Item]]:
     """The documents of the form's files. The files are on disk and are read one after the other.
@@ -164,12 +186,9 @@ async def open_form(request: Request, services: Services) -> AsyncIterator[Async
     async with AsyncExitStack() as stack:
         try:
             with spooling.disk_errors():
-                opened_form = request.form(max_files=MAX_FILES, max_fields=MAX_FIELDS)
-                form = await stack.enter_async_context(opened_form)  # the end of the stack deletes its files
-        except HTTPException as error:
-            # The parser reports a malformed form, or too many files, as 400; a too large body stays 413.
-            if error.status_code != 400:
-                raise
+                form = await _FormParser(request).parse()
+                stack.push_async_callback(form.close)  # deletes its files
+        except MultiPartException as error:
             raise errors.BadRequest(_USAGE, field="files") from error
         sent = form.getlist("files")
         files = [file for file in sent if isinstance(file, UploadFile)]

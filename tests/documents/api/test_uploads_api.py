@@ -54,6 +54,18 @@ async def test_a_file_without_a_name_is_identified_by_its_text(caller: Caller) -
     assert (document["uri"], document["title"], document["metadata"]) == (None, "", {})
 
 
+async def test_a_form_that_is_cut_off_is_refused_and_stores_nothing(caller: Caller) -> None:
+    headers = {"Content-Type": "multipart/form-data; boundary=xyz"}
+    part = '--xyz\r\nContent-Disposition: form-data; name="files"; filename="{}.md"\r\n\r\nLime.\r\n'
+    for body in (part.format("a") + part.format("b"), part.format("a") + part.format("b")[:-9], part.format("a")):
+        refused = await caller.client.post(DOCUMENTS, content=body, headers=headers)
+        problem = assert_problem(refused, 422, "invalid_request", "files")
+        assert "ends before its last boundary" in problem["detail"]
+    assert (await caller.client.get(DOCUMENTS)).json()["documents"] == []
+    whole = await caller.client.post(DOCUMENTS, content=f"{part.format('a')}--xyz--", headers=headers)
+    assert whole.status_code == 201
+
+
 async def test_form_fields_describe_the_file(caller: Caller) -> None:
     data = {"uri": "walls", "title": "Wände", "language": "de", "metadata": '{"team": "masonry", "year": 2024}'}
     (stored,) = await _stored(caller, await _upload(caller, ("a.md", b"# Haus\n\nKalk."), data=data))
