@@ -82,7 +82,8 @@ DocumentOrder = TypeAliasType(
         Literal["newest", "oldest", "changed", "title"],
         Meaning(
             "Order of documents: the last created first (`newest`), the first created first, the last changed "
-            "first, or by title without its case."
+            "first, or by title without its case. A document that changes while the pages of `changed` are read moves "
+            "to the first one."
         ),
     ],
 )

@@ -271,9 +271,10 @@ def _count(sent: _Sent, summary: Summary) -> None:
         _refuse(sent.files[0], sent.error.code, sent.error.message, summary)
     if sent.answer is None:
         return
-    paths = {str(file.path.resolve()) for file in sent.files}
+    paths = {str(file.path.resolve()): str(file.path) for file in sent.files}
     for stored in sent.answer["documents"]:
-        path = stored["uri"] if stored["uri"] in paths else stored["uri"].rpartition("#")[0] or stored["uri"]
+        found = stored["uri"] if stored["uri"] in paths else stored["uri"].rpartition("#")[0] or stored["uri"]
+        path = paths.get(found, found)
         if "error" in stored:
             summary.fail(path, f"The job that stores it {stored['status']}: {stored['error']}.")
         else:

@@ -144,6 +144,16 @@ def test_pictures_are_read_with_ocr_and_those_of_a_folder_without_text_are_left_
     assert [Path(path).name for path, _reason in summary.failures] == ["b.jpg"]
 
 
+def test_warnings_name_a_file_as_the_command_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(write(tmp_path, {"notes/a.md": "Lime.", "notes/b#1.csv": "text\nLime.\n"}))
+    summary = Summary()
+    files = ingest.find([Path("notes")], summary)
+    uris = [str(tmp_path.resolve() / "notes" / name) for name in ("a.md", "b#1.csv#row=1")]
+    stored = [{"uri": uri, "status": "added", "chunk_count": 1, "warnings": ["Odd."]} for uri in uris]
+    ingest._count(ingest._Sent(files, {"documents": stored, "failed": []}), summary)
+    assert summary.warnings == [("notes/a.md", "Odd."), ("notes/b#1.csv", "Odd.")]
+
+
 async def test_a_blank_note_whose_name_has_several_words_is_its_title(tmp_path: Path) -> None:
     write(tmp_path, {"Call the roofer.md": "\n", "index.md": "", "Two words.txt": "", "Landing stage.md": "Lime."})
     assert found(tmp_path) == ["Call the roofer.md", "Landing stage.md"]
