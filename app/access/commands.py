@@ -186,7 +186,9 @@ def show_audit(
     ] = 100,
     prune: Annotated[
         int | None,
-        typer.Option("--prune", metavar="DAYS", min=1, help="Delete entries older than this and show nothing."),
+        typer.Option(
+            "--prune", metavar="DAYS", min=1, help="Delete older entries, and keys that ended before; show nothing."
+        ),
     ] = None,
     as_json: options.AsJson = False,
     data_dir: options.DataDir = None,
@@ -195,8 +197,8 @@ def show_audit(
     if prune is not None:
         gone = database_as_owner.run_once(data_dir, lambda owner: stored_audit.prune(owner, days=prune))
         terminal.end_with_json(gone, wanted=as_json)
-        pruned = terminal.format_count(gone["audit_log"], "event")
-        terminal.write(f"Deleted {pruned}, {terminal.format_count(gone['key_uses'], 'key use')}.")
+        named = (("audit_log", "event"), ("key_uses", "key use"), ("api_keys", "ended key"))
+        terminal.write(f"Deleted {', '.join(terminal.format_count(gone[table], name) for table, name in named)}.")
         return
 
     async def read(owner: SharedTransaction) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

@@ -23,7 +23,7 @@ Action = Literal[
 LOCAL = "local"
 """The actor if no key is required."""
 
-_a, _u = tables.audit_log.c, tables.key_uses.c
+_a, _u, _k = tables.audit_log.c, tables.key_uses.c, tables.api_keys.c
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +96,14 @@ async def key_uses(db: SharedTransaction, *, user_id: str | None, limit: int) ->
 
 
 async def prune(db: SharedTransaction, *, days: int) -> dict[str, int]:
-    """Delete rows older than `days`; returns the number of deleted rows by table. Requires the owner."""
+    """Delete rows older than `days`, and keys that ended before; returns the number of deleted rows by table.
+
+    Requires the owner.
+    """
     before = sa.func.now() - sa.func.make_interval(0, 0, 0, days)
     statements = {
         "audit_log": sa.delete(tables.audit_log).where(_a.at < before),
         "key_uses": sa.delete(tables.key_uses).where(_u.last_used_at < before),
+        "api_keys": sa.delete(tables.api_keys).where(sa.func.least(_k.expires_at, _k.revoked_at) < before),
     }
     return {name: (await db.execute(statement)).rowcount for name, statement in statements.items()}

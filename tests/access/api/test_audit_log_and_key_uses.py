@@ -111,11 +111,15 @@ async def test_pruning_deletes_what_is_older_and_nothing_else(new_caller, databa
     for caller in (old, new):
         counted[key_id(caller), "search"] += 1
     await key_uses.flush(counted, db=database)
+    for column, days in (("expires_at", 91), ("revoked_at", 91), ("revoked_at", 89), ("expires_at", -1)):
+        key = await harness.create_key(database, old.user_id)
+        ended = f"UPDATE stepwell.api_keys SET {column} = now() - make_interval(days => $2) WHERE key_id = $1"
+        await owner.execute(ended, key.split("_")[1], days)
     for column, table in (("at", "audit_log"), ("last_used_at", "key_uses")):
         aged = f"UPDATE stepwell.{table} SET {column} = {column} - interval '91 days' WHERE user_id = $1"
         await owner.execute(aged, old.user_id)
     async with harness.as_owner(database) as as_owner, as_owner.shared() as reading:
-        assert await stored.prune(reading, days=90) == {"audit_log": 1, "key_uses": 1}
+        assert await stored.prune(reading, days=90) == {"audit_log": 5, "key_uses": 1, "api_keys": 2}
         assert await stored.events(reading, user_id=old.user_id, limit=10) == []
         assert [use["uses"] for use in await stored.key_uses(reading, user_id=new.user_id, limit=10)] == [1]
 
