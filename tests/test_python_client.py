@@ -5,6 +5,7 @@ import asyncio
 import json
 import runpy
 from collections.abc import AsyncIterator, Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -62,7 +63,7 @@ async def test_documents_are_stored_found_read_listed_and_deleted(client: AsyncC
     tables[1:1] = [{"content": ""}, {"content": "Tide", "uri": "nan.md", "metadata": {"metres": float("nan")}}]
     added = await client.documents.add_many(tables, batch_size=1)
     refused = [(failure.index, failure.field, failure.code) for failure in added.failed]
-    assert (added.added, refused) == (3, [(1, "content", "blank_content"), (2, None, "invalid_json")])
+    assert (added.added, refused) == (3, [(1, "content", "blank_content"), (2, "metadata.metres", "invalid_json")])
     answer = await client.search("which mortar", limit=1, filters={"metadata": {"team": "masonry"}})
     assert [(hit.uri, hit.document_id) for hit in answer.results] == [("notes/lime.md", stored.document_id)]
     details: tuple[options.Detail, ...] = ("full", "compact", "ids")
@@ -267,6 +268,23 @@ def test_documents_of_a_refused_request_are_sent_alone_and_an_error_has_the_resu
     assert (results := raised.value.results) is not None
     assert ([one.uri for one in results.documents], results.added) == (["a", "b", "c"], 3)
     assert [(one.index, one.uri, one.code) for one in results.failed] == [(1, "large", "too_large")]
+
+
+@pytest.mark.parametrize(
+    ("document", "field"),
+    [
+        ({"content": "Tide", "metadata": {"a": 1, "Price (EUR)": Decimal("1.5")}}, "metadata.Price (EUR)"),
+        ({"content": "Tide", "metadata": {"deep": [{"b": float("inf")}]}}, "metadata.deep"),
+        ({"content": "\ud800", "metadata": {"a": 1}}, "content"),
+        ({"content": "Tide", "metadata": {1, 2}}, "metadata"),
+        ({"content": "Tide", "metadata": {("a", "b"): 1}}, "metadata"),
+        ({1, 2}, None),
+    ],
+)
+def test_the_field_that_cannot_be_sent_as_json_is_named(document: Any, field: str | None) -> None:
+    client = Client("http://service", http=httpx.Client(transport=httpx.MockTransport(lambda _: httpx.Response(500))))
+    [failure] = client.documents.add_many([document]).failed
+    assert (failure.index, failure.code, failure.field) == (0, "invalid_json", field)
 
 
 def test_one_asynchronous_client_serves_several_event_loops(tmp_path: Path) -> None:

@@ -87,7 +87,8 @@ class Batches:
             try:
                 one = _Sent(index, document, encoding.encoded(document))
             except (TypeError, ValueError, RecursionError) as error:
-                self._fail(index, document, "invalid_json", f"Cannot be sent as JSON: {error}")
+                field = encoding.unsendable_field(document)
+                self._fail(index, document, "invalid_json", f"Cannot be sent as JSON: {error}", field)
                 continue
             if batch and (len(batch) >= self._size or size + len(one.json) > MAX_BYTES):
                 yield batch
