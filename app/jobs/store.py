@@ -137,12 +137,6 @@ async def open_among(db: Reading, job_ids: Sequence[UUID]) -> dict[UUID, datetim
     return {row.job_id: row.created_at for row in await db.execute(sa.select(_j.job_id, _j.created_at).where(*own))}
 
 
-async def ended_among(db: Reading, job_ids: Sequence[UUID]) -> list[UUID]:
-    """The jobs among these that have ended or no longer exist."""
-    are_open = await open_among(db, job_ids)
-    return [job_id for job_id in job_ids if job_id not in are_open]
-
-
 async def enqueue(db: Writing, kind: str, *, not_before: datetime | None = None) -> None:
     """Ensure that one job of this kind is queued for the user; requires the user's lock against duplicates."""
     waiting = sa.select(_j.job_id).where(_j.user_id == db.user_id, _j.kind == kind, _j.status == "queued")
@@ -298,7 +292,8 @@ async def open_of_source(db: Reading, kind: str, source_id: UUID, *, only_queued
 async def forget_files(db: Writing, kind: str, source_id: UUID) -> None:
     """Remove the names of files from the results of a source's jobs. Their numbers stay."""
     own = (_j.user_id == db.user_id, _j.kind == kind, _j.payload["source_id"].astext == str(source_id))
-    without = _j.result.op("-", return_type=postgresql.JSONB())(sa.literal("left_out", sa.Text))
+    names = sa.literal(["left_out", "failures"], postgresql.ARRAY(sa.Text))
+    without = _j.result.op("-", return_type=postgresql.JSONB())(names)
     await db.execute(sa.update(tables.jobs).where(*own).values(result=without))
 
 

@@ -51,7 +51,8 @@ async def take(db: Writing, job_id: UUID) -> int:
     Under the user's lock. Returns how many rows were assigned.
     """
     hiding = sa.select(_h.job_id).where(_h.user_id == db.user_id, _h.job_id.is_not(None)).distinct()
-    ended = await jobs.ended_among(db, list(await db.scalars(hiding)))
+    job_ids = list(await db.scalars(hiding))
+    ended = set(job_ids).difference(await jobs.open_among(db, job_ids))
     of_none = sa.or_(_h.job_id.is_(None), sql.among(_h.job_id, ended))
     change = sa.update(tables.hidden_chunks).where(_h.user_id == db.user_id, of_none).values(job_id=job_id)
     return len(list(await db.scalars(change.returning(_h.first_no))))

@@ -191,8 +191,8 @@ async def finish(db: Writing, staged: StagedDocument, *, names_version: int) -> 
 
 async def delete_ended(db: Writing, *, limit: int) -> int:
     """Delete staged rows of ended jobs. Returns the number of deleted chunks, 0 if none is left."""
-    staged = await db.scalars(sa.select(_s.job_id).where(_s.user_id == db.user_id))
-    ended = await jobs.ended_among(db, list(staged))
+    staged = list(await db.scalars(sa.select(_s.job_id).where(_s.user_id == db.user_id)))
+    ended = set(staged).difference(await jobs.open_among(db, staged))
     chunks = (_k.user_id == db.user_id, sql.among(_k.job_id, ended))
     some = sa.select(_k.job_id, _k.chunk_index).where(*chunks).limit(limit)
     gone = (_k.user_id == db.user_id, sa.tuple_(_k.job_id, _k.chunk_index).in_(some))

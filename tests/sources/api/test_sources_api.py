@@ -1,5 +1,6 @@
 """Sources over HTTP: only the user's own folder can be added, and users never reach each other's."""
 
+import os
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -66,13 +67,17 @@ async def test_a_source_is_added_searched_and_deleted(caller: Caller, root: Path
 
 
 async def test_the_jobs_of_a_deleted_source_name_no_files(caller: Caller, root: Path) -> None:
-    source_folder.write(root / caller.user_id, "notes/.secret.md", b"Lime.")
+    for name in (".secret.md", os.fsdecode(b"secret\xe9.md")):
+        source_folder.write(root / caller.user_id, f"notes/{name}", b"Lime.")
     added = await caller.client.post(SOURCES, json={"path": "notes"})
     job = await caller.finished(added.headers["location"])
     assert job["result"]["left_out"]["hidden"]["examples"] == [".secret.md"]
+    assert [failure["path"] for failure in job["result"]["failures"]] == ["secret\\xe9.md"]
     assert (await caller.client.delete(f"{SOURCES}/{added.json()['source_id']}")).status_code == 200
-    after = (await caller.client.get(added.headers["location"])).json()
-    assert {**after["result"], "left_out": job["result"]["left_out"]} == job["result"]
+    after = await caller.client.get(added.headers["location"])
+    assert "secret" not in after.text
+    named = {kind: job["result"][kind] for kind in ("left_out", "failures")}
+    assert {**after.json()["result"], **named} == job["result"]
 
 
 async def test_hits_name_their_source_where_none_of_the_first_candidates_has_one(caller: Caller, root: Path) -> None:
