@@ -141,9 +141,13 @@ async def page(user_id: str, *, db: Database, limit: int, after: tuple[datetime,
 
 
 async def delete(source_id: UUID, user_id: str, services: Services, *, actor: str) -> RowCounts:
-    """Remove a source with its documents, as `selections.delete` does; its jobs are cancelled. Raises NotFound."""
+    """Remove a source with its documents, as `selections.delete` does; its jobs are cancelled. Raises NotFound.
+
+    Its folder is not watched from the first transaction on, so that an interrupted deletion is not undone.
+    """
     async with services.db.locking(user_id) as writing:
-        await store.get(writing, source_id)
+        source = await store.get(writing, source_id)
+        await store.change(writing, source_id, replace(source.draft, watch=False), reread=False)
         for job_id in await jobs.open_of_source(writing, source_sync.KIND.name, source_id):
             await jobs.cancel(writing, job_id)
         await staged_documents.cancel_of_source(writing, source_id)

@@ -13,7 +13,9 @@ import watchfiles
 from harness import Tenant
 from watchfiles import Change
 
+from app import errors
 from app.database.transactions import Database
+from app.documents import selections
 from app.jobs import operations as job_operations
 from app.sources import operations as sources
 from app.sources import source_watch
@@ -84,6 +86,19 @@ async def test_a_source_that_is_not_watched_any_more_is_left_out(tenant: Tenant,
     await sources.watch(added.source.source_id, tenant.user_id, db=tenant.db, watched=False)
     assert folder not in await watch.queue_due()
     assert (tenant.user_id, added.source.source_id) not in watch.queued
+
+
+async def test_an_interrupted_deletion_is_not_undone(tenant: Tenant, folder: Path, monkeypatch) -> None:
+    async def interrupted(*_given: Any, **_named: Any) -> Any:
+        raise errors.DatabaseUnavailable("It was stopped.")
+
+    added = await source_folder.add(tenant, folder, watch=True)
+    watch = source_watch._Watch(tenant.db, 1.0)
+    assert folder in await watch.queue_due()
+    monkeypatch.setattr(selections, "delete", interrupted)
+    with pytest.raises(errors.DatabaseUnavailable):
+        await sources.delete(added.source.source_id, tenant.user_id, tenant.services(), actor="test")
+    assert folder not in await watch.queue_due()
 
 
 @pytest.mark.parametrize(
