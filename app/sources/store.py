@@ -176,7 +176,7 @@ async def uris_of(db: Reading, source_id: UUID, *, paths: Sequence[str]) -> list
 
 _MOVE_DOCUMENTS = sql.inline(
     """
-    UPDATE stepwell.documents AS d SET uri = g.uri, identity = g.identity, updated_at = now()
+    UPDATE stepwell.documents AS d SET uri = g.uri, identity = g.identity, updated_at = statement_timestamp()
     FROM unnest(:document_ids::uuid[], :uris::text[], :identities::bytea[]) AS g (document_id, uri, identity)
     WHERE d.user_id = :user_id AND d.document_id = g.document_id
     """

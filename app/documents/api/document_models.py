@@ -190,7 +190,7 @@ class StoredDocument(Response):
     content_hash: str = Field(description="SHA-256 of the cleaned text, in hexadecimal.")
     chunk_count: int = Field(description="Number of its chunks.")
     created_at: datetime = Field(description="Creation time given with the document, else time of its first upload.")
-    updated_at: datetime = Field(description="Time of its last change.")
+    updated_at: datetime = Field(description="Time of its last change. Changes become visible in this order.")
     content: str | None = Field(
         None,
         description="The cleaned text, in which offsets of chunks count code points. In listings null, but for a "

@@ -125,8 +125,9 @@ def as_json(rows: Sequence[Mapping[str, Any]]) -> str:
 async def update(db: Writing, document_id: UUID, draft: DocumentDraft, values: Mapping[str, Any]) -> None:
     """Set columns of a document to `values`, which come from the draft.
 
-    If identity, text and attributes are equal, the time of the last change stays. If the identity is equal, the
-    spelling of the URI stays. If the text is equal, the entities that a model has named in it stay.
+    If identity, text and attributes are equal, the time of the last change stays. Else it is that of the statement, as
+    of an inserted document. If the identity is equal, the spelling of the URI stays. If the text is equal, the entities
+    that a model has named in it stay.
     """
     same = sa.and_(
         _d.identity == draft.identity,
@@ -134,7 +135,7 @@ async def update(db: Writing, document_id: UUID, draft: DocumentDraft, values: M
         _d.attributes_hash == draft.attributes_hash,
     )
     # In CASE, a distributed table allows a function that is not immutable only in a subquery.
-    changed_at = sa.case((same, _d.updated_at), else_=sa.select(sa.func.now()).scalar_subquery())
+    changed_at = sa.case((same, _d.updated_at), else_=sa.select(sa.func.statement_timestamp()).scalar_subquery())
     extracted = sa.case((_d.content_hash == draft.content_hash, _d.extracted), else_=sa.literal([], JSONB))
     change = sa.update(tables.documents).where(_d.user_id == db.user_id, _d.document_id == document_id)
     of_document = sa.select(_d.metadata).where(_d.user_id == db.user_id, _d.document_id == document_id)

@@ -1,6 +1,7 @@
 """An upload is stored as one whole document or not at all."""
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from harness import Tenant, uris
 
 from app import errors
+from app.database.transactions import Database, Writing
 from app.documents import operations as documents
 from app.documents.storing import ingest
 from app.documents.types import Chunk, Document, Upload
@@ -173,3 +175,27 @@ async def test_a_reader_during_replacements_sees_one_version_and_never_half(tena
     await asyncio.gather(write(), *(read() for _ in range(2)))
     assert set(seen) == set(marks)
     assert await _counts(tenant) == (1, sizes["beta"], sizes["beta"])
+
+
+@pytest.mark.parametrize("stored", [False, True])
+async def test_times_of_changes_have_the_order_in_which_changes_become_visible(
+    tenant: Tenant, elsewhere: Database, monkeypatch: pytest.MonkeyPatch, stored: bool
+) -> None:
+    """A reader who goes on after the last change that it saw misses none of a writer who began earlier."""
+    if stored:
+        await tenant.add_all({"slow": "Old lime.", "quick": "Old clay."})
+    began, goes_on, lock = asyncio.Event(), asyncio.Event(), Writing.lock
+
+    async def late(writing: Writing, **options: int) -> int:
+        if not began.is_set():
+            began.set()
+            await goes_on.wait()
+        return await lock(writing, **options)
+
+    monkeypatch.setattr(Writing, "lock", late)
+    slow = asyncio.create_task(tenant.add("Lime.", "slow"))
+    await began.wait()
+    quick = await replace(tenant, db=elsewhere).add("Clay.", "quick")
+    goes_on.set()
+    first, second = [await _document(tenant, one.document_id) for one in (quick, await slow)]
+    assert first.updated_at < second.updated_at
