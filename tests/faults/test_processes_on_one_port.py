@@ -144,6 +144,8 @@ async def _finishes_what_runs(service: Served, address: Any) -> None:
                 (await asyncio.open_connection("127.0.0.1", httpx.URL(service.address).port))[1].close()
             except ConnectionRefusedError:
                 return True
+            except ConnectionResetError:  # waited to be accepted when the listening ended
+                pass
             return False
 
         await until(refuses, **SLOWLY)

@@ -111,7 +111,7 @@ async def test_readers_see_the_old_version_or_the_new_one_and_small_writes_succe
     stored = await tenant.add(OLD, "stair")
     await _work(tenant)
     old = await _chunks(tenant, stored)
-    await _queue(tenant, NEW)
+    await _queue(tenant, "\n\n".join([NEW] * 3))  # takes longer than four rounds of what follows
     working = asyncio.create_task(_work(tenant))
     seen, numbers = [], itertools.count()
     while not working.done():
