@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
 from typing import Any
 
 import asyncpg
@@ -128,13 +129,11 @@ async def test_what_a_running_write_stores_after_a_deletion_of_its_user_is_count
     tenant: harness.Tenant, address: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await tenant.add("Lime.", "lime.md")
-    monkeypatch.setattr(user_data, "SETTLE_S", 2.0)
 
-    async def write_later() -> None:
-        await asyncio.sleep(0.5)
+    async def write_meanwhile(_seconds: float) -> None:
         await tenant.add("Clay.", "clay.md")
 
+    monkeypatch.setattr(user_data, "asyncio", SimpleNamespace(sleep=write_meanwhile))
     async with transactions.connect(address.owner_dsn, pool_size=1) as owner:
-        deleting = user_data.delete(tenant.user_id, db=owner, actor="test")
-        (deleted, left), _ = await asyncio.gather(deleting, write_later())
+        deleted, left = await user_data.delete(tenant.user_id, db=owner, actor="test")
     assert (deleted["documents"], left["documents"]) == (1, 1)
