@@ -129,7 +129,7 @@ class Settings(ProviderSettings):
 
     # logs and metrics
     log_level: Literal["debug", "info", "warning", "error"] = "info"
-    """Lowest level that is logged; query text is logged at debug only."""
+    """Lowest level that is logged; above debug, no query text is."""
     log_json: bool | None = None
     """true: JSON lines on stderr; false: plain text; unset: JSON unless stderr is a terminal."""
     metrics: Literal["keyed", "open", "off"] = "keyed"
