@@ -58,12 +58,10 @@ class _Hashing:
         if not self._boundary:
             self._digest.update(part)
             return
-        *whole, last = (self._tail + part).split(self._boundary)
-        for piece in whole:
-            self._digest.update(piece + b"\0")
-        kept = 0 if self._complete else min(len(last), len(self._boundary) - 1)
-        self._digest.update(last[: len(last) - kept])
-        self._tail = last[len(last) - kept :]
+        read = (self._tail + part).replace(self._boundary, b"\0")
+        end = len(read) if self._complete else max(0, len(read) - len(self._boundary) + 1)
+        self._digest.update(read[:end])
+        self._tail = read[end:]
 
     async def fingerprint(self) -> bytes:
         """The hash of the request, whose remaining body is read."""

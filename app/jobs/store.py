@@ -1,9 +1,9 @@
 """Stores background jobs and hands each to one worker at a time.
 
 The table has no row-level security, because a worker takes the next job of any user; only `claim` does that. So a job
-holds ids, counts and codes, and no text of a user but the names of files that a source leaves out. A worker holds a job
-until its lease expires and renews the lease while it works. Another worker can claim a job with an expired lease, so a
-job survives the process that started it.
+holds ids, counts and codes, and no text of a user but the names of files that a source does not store. A worker holds
+a job until its lease expires and renews the lease while it works. Another worker can claim a job with an expired lease,
+so a job survives the process that started it.
 """
 
 from __future__ import annotations

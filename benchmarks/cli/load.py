@@ -67,7 +67,11 @@ def load(
     seconds: Annotated[float, typer.Option(help="Length of each closed loop.", min=1)] = 10.0,
     rounds: Annotated[int, typer.Option(help="How often each checkout is measured, in turns.", min=1)] = 1,
     burst: Annotated[
-        int, typer.Option(help="Searches sent at once; 0: leave out this and the users with unequal load.", min=0)
+        int,
+        typer.Option(
+            help="Searches sent at once; 0: leave out this and the users with unequal load, as with several checkouts.",
+            min=0,
+        ),
     ] = 200,
     fields: Annotated[
         list[str] | None, typer.Option(help="Fields of requests besides the query, as JSON; repeat.", show_default="{}")
@@ -173,7 +177,7 @@ def _name(what: str, fields: Mapping[str, object]) -> str:
 
 def _ratios(found: Mapping[str, Mapping[Path, Sequence[LoadFigures]]]) -> Table:
     """The medians of the rounds, and of the ratios to the first checkout in the same round with their intervals."""
-    table = Table("", "checkout", "answers/s", "ratio", "CPU ms", "ratio", title="all rounds")
+    table = Table("", "checkout", "answers/s", "ratio", "CPU ms", "ratio", "503", "other", title="all rounds")
     for name, rows in found.items():
         of_first = next(iter(rows.values()))
         for checkout, figures in rows.items():
@@ -181,7 +185,8 @@ def _ratios(found: Mapping[str, Mapping[Path, Sequence[LoadFigures]]]) -> Table:
             cpu, base_cpu = ([sum(one.cpu_ms) for one in some] for some in (figures, of_first))
             rate_cells = f"{statistics.median(rates):.1f}", str(pairs.ratio(rates, base_rates))
             cpu_cells = f"{statistics.median(cpu):.1f}", str(pairs.ratio(cpu, base_cpu))
-            table.add_row(name, str(checkout), *rate_cells, *cpu_cells)
+            failed = (str(sum(one.refused for one in figures)), str(sum(one.failed for one in figures)))
+            table.add_row(name, str(checkout), *rate_cells, *cpu_cells, *failed)
     return table
 
 

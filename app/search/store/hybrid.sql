@@ -5,6 +5,9 @@
 -- text leg ranks by BM25 over the posting blocks of `index_documents.sql`. Filters, exclude_chunk_ids, required and
 -- excluded words apply to both legs before they are cut to `candidates`. Order: score, better single rank, id.
 --
+-- For the BM25 score of a hit that the text leg did not find, `setweight` labels the terms' lexemes with A, and
+-- `ts_filter` drops all others but words of titles, which have this label, too. The join with the terms drops those.
+--
 -- Parts that a query does not need are omitted, because planning them costs as much as running them.
 -- Columns: one row per hit (a single row with chunk_id null if there is none), whose first columns are the fields of
 --   `search_types.Candidate` in their order; each row repeats the report
