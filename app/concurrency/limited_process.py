@@ -1,7 +1,7 @@
 """Runs a module in a process with limits, and exchanges messages with it: the ends of the service and of the process.
 
 The process inherits neither sockets nor environment variables, and so no keys. It sets its limits itself, by `prepare`
-and `limit_memory`, before it reads the bytes of a file. A message is its length in four bytes, then JSON in UTF-8.
+and `limit`, before it reads the bytes of a file. A message is its length in four bytes, then JSON in UTF-8.
 Bytes that it announces may follow. It is not pickle: the service must not trust a process that reads hostile files.
 """
 
@@ -18,6 +18,8 @@ from typing import Any, BinaryIO
 SLICE = 1_000_000
 """Bytes that are passed at once, so that few of them are buffered."""
 LENGTH_BYTES = 4
+MOST_DESCRIPTORS = 1 << 20
+"""Descriptors that are closed at most. Some systems set no limit, and closing them one by one would not end."""
 NICENESS = 10
 """How far the priority of such a process is below the service's, which answers requests meanwhile."""
 
@@ -40,7 +42,7 @@ def prepare() -> tuple[BinaryIO, BinaryIO]:
     """
     import resource  # not on every system on which the service runs
 
-    os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+    os.closerange(3, min(os.sysconf("SC_OPEN_MAX"), MOST_DESCRIPTORS))
     source, target = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     null = os.open(os.devnull, os.O_WRONLY)
     for descriptor in (1, 2):
@@ -50,11 +52,18 @@ def prepare() -> tuple[BinaryIO, BinaryIO]:
     return source, target
 
 
-def limit_memory(size: int) -> None:
-    """Limit the address space of this process to so many bytes."""
+def limit(*, memory: int | None = None, cpu_s: int | None = None) -> None:
+    """Limit the bytes of address space and the seconds of CPU time of this process, within the system's own limits.
+
+    macOS enforces no limit of memory, and refuses those that a program exceeds by its start: there is none.
+    """
     import resource
 
-    resource.setrlimit(resource.RLIMIT_AS, (size, resource.RLIM_INFINITY))
+    limits = {resource.RLIMIT_CPU: cpu_s, resource.RLIMIT_AS: None if sys.platform == "darwin" else memory}
+    for kind, value in limits.items():
+        if value is not None:
+            most = resource.getrlimit(kind)[1]
+            resource.setrlimit(kind, (value if most == resource.RLIM_INFINITY else min(value, most), most))
 
 
 def read(source: BinaryIO) -> dict[str, Any] | None:

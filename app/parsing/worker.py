@@ -28,17 +28,12 @@ def main() -> None:
     source, target = limited_process.prepare()
     while (message := limited_process.read(source)) is not None:
         request = types.ParseRequest(**message)
-        limited_process.limit_memory(request.memory_bytes)
-        _limit_cpu(int(time.process_time()) + 1 + request.cpu_s)
+        limited_process.limit(memory=request.memory_bytes, cpu_s=int(time.process_time()) + 1 + request.cpu_s)
         raw = source.read(request.size)
         recognise = partial(_recognise, source, target) if request.recognises else None
         for part in _parts(request, InputFile(raw, request.name, request.text_field, recognise)):
             target.write(part)
         target.flush()
-
-
-def _limit_cpu(seconds: int) -> None:
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.RLIM_INFINITY))
 
 
 def _recognise(source: BinaryIO, target: BinaryIO, picture: Picture) -> Sequence[RecognisedLine]:
@@ -49,7 +44,7 @@ def _recognise(source: BinaryIO, target: BinaryIO, picture: Picture) -> Sequence
     if "refused" in answer:
         raise UnreadableFile("parse_limit", str(answer["refused"]))
     seconds, _ = resource.getrlimit(resource.RLIMIT_CPU)
-    _limit_cpu(seconds + types.PICTURE_CPU_S)
+    limited_process.limit(cpu_s=seconds + types.PICTURE_CPU_S)
     return [RecognisedLine(text, score, tuple(corners)) for text, score, corners in answer["lines"]]
 
 

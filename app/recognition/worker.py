@@ -22,7 +22,7 @@ def main() -> None:
     """Recognise pictures until standard input ends. Arguments: bytes of memory, and threads."""
     source, target = limited_process.prepare()
     memory, threads = int(sys.argv[1]), int(sys.argv[2])
-    limited_process.limit_memory(memory)
+    limited_process.limit(memory=memory)
     engine = _engine(threads)
     import numpy as np  # with the limit of memory
 

@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import resource
+import sys
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
@@ -9,6 +11,7 @@ import made_files
 import psutil
 import pytest
 
+from app.concurrency import limited_process
 from app.errors import UnreadableFile
 from app.parsing import formats
 from app.parsing.process import ParseLimits, Parser, ParseShare
@@ -69,6 +72,24 @@ async def test_a_library_that_ends_the_process_does_not_end_more(parser: Parser)
 async def test_a_file_that_takes_too_much_processor_time_is_refused(parser: Parser) -> None:
     assert await _refused(parser, SLOW) == "parse_limit"
     assert [document.text for document in await _read(parser, NOTE)] == ["Lime mortar."]
+
+
+async def test_a_file_is_read_where_the_system_allows_less(parser: Parser) -> None:
+    await _read(parser, NOTE)
+    (process,) = _children()
+    hard = {psutil.RLIMIT_AS: 400_000_000, psutil.RLIMIT_CPU: 60}
+    for kind, most in hard.items():
+        process.rlimit(kind, (most, most))
+    assert [document.text for document in await _read(parser, NOTE)] == ["Lime mortar."]
+    assert process.rlimit(psutil.RLIMIT_AS) == (400_000_000, 400_000_000)
+    assert process.rlimit(psutil.RLIMIT_CPU)[0] < hard[psutil.RLIMIT_CPU]
+
+
+def test_memory_is_not_limited_on_macos_which_refuses_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    monkeypatch.setattr(sys, "platform", "darwin")
+    limited_process.limit(memory=1 << 46)
+    assert resource.getrlimit(resource.RLIMIT_AS) == before
 
 
 async def test_the_files_of_a_request_share_its_time() -> None:
