@@ -130,7 +130,7 @@ _ASYNCHRONOUS = (
     (r"(?<!options\.)\b(Group|Runs)\b", r"Async\1"),
     (r"\bresources\b", "async_resources"),
     (r"http: httpx\.Client \| None", "http: httpx.AsyncClient | None"),
-    (r"http or httpx\.Client\(\)", "http or LoopClient()"),
+    (r"http or httpx\.Client\(", "http or LoopClient("),
     (r"^    def (?!with_options|__|\w+\(self\) -> (?!None)[A-Z]\w+:)", "    async def "),
     (r"self\.(run|_send|get|list)\(", r"await self.\1("),
     (r"self\._http\.request\(", "await self._http.request("),

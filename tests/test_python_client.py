@@ -329,6 +329,17 @@ def test_a_service_that_does_not_listen_is_named_with_the_reason(url: str, messa
         client.stats()
 
 
+async def test_a_service_on_this_machine_is_not_called_by_the_proxy_of_the_environment(monkeypatch) -> None:
+    monkeypatch.setenv("ALL_PROXY", "ftp://proxy")
+    with Client("http://127.0.0.1:9") as client, pytest.raises(ConnectionFailed):
+        client.stats()
+    async with AsyncClient("http://localhost:9") as client:
+        with pytest.raises(ConnectionFailed):
+            await client.stats()
+    with pytest.raises(ValueError, match="ftp://proxy"):
+        Client("http://service")
+
+
 def test_a_service_that_answers_too_late_is_named_with_the_time() -> None:
     def answer(request: httpx.Request) -> httpx.Response:
         raise httpx.ReadTimeout("")

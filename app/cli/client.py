@@ -13,6 +13,7 @@ import httpx
 
 from app import __version__, errors
 from app.cli import terminal
+from app.fetching.types import is_remote, refuse_bad_proxies
 
 Body = Mapping[str, Any]
 Answer = dict[str, Any]
@@ -66,7 +67,11 @@ def connect(url: str, api_key: str | None) -> Client:
         headers["Authorization"] = f"Bearer {api_key}"
     # Loading the certificates of authorities takes longer than a request, so they are loaded only for HTTPS.
     verified = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if address.startswith("http://") else True
-    return Client(httpx.Client(base_url=address + API, headers=headers, timeout=TIMEOUT, verify=verified), Backend())
+    with refuse_bad_proxies():
+        http = httpx.Client(
+            base_url=address + API, headers=headers, timeout=TIMEOUT, verify=verified, trust_env=is_remote(address)
+        )
+    return Client(http, Backend())
 
 
 def check_address(url: str) -> str:

@@ -1,12 +1,20 @@
-"""Defines a fetched page, and the hosts from which pages may be fetched."""
+"""Defines a fetched page, the hosts from which pages may be fetched, and which requests take a proxy."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+
+import httpx
+
+from app import errors
 
 WEB_PORTS = (80, 443)
 _PATTERN = re.compile(r"(\*|(?:\*\.)?[a-z0-9_-]+(?:\.[a-z0-9_-]+)*)(?::([1-9][0-9]{0,4}|\*))?", re.I)
+
+_THIS_MACHINE = re.compile(r"https?://(?:localhost|127(?:\.\d+){3}|\[::1\])(?:[:/]|$)", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,3 +56,18 @@ class WebPage:
     raw: bytes
     media_type: str
     charset: str
+
+
+def is_remote(url: str) -> bool:
+    """Whether an address is one of another machine. Only requests to others take the proxy of the environment."""
+    return _THIS_MACHINE.match(url) is None
+
+
+@contextmanager
+def refuse_bad_proxies() -> Iterator[None]:
+    """Raises BadRequest if a client cannot be made because of the proxy that the environment names."""
+    try:
+        yield
+    except (ValueError, httpx.InvalidURL) as error:
+        message = f"The environment's HTTP_PROXY, HTTPS_PROXY or ALL_PROXY is not the address of a proxy: {error}."
+        raise errors.BadRequest(message) from error

@@ -85,6 +85,17 @@ async def test_errors_of_the_service_are_those_of_a_database(remote: Command, mo
     assert "is it running?" in " ".join((await remote("stats")).err.split())
 
 
+async def test_a_service_on_this_machine_is_not_called_by_a_proxy(remote, address_of_service, monkeypatch) -> None:
+    monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:9")
+    assert (await remote("stats")).code == 0
+    monkeypatch.setenv("STEPWELL_URL", "http://search.example.com")
+    assert "is it running?" in " ".join((await remote("stats")).err.split()), "SOCKS is supported"
+    monkeypatch.setenv("ALL_PROXY", "proxy:port")
+    refused = await remote("stats", "--json")
+    assert refused.code == 2
+    assert "ALL_PROXY is not the address of a proxy" in refused.json["error"]["detail"]
+
+
 def test_a_command_by_way_of_a_service_imports_neither_the_search_core_nor_the_settings() -> None:
     commands = capability.commands().values()
     modules = {one.place.partition(":")[0] for one in commands if one.group in ("search", "store")}

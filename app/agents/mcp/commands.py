@@ -20,6 +20,7 @@ import httpx
 import typer
 
 from app.cli import client, options, terminal
+from app.fetching.types import is_remote, refuse_bad_proxies
 
 TIMEOUT_S = 120.0
 CONNECT_TIMEOUT_S = 5.0
@@ -66,7 +67,9 @@ def _needs_key(url: str) -> bool:
     """Whether the service at an address asks for a key. True if it does not answer."""
     address = endpoint(url).removesuffix("/mcp") + "/api/rag/tools"
     try:
-        return httpx.get(address, timeout=CONNECT_TIMEOUT_S).status_code in (401, 403)
+        with refuse_bad_proxies():
+            asked = httpx.get(address, timeout=CONNECT_TIMEOUT_S, trust_env=is_remote(address))
+        return asked.status_code in (401, 403)
     except httpx.HTTPError:
         terminal.err.print("The service does not answer. If it needs no key, remove the one from the configuration.")
         return True
@@ -150,7 +153,9 @@ async def forward_all(url: str, api_key: str | None) -> None:
     if api_key:
         headers["Authorization"] = f"Bearer {api_key}"
     timeout = httpx.Timeout(TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
-    async with httpx.AsyncClient(headers=headers, timeout=timeout) as service:
+    with refuse_bad_proxies():
+        client_of_service = httpx.AsyncClient(headers=headers, timeout=timeout, trust_env=is_remote(address))
+    async with client_of_service as service:
         bridge = _Bridge(service, address)
         async with asyncio.TaskGroup() as running:
             while line := await asyncio.to_thread(sys.stdin.buffer.readline):

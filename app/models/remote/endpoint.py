@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 
 from app import errors
+from app.fetching.types import is_remote, refuse_bad_proxies
 from app.models import remote_calls
 
 MAX_BYTES = 1_000_000
@@ -25,23 +26,24 @@ class Endpoint:
     """An address that answers JSON to JSON. `who` is the subject of its error messages.
 
     Queries and calls in bulk have connections of their own, so that an ingest leaves room for searches. The caller
-    limits the time of a call.
+    limits the time of a call. Raises BadRequest if the proxy of the environment is not an address.
     """
 
     def __init__(self, who: str, *, url: str, api_key: str | None = None, max_bytes: int = MAX_BYTES) -> None:
         self._who = who
         self._max_bytes = max_bytes
         address, fields = url.rstrip("/") + "/", {"Authorization": f"Bearer {api_key}"} if api_key else {}
-        self._queries, self._bulk = (
-            httpx.AsyncClient(
-                base_url=address,
-                headers=fields,
-                limits=httpx.Limits(max_connections=connections),
-                timeout=httpx.Timeout(None, pool=wait_s),
-                trust_env=False,
+        with refuse_bad_proxies():
+            self._queries, self._bulk = (
+                httpx.AsyncClient(
+                    base_url=address,
+                    headers=fields,
+                    limits=httpx.Limits(max_connections=connections),
+                    timeout=httpx.Timeout(None, pool=wait_s),
+                    trust_env=is_remote(url),
+                )
+                for connections, wait_s in ((QUERY_CONNECTIONS, QUERY_WAIT_S), (BULK_CONNECTIONS, BULK_WAIT_S))
             )
-            for connections, wait_s in ((QUERY_CONNECTIONS, QUERY_WAIT_S), (BULK_CONNECTIONS, BULK_WAIT_S))
-        )
 
     async def post(self, path: str, body: dict[str, Any], *, bulk: bool = False) -> Any:
         """The JSON answer to a POST, whatever its shape.

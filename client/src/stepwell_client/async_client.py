@@ -169,7 +169,7 @@ class AsyncClient(async_resources.Searches):
     ) -> None:
         self._owned = http is None
         self._target = transport.Target.of(url, api_key, timeout_s, http)
-        self._http = http or LoopClient()
+        self._http = http or LoopClient(trust_env=self._target.is_remote)
         self._retries = Retries(retries)
         self._seen = transport.SeenVersion()
 

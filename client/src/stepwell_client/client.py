@@ -166,7 +166,7 @@ class Client(resources.Searches):
     ) -> None:
         self._owned = http is None
         self._target = transport.Target.of(url, api_key, timeout_s, http)
-        self._http = http or httpx.Client()
+        self._http = http or httpx.Client(trust_env=self._target.is_remote)
         self._retries = Retries(retries)
         self._seen = transport.SeenVersion()
 

@@ -13,7 +13,8 @@ import httpx
 class LoopClient:
     """Sends requests with the HTTP client of the running event loop: one object serves several `asyncio.run`."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, trust_env: bool = True) -> None:
+        self._trust_env = trust_env
         self._clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient]
         self._clients = weakref.WeakKeyDictionary()
 
@@ -35,5 +36,5 @@ class LoopClient:
         loop = asyncio.get_running_loop()
         client = self._clients.get(loop)
         if client is None:
-            client = self._clients[loop] = httpx.AsyncClient()
+            client = self._clients[loop] = httpx.AsyncClient(trust_env=self._trust_env)
         return client

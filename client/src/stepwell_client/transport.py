@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -23,6 +24,7 @@ DEFAULT_URL = "http://127.0.0.1:8000"
 TIMEOUT_S = 60.0
 VERSION_HEADER = "X-Stepwell-Version"
 USER_AGENT = f"stepwell-client/{__version__}"
+_THIS_MACHINE = re.compile(r"https?://(?:localhost|127(?:\.\d+){3}|\[::1\])(?:[:/]|$)", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,11 @@ class Target:
         if http is None:
             return cls(url or os.getenv("STEPWELL_URL") or DEFAULT_URL, headers, timeout_s)
         return cls(url or str(http.base_url), headers, None, relative=url is None)
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether the service runs on another machine, so that requests take the proxy of the environment."""
+        return _THIS_MACHINE.match(self.url) is None
 
     def address(self, path: str) -> str:
         """The address of a path of the service."""

@@ -151,3 +151,23 @@ def test_an_incomplete_setting_is_rejected_at_start(fields: dict[str, Any], need
 def test_the_dimension_of_an_unknown_model_is_needed(fields: dict[str, Any]) -> None:
     with pytest.raises(errors.ProviderError, match="STEPWELL_EMBEDDER_DIM"):
         configured_models.embedding(Settings(embedder_model="x", **fields))
+
+
+async def test_only_a_model_on_another_machine_is_called_by_the_proxy_of_the_environment(remote, monkeypatch):
+    monkeypatch.setenv("HTTP_PROXY", remote.url)
+    far = _settings("openai", remote, embedder_url="http://models.example.com/v1")
+    async with configured_models.open_embedder(far) as embedder:
+        assert len(await embedder.embed_query("lime")) == DIMENSION
+    assert remote.requests[0][0] == "http://models.example.com/v1/embeddings"
+    for near in ("http://127.0.0.1:9/v1", "http://localhost:9/v1", "http://[::1]:9/v1"):
+        async with configured_models.open_embedder(_settings("openai", remote, embedder_url=near)) as embedder:
+            with pytest.raises(errors.ProviderError, match="refused the connection"):
+                await embedder.embed_query("lime")
+
+
+@pytest.mark.parametrize("proxy", ["ftp://127.0.0.1:9", "proxy:port"])
+async def test_a_proxy_without_an_address_is_named_at_the_start(remote, monkeypatch, proxy):
+    monkeypatch.setenv("ALL_PROXY", proxy)
+    with pytest.raises(errors.BadRequest, match="ALL_PROXY is not the address of a proxy"):
+        async with configured_models.open_embedder(_settings("openai", remote, embedder_url="http://example.com")):
+            pass
