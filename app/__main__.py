@@ -6,6 +6,9 @@ neither the database driver nor the model's runtime, which take seconds to impor
 
 from __future__ import annotations
 
+import errno
+import io
+import os
 import sys
 from typing import Any, NamedTuple, NoReturn
 
@@ -60,7 +63,9 @@ def _root(version: bool = typer.Option(False, "--version", help="Show the versio
 
 
 def main() -> None:
-    """Runs the command line."""
+    """Runs the command line. What a terminal's encoding lacks is printed as an escape, such as \\u203a."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     run(app)
 
 
@@ -88,6 +93,12 @@ def run(commands: typer.Typer) -> None:
 
         rich_utils.rich_format_error(error)  # type: ignore[arg-type]  # an exception of typer's copy of click
         sys.exit(2)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        # The rest of the output would fail again at the exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        _end(1, [Failure("disk_full", f"{error.strerror}: make room, then repeat the command.")], as_json=False)
     except Exception as error:
         if not (failures := _explain(error)):
             raise

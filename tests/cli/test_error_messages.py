@@ -1,7 +1,10 @@
 """Mistakes at the command line are reported with their fix."""
 
+import os
 import re
 import socket
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import UUID
@@ -192,6 +195,20 @@ def test_a_data_folder_that_cannot_be_used_is_named_without_a_number_of_an_error
     ran = stepwell("stats")
     assert (ran.code, "Errno" in ran.err) == (1, False)
     assert "cannot be run here: Not a directory (/dev/null/postgres)." in _plain(ran.err)
+
+
+def test_output_that_cannot_be_written_ends_with_one_sentence() -> None:
+    with open("/dev/full", "w") as full:
+        ran = subprocess.run([sys.executable, "-m", "app", "--help"], stdout=full, stderr=subprocess.PIPE, check=False)
+    assert (ran.returncode, b"Traceback" in ran.stderr) == (1, False)
+    assert ran.stderr.startswith(b"Error: No space left on device: make room")
+
+
+def test_characters_that_the_terminal_lacks_are_printed_as_escapes() -> None:
+    program = "import app.__main__ as m; m.run = lambda _app: print('Kiln \u203a Lime'); m.main()"
+    command = [sys.executable, "-X", "utf8=0", "-c", program]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    assert subprocess.run(command, env=environment, capture_output=True).stdout == b"Kiln \\u203a Lime\n"
 
 
 def _plain(said: str) -> str:
