@@ -67,7 +67,7 @@ def create_app(
         version=__version__,
         description=DESCRIPTION,
         openapi_tags=[{"name": name, "description": text} for name, text in {**capability.tags(), **_HEALTH}.items()],
-        servers=[{"url": "./", "description": "The service that serves this document."}],
+        servers=[{"url": ".", "description": "The service that serves this document."}],
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
         docs_url=None,
         redoc_url=None,

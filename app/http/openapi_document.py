@@ -33,6 +33,8 @@ def install(app: FastAPI) -> None:
         if is_new:
             document["components"]["securitySchemes"] = _SCHEMES
             operations = [operation for item in document["paths"].values() for operation in item.values()]
+            for operation in operations:
+                operation.setdefault("security", [])
             _declare_problems(document["components"], operations)
             _add_examples(operations)
         return document

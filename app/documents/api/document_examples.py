@@ -35,7 +35,7 @@ EXAMPLES = {
         "value": {"url": "https://docs.example.com/lime.html"},
     },
 }
-ONE_FILE = {"summary": "One file", "value": {"files": ["Lime mortar dries slowly."], "uri": "notes/lime.txt"}}
+ONE_FILE = {"summary": "One file", "value": {"files": ["Lime mortar dries slowly."], "uri": ["notes/lime.txt"]}}
 CHANGES: Any = {
     "metadata": {"summary": "Other metadata", "value": {"metadata": {"team": "Field Operations", "draft": None}}},
     "title": {"summary": "Another title", "value": {"title": "Travel claims"}},

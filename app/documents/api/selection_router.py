@@ -75,7 +75,7 @@ _DELETIONS: Any = {
     **COUNTED,
     "expired": {
         "summary": "Delete what has expired",
-        "value": {"filters": {"metadata": {"status": "expired"}, "created_before": "2020-01-01"}},
+        "value": {"filters": {"metadata": {"status": "expired"}, "created_before": "2020-01-01T00:00:00Z"}},
     },
 }
 

@@ -1,11 +1,15 @@
 """Tests that the examples of the OpenAPI document run as they are on the sample notes and show what is sent."""
 
+import json
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import httpx
 import pytest
-from openapi_operations import OPERATIONS, bodies, filled, sample_service, send
+from jsonschema import Draft202012Validator
+from openapi_operations import DOCUMENT, OPERATIONS, bodies, filled, sample_service, send
+
+from app.http import openapi_document
 
 
 def cases(name: str) -> Iterator[Any]:
@@ -42,6 +46,18 @@ async def test_an_example_succeeds_on_the_sample_notes(client, operation_id, pat
         assert [entity["name"] for entity in answer["pass1_entities"]] == ["Cliff Clarke"]
     if operation_id == "search_multihop":
         assert [hit["via"]["name"] for hit in answer["results"] if hit["hop"] == 2]
+
+
+def test_examples_have_the_types_of_their_schema_and_no_references() -> None:
+    """Tools check examples as Swagger UI sends them, and many look for references in them."""
+    for _method, _path, operation in OPERATIONS.values():
+        for kind, body in operation.get("requestBody", {}).get("content", {}).items():
+            if kind != "application/x-ndjson":
+                schema = Draft202012Validator({**body["schema"], "components": DOCUMENT["components"]})
+                for example in body.get("examples", {}).values():
+                    schema.validate(example["value"])
+    shown = [one for found in openapi_document.stored_examples().values() for one in found.values()]
+    assert not any('"$ref"' in json.dumps(example) for example in shown)
 
 
 @pytest.mark.parametrize(("operation_id", "path", "kind", "content"), list(cases("unknown")))

@@ -19,6 +19,8 @@ from app.http import openapi_document
 
 FILE = Path(openapi_document.__file__).with_name("success_examples.json")
 LONGEST_LIST, LONGEST_TEXT = 2, 400
+REFERRING = ("paths", "components")
+"""Parts of an OpenAPI document with references, which tools look for in the document that has the example."""
 LARGE = 20_000
 """Characters from which documents are stored by jobs here: no sample note is as long."""
 VARYING = re.compile(
@@ -104,9 +106,10 @@ class Walk:
 
 
 def _shortened(body: Any) -> Any:
-    """A body with the beginnings of its lists and texts."""
+    """A body with the beginnings of its lists and texts, of an OpenAPI document only what has no references."""
     if isinstance(body, dict):
-        return {name: _shortened(value) for name, value in body.items()}
+        kept = {name: value for name, value in body.items() if "openapi" not in body or name not in REFERRING}
+        return {name: value if name == "enum" else _shortened(value) for name, value in kept.items()}
     if isinstance(body, list):
         return [_shortened(value) for value in body[:LONGEST_LIST]]
     return f"{body[:LONGEST_TEXT]}…" if isinstance(body, str) and len(body) > LONGEST_TEXT else body
