@@ -97,6 +97,7 @@ async def healthz() -> Health:
     return Health()
 
 
+@router.head("/readyz", include_in_schema=False)
 @router.get("/readyz", summary="Check readiness", responses=problems.responses(504))
 async def readyz(request: Request) -> Readiness:
     """Queries the database with a timeout of one second and compares its schema; the result is cached for 2 seconds."""
