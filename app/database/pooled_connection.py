@@ -142,6 +142,7 @@ class Connection:
 
     async def open(self) -> None:
         """Check a connection out of the pool, which may open a new one. Raises the errors of pool and driver."""
+        self._pool = self.engine.pool
         try:
             self._pooled = await self.engine.raw_connection()
         except self.engine.dialect.loaded_dbapi.Error as error:
@@ -155,10 +156,13 @@ class Connection:
         self._driver: asyncpg.Connection = self._pooled.driver_connection
 
     async def close(self) -> None:
-        """Return the connection to the pool, or close it if it is still in a transaction or does not know vectors."""
+        """Return the connection to the pool.
+
+        Close it instead if it is still in a transaction, does not know vectors, or the engine has replaced its pool.
+        """
         if not self._pooled.is_valid:
             return
-        is_open = not (self._driver.is_closed() or self._driver.is_in_transaction())
+        is_open = not (self._driver.is_closed() or self._driver.is_in_transaction()) and self._pool is self.engine.pool
         if is_open and self._pooled.info.get(sqlalchemy_engines.KNOWS_VECTORS, False):
             self._pooled.close()  # without awaiting: the pool resets nothing and has room for all it has opened
         else:

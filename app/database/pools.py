@@ -158,7 +158,6 @@ class Pool:
 
     def __init__(self, engine: AsyncEngine, hooks: ServerHooks | None = None) -> None:
         self.engine = engine
-        self._pool = cast(AsyncAdaptedQueuePool, engine.pool)
         self.hooks = hooks or ServerHooks()
         self.durations = Durations()
         self.is_reachable = True
@@ -167,6 +166,10 @@ class Pool:
         self._granted: int | None = None
         self._refused_at = 0.0
         self._given_back = asyncio.Event()
+
+    @property
+    def _pool(self) -> AsyncAdaptedQueuePool:
+        return cast(AsyncAdaptedQueuePool, self.engine.pool)  # `close_idle` replaces it
 
     @asynccontextmanager
     async def transaction(self, entry: Entry) -> AsyncIterator[Entered]:
@@ -294,7 +297,10 @@ class Pool:
         await self.close_idle()
 
     async def close_idle(self) -> None:
-        """Close, within DISPOSE_S seconds, the connections that are not in use; new ones can be opened."""
+        """Close, within DISPOSE_S seconds, the connections that are not in use; new ones can be opened.
+
+        Connections in use are closed when their transaction ends.
+        """
         with sqlalchemy_engines.closing_within(DISPOSE_S):
             await self.engine.dispose()
 

@@ -211,6 +211,7 @@ class Standby(ReadRoutes):
             self._note_report(StandbyReport("refused", driver_errors.of_variable(error.message, "DATABASE_READ_URL")))
         except Exception as error:
             self._note_report(StandbyReport("refused", driver_errors.reason(error)))
+            await self.db.pool.close_idle()  # the address may lead to another server by the next probe
         else:
             self._note_report(StandbyReport("ready", lag=self._lag(found, primary), feedback=found.feedback))
 

@@ -134,6 +134,16 @@ async def test_a_connection_in_use_is_closed_after_its_transaction_and_no_other_
     await _all_end(owner)
 
 
+async def test_a_pool_whose_idle_connections_were_closed_counts_new_ones_and_keeps_no_earlier_one(address, owner):
+    async with transactions.connect(address.service_dsn, pool_size=2) as database:
+        async with database.shared():
+            await database.pool.close_idle()
+        await _all_end(owner)
+        async with database.shared():
+            assert database.in_use() == 1
+        assert database.in_use() == 0
+
+
 async def test_connections_for_whose_orderly_end_no_time_is_left_are_aborted(address, owner, monkeypatch) -> None:
     monkeypatch.setattr(pools, "DISPOSE_S", 0.0)
     database = transactions.connect(address.service_dsn, pool_size=3)

@@ -4,6 +4,7 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import harness
@@ -280,6 +281,21 @@ async def test_only_a_standby_of_the_primary_is_used(pair, process: Process, add
             level, message, _fix = await doctor.standby(primary)
             assert (other.standby.state, level) == ("refused", "error")
             assert reason in message
+
+
+async def test_a_standby_is_found_again_once_its_address_leads_to_it(pair, process: Process, tmp_path: Path) -> None:
+    """An address with several hosts, or a name that moves, leads to the promoted server until its connections end."""
+    link = tmp_path / "sockets"
+    link.symlink_to(pair.primary.layout.sockets)
+    dsn = pair.standby.service_dsn.replace(str(pair.standby.layout.sockets), str(link))
+    async with AsyncExitStack() as stack:
+        standby = Standby(await _opened(dsn, stack), await _opened(pair.primary.service_dsn, stack), _check)
+        await standby.probe()
+        assert standby.standby.state == "refused"
+        link.unlink()
+        link.symlink_to(pair.standby.layout.sockets)
+        await standby.probe()
+        assert standby.standby.state == "ready", standby.standby.reason
 
 
 async def test_a_service_on_the_standby_alone_only_reads(pair, process, key, caplog) -> None:
