@@ -36,8 +36,11 @@ from app.enums import StandbyStatus
 
 log = logging.getLogger(__name__)
 
-BEGIN = {False: "BEGIN", True: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"}
-"""The command that begins a transaction, by whether it only reads. In that case all statements see one snapshot."""
+BEGIN = {False: "BEGIN ISOLATION LEVEL READ COMMITTED", True: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"}
+"""The command that begins a transaction, by whether it only reads. In that case all statements see one snapshot.
+
+In other transactions each statement sees what was committed before a lock was granted.
+"""
 DISPOSE_S = 2.0
 REFUSED_S = 10.0
 """If the server has refused a connection, another one is tried after this many seconds."""

@@ -37,10 +37,11 @@ _OPENING = "opening"
 _INT64 = range(-(2**63), 2**63)
 _KEEPALIVE = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 30_000}
 """A dead peer is detected within about 30 seconds. The last is in milliseconds, the first two are in seconds."""
-_SETTINGS = {"application_name": "stepwell", "timezone": "UTC"}
+_SETTINGS = {"application_name": "stepwell", "timezone": "UTC", "standard_conforming_strings": "on"}
 """Settings that every pooler accepts."""
 _DIRECT_SETTINGS = {
     "client_min_messages": "warning",
+    "row_security": "on",  # off makes statements fail that it applies to
     "citus.propagate_set_commands": "local",
     # Citus otherwise filters shards out of each look-up of a type, which makes a new connection take seconds.
     "citus.show_shards_for_app_name_prefixes": "*",

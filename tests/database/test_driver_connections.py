@@ -86,6 +86,22 @@ async def test_the_connections_of_a_pool_forget_their_statements_once_one_has_me
     await owner.execute("DROP TABLE stepwell.changing")
 
 
+@pytest.mark.parametrize(
+    ("setting", "needed"),
+    [
+        ("transaction_isolation=serializable", "read committed"),
+        ("standard_conforming_strings=off", "on"),
+        ("row_security=off", "on"),
+    ],
+)
+async def test_settings_of_the_role_that_change_what_statements_mean_do_not_apply(new_database, setting, needed):
+    address, name = await new_database(), setting.partition("=")[0]
+    default = setting.replace("transaction_", "default_transaction_")
+    await address.fetch(f'ALTER DATABASE "{address.name}" SET {default}')
+    async with transactions.connect(address.owner_dsn, pool_size=1) as database, database.shared() as shared:
+        assert await shared.scalar(sa.text(f"SELECT current_setting('{name}')")) == needed
+
+
 async def test_a_request_that_only_reads_cannot_write(alone) -> None:
     view = alone.for_request(alone.reads.new(), only_reads=True)
     for transaction in (view.writing("connections"), view.preparing("connections")):
