@@ -81,7 +81,9 @@ async def _judge(name: str, check: Awaitable[Verdict | None]) -> list[Finding]:
     verdict: Verdict | None
     try:
         verdict = await check
-    except (errors.DeadlineExceeded, errors.DatabaseUnavailable) as error:
+    except errors.DatabaseUnavailable as error:
+        verdict = ("warning", f"Not checked: {error.message}")  # the message names the fix
+    except errors.DeadlineExceeded as error:
         verdict = ("warning", f"Not checked: {error.message}", _LATER)
     except Exception as error:
         verdict = ("error", driver_errors.reason(error), _UPGRADE)
@@ -93,6 +95,8 @@ async def _size(examined: Examined) -> Verdict:
     server = examined.server
     try:
         nodes = await migration.nodes(examined.db)
+    except (errors.DatabaseUnavailable, errors.DeadlineExceeded):
+        raise  # the server itself, since the answer of a node that is away says so
     except Exception as error:
         return "error", f"The nodes give no answer: {driver_errors.reason(error)}", _NODES
     size = sum(node.bytes for node in nodes) or server.bytes
@@ -218,7 +222,7 @@ async def standby(db: Database) -> Verdict | None:
         return None
     if report.lag is None:
         message = f"The server in DATABASE_READ_URL is not used, the primary serves all reads: {report.reason}"
-        fix = "Start it, or correct DATABASE_READ_URL: a streaming standby of DATABASE_URL, as the same role."
+        fix = "Start it, let it replay, or correct DATABASE_READ_URL: a streaming standby of DATABASE_URL, same role."
         return "warning" if report.state == "unavailable" else "error", message, fix
     message = f"the standby is {report.lag.seconds:.1f} s and {report.lag.bytes} bytes behind the primary"
     if report.lag.seconds >= LAG_S:

@@ -3,13 +3,14 @@
 import dataclasses
 import json
 
+import asyncpg
 import harness
 import pytest
 from typer.testing import CliRunner
 
 from app import errors
 from app.__main__ import app
-from app.database import transactions
+from app.database import driver_errors, transactions
 from app.database.embedded import postgres
 from app.database.schema import inspection, migration
 from app.maintenance import doctor
@@ -118,6 +119,19 @@ async def test_versions_are_judged_as_numbers(version_num, vector, name, level):
     server = inspection.ServerFacts(version_num, "x", "UTF8", False, vector, "r", False, False, False, True, True, 0)
     examined = doctor.Examined(None, server, Expected("fake", 64, many_users=True))
     assert (await dict(doctor.SERVER_CHECKS)[name](examined))[0] == level
+
+
+async def test_a_server_that_cannot_be_asked_is_not_taken_for_a_node_of_a_cluster(new_database, template, monkeypatch):
+    message = driver_errors.translate(asyncpg.InvalidSQLStatementNameError("lost"), read_only=False).message
+
+    async def nodes(_db):
+        raise errors.DatabaseUnavailable(message)
+
+    monkeypatch.setattr(doctor.migration, "nodes", nodes)
+    async with transactions.connect((await new_database(template)).service_dsn, pool_size=1) as database:
+        finding = (await found(database, Expected("fake", 64, many_users=True)))["database"]
+    assert "set STEPWELL_PREPARED_STATEMENTS=off" in finding.message
+    assert (finding.message, finding.fix) == (f"Not checked: {message}", "")
 
 
 def test_a_full_disk_is_an_error_and_a_nearly_full_one_a_warning(tmp_path):
