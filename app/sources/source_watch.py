@@ -77,9 +77,9 @@ class _Watch:
             ignore_permission_denied=True,
         )
         async for changes in events:
-            paths = [Path(path) for _change, path in changes]
+            changed = {folder for _change, path in changes for folder in (Path(path), *Path(path).parents)}
             for source, folder in self.listed.items():
-                if any(path.is_relative_to(folder) for path in paths):
+                if folder in changed:
                     self.queued.pop(source, None)
             if watched != await self.queue_due():
                 return
@@ -110,5 +110,5 @@ def is_relevant(_change: Change, path: str) -> bool:
 
 def _existing(listed: Iterable[Path]) -> list[Path]:
     """The folders that exist, without those inside of others."""
-    existing = sorted({folder for folder in listed if folder.is_dir()})
-    return [folder for folder in existing if not any(other in folder.parents for other in existing)]
+    existing = {folder for folder in listed if folder.is_dir()}
+    return sorted(folder for folder in existing if existing.isdisjoint(folder.parents))

@@ -1,6 +1,7 @@
 """A watched source is synchronised after a change in its folder, and in intervals without any event."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -99,6 +100,15 @@ async def test_an_interrupted_deletion_is_not_undone(tenant: Tenant, folder: Pat
     with pytest.raises(errors.DatabaseUnavailable):
         await sources.delete(added.source.source_id, tenant.user_id, tenant.services(), actor="test")
     assert folder not in await watch.queue_due()
+
+
+def test_the_folders_of_many_users_are_listed_in_linear_time(tmp_path: Path) -> None:
+    folders = [tmp_path / f"user-{number}" for number in range(1_000)]
+    for folder in folders:
+        (folder / "inside").mkdir(parents=True)
+    began = time.process_time()
+    assert source_watch._existing([folder / "inside" for folder in folders] + folders) == sorted(folders)
+    assert time.process_time() - began < 2
 
 
 @pytest.mark.parametrize(
