@@ -23,7 +23,10 @@ from app.text.names import fuzzy_names, names
 from app.text.names.gazetteer import Entry, Gazetteer
 
 MAX_NAMES = 400_000
-"""Most names that a process caches, for all users together. The names of the most recent user always stay."""
+"""Most names that a process caches, for all users together, as `cached_size` counts them: 270 MB. The names of the most
+recent user always stay."""
+FIRST_NAMES = 400
+"""Names of a user that count four times, because most of them add trigrams to the index that no other name has."""
 MAX_CHANGES = 2_000
 """Most changes that are applied one by one. If there are more, all names are read again."""
 MIN_PART_LENGTH = 3
@@ -86,10 +89,13 @@ _caches: weakref.WeakKeyDictionary[object, LRUCache[str, UserNames]] = weakref.W
 
 
 def _cache(db: Reading) -> LRUCache[str, UserNames]:
-    def size(names: UserNames) -> int:
-        return min(MAX_NAMES, len(names.gazetteer) + 1)
+    return _caches.setdefault(db.database_key, LRUCache(MAX_NAMES, getsizeof=cached_size))
 
-    return _caches.setdefault(db.database_key, LRUCache(MAX_NAMES, getsizeof=size))
+
+def cached_size(names: UserNames) -> int:
+    """The memory of a user's names with their indexes, in names of a large gazetteer: about 700 bytes each."""
+    count = len(names.gazetteer)
+    return min(MAX_NAMES, 20 + count + 3 * min(count, FIRST_NAMES))
 
 
 async def current(reading: Reading, *, version: int | None = None) -> UserNames:

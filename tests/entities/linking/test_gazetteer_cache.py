@@ -1,6 +1,9 @@
 """Cached names are up to date in every process, and only changes are read."""
 
+import gc
+import tracemalloc
 from typing import Any
+from uuid import uuid4
 from weakref import WeakKeyDictionary
 
 import linking
@@ -14,7 +17,11 @@ from app.entities import operations as entities
 from app.entities.linking import gazetteer_cache
 from app.entities.linking.gazetteer_cache import UserNames
 from app.entities.store import mentions, name_changes
+from app.text.names.gazetteer import Gazetteer
 from app.text.names.metadata_names import Tag
+
+LETTERS = str.maketrans("0123456789", "ghijklmnop")
+"""Makes words of letters out of hexadecimal numbers."""
 
 
 async def _current(database: Database, tenant: Tenant) -> UserNames:
@@ -66,7 +73,7 @@ async def test_names_of_a_failed_transaction_are_not_cached(tenant: Tenant) -> N
 
 
 async def test_the_cache_is_bounded_and_separate_by_user(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gazetteer_cache, "MAX_NAMES", 5)
+    monkeypatch.setattr(gazetteer_cache, "MAX_NAMES", 60)
     monkeypatch.setattr(gazetteer_cache, "_caches", WeakKeyDictionary())
     worlds = [Tenant(database) for _ in range(4)]
     for n, one in enumerate(worlds):
@@ -74,6 +81,21 @@ async def test_the_cache_is_bounded_and_separate_by_user(database: Database, mon
     for _ in range(2):
         for n, one in enumerate(worlds):
             assert _found(await _current(database, one), "Person 0, Person 1, Person 2, Person 3") == [f"person {n}"]
+
+
+@pytest.mark.parametrize("count", [5, 20, 100, 1_000, 10_000])
+async def test_the_size_of_cached_names_is_their_memory(count: int) -> None:
+    entries = [(f"{n:04x} {n * 2654435761 % 2**32:08x}".translate(LETTERS), uuid4()) for n in range(count)]
+    tracemalloc.start()
+    try:
+        cached = UserNames(1, Gazetteer.build(entries))
+        await cached.fuzzy_index()
+        await cached.parts()
+        gc.collect()
+        used, _peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert 300 < used / gazetteer_cache.cached_size(cached) < 1_100
 
 
 async def test_a_removed_name_is_deleted_everywhere_when_processes_no_longer_need_it(
