@@ -11,11 +11,19 @@ from pydantic import ValidationError
 from rapidfuzz import fuzz, process
 
 from app import capability, errors
+from app.query.search_request import Ranking, SearchRequest
 from app.requests import field_suggestions
 from app.tools import Tool, ToolContext
 
 NEAREST_SCORE = 75
 """Least similarity, of 100, of an unknown name and the tool that is suggested for it."""
+SEARCH_OPTIONS = {
+    *SearchRequest.model_fields,
+    *SearchRequest.moved,
+    *Ranking.model_fields,
+    *("created_after", "created_before", "file_types", "uri_prefix"),
+}
+"""Options of a search over REST. An unknown argument with such a name is hardly meant as a key of metadata."""
 
 
 def list_all() -> tuple[Tool, ...]:
@@ -83,7 +91,7 @@ def _context(each: Any, tool: Tool) -> dict[str, Any]:
         return context
     names, unknown = list(tool.arguments.model_fields), str(each["loc"][0])
     found = field_suggestions.advice(unknown, {name: name for name in names})
-    if field_suggestions.is_search_option(unknown) and found.get("nearest", "").startswith("metadata."):
+    if field_suggestions.means_one_of(unknown, SEARCH_OPTIONS) and found.get("nearest", "").startswith("metadata."):
         found = {}
     remark = f"The arguments are {', '.join(names)}." if names else "This tool has no arguments."
     return {"remark": remark} | context | found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from rapidfuzz import fuzz, process
 
@@ -66,12 +66,6 @@ _OTHER_VALUES = {
     "hybrid": "both combined fused",
     "document": "documents documentid doc",
 }
-_SEARCH_OPTIONS = (
-    *("alpha", "threshold", "max_entities", "hierarchy", "boost", "fusion", "weights", "candidates", "explain"),
-    *("rerank", "rerank_weight", "mmr", "mmr_lambda", "detail", "cursor", "min_vector_score", "min_rrf_score"),
-    *("min_confidence", "min_relevance", "group_by", "group_size", "vector", "created_after", "created_before"),
-    *("file_types", "uri_prefix"),
-)
 _PARTITIONS = {
     *("namespace", "namespaces", "collection", "collections", "collectionname", "index", "indexes"),
     *("tenant", "tenantid", "user", "userid"),
@@ -101,10 +95,10 @@ def are_objects_with(required: Sequence[str], value: object) -> bool:
     return all(any(advice(name, {field: field}) == {"nearest": field} for name in given) for field in required)
 
 
-def is_search_option(name: str) -> bool:
-    """Returns whether a name is an option of a search, here or in another product, so hardly a key of metadata."""
+def means_one_of(name: str, options: Iterable[str]) -> bool:
+    """Returns whether a name is one of the options, here or in another product."""
     plain = _plain(name)
-    return any(plain in (_plain(option), *_OTHER_NAMES.get(option, "").split()) for option in _SEARCH_OPTIONS)
+    return any(plain in (_plain(option), *_OTHER_NAMES.get(option, "").split()) for option in options)
 
 
 def value_advice(given: object, expected: str) -> str | None:

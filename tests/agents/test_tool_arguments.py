@@ -3,10 +3,13 @@
 from typing import Any
 
 import pytest
+from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
+from app.agents import registry
 from app.agents.document_and_entity_tools import GetDocumentArguments
 from app.agents.search_tools import SearchArguments
+from app.query.search_request import Ranking
 
 
 def test_a_whole_number_is_clamped_and_may_be_a_string_or_have_a_fraction_of_zero() -> None:
@@ -43,3 +46,12 @@ def test_a_query_is_normalised_and_comes_first_in_the_schema() -> None:
     assert SearchArguments(query="  Cafe\u0301 ").query == "Café"
     assert next(iter(SearchArguments.model_fields)) == "query"
     assert next(iter(GetDocumentArguments.model_fields)) == "document_id"
+
+
+@pytest.mark.parametrize("name", ["status", *Ranking.model_fields])
+async def test_an_unknown_argument_is_taken_for_a_key_of_metadata_unless_it_is_an_option_of_a_search(name: str) -> None:
+    context: Any = None  # the arguments are validated first
+    with pytest.raises(RequestValidationError) as raised:
+        await registry.call(registry.find("search_documents"), {"query": "lime", name: "auto"}, context)
+    [error] = raised.value.errors()
+    assert (error["ctx"].get("nearest") == f"metadata.{name}") is (name == "status")
